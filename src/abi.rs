@@ -1,0 +1,174 @@
+//! The contract between host and kernels: parameter structs, tile constants and entry names, in one place.
+//!
+//! This file is compiled three times: into the crate, into `kernels/` (device code, `no_std`) and into `build.rs`, which
+//! checks the parameters of every compiled entry against [`ENTRIES`]. So it uses nothing but `core`.
+//!
+//! An entry takes one struct by value, so its PTX has one parameter whose size and alignment are the struct's.
+
+/// Rows and columns of the tile that one block moves in every transpose kernel, in elements.
+pub const TILE: u32 = 32;
+/// Rows of threads in a block; each thread moves `TILE / TILE_ROWS` elements.
+pub const TILE_ROWS: u32 = 8;
+/// Threads in a block of `column_loop`.
+pub const COLUMN_BLOCK: u32 = 256;
+/// Threads in a block of `copy`: with one 16-byte access a thread, the best copy found on an H100 uses full blocks.
+pub const COPY_BLOCK: u32 = 1024;
+/// Largest grid extent in y and z that CUDA allows.
+pub const MAX_GRID_YZ: u32 = 65_535;
+
+/// Parameters of the transposes: `dst[c, r] = src[r, c]` for `r < rows`, `c < cols`.
+///
+/// Strides are in elements and signed; `src` and `dst` are the addresses of element `[0, 0]`. The tile of a block is
+/// `(blockIdx.z * gridDim.y + blockIdx.y, blockIdx.x)` in rows and columns of `src`, because only x may exceed
+/// [`MAX_GRID_YZ`].
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransposeParams {
+    /// Device address of `src[0, 0]`.
+    pub src: u64,
+    /// Device address of `dst[0, 0]`.
+    pub dst: u64,
+    /// Rows of `src`, columns of `dst`.
+    pub rows: u64,
+    /// Columns of `src`, rows of `dst`.
+    pub cols: u64,
+    /// Elements from `src[r, c]` to `src[r + 1, c]`.
+    pub src_row_stride: i64,
+    /// Elements from `src[r, c]` to `src[r, c + 1]`.
+    pub src_col_stride: i64,
+    /// Elements from `dst[c, r]` to `dst[c + 1, r]`.
+    pub dst_row_stride: i64,
+    /// Elements from `dst[c, r]` to `dst[c, r + 1]`.
+    pub dst_col_stride: i64,
+}
+
+/// Parameters of `column_loop`: `dst[i * dst_stride] = src[i * src_stride]` for `i < len`, one launch a column.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnParams {
+    /// Device address of the column's first element.
+    pub src: u64,
+    /// Device address of the row's first element.
+    pub dst: u64,
+    /// Elements to move.
+    pub len: u64,
+    /// Elements from one source element to the next; signed.
+    pub src_stride: i64,
+    /// Elements from one destination element to the next; signed.
+    pub dst_stride: i64,
+}
+
+/// Parameters of `copy`: `bytes` bytes from `src` to `dst`, which do not overlap.
+///
+/// Lane `i` of the grid moves access `i` of the entry's width, and the first `bytes % width` lanes one byte each of the
+/// tail. Both addresses are aligned to the entry's width.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopyParams {
+    /// Device address to read.
+    pub src: u64,
+    /// Device address to write.
+    pub dst: u64,
+    /// Bytes to move.
+    pub bytes: u64,
+}
+
+/// Parameters of `spin`: keeps a stream busy for `nanoseconds`, so that what is queued behind it starts without gaps.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpinParams {
+    /// How long, by the device's global timer.
+    pub nanoseconds: u64,
+}
+
+/// Shape of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LaunchShape {
+    /// Blocks in x, y, z; each at least 1.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z; each at least 1.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+}
+
+/// One kernel entry as the host sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name in the PTX.
+    pub name: &'static str,
+    /// Bytes of its one parameter.
+    pub param_bytes: usize,
+    /// Alignment of its one parameter, in bytes.
+    pub param_align: usize,
+}
+
+/// Index arithmetic of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Index {
+    /// Offsets fit in 31 bits: the common case, and the faster one.
+    Narrow,
+    /// Offsets of 2^31 elements and more.
+    Wide,
+}
+
+/// Element widths in bytes that every kernel comes in.
+pub const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
+
+macro_rules! entries {
+    ($($family:ident($params:ty): $(#[$doc:meta])* [$($narrow:literal)*] [$($wide:literal)*];)*) => {
+        $($(#[$doc])* pub const $family: Family = Family { narrow: &[$($narrow),*], wide: &[$($wide),*] };)*
+        /// Every entry of the module, with the parameter that the host passes.
+        pub const ENTRIES: &[Entry] = &[
+            $($(entry::<$params>($narrow),)* $(entry::<$params>($wide),)*)*
+        ];
+    };
+}
+
+const fn entry<P>(name: &'static str) -> Entry {
+    Entry { name, param_bytes: size_of::<P>(), param_align: align_of::<P>() }
+}
+
+/// The entries of one kernel by element width, in the order of [`WIDTHS`].
+#[derive(Debug, Clone, Copy)]
+pub struct Family {
+    narrow: &'static [&'static str],
+    wide: &'static [&'static str],
+}
+
+impl Family {
+    /// The entry for elements of `width` bytes, or `None` where `width` is not one of [`WIDTHS`].
+    pub fn entry(&self, width: usize, index: Index) -> Option<&'static str> {
+        let position = WIDTHS.iter().position(|&known| known == width)?;
+        match index {
+            Index::Narrow => self.narrow.get(position).copied(),
+            Index::Wide => self.wide.get(position).copied(),
+        }
+    }
+}
+
+entries! {
+    COPY(CopyParams): /// Contiguous bytes, by access width. Its arithmetic is 64-bit throughout, so it is only `Wide`.
+        [] ["copy_b8" "copy_b16" "copy_b32" "copy_b64" "copy_b128"];
+    COLUMN_LOOP(ColumnParams): /// One column a launch: how a transpose looks when written as a loop of copies.
+        ["column_loop_b8" "column_loop_b16" "column_loop_b32" "column_loop_b64" "column_loop_b128"]
+        ["column_loop_b8_wide" "column_loop_b16_wide" "column_loop_b32_wide" "column_loop_b64_wide" "column_loop_b128_wide"];
+    NAIVE(TransposeParams): /// One element a thread step, read along rows and written along columns.
+        ["naive_b8" "naive_b16" "naive_b32" "naive_b64" "naive_b128"]
+        ["naive_b8_wide" "naive_b16_wide" "naive_b32_wide" "naive_b64_wide" "naive_b128_wide"];
+    TILED(TransposeParams): /// Through a `TILE` x `TILE` tile in shared memory: coalesced, but its columns share banks.
+        ["tiled_b8" "tiled_b16" "tiled_b32" "tiled_b64" "tiled_b128"]
+        ["tiled_b8_wide" "tiled_b16_wide" "tiled_b32_wide" "tiled_b64_wide" "tiled_b128_wide"];
+    PADDED(TransposeParams): /// `tiled` with every tile row padded by one bank, so that columns meet no conflict.
+        ["padded_b8" "padded_b16" "padded_b32" "padded_b64" "padded_b128"]
+        ["padded_b8_wide" "padded_b16_wide" "padded_b32_wide" "padded_b64_wide" "padded_b128_wide"];
+    STAGGERED(TransposeParams): /// `tiled` with the column exclusive-ored by the row: no conflict and no padding.
+        ["staggered_b8" "staggered_b16" "staggered_b32" "staggered_b64" "staggered_b128"]
+        ["staggered_b8_wide" "staggered_b16_wide" "staggered_b32_wide" "staggered_b64_wide" "staggered_b128_wide"];
+    SPIN(SpinParams): /// The gate that measurements queue behind.
+        [] ["spin"];
+}
+
+// The sizes that the PTX was compiled with; a change of a struct changes the kernels, and must not go unseen.
+const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<TransposeParams>() == 8);
+const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);

@@ -1,0 +1,83 @@
+//! What a launch did to memory, in the words and under the rules of NVIDIA's Nsight Compute.
+
+use std::ops::{Add, AddAssign, Sub};
+
+/// Accesses to global memory of one kind, load or store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct GlobalCounters {
+    /// Warp instructions executed with at least one active lane.
+    pub instructions: u64,
+    /// Requests to the L1 cache: one for each such instruction.
+    pub requests: u64,
+    /// Distinct 32-byte sectors touched, summed over the requests.
+    pub sectors: u64,
+}
+
+/// Accesses to shared memory of one kind, load or store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SharedCounters {
+    /// Warp instructions executed with at least one active lane.
+    pub instructions: u64,
+    /// Passes through the 32 banks that the instructions took.
+    pub wavefronts: u64,
+    /// Wavefronts beyond what the access width alone needs.
+    pub bank_conflicts: u64,
+}
+
+/// Memory counters of a launch, or of several added up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Counters {
+    /// Loads from global memory.
+    pub global_load: GlobalCounters,
+    /// Stores to global memory.
+    pub global_store: GlobalCounters,
+    /// Loads from shared memory.
+    pub shared_load: SharedCounters,
+    /// Stores to shared memory.
+    pub shared_store: SharedCounters,
+}
+
+impl GlobalCounters {
+    /// Sectors a request: 4 for 4-byte elements read one beside the other, 32 when every lane is in a sector of its own.
+    /// `None` without a request.
+    pub fn sectors_per_request(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.sectors as f64 / self.requests as f64)
+    }
+}
+
+impl Counters {
+    /// Bank conflicts of loads and stores together.
+    pub fn bank_conflicts(&self) -> u64 {
+        self.shared_load.bank_conflicts + self.shared_store.bank_conflicts
+    }
+}
+
+macro_rules! fieldwise {
+    ($type:ty: $($field:ident)*) => {
+        impl Add for $type {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self { $($field: self.$field + other.$field),* }
+            }
+        }
+        impl AddAssign for $type {
+            fn add_assign(&mut self, other: Self) {
+                *self = *self + other;
+            }
+        }
+        /// What was counted since `other`, an earlier reading of the same counters.
+        impl Sub for $type {
+            type Output = Self;
+            fn sub(self, other: Self) -> Self {
+                Self { $($field: self.$field - other.$field),* }
+            }
+        }
+    };
+}
+
+fieldwise!(GlobalCounters: instructions requests sectors);
+fieldwise!(SharedCounters: instructions wavefronts bank_conflicts);
+fieldwise!(Counters: global_load global_store shared_load shared_store);

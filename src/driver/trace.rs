@@ -1,0 +1,1 @@
+//! A driver that records calls and injects failures.

@@ -1,0 +1,4 @@
+//! The software GPU: runs PTX on the host and counts what the hardware counts.
+//!
+//! parse (text to tree, spans kept) -> lower (tree to flat code, reconvergence points) -> exec (warps of 32 lanes).
+//! Nothing here knows of CUDA or of a driver.

@@ -1,0 +1,1 @@
+//! The one door from typed arguments to raw parameters.

@@ -1,0 +1,22 @@
+//! Transposes, permutes and copies on NVIDIA GPUs at the speed of the memory, and a software GPU that runs the same PTX
+//! where there is none.
+
+// In dependency order: a module imports only from those above it (`tests/it/architecture.rs` checks).
+pub mod error;
+pub mod abi;
+pub mod counters;
+pub mod element;
+pub mod layout;
+pub mod ptx;
+#[cfg(feature = "interp")]
+pub mod interp;
+pub mod driver;
+pub mod stream;
+pub mod device;
+pub mod launch;
+pub mod memory;
+pub mod view;
+pub mod ops;
+pub mod roofline;
+
+pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,1 @@
+//! Device memory that knows its element type.

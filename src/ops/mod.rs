@@ -1,0 +1,1 @@
+//! Operations: a pure plan, then a launch.

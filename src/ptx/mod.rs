@@ -1,0 +1,1 @@
+//! The PTX this crate was built with.

@@ -1,0 +1,1 @@
+//! How far an operation is from what the device can do.

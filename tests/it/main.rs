@@ -1,0 +1,1 @@
+//! Tests that need no device: one binary, one module a subject.
