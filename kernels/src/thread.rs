@@ -199,9 +199,10 @@ macro_rules! word {
     };
 }
 
-// PTX has no 8-bit registers: a byte is loaded into 16 bits.
-word! { B8: 8, "b8", "{low}", reg16, u16: low }
-word! { B16: 16, "b16", "{low}", reg16, u16: low }
+// The narrow ones in 32-bit registers, which is what the hardware has: in 16 bits, LLVM packs several into one and unpacks
+// them again.
+word! { B8: 8, "b8", "{low}", reg32, u32: low }
+word! { B16: 16, "b16", "{low}", reg32, u32: low }
 word! { B32: 32, "b32", "{low}", reg32, u32: low }
 word! { B64: 64, "b64", "{low}", reg64, u64: low }
 word! { B128: 128, "v2.b64", "{{{low}, {high}}}", reg64, u64: low high }
