@@ -193,8 +193,7 @@ fn apply(op: &Op, layout: Layout, array: Offsets) -> (Layout, Offsets) {
             let axis = axis % rank;
             let mid = mid % (shape[axis] + 1);
             let halves = layout.split_at(axis, mid).unwrap();
-            let (half, from, extent) =
-                if second { (halves.1, mid, shape[axis] - mid) } else { (halves.0, 0, mid) };
+            let (half, from, extent) = if second { (halves.1, mid, shape[axis] - mid) } else { (halves.0, 0, mid) };
             let moved = |index: &[usize]| {
                 let mut old = index.to_vec();
                 old[axis] += from;
