@@ -6,7 +6,12 @@ use proptest::prelude::*;
 use warpstride::ErrorKind;
 use warpstride::layout::{Layout, MAX_RANK, Reshape};
 
-use crate::naive::indices;
+/// Every index of a shape, in C order.
+fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
+    shape.iter().fold(vec![Vec::new()], |found, &extent| {
+        found.iter().flat_map(|index| (0..extent).map(move |last| [index.as_slice(), &[last]].concat())).collect()
+    })
+}
 
 /// An array of offsets into the storage, in C order.
 #[derive(Debug, Clone)]
