@@ -140,7 +140,7 @@ fn apply(op: &Op, layout: Layout, array: Offsets) -> (Layout, Offsets) {
         }
         Op::Reshape(ref leading) => {
             let product: usize = leading.iter().product();
-            if array.offsets.len() % product != 0 {
+            if !array.offsets.len().is_multiple_of(product) {
                 return (layout, array);
             }
             let shape = [leading.as_slice(), &[array.offsets.len() / product]].concat();

@@ -3,5 +3,4 @@
 mod architecture;
 mod compile_fail;
 mod layout;
-mod naive;
 mod plan;
