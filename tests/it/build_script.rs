@@ -78,7 +78,9 @@ fn sources_are_every_file_in_one_order() {
         fs::create_dir_all(at.parent().expect("it has one")).expect("a folder");
         fs::write(at, path).expect("a file");
     }
-    fs::write(root.path().join("src/lib.rs"), "not a kernel").expect("a file");
+    for path in ["src/lib.rs", "kernels/src/.lib.rs.swp", "kernels/README.md"] {
+        fs::write(root.path().join(path), "not a source of the kernels").expect("a file");
+    }
     let found = manifest::sources(root.path()).expect("readable");
     let paths: Vec<_> = found.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(
