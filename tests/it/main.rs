@@ -1,6 +1,8 @@
 //! Tests that need no device: one binary, one module a subject.
 
 mod architecture;
+mod build_script;
 mod compile_fail;
 mod layout;
 mod plan;
+mod ptx;
