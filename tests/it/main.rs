@@ -2,4 +2,6 @@
 
 mod architecture;
 mod build_script;
+#[cfg(feature = "interp")]
+mod interp;
 mod ptx;
