@@ -3,6 +3,8 @@
 mod architecture;
 mod build_script;
 mod compile_fail;
+#[cfg(feature = "interp")]
+mod interp;
 mod layout;
 mod plan;
 mod ptx;
