@@ -1,3 +1,5 @@
 //! Tests that need no device: one binary, one module a subject.
 
 mod architecture;
+mod build_script;
+mod ptx;
