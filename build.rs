@@ -1,0 +1,115 @@
+//! Supplies the PTX: the committed copy where it is what the sources make, and else a fresh one from `kernels/`.
+//!
+//! Nothing is silent and nothing is stale: where the PTX came from is baked into the crate, a committed copy counts only
+//! while its manifest matches the sources, and the entries of either are checked against what the host passes.
+
+// The modules are shared with the crate and with its tests, which use more of them.
+#![allow(dead_code, unreachable_pub)]
+
+#[path = "src/abi.rs"]
+mod abi;
+#[path = "build/entries.rs"]
+mod entries;
+#[path = "build/manifest.rs"]
+mod manifest;
+#[path = "build/toolchain.rs"]
+mod toolchain;
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use manifest::{Manifest, SOURCES, hash};
+use toolchain::{GPU, Toolchain};
+
+/// Says which supply is wanted; unset, the committed copy where it is current.
+const CHOICE: &str = "WARPSTRIDE_KERNELS";
+
+fn main() {
+    // One sentence through cargo's own channel: a panic would bury it under a backtrace.
+    if let Err(message) = supply() {
+        println!("cargo::error={message}");
+    }
+}
+
+/// PTX that is good to use, and where it came from.
+struct Supply {
+    ptx: PathBuf,
+    provenance: String,
+}
+
+fn supply() -> Result<(), String> {
+    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
+    let out = PathBuf::from(variable("OUT_DIR")?);
+    println!("cargo::rerun-if-env-changed={CHOICE}");
+    for input in SOURCES.iter().copied().chain(["src/ptx/warpstride.ptx", "src/ptx/MANIFEST"]) {
+        // cargo takes a path that is not there for one that has changed.
+        if root.join(input).exists() {
+            println!("cargo::rerun-if-changed={input}");
+        }
+    }
+    let choice = env::var_os(CHOICE);
+    let supply = match choice.as_ref().map(|choice| choice.to_str()) {
+        None => prebuilt(&root).or_else(|stale| {
+            let supply = from_source(&root, &out).map_err(|why| format!("{stale}, and {why}"))?;
+            println!("cargo::warning={stale}: the kernels were built from source; commit what scripts/bless-ptx writes");
+            Ok(supply)
+        }),
+        Some(Some("prebuilt")) => prebuilt(&root)
+            .map_err(|stale| format!("{stale}: unset {CHOICE}, or run scripts/bless-ptx to bring it up to date")),
+        Some(Some("source")) => from_source(&root, &out),
+        Some(_) => Err(format!("{CHOICE} is {:?}: set it to source or prebuilt, or unset it", choice.unwrap_or_default())),
+    }?;
+    let text = read(&supply.ptx)?;
+    entries::check(&text, abi::ENTRIES).map_err(|why| format!("{}: {why}", supply.ptx.display()))?;
+    println!("cargo::rustc-env=WARPSTRIDE_PTX={}", supply.ptx.display());
+    println!("cargo::rustc-env=WARPSTRIDE_PTX_PROVENANCE={}", supply.provenance);
+    println!("cargo::rustc-env=WARPSTRIDE_PTX_TARGET={GPU}");
+    Ok(())
+}
+
+/// The committed PTX, or how it differs from its manifest or from the sources.
+fn prebuilt(root: &Path) -> Result<Supply, String> {
+    let ptx = root.join("src/ptx/warpstride.ptx");
+    let manifest = Manifest::parse(&read(&root.join("src/ptx/MANIFEST"))?)?;
+    if manifest.ptx != hash(read(&ptx)?.as_bytes()) {
+        return Err("src/ptx/warpstride.ptx is not the file that src/ptx/MANIFEST describes".to_owned());
+    }
+    // A published crate has no kernels: cargo does not package a package inside a package.
+    if root.join("kernels").exists() {
+        manifest.check(&current(root)?)?;
+    }
+    Ok(Supply { provenance: format!("prebuilt, {manifest}"), ptx })
+}
+
+/// The PTX compiled here and now, with its manifest beside it for `scripts/bless-ptx`.
+fn from_source(root: &Path, out: &Path) -> Result<Supply, String> {
+    let kernels = root.join("kernels");
+    if !kernels.exists() {
+        return Err(format!("a published crate has no kernel sources to build from: unset {CHOICE}"));
+    }
+    let toolchain = Toolchain::find()?;
+    let ptx = out.join("warpstride.ptx");
+    let compiled = toolchain.compile(&kernels, &out.join("kernels"))?;
+    fs::copy(&compiled, &ptx).map_err(|error| format!("cannot copy {}: {error}", compiled.display()))?;
+    let manifest = Manifest { ptx: hash(read(&ptx)?.as_bytes()), ..current(root)? };
+    let beside = out.join("MANIFEST");
+    fs::write(&beside, manifest.render()).map_err(|error| format!("cannot write {}: {error}", beside.display()))?;
+    Ok(Supply { provenance: format!("built from source, {manifest}"), ptx })
+}
+
+/// The manifest that PTX of today's sources would have, but for the PTX itself.
+fn current(root: &Path) -> Result<Manifest, String> {
+    let flags = toolchain::flags();
+    let files = manifest::sources(root).map_err(|error: io::Error| format!("cannot read the kernel sources: {error}"))?;
+    Ok(Manifest::of(&files, toolchain::VERSION, &flags))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|error| format!("{name}: {error}; build with cargo"))
+}

@@ -1,0 +1,118 @@
+//! The kernels of warpstride: entry points only. Bodies are in [`op`], and speak through [`thread`] and [`block`].
+#![no_std]
+#![feature(abi_ptx, asm_experimental_arch, stdarch_nvptx)]
+
+#[path = "../../src/abi.rs"]
+pub mod abi;
+pub mod block;
+pub mod index;
+pub mod matrix;
+pub mod op;
+pub mod thread;
+
+use abi::{ColumnParams, CopyParams, SpinParams, TransposeParams};
+use block::{Padded, Plain, Staggered};
+use index::{Narrow, Wide};
+use op::{column_loop, copy, naive, tile};
+use thread::{B8, B16, B32, B64, B128};
+
+/// A body that never panics has no use for this, but `no_std` asks for it.
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}
+
+/// `name = body;`: an entry of that name that runs `body` on its one parameter.
+macro_rules! entries {
+    ($params:ty: $($name:ident = $body:expr;)*) => {$(
+        /// See the family of this name in [`abi`].
+        ///
+        /// # Safety
+        ///
+        /// The addresses, lengths and strides describe allocated device memory, which no other thread writes, and the
+        /// launch has the block and grid that [`abi`] gives for the parameters.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "ptx-kernel" fn $name(params: $params) {
+            let body: unsafe fn($params) = $body;
+            // SAFETY: the bodies ask for what this entry asks for.
+            unsafe { body(params) }
+        }
+    )*};
+}
+
+entries! { CopyParams:
+    copy_b8 = copy::<B8>;
+    copy_b16 = copy::<B16>;
+    copy_b32 = copy::<B32>;
+    copy_b64 = copy::<B64>;
+    copy_b128 = copy::<B128>;
+}
+
+entries! { ColumnParams:
+    column_loop_b8 = column_loop::<B8, Narrow>;
+    column_loop_b16 = column_loop::<B16, Narrow>;
+    column_loop_b32 = column_loop::<B32, Narrow>;
+    column_loop_b64 = column_loop::<B64, Narrow>;
+    column_loop_b128 = column_loop::<B128, Narrow>;
+    column_loop_b8_wide = column_loop::<B8, Wide>;
+    column_loop_b16_wide = column_loop::<B16, Wide>;
+    column_loop_b32_wide = column_loop::<B32, Wide>;
+    column_loop_b64_wide = column_loop::<B64, Wide>;
+    column_loop_b128_wide = column_loop::<B128, Wide>;
+}
+
+entries! { TransposeParams:
+    naive_b8 = naive::<B8, Narrow>;
+    naive_b16 = naive::<B16, Narrow>;
+    naive_b32 = naive::<B32, Narrow>;
+    naive_b64 = naive::<B64, Narrow>;
+    naive_b128 = naive::<B128, Narrow>;
+    naive_b8_wide = naive::<B8, Wide>;
+    naive_b16_wide = naive::<B16, Wide>;
+    naive_b32_wide = naive::<B32, Wide>;
+    naive_b64_wide = naive::<B64, Wide>;
+    naive_b128_wide = naive::<B128, Wide>;
+}
+
+entries! { TransposeParams:
+    tiled_b8 = tile::<B8, Narrow, Plain>;
+    tiled_b16 = tile::<B16, Narrow, Plain>;
+    tiled_b32 = tile::<B32, Narrow, Plain>;
+    tiled_b64 = tile::<B64, Narrow, Plain>;
+    tiled_b128 = tile::<B128, Narrow, Plain>;
+    tiled_b8_wide = tile::<B8, Wide, Plain>;
+    tiled_b16_wide = tile::<B16, Wide, Plain>;
+    tiled_b32_wide = tile::<B32, Wide, Plain>;
+    tiled_b64_wide = tile::<B64, Wide, Plain>;
+    tiled_b128_wide = tile::<B128, Wide, Plain>;
+}
+
+entries! { TransposeParams:
+    padded_b8 = tile::<B8, Narrow, Padded>;
+    padded_b16 = tile::<B16, Narrow, Padded>;
+    padded_b32 = tile::<B32, Narrow, Padded>;
+    padded_b64 = tile::<B64, Narrow, Padded>;
+    padded_b128 = tile::<B128, Narrow, Padded>;
+    padded_b8_wide = tile::<B8, Wide, Padded>;
+    padded_b16_wide = tile::<B16, Wide, Padded>;
+    padded_b32_wide = tile::<B32, Wide, Padded>;
+    padded_b64_wide = tile::<B64, Wide, Padded>;
+    padded_b128_wide = tile::<B128, Wide, Padded>;
+}
+
+entries! { TransposeParams:
+    staggered_b8 = tile::<B8, Narrow, Staggered>;
+    staggered_b16 = tile::<B16, Narrow, Staggered>;
+    staggered_b32 = tile::<B32, Narrow, Staggered>;
+    staggered_b64 = tile::<B64, Narrow, Staggered>;
+    staggered_b128 = tile::<B128, Narrow, Staggered>;
+    staggered_b8_wide = tile::<B8, Wide, Staggered>;
+    staggered_b16_wide = tile::<B16, Wide, Staggered>;
+    staggered_b32_wide = tile::<B32, Wide, Staggered>;
+    staggered_b64_wide = tile::<B64, Wide, Staggered>;
+    staggered_b128_wide = tile::<B128, Wide, Staggered>;
+}
+
+entries! { SpinParams:
+    spin = op::spin;
+}

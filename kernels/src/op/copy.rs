@@ -1,0 +1,28 @@
+//! Contiguous bytes.
+
+use crate::abi::{COPY_BLOCK, CopyParams};
+use crate::block;
+use crate::index::{Index, Wide};
+use crate::thread::{self, B8, Global, Word};
+
+/// One access of width `W` a thread, and one byte of the tail for the first threads.
+///
+/// # Safety
+///
+/// See [`CopyParams`]: both ranges are allocated, aligned to the width, do not overlap, and nothing else writes them.
+#[inline(always)]
+pub unsafe fn copy<W: Word>(params: CopyParams) {
+    let width = u64::from(W::BYTES);
+    let (src, dst) = (Global::new(params.src), Global::new(params.dst));
+    let lane = block::linear::<Wide>() * Wide::new(COPY_BLOCK) + Wide::new(thread::thread_x());
+    let lane = lane.0;
+    if lane < params.bytes / width {
+        // SAFETY: access `lane` of as many whole ones as the bytes hold.
+        unsafe { W::load_global(src.offset(lane * width)).store_global(dst.offset(lane * width)) };
+    }
+    if lane < params.bytes % width {
+        let byte = params.bytes / width * width + lane;
+        // SAFETY: `byte` is below `bytes`, and behind all whole accesses.
+        unsafe { B8::load_global(src.offset(byte)).store_global(dst.offset(byte)) };
+    }
+}

@@ -1,0 +1,208 @@
+//! What one thread can do that Rust has no word for: special registers, and loads and stores by address space.
+//!
+//! The only file with intrinsics and inline PTX. A Rust pointer read from a parameter struct compiles to *generic* loads
+//! and stores, and a 16-byte struct copy to two 8-byte ones, so each access is spelled out here: one instruction of the
+//! element's width, in the named address space.
+
+use core::arch::asm;
+use core::arch::nvptx;
+
+macro_rules! registers {
+    ($($name:ident = $intrinsic:ident, $doc:literal;)*) => {$(
+        #[doc = $doc]
+        #[inline(always)]
+        pub fn $name() -> u32 {
+            // SAFETY: reads a special register, which every thread has.
+            unsafe { nvptx::$intrinsic() }
+        }
+    )*};
+}
+
+registers! {
+    thread_x = _thread_idx_x, "`%tid.x`: this thread's column in its block.";
+    thread_y = _thread_idx_y, "`%tid.y`: this thread's row in its block.";
+    block_x = _block_idx_x, "`%ctaid.x`";
+    block_y = _block_idx_y, "`%ctaid.y`";
+    block_z = _block_idx_z, "`%ctaid.z`";
+    grid_x = _grid_dim_x, "`%nctaid.x`: blocks in x.";
+    grid_y = _grid_dim_y, "`%nctaid.y`: blocks in y.";
+}
+
+/// Nanoseconds by the device's global timer.
+#[inline(always)]
+pub fn globaltimer() -> u64 {
+    let now: u64;
+    // SAFETY: reads a special register. Not `pure`: two reads differ.
+    unsafe { asm!("mov.u64 {}, %globaltimer;", out(reg64) now, options(nomem, nostack)) };
+    now
+}
+
+/// Waits for every thread of the block, and makes their shared stores visible.
+///
+/// # Safety
+///
+/// Every thread of the block calls it, outside divergent control flow: `bar.sync` is aligned.
+#[inline(always)]
+pub unsafe fn barrier() {
+    // SAFETY: as the caller promises. The intrinsic, not `asm!`: only the intrinsic is convergent to LLVM.
+    unsafe { nvptx::_syncthreads() }
+}
+
+/// An address in global memory.
+#[derive(Clone, Copy)]
+pub struct Global(u64);
+
+impl Global {
+    /// The global address of a generic one, which is how the host passes it.
+    #[inline(always)]
+    pub fn new(generic: u64) -> Self {
+        let global: u64;
+        // SAFETY: arithmetic on an address; nothing is accessed.
+        unsafe {
+            asm!("cvta.to.global.u64 {}, {};", out(reg64) global, in(reg64) generic, options(pure, nomem, nostack))
+        };
+        Global(global)
+    }
+
+    /// The address `bytes` further; modulo 2^64, so that a negative offset is its two's complement.
+    #[inline(always)]
+    pub fn offset(self, bytes: u64) -> Self {
+        Global(self.0.wrapping_add(bytes))
+    }
+}
+
+/// Something that takes room in shared memory.
+pub trait Footprint {
+    /// How much.
+    const BYTES: u32;
+}
+
+/// An address in the block's shared memory.
+#[derive(Clone, Copy)]
+pub struct Shared(u32);
+
+impl Shared {
+    /// Reserves room for one `F`, aligned to 16.
+    ///
+    /// The variable is local to the braces of the `asm!`, so a second inlining of this function is a second variable:
+    /// a kernel calls it once and passes the address on.
+    #[inline(always)]
+    pub fn reserve<F: Footprint>() -> Self {
+        let address: u32;
+        // SAFETY: declares a variable and takes its address; nothing is accessed. Not `pure`, so that LLVM keeps it one.
+        unsafe {
+            asm!(
+                "{{ .shared .align 16 .b8 tile[{bytes}]; mov.u32 {address}, tile; }}",
+                bytes = const F::BYTES,
+                address = out(reg32) address,
+                options(nomem, nostack),
+            )
+        };
+        Shared(address)
+    }
+
+    /// The address `bytes` further.
+    #[inline(always)]
+    pub fn offset(self, bytes: u32) -> Self {
+        Shared(self.0.wrapping_add(bytes))
+    }
+}
+
+/// An element as the kernels see it: so many bytes, which one instruction loads or stores.
+pub trait Word: Copy {
+    /// Its width in bytes.
+    const BYTES: u32;
+    /// All bits clear.
+    const ZERO: Self;
+
+    /// Loads from global memory.
+    ///
+    /// # Safety
+    ///
+    /// `from` is aligned to the width, allocated, and not written meanwhile.
+    unsafe fn load_global(from: Global) -> Self;
+
+    /// Stores to global memory.
+    ///
+    /// # Safety
+    ///
+    /// `to` is aligned to the width, allocated, and not accessed by another thread meanwhile.
+    unsafe fn store_global(self, to: Global);
+
+    /// Loads from shared memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`load_global`](Word::load_global), inside what the block has reserved.
+    unsafe fn load_shared(from: Shared) -> Self;
+
+    /// Stores to shared memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`store_global`](Word::store_global), inside what the block has reserved.
+    unsafe fn store_shared(self, to: Shared);
+}
+
+macro_rules! word {
+    ($name:ident: $bits:literal, $suffix:literal, $operand:literal, $class:ident, $repr:ty: $($part:ident)+) => {
+        #[doc = concat!("An element of ", $bits, " bits.")]
+        #[derive(Clone, Copy)]
+        pub struct $name { $($part: $repr),+ }
+
+        impl Word for $name {
+            const BYTES: u32 = $bits / 8;
+            const ZERO: Self = $name { $($part: 0),+ };
+
+            #[inline(always)]
+            unsafe fn load_global(from: Global) -> Self {
+                $(let $part: $repr;)+
+                // SAFETY: as the caller promises.
+                unsafe {
+                    asm!(concat!("ld.global.", $suffix, " ", $operand, ", [{at}];"),
+                        $($part = out($class) $part,)+ at = in(reg64) from.0, options(readonly, nostack))
+                };
+                $name { $($part),+ }
+            }
+
+            #[inline(always)]
+            unsafe fn store_global(self, to: Global) {
+                let $name { $($part),+ } = self;
+                // SAFETY: as the caller promises.
+                unsafe {
+                    asm!(concat!("st.global.", $suffix, " [{at}], ", $operand, ";"),
+                        $($part = in($class) $part,)+ at = in(reg64) to.0, options(nostack))
+                };
+            }
+
+            #[inline(always)]
+            unsafe fn load_shared(from: Shared) -> Self {
+                $(let $part: $repr;)+
+                // SAFETY: as the caller promises.
+                unsafe {
+                    asm!(concat!("ld.shared.", $suffix, " ", $operand, ", [{at}];"),
+                        $($part = out($class) $part,)+ at = in(reg32) from.0, options(readonly, nostack))
+                };
+                $name { $($part),+ }
+            }
+
+            #[inline(always)]
+            unsafe fn store_shared(self, to: Shared) {
+                let $name { $($part),+ } = self;
+                // SAFETY: as the caller promises.
+                unsafe {
+                    asm!(concat!("st.shared.", $suffix, " [{at}], ", $operand, ";"),
+                        $($part = in($class) $part,)+ at = in(reg32) to.0, options(nostack))
+                };
+            }
+        }
+    };
+}
+
+// The narrow ones in 32-bit registers, which is what the hardware has: in 16 bits, LLVM packs several into one and unpacks
+// them again.
+word! { B8: 8, "b8", "{low}", reg32, u32: low }
+word! { B16: 16, "b16", "{low}", reg32, u32: low }
+word! { B32: 32, "b32", "{low}", reg32, u32: low }
+word! { B64: 64, "b64", "{low}", reg64, u64: low }
+word! { B128: 128, "v2.b64", "{{{low}, {high}}}", reg64, u64: low high }
