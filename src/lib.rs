@@ -13,7 +13,7 @@ pub mod interp;
 pub mod driver;
 pub mod stream;
 pub mod device;
-pub mod launch;
+mod launch;
 pub mod memory;
 pub mod view;
 pub mod ops;

@@ -1,1 +1,3 @@
 //! Tests that need no device: one binary, one module a subject.
+
+mod architecture;

@@ -1,0 +1,465 @@
+//! Global memory: allocations far apart in a 64-bit address space.
+//!
+//! Allocation `i` begins at `(i + 1) << 40`. So an address finds its allocation by a shift, an access past the end of one
+//! lands in a hole and never in another, and a small integer used as an address is nobody's. Numbers are not reused
+//! before a million others have been, so a stale address is known for what it is.
+//!
+//! Contents are words accessed as relaxed atomics: blocks run on several host threads, and a kernel with a race may not
+//! be undefined behaviour in the host. 8- and 16-bit stores exchange the word around them.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, ErrorKind, Result};
+
+const ADDRESS_BITS: u32 = 40;
+/// Numbers in use before those of freed allocations come round again.
+const FRESH_NUMBERS: usize = 1 << 20;
+/// What fresh memory holds, so that reading it before writing it shows.
+const POISON: u32 = 0xA5A5_A5A5;
+
+/// Device memory of one software GPU. Any number of threads may use it.
+pub struct Memory {
+    limit: u64,
+    state: Mutex<State>,
+}
+
+struct State {
+    // Shared with running launches; copied only where an allocation changes while one runs.
+    slots: Arc<Vec<Slot>>,
+    used: u64,
+    next_reuse: usize,
+}
+
+#[derive(Clone)]
+enum Slot {
+    Live(Arc<Allocation>),
+    Freed { bytes: u64 },
+}
+
+/// One allocation's contents.
+pub struct Allocation {
+    base: u64,
+    bytes: u64,
+    words: Box<[AtomicU32]>,
+}
+
+/// The allocations as they stood when a launch began.
+#[derive(Clone)]
+pub struct Snapshot {
+    slots: Arc<Vec<Slot>>,
+}
+
+/// The allocation an address was probably meant for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nearest {
+    /// First address of the allocation.
+    pub base: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Whether it has been freed.
+    pub freed: bool,
+}
+
+impl Memory {
+    /// Memory that hands out at most `limit` bytes at a time.
+    pub fn new(limit: u64) -> Self {
+        let state = State { slots: Arc::new(Vec::new()), used: 0, next_reuse: 0 };
+        Self { limit, state: Mutex::new(state) }
+    }
+
+    /// Bytes that may be allocated at a time.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes allocated now.
+    pub fn used(&self) -> u64 {
+        self.lock().used
+    }
+
+    /// Allocates `bytes` bytes, aligned to 256 bytes and filled with a pattern that is nobody's data.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfMemory` beyond the limit, and where the host has no more; `InvalidArgument` for 0 bytes.
+    pub fn alloc(&self, bytes: u64) -> Result<u64> {
+        if bytes == 0 {
+            return Err(Error::new(ErrorKind::InvalidArgument, "an allocation has at least 1 byte; 0 were asked for"));
+        }
+        let mut state = self.lock();
+        let free = self.limit - state.used;
+        if bytes > free {
+            return Err(out_of_memory(bytes, free));
+        }
+        let words = poisoned_words(bytes).ok_or_else(|| out_of_memory(bytes, free))?;
+        let number = state.number();
+        let base = (number as u64 + 1) << ADDRESS_BITS;
+        let slot = Slot::Live(Arc::new(Allocation { base, bytes, words }));
+        let slots = Arc::make_mut(&mut state.slots);
+        if number == slots.len() {
+            slots.push(slot);
+        } else {
+            slots[number] = slot;
+        }
+        state.used += bytes;
+        Ok(base)
+    }
+
+    /// Frees the allocation that begins at `address`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where no live allocation begins there.
+    pub fn free(&self, address: u64) -> Result<()> {
+        let mut state = self.lock();
+        let Some(bytes) = find(&state.slots, address).filter(|live| live.base == address).map(Allocation::bytes) else {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("{address:#x} is not the address of a live allocation; free what `alloc` returned, once"),
+            ));
+        };
+        let number = number_of(address).expect("a live allocation has a number");
+        Arc::make_mut(&mut state.slots)[number] = Slot::Freed { bytes };
+        state.used -= bytes;
+        Ok(())
+    }
+
+    /// Copies `out.len()` bytes from `address` to the host.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the bytes are not all in one live allocation.
+    pub fn read(&self, address: u64, out: &mut [u8]) -> Result<()> {
+        let snapshot = self.snapshot();
+        let (allocation, offset) = snapshot.range(address, out.len() as u64, "read")?;
+        let (head, rest) = out.split_at_mut(head_bytes(offset, out.len()));
+        for (i, byte) in head.iter_mut().enumerate() {
+            *byte = allocation.load8(offset + i as u64);
+        }
+        let first = (offset + head.len() as u64) as usize / 4;
+        let mut chunks = rest.chunks_exact_mut(4);
+        let mut word = first;
+        for chunk in &mut chunks {
+            chunk.copy_from_slice(&allocation.words[word].load(Relaxed).to_le_bytes());
+            word += 1;
+        }
+        for (i, byte) in chunks.into_remainder().iter_mut().enumerate() {
+            *byte = allocation.load8((word * 4 + i) as u64);
+        }
+        Ok(())
+    }
+
+    /// Copies `bytes` from the host to `address`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the bytes are not all in one live allocation.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        let snapshot = self.snapshot();
+        let (allocation, offset) = snapshot.range(address, bytes.len() as u64, "write")?;
+        let (head, rest) = bytes.split_at(head_bytes(offset, bytes.len()));
+        for (i, &byte) in head.iter().enumerate() {
+            allocation.store8(offset + i as u64, byte);
+        }
+        let mut word = (offset + head.len() as u64) as usize / 4;
+        let (chunks, tail) = rest.as_chunks::<4>();
+        for &chunk in chunks {
+            allocation.words[word].store(u32::from_le_bytes(chunk), Relaxed);
+            word += 1;
+        }
+        for (i, &byte) in tail.iter().enumerate() {
+            allocation.store8((word * 4 + i) as u64, byte);
+        }
+        Ok(())
+    }
+
+    /// Copies `bytes` bytes from `src` to `dst`, as if through a buffer: the ranges may overlap.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where either range is not in one live allocation.
+    pub fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()> {
+        // Checked before the buffer is made: a length that fits an allocation fits the host.
+        self.snapshot().range(src, bytes, "copy from")?;
+        self.snapshot().range(dst, bytes, "copy to")?;
+        let mut buffer = vec![0; bytes as usize];
+        self.read(src, &mut buffer)?;
+        self.write(dst, &buffer)
+    }
+
+    /// Sets `bytes` bytes at `address` to `value`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the bytes are not all in one live allocation.
+    pub fn fill(&self, address: u64, value: u8, bytes: u64) -> Result<()> {
+        self.snapshot().range(address, bytes, "fill")?;
+        self.write(address, &vec![value; bytes as usize])
+    }
+
+    /// The allocations as they stand.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { slots: Arc::clone(&self.lock().slots) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every critical section leaves the state whole, so a panic elsewhere does not spoil it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The number of the next allocation: a fresh one, or after many that of one freed long ago.
+    fn number(&mut self) -> usize {
+        let count = self.slots.len();
+        if count >= FRESH_NUMBERS {
+            let start = self.next_reuse;
+            let round = (0..count).map(|step| (start + step) % count);
+            if let Some(number) = round.into_iter().find(|&number| matches!(self.slots[number], Slot::Freed { .. })) {
+                self.next_reuse = number + 1;
+                return number;
+            }
+        }
+        count
+    }
+}
+
+impl Snapshot {
+    /// The live allocation whose numbers `address` bears; the address may still lie beyond its end.
+    #[inline]
+    pub fn find(&self, address: u64) -> Option<&Allocation> {
+        find(&self.slots, address)
+    }
+
+    /// The allocation, live or freed, that `address` was probably meant for: the one it lies in or behind, or else the one
+    /// that begins next.
+    pub fn nearest(&self, address: u64) -> Option<Nearest> {
+        let last = self.slots.len().checked_sub(1)?;
+        let number = number_of(address).unwrap_or(0).min(last);
+        let base = (number as u64 + 1) << ADDRESS_BITS;
+        Some(match &self.slots[number] {
+            Slot::Live(live) => Nearest { base, bytes: live.bytes, freed: false },
+            Slot::Freed { bytes } => Nearest { base, bytes: *bytes, freed: true },
+        })
+    }
+
+    fn range(&self, address: u64, bytes: u64, what: &str) -> Result<(&Allocation, u64)> {
+        let inside = self.find(address).and_then(|live| live.offset(address, bytes).map(|offset| (live, offset)));
+        inside.ok_or_else(|| {
+            let nearest = self.nearest(address).map_or_else(String::new, |nearest| format!("; {nearest}"));
+            let context =
+                format!("cannot {what} {bytes} bytes at {address:#x}: not all in one live allocation{nearest}");
+            Error::new(ErrorKind::InvalidArgument, context)
+        })
+    }
+}
+
+impl Allocation {
+    /// First address.
+    #[inline]
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Bytes.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The contents as little-endian words; the last one is whole even where `bytes` is no multiple of 4.
+    #[inline]
+    pub fn words(&self) -> &[AtomicU32] {
+        &self.words
+    }
+
+    /// Where `address` lies in the allocation, if `bytes` bytes from there do.
+    #[inline]
+    pub fn offset(&self, address: u64, bytes: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.base)?;
+        (offset <= self.bytes && bytes <= self.bytes - offset).then_some(offset)
+    }
+
+    /// The byte at `offset`, which is in bounds.
+    #[inline]
+    pub fn load8(&self, offset: u64) -> u8 {
+        (self.word(offset).load(Relaxed) >> (offset % 4 * 8)) as u8
+    }
+
+    /// The 2 bytes at `offset`, which is even and in bounds.
+    #[inline]
+    pub fn load16(&self, offset: u64) -> u16 {
+        (self.word(offset).load(Relaxed) >> (offset % 4 * 8)) as u16
+    }
+
+    /// The 4 bytes at `offset`, a multiple of 4 in bounds.
+    #[inline]
+    pub fn load32(&self, offset: u64) -> u32 {
+        self.word(offset).load(Relaxed)
+    }
+
+    /// The 8 bytes at `offset`, a multiple of 8 in bounds. Two words: not atomic as a whole, as on no race it need be.
+    #[inline]
+    pub fn load64(&self, offset: u64) -> u64 {
+        u64::from(self.load32(offset)) | u64::from(self.load32(offset + 4)) << 32
+    }
+
+    /// Stores a byte.
+    #[inline]
+    pub fn store8(&self, offset: u64, value: u8) {
+        self.store_part(offset, 0xff, u32::from(value));
+    }
+
+    /// Stores 2 bytes at an even offset.
+    #[inline]
+    pub fn store16(&self, offset: u64, value: u16) {
+        self.store_part(offset, 0xffff, u32::from(value));
+    }
+
+    /// Stores 4 bytes at a multiple of 4.
+    #[inline]
+    pub fn store32(&self, offset: u64, value: u32) {
+        self.word(offset).store(value, Relaxed);
+    }
+
+    /// Stores 8 bytes at a multiple of 8.
+    #[inline]
+    pub fn store64(&self, offset: u64, value: u64) {
+        self.store32(offset, value as u32);
+        self.store32(offset + 4, (value >> 32) as u32);
+    }
+
+    #[inline]
+    fn word(&self, offset: u64) -> &AtomicU32 {
+        &self.words[(offset / 4) as usize]
+    }
+
+    fn store_part(&self, offset: u64, mask: u32, value: u32) {
+        let shift = offset % 4 * 8;
+        let merge = |word: u32| word & !(mask << shift) | value << shift;
+        let word = self.word(offset);
+        let mut old = word.load(Relaxed);
+        while let Err(now) = word.compare_exchange_weak(old, merge(old), Relaxed, Relaxed) {
+            old = now;
+        }
+    }
+}
+
+impl fmt::Display for Nearest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = if self.freed { "freed" } else { "live" };
+        write!(f, "the nearest allocation ({state}) has {} bytes at {:#x}", self.bytes, self.base)
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("limit", &self.limit).field("used", &self.used()).finish_non_exhaustive()
+    }
+}
+
+fn number_of(address: u64) -> Option<usize> {
+    ((address >> ADDRESS_BITS) as usize).checked_sub(1)
+}
+
+fn find(slots: &[Slot], address: u64) -> Option<&Allocation> {
+    match slots.get(number_of(address)?)? {
+        Slot::Live(live) => Some(live),
+        Slot::Freed { .. } => None,
+    }
+}
+
+/// Bytes before the first whole word of a range.
+fn head_bytes(offset: u64, len: usize) -> usize {
+    ((4 - offset % 4) as usize % 4).min(len)
+}
+
+fn poisoned_words(bytes: u64) -> Option<Box<[AtomicU32]>> {
+    let count = usize::try_from(bytes.div_ceil(4)).ok()?;
+    let mut words = Vec::new();
+    words.try_reserve_exact(count).ok()?;
+    words.extend((0..count).map(|_| AtomicU32::new(POISON)));
+    Some(words.into_boxed_slice())
+}
+
+fn out_of_memory(bytes: u64, free: u64) -> Error {
+    let context = format!("the software GPU cannot allocate {bytes} bytes: {free} are free; free buffers or use less");
+    Error::new(ErrorKind::OutOfMemory, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_at_every_offset_and_length() {
+        let memory = Memory::new(1 << 20);
+        let address = memory.alloc(64).unwrap();
+        for offset in 0..9_u64 {
+            for len in 0..20_usize {
+                memory.fill(address, 0, 64).unwrap();
+                let data: Vec<u8> = (1..=len as u8).collect();
+                memory.write(address + offset, &data).unwrap();
+                let mut all = [0; 64];
+                memory.read(address, &mut all).unwrap();
+                let mut expected = [0; 64];
+                expected[offset as usize..][..len].copy_from_slice(&data);
+                assert_eq!(all, expected, "offset {offset}, length {len}");
+                let mut back = vec![0; len];
+                memory.read(address + offset, &mut back).unwrap();
+                assert_eq!(back, data);
+            }
+        }
+    }
+
+    #[test]
+    fn narrow_stores_leave_their_neighbours() {
+        let memory = Memory::new(16);
+        let address = memory.alloc(8).unwrap();
+        memory.fill(address, 0xff, 8).unwrap();
+        let snapshot = memory.snapshot();
+        let allocation = snapshot.find(address).unwrap();
+        allocation.store8(1, 0x12);
+        allocation.store16(6, 0x3456);
+        assert_eq!(allocation.load64(0), 0x3456_ffff_ffff_12ff);
+        assert_eq!((allocation.load8(1), allocation.load16(6)), (0x12, 0x3456));
+    }
+
+    #[test]
+    fn copies_within_an_allocation_may_overlap() {
+        let memory = Memory::new(1 << 10);
+        let address = memory.alloc(10).unwrap();
+        memory.write(address, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).unwrap();
+        memory.copy(address + 1, address, 9).unwrap();
+        let mut out = [0; 10];
+        memory.read(address, &mut out).unwrap();
+        assert_eq!(out, [1, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn misuse_is_an_error_that_names_the_nearest_allocation() {
+        let memory = Memory::new(100);
+        assert_eq!(memory.alloc(0).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        let address = memory.alloc(60).unwrap();
+        let error = memory.alloc(41).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+        assert!(error.to_string().contains("41 bytes: 40 are free"), "{error}");
+        let error = memory.write(address + 58, &[0; 3]).unwrap_err();
+        assert!(error.to_string().contains("(live) has 60 bytes at 0x10000000000"), "{error}");
+        assert!(memory.free(address + 4).is_err());
+        memory.free(address).unwrap();
+        assert_eq!(memory.used(), 0);
+        let error = memory.read(address, &mut [0]).unwrap_err();
+        assert!(error.to_string().contains("(freed) has 60 bytes"), "{error}");
+        assert!(memory.free(address).is_err());
+        assert_ne!(memory.alloc(60).unwrap(), address);
+    }
+
+    #[test]
+    fn more_than_the_host_has_is_an_error() {
+        let memory = Memory::new(u64::MAX);
+        assert_eq!(memory.alloc(1 << 62).unwrap_err().kind(), ErrorKind::OutOfMemory);
+    }
+}

@@ -1,0 +1,137 @@
+//! Device time, measured one way everywhere.
+//!
+//! The protocol: warm up; hold the stream with a spin kernel until every sample is queued, so that the gaps between
+//! launches stay out (nvbandwidth's and nvbench's idea); a pair of events around each sample; median and quantiles. The
+//! caller rotates its buffers over [`cold_sets`] of them, so that no sample finds its data in the L2 cache: rotating rather
+//! than flushing, because a flush by writes leaves dirty lines that the next sample would pay for.
+
+use std::time::{Duration, Instant};
+
+use crate::device::Device;
+use crate::driver::DriverKind;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ops;
+use crate::stream::{Event, Stream};
+
+const WARM_UPS: usize = 3;
+/// The first gate, and the longest that is tried before an operation is taken to be bound by its own launches.
+const GATES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(64));
+
+/// Times of one operation on a GPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timing {
+    /// Milliseconds of each sample, shortest first; at least one.
+    samples: Vec<f64>,
+    /// Whether all samples were queued before the first one ran, so that no gap between launches is in them.
+    gapless: bool,
+}
+
+impl Timing {
+    /// Milliseconds that the samples' fraction `q` (from 0 to 1) took or less; between two samples, interpolated.
+    pub fn quantile_ms(&self, q: f64) -> f64 {
+        let place = q.clamp(0.0, 1.0) * (self.samples.len() - 1) as f64;
+        let (below, above) = (place.floor() as usize, place.ceil() as usize);
+        self.samples[below] + (self.samples[above] - self.samples[below]) * place.fract()
+    }
+
+    /// Milliseconds of the middle sample.
+    pub fn median_ms(&self) -> f64 {
+        self.quantile_ms(0.5)
+    }
+
+    /// How many samples there are.
+    pub fn samples(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// Whether all samples were queued before the first one ran. An operation of very many launches cannot be, and its time
+    /// then has the gaps between them.
+    pub fn gapless(&self) -> bool {
+        self.gapless
+    }
+
+    /// GB/s (10^9 bytes a second) at the median, for an operation that reads and writes `bytes` bytes in all.
+    pub fn gbps(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.median_ms() / 1e6
+    }
+}
+
+/// How many sets of buffers of `bytes` bytes a sample each to rotate over, so that a sample finds none of its data in the
+/// cache: as many as fill four times the L2, at least one.
+pub fn cold_sets(bytes: u64, l2_bytes: u64) -> usize {
+    usize::try_from((4 * l2_bytes).div_ceil(bytes.max(1))).unwrap_or(usize::MAX).max(1)
+}
+
+/// Times `samples` runs (at least one) of the operation that `launch` queues. It is given the number of the run, from 0, to
+/// rotate its buffers by, and must do nothing but queue work on `stream`.
+///
+/// # Errors
+///
+/// `Unavailable` on the software GPU, whose times would say nothing; what `launch` and the driver failed with.
+pub fn time(
+    device: &Device,
+    stream: &Stream,
+    samples: usize,
+    mut launch: impl FnMut(usize) -> Result<()>,
+) -> Result<Timing> {
+    if device.info().kind == DriverKind::Soft {
+        return Err(Error::new(ErrorKind::Unavailable, "the software GPU has no times to measure; use a CUDA device"));
+    }
+    let pairs: Vec<(Event, Event)> =
+        (0..samples.max(1)).map(|_| Ok((device.event()?, device.event()?))).collect::<Result<_>>()?;
+    for run in 0..WARM_UPS {
+        launch(run)?;
+    }
+    stream.synchronize()?;
+    let mut gate = GATES.0;
+    loop {
+        let gapless = queue_behind(gate, device, stream, &pairs, &mut launch)?;
+        stream.synchronize()?;
+        if gapless || gate >= GATES.1 {
+            let mut samples: Vec<f64> =
+                pairs.iter().map(|(start, end)| Ok(f64::from(end.elapsed_ms_since(start)?))).collect::<Result<_>>()?;
+            samples.sort_by(f64::total_cmp);
+            return Ok(Timing { samples, gapless });
+        }
+        gate *= 2;
+    }
+}
+
+/// Queues all samples behind a gate; whether that was done before it opened.
+fn queue_behind(
+    gate: Duration,
+    device: &Device,
+    stream: &Stream,
+    pairs: &[(Event, Event)],
+    launch: &mut impl FnMut(usize) -> Result<()>,
+) -> Result<bool> {
+    let begin = Instant::now();
+    ops::spin(device, gate, stream)?;
+    for (run, (start, end)) in pairs.iter().enumerate() {
+        stream.record(start)?;
+        launch(run)?;
+        stream.record(end)?;
+    }
+    Ok(begin.elapsed() < gate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_interpolate() {
+        let timing = Timing { samples: vec![1.0, 2.0, 3.0, 5.0], gapless: true };
+        assert_eq!(timing.median_ms(), 2.5);
+        assert_eq!([timing.quantile_ms(0.0), timing.quantile_ms(1.0), timing.quantile_ms(2.0)], [1.0, 5.0, 5.0]);
+        assert_eq!(timing.gbps(5_000_000), 2.0);
+        assert_eq!(Timing { samples: vec![4.0], gapless: true }.quantile_ms(0.9), 4.0);
+    }
+
+    #[test]
+    fn rotation_covers_four_caches() {
+        assert_eq!(cold_sets(1 << 20, 50 << 20), 200);
+        assert_eq!(cold_sets(1 << 30, 50 << 20), 1);
+        assert_eq!(cold_sets(0, 0), 1);
+    }
+}

@@ -1,0 +1,127 @@
+//! The shape of the crate as a test: who may import whom, and where `unsafe` may stand.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Modules from the bottom up; a module imports from its own level and below.
+const LEVELS: &[&[&str]] = &[
+    &["error", "abi", "counters", "element", "layout", "ptx"],
+    &["interp"],
+    &["driver"],
+    &["stream", "device", "launch", "memory"],
+    &["view", "ops"],
+    &["roofline"],
+    &["cli", "main"],
+];
+
+/// What must stay ignorant of the rest, and all that it may know.
+const NARROW: &[(&str, &[&str])] =
+    &[("error", &[]), ("abi", &[]), ("layout", &["error"]), ("interp", &["error", "abi", "counters"])];
+
+/// Files that may hold `unsafe`, with what for. Anything else is safe Rust.
+const UNSAFE: &[&str] = &[
+    "element.rs",              // the promise that a type is plain bytes
+    "driver/",                 // the seam itself, and what lies behind it
+    "interp/exec/dispatch.rs", // the one call that picks the vector width
+    "launch.rs",               // parameters as bytes
+    "memory/",                 // the safe side of the seam: buffers
+    "stream/",                 // the safe side of the seam: streams and events
+    "device.rs",               // the safe side of the seam: modules
+    "ops/",                    // launches, and the raw entry points
+];
+
+struct Source {
+    /// Path below `src/`.
+    path: String,
+    module: String,
+    /// The text without comments.
+    code: String,
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    collect(&root, &mut files);
+    assert!(files.len() > 10, "only {} files under {}", files.len(), root.display());
+    let read = |file: PathBuf| {
+        let path = file.strip_prefix(&root).expect("it was found there").to_str().expect("plain names").to_owned();
+        let module = path.split('/').next().expect("a name").trim_end_matches(".rs").to_owned();
+        let text = fs::read_to_string(&file).expect("readable");
+        let code = text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
+        Source { path, module, code }
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("readable") {
+        let path = entry.expect("readable").path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+fn level(module: &str) -> Option<usize> {
+    LEVELS.iter().position(|level| level.contains(&module))
+}
+
+/// The modules that `code` names as `crate::module` or `warpstride::module`.
+fn imports(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for prefix in ["crate::", "warpstride::"] {
+        for (at, _) in code.match_indices(prefix) {
+            let rest = &code[at + prefix.len()..];
+            let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+            assert!(!name.is_empty(), "imports name one module each: {}", &rest[..rest.len().min(40)]);
+            found.push(name);
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_imports_upwards() {
+    let mut wrong = Vec::new();
+    for source in sources().iter().filter(|source| source.module != "lib") {
+        let own = level(&source.module).unwrap_or_else(|| panic!("{} belongs to no level", source.path));
+        for name in imports(&source.code) {
+            // Names that are not modules are re-exports of the root: `Error`, `Result`.
+            let Some(imported) = level(&name) else { continue };
+            let narrow = NARROW.iter().find(|(module, _)| *module == source.module);
+            let known = narrow.is_none_or(|(module, allowed)| name == *module || allowed.contains(&name.as_str()));
+            if imported > own || !known {
+                wrong.push(format!("{} imports {name}", source.path));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "imports against the dependency order:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_module_of_the_crate_has_a_level() {
+    let root = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).expect("readable");
+    let modules = root.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    let order: Vec<usize> =
+        modules.map(|module| level(module).unwrap_or_else(|| panic!("{module}: no level"))).collect();
+    assert!(!order.is_empty() && order.is_sorted(), "src/lib.rs lists modules in dependency order: {order:?}");
+}
+
+#[test]
+fn unsafe_stands_where_it_may() {
+    let mut wrong = Vec::new();
+    let mut in_interp = 0;
+    for source in sources() {
+        let blocks = source.code.matches("unsafe ").count();
+        if blocks > 0 && !UNSAFE.iter().any(|allowed| source.path.starts_with(allowed)) {
+            wrong.push(source.path.clone());
+        }
+        if source.module == "interp" {
+            in_interp += source.code.matches("unsafe {").count();
+        }
+    }
+    assert!(wrong.is_empty(), "unsafe code in {wrong:?}; the list in this file says where it may stand");
+    assert_eq!(in_interp, 1, "the software GPU has one unsafe call: the one that picks the vector width");
+}
