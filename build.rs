@@ -53,13 +53,17 @@ fn supply() -> Result<(), String> {
     let supply = match choice.as_ref().map(|choice| choice.to_str()) {
         None => prebuilt(&root).or_else(|stale| {
             let supply = from_source(&root, &out).map_err(|why| format!("{stale}, and {why}"))?;
-            println!("cargo::warning={stale}: the kernels were built from source; commit what scripts/bless-ptx writes");
+            println!(
+                "cargo::warning={stale}: the kernels were built from source; commit what scripts/bless-ptx writes"
+            );
             Ok(supply)
         }),
         Some(Some("prebuilt")) => prebuilt(&root)
             .map_err(|stale| format!("{stale}: unset {CHOICE}, or run scripts/bless-ptx to bring it up to date")),
         Some(Some("source")) => from_source(&root, &out),
-        Some(_) => Err(format!("{CHOICE} is {:?}: set it to source or prebuilt, or unset it", choice.unwrap_or_default())),
+        Some(_) => {
+            Err(format!("{CHOICE} is {:?}: set it to source or prebuilt, or unset it", choice.unwrap_or_default()))
+        }
     }?;
     let text = read(&supply.ptx)?;
     entries::check(&text, abi::ENTRIES).map_err(|why| format!("{}: {why}", supply.ptx.display()))?;
@@ -102,7 +106,8 @@ fn from_source(root: &Path, out: &Path) -> Result<Supply, String> {
 /// The manifest that PTX of today's sources would have, but for the PTX itself.
 fn current(root: &Path) -> Result<Manifest, String> {
     let flags = toolchain::flags();
-    let files = manifest::sources(root).map_err(|error: io::Error| format!("cannot read the kernel sources: {error}"))?;
+    let files =
+        manifest::sources(root).map_err(|error: io::Error| format!("cannot read the kernel sources: {error}"))?;
     Ok(Manifest::of(&files, toolchain::VERSION, &flags))
 }
 

@@ -63,7 +63,8 @@ impl Manifest {
 
     /// The text that [`parse`](Self::parse) reads.
     pub fn render(&self) -> String {
-        let mut text = "# Written by scripts/bless-ptx: what warpstride.ptx was made of. Hashes are SHA-256.\n".to_owned();
+        let mut text =
+            "# Written by scripts/bless-ptx: what warpstride.ptx was made of. Hashes are SHA-256.\n".to_owned();
         for (key, value) in self.fields() {
             text += &format!("{key} = {value}\n");
         }

@@ -78,7 +78,8 @@ impl Toolchain {
             .env("CARGO_TARGET_DIR", target)
             .args(CARGO)
             .args(RUSTC);
-        let output = cargo.output().map_err(|error| format!("cannot run {}: {error}", self.bin.join("cargo").display()))?;
+        let output =
+            cargo.output().map_err(|error| format!("cannot run {}: {error}", self.bin.join("cargo").display()))?;
         if !output.status.success() {
             // cargo shows one line of an error: the compiler's own are shown as warnings before it.
             for line in String::from_utf8_lossy(&output.stderr).lines() {

@@ -32,7 +32,9 @@ fn main() -> Result<()> {
     let moved = ops::transpose(turned.t())?;
     print("moved by a kernel", &moved.view(&[cols, rows])?, &moved.download()?);
 
-    println!("\nquestion: .t().t() is the matrix again. What does .reverse(0) have to do to the strides, and to what else?");
+    println!(
+        "\nquestion: .t().t() is the matrix again. What does .reverse(0) have to do to the strides, and to what else?"
+    );
     Ok(())
 }
 

@@ -33,7 +33,9 @@ fn main() -> Result<()> {
     naive::<f64>(&device)?;
     naive::<[f64; 2]>(&device)?;
 
-    println!("\nquestion: for elements of 16 bytes the store is only half wasted. From which width on would nothing be?");
+    println!(
+        "\nquestion: for elements of 16 bytes the store is only half wasted. From which width on would nothing be?"
+    );
     Ok(())
 }
 

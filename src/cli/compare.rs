@@ -20,10 +20,8 @@ use super::{args, by_width, open};
 const SAMPLES: usize = 20;
 /// The same for `column_loop`, whose one run is a launch for every column.
 const SLOW_SAMPLES: usize = 3;
-/// Rotating over buffers of this many times the L2 cache, every run finds it cold.
-const L2_TURNS: u64 = 4;
 /// Most pairs of buffers to rotate over, for matrices so small that time means little anyway.
-const MAX_PAIRS: u64 = 64;
+const MAX_PAIRS: usize = 64;
 /// Rows and columns of the CPU's tiles: both sides of one stay in its L1 cache at every element width.
 const CPU_TILE: usize = 32;
 
@@ -40,7 +38,9 @@ pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Re
             );
             by_width!(source.dtype, T => compare::<T>(Matrix::read(source)?, &variants, backend, output))
         }
-        None => by_width!(args.dtype, T => compare::<T>(Matrix::random(args.shape, args.dtype)?, &variants, backend, output)),
+        None => {
+            by_width!(args.dtype, T => compare::<T>(Matrix::random(args.shape, args.dtype)?, &variants, backend, output))
+        }
     }
 }
 
@@ -54,7 +54,12 @@ struct Matrix<T> {
     elements: Vec<T>,
 }
 
-impl<T: Element + Pod> Matrix<T> {
+impl<T: Pod> Matrix<T> {
+    /// Bytes that a copy or a transpose of it reads and writes.
+    fn bytes_moved(&self) -> u64 {
+        2 * size_of_val(self.elements.as_slice()) as u64
+    }
+
     fn read(source: Source) -> Result<Self> {
         let (rows, cols) = (source.shape[0], source.shape[1]);
         Ok(Self { rows, cols, dtype: source.dtype, fortran: source.fortran, elements: source.read()? })
@@ -137,12 +142,7 @@ struct Bench<'a, T: Element> {
     source: DeviceBuffer<T>,
 }
 
-fn compare<T: Element + Pod>(
-    matrix: Matrix<T>,
-    variants: &[Variant],
-    backend: Backend,
-    output: &Output,
-) -> Result<()> {
+fn compare<T: Element + Pod>(matrix: Matrix<T>, variants: &[Variant], backend: Backend, output: &Output) -> Result<()> {
     let device = open(backend, output)?;
     let progress = output.progress(variants.len() + 2);
     progress.doing("preparing");
@@ -168,9 +168,9 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
     fn new(device: &'a Device, matrix: &'a Matrix<T>) -> Result<Self> {
         let transposed = matrix.transposed()?;
         let source = device.upload(&matrix.elements)?;
-        let bytes = 2 * size_of_val(matrix.elements.as_slice()) as u64;
+        let bytes = matrix.bytes_moved();
         let pairs = if output::has_times(device) && bytes > 0 {
-            (L2_TURNS * device.info().l2_bytes).div_ceil(bytes).clamp(1, MAX_PAIRS)
+            measure::cold_sets(bytes, device.info().l2_bytes).min(MAX_PAIRS)
         } else {
             0
         };
@@ -202,8 +202,8 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
     }
 
     fn time(&mut self, kernel: Kernel) -> Result<Timing> {
-        let (matrix, pairs) = (self.matrix, &mut self.pairs);
-        let timing = measure::time(self.device, self.device.default_stream(), kernel.samples(), |stream, sample| {
+        let (matrix, pairs, stream) = (self.matrix, &mut self.pairs, self.device.default_stream());
+        let timing = measure::time(self.device, stream, kernel.samples(), |sample| {
             let pair = sample % pairs.len();
             let (source, result) = &mut pairs[pair];
             launch(kernel, matrix, source, result, stream)
@@ -236,11 +236,9 @@ struct Report<'a, T> {
     rows: Vec<Row>,
 }
 
-impl<T> Report<'_, T> {
-    /// Bytes read and written over the median time, in 10^9 a second.
+impl<T: Pod> Report<'_, T> {
     fn gbps(&self, row: &Row) -> Option<f64> {
-        let bytes = 2 * size_of_val(self.matrix.elements.as_slice());
-        row.timing.as_ref().filter(|timing| timing.median_ms > 0.0).map(|timing| bytes as f64 / timing.median_ms / 1e6)
+        row.timing.as_ref().map(|timing| timing.gbps(self.matrix.bytes_moved()))
     }
 
     fn fraction_of_copy(&self, row: &Row) -> Option<f64> {
@@ -259,7 +257,7 @@ impl<T> Report<'_, T> {
         for row in &self.rows {
             let mut cells = vec![row.variant.clone(), if row.verified { "yes" } else { "NO" }.into()];
             if times {
-                cells.push(number(row.timing.as_ref().map(|timing| timing.median_ms), 4, ""));
+                cells.push(number(row.timing.as_ref().map(|timing| timing.median_ms()), 4, ""));
                 cells.push(number(self.gbps(row), 1, ""));
                 cells.push(number(self.fraction_of_copy(row).map(|fraction| 100.0 * fraction), 1, " %"));
             }
@@ -280,7 +278,7 @@ impl<T> Report<'_, T> {
                 "variant": row.variant,
                 "verified": row.verified,
                 "ms": row.timing.as_ref().map(|timing| json!({
-                    "median": timing.median_ms, "p10": timing.p10_ms, "p90": timing.p90_ms,
+                    "median": timing.median_ms(), "p10": timing.quantile_ms(0.1), "p90": timing.quantile_ms(0.9),
                 })),
                 "gbps": self.gbps(row),
                 "fraction_of_copy": self.fraction_of_copy(row),

@@ -206,9 +206,10 @@ impl Target {
             // What any program creates: the umask takes its share. The crate's default is for secrets.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        let temporary = builder.tempfile_in(folder).map_err(|error| without_temporary_name(error)).with_context(|| {
-            format!("cannot write {}: check that its folder exists and may be written", path.display())
-        })?;
+        let temporary =
+            builder.tempfile_in(folder).map_err(|error| without_temporary_name(error)).with_context(|| {
+                format!("cannot write {}: check that its folder exists and may be written", path.display())
+            })?;
         Ok(Self { temporary, path })
     }
 
@@ -223,9 +224,10 @@ impl Target {
         if let Ok(old) = fs::metadata(&self.path) {
             self.temporary.as_file().set_permissions(old.permissions()).with_context(failed)?;
         }
-        self.temporary.persist(&self.path).map_err(|error| error.error).with_context(|| {
-            format!("cannot write {}: check the permissions of its folder", self.path.display())
-        })?;
+        self.temporary
+            .persist(&self.path)
+            .map_err(|error| error.error)
+            .with_context(|| format!("cannot write {}: check the permissions of its folder", self.path.display()))?;
         Ok(())
     }
 }

@@ -114,7 +114,8 @@ fn the_wrong_rank() {
 #[test]
 fn a_missing_input() {
     let folder = Folder::with_input(b"");
-    let run = warpstride(["transpose".as_ref(), folder.path("none.npy").as_os_str(), folder.path("out.npy").as_os_str()]);
+    let run =
+        warpstride(["transpose".as_ref(), folder.path("none.npy").as_os_str(), folder.path("out.npy").as_os_str()]);
     run.failed(&["cannot read", "none.npy", "check the path"]);
     folder.is_untouched();
 }
