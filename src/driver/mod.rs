@@ -164,7 +164,8 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// - `stream` is live, and not used from now on.
     unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()>;
 
-    /// Waits until all work queued on `stream` has run.
+    /// Waits until all work queued on `stream` has run. Also when it returns an error, no copy queued on the stream touches
+    /// host memory from then on.
     ///
     /// # Safety
     ///

@@ -1,6 +1,6 @@
 //! ndarray's arrays to the device and back.
 
-use ndarray::{Array, ArrayView, CowArray, Dimension, ShapeBuilder, StrideShape};
+use ndarray::{Array, ArrayView, CowArray, Dimension, StrideShape};
 
 use super::DeviceBuffer;
 use crate::device::Device;

@@ -92,7 +92,7 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// What the copy or the work before it failed with.
     pub fn download(&self) -> Result<Vec<T>> {
-        let mut elements = Vec::with_capacity(self.len);
+        let mut elements: Vec<T> = Vec::with_capacity(self.len);
         // SAFETY: the vector has room for `len` elements of `size_of::<T>()` bytes, as many as the buffer has.
         unsafe { self.memory.download(elements.as_mut_ptr().cast()) }?;
         // SAFETY: the copy has written all of them, and every pattern of bytes is an element.

@@ -21,8 +21,7 @@ impl Event {
         Ok(Self { context: Arc::clone(context), handle })
     }
 
-    /// Whether the latest record has been passed; true of an event never recorded. It asks and does not wait: on the
-    /// software GPU, which runs as late as it may, asking again and again does not make work run.
+    /// Whether the latest record has been passed; true of an event never recorded. It asks and does not wait.
     ///
     /// # Errors
     ///
