@@ -10,7 +10,7 @@ mod transpose;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Parser;
 use warpstride::device::{Backend, Device};
 
@@ -61,7 +61,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
 
 /// Opens the device and says what `auto` took.
 fn open(backend: Backend, output: &Output) -> Result<Device> {
-    let device = Device::open(backend)?;
+    let device = Device::open(backend).with_context(|| format!("cannot open {backend}"))?;
     if backend == Backend::Auto {
         output.note(device.choice());
     }

@@ -4,17 +4,20 @@
 //! written equals what `numpy.save` writes, header padding included.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, ErrorKind, Read, Seek, Write};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use bytemuck::Pod;
 use npyz::{NpyHeader, Order, TypeChar, TypeStr};
 use tempfile::NamedTempFile;
 use warpstride::element::DType;
 
-/// Longest header in bytes; NumPy's own limit, there for the same reason: the parser recurses.
+/// Longest header in bytes; NumPy's own limit.
 const MAX_HEADER: u64 = 10_000;
+/// Most opening brackets in a header. One of plain elements has two, and the parser's time is exponential in those that are
+/// not closed.
+const MAX_BRACKETS: usize = 8;
 /// Room that NumPy leaves behind the shape, so that a file can grow along its first axis.
 const GROWTH_DIGITS: usize = 21;
 /// NumPy starts the data at a multiple of this many bytes.
@@ -76,41 +79,45 @@ impl Source {
 pub(super) fn zeroed<T: Pod>(len: usize) -> Result<Vec<T>> {
     bytemuck::try_zeroed_vec(len).map_err(|()| {
         let megabytes = len.saturating_mul(size_of::<T>()) / 1_000_000;
-        anyhow::anyhow!("the host has no {megabytes} MB of memory for the matrix; use a smaller one")
+        anyhow!("the host has no {megabytes} MB of memory for the matrix; use a smaller one")
     })
 }
 
 /// Reads what comes before the data.
 fn read_header(file: &mut File, path: &Path) -> Result<NpyHeader> {
-    let foreign = || format!("{} is not a .npy file; write one with numpy.save", path.display());
-    let mut prelude = Vec::with_capacity(12);
-    file.by_ref().take(12).read_to_end(&mut prelude).with_context(foreign)?;
-    ensure!(prelude.starts_with(b"\x93NUMPY"), foreign());
-    let length = match *prelude {
-        [_, _, _, _, _, _, 1, _, low, high, ..] => u64::from(u16::from_le_bytes([low, high])),
-        [_, _, _, _, _, _, 2 | 3, _, a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
-        [_, _, _, _, _, _, major, minor, ..] if !(1..=3).contains(&major) => bail!(
-            "{} has .npy version {major}.{minor}, which is not 1, 2 or 3; save it again with numpy.save",
-            path.display()
-        ),
-        _ => bail!("{} is truncated within its header; save or copy it again", path.display()),
+    let truncated = || format!("{} is truncated within its header; save or copy it again", path.display());
+    let foreign = |why: &str| format!("{} is not a .npy file{why}; write one with numpy.save", path.display());
+    let mut bytes = Vec::new();
+    let unreadable = || format!("cannot read {}: check its disk", path.display());
+    Read::by_ref(file).take(12).read_to_end(&mut bytes).with_context(unreadable)?;
+    ensure!(bytes.starts_with(b"\x93NUMPY"), foreign(""));
+    let (prelude, length) = match *bytes {
+        [_, _, _, _, _, _, 1, _, low, high, ..] => (10, u64::from(u16::from_le_bytes([low, high]))),
+        [_, _, _, _, _, _, 2 | 3, _, a, b, c, d] => (12, u64::from(u32::from_le_bytes([a, b, c, d]))),
+        [_, _, _, _, _, _, 1..=3, ..] | [_, _, _, _, _, _] => bail!(truncated()),
+        _ => bail!(foreign(" of version 1, 2 or 3")),
     };
     ensure!(
         length <= MAX_HEADER,
         "{} has a header of {length} bytes, more than the {MAX_HEADER} that NumPy reads; save a plain array",
         path.display()
     );
-    file.rewind()?;
-    NpyHeader::from_reader(file).map_err(|error| match error.kind() {
-        ErrorKind::UnexpectedEof => {
-            anyhow::anyhow!("{} is truncated within its header; save or copy it again", path.display())
-        }
-        // The parser's account may take several lines; its first says enough.
-        _ => anyhow::anyhow!(
-            "{} has a header that NumPy would not write ({}); save it again with numpy.save",
-            path.display(),
-            error.to_string().lines().next().unwrap_or("unreadable").trim_end_matches(':')
-        ),
+    let missing = (prelude + length).saturating_sub(bytes.len() as u64);
+    Read::by_ref(file).take(missing).read_to_end(&mut bytes).with_context(unreadable)?;
+    ensure!(bytes.len() as u64 >= prelude + length, truncated());
+    let header = &bytes[..(prelude + length) as usize];
+    let brackets = header.iter().filter(|byte| b"([{".contains(byte)).count();
+    ensure!(
+        brackets <= MAX_BRACKETS,
+        "{} holds structured elements, which this command does not move; save its fields one by one",
+        path.display()
+    );
+    file.seek(SeekFrom::Start(prelude + length)).with_context(unreadable)?;
+    // The parser's account may take several lines; its first says enough.
+    NpyHeader::from_reader(header).map_err(|error| {
+        let why = error.to_string();
+        let why = why.lines().next().unwrap_or_default().trim_end_matches(':');
+        anyhow!("{} has a header that NumPy would not write ({why}); save it again with numpy.save", path.display())
     })
 }
 

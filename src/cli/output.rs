@@ -101,7 +101,7 @@ impl Drop for Progress {
 /// A table with `header`, whose columns are numbers but for the first.
 pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().copied());
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().copied());
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }

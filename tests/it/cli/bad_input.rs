@@ -45,7 +45,7 @@ fn bytes_after_the_data() {
 
 #[test]
 fn an_unknown_version() {
-    refuse(b"\x93NUMPY\x09\x00\x04\x00{ }\n", &["version 9.0"]);
+    refuse(b"\x93NUMPY\x09\x00\x04\x00{ }\n", &["not a .npy file of version 1, 2 or 3"]);
 }
 
 #[test]
@@ -65,9 +65,10 @@ fn a_negative_extent() {
 }
 
 #[test]
-fn a_header_nested_to_overflow_the_parser() {
-    refuse(&npy_with_header(&"(".repeat(9_000), b""), &["header that NumPy would not write"]);
-    refuse(&npy_with_header(&"[".repeat(9_000), b""), &["header that NumPy would not write"]);
+fn a_header_nested_to_keep_the_parser_busy() {
+    refuse(&npy_with_header(&"[".repeat(8), b""), &["header that NumPy would not write"]);
+    refuse(&npy_with_header(&"{".repeat(8), b""), &["header that NumPy would not write"]);
+    refuse(&npy_with_header(&"[".repeat(9_000), b""), &["structured"]);
 }
 
 #[test]
@@ -139,7 +140,6 @@ fn good() -> Vec<u8> {
 fn an_output_folder_that_is_not_there() {
     let folder = Folder::with_input(&good());
     folder.transpose_to(&folder.path("none").join("out.npy")).failed(&["cannot write", "folder exists"]);
-    folder.transpose_to("".as_ref()).failed(&["cannot write"]);
     folder.is_untouched();
 }
 
