@@ -39,8 +39,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn naive<T: Element + Default>(device: &Device) -> Result<()> {
-    let source = device.upload(&vec![T::default(); SIDE * SIDE])?;
+fn naive<T: Element>(device: &Device) -> Result<()> {
+    let source = device.zeros::<T>(SIDE * SIDE)?;
     let mut result = device.alloc::<T>(SIDE * SIDE)?;
     let before = device.counters()?.unwrap_or_default();
     ops::transpose_into(

@@ -12,9 +12,9 @@ use warpstride::ops::{self, Variant};
 use warpstride::roofline::measure::{self, Timing};
 use warpstride::stream::Stream;
 
-use super::npy::{self, Source};
+use super::npy::Source;
 use super::output::{self, Output};
-use super::{args, by_width, open};
+use super::{args, by_width, open, zeroed};
 
 /// Timed runs of a kernel; their median is reported.
 const SAMPLES: usize = 20;
@@ -71,7 +71,7 @@ impl<T: Pod> Matrix<T> {
         let Some(bytes) = bytes.filter(|&bytes| bytes <= isize::MAX as usize) else {
             bail!("a matrix of {rows} x {cols} {dtype} has more bytes than an address can count; use a smaller one")
         };
-        let mut elements = npy::zeroed::<T>(bytes / size_of::<T>())?;
+        let mut elements = zeroed::<T>(bytes / size_of::<T>())?;
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         for chunk in bytemuck::cast_slice_mut::<T, u8>(&mut elements).chunks_mut(8) {
             state ^= state >> 12;
@@ -85,11 +85,12 @@ impl<T: Pod> Matrix<T> {
 
     /// The transpose in C order, by the CPU.
     fn transposed(&self) -> Result<Vec<T>> {
-        if self.fortran {
-            return Ok(self.elements.clone());
-        }
         let (rows, cols) = (self.rows, self.cols);
-        let mut transposed = npy::zeroed::<T>(self.elements.len())?;
+        let mut transposed = zeroed::<T>(self.elements.len())?;
+        if self.fortran {
+            transposed.copy_from_slice(&self.elements);
+            return Ok(transposed);
+        }
         for row_tile in (0..rows).step_by(CPU_TILE) {
             for col_tile in (0..cols).step_by(CPU_TILE) {
                 for col in col_tile..cols.min(col_tile + CPU_TILE) {
@@ -187,8 +188,10 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
             Kernel::Transpose(_) => &self.transposed,
         };
         // Wrong in every bit, so that whatever the kernel leaves out is seen.
-        let mut elements = expected.clone();
-        bytemuck::cast_slice_mut::<T, u8>(&mut elements).iter_mut().for_each(|byte| *byte = !*byte);
+        let mut elements = zeroed::<T>(expected.len())?;
+        let (bytes, right) =
+            (bytemuck::cast_slice_mut::<T, u8>(&mut elements), bytemuck::cast_slice::<T, u8>(expected));
+        bytes.iter_mut().zip(right).for_each(|(byte, right)| *byte = !right);
         let mut result = self.device.upload(&elements)?;
         let stream = self.device.default_stream();
         let before = self.device.counters()?;
@@ -196,7 +199,7 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
         let counters = self.device.counters()?.zip(before).map(|(after, before)| after - before);
         result.download_into(&mut elements)?;
         // As bytes: a NaN equals itself here.
-        let verified = bytemuck::cast_slice::<T, u8>(&elements) == bytemuck::cast_slice::<T, u8>(expected);
+        let verified = bytemuck::cast_slice::<T, u8>(&elements) == right;
         let timing = if verified && !self.pairs.is_empty() { Some(self.time(kernel)?) } else { None };
         Ok(Row { variant: kernel.name(), verified, timing, counters })
     }

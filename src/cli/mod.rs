@@ -10,7 +10,8 @@ mod transpose;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use bytemuck::Pod;
 use clap::Parser;
 use warpstride::device::{Backend, Device};
 
@@ -44,7 +45,8 @@ pub(crate) fn main() -> ExitCode {
         // Whoever read our output has read enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {error:#}");
+            // A driver's own account may take several lines.
+            let _ = writeln!(io::stderr(), "error: {}", format!("{error:#}").replace('\n', " "));
             ExitCode::FAILURE
         }
     }
@@ -61,11 +63,20 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
 
 /// Opens the device and says what `auto` took.
 fn open(backend: Backend, output: &Output) -> Result<Device> {
-    let device = Device::open(backend).with_context(|| format!("cannot open {backend}"))?;
-    if backend == Backend::Auto {
-        output.note(device.choice());
+    if backend != Backend::Auto {
+        return Device::open(backend).with_context(|| format!("cannot open {backend}"));
     }
+    let device = Device::open(backend)?;
+    output.note(device.choice());
     Ok(device)
+}
+
+/// `len` zero elements, or a sentence where the host has no memory for them.
+fn zeroed<T: Pod>(len: usize) -> Result<Vec<T>> {
+    bytemuck::try_zeroed_vec(len).map_err(|()| {
+        let megabytes = len.saturating_mul(size_of::<T>()) / 1_000_000;
+        anyhow!("the host has no {megabytes} MB of memory for the matrix; use a smaller one")
+    })
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

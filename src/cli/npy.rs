@@ -13,6 +13,8 @@ use npyz::{NpyHeader, Order, TypeChar, TypeStr};
 use tempfile::NamedTempFile;
 use warpstride::element::DType;
 
+use super::zeroed;
+
 /// Longest header in bytes; NumPy's own limit.
 const MAX_HEADER: u64 = 10_000;
 /// Most opening brackets in a header. One of plain elements has two, and the parser's time is exponential in those that are
@@ -73,14 +75,6 @@ impl Source {
             .with_context(|| format!("cannot read {}: it changed while it was read; try again", self.path.display()))?;
         Ok(elements)
     }
-}
-
-/// `len` zero elements, or a sentence where the host has no memory for them.
-pub(super) fn zeroed<T: Pod>(len: usize) -> Result<Vec<T>> {
-    bytemuck::try_zeroed_vec(len).map_err(|()| {
-        let megabytes = len.saturating_mul(size_of::<T>()) / 1_000_000;
-        anyhow!("the host has no {megabytes} MB of memory for the matrix; use a smaller one")
-    })
 }
 
 /// Reads what comes before the data.
@@ -213,10 +207,9 @@ impl Target {
             // What any program creates: the umask takes its share. The crate's default is for secrets.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        let temporary =
-            builder.tempfile_in(folder).map_err(|error| without_temporary_name(error)).with_context(|| {
-                format!("cannot write {}: check that its folder exists and may be written", path.display())
-            })?;
+        let temporary = builder.tempfile_in(folder).map_err(without_temporary_name).with_context(|| {
+            format!("cannot write {}: check that its folder exists and may be written", path.display())
+        })?;
         Ok(Self { temporary, path })
     }
 
