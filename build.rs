@@ -17,7 +17,6 @@ mod toolchain;
 
 use std::env;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use manifest::{Manifest, SOURCES, hash};
@@ -91,7 +90,7 @@ fn prebuilt(root: &Path) -> Result<Supply, String> {
 fn from_source(root: &Path, out: &Path) -> Result<Supply, String> {
     let kernels = root.join("kernels");
     if !kernels.exists() {
-        return Err(format!("a published crate has no kernel sources to build from: unset {CHOICE}"));
+        return Err("a published crate has no kernel sources: fetch it again, or build from the repository".to_owned());
     }
     let toolchain = Toolchain::find()?;
     let ptx = out.join("warpstride.ptx");
@@ -105,10 +104,8 @@ fn from_source(root: &Path, out: &Path) -> Result<Supply, String> {
 
 /// The manifest that PTX of today's sources would have, but for the PTX itself.
 fn current(root: &Path) -> Result<Manifest, String> {
-    let flags = toolchain::flags();
-    let files =
-        manifest::sources(root).map_err(|error: io::Error| format!("cannot read the kernel sources: {error}"))?;
-    Ok(Manifest::of(&files, toolchain::VERSION, &flags))
+    let files = manifest::sources(root).map_err(|error| format!("cannot read the kernel sources: {error}"))?;
+    Ok(Manifest::of(&files, toolchain::VERSION, &toolchain::flags()))
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -102,7 +102,8 @@ pub fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Every file of [`SOURCES`] under `root` with its content, in the order of their paths, which use `/`.
+/// Every file of [`SOURCES`] under `root` with its content, in the order of their paths, which use `/`. Of a folder only
+/// its Rust counts, so that an editor's files change nothing.
 pub fn sources(root: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     let mut open: Vec<String> = SOURCES.map(str::to_owned).into();
@@ -110,7 +111,11 @@ pub fn sources(root: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
         let at = root.join(&path);
         if at.is_dir() {
             for entry in fs::read_dir(at)? {
-                open.push(format!("{path}/{}", entry?.file_name().to_string_lossy()));
+                let entry = entry?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if entry.file_type()?.is_dir() || name.ends_with(".rs") {
+                    open.push(format!("{path}/{name}"));
+                }
             }
         } else {
             files.push((path, fs::read(at)?));

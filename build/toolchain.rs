@@ -44,9 +44,9 @@ impl Toolchain {
         let mut sourceless = None;
         for folder in folders {
             // A rustup proxy answers for a toolchain elsewhere: the sysroot says where.
-            let Some(sysroot) = pinned_sysroot(&folder.join("rustc")) else { continue };
+            let Some(sysroot) = pinned_sysroot(&tool(&folder, "rustc")) else { continue };
             let bin = sysroot.join("bin");
-            if sysroot.join("lib/rustlib/src/rust/library/core/src/lib.rs").exists() && bin.join("cargo").exists() {
+            if sysroot.join("lib/rustlib/src/rust/library/core/src/lib.rs").exists() && tool(&bin, "cargo").exists() {
                 return Ok(Toolchain { bin });
             }
             sourceless.get_or_insert(bin);
@@ -60,7 +60,8 @@ impl Toolchain {
 
     /// Compiles the package in `kernels`, with `target` for intermediate files; the path of the PTX.
     pub fn compile(&self, kernels: &Path, target: &Path) -> Result<PathBuf, String> {
-        let mut cargo = Command::new(self.bin.join("cargo"));
+        let path = tool(&self.bin, "cargo");
+        let mut cargo = Command::new(&path);
         // The outer build's settings are for the host: none may reach this one, but where cargo's registry is.
         for (name, _) in env::vars_os() {
             let name = name.to_string_lossy();
@@ -71,15 +72,14 @@ impl Toolchain {
         cargo
             .current_dir(kernels)
             .env("RUSTC_BOOTSTRAP", "1")
-            .env("RUSTC", self.bin.join("rustc"))
+            .env("RUSTC", tool(&self.bin, "rustc"))
             .env("RUSTC_WRAPPER", "")
             .env("RUSTC_WORKSPACE_WRAPPER", "")
             .env("CARGO_ENCODED_RUSTFLAGS", rustflags().join("\x1f"))
             .env("CARGO_TARGET_DIR", target)
             .args(CARGO)
             .args(RUSTC);
-        let output =
-            cargo.output().map_err(|error| format!("cannot run {}: {error}", self.bin.join("cargo").display()))?;
+        let output = cargo.output().map_err(|error| format!("cannot run {}: {error}", path.display()))?;
         if !output.status.success() {
             // cargo shows one line of an error: the compiler's own are shown as warnings before it.
             for line in String::from_utf8_lossy(&output.stderr).lines() {
@@ -89,6 +89,10 @@ impl Toolchain {
         }
         Ok(target.join(TARGET).join("release/deps/warpstride_kernels.s"))
     }
+}
+
+fn tool(bin: &Path, name: &str) -> PathBuf {
+    bin.join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
 /// The sysroot of `rustc`, if it runs and is [`VERSION`].

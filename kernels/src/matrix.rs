@@ -47,13 +47,7 @@ impl<I: Index> Matrix<I> {
     /// The same memory with rows and columns exchanged.
     #[inline(always)]
     pub fn t(self) -> Self {
-        Matrix {
-            rows: self.cols,
-            cols: self.rows,
-            row_stride: self.col_stride,
-            col_stride: self.row_stride,
-            ..self
-        }
+        Matrix { rows: self.cols, cols: self.rows, row_stride: self.col_stride, col_stride: self.row_stride, ..self }
     }
 }
 

@@ -18,7 +18,9 @@ pub unsafe fn column_loop<W: Word, I: Index>(params: ColumnParams) {
         Global::new(start).offset(offset.sign_extend().wrapping_mul(u64::from(W::BYTES)))
     };
     if i < I::truncate(params.len) {
-        // SAFETY: element `i` of `len` on both sides.
-        unsafe { W::load_global(at(params.src, params.src_stride)).store_global(at(params.dst, params.dst_stride)) };
+        // SAFETY: element `i` of `len`.
+        let held = unsafe { W::load_global(at(params.src, params.src_stride)) };
+        // SAFETY: the same on the other side.
+        unsafe { held.store_global(at(params.dst, params.dst_stride)) };
     }
 }

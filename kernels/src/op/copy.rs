@@ -18,11 +18,15 @@ pub unsafe fn copy<W: Word>(params: CopyParams) {
     let lane = lane.0;
     if lane < params.bytes / width {
         // SAFETY: access `lane` of as many whole ones as the bytes hold.
-        unsafe { W::load_global(src.offset(lane * width)).store_global(dst.offset(lane * width)) };
+        let held = unsafe { W::load_global(src.offset(lane * width)) };
+        // SAFETY: the same on the other side.
+        unsafe { held.store_global(dst.offset(lane * width)) };
     }
     if lane < params.bytes % width {
         let byte = params.bytes / width * width + lane;
         // SAFETY: `byte` is below `bytes`, and behind all whole accesses.
-        unsafe { B8::load_global(src.offset(byte)).store_global(dst.offset(byte)) };
+        let held = unsafe { B8::load_global(src.offset(byte)) };
+        // SAFETY: the same on the other side.
+        unsafe { held.store_global(dst.offset(byte)) };
     }
 }

@@ -27,6 +27,8 @@ pub unsafe fn tile<W: Word, I: Index, A: Arrangement<W>>(params: TransposeParams
     }
     // SAFETY: every thread of the block comes here: nothing above returns.
     unsafe { thread::barrier() };
-    // SAFETY: inside the tile, and nothing writes it any more; the rest as the caller promises.
-    unsafe { dst.store(|step| tile.read(x, y + step * TILE_ROWS)) };
+    // SAFETY: inside the tile, which nothing writes any more.
+    let turned = |step| unsafe { tile.read(x, y + step * TILE_ROWS) };
+    // SAFETY: as the caller promises; no two threads have the same strip.
+    unsafe { dst.store(turned) };
 }

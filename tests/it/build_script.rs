@@ -1,0 +1,175 @@
+//! What `build.rs` decides by: manifests, entries, and which toolchain is the right one.
+
+#![allow(dead_code, unreachable_pub)]
+
+#[path = "../../build/entries.rs"]
+mod entries;
+#[path = "../../build/manifest.rs"]
+mod manifest;
+#[path = "../../build/toolchain.rs"]
+mod toolchain;
+
+use std::fs;
+use std::path::Path;
+
+use manifest::{Manifest, SOURCES, hash};
+use warpstride::abi::{self, ENTRIES, Entry};
+use warpstride::ptx;
+
+fn example() -> Manifest {
+    let files = [("a".to_owned(), b"1".to_vec()), ("b".to_owned(), b"2".to_vec())];
+    Manifest { ptx: hash(b"ptx"), ..Manifest::of(&files, "1.2.3", "--fast --small") }
+}
+
+#[test]
+fn a_manifest_reads_what_it_writes() {
+    assert_eq!(Manifest::parse(&example().render()), Ok(example()));
+}
+
+#[test]
+fn a_damaged_manifest_says_what_is_wrong() {
+    let text = example().render();
+    let wrong = |text: &str| Manifest::parse(text).expect_err(text);
+    assert!(wrong(&text.replace("rustc = 1.2.3\n", "")).contains("does not say rustc"));
+    assert!(wrong(&format!("{text}ptx = 0\n")).contains("says ptx twice"));
+    assert!(wrong(&format!("{text}colour = red\n")).contains("key \"colour\""));
+    assert!(wrong(&format!("{text}<<<<<<<\n")).contains("no key in \"<<<<<<<\""));
+}
+
+#[test]
+fn a_stale_manifest_says_what_changed() {
+    let now = example();
+    assert_eq!(
+        Manifest { ptx: hash(b"other"), ..example() }.check(&now),
+        Ok(()),
+        "the PTX itself is checked by its hash"
+    );
+    let stale = |old: Manifest| old.check(&now).expect_err("it differs");
+    assert!(stale(Manifest { sources: hash(b""), ..example() }).contains("kernels/ or src/abi.rs changed"));
+    assert!(stale(Manifest { rustc: "1.2.2".to_owned(), ..example() }).contains("rustc (1.2.2, now 1.2.3) changed"));
+    assert!(stale(Manifest { flags: "--fast".to_owned(), ..example() }).contains("flags (--fast, now --fast --small)"));
+}
+
+#[test]
+fn the_hash_covers_paths_contents_and_where_they_end() {
+    let of = |files: &[(&str, &str)]| {
+        let files: Vec<_> = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
+        Manifest::of(&files, "", "").sources
+    };
+    let all = [
+        of(&[("a", "1"), ("b", "2")]),
+        of(&[("a", "1"), ("b", "3")]),
+        of(&[("a", "1"), ("c", "2")]),
+        of(&[("a", "12"), ("b", "")]),
+        of(&[("a", "1b 1\n2")]),
+    ];
+    for (i, one) in all.iter().enumerate() {
+        assert!(!all[..i].contains(one), "two lists of files have one hash");
+    }
+}
+
+#[test]
+fn sources_are_every_file_in_one_order() {
+    let root = tempfile::tempdir().expect("a folder");
+    for path in
+        ["kernels/src/op/tile.rs", "kernels/src/lib.rs", "kernels/Cargo.toml", "kernels/Cargo.lock", "src/abi.rs"]
+    {
+        let at = root.path().join(path);
+        fs::create_dir_all(at.parent().expect("it has one")).expect("a folder");
+        fs::write(at, path).expect("a file");
+    }
+    for path in ["src/lib.rs", "kernels/src/.lib.rs.swp", "kernels/README.md"] {
+        fs::write(root.path().join(path), "not a source of the kernels").expect("a file");
+    }
+    let found = manifest::sources(root.path()).expect("readable");
+    let paths: Vec<_> = found.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(
+        paths,
+        ["kernels/Cargo.lock", "kernels/Cargo.toml", "kernels/src/lib.rs", "kernels/src/op/tile.rs", "src/abi.rs"]
+    );
+    assert!(found.iter().all(|(path, content)| path.as_bytes() == content));
+}
+
+#[test]
+fn the_committed_ptx_is_current() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).expect(path);
+    let committed = Manifest::parse(&read("src/ptx/MANIFEST")).expect("a manifest");
+    assert_eq!(committed.ptx, hash(read("src/ptx/warpstride.ptx").as_bytes()), "run scripts/bless-ptx");
+    let files = manifest::sources(root).expect("readable");
+    assert!(files.len() > SOURCES.len(), "a folder counts file by file");
+    let now = Manifest::of(&files, toolchain::VERSION, &toolchain::flags());
+    assert_eq!(committed.check(&now), Ok(()), "run scripts/bless-ptx");
+}
+
+#[test]
+fn entries_must_match_both_ways() {
+    assert_eq!(entries::check(ptx::TEXT, ENTRIES), Ok(()));
+    let wrong = |text: &str| entries::check(text, ENTRIES).expect_err("the module differs");
+    assert!(wrong(&ptx::TEXT.replace(".entry spin(", ".entry spun(")).contains("entry spin of src/abi.rs is missing"));
+    let extra = format!("{}\n.visible .entry more(\n\t.param .b32 more_param_0\n)\n{{ ret; }}\n", ptx::TEXT);
+    assert!(wrong(&extra).contains("entry more of the PTX is not in src/abi.rs"));
+    let bytes = ptx::TEXT.replace("naive_b8_param_0[64]", "naive_b8_param_0[56]");
+    assert!(wrong(&bytes).contains("naive_b8 takes 56 bytes aligned to 8 in the PTX, but src/abi.rs passes 64"));
+    let align = ptx::TEXT.replace(".align 8 .b8 copy_b8_param_0[", ".align 4 .b8 copy_b8_param_0[");
+    assert!(
+        wrong(&align).contains("copy_b8 takes 24 bytes aligned to 4 in the PTX, but src/abi.rs passes 24 aligned to 8")
+    );
+    assert!(wrong(&ptx::TEXT[..ptx::TEXT.rfind(".entry").expect("entries") + 10]).contains("ends inside an entry"));
+}
+
+#[test]
+fn an_entry_takes_one_parameter() {
+    let expected = [Entry { name: "k", param_bytes: 4, param_align: 4 }];
+    assert_eq!(entries::check(".entry k(.param .u32 k_param_0) { ret; }", &expected), Ok(()));
+    for params in ["", ".param .b32 k_param_0, .param .b32 k_param_1", ".param .b32 k_param_0,.param .b32 k_param_1"] {
+        let text = format!(".entry k({params}) {{ ret; }}");
+        assert!(entries::check(&text, &expected).expect_err(params).contains("entry k does not take one parameter"));
+    }
+}
+
+/// A folder with a `rustc` that answers as told.
+#[cfg(unix)]
+fn fake(root: &Path, version: &str, with_source: bool) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+
+    let bin = root.join("bin");
+    fs::create_dir_all(&bin).expect("a folder");
+    let answer = format!(
+        "#!/bin/sh\ncase $1 in\n--version) echo 'rustc {version} (0 2026)'; echo 'release: {version}' ;;\n*) echo '{}' ;;\nesac\n",
+        root.display()
+    );
+    for tool in ["rustc", "cargo"] {
+        fs::write(bin.join(tool), &answer).expect("a file");
+        fs::set_permissions(bin.join(tool), fs::Permissions::from_mode(0o755)).expect("its mode");
+    }
+    if with_source {
+        let core = root.join("lib/rustlib/src/rust/library/core/src");
+        fs::create_dir_all(&core).expect("a folder");
+        fs::write(core.join("lib.rs"), "").expect("a file");
+    }
+    bin
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_pinned_toolchain_with_its_source_is_taken() {
+    use toolchain::{Toolchain, VERSION};
+
+    let root = tempfile::tempdir().expect("a folder");
+    let other = fake(&root.path().join("other"), "1.95.0", true);
+    let nightly = fake(&root.path().join("nightly"), &format!("{VERSION}-nightly"), true);
+    let sourceless = fake(&root.path().join("sourceless"), VERSION, false);
+    let right = fake(&root.path().join("right"), VERSION, true);
+
+    let found =
+        Toolchain::among([other.clone(), nightly.clone(), sourceless.clone(), right.clone()]).expect("it is there");
+    assert!(format!("{found:?}").contains(right.to_str().expect("plain names")), "{found:?}");
+    let none = Toolchain::among([root.path().join("nowhere"), other, nightly]).expect_err("it is not there");
+    assert_eq!(
+        none,
+        format!("rustc {VERSION}, which compiles it, was not found: run scripts/kernel-toolchain to install it")
+    );
+    let half = Toolchain::among([sourceless]).expect_err("its source is missing");
+    assert!(half.contains("lacks its library source") && half.contains("scripts/kernel-toolchain"), "{half}");
+}

@@ -1,0 +1,118 @@
+//! The counters of the software GPU: against the arithmetic of the kernels, and against a real GPU.
+
+use warpstride::counters::Counters;
+use warpstride::device::{Backend, Device};
+use warpstride::element::Element;
+use warpstride::ops::{self, Variant};
+
+/// What one transpose of `rows` x `cols` elements counts, or the copy of as many without a variant.
+fn count<T: Element>(variant: Option<Variant>, rows: usize, cols: usize, zero: T) -> Counters {
+    let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+    let src = device.upload(&vec![zero; rows * cols]).expect("it fits");
+    let mut dst = device.zeros::<T>(rows * cols).expect("it fits");
+    let stream = device.default_stream();
+    let before = device.counters().expect("nothing fails").expect("it counts");
+    let from = src.view(&[rows, cols]).expect("as many elements");
+    match variant {
+        Some(variant) => {
+            let to = dst.view_mut(&[cols, rows]).expect("as many elements");
+            ops::transpose_into(from, to, Some(variant), stream).expect("it runs");
+        }
+        None => {
+            let to = dst.view_mut(&[rows, cols]).expect("as many elements");
+            ops::copy(from, to, stream).expect("it runs");
+        }
+    }
+    device.counters().expect("nothing fails").expect("it counts") - before
+}
+
+fn count_width(variant: Option<Variant>, rows: usize, cols: usize, width: usize) -> Counters {
+    match width {
+        1 => count(variant, rows, cols, 0_u8),
+        2 => count(variant, rows, cols, 0_u16),
+        4 => count(variant, rows, cols, 0_u32),
+        8 => count(variant, rows, cols, 0_u64),
+        _ => count(variant, rows, cols, [0_f64; 2]),
+    }
+}
+
+/// A tile column read by the 32 lanes of a warp, `width` bytes each and `32 * width` bytes apart: 4-byte banks of which
+/// there are 32, served in groups of lanes that fill 128 bytes.
+fn conflicts_of_a_tiled_column(width: u64) -> u64 {
+    let group = if width <= 4 { 32 } else { 128 / width };
+    // Lanes of a group are 8 * width words apart, so only 32 / gcd(8 * width, 32) banks serve as first word.
+    let banks = (32 / (8 * width).min(32)).min(group);
+    let wavefronts = (32 / group) * (group / banks);
+    wavefronts - 32 / group
+}
+
+#[test]
+fn whole_tiles_count_what_the_arithmetic_says() {
+    // 2 x 3 tiles of 8 warps, each of which accesses the tile 4 times.
+    let (rows, cols, accesses) = (64, 96, 2 * 3 * 8 * 4);
+    for (width, tiled) in [(1, 7), (2, 15), (4, 31), (8, 30), (16, 28)] {
+        assert_eq!(conflicts_of_a_tiled_column(width), tiled, "the numbers of the lessons, {width} bytes");
+        for variant in [Variant::Naive, Variant::Tiled, Variant::Padded, Variant::Staggered] {
+            let got = count_width(Some(variant), rows, cols, width as usize);
+            let (load, store) = (got.global_load, got.global_store);
+            let case = format!("{variant}, {width} bytes: {got:?}");
+            assert_eq!([load.instructions, load.requests], [accesses; 2], "{case}");
+            assert_eq!([store.instructions, store.requests], [accesses; 2], "{case}");
+            assert_eq!(load.sectors, accesses * width, "a row of 32 elements: {case}");
+            let scattered = if variant == Variant::Naive { 32 } else { width };
+            assert_eq!(store.sectors, accesses * scattered, "{case}");
+
+            let shared = if variant == Variant::Naive { 0 } else { accesses };
+            let ideal = if width <= 4 { 1 } else { width / 4 };
+            let conflicts = if variant == Variant::Tiled { tiled } else { 0 };
+            assert_eq!([got.shared_load.instructions, got.shared_store.instructions], [shared; 2], "{case}");
+            assert_eq!(got.shared_load.bank_conflicts, shared * conflicts, "{case}");
+            assert_eq!(got.shared_load.wavefronts, shared * (ideal + conflicts), "{case}");
+            assert_eq!([got.shared_store.bank_conflicts, got.shared_store.wavefronts], [0, shared * ideal], "{case}");
+        }
+    }
+}
+
+#[test]
+fn padded_and_staggered_meet_no_conflict_at_ragged_edges_either() {
+    for width in [1, 2, 4, 8, 16] {
+        for variant in [Variant::Padded, Variant::Staggered] {
+            let got = count_width(Some(variant), 45, 77, width);
+            assert_eq!(got.bank_conflicts(), 0, "{variant}, {width} bytes: {got:?}");
+            assert!(got.shared_load.wavefronts > 0);
+        }
+    }
+}
+
+#[test]
+fn a_copy_moves_16_bytes_a_lane() {
+    let got = count_width(None, 64, 64, 4);
+    let (requests, sectors) = (64 * 64 * 4 / 512, 64 * 64 * 4 / 32);
+    assert_eq!((got.global_load.requests, got.global_load.sectors), (requests, sectors));
+    assert_eq!((got.global_store.requests, got.global_store.sectors), (requests, sectors));
+    assert_eq!(got.global_load.sectors_per_request(), Some(16.0));
+}
+
+#[test]
+fn a_column_loop_reads_a_sector_an_element() {
+    let got = count_width(Some(Variant::ColumnLoop), 256, 48, 4);
+    // 48 launches of 8 warps.
+    assert_eq!((got.global_load.requests, got.global_load.sectors), (48 * 8, 48 * 256));
+    assert_eq!((got.global_store.requests, got.global_store.sectors), (48 * 8, 48 * 8 * 4));
+}
+
+/// Every figure that Nsight Compute counted on an H100 for a shape with ragged edges on both sides.
+#[test]
+fn counters_equal_the_hardwares() {
+    let text = include_str!("../data/counters-h100-1000x777.json");
+    let record: serde_json::Value = serde_json::from_str(text).expect("the record is JSON");
+    let rows = record["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 25);
+    for row in rows {
+        let width = row["width"].as_u64().expect("a width") as usize;
+        let name = row["variant"].as_str().expect("a name");
+        let variant = (name != "copy").then(|| name.parse().expect("a variant"));
+        let hardware: Counters = serde_json::from_value(row["counters"].clone()).expect("counters");
+        assert_eq!(count_width(variant, 1000, 777, width), hardware, "{name}, {width} bytes");
+    }
+}

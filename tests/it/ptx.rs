@@ -1,0 +1,93 @@
+//! The shape of the PTX: what compiles without complaint, but would be slow, or two tiles instead of one.
+
+use warpstride::abi::{COPY, Family, Index, NAIVE, PADDED, STAGGERED, TILE, TILED, WIDTHS};
+use warpstride::ptx;
+
+/// The statements of an entry's body, with inline assembly as LLVM copies it.
+fn body(entry: &str) -> Vec<&'static str> {
+    let start = ptx::TEXT.find(&format!(".entry {entry}(")).unwrap_or_else(|| panic!("{entry} is not in the PTX"));
+    let text = &ptx::TEXT[start..];
+    let text = &text[..text.find("\n}").expect("a body ends")];
+    text.split([';', '\n']).map(|line| line.trim_start_matches([' ', '\t', '{'])).collect()
+}
+
+fn count(body: &[&str], opcode: &str) -> usize {
+    body.iter().filter(|line| line.split_whitespace().any(|word| word == opcode)).count()
+}
+
+/// How an access of `width` bytes is spelled.
+fn suffix(width: usize) -> String {
+    if width == 16 { "v2.b64".to_owned() } else { format!("b{}", width * 8) }
+}
+
+#[test]
+fn the_module_is_for_the_target() {
+    assert!(ptx::TEXT.contains(&format!("\n.target {}\n", ptx::TARGET)));
+    let from = ["prebuilt, rustc ", "built from source, rustc "];
+    assert!(from.iter().any(|from| ptx::PROVENANCE.starts_with(from)), "{}", ptx::PROVENANCE);
+}
+
+#[test]
+fn every_access_names_its_space() {
+    for line in ptx::TEXT.lines().map(|line| line.trim_start_matches('\t')) {
+        for access in ["ld.", "st."] {
+            if let Some(rest) = line.strip_prefix(access) {
+                let space = rest.split('.').next().unwrap_or(rest);
+                assert!(["global", "shared", "param"].contains(&space), "{line:?}");
+            }
+        }
+        assert!(!line.starts_with("call") && !line.contains(".local"), "{line:?}");
+    }
+}
+
+#[test]
+fn a_tile_is_reserved_once_and_moved_in_whole_elements() {
+    let pitch = |family: &Family, width: usize| {
+        let padding = if family.entry(4, Index::Narrow) == PADDED.entry(4, Index::Narrow) { width.max(4) } else { 0 };
+        TILE as usize * width + padding
+    };
+    for family in [&TILED, &PADDED, &STAGGERED] {
+        for (width, index) in WIDTHS.iter().flat_map(|&width| [(width, Index::Narrow), (width, Index::Wide)]) {
+            let entry = family.entry(width, index).expect("every width");
+            let body = body(entry);
+            let tiles: Vec<_> = body.iter().filter(|line| line.contains(".shared .align")).collect();
+            let bytes = TILE as usize * pitch(family, width);
+            assert_eq!(tiles, [&format!(".shared .align 16 .b8 tile[{bytes}]")], "{entry}");
+            assert_eq!(count(&body, "bar.sync"), 1, "{entry}");
+            for access in ["ld.global", "st.shared", "ld.shared", "st.global"] {
+                assert_eq!(count(&body, &format!("{access}.{}", suffix(width))), 4, "{access} in {entry}");
+            }
+            let at = |opcode: &str| body.iter().position(|line| line.starts_with(opcode)).expect(opcode);
+            let last_load = body.iter().rposition(|line| line.starts_with("ld.global")).expect("four loads");
+            assert!(last_load < at("st.shared"), "{entry} uses a value before all loads are under way");
+        }
+    }
+}
+
+#[test]
+fn copy_and_naive_move_whole_elements() {
+    for width in WIDTHS {
+        let copy = body(COPY.entry(width, Index::Wide).expect("every width"));
+        // A width of one byte has no tail.
+        let accesses = [format!("ld.global.{}", suffix(width)), format!("st.global.{}", suffix(width))];
+        for access in &accesses {
+            assert_eq!(count(&copy, access), 1, "{access} in copy, width {width}");
+            assert_eq!(count(&copy, &access.replace(&suffix(width), "b8")), 1, "the tail of copy, width {width}");
+            for index in [Index::Narrow, Index::Wide] {
+                let entry = NAIVE.entry(width, index).expect("every width");
+                assert_eq!(count(&body(entry), access), 4, "{access} in {entry}");
+            }
+        }
+    }
+}
+
+#[test]
+fn narrow_kernels_compute_offsets_in_32_bits() {
+    for family in [&NAIVE, &TILED, &PADDED, &STAGGERED] {
+        for width in WIDTHS {
+            let entry = family.entry(width, Index::Narrow).expect("every width");
+            let wide = ["mul.lo.s64", "mad.lo.s64", "mul.wide.u32"];
+            assert!(wide.iter().all(|opcode| count(&body(entry), opcode) == 0), "{entry}");
+        }
+    }
+}
