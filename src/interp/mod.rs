@@ -1,11 +1,132 @@
 //! The software GPU: runs PTX on the host and counts what the hardware counts.
 //!
-//! parse (text to tree, spans kept) -> lower (tree to flat code, reconvergence points) -> exec (warps of 32 lanes).
-//! Nothing here knows of CUDA or of a driver.
+//! Text becomes a tree ([`parse`]), the tree flat code over numbered registers (`lower`, which asks the instruction table
+//! `isa`), and code runs in warps of 32 lanes (`exec`) on memory (`mem`), counted by a model of the memory system
+//! (`model`). What stops a launch is data ([`Stop`]). Nothing here knows of CUDA or of a driver.
+//!
+//! ```
+//! use warpstride::abi::LaunchShape;
+//! use warpstride::interp::{Config, Memory, Module, run};
+//!
+//! let text = "
+//!     .version 7.0
+//!     .target sm_80
+//!     .address_size 64
+//!     .visible .entry square(.param .u64 out) {
+//!         .reg .b32 %r<3>;
+//!         .reg .b64 %rd<4>;
+//!         ld.param.u64 %rd1, [out];
+//!         mov.u32 %r1, %tid.x;
+//!         mul.lo.s32 %r2, %r1, %r1;
+//!         mul.wide.u32 %rd2, %r1, 4;
+//!         add.s64 %rd3, %rd1, %rd2;
+//!         st.global.u32 [%rd3], %r2;
+//!         ret;
+//!     }";
+//! let module = Module::parse(text)?;
+//! let kernel = module.kernel("square").expect("it is there");
+//! let memory = Memory::new(1 << 20);
+//! let out = memory.alloc(32 * 4)?;
+//! let shape = LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 };
+//! let report = run(kernel, &shape, &out.to_le_bytes(), &memory, &Config::default()).map_err(|stop| *stop)?;
+//! assert_eq!(report.counters.global_store.sectors, 4);
+//! let mut last = [0; 4];
+//! memory.read(out + 31 * 4, &mut last)?;
+//! assert_eq!(u32::from_le_bytes(last), 31 * 31);
+//! # Ok::<(), warpstride::Error>(())
+//! ```
 
 #![deny(unsafe_code)]
 
+mod cfg;
+mod code;
+mod exec;
+mod isa;
+mod lower;
 pub mod mem;
 pub mod model;
+mod parse;
+mod semantics;
+pub mod stop;
 
+pub use code::{Kernel, Param};
 pub use mem::Memory;
+pub use stop::Stop;
+
+use crate::abi::LaunchShape;
+use crate::counters::Counters;
+use crate::error::Result;
+
+/// Parsed PTX.
+#[derive(Debug, Clone)]
+pub struct Module {
+    kernels: Vec<Kernel>,
+}
+
+impl Module {
+    /// Parses a module and makes its kernels ready to run.
+    ///
+    /// # Errors
+    ///
+    /// `UnsupportedPtx` with the line where the text is not PTX. An instruction that the software GPU does not have is no
+    /// error here: see [`Kernel::supported`].
+    pub fn parse(text: &str) -> Result<Module> {
+        Ok(Self { kernels: lower::lower(&parse::parse(text)?, text) })
+    }
+
+    /// The kernel of that name.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|kernel| kernel.name() == name)
+    }
+
+    /// All kernels, in the order of the text.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.kernels.iter()
+    }
+}
+
+/// How a launch is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Host threads; 0 for all there are. Results and counters do not depend on it.
+    pub threads: usize,
+    /// Instructions after which a warp is taken for one that never ends.
+    pub warp_instruction_limit: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        // Some seconds of one warp; kernels worth running here are four orders of magnitude below.
+        Self { threads: 0, warp_instruction_limit: 1 << 28 }
+    }
+}
+
+/// What a launch did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What it did to memory.
+    pub counters: Counters,
+    /// Instructions that warps executed, whether or not their guard held anywhere.
+    pub warp_instructions: u64,
+    /// The same, times the lanes that were active.
+    pub thread_instructions: u64,
+}
+
+/// Runs `kernel` with the parameter bytes `params`, and returns when every block has ended.
+///
+/// Warps of 32 lanes run to their barrier or end, one after the other; blocks run in parallel. `%clock` counts the warp's
+/// instructions; `%globaltimer` is the host's time.
+///
+/// # Errors
+///
+/// A [`Stop`] where the kernel cannot run or the launch's shape, parameters or shared memory are impossible; and where a
+/// thread does what it must not. Then memory keeps what was written, and other blocks may or may not have run.
+pub fn run(
+    kernel: &Kernel,
+    shape: &LaunchShape,
+    params: &[u8],
+    memory: &Memory,
+    config: &Config,
+) -> Result<Report, Box<Stop>> {
+    exec::grid::run(kernel, shape, params, memory, config)
+}

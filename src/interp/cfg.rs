@@ -1,0 +1,257 @@
+//! Control flow: where the lanes that a branch parts meet again, and which registers may be read before they are written.
+//!
+//! Lanes meet at the branch's immediate post-dominator, the first place that every path from there to the end passes:
+//! what NVIDIA's compilers do for structured code. Post-dominators are dominators of the reversed graph, by the iterative
+//! method of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm", 2001).
+
+use super::code::NOWHERE;
+
+/// Where an instruction leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// To the one behind it.
+    On,
+    /// To another.
+    Jump(u32),
+    /// To another, or on.
+    Branch(u32),
+    /// To the end.
+    End,
+    /// To the end, or on.
+    MayEnd,
+}
+
+/// Basic blocks of a piece of code.
+pub(crate) struct Graph {
+    /// First pc of each, ascending; the first is 0.
+    starts: Vec<u32>,
+    /// Blocks that each leads to; the number of blocks stands for the end.
+    successors: Vec<Vec<usize>>,
+    len: u32,
+}
+
+impl Graph {
+    /// The graph of code whose last instruction leads to the end, or jumps.
+    pub(crate) fn new(code: &[Next]) -> Self {
+        let len = code.len() as u32;
+        let mut leads = vec![false; code.len() + 1];
+        leads[0] = true;
+        for (pc, next) in code.iter().enumerate() {
+            if let Next::Jump(target) | Next::Branch(target) = *next {
+                leads[target as usize] = true;
+            }
+            leads[pc + 1] |= *next != Next::On;
+        }
+        let starts: Vec<u32> = (0..len).filter(|&pc| leads[pc as usize]).collect();
+        let mut graph = Self { starts, successors: Vec::new(), len };
+        graph.successors = (0..graph.starts.len()).map(|block| graph.leads_to(block, code)).collect();
+        graph
+    }
+
+    fn leads_to(&self, block: usize, code: &[Next]) -> Vec<usize> {
+        let last = self.range(block).end - 1;
+        let end = self.starts.len();
+        match code[last as usize] {
+            Next::On => vec![block + 1],
+            Next::Jump(target) => vec![self.block_of(target)],
+            Next::Branch(target) => vec![block + 1, self.block_of(target)],
+            Next::End => vec![end],
+            Next::MayEnd => vec![block + 1, end],
+        }
+    }
+
+    fn block_of(&self, pc: u32) -> usize {
+        self.starts.partition_point(|&start| start <= pc) - 1
+    }
+
+    fn range(&self, block: usize) -> std::ops::Range<u32> {
+        self.starts[block]..self.starts.get(block + 1).copied().unwrap_or(self.len)
+    }
+
+    /// For each instruction, the pc where its lanes meet if it parts them, or [`NOWHERE`] before the end.
+    pub(crate) fn reconvergence(&self) -> Vec<u32> {
+        // Who ends early is not waited for, so lanes meet where those do that go on.
+        let (going_on, all) = (self.post_dominators(false), self.post_dominators(true));
+        let mut out = Vec::with_capacity(self.len as usize);
+        for block in 0..self.starts.len() {
+            let meet = going_on[block].or(all[block]).and_then(|meet| self.starts.get(meet));
+            out.extend(self.range(block).map(|_| meet.copied().unwrap_or(NOWHERE)));
+        }
+        out
+    }
+
+    /// Blocks that `block` leads to, with or without the end where that is one of two.
+    fn next(&self, block: usize, early_ends: bool) -> impl Iterator<Item = usize> {
+        let (successors, end) = (&self.successors[block], self.starts.len());
+        successors.iter().copied().filter(move |&next| early_ends || next != end || successors.len() == 1)
+    }
+
+    /// Each block's immediate post-dominator; `None` where no path leads to the end.
+    fn post_dominators(&self, early_ends: bool) -> Vec<Option<usize>> {
+        let end = self.starts.len();
+        let order = self.reversed_postorder(early_ends);
+        let mut rank = vec![usize::MAX; end + 1];
+        for (position, &block) in order.iter().enumerate() {
+            rank[block] = position;
+        }
+        let mut immediate = vec![None; end + 1];
+        immediate[end] = Some(end);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &block in &order[1..] {
+                let known = self.next(block, early_ends).filter(|&next| immediate[next].is_some());
+                let new = known.reduce(|a, b| common(&immediate, &rank, a, b));
+                changed |= new != immediate[block];
+                immediate[block] = new;
+            }
+        }
+        immediate
+    }
+
+    /// Blocks from which the end can be reached, the end first, each after one that it leads to.
+    fn reversed_postorder(&self, early_ends: bool) -> Vec<usize> {
+        let end = self.starts.len();
+        let mut predecessors = vec![Vec::new(); end + 1];
+        for block in 0..end {
+            for next in self.next(block, early_ends) {
+                predecessors[next].push(block);
+            }
+        }
+        let mut seen = vec![false; end + 1];
+        seen[end] = true;
+        let mut postorder = Vec::new();
+        // Each block on the path from the end, and how many of its predecessors have been visited.
+        let mut path = vec![(end, 0)];
+        while let Some((block, visited)) = path.last_mut() {
+            if let Some(&before) = predecessors[*block].get(*visited) {
+                *visited += 1;
+                if !seen[before] {
+                    seen[before] = true;
+                    path.push((before, 0));
+                }
+            } else {
+                postorder.push(*block);
+                path.pop();
+            }
+        }
+        postorder.reverse();
+        postorder
+    }
+
+    /// Which of `count` registers may be read before they are written.
+    pub(crate) fn read_before_written(&self, uses: &[Uses], count: usize) -> Vec<usize> {
+        let blocks = self.starts.len();
+        let mut needed = vec![vec![false; count]; blocks + 1];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for block in (0..blocks).rev() {
+                let mut now = vec![false; count];
+                for &next in &self.successors[block] {
+                    now.iter_mut().zip(&needed[next]).for_each(|(now, next)| *now |= next);
+                }
+                for pc in self.range(block).rev() {
+                    let Uses { reads, writes, conditional } = &uses[pc as usize];
+                    if !conditional {
+                        writes.iter().for_each(|&register| now[register] = false);
+                    }
+                    reads.iter().for_each(|&register| now[register] = true);
+                }
+                changed |= now != needed[block];
+                needed[block] = now;
+            }
+        }
+        needed.first().map_or_else(Vec::new, |first| (0..count).filter(|&register| first[register]).collect())
+    }
+}
+
+/// The registers, numbered through all files, that an instruction touches.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Uses {
+    pub(crate) reads: Vec<usize>,
+    pub(crate) writes: Vec<usize>,
+    /// It has a guard, so it may leave what it writes as it was.
+    pub(crate) conditional: bool,
+}
+
+/// The first block that both chains of post-dominators pass.
+fn common(immediate: &[Option<usize>], rank: &[usize], mut a: usize, mut b: usize) -> usize {
+    while a != b {
+        let later = if rank[a] > rank[b] { &mut a } else { &mut b };
+        match immediate[*later] {
+            Some(next) => *later = next,
+            None => return immediate.len() - 1,
+        }
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meets(code: &[Next]) -> Vec<u32> {
+        let all = Graph::new(code).reconvergence();
+        let branches = code.iter().zip(all).filter(|(next, _)| matches!(next, Next::Branch(_)));
+        branches.map(|(_, meet)| meet).collect()
+    }
+
+    #[test]
+    fn an_if_meets_behind_it() {
+        assert_eq!(meets(&[Next::Branch(2), Next::On, Next::End]), [2]);
+    }
+
+    #[test]
+    fn both_sides_meet_behind_the_longer() {
+        assert_eq!(meets(&[Next::Branch(3), Next::On, Next::Jump(4), Next::On, Next::End]), [4]);
+    }
+
+    #[test]
+    fn a_loop_meets_at_its_exit() {
+        assert_eq!(meets(&[Next::On, Next::On, Next::Branch(1), Next::End]), [3]);
+    }
+
+    #[test]
+    fn nested_ifs_meet_inside_out() {
+        let code = [Next::Branch(5), Next::Branch(3), Next::On, Next::On, Next::On, Next::End];
+        assert_eq!(meets(&code), [5, 3]);
+    }
+
+    #[test]
+    fn sides_that_both_end_never_meet() {
+        assert_eq!(meets(&[Next::Branch(2), Next::End, Next::End]), [NOWHERE]);
+    }
+
+    #[test]
+    fn an_early_exit_is_not_waited_for() {
+        assert_eq!(meets(&[Next::Branch(3), Next::MayEnd, Next::On, Next::End]), [3]);
+        // Unless it is the only way out.
+        assert_eq!(meets(&[Next::Branch(2), Next::On, Next::MayEnd, Next::Jump(0)]), [2]);
+    }
+
+    #[test]
+    fn a_loop_without_an_end_has_no_place_to_meet() {
+        assert_eq!(meets(&[Next::Branch(2), Next::On, Next::Jump(0)]), [NOWHERE]);
+    }
+
+    #[test]
+    fn registers_read_first_are_found() {
+        let uses = |reads: &[usize], writes: &[usize], conditional| Uses {
+            reads: reads.to_vec(),
+            writes: writes.to_vec(),
+            conditional,
+        };
+        // 0 is written first; 1 only under a guard; 2 only on one side of a branch; 3 is read at once.
+        let code = [Next::On, Next::On, Next::Branch(4), Next::On, Next::On, Next::End];
+        let uses = [
+            uses(&[3], &[0], false),
+            uses(&[0], &[1], true),
+            uses(&[0], &[], false),
+            uses(&[], &[2], false),
+            uses(&[1, 2], &[3], false),
+            Uses::default(),
+        ];
+        assert_eq!(Graph::new(&code).read_before_written(&uses, 4), [1, 2, 3]);
+    }
+}

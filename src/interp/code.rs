@@ -1,0 +1,217 @@
+//! A kernel ready to run: flat code over numbered registers, and what launches and messages need besides.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::exec::registers::File;
+use super::isa::Op;
+use super::parse::ast::Span;
+
+/// A pc that is none: where a branch's lanes never meet again.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+/// Set in [`Ins::guard`] where the guard is negated.
+pub(crate) const NEGATED: u16 = 1 << 15;
+/// The predicate that is true in every lane: the guard of what has none.
+pub(crate) const ALWAYS: u16 = 0;
+
+/// One instruction. Operands are registers' numbers: immediates, parameters and special registers are registers too,
+/// filled beforehand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ins {
+    /// What to do.
+    pub(crate) op: Op,
+    /// The predicate that lanes must have, perhaps [`NEGATED`].
+    pub(crate) guard: u16,
+    /// The result; for a load or store, the address.
+    pub(crate) d: u16,
+    /// The sources; for a load, the results.
+    pub(crate) s: [u16; 4],
+    /// For a load or store, what is moved.
+    pub(crate) access: Access,
+    /// A branch's target; a load's or store's offset in bytes.
+    pub(crate) imm: i32,
+}
+
+/// What a load or store moves for each lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Access {
+    /// Bytes of an element: 1, 2, 4 or 8.
+    pub(crate) width: u8,
+    /// Elements: 1, 2 or 4.
+    pub(crate) count: u8,
+    /// Narrow elements are extended by their sign.
+    pub(crate) signed: bool,
+    /// The data registers are of 64 bits.
+    pub(crate) wide: bool,
+    /// The address register is of 64 bits.
+    pub(crate) wide_address: bool,
+}
+
+impl Access {
+    /// Bytes moved for a lane.
+    #[inline(always)]
+    pub(crate) fn bytes(self) -> u32 {
+        u32::from(self.width) * u32::from(self.count)
+    }
+}
+
+/// A register that is filled before the code runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Preset {
+    pub(crate) file: File,
+    pub(crate) slot: u16,
+    pub(crate) value: PresetValue,
+}
+
+/// With what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum PresetValue {
+    /// An immediate.
+    Bits(u64),
+    /// Bytes of the parameters.
+    Param { offset: u32, bytes: u8, signed: bool },
+    /// Where dynamic shared memory begins.
+    DynamicShared,
+    /// `%tid`
+    Tid(u8),
+    /// `%ntid`
+    Ntid(u8),
+    /// `%ctaid`
+    Ctaid(u8),
+    /// `%nctaid`
+    Nctaid(u8),
+    /// `%laneid`
+    Lane,
+    /// `%warpid`
+    Warp,
+    /// `%nwarpid`
+    Warps,
+    /// `%lanemask_*`: lanes below, with oneself or not, and the complements.
+    LaneMask { below: bool, equal: bool, above: bool },
+}
+
+/// Where an instruction comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    /// Its text.
+    pub(crate) span: Span,
+    /// File number and line of the last `.loc`.
+    pub(crate) source: Option<(u32, u32)>,
+}
+
+/// One parameter of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Param {
+    /// Its name in the PTX.
+    pub name: String,
+    /// Where it begins in the launch's parameter bytes.
+    pub offset: usize,
+    /// Its bytes.
+    pub size: usize,
+    /// Its alignment in bytes.
+    pub align: usize,
+}
+
+/// The code of one kernel.
+#[derive(Debug, Default)]
+pub(crate) struct Code {
+    /// Ends in an exit.
+    pub(crate) instructions: Vec<Ins>,
+    /// For each instruction that is a branch, where its lanes meet again.
+    pub(crate) reconvergence: Vec<u32>,
+    /// For each instruction, where it comes from.
+    pub(crate) origins: Vec<Origin>,
+    /// Registers to fill.
+    pub(crate) presets: Vec<Preset>,
+    /// Registers that may be read before they are written; cleared for each block, so that every run is alike.
+    pub(crate) cleared: Vec<(File, u16)>,
+    /// Registers of each file: predicates, 32 bits, 64 bits.
+    pub(crate) registers: [usize; 3],
+    /// Bytes of static shared memory.
+    pub(crate) shared_bytes: u32,
+    /// Alignment of dynamic shared memory.
+    pub(crate) dynamic_align: u32,
+    /// Bytes of local memory a thread.
+    pub(crate) local_bytes: u32,
+}
+
+impl Code {
+    /// Where dynamic shared memory begins: behind the static one.
+    pub(crate) fn dynamic_base(&self) -> u32 {
+        self.shared_bytes.next_multiple_of(self.dynamic_align.max(1))
+    }
+}
+
+/// The text of a module, for messages.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) text: String,
+    /// `.file` directives.
+    pub(crate) files: Vec<(u32, String)>,
+}
+
+impl Listing {
+    /// The text of a span, on one line.
+    pub(crate) fn line(&self, span: Span) -> String {
+        let text = self.text.get(span.start as usize..span.end as usize).unwrap_or_default();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// `src/gemm.rs:44`
+    pub(crate) fn source(&self, (file, line): (u32, u32)) -> Option<String> {
+        let (_, name) = self.files.iter().find(|(number, _)| *number == file)?;
+        Some(format!("{name}:{line}"))
+    }
+}
+
+/// A kernel of a parsed module. Cloning is cheap.
+#[derive(Clone)]
+pub struct Kernel {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) name: String,
+    pub(crate) params: Vec<Param>,
+    pub(crate) param_bytes: usize,
+    /// Or why it cannot run.
+    pub(crate) code: crate::error::Result<Code>,
+    pub(crate) listing: Arc<Listing>,
+}
+
+impl Kernel {
+    /// Its name in the PTX.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Its parameters in order.
+    pub fn params(&self) -> &[Param] {
+        &self.inner.params
+    }
+
+    /// Bytes that a launch passes: up to the end of the last parameter.
+    pub fn param_bytes(&self) -> usize {
+        self.inner.param_bytes
+    }
+
+    /// Bytes of static shared memory; 0 where the kernel cannot run.
+    pub fn shared_bytes(&self) -> u32 {
+        self.inner.code.as_ref().map_or(0, |code| code.shared_bytes)
+    }
+
+    /// Whether it can run.
+    ///
+    /// # Errors
+    ///
+    /// `UnsupportedPtx`, naming the first instruction that the software GPU does not have, and its line.
+    pub fn supported(&self) -> crate::error::Result<()> {
+        self.inner.code.as_ref().map(|_| ()).map_err(Clone::clone)
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("name", &self.name()).field("params", &self.params()).finish_non_exhaustive()
+    }
+}

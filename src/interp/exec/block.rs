@@ -1,0 +1,210 @@
+//! One block at a time on one host thread: its warps, its shared memory, its barriers.
+//!
+//! A warp runs to its barrier or its end, then the next one does: that keeps one warp's registers in the cache.
+
+use super::dispatch::Engine;
+use super::registers::{LANES, Registers};
+use super::warp::{Wait, Warp};
+use super::{Context, Fault};
+use crate::abi::LaunchShape;
+use crate::counters::Counters;
+use crate::interp::code::{Code, Inner, Preset, PresetValue};
+use crate::interp::mem::Snapshot;
+use crate::interp::mem::cells::Scratch;
+use crate::interp::stop::{Place, Reason, Stop};
+
+/// What shared and local memory hold at first, so that reading before writing shows, and is alike on every run.
+const POISON: u32 = 0xA5A5_A5A5;
+
+/// A launch, as all of its blocks see it.
+pub(super) struct Launch<'a> {
+    pub(super) kernel: &'a Inner,
+    pub(super) code: &'a Code,
+    pub(super) shape: &'a LaunchShape,
+    pub(super) params: &'a [u8],
+    pub(super) global: &'a Snapshot,
+    pub(super) engine: Engine,
+    pub(super) limit: u64,
+}
+
+/// One host thread's share of a launch: everything that blocks use one after the other.
+pub(super) struct Worker<'a> {
+    launch: &'a Launch<'a>,
+    warps: Vec<Warp>,
+    params: Scratch,
+    shared: Scratch,
+    pub(super) counters: Counters,
+    pub(super) warp_instructions: u64,
+    pub(super) thread_instructions: u64,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(launch: &'a Launch<'a>) -> Self {
+        let code = launch.code;
+        let warps = (0..launch.warps()).map(|index| {
+            let [pred, b32, b64] = code.registers;
+            let mut warp =
+                Warp::new(Registers::new(pred, b32, b64), Scratch::new(LANES as u64 * u64::from(code.local_bytes)));
+            for preset in &code.presets {
+                launch.fill(&mut warp.registers, preset, index);
+            }
+            warp
+        });
+        Self {
+            launch,
+            warps: warps.collect(),
+            params: Scratch::holding(launch.params),
+            shared: Scratch::new(u64::from(code.dynamic_base()) + u64::from(launch.shape.dynamic_shared)),
+            counters: Counters::default(),
+            warp_instructions: 0,
+            thread_instructions: 0,
+        }
+    }
+
+    /// Runs the block of this number, counted with x fastest.
+    pub(super) fn run(&mut self, number: u64) -> Result<(), Box<Stop>> {
+        let block = self.launch.block(number);
+        self.restart(block);
+        let outcome = self.run_warps();
+        for warp in &self.warps {
+            self.warp_instructions += warp.issued;
+            self.thread_instructions += warp.lanes_issued;
+        }
+        outcome.map_err(|(index, fault)| self.launch.stop(block, index, &self.warps[index as usize], *fault))
+    }
+
+    fn restart(&mut self, block: [u32; 3]) {
+        let code = self.launch.code;
+        self.shared.fill(POISON);
+        for (index, warp) in self.warps.iter_mut().enumerate() {
+            warp.restart(self.launch.lanes(index as u32));
+            warp.local.fill(POISON);
+            for &(file, slot) in &code.cleared {
+                warp.registers.clear(file, slot);
+            }
+            for preset in &code.presets {
+                if let PresetValue::Ctaid(axis) = preset.value {
+                    let value = u64::from(block[usize::from(axis)]);
+                    warp.registers.set_lanes(preset.file, preset.slot, |_| value);
+                }
+            }
+        }
+    }
+
+    fn run_warps(&mut self) -> Result<(), (u32, Box<Fault>)> {
+        loop {
+            for (index, warp) in self.warps.iter_mut().enumerate() {
+                if warp.live == 0 || warp.wait.is_some() {
+                    continue;
+                }
+                let mut cx = Context {
+                    code: self.launch.code,
+                    global: self.launch.global,
+                    params: &self.params,
+                    shared: &self.shared,
+                    counters: &mut self.counters,
+                    limit: self.launch.limit,
+                };
+                self.launch.engine.run(&mut cx, warp).map_err(|fault| (index as u32, fault))?;
+            }
+            if self.warps.iter().all(|warp| warp.live == 0) {
+                return Ok(());
+            }
+            self.release()?;
+        }
+    }
+
+    /// Lets go on whoever waits at a barrier that all have reached. Warps that have ended are not waited for.
+    fn release(&mut self) -> Result<(), (u32, Box<Fault>)> {
+        let live = self.warps.iter().filter(|warp| warp.live != 0).count();
+        let at = |wait: Wait| self.warps.iter().filter(|warp| warp.wait == Some(wait)).count();
+        let complete = |wait: &Wait| match wait.threads {
+            0 => at(*wait) == live,
+            threads => at(*wait) >= threads as usize / LANES,
+        };
+        let mut waits = self.warps.iter().filter_map(|warp| warp.wait);
+        if let Some(wait) = waits.find(complete) {
+            self.warps.iter_mut().filter(|warp| warp.wait == Some(wait)).for_each(|warp| warp.wait = None);
+            return Ok(());
+        }
+        let waiting = self.warps.iter().enumerate();
+        let waiting = waiting.filter_map(|(index, warp)| warp.wait.map(|wait| (index as u32, wait.barrier)));
+        let waiting: Vec<(u32, u32)> = waiting.collect();
+        let first = waiting.first().map_or(0, |&(index, _)| index);
+        let lane = self.warps[first as usize].live.trailing_zeros();
+        Err((first, Fault::new(lane, Reason::Deadlock { waiting })))
+    }
+}
+
+impl Launch<'_> {
+    fn threads(&self) -> u32 {
+        self.shape.block.iter().product()
+    }
+
+    fn warps(&self) -> u32 {
+        self.threads().div_ceil(LANES as u32)
+    }
+
+    /// The lanes of a warp that are threads of the block.
+    fn lanes(&self, warp: u32) -> u32 {
+        let threads = self.threads() - warp * LANES as u32;
+        if threads >= LANES as u32 { u32::MAX } else { (1 << threads) - 1 }
+    }
+
+    fn block(&self, number: u64) -> [u32; 3] {
+        let [x, y, _] = self.shape.grid.map(u64::from);
+        [number % x, number / x % y, number / x / y].map(|index| index as u32)
+    }
+
+    fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
+        let thread = warp * LANES as u32 + lane;
+        let [x, y, _] = self.shape.block;
+        [thread % x, thread / x % y, thread / x / y]
+    }
+
+    /// Fills a register whose value is the same for every block.
+    fn fill(&self, registers: &mut Registers, preset: &Preset, warp: u32) {
+        let value = |lane: u32| -> u64 {
+            match preset.value {
+                PresetValue::Bits(bits) => bits,
+                PresetValue::Param { offset, bytes, signed } => {
+                    let mut value = [0; 8];
+                    let offset = offset as usize;
+                    let bytes = usize::from(bytes);
+                    value[..bytes].copy_from_slice(&self.params[offset..offset + bytes]);
+                    let unused = 64 - 8 * bytes as u32;
+                    let value = u64::from_le_bytes(value);
+                    if signed { ((value << unused) as i64 >> unused) as u64 } else { value }
+                }
+                PresetValue::DynamicShared => u64::from(self.code.dynamic_base()),
+                PresetValue::Tid(axis) => u64::from(self.thread(warp, lane)[usize::from(axis)]),
+                PresetValue::Ntid(axis) => u64::from(self.shape.block[usize::from(axis)]),
+                PresetValue::Nctaid(axis) => u64::from(self.shape.grid[usize::from(axis)]),
+                PresetValue::Lane => u64::from(lane),
+                PresetValue::Warp => u64::from(warp),
+                PresetValue::Warps => u64::from(self.warps()),
+                PresetValue::LaneMask { below, equal, above } => {
+                    let (own, under) = (1_u32 << lane, (1_u32 << lane) - 1);
+                    let pick = |chosen: bool, mask: u32| if chosen { mask } else { 0 };
+                    u64::from(pick(below, under) | pick(equal, own) | pick(above, !(own | under)))
+                }
+                // By `Worker::restart`.
+                PresetValue::Ctaid(_) => 0,
+            }
+        };
+        registers.set_lanes(preset.file, preset.slot, |lane| value(lane as u32));
+    }
+
+    fn stop(&self, block: [u32; 3], index: u32, warp: &Warp, fault: Fault) -> Box<Stop> {
+        let origin = &self.code.origins[warp.pc as usize - 1];
+        let listing = &self.kernel.listing;
+        let place = Place {
+            line: origin.span.line,
+            instruction: listing.line(origin.span),
+            source: origin.source.and_then(|source| listing.source(source)),
+            block,
+            thread: self.thread(index, fault.lane),
+        };
+        Box::new(Stop { kernel: self.kernel.name.clone(), place: Some(place), reason: fault.reason })
+    }
+}

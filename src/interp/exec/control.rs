@@ -1,0 +1,81 @@
+//! Instructions that steer a warp, and those that look at it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::registers::{LANES, Value};
+use super::warp::{Wait, Warp};
+use super::{Context, Fault, Flow};
+use crate::interp::code::Ins;
+use crate::interp::stop::Reason;
+
+/// Named barriers of a block.
+const BARRIERS: u32 = 16;
+
+#[inline(always)]
+pub(super) fn nothing(_: &mut Context, _: &mut Warp, _: &Ins, _: u32) -> Flow {
+    Flow::Next
+}
+
+/// Lanes of `taken` go to the target, the others on.
+#[inline(always)]
+pub(super) fn branch(cx: &mut Context, warp: &mut Warp, ins: &Ins, taken: u32) -> Flow {
+    if taken == warp.mask {
+        warp.pc = ins.imm as u32;
+    } else {
+        let meet = cx.code.reconvergence[warp.pc as usize - 1];
+        warp.diverge(taken, ins.imm as u32, meet);
+    }
+    Flow::Next
+}
+
+#[inline(always)]
+pub(super) fn exit(_: &mut Context, warp: &mut Warp, _: &Ins, lanes: u32) -> Flow {
+    if warp.exit(lanes) { Flow::Yield } else { Flow::Next }
+}
+
+pub(super) fn trap(_: &mut Context, _: &mut Warp, _: &Ins, mask: u32) -> Flow {
+    Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::Trap))
+}
+
+/// The warp waits; all of its lanes must, for the barrier counts warps.
+pub(super) fn barrier(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    let lane = mask.trailing_zeros();
+    if mask != warp.live {
+        let reason = Reason::DivergentBarrier { arrived: mask, elsewhere: warp.live & !mask };
+        return Flow::Stop(Fault::new(lane, reason));
+    }
+    let value = |slot: u16| u32::read(&warp.registers, slot)[lane as usize];
+    let (barrier, threads) = (value(ins.s[0]), value(ins.s[1]));
+    if barrier >= BARRIERS || threads % LANES as u32 != 0 {
+        return Flow::Stop(Fault::new(lane, Reason::BadBarrier { barrier, threads }));
+    }
+    warp.wait = Some(Wait { barrier, threads });
+    Flow::Yield
+}
+
+/// Warp instructions so far stand for cycles.
+pub(super) fn clock(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    warp.registers.write32(ins.d, &[warp.issued as u32; LANES], mask);
+    Flow::Next
+}
+
+pub(super) fn clock64(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    warp.registers.write64(ins.d, &[warp.issued; LANES], mask);
+    Flow::Next
+}
+
+/// The host's time in nanoseconds.
+pub(super) fn global_timer(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    warp.registers.write64(ins.d, &[nanoseconds(); LANES], mask);
+    Flow::Next
+}
+
+pub(super) fn global_timer_low(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    warp.registers.write32(ins.d, &[nanoseconds() as u32; LANES], mask);
+    Flow::Next
+}
+
+fn nanoseconds() -> u64 {
+    // A clock set before 1970 reads 0.
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
+}

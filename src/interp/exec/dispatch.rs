@@ -1,0 +1,133 @@
+//! From an instruction's number to its function: the table of `isa`, compiled twice.
+//!
+//! The crate is built for any x86-64 processor, where a warp's 32 lanes are 8 vector operations; with AVX2 they are 4, and
+//! more of them exist. So everything that touches lanes is compiled for both, and the choice is made once, when a launch
+//! begins. Calling the copy for a better processor is the software GPU's only unsafe act.
+
+use super::warp::Warp;
+use super::{Context, Fault};
+
+/// Which copy runs; a value of it is proof that the processor has what that copy needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Engine(Copy);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Copy {
+    Baseline,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Engine {
+    /// The copy that every processor can run.
+    #[cfg(test)]
+    pub(super) const BASELINE: Engine = Engine(Copy::Baseline);
+
+    /// The best that this processor can run.
+    pub(super) fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt")
+        {
+            return Self(Copy::Avx2);
+        }
+        Self(Copy::Baseline)
+    }
+
+    /// Runs a warp until it waits or ends.
+    #[allow(unsafe_code)]
+    pub(super) fn run(self, cx: &mut Context, warp: &mut Warp) -> Result<(), Box<Fault>> {
+        match self.0 {
+            Copy::Baseline => baseline::run(cx, warp),
+            // SAFETY: `detect` alone makes this value, and only where the processor has the features named here.
+            #[cfg(target_arch = "x86_64")]
+            Copy::Avx2 => unsafe { avx2::run(cx, warp) },
+        }
+    }
+}
+
+/// How the function of a table line is applied, by what stands for its operands.
+macro_rules! execute {
+    ($cx:ident $warp:ident $ins:ident $mask:ident [$shape:ident] = $run:expr) => { $run($cx, $warp, $ins, $mask) };
+    ($cx:ident $warp:ident $ins:ident $mask:ident {pred} = $run:expr) => {{
+        pred1(&mut $warp.registers, $ins, $mask, $run);
+        Flow::Next
+    }};
+    ($cx:ident $warp:ident $ins:ident $mask:ident {pred, pred} = $run:expr) => {{
+        pred2(&mut $warp.registers, $ins, $mask, $run);
+        Flow::Next
+    }};
+    ($cx:ident $warp:ident $ins:ident $mask:ident ($($source:ty),*) -> $result:ty = $run:expr) => {{
+        execute!(@map $($source),*; $result)(&mut $warp.registers, $ins, $mask, $run);
+        Flow::Next
+    }};
+    (@map $a:ty; $r:ty) => { map1::<$a, $r, _> };
+    (@map $a:ty, $b:ty; $r:ty) => { map2::<$a, $b, $r, _> };
+    (@map $a:ty, $b:ty, $c:ty; $r:ty) => { map3::<$a, $b, $c, $r, _> };
+    (@map $a:ty, $b:ty, $c:ty, $d:ty; $r:ty) => { map4::<$a, $b, $c, $d, $r, _> };
+}
+
+/// One copy: a function for each line of the table, and the loop that calls them. `$attribute` says for which processor.
+macro_rules! engine {
+    ($attribute:tt $($op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
+        use super::super::lanes::{map1, map2, map3, map4, pred1, pred2};
+        use super::super::warp::Warp;
+        use super::super::{Context, Fault, Flow, control, memory};
+        use crate::interp::code::{Ins, NEGATED};
+        use crate::interp::isa::Op;
+        use crate::interp::mem::space;
+        use crate::interp::semantics;
+        use crate::interp::stop::Reason;
+
+        $(
+            #$attribute
+            #[allow(non_snake_case, unused_variables)]
+            fn $op(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+                execute!(cx warp ins mask $operands $(-> $result)? = $run)
+            }
+        )*
+
+        #$attribute
+        pub(super) fn run(cx: &mut Context, warp: &mut Warp) -> Result<(), Box<Fault>> {
+            let code = cx.code;
+            loop {
+                if warp.pc == warp.meet {
+                    warp.join();
+                }
+                let ins = &code.instructions[warp.pc as usize];
+                warp.pc += 1;
+                if warp.issued == cx.limit {
+                    return Err(Fault::new(warp.mask.trailing_zeros(), Reason::InstructionLimit(cx.limit)));
+                }
+                warp.issued += 1;
+                warp.lanes_issued += u64::from(warp.mask.count_ones());
+                let guard = warp.registers.pred[usize::from(ins.guard & !NEGATED)];
+                let mask = warp.mask & if ins.guard & NEGATED == 0 { guard } else { !guard };
+                if mask == 0 {
+                    continue;
+                }
+                let flow = match ins.op {
+                    $(Op::$op => $op(cx, warp, ins, mask),)*
+                };
+                match flow {
+                    Flow::Next => {}
+                    Flow::Yield => return Ok(()),
+                    Flow::Stop(fault) => return Err(fault),
+                }
+            }
+        }
+    };
+}
+
+mod baseline {
+    crate::interp::isa::instruction_table!(engine[inline]);
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    crate::interp::isa::instruction_table!(engine[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]);
+}

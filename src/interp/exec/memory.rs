@@ -1,0 +1,294 @@
+//! Loads and stores: addresses of 32 lanes, checked together, counted, and moved.
+//!
+//! Inactive lanes borrow the address of the active lane before them. So checks, counts of sectors and loads need no mask:
+//! a repeated address is in bounds where the first was, touches no new sector, keeps ascending addresses ascending, and
+//! what it loads is not written to a register.
+
+use super::lanes::each;
+use super::registers::{FULL, LANES};
+use super::warp::Warp;
+use super::{Context, Fault, Flow};
+use crate::interp::code::{Access, Ins};
+use crate::interp::mem::cells::{Cells, Scratch};
+use crate::interp::mem::{Allocation, Snapshot, space};
+use crate::interp::model::banks::{self, wavefronts};
+use crate::interp::model::coalesce::{SECTOR_BYTES, sectors};
+use crate::interp::stop::{AccessKind, BadAccess, Reason, Space};
+
+type Addresses = [u64; LANES];
+
+macro_rules! instructions {
+    ($($load:ident $store:ident $space:ident;)*) => {$(
+        #[inline(always)]
+        pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
+        }
+        #[inline(always)]
+        pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Store)
+        }
+    )*};
+}
+
+instructions! {
+    load_generic store_generic generic;
+    load_global store_global global;
+    load_shared store_shared shared;
+    load_local store_local local;
+}
+
+/// `ld.param` with an address that is computed; others are constants of the launch.
+pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    param(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
+}
+
+#[inline(always)]
+fn addresses(warp: &Warp, ins: &Ins, mask: u32) -> Addresses {
+    let slot = usize::from(ins.d);
+    let mut addresses = if ins.access.wide_address {
+        let base = warp.registers.b64[slot];
+        each(|lane| base[lane].wrapping_add(i64::from(ins.imm) as u64))
+    } else {
+        let base = warp.registers.b32[slot];
+        each(|lane| u64::from(base[lane].wrapping_add(ins.imm as u32)))
+    };
+    lend(&mut addresses, mask);
+    addresses
+}
+
+/// Gives inactive lanes the address of the active lane before them, or of the first.
+#[inline(always)]
+fn lend(addresses: &mut Addresses, mask: u32) {
+    if mask == FULL {
+        return;
+    }
+    let mut last = addresses[mask.trailing_zeros() as usize % LANES];
+    for (lane, address) in addresses.iter_mut().enumerate() {
+        if mask >> lane & 1 == 1 {
+            last = *address;
+        } else {
+            *address = last;
+        }
+    }
+}
+
+/// An address without a space: nearly always global.
+#[inline(always)]
+fn generic(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, kind: AccessKind) -> Flow {
+    let lowest = addresses.iter().fold(u64::MAX, |lowest, &address| lowest.min(address));
+    if space::is_beyond_windows(lowest) {
+        global(cx, warp, ins, mask, addresses, kind)
+    } else {
+        windows(cx, warp, ins, mask, addresses, kind)
+    }
+}
+
+/// Generic addresses of which some lie in windows: each space's lanes apart, as the hardware does.
+fn windows(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, kind: AccessKind) -> Flow {
+    let mut rest = mask;
+    while rest != 0 {
+        let base = space::window(addresses[rest.trailing_zeros() as usize]);
+        let lanes = (0..LANES).filter(|&lane| rest >> lane & 1 == 1 && space::window(addresses[lane]) == base);
+        let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
+        let mut within = each(|lane| addresses[lane].wrapping_sub(base));
+        lend(&mut within, lanes);
+        let flow = match base {
+            space::SHARED => shared(cx, warp, ins, lanes, within, kind),
+            space::LOCAL => local(cx, warp, ins, lanes, within, kind),
+            space::PARAM => param(cx, warp, ins, lanes, within, kind),
+            _ => global(cx, warp, ins, lanes, within, kind),
+        };
+        if let Flow::Stop(_) = flow {
+            return flow;
+        }
+        rest &= !lanes;
+    }
+    Flow::Next
+}
+
+#[inline(always)]
+fn global(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, kind: AccessKind) -> Flow {
+    let bytes = ins.access.bytes();
+    let counters = match kind {
+        AccessKind::Load => &mut cx.counters.global_load,
+        AccessKind::Store => &mut cx.counters.global_store,
+    };
+    counters.instructions += 1;
+    counters.requests += 1;
+    counters.sectors += u64::from(distinct_sectors(&addresses, bytes));
+    let Some(allocation) = cx.global.find(addresses[0]) else {
+        return scattered(cx.global, warp, ins, mask, &addresses, kind);
+    };
+    let offsets = each(|lane| addresses[lane].wrapping_sub(allocation.base()));
+    if !all_fit(&offsets, allocation.bytes(), bytes) {
+        return scattered(cx.global, warp, ins, mask, &addresses, kind);
+    }
+    transfer(allocation, warp, ins, mask, &offsets, kind);
+    Flow::Next
+}
+
+#[inline(always)]
+fn distinct_sectors(addresses: &Addresses, bytes: u32) -> u32 {
+    let each_bytes = u64::from(bytes);
+    let (first, last) = (addresses[0], addresses[LANES - 1].wrapping_add(each_bytes - 1));
+    let side_by_side = (1..LANES).fold(true, |side_by_side, lane| {
+        side_by_side & (addresses[lane] == addresses[lane - 1].wrapping_add(each_bytes))
+    });
+    if side_by_side && first <= last {
+        return (last / SECTOR_BYTES - first / SECTOR_BYTES) as u32 + 1;
+    }
+    sectors(addresses, FULL, bytes)
+}
+
+/// Whether `bytes` bytes at each offset are aligned and within the first `size`.
+#[inline(always)]
+fn all_fit(offsets: &Addresses, size: u64, bytes: u32) -> bool {
+    let bytes = u64::from(bytes);
+    let Some(last) = size.checked_sub(bytes) else { return false };
+    let wrong = offsets.iter().fold(0, |wrong, &offset| wrong | u64::from(offset > last) | offset & (bytes - 1));
+    wrong == 0
+}
+
+/// Lanes in several allocations, or a fault.
+#[cold]
+fn scattered(
+    global: &Snapshot,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    addresses: &Addresses,
+    kind: AccessKind,
+) -> Flow {
+    let bytes = ins.access.bytes();
+    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+        let address = addresses[lane];
+        let inside = global.find(address).is_some_and(|live| live.offset(address, u64::from(bytes)).is_some());
+        if inside && address % u64::from(bytes) == 0 {
+            continue;
+        }
+        let nearest = global.nearest(address);
+        let bad = BadAccess { access: kind, space: Space::Global, bytes, address, nearest, space_bytes: 0 };
+        let reason = if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
+        return Flow::Stop(Fault::new(lane as u32, reason));
+    }
+    let base = |lane: usize| global.find(addresses[lane]).map_or(0, Allocation::base);
+    let mut rest = mask;
+    while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
+        let lanes = (0..LANES).filter(|&lane| rest >> lane & 1 == 1 && base(lane) == allocation.base());
+        let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
+        let mut offsets = each(|lane| addresses[lane].wrapping_sub(allocation.base()));
+        lend(&mut offsets, lanes);
+        transfer(allocation, warp, ins, lanes, &offsets, kind);
+        rest &= !lanes;
+    }
+    Flow::Next
+}
+
+#[inline(always)]
+fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
+    let (memory, bytes) = (cx.shared, ins.access.bytes());
+    if !all_fit(&offsets, memory.bytes(), bytes) {
+        return beyond(Space::Shared, memory.bytes(), bytes, mask, &offsets, kind);
+    }
+    let (counters, access) = match kind {
+        AccessKind::Load => (&mut cx.counters.shared_load, banks::Access::Load),
+        AccessKind::Store => (&mut cx.counters.shared_store, banks::Access::Store),
+    };
+    let passes = wavefronts(&each(|lane| offsets[lane] as u32), mask, bytes, access);
+    counters.instructions += 1;
+    counters.wavefronts += u64::from(passes.taken);
+    counters.bank_conflicts += u64::from(passes.taken - passes.ideal);
+    transfer(memory, warp, ins, mask, &offsets, kind);
+    Flow::Next
+}
+
+fn local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
+    let (size, bytes) = (u64::from(cx.code.local_bytes), ins.access.bytes());
+    if !all_fit(&offsets, size, bytes) {
+        return beyond(Space::Local, size, bytes, mask, &offsets, kind);
+    }
+    let places = each(|lane| lane as u64 * size + offsets[lane]);
+    let memory = std::mem::take(&mut warp.local);
+    transfer(&memory, warp, ins, mask, &places, kind);
+    warp.local = memory;
+    Flow::Next
+}
+
+fn param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
+    let (memory, bytes): (&Scratch, u32) = (cx.params, ins.access.bytes());
+    if kind == AccessKind::Store || !all_fit(&offsets, memory.bytes(), bytes) {
+        return beyond(Space::Param, memory.bytes(), bytes, mask, &offsets, kind);
+    }
+    transfer(memory, warp, ins, mask, &offsets, kind);
+    Flow::Next
+}
+
+/// The fault of the first lane whose access does not fit.
+#[cold]
+fn beyond(space: Space, size: u64, bytes: u32, mask: u32, offsets: &Addresses, kind: AccessKind) -> Flow {
+    let inside = |lane: usize| offsets[lane].checked_add(u64::from(bytes)).is_some_and(|end| end <= size);
+    let misaligned = |lane: usize| offsets[lane] % u64::from(bytes) != 0;
+    let mut active = (0..LANES).filter(|lane| mask >> lane & 1 == 1);
+    let lane = active.find(|&lane| !inside(lane) || misaligned(lane)).unwrap_or(mask.trailing_zeros() as usize);
+    let bad = BadAccess { access: kind, space, bytes, address: offsets[lane], nearest: None, space_bytes: size };
+    let reason = if inside(lane) && misaligned(lane) { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
+    Flow::Stop(Fault::new(lane as u32, reason))
+}
+
+#[inline(always)]
+fn transfer<C: Cells>(cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
+    for element in 0..usize::from(ins.access.count) {
+        let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
+        match kind {
+            AccessKind::Load => load(cells, warp, ins.s[element], ins.access, mask, offset),
+            AccessKind::Store => store(cells, warp, ins.s[element], ins.access, mask, offset),
+        }
+    }
+}
+
+#[inline(always)]
+fn load<C: Cells>(cells: &C, warp: &mut Warp, slot: u16, access: Access, mask: u32, offset: impl Fn(usize) -> u64) {
+    let row = match (access.width, access.signed) {
+        (1, false) => each(|lane| u32::from(cells.load8(offset(lane)))),
+        (1, true) => each(|lane| cells.load8(offset(lane)) as i8 as u32),
+        (2, false) => each(|lane| u32::from(cells.load16(offset(lane)))),
+        (2, true) => each(|lane| cells.load16(offset(lane)) as i16 as u32),
+        (4, _) => each(|lane| cells.load32(offset(lane))),
+        _ => return warp.registers.write64(slot, &each(|lane| cells.load64(offset(lane))), mask),
+    };
+    match (access.wide, access.signed) {
+        (false, _) => warp.registers.write32(slot, &row, mask),
+        (true, false) => warp.registers.write64(slot, &each(|lane| u64::from(row[lane])), mask),
+        (true, true) => warp.registers.write64(slot, &each(|lane| row[lane] as i32 as u64), mask),
+    }
+}
+
+/// Lanes in order: of several that store to one place, the last wins.
+#[inline(always)]
+fn store<C: Cells>(cells: &C, warp: &Warp, slot: u16, access: Access, mask: u32, offset: impl Fn(usize) -> u64) {
+    let slot = usize::from(slot);
+    if access.width == 8 {
+        let row = &warp.registers.b64[slot];
+        return active(mask, |lane| cells.store64(offset(lane), row[lane]));
+    }
+    let row = if access.wide {
+        let row = &warp.registers.b64[slot];
+        each(|lane| row[lane] as u32)
+    } else {
+        warp.registers.b32[slot]
+    };
+    match access.width {
+        1 => active(mask, |lane| cells.store8(offset(lane), row[lane] as u8)),
+        2 => active(mask, |lane| cells.store16(offset(lane), row[lane] as u16)),
+        _ => active(mask, |lane| cells.store32(offset(lane), row[lane])),
+    }
+}
+
+#[inline(always)]
+fn active(mask: u32, mut act: impl FnMut(usize)) {
+    for lane in 0..LANES {
+        if mask >> lane & 1 == 1 {
+            act(lane);
+        }
+    }
+}

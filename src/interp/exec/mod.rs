@@ -1,0 +1,50 @@
+//! Running code: lanes within a warp, warps within a block, blocks within a grid.
+
+mod block;
+mod control;
+mod dispatch;
+pub(crate) mod grid;
+mod lanes;
+mod memory;
+pub(crate) mod registers;
+mod warp;
+
+use super::code::Code;
+use super::mem::Snapshot;
+use super::mem::cells::Scratch;
+use super::stop::Reason;
+use crate::counters::Counters;
+
+/// What a warp's instructions act on, besides the warp.
+struct Context<'a> {
+    code: &'a Code,
+    global: &'a Snapshot,
+    params: &'a Scratch,
+    shared: &'a Scratch,
+    counters: &'a mut Counters,
+    /// Instructions that a warp may run.
+    limit: u64,
+}
+
+/// How a warp goes on after an instruction.
+enum Flow {
+    /// At its pc.
+    Next,
+    /// Not now: it waits, or has ended.
+    Yield,
+    /// Not at all.
+    Stop(Box<Fault>),
+}
+
+/// What stopped a warp.
+struct Fault {
+    /// The first lane concerned.
+    lane: u32,
+    reason: Reason,
+}
+
+impl Fault {
+    fn new(lane: u32, reason: Reason) -> Box<Self> {
+        Box::new(Self { lane, reason })
+    }
+}

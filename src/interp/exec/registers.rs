@@ -1,0 +1,208 @@
+//! A warp's registers: each holds the values of all 32 lanes side by side, so that one instruction is a loop over an array.
+
+/// Lanes of a warp.
+pub(crate) const LANES: usize = 32;
+/// Every lane.
+pub(crate) const FULL: u32 = u32::MAX;
+/// A lane's bit in a mask, as data: comparing with it is what vectorises on every machine.
+const BIT: [u32; LANES] = {
+    let mut bits = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        bits[lane] = 1 << lane;
+        lane += 1;
+    }
+    bits
+};
+
+/// The register file that a value lives in. 8-bit and 16-bit values live in 32-bit registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum File {
+    /// One bit a lane.
+    Pred,
+    /// 32 bits a lane.
+    B32,
+    /// 64 bits a lane.
+    B64,
+}
+
+/// How an operand is read: its file, and what an immediate means there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A predicate.
+    Pred,
+    /// 8 bits, in a 32-bit register.
+    B8,
+    /// 16 bits, in a 32-bit register.
+    B16,
+    /// 32 bits.
+    B32,
+    /// 64 bits.
+    B64,
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+}
+
+impl Kind {
+    /// Where such values live.
+    pub(crate) fn file(self) -> File {
+        match self {
+            Kind::Pred => File::Pred,
+            Kind::B8 | Kind::B16 | Kind::B32 | Kind::F32 => File::B32,
+            Kind::B64 | Kind::F64 => File::B64,
+        }
+    }
+}
+
+/// The registers of one warp.
+#[derive(Debug, Default)]
+pub(crate) struct Registers {
+    pub(crate) pred: Vec<u32>,
+    pub(crate) b32: Vec<[u32; LANES]>,
+    pub(crate) b64: Vec<[u64; LANES]>,
+}
+
+impl Registers {
+    /// Zeroed registers, so many of each file.
+    pub(crate) fn new(pred: usize, b32: usize, b64: usize) -> Self {
+        Self { pred: vec![0; pred], b32: vec![[0; LANES]; b32], b64: vec![[0; LANES]; b64] }
+    }
+
+    /// Sets a register from the low bits of `value(lane)`.
+    pub(crate) fn set_lanes(&mut self, file: File, slot: u16, value: impl Fn(usize) -> u64) {
+        let slot = usize::from(slot);
+        match file {
+            File::Pred => self.pred[slot] = (0..LANES).fold(0, |row, lane| row | (value(lane) as u32 & 1) << lane),
+            File::B32 => self.b32[slot] = std::array::from_fn(|lane| value(lane) as u32),
+            File::B64 => self.b64[slot] = std::array::from_fn(value),
+        }
+    }
+
+    /// Sets every lane to 0.
+    pub(crate) fn clear(&mut self, file: File, slot: u16) {
+        let slot = usize::from(slot);
+        match file {
+            File::Pred => self.pred[slot] = 0,
+            File::B32 => self.b32[slot] = [0; LANES],
+            File::B64 => self.b64[slot] = [0; LANES],
+        }
+    }
+
+    /// Writes a row of 32-bit values to the lanes of `mask`.
+    #[inline(always)]
+    pub(crate) fn write32(&mut self, slot: u16, row: &[u32; LANES], mask: u32) {
+        let register = &mut self.b32[usize::from(slot)];
+        if mask == FULL {
+            *register = *row;
+        } else {
+            for lane in 0..LANES {
+                register[lane] = if mask & BIT[lane] != 0 { row[lane] } else { register[lane] };
+            }
+        }
+    }
+
+    /// Writes a row of 64-bit values to the lanes of `mask`.
+    #[inline(always)]
+    pub(crate) fn write64(&mut self, slot: u16, row: &[u64; LANES], mask: u32) {
+        let register = &mut self.b64[usize::from(slot)];
+        if mask == FULL {
+            *register = *row;
+        } else {
+            for lane in 0..LANES {
+                register[lane] = if mask & BIT[lane] != 0 { row[lane] } else { register[lane] };
+            }
+        }
+    }
+
+    /// Writes one bit a lane to the lanes of `mask`.
+    #[inline(always)]
+    pub(crate) fn write_pred(&mut self, slot: u16, row: u32, mask: u32) {
+        let register = &mut self.pred[usize::from(slot)];
+        *register = *register & !mask | row & mask;
+    }
+}
+
+/// A type that operands of instructions have.
+pub(crate) trait Value: Copy {
+    /// What operands of this type are.
+    const KIND: Kind;
+    /// The values of all lanes, as registers hold them.
+    type Row: Copy;
+    /// A register's values.
+    fn read(registers: &Registers, slot: u16) -> Self::Row;
+    /// One lane's value.
+    fn lane(row: &Self::Row, lane: usize) -> Self;
+    /// The row of `value(lane)`.
+    fn row(value: impl Fn(usize) -> Self) -> Self::Row;
+    /// Writes to the lanes of `mask`.
+    fn write(registers: &mut Registers, slot: u16, row: &Self::Row, mask: u32);
+}
+
+macro_rules! value {
+    ($type:ty, $kind:ident, $bits:ty, $file:ident, $write:ident, $from:expr, $into:expr) => {
+        impl Value for $type {
+            const KIND: Kind = Kind::$kind;
+            type Row = [$bits; LANES];
+            #[inline(always)]
+            fn read(registers: &Registers, slot: u16) -> Self::Row {
+                registers.$file[usize::from(slot)]
+            }
+            #[inline(always)]
+            fn lane(row: &Self::Row, lane: usize) -> Self {
+                $from(row[lane])
+            }
+            #[inline(always)]
+            fn row(value: impl Fn(usize) -> Self) -> Self::Row {
+                let mut row = [0; LANES];
+                for lane in 0..LANES {
+                    row[lane] = $into(value(lane));
+                }
+                row
+            }
+            #[inline(always)]
+            fn write(registers: &mut Registers, slot: u16, row: &Self::Row, mask: u32) {
+                registers.$write(slot, row, mask);
+            }
+        }
+    };
+}
+
+value!(u8, B8, u32, b32, write32, |bits| bits as u8, u32::from);
+value!(u16, B16, u32, b32, write32, |bits| bits as u16, u32::from);
+value!(u32, B32, u32, b32, write32, |bits| bits, |value| value);
+value!(u64, B64, u64, b64, write64, |bits| bits, |value| value);
+// A signed result narrower than its register fills it with its sign, as PTX has it.
+value!(i8, B8, u32, b32, write32, |bits| bits as i8, |value| value as u32);
+value!(i16, B16, u32, b32, write32, |bits| bits as i16, |value| value as u16 as u32);
+value!(i32, B32, u32, b32, write32, |bits| bits as i32, |value| value as u32);
+value!(i64, B64, u64, b64, write64, |bits| bits as i64, |value| value as u64);
+value!(f32, F32, u32, b32, write32, f32::from_bits, f32::to_bits);
+value!(f64, F64, u64, b64, write64, f64::from_bits, f64::to_bits);
+
+impl Value for bool {
+    const KIND: Kind = Kind::Pred;
+    type Row = u32;
+    #[inline(always)]
+    fn read(registers: &Registers, slot: u16) -> u32 {
+        registers.pred[usize::from(slot)]
+    }
+    #[inline(always)]
+    fn lane(row: &u32, lane: usize) -> bool {
+        row & BIT[lane] != 0
+    }
+    #[inline(always)]
+    fn row(value: impl Fn(usize) -> bool) -> u32 {
+        // Bits first and their sum after: two loops that vectorise.
+        let mut bits = [0; LANES];
+        for lane in 0..LANES {
+            bits[lane] = if value(lane) { BIT[lane] } else { 0 };
+        }
+        bits.iter().fold(0, |row, bit| row | bit)
+    }
+    #[inline(always)]
+    fn write(registers: &mut Registers, slot: u16, row: &u32, mask: u32) {
+        registers.write_pred(slot, *row, mask);
+    }
+}

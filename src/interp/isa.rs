@@ -1,0 +1,462 @@
+//! The instruction table: one line a form, from which decoding, dispatch and the list of what is supported are made.
+//!
+//! A line reads `Name "spelling" (sources) -> result = function;`. The spelling may hold alternatives in braces
+//! (`{u32,s32}`), some of which have names (`{type}`, see [`SETS`]). Sources and result are the Rust types that the function
+//! takes and gives; a `{pred}` in place of the parentheses means whole predicates as masks, a bit a lane. Forms that are
+//! more than a function of plain values name their [`Shape`] in brackets, and a handler that gets the warp.
+//!
+//! Two's complement serves both signs where only low bits are kept, so many lines cover `u` and `s`.
+//! A new form is a new line. The idea of declaring the instruction set once is wasmi's.
+
+use super::exec::registers::{Kind, Value};
+
+/// Alternatives that many spellings share.
+const SETS: &[(&str, &[&str])] = &[
+    ("type", &["b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"]),
+    ("vector", &["", ".v2", ".v4"]),
+    (
+        "read",
+        &[
+            "",
+            ".weak",
+            ".volatile",
+            ".relaxed.cta",
+            ".relaxed.gpu",
+            ".relaxed.sys",
+            ".acquire.cta",
+            ".acquire.gpu",
+            ".acquire.sys",
+        ],
+    ),
+    (
+        "write",
+        &[
+            "",
+            ".weak",
+            ".volatile",
+            ".relaxed.cta",
+            ".relaxed.gpu",
+            ".relaxed.sys",
+            ".release.cta",
+            ".release.gpu",
+            ".release.sys",
+        ],
+    ),
+    (
+        "cache",
+        &[
+            "",
+            ".ca",
+            ".cg",
+            ".cs",
+            ".lu",
+            ".cv",
+            ".wb",
+            ".wt",
+            ".L1::no_allocate",
+            ".L1::evict_first",
+            ".L1::evict_last",
+        ],
+    ),
+    ("cta", &["", "::cta"]),
+];
+
+/// Passes the table to the macro `$with`, after `$first`.
+macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
+
+    // Integer arithmetic
+    AddB16      "add.{u16,s16}"             (u16, u16) -> u16           = u16::wrapping_add;
+    AddB32      "add.{u32,s32}"             (u32, u32) -> u32           = u32::wrapping_add;
+    AddB64      "add.{u64,s64}"             (u64, u64) -> u64           = u64::wrapping_add;
+    SubB16      "sub.{u16,s16}"             (u16, u16) -> u16           = u16::wrapping_sub;
+    SubB32      "sub.{u32,s32}"             (u32, u32) -> u32           = u32::wrapping_sub;
+    SubB64      "sub.{u64,s64}"             (u64, u64) -> u64           = u64::wrapping_sub;
+    MulB16      "mul.lo.{u16,s16}"          (u16, u16) -> u16           = u16::wrapping_mul;
+    MulB32      "mul.lo.{u32,s32}"          (u32, u32) -> u32           = u32::wrapping_mul;
+    MulB64      "mul.lo.{u64,s64}"          (u64, u64) -> u64           = u64::wrapping_mul;
+    MulHiU32    "mul.hi.u32"                (u32, u32) -> u32           = semantics::mul_hi_u32;
+    MulHiS32    "mul.hi.s32"                (i32, i32) -> i32           = semantics::mul_hi_s32;
+    MulHiU64    "mul.hi.u64"                (u64, u64) -> u64           = semantics::mul_hi_u64;
+    MulHiS64    "mul.hi.s64"                (i64, i64) -> i64           = semantics::mul_hi_s64;
+    MulWideU16  "mul.wide.u16"              (u16, u16) -> u32           = |a, b| u32::from(a) * u32::from(b);
+    MulWideS16  "mul.wide.s16"              (i16, i16) -> i32           = |a, b| i32::from(a) * i32::from(b);
+    MulWideU32  "mul.wide.u32"              (u32, u32) -> u64           = |a, b| u64::from(a) * u64::from(b);
+    MulWideS32  "mul.wide.s32"              (i32, i32) -> i64           = |a, b| i64::from(a) * i64::from(b);
+    MadB16      "mad.lo.{u16,s16}"          (u16, u16, u16) -> u16      = |a, b, c| a.wrapping_mul(b).wrapping_add(c);
+    MadB32      "mad.lo.{u32,s32}"          (u32, u32, u32) -> u32      = |a, b, c| a.wrapping_mul(b).wrapping_add(c);
+    MadB64      "mad.lo.{u64,s64}"          (u64, u64, u64) -> u64      = |a, b, c| a.wrapping_mul(b).wrapping_add(c);
+    MadHiU32    "mad.hi.u32"                (u32, u32, u32) -> u32      = |a, b, c| semantics::mul_hi_u32(a, b).wrapping_add(c);
+    MadHiS32    "mad.hi.s32"                (i32, i32, i32) -> i32      = |a, b, c| semantics::mul_hi_s32(a, b).wrapping_add(c);
+    MadWideU16  "mad.wide.u16"              (u16, u16, u32) -> u32      = |a, b, c| (u32::from(a) * u32::from(b)).wrapping_add(c);
+    MadWideS16  "mad.wide.s16"              (i16, i16, i32) -> i32      = |a, b, c| (i32::from(a) * i32::from(b)).wrapping_add(c);
+    MadWideU32  "mad.wide.u32"              (u32, u32, u64) -> u64      = |a, b, c| (u64::from(a) * u64::from(b)).wrapping_add(c);
+    MadWideS32  "mad.wide.s32"              (i32, i32, i64) -> i64      = |a, b, c| (i64::from(a) * i64::from(b)).wrapping_add(c);
+    DivU16      "div.u16"                   (u16, u16) -> u16           = semantics::div_u16;
+    DivS16      "div.s16"                   (i16, i16) -> i16           = semantics::div_s16;
+    DivU32      "div.u32"                   (u32, u32) -> u32           = semantics::div_u32;
+    DivS32      "div.s32"                   (i32, i32) -> i32           = semantics::div_s32;
+    DivU64      "div.u64"                   (u64, u64) -> u64           = semantics::div_u64;
+    DivS64      "div.s64"                   (i64, i64) -> i64           = semantics::div_s64;
+    RemU16      "rem.u16"                   (u16, u16) -> u16           = semantics::rem_u16;
+    RemS16      "rem.s16"                   (i16, i16) -> i16           = semantics::rem_s16;
+    RemU32      "rem.u32"                   (u32, u32) -> u32           = semantics::rem_u32;
+    RemS32      "rem.s32"                   (i32, i32) -> i32           = semantics::rem_s32;
+    RemU64      "rem.u64"                   (u64, u64) -> u64           = semantics::rem_u64;
+    RemS64      "rem.s64"                   (i64, i64) -> i64           = semantics::rem_s64;
+    MinU16      "min.u16"                   (u16, u16) -> u16           = u16::min;
+    MinS16      "min.s16"                   (i16, i16) -> i16           = i16::min;
+    MinU32      "min.u32"                   (u32, u32) -> u32           = u32::min;
+    MinS32      "min.s32"                   (i32, i32) -> i32           = i32::min;
+    MinU64      "min.u64"                   (u64, u64) -> u64           = u64::min;
+    MinS64      "min.s64"                   (i64, i64) -> i64           = i64::min;
+    MaxU16      "max.u16"                   (u16, u16) -> u16           = u16::max;
+    MaxS16      "max.s16"                   (i16, i16) -> i16           = i16::max;
+    MaxU32      "max.u32"                   (u32, u32) -> u32           = u32::max;
+    MaxS32      "max.s32"                   (i32, i32) -> i32           = i32::max;
+    MaxU64      "max.u64"                   (u64, u64) -> u64           = u64::max;
+    MaxS64      "max.s64"                   (i64, i64) -> i64           = i64::max;
+    AbsS16      "abs.s16"                   (i16) -> i16                = i16::wrapping_abs;
+    AbsS32      "abs.s32"                   (i32) -> i32                = i32::wrapping_abs;
+    AbsS64      "abs.s64"                   (i64) -> i64                = i64::wrapping_abs;
+    NegS16      "neg.s16"                   (i16) -> i16                = i16::wrapping_neg;
+    NegS32      "neg.s32"                   (i32) -> i32                = i32::wrapping_neg;
+    NegS64      "neg.s64"                   (i64) -> i64                = i64::wrapping_neg;
+
+    // Bits
+    AndB16      "and.b16"                   (u16, u16) -> u16           = |a, b| a & b;
+    AndB32      "and.b32"                   (u32, u32) -> u32           = |a, b| a & b;
+    AndB64      "and.b64"                   (u64, u64) -> u64           = |a, b| a & b;
+    OrB16       "or.b16"                    (u16, u16) -> u16           = |a, b| a | b;
+    OrB32       "or.b32"                    (u32, u32) -> u32           = |a, b| a | b;
+    OrB64       "or.b64"                    (u64, u64) -> u64           = |a, b| a | b;
+    XorB16      "xor.b16"                   (u16, u16) -> u16           = |a, b| a ^ b;
+    XorB32      "xor.b32"                   (u32, u32) -> u32           = |a, b| a ^ b;
+    XorB64      "xor.b64"                   (u64, u64) -> u64           = |a, b| a ^ b;
+    NotB16      "not.b16"                   (u16) -> u16                = |a: u16| !a;
+    NotB32      "not.b32"                   (u32) -> u32                = |a: u32| !a;
+    NotB64      "not.b64"                   (u64) -> u64                = |a: u64| !a;
+    AndPred     "and.pred"                  {pred, pred}                = |a, b| a & b;
+    OrPred      "or.pred"                   {pred, pred}                = |a, b| a | b;
+    XorPred     "xor.pred"                  {pred, pred}                = |a, b| a ^ b;
+    NotPred     "not.pred"                  {pred}                      = |a: u32| !a;
+    MovPred     "mov.pred"                  {pred}                      = |a| a;
+    ShlB16      "shl.b16"                   (u16, u32) -> u16           = semantics::shl16;
+    ShlB32      "shl.b32"                   (u32, u32) -> u32           = semantics::shl32;
+    ShlB64      "shl.b64"                   (u64, u32) -> u64           = semantics::shl64;
+    ShrU16      "shr.{u16,b16}"             (u16, u32) -> u16           = semantics::shr_u16;
+    ShrU32      "shr.{u32,b32}"             (u32, u32) -> u32           = semantics::shr_u32;
+    ShrU64      "shr.{u64,b64}"             (u64, u32) -> u64           = semantics::shr_u64;
+    ShrS16      "shr.s16"                   (i16, u32) -> i16           = semantics::shr_s16;
+    ShrS32      "shr.s32"                   (i32, u32) -> i32           = semantics::shr_s32;
+    ShrS64      "shr.s64"                   (i64, u32) -> i64           = semantics::shr_s64;
+    ShfLWrap    "shf.l.wrap.b32"            (u32, u32, u32) -> u32      = |a, b, n| semantics::funnel_left(a, b, n & 31);
+    ShfLClamp   "shf.l.clamp.b32"           (u32, u32, u32) -> u32      = |a, b, n: u32| semantics::funnel_left(a, b, n.min(32));
+    ShfRWrap    "shf.r.wrap.b32"            (u32, u32, u32) -> u32      = |a, b, n| semantics::funnel_right(a, b, n & 31);
+    ShfRClamp   "shf.r.clamp.b32"           (u32, u32, u32) -> u32      = |a, b, n: u32| semantics::funnel_right(a, b, n.min(32));
+    BfeU32      "bfe.u32"                   (u32, u32, u32) -> u32      = semantics::bfe_u32;
+    BfeS32      "bfe.s32"                   (i32, u32, u32) -> i32      = semantics::bfe_s32;
+    BfeU64      "bfe.u64"                   (u64, u32, u32) -> u64      = semantics::bfe_u64;
+    BfeS64      "bfe.s64"                   (i64, u32, u32) -> i64      = semantics::bfe_s64;
+    BfiB32      "bfi.b32"                   (u32, u32, u32, u32) -> u32 = semantics::bfi32;
+    BfiB64      "bfi.b64"                   (u64, u64, u32, u32) -> u64 = semantics::bfi64;
+    PrmtB32     "prmt.b32"                  (u32, u32, u32) -> u32      = semantics::prmt;
+    ClzB32      "clz.b32"                   (u32) -> u32                = u32::leading_zeros;
+    ClzB64      "clz.b64"                   (u64) -> u32                = u64::leading_zeros;
+    PopcB32     "popc.b32"                  (u32) -> u32                = u32::count_ones;
+    PopcB64     "popc.b64"                  (u64) -> u32                = u64::count_ones;
+    BrevB32     "brev.b32"                  (u32) -> u32                = u32::reverse_bits;
+    BrevB64     "brev.b64"                  (u64) -> u64                = u64::reverse_bits;
+
+    // Moves; those between vectors and wider registers, and the halves of the latter, are told apart by their operands.
+    MovB16      "mov.{b16,u16,s16}"         (u16) -> u16                = |a| a;
+    MovB32      "mov.{b32,u32,s32,f32}"     (u32) -> u32                = |a| a;
+    MovB64      "mov.{b64,u64,s64,f64}"     (u64) -> u64                = |a| a;
+    PackB32     "mov.b32"                   (u16, u16) -> u32           = |a, b| u32::from(a) | u32::from(b) << 16;
+    PackB64     "mov.b64"                   (u32, u32) -> u64           = |a, b| u64::from(a) | u64::from(b) << 32;
+    LowB32      "low half of mov.b32"       (u32) -> u16                = |a| a as u16;
+    HighB32     "high half of mov.b32"      (u32) -> u16                = |a| (a >> 16) as u16;
+    LowB64      "low half of mov.b64"       (u64) -> u32                = |a| a as u32;
+    HighB64     "high half of mov.b64"      (u64) -> u32                = |a| (a >> 32) as u32;
+    SelpB16     "selp.{b16,u16,s16}"        (u16, u16, bool) -> u16     = |a, b, p| if p { a } else { b };
+    SelpB32     "selp.{b32,u32,s32,f32}"    (u32, u32, bool) -> u32     = |a, b, p| if p { a } else { b };
+    SelpB64     "selp.{b64,u64,s64,f64}"    (u64, u64, bool) -> u64     = |a, b, p| if p { a } else { b };
+
+    // Comparisons
+    EqB16       "setp.eq.{b16,u16,s16}"     (u16, u16) -> bool          = |a, b| a == b;
+    EqB32       "setp.eq.{b32,u32,s32}"     (u32, u32) -> bool          = |a, b| a == b;
+    EqB64       "setp.eq.{b64,u64,s64}"     (u64, u64) -> bool          = |a, b| a == b;
+    NeB16       "setp.ne.{b16,u16,s16}"     (u16, u16) -> bool          = |a, b| a != b;
+    NeB32       "setp.ne.{b32,u32,s32}"     (u32, u32) -> bool          = |a, b| a != b;
+    NeB64       "setp.ne.{b64,u64,s64}"     (u64, u64) -> bool          = |a, b| a != b;
+    LtU16       "setp.{lt,lo}.u16"          (u16, u16) -> bool          = |a, b| a < b;
+    LtS16       "setp.lt.s16"               (i16, i16) -> bool          = |a, b| a < b;
+    LtU32       "setp.{lt,lo}.u32"          (u32, u32) -> bool          = |a, b| a < b;
+    LtS32       "setp.lt.s32"               (i32, i32) -> bool          = |a, b| a < b;
+    LtU64       "setp.{lt,lo}.u64"          (u64, u64) -> bool          = |a, b| a < b;
+    LtS64       "setp.lt.s64"               (i64, i64) -> bool          = |a, b| a < b;
+    LeU16       "setp.{le,ls}.u16"          (u16, u16) -> bool          = |a, b| a <= b;
+    LeS16       "setp.le.s16"               (i16, i16) -> bool          = |a, b| a <= b;
+    LeU32       "setp.{le,ls}.u32"          (u32, u32) -> bool          = |a, b| a <= b;
+    LeS32       "setp.le.s32"               (i32, i32) -> bool          = |a, b| a <= b;
+    LeU64       "setp.{le,ls}.u64"          (u64, u64) -> bool          = |a, b| a <= b;
+    LeS64       "setp.le.s64"               (i64, i64) -> bool          = |a, b| a <= b;
+    GtU16       "setp.{gt,hi}.u16"          (u16, u16) -> bool          = |a, b| a > b;
+    GtS16       "setp.gt.s16"               (i16, i16) -> bool          = |a, b| a > b;
+    GtU32       "setp.{gt,hi}.u32"          (u32, u32) -> bool          = |a, b| a > b;
+    GtS32       "setp.gt.s32"               (i32, i32) -> bool          = |a, b| a > b;
+    GtU64       "setp.{gt,hi}.u64"          (u64, u64) -> bool          = |a, b| a > b;
+    GtS64       "setp.gt.s64"               (i64, i64) -> bool          = |a, b| a > b;
+    GeU16       "setp.{ge,hs}.u16"          (u16, u16) -> bool          = |a, b| a >= b;
+    GeS16       "setp.ge.s16"               (i16, i16) -> bool          = |a, b| a >= b;
+    GeU32       "setp.{ge,hs}.u32"          (u32, u32) -> bool          = |a, b| a >= b;
+    GeS32       "setp.ge.s32"               (i32, i32) -> bool          = |a, b| a >= b;
+    GeU64       "setp.{ge,hs}.u64"          (u64, u64) -> bool          = |a, b| a >= b;
+    GeS64       "setp.ge.s64"               (i64, i64) -> bool          = |a, b| a >= b;
+    EqF32       "setp.eq.f32"               (f32, f32) -> bool          = |a, b| a == b;
+    NeF32       "setp.ne.f32"               (f32, f32) -> bool          = |a: f32, b: f32| a < b || a > b;
+    LtF32       "setp.lt.f32"               (f32, f32) -> bool          = |a, b| a < b;
+    LeF32       "setp.le.f32"               (f32, f32) -> bool          = |a, b| a <= b;
+    GtF32       "setp.gt.f32"               (f32, f32) -> bool          = |a, b| a > b;
+    GeF32       "setp.ge.f32"               (f32, f32) -> bool          = |a, b| a >= b;
+    EquF32      "setp.equ.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !(a < b || a > b);
+    NeuF32      "setp.neu.f32"              (f32, f32) -> bool          = |a, b| a != b;
+    LtuF32      "setp.ltu.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !(a >= b);
+    LeuF32      "setp.leu.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !(a > b);
+    GtuF32      "setp.gtu.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !(a <= b);
+    GeuF32      "setp.geu.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !(a < b);
+    NumF32      "setp.num.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !a.is_nan() && !b.is_nan();
+    NanF32      "setp.nan.f32"              (f32, f32) -> bool          = |a: f32, b: f32| a.is_nan() || b.is_nan();
+    EqF64       "setp.eq.f64"               (f64, f64) -> bool          = |a, b| a == b;
+    NeF64       "setp.ne.f64"               (f64, f64) -> bool          = |a: f64, b: f64| a < b || a > b;
+    LtF64       "setp.lt.f64"               (f64, f64) -> bool          = |a, b| a < b;
+    LeF64       "setp.le.f64"               (f64, f64) -> bool          = |a, b| a <= b;
+    GtF64       "setp.gt.f64"               (f64, f64) -> bool          = |a, b| a > b;
+    GeF64       "setp.ge.f64"               (f64, f64) -> bool          = |a, b| a >= b;
+    EquF64      "setp.equ.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !(a < b || a > b);
+    NeuF64      "setp.neu.f64"              (f64, f64) -> bool          = |a, b| a != b;
+    LtuF64      "setp.ltu.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !(a >= b);
+    LeuF64      "setp.leu.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !(a > b);
+    GtuF64      "setp.gtu.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !(a <= b);
+    GeuF64      "setp.geu.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !(a < b);
+    NumF64      "setp.num.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !a.is_nan() && !b.is_nan();
+    NanF64      "setp.nan.f64"              (f64, f64) -> bool          = |a: f64, b: f64| a.is_nan() || b.is_nan();
+
+    // Floating point: no form here flushes denormals, so the host's arithmetic is the device's, bit for bit.
+    AddF32      "add{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a + b);
+    AddF64      "add{,.rn}.f64"             (f64, f64) -> f64           = |a, b| semantics::canonical64(a + b);
+    SubF32      "sub{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a - b);
+    SubF64      "sub{,.rn}.f64"             (f64, f64) -> f64           = |a, b| semantics::canonical64(a - b);
+    MulF32      "mul{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a * b);
+    MulF64      "mul{,.rn}.f64"             (f64, f64) -> f64           = |a, b| semantics::canonical64(a * b);
+    FmaF32      "{fma,mad}.rn.f32"          (f32, f32, f32) -> f32      = |a, b, c| semantics::canonical32(f32::mul_add(a, b, c));
+    FmaF64      "{fma,mad}.rn.f64"          (f64, f64, f64) -> f64      = |a, b, c| semantics::canonical64(f64::mul_add(a, b, c));
+    DivF32      "div.rn.f32"                (f32, f32) -> f32           = |a, b| semantics::canonical32(a / b);
+    DivF64      "div.rn.f64"                (f64, f64) -> f64           = |a, b| semantics::canonical64(a / b);
+    SqrtF32     "sqrt.rn.f32"               (f32) -> f32                = |a| semantics::canonical32(f32::sqrt(a));
+    SqrtF64     "sqrt.rn.f64"               (f64) -> f64                = |a| semantics::canonical64(f64::sqrt(a));
+    MinF32      "min.f32"                   (f32, f32) -> f32           = semantics::min_f32;
+    MinF64      "min.f64"                   (f64, f64) -> f64           = semantics::min_f64;
+    MaxF32      "max.f32"                   (f32, f32) -> f32           = semantics::max_f32;
+    MaxF64      "max.f64"                   (f64, f64) -> f64           = semantics::max_f64;
+    NegF32      "neg.f32"                   (f32) -> f32                = |a: f32| -a;
+    NegF64      "neg.f64"                   (f64) -> f64                = |a: f64| -a;
+    AbsF32      "abs.f32"                   (f32) -> f32                = f32::abs;
+    AbsF64      "abs.f64"                   (f64) -> f64                = f64::abs;
+    CopysignF32 "copysign.f32"              (f32, f32) -> f32           = |sign, value| f32::copysign(value, sign);
+    CopysignF64 "copysign.f64"              (f64, f64) -> f64           = |sign, value| f64::copysign(value, sign);
+
+    // Conversions: to fewer bits keeps the low ones, to more extends by the source's sign.
+    CvtU8From32   "cvt.u8.{u16,s16,u32,s32}"    (u32) -> u8     = |a| a as u8;
+    CvtS8From32   "cvt.s8.{u16,s16,u32,s32}"    (u32) -> i8     = |a| a as i8;
+    CvtU8From64   "cvt.u8.{u64,s64}"            (u64) -> u8     = |a| a as u8;
+    CvtS8From64   "cvt.s8.{u64,s64}"            (u64) -> i8     = |a| a as i8;
+    Cvt16FromU8   "cvt.{u16,s16}.u8"            (u8) -> u16     = u16::from;
+    Cvt16FromS8   "cvt.{u16,s16}.s8"            (i8) -> i16     = i16::from;
+    Cvt16From32   "cvt.{u16,s16}.{u16,s16,u32,s32}" (u32) -> u16 = |a| a as u16;
+    Cvt16From64   "cvt.{u16,s16}.{u64,s64}"     (u64) -> u16    = |a| a as u16;
+    Cvt32FromU8   "cvt.{u32,s32}.u8"            (u8) -> u32     = u32::from;
+    Cvt32FromS8   "cvt.{u32,s32}.s8"            (i8) -> i32     = i32::from;
+    Cvt32FromU16  "cvt.{u32,s32}.u16"           (u16) -> u32    = u32::from;
+    Cvt32FromS16  "cvt.{u32,s32}.s16"           (i16) -> i32    = i32::from;
+    Cvt32From32   "cvt.{u32,s32}.{u32,s32}"     (u32) -> u32    = |a| a;
+    Cvt32From64   "cvt.{u32,s32}.{u64,s64}"     (u64) -> u32    = |a| a as u32;
+    Cvt64FromU8   "cvt.{u64,s64}.u8"            (u8) -> u64     = u64::from;
+    Cvt64FromS8   "cvt.{u64,s64}.s8"            (i8) -> i64     = i64::from;
+    Cvt64FromU16  "cvt.{u64,s64}.u16"           (u16) -> u64    = u64::from;
+    Cvt64FromS16  "cvt.{u64,s64}.s16"           (i16) -> i64    = i64::from;
+    Cvt64FromU32  "cvt.{u64,s64}.u32"           (u32) -> u64    = u64::from;
+    Cvt64FromS32  "cvt.{u64,s64}.s32"           (i32) -> i64    = i64::from;
+    Cvt64From64   "cvt.{u64,s64}.{u64,s64}"     (u64) -> u64    = |a| a;
+    CvtF32FromU16 "cvt.rn.f32.u16"              (u16) -> f32    = f32::from;
+    CvtF32FromS16 "cvt.rn.f32.s16"              (i16) -> f32    = f32::from;
+    CvtF32FromU32 "cvt.rn.f32.u32"              (u32) -> f32    = |a| a as f32;
+    CvtF32FromS32 "cvt.rn.f32.s32"              (i32) -> f32    = |a| a as f32;
+    CvtF32FromU64 "cvt.rn.f32.u64"              (u64) -> f32    = |a| a as f32;
+    CvtF32FromS64 "cvt.rn.f32.s64"              (i64) -> f32    = |a| a as f32;
+    CvtF32FromF64 "cvt.rn.f32.f64"              (f64) -> f32    = |a| semantics::canonical32(a as f32);
+    CvtF64FromU16 "cvt.rn.f64.u16"              (u16) -> f64    = f64::from;
+    CvtF64FromS16 "cvt.rn.f64.s16"              (i16) -> f64    = f64::from;
+    CvtF64FromU32 "cvt.rn.f64.u32"              (u32) -> f64    = f64::from;
+    CvtF64FromS32 "cvt.rn.f64.s32"              (i32) -> f64    = f64::from;
+    CvtF64FromU64 "cvt.rn.f64.u64"              (u64) -> f64    = |a| a as f64;
+    CvtF64FromS64 "cvt.rn.f64.s64"              (i64) -> f64    = |a| a as f64;
+    CvtF64FromF32 "cvt.f64.f32"                 (f32) -> f64    = |a| semantics::canonical64(f64::from(a));
+    // To an integer saturates, as `as` does; a NaN gives 0.
+    CvtU32FromF32 "cvt.rzi.u32.f32"             (f32) -> u32    = |a| a as u32;
+    CvtS32FromF32 "cvt.rzi.s32.f32"             (f32) -> i32    = |a| a as i32;
+    CvtU32FromF64 "cvt.rzi.u32.f64"             (f64) -> u32    = |a| a as u32;
+    CvtS32FromF64 "cvt.rzi.s32.f64"             (f64) -> i32    = |a| a as i32;
+
+    // Addresses: shared and local ones are offsets until `cvta` makes them generic.
+    CvtaGlobal    "cvta{,.to}.global.u64"       (u64) -> u64    = |a| a;
+    CvtaShared    "cvta.shared{cta}.u64"        (u64) -> u64    = |a| space::SHARED.wrapping_add(a);
+    CvtaToShared  "cvta.to.shared{cta}.u64"     (u64) -> u64    = |a: u64| a.wrapping_sub(space::SHARED);
+    CvtaLocal     "cvta.local.u64"              (u64) -> u64    = |a| space::LOCAL.wrapping_add(a);
+    CvtaToLocal   "cvta.to.local.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::LOCAL);
+    CvtaParam     "cvta.param.u64"              (u64) -> u64    = |a| space::PARAM.wrapping_add(a);
+    CvtaToParam   "cvta.to.param.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::PARAM);
+
+    // Memory
+    LdGeneric   "ld{read}{cache}{vector}.{type}"                [Load]      = memory::load_generic;
+    LdGlobal    "ld{read}.global{cache}{,.nc}{cache}{vector}.{type}" [Load] = memory::load_global;
+    LdShared    "ld{read}.shared{cta}{vector}.{type}"           [Load]      = memory::load_shared;
+    LdLocal     "ld{read}.local{cache}{vector}.{type}"          [Load]      = memory::load_local;
+    LdParam     "ld.param{vector}.{type}"                       [Load]      = memory::load_param;
+    StGeneric   "st{write}{cache}{vector}.{type}"               [Store]     = memory::store_generic;
+    StGlobal    "st{write}.global{cache}{vector}.{type}"        [Store]     = memory::store_global;
+    StShared    "st{write}.shared{cta}{vector}.{type}"          [Store]     = memory::store_shared;
+    StLocal     "st{write}.local{cache}{vector}.{type}"         [Store]     = memory::store_local;
+    // A block's threads see each other's writes in program order here, so ordering them is free.
+    Membar      "membar.{cta,gl,sys}"                           [Nothing]   = control::nothing;
+    Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Nothing]   = control::nothing;
+
+    // Control
+    Bra         "bra{,.uni}"                                    [Branch]    = control::branch;
+    Exit        "{ret,exit}{,.uni}"                             [Exit]      = control::exit;
+    Trap        "trap"                                          [Trap]      = control::trap;
+    Barrier     "{bar.sync,bar.cta.sync,barrier.sync,barrier.cta.sync,barrier.sync.aligned,barrier.cta.sync.aligned}" [Barrier] = control::barrier;
+    WarpSync    "bar.warp.sync"                                 [Nothing]   = control::nothing;
+
+    // Special registers that change while a warp runs; the rest are constants of the launch or block.
+    Clock       "%clock"                                        [ReadB32]   = control::clock;
+    Clock64     "%clock64"                                      [ReadB64]   = control::clock64;
+    Timer       "%globaltimer"                                  [ReadB64]   = control::global_timer;
+    TimerLow    "%globaltimer_lo"                               [ReadB32]   = control::global_timer_low;
+} } }
+pub(crate) use instruction_table;
+
+/// What operands a form takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Shape {
+    /// A result and so many sources.
+    Pure {
+        /// What the result is.
+        result: Kind,
+        /// What the sources are.
+        sources: &'static [Kind],
+    },
+    /// Registers, an address.
+    Load,
+    /// An address, registers.
+    Store,
+    /// A label.
+    Branch,
+    /// The lanes end.
+    Exit,
+    /// The launch ends.
+    Trap,
+    /// A barrier's number, and perhaps how many threads it waits for.
+    Barrier,
+    /// Whatever they are, nothing happens.
+    Nothing,
+    /// A register of 32 bits.
+    ReadB32,
+    /// A register of 64 bits.
+    ReadB64,
+}
+
+/// One line of the table.
+#[derive(Debug)]
+pub(crate) struct Form {
+    pub(crate) op: Op,
+    pub(crate) spelling: &'static str,
+    pub(crate) shape: Shape,
+}
+
+macro_rules! shape {
+    ([$shape:ident]) => { Shape::$shape };
+    ({$($pred:ident),*}) => { shape!(($(shape!(@bool $pred)),*) -> bool) };
+    (($($source:ty),*) -> $result:ty) => {
+        Shape::Pure { result: <$result as Value>::KIND, sources: &[$(<$source as Value>::KIND),*] }
+    };
+    (@bool pred) => { bool };
+}
+
+macro_rules! declare {
+    ({} $($op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
+        /// A form's number: what execution dispatches on.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u16)]
+        pub(crate) enum Op { $(#[doc = $spelling] $op),* }
+
+        /// Every form.
+        pub(crate) const FORMS: &[Form] =
+            &[$(Form { op: Op::$op, spelling: $spelling, shape: shape!($operands $(-> $result)?) }),*];
+    };
+}
+instruction_table!(declare {});
+
+/// The forms with this spelling: usually one; `mov.b64` alone and from a vector are two.
+pub(crate) fn forms<'o>(opcode: &'o str) -> impl Iterator<Item = &'static Form> + 'o {
+    FORMS.iter().filter(move |form| matches(form.spelling, opcode))
+}
+
+/// Whether `text` is one of the spellings that `pattern` stands for.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((literal, rest)) = pattern.split_once('{') else { return pattern == text };
+    let Some(text) = text.strip_prefix(literal) else { return false };
+    let Some((group, rest)) = rest.split_once('}') else { return false };
+    let continues = |choice: &str| text.strip_prefix(choice).is_some_and(|text| matches(rest, text));
+    match SETS.iter().find(|(name, _)| *name == group) {
+        Some((_, choices)) => choices.iter().copied().any(continues),
+        None => group.split(',').any(continues),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ops(opcode: &str) -> Vec<Op> {
+        forms(opcode).map(|form| form.op).collect()
+    }
+
+    #[test]
+    fn spellings_find_their_forms() {
+        assert_eq!(ops("add.s32"), [Op::AddB32]);
+        assert_eq!(ops("mov.b64"), [Op::MovB64, Op::PackB64]);
+        assert_eq!(ops("bra"), [Op::Bra]);
+        assert_eq!(ops("ld.b32"), [Op::LdGeneric]);
+        assert_eq!(ops("ld.global.nc.v2.b64"), [Op::LdGlobal]);
+        assert_eq!(ops("ld.global.nc.L1::no_allocate.v4.b32"), [Op::LdGlobal]);
+        assert_eq!(ops("ld.volatile.shared.f32"), [Op::LdShared]);
+        assert_eq!(ops("st.shared::cta.u8"), [Op::StShared]);
+        assert_eq!(ops("barrier.sync.aligned"), [Op::Barrier]);
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_is_not_found() {
+        for opcode in ["", "add", "add.f16", "add.ftz.f32", "ld.global", "ld.const.b32", "bar.syncs", "wgmma"] {
+            assert_eq!(ops(opcode), [], "{opcode}");
+        }
+    }
+
+    #[test]
+    fn one_spelling_has_one_form_for_a_number_of_sources() {
+        let spelled: Vec<&Form> = FORMS.iter().filter(|form| !form.spelling.contains('{')).collect();
+        for form in &spelled {
+            let same = spelled.iter().filter(|other| other.spelling == form.spelling && other.shape == form.shape);
+            assert_eq!(same.count(), 1, "{}", form.spelling);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Tree to flat code: names to registers' numbers, labels to pcs, immediates to registers filled beforehand.
+//!
+//! An entry that needs what we do not have is not an error here: its kernel carries the reason, and launching it fails.
+
+mod names;
+mod operands;
+
+use std::sync::Arc;
+
+use self::names::Names;
+use self::operands::guard_of;
+use super::cfg::{Graph, Next, Uses};
+use super::code::{ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, NEGATED, Origin, Param, PresetValue};
+use super::exec::registers::{File, Kind};
+use super::isa::{self, Form, Op, Shape};
+use super::parse::ast::{self, Operand, Statement};
+use crate::error::{Error, ErrorKind};
+
+/// Why an instruction cannot be had, as the end of a sentence.
+type Refusal = String;
+
+/// The kernels of a module.
+pub(crate) fn lower(module: &ast::Module, text: &str) -> Vec<Kernel> {
+    let files = module.files.iter().map(|(number, name)| (*number, (*name).to_owned())).collect();
+    let listing = Arc::new(Listing { text: text.to_owned(), files });
+    module.entries.iter().map(|entry| kernel(module, entry, &listing)).collect()
+}
+
+fn kernel(module: &ast::Module, entry: &ast::Entry, listing: &Arc<Listing>) -> Kernel {
+    let mut params = Vec::new();
+    let mut end = 0_u64;
+    for param in &entry.params {
+        let offset = end.next_multiple_of(param.align);
+        let size = param.bytes.unwrap_or(0);
+        end = offset.saturating_add(size);
+        let (offset, size, align) = (offset as usize, size as usize, param.align as usize);
+        params.push(Param { name: param.name.to_owned(), offset, size, align });
+    }
+    let code = Lowering::new(module, &params).entry(entry).map_err(|(span, refusal)| {
+        let (line, what) = (span.line, listing.line(span));
+        let context = format!(
+            "unsupported PTX: `{what}` in kernel {:?} (PTX line {line}): {refusal}; run it on a CUDA device instead",
+            entry.name
+        );
+        Error::new(ErrorKind::UnsupportedPtx, context)
+    });
+    let name = entry.name.to_owned();
+    Kernel { inner: Arc::new(Inner { name, params, param_bytes: end as usize, code, listing: Arc::clone(listing) }) }
+}
+
+struct Lowering<'m, 't> {
+    names: Names<'m, 't>,
+    code: Code,
+    touched: Vec<Touched>,
+    /// The pc of each label, by the number that `names` gives it.
+    labels: Vec<Option<u32>>,
+    source: Option<(u32, u32)>,
+}
+
+/// The registers that an instruction reads and writes, and whether it has a guard.
+struct Touched {
+    reads: Vec<(File, u16)>,
+    writes: Vec<(File, u16)>,
+    conditional: bool,
+}
+
+/// An instruction before its place is known.
+struct Draft {
+    op: Op,
+    reads: Vec<(File, u16)>,
+    writes: Vec<(File, u16)>,
+    d: u16,
+    s: [u16; 4],
+    access: Access,
+    imm: i32,
+}
+
+impl Draft {
+    fn new(op: Op) -> Self {
+        Self { op, reads: Vec::new(), writes: Vec::new(), d: 0, s: [0; 4], access: Access::default(), imm: 0 }
+    }
+}
+
+impl<'m, 't> Lowering<'m, 't> {
+    fn new(module: &'m ast::Module<'t>, params: &'m [Param]) -> Self {
+        let (touched, labels) = (Vec::new(), Vec::new());
+        Self { names: Names::new(module, params), code: Code::default(), touched, labels, source: None }
+    }
+
+    fn entry(mut self, entry: &'m ast::Entry<'t>) -> Result<Code, (ast::Span, Refusal)> {
+        let at_entry = |refusal| (entry.span, refusal);
+        let sized = entry.params.iter().all(|param| param.bytes.is_some());
+        if !sized || self.names.param_bytes() > 4096 {
+            return Err((entry.span, "parameters of more than 4096 bytes, or of no size".to_owned()));
+        }
+        // Number `ALWAYS` is the first to be given.
+        let always = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
+        debug_assert_eq!(always, ALWAYS);
+        self.scope(&entry.body)?;
+        self.emit(Draft::new(Op::Exit), ALWAYS, entry.span);
+        self.finish().map_err(at_entry)
+    }
+
+    fn scope(&mut self, statements: &'m [Statement<'t>]) -> Result<(), (ast::Span, Refusal)> {
+        let labels = statements.iter().filter_map(|statement| match statement {
+            Statement::Label(name) => Some(*name),
+            _ => None,
+        });
+        self.names.open(labels, &mut self.labels);
+        for statement in statements {
+            match statement {
+                Statement::Label(name) => {
+                    if let Some(label) = self.names.label(name) {
+                        self.labels[label] = Some(self.code.instructions.len() as u32);
+                    }
+                }
+                Statement::Registers { kind, names } => self.names.registers(kind, names),
+                Statement::Variable(variable) => self.names.variable(variable),
+                Statement::Scope(inner) => self.scope(inner)?,
+                Statement::Location { file, line } => self.source = Some((*file, *line)),
+                Statement::Instruction(instruction) => {
+                    self.instruction(instruction).map_err(|refusal| (instruction.span, refusal))?;
+                }
+            }
+        }
+        self.names.close();
+        Ok(())
+    }
+
+    fn instruction(&mut self, instruction: &ast::Instruction<'t>) -> Result<(), Refusal> {
+        let operands = instruction.operands.as_deref();
+        let operands = operands.ok_or("its operands have a form that the software GPU does not know")?;
+        let guard = match instruction.guard {
+            Some(guard) => guard_of(self.names.register(guard.name, File::Pred)?, guard.negated),
+            None => ALWAYS,
+        };
+        for draft in self.drafts(instruction.opcode, operands)? {
+            self.emit(draft, guard, instruction.span);
+        }
+        Ok(())
+    }
+
+    /// What an instruction becomes: itself, as a rule.
+    fn drafts(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
+        if let Some(drafts) = self.read_special(opcode, operands)? {
+            return Ok(drafts);
+        }
+        if let Some(drafts) = self.load_param(opcode, operands)? {
+            return Ok(drafts);
+        }
+        if let Some(drafts) = self.unpack(opcode, operands)? {
+            return Ok(drafts);
+        }
+        let mut forms = isa::forms(opcode).peekable();
+        if forms.peek().is_none() {
+            return Err("the software GPU does not have this instruction".to_owned());
+        }
+        let fits = |form: &&Form| match form.shape {
+            Shape::Pure { sources, .. } => operands.len() > 1 && flat(&operands[1..]).count() == sources.len(),
+            _ => true,
+        };
+        let form = forms.find(fits).ok_or("it has another number of operands than the software GPU knows")?;
+        Ok(vec![self.shaped(form, opcode, operands)?])
+    }
+
+    fn shaped(&mut self, form: &Form, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+        match form.shape {
+            Shape::Pure { result, sources } => self.pure(form.op, result, sources, operands),
+            Shape::Load => self.load(form.op, opcode, operands),
+            Shape::Store => self.store(form.op, opcode, operands),
+            Shape::Branch => self.branch(form.op, operands),
+            Shape::Barrier => self.barrier(form.op, operands),
+            Shape::Exit | Shape::Trap | Shape::Nothing => Ok(Draft::new(form.op)),
+            // Spelled as registers, so no instruction has them; see `read_special`.
+            Shape::ReadB32 | Shape::ReadB64 => Err("it is no instruction".to_owned()),
+        }
+    }
+
+    fn pure(&mut self, op: Op, result: Kind, sources: &[Kind], operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+        let mut draft = Draft::new(op);
+        let [first, rest @ ..] = operands else { return Err("it has no operands".to_owned()) };
+        draft.d = self.result(first, result.file())?;
+        draft.writes.push((result.file(), draft.d));
+        for (index, (operand, kind)) in flat(rest).zip(sources).enumerate() {
+            draft.s[index] = self.source(operand, *kind)?;
+            draft.reads.push((kind.file(), draft.s[index]));
+        }
+        Ok(draft)
+    }
+
+    fn branch(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+        let [Operand::Name(name, 0)] = operands else { return Err("its target is no label".to_owned()) };
+        let label = self.names.label(name).ok_or_else(|| format!("there is no label {name:?} in reach"))?;
+        // The label's number, until all pcs are known.
+        Ok(Draft { imm: label as i32, ..Draft::new(op) })
+    }
+
+    fn barrier(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+        let mut draft = Draft::new(op);
+        let all = Operand::Integer(0);
+        let (barrier, threads) = match operands {
+            [barrier] => (barrier, &all),
+            [barrier, threads] => (barrier, threads),
+            _ => return Err("it has another number of operands than the software GPU knows".to_owned()),
+        };
+        for (index, operand) in [barrier, threads].into_iter().enumerate() {
+            draft.s[index] = self.source(operand, Kind::B32)?;
+            draft.reads.push((File::B32, draft.s[index]));
+        }
+        Ok(draft)
+    }
+
+    fn emit(&mut self, draft: Draft, guard: u16, span: ast::Span) {
+        let Draft { op, mut reads, writes, d, s, access, imm } = draft;
+        reads.push((File::Pred, guard & !NEGATED));
+        self.touched.push(Touched { reads, writes, conditional: guard != ALWAYS });
+        self.code.instructions.push(Ins { op, guard, d, s, access, imm });
+        self.code.origins.push(Origin { span, source: self.source });
+    }
+
+    fn finish(mut self) -> Result<Code, Refusal> {
+        let mut code = self.code;
+        for ins in code.instructions.iter_mut().filter(|ins| ins.op == Op::Bra) {
+            let pc = self.labels.get(ins.imm as usize).copied().flatten();
+            ins.imm = pc.ok_or("a label without a place")? as i32;
+        }
+        // As NVIDIA's assembler does: a branch to the end is an end. So who leaves early does not hold up a barrier.
+        for pc in 0..code.instructions.len() {
+            let Ins { op, imm, .. } = code.instructions[pc];
+            let to_end = |target: &Ins| target.op == Op::Exit && target.guard == ALWAYS;
+            if op == Op::Bra && code.instructions.get(imm as usize).is_some_and(to_end) {
+                code.instructions[pc].op = Op::Exit;
+            }
+        }
+        let graph = Graph::new(&code.instructions.iter().map(next).collect::<Vec<_>>());
+        code.reconvergence = graph.reconvergence();
+        code.registers = self.names.counts();
+        code.presets = self.names.presets();
+        code.cleared = cleared(&graph, &self.touched, &code);
+        (code.shared_bytes, code.dynamic_align, code.local_bytes) = self.names.memory()?;
+        Ok(code)
+    }
+}
+
+/// Registers that may be read before they are written and are not filled.
+fn cleared(graph: &Graph, touched: &[Touched], code: &Code) -> Vec<(File, u16)> {
+    let [preds, b32s, b64s] = code.registers;
+    let number = |&(file, slot): &(File, u16)| match file {
+        File::Pred => usize::from(slot),
+        File::B32 => preds + usize::from(slot),
+        File::B64 => preds + b32s + usize::from(slot),
+    };
+    let named = |number: usize| match number {
+        _ if number < preds => (File::Pred, number as u16),
+        _ if number < preds + b32s => (File::B32, (number - preds) as u16),
+        _ => (File::B64, (number - preds - b32s) as u16),
+    };
+    let uses = touched.iter().map(|touched| Uses {
+        reads: touched.reads.iter().map(number).collect(),
+        writes: touched.writes.iter().map(number).collect(),
+        conditional: touched.conditional,
+    });
+    let early = graph.read_before_written(&uses.collect::<Vec<_>>(), preds + b32s + b64s);
+    let filled = |file, slot| code.presets.iter().any(|preset| preset.file == file && preset.slot == slot);
+    early.into_iter().map(named).filter(|&(file, slot)| !filled(file, slot)).collect()
+}
+
+/// Where an instruction leads.
+fn next(ins: &Ins) -> Next {
+    match (ins.op, ins.guard) {
+        (Op::Bra, ALWAYS) => Next::Jump(ins.imm as u32),
+        (Op::Bra, _) => Next::Branch(ins.imm as u32),
+        (Op::Exit, ALWAYS) => Next::End,
+        (Op::Exit, _) => Next::MayEnd,
+        _ => Next::On,
+    }
+}
+
+/// Operands with vectors taken apart.
+fn flat<'o, 't>(operands: &'o [Operand<'t>]) -> impl Iterator<Item = &'o Operand<'t>> {
+    operands.iter().flat_map(|operand| match operand {
+        Operand::Vector(elements) => elements.as_slice(),
+        single => std::slice::from_ref(single),
+    })
+}

@@ -1,0 +1,231 @@
+//! Operands: sources, results, addresses, and the instructions that are told apart by theirs.
+
+use super::names::{Binding, special};
+use super::{Draft, Lowering, Refusal, flat};
+use crate::interp::code::{Access, NEGATED, PresetValue};
+use crate::interp::exec::registers::{File, Kind};
+use crate::interp::isa::{self, Op, Shape};
+use crate::interp::parse::ast::Operand;
+
+/// A predicate as a guard.
+pub(super) fn guard_of(slot: u16, negated: bool) -> u16 {
+    if negated { slot | NEGATED } else { slot }
+}
+
+impl<'t> Lowering<'_, 't> {
+    /// The register that an operand's value is in; immediates are put into one.
+    pub(super) fn source(&mut self, operand: &Operand<'t>, kind: Kind) -> Result<u16, Refusal> {
+        let file = kind.file();
+        let bits = match *operand {
+            Operand::Name(name, offset) => return self.named_source(name, offset, file),
+            Operand::Integer(value) => integer(value, kind)?,
+            Operand::F32(bits) if matches!(kind, Kind::F32 | Kind::B32) => u64::from(bits),
+            Operand::F64(bits) if matches!(kind, Kind::F64 | Kind::B64) => bits,
+            Operand::F64(bits) if kind == Kind::F32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
+            _ => return Err("one of its operands has a form that the software GPU does not know".to_owned()),
+        };
+        self.names.constant(file, PresetValue::Bits(bits))
+    }
+
+    fn named_source(&mut self, name: &'t str, offset: i64, file: File) -> Result<u16, Refusal> {
+        if let Some(value) = special(name) {
+            return self.names.constant(file, value);
+        }
+        let value = match self.names.resolve(name)? {
+            Binding::Register(..) if offset == 0 => return self.names.register(name, file),
+            Binding::Address(PresetValue::Bits(base)) | Binding::Param(base) => {
+                PresetValue::Bits(base.wrapping_add_signed(offset))
+            }
+            Binding::Address(value) if offset == 0 => value,
+            Binding::Refused(why) => return Err(format!("{name} {why}")),
+            _ => return Err(format!("{name} with an offset is not supported here")),
+        };
+        self.names.constant(file, value)
+    }
+
+    /// The register that a result goes to; `_` is one that nobody reads.
+    pub(super) fn result(&mut self, operand: &Operand<'t>, file: File) -> Result<u16, Refusal> {
+        match *operand {
+            Operand::Name("_", 0) => self.names.allocate(file),
+            Operand::Name(name, 0) => self.names.register(name, file),
+            _ => Err("its result is no register".to_owned()),
+        }
+    }
+
+    /// `mov` from a special register that changes while a warp runs.
+    pub(super) fn read_special(
+        &mut self,
+        opcode: &str,
+        operands: &[Operand<'t>],
+    ) -> Result<Option<Vec<Draft>>, Refusal> {
+        let [result, Operand::Name(name, 0)] = operands else { return Ok(None) };
+        let register = isa::forms(name).find(|_| opcode.starts_with("mov.") && name.starts_with('%'));
+        let Some(form) = register else { return Ok(None) };
+        let file = if form.shape == Shape::ReadB64 { File::B64 } else { File::B32 };
+        let d = self.result(result, file)?;
+        Ok(Some(vec![Draft { d, writes: vec![(file, d)], ..Draft::new(form.op) }]))
+    }
+
+    /// `ld.param` from a known place: parameters are constants of the launch, so these are moves.
+    pub(super) fn load_param(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
+        let [results, Operand::Address { base: Some(name), offset }] = operands else { return Ok(None) };
+        if !opcode.starts_with("ld.param") || isa::forms(opcode).next().is_none() {
+            return Ok(None);
+        }
+        let Binding::Param(base) = self.names.resolve(name)? else { return Ok(None) };
+        let access = access(opcode)?;
+        let first = base.wrapping_add_signed(*offset);
+        if first.saturating_add(u64::from(access.bytes())) > self.names.param_bytes() as u64 {
+            return Err("it reads beyond the parameters".to_owned());
+        }
+        let mut drafts = Vec::new();
+        for (index, result) in flat(std::slice::from_ref(results)).enumerate() {
+            let file = self.data_file(result, access)?;
+            let offset = (first + index as u64 * u64::from(access.width)) as u32;
+            let value = PresetValue::Param { offset, bytes: access.width, signed: access.signed };
+            let slot = self.names.constant(file, value)?;
+            let d = self.result(result, file)?;
+            let op = if file == File::B64 { Op::MovB64 } else { Op::MovB32 };
+            let (reads, writes) = (vec![(file, slot)], vec![(file, d)]);
+            drafts.push(Draft { d, s: [slot, 0, 0, 0], reads, writes, ..Draft::new(op) });
+        }
+        Ok(Some(drafts))
+    }
+
+    /// `mov.b64 {low, high}, value`: one move for each half that is wanted.
+    pub(super) fn unpack(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
+        let [Operand::Vector(halves), value] = operands else { return Ok(None) };
+        let (kind, ops) = match opcode {
+            "mov.b32" => (Kind::B32, [Op::LowB32, Op::HighB32]),
+            "mov.b64" => (Kind::B64, [Op::LowB64, Op::HighB64]),
+            _ => return Ok(None),
+        };
+        if halves.len() != 2 {
+            return Err("it takes apart into more than two".to_owned());
+        }
+        let source = self.source(value, kind)?;
+        let mut drafts = Vec::new();
+        // A half may be the register that is taken apart only if it comes last; widths rule that out but for 32 bits.
+        for (half, op) in halves.iter().zip(ops).filter(|(half, _)| **half != Operand::Name("_", 0)) {
+            let d = self.result(half, File::B32)?;
+            if (File::B32, d) == (kind.file(), source) {
+                return Err("it takes a register apart into itself".to_owned());
+            }
+            let (reads, writes) = (vec![(kind.file(), source)], vec![(File::B32, d)]);
+            drafts.push(Draft { d, s: [source, 0, 0, 0], reads, writes, ..Draft::new(op) });
+        }
+        Ok(Some(drafts))
+    }
+
+    pub(super) fn load(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+        let [results, address] = operands else { return Err(operand_count()) };
+        let mut draft = self.addressed(op, opcode, address)?;
+        let mut file = None;
+        for (index, result) in self.elements(results, draft.access)?.into_iter().enumerate() {
+            let own = *file.get_or_insert(self.data_file(result, draft.access)?);
+            draft.s[index] = self.result(result, own)?;
+            draft.writes.push((own, draft.s[index]));
+        }
+        draft.access.wide = file == Some(File::B64);
+        Ok(draft)
+    }
+
+    pub(super) fn store(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+        let [address, values] = operands else { return Err(operand_count()) };
+        let mut draft = self.addressed(op, opcode, address)?;
+        let mut file = None;
+        for (index, value) in self.elements(values, draft.access)?.into_iter().enumerate() {
+            let own = *file.get_or_insert(self.data_file(value, draft.access)?);
+            let kind = if own == File::B64 { Kind::B64 } else { Kind::B32 };
+            draft.s[index] = self.source(value, kind)?;
+            draft.reads.push((own, draft.s[index]));
+        }
+        draft.access.wide = file == Some(File::B64);
+        Ok(draft)
+    }
+
+    fn elements<'o>(&self, operand: &'o Operand<'t>, access: Access) -> Result<Vec<&'o Operand<'t>>, Refusal> {
+        let elements: Vec<_> = flat(std::slice::from_ref(operand)).collect();
+        if elements.len() == usize::from(access.count) { Ok(elements) } else { Err(operand_count()) }
+    }
+
+    /// The file of a register that is loaded or stored: at least as wide as what is moved.
+    fn data_file(&mut self, operand: &Operand<'t>, access: Access) -> Result<File, Refusal> {
+        let natural = if access.width == 8 { File::B64 } else { File::B32 };
+        let Operand::Name(name, _) = *operand else { return Ok(natural) };
+        if name == "_" || special(name).is_some() {
+            return Ok(natural);
+        }
+        match self.names.resolve(name)? {
+            Binding::Register(File::B64, _) => Ok(File::B64),
+            Binding::Register(File::B32, _) if natural == File::B32 => Ok(File::B32),
+            _ => Err(format!("{name} is no register of the instruction's width")),
+        }
+    }
+
+    fn addressed(&mut self, op: Op, opcode: &str, operand: &Operand<'t>) -> Result<Draft, Refusal> {
+        let Operand::Address { base, offset } = *operand else { return Err("its address has no brackets".to_owned()) };
+        let mut draft = Draft { access: access(opcode)?, ..Draft::new(op) };
+        let constant = match base.map(|name| self.names.resolve(name)).transpose()? {
+            Some(Binding::Register(file @ (File::B32 | File::B64), slot)) => {
+                draft.imm = i32::try_from(offset).map_err(|_| "its offset exceeds 32 bits".to_owned())?;
+                draft.access.wide_address = file == File::B64;
+                draft.d = slot;
+                draft.reads.push((file, slot));
+                return Ok(draft);
+            }
+            Some(Binding::Address(PresetValue::Bits(base)) | Binding::Param(base)) => {
+                PresetValue::Bits(base.wrapping_add_signed(offset))
+            }
+            Some(Binding::Address(value)) => {
+                draft.imm = i32::try_from(offset).map_err(|_| "its offset exceeds 32 bits".to_owned())?;
+                value
+            }
+            Some(Binding::Refused(why)) => return Err(format!("{} {why}", base.unwrap_or_default())),
+            Some(Binding::Register(..)) => return Err("its address is a predicate".to_owned()),
+            None => PresetValue::Bits(offset as u64),
+        };
+        draft.access.wide_address = true;
+        draft.d = self.names.constant(File::B64, constant)?;
+        draft.reads.push((File::B64, draft.d));
+        Ok(draft)
+    }
+}
+
+fn operand_count() -> Refusal {
+    "it has another number of operands than its type says".to_owned()
+}
+
+fn integer(value: u64, kind: Kind) -> Result<u64, Refusal> {
+    Ok(match kind {
+        Kind::Pred => u64::from(value != 0),
+        Kind::B8 => value & 0xff,
+        Kind::B16 => value & 0xffff,
+        Kind::B32 => value & 0xffff_ffff,
+        Kind::B64 => value,
+        Kind::F32 | Kind::F64 => return Err("an integer stands where a fraction belongs".to_owned()),
+    })
+}
+
+/// What `ld.global.v2.b64` and its like move, from their spelling.
+fn access(opcode: &str) -> Result<Access, Refusal> {
+    let kind = opcode.rsplit('.').next().unwrap_or_default();
+    let width = match kind {
+        "b8" | "u8" | "s8" => 1,
+        "b16" | "u16" | "s16" => 2,
+        "b32" | "u32" | "s32" | "f32" => 4,
+        "b64" | "u64" | "s64" | "f64" => 8,
+        _ => return Err(format!("the type {kind:?} is not supported")),
+    };
+    let count = if opcode.contains(".v2.") {
+        2
+    } else if opcode.contains(".v4.") {
+        4
+    } else {
+        1
+    };
+    if width * count > 16 {
+        return Err("no access is wider than 16 bytes".to_owned());
+    }
+    Ok(Access { width, count, signed: kind.starts_with('s'), wide: false, wide_address: false })
+}

@@ -1,0 +1,148 @@
+//! Memory that instructions address: one interface for every space, so that loads and stores are written once.
+
+use std::cell::Cell;
+
+use super::global::Allocation;
+
+/// Bytes that can be loaded and stored by offset; offsets are in bounds and aligned to the width.
+pub(crate) trait Cells {
+    fn load8(&self, offset: u64) -> u8;
+    fn load16(&self, offset: u64) -> u16;
+    fn load32(&self, offset: u64) -> u32;
+    fn load64(&self, offset: u64) -> u64;
+    fn store8(&self, offset: u64, value: u8);
+    fn store16(&self, offset: u64, value: u16);
+    fn store32(&self, offset: u64, value: u32);
+    fn store64(&self, offset: u64, value: u64);
+}
+
+impl Cells for Allocation {
+    #[inline(always)]
+    fn load8(&self, offset: u64) -> u8 {
+        self.load8(offset)
+    }
+    #[inline(always)]
+    fn load16(&self, offset: u64) -> u16 {
+        self.load16(offset)
+    }
+    #[inline(always)]
+    fn load32(&self, offset: u64) -> u32 {
+        self.load32(offset)
+    }
+    #[inline(always)]
+    fn load64(&self, offset: u64) -> u64 {
+        self.load64(offset)
+    }
+    #[inline(always)]
+    fn store8(&self, offset: u64, value: u8) {
+        self.store8(offset, value);
+    }
+    #[inline(always)]
+    fn store16(&self, offset: u64, value: u16) {
+        self.store16(offset, value);
+    }
+    #[inline(always)]
+    fn store32(&self, offset: u64, value: u32) {
+        self.store32(offset, value);
+    }
+    #[inline(always)]
+    fn store64(&self, offset: u64, value: u64) {
+        self.store64(offset, value);
+    }
+}
+
+/// Memory of one block, which one host thread runs: shared, local, and the parameters.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    words: Vec<Cell<u32>>,
+    bytes: u64,
+}
+
+impl Scratch {
+    /// Zeroed memory.
+    pub(crate) fn new(bytes: u64) -> Self {
+        Self { words: vec![Cell::new(0); bytes.div_ceil(4) as usize], bytes }
+    }
+
+    /// Memory that holds `bytes`.
+    pub(crate) fn holding(bytes: &[u8]) -> Self {
+        let scratch = Self::new(bytes.len() as u64);
+        for (offset, &byte) in bytes.iter().enumerate() {
+            scratch.store8(offset as u64, byte);
+        }
+        scratch
+    }
+
+    /// How much there is.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Sets every word to `value`.
+    pub(crate) fn fill(&mut self, value: u32) {
+        self.words.fill(Cell::new(value));
+    }
+
+    #[inline(always)]
+    fn word(&self, offset: u64) -> &Cell<u32> {
+        &self.words[(offset / 4) as usize]
+    }
+
+    #[inline(always)]
+    fn store_part(&self, offset: u64, mask: u32, value: u32) {
+        let shift = offset % 4 * 8;
+        let word = self.word(offset);
+        word.set(word.get() & !(mask << shift) | value << shift);
+    }
+}
+
+impl Cells for Scratch {
+    #[inline(always)]
+    fn load8(&self, offset: u64) -> u8 {
+        (self.word(offset).get() >> (offset % 4 * 8)) as u8
+    }
+    #[inline(always)]
+    fn load16(&self, offset: u64) -> u16 {
+        (self.word(offset).get() >> (offset % 4 * 8)) as u16
+    }
+    #[inline(always)]
+    fn load32(&self, offset: u64) -> u32 {
+        self.word(offset).get()
+    }
+    #[inline(always)]
+    fn load64(&self, offset: u64) -> u64 {
+        u64::from(self.load32(offset)) | u64::from(self.load32(offset + 4)) << 32
+    }
+    #[inline(always)]
+    fn store8(&self, offset: u64, value: u8) {
+        self.store_part(offset, 0xff, u32::from(value));
+    }
+    #[inline(always)]
+    fn store16(&self, offset: u64, value: u16) {
+        self.store_part(offset, 0xffff, u32::from(value));
+    }
+    #[inline(always)]
+    fn store32(&self, offset: u64, value: u32) {
+        self.word(offset).set(value);
+    }
+    #[inline(always)]
+    fn store64(&self, offset: u64, value: u64) {
+        self.store32(offset, value as u32);
+        self.store32(offset + 4, (value >> 32) as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_keeps_bytes_in_their_place() {
+        let scratch = Scratch::holding(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(scratch.bytes(), 9);
+        assert_eq!((scratch.load8(8), scratch.load16(6), scratch.load32(4)), (9, 0x0807, 0x0807_0605));
+        scratch.store16(2, 0xffff);
+        scratch.store8(7, 0);
+        assert_eq!(scratch.load64(0), 0x0007_0605_ffff_0201);
+    }
+}

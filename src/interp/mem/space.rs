@@ -1,0 +1,23 @@
+//! The generic address space: what an address without a state space means.
+//!
+//! Global allocations lie at multiples of 1 << 40. Below that, each 4 GiB from here on is a window onto another space.
+
+/// Where the window onto shared memory begins.
+pub(crate) const SHARED: u64 = 1 << 32;
+/// Where the window onto a thread's local memory begins.
+pub(crate) const LOCAL: u64 = 2 << 32;
+/// Where the window onto the parameters begins.
+pub(crate) const PARAM: u64 = 3 << 32;
+
+/// The base of the window that a generic address lies in, or 0 where it means global memory.
+#[inline(always)]
+pub(crate) fn window(address: u64) -> u64 {
+    let base = address & !0xffff_ffff;
+    if matches!(base, SHARED | LOCAL | PARAM) { base } else { 0 }
+}
+
+/// Whether an address, and so every higher one, means global memory.
+#[inline(always)]
+pub(crate) fn is_beyond_windows(address: u64) -> bool {
+    address >= 4 << 32
+}

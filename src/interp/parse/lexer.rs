@@ -1,0 +1,181 @@
+//! Text to tokens. Never fails: what is no token of PTX becomes `Unknown`, for the parser to refuse where it matters.
+
+use super::ast::Span;
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    /// A name, an opcode with its dots, or a directive with its first one.
+    Word,
+    /// `42`, `0x2A`, `052`, `0b101010`, each with or without `U`.
+    Integer(u64),
+    /// `0f` and 8 hexadecimal digits.
+    F32(u32),
+    /// `0d` and 16, or a decimal fraction.
+    F64(u64),
+    /// A string, quotes included.
+    Text,
+    /// One character of punctuation.
+    Mark(u8),
+    /// Anything else.
+    Unknown,
+}
+
+/// A token.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) span: Span,
+}
+
+/// The tokens of `text`, whose length fits 32 bits.
+pub(super) fn tokens(text: &str) -> Vec<Token> {
+    let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, line: 1 };
+    let mut tokens = Vec::with_capacity(text.len() / 4);
+    while let Some(token) = lexer.next() {
+        tokens.push(token);
+    }
+    tokens
+}
+
+struct Lexer<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+    line: u32,
+}
+
+impl Lexer<'_> {
+    fn next(&mut self) -> Option<Token> {
+        self.skip_blanks();
+        let (start, line) = (self.at, self.line);
+        let first = self.peek(0)?;
+        let kind = match first {
+            b'0'..=b'9' => {
+                self.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_');
+                number(&self.text[start..self.at])
+            }
+            b'"' => self.string(),
+            _ if begins_word(first) => self.word(),
+            _ if first.is_ascii_punctuation() => {
+                self.at += 1;
+                Kind::Mark(first)
+            }
+            _ => {
+                // A whole character, so that spans stay on boundaries.
+                self.at += self.text[start..].chars().next().map_or(1, char::len_utf8);
+                Kind::Unknown
+            }
+        };
+        Some(Token { kind, span: Span { start: start as u32, end: self.at as u32, line } })
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.bytes.get(self.at + ahead).copied()
+    }
+
+    fn take_while(&mut self, accept: impl Fn(u8) -> bool) {
+        while self.peek(0).is_some_and(&accept) {
+            self.at += 1;
+        }
+    }
+
+    fn skip_blanks(&mut self) {
+        while let Some(byte) = self.peek(0) {
+            match (byte, self.peek(1)) {
+                (b'\n', _) => {
+                    self.line += 1;
+                    self.at += 1;
+                }
+                (b' ' | b'\t' | b'\r', _) => self.at += 1,
+                (b'/', Some(b'/')) => self.take_while(|byte| byte != b'\n'),
+                (b'/', Some(b'*')) => self.skip_comment(),
+                _ => break,
+            }
+        }
+    }
+
+    fn skip_comment(&mut self) {
+        let rest = &self.text[self.at..];
+        let len = rest[2..].find("*/").map_or(rest.len(), |end| end + 4);
+        self.line += rest.as_bytes()[..len].iter().filter(|&&byte| byte == b'\n').count() as u32;
+        self.at += len;
+    }
+
+    fn word(&mut self) -> Kind {
+        loop {
+            self.take_while(|byte| begins_word(byte) || byte.is_ascii_digit());
+            // `shared::cta` is one word; a label's single colon is not part of it.
+            let joined = self.peek(0) == Some(b':') && self.peek(1) == Some(b':');
+            if !(joined && self.peek(2).is_some_and(begins_word)) {
+                return Kind::Word;
+            }
+            self.at += 2;
+        }
+    }
+
+    fn string(&mut self) -> Kind {
+        self.at += 1;
+        self.take_while(|byte| byte != b'"' && byte != b'\n');
+        if self.peek(0) != Some(b'"') {
+            return Kind::Unknown;
+        }
+        self.at += 1;
+        Kind::Text
+    }
+}
+
+fn begins_word(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'%' | b'.')
+}
+
+fn number(text: &str) -> Kind {
+    let integer = |digits: &str, radix| u64::from_str_radix(digits, radix).map_or(Kind::Unknown, Kind::Integer);
+    let (head, tail) = text.split_at(text.len().min(2));
+    let unsigned = |digits: &str| digits.strip_suffix(['U', 'u']).unwrap_or(digits).to_owned();
+    match head {
+        "0f" | "0F" if tail.len() == 8 => u32::from_str_radix(tail, 16).map_or(Kind::Unknown, Kind::F32),
+        "0d" | "0D" if tail.len() == 16 => u64::from_str_radix(tail, 16).map_or(Kind::Unknown, Kind::F64),
+        "0x" | "0X" => integer(&unsigned(tail), 16),
+        "0b" | "0B" => integer(&unsigned(tail), 2),
+        _ if text.contains('.') => text.parse::<f64>().map_or(Kind::Unknown, |value| Kind::F64(value.to_bits())),
+        _ => {
+            let digits = unsigned(text);
+            let octal = digits.len() > 1 && digits.starts_with('0');
+            integer(&digits, if octal { 8 } else { 10 })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<Kind> {
+        tokens(text).into_iter().map(|token| token.kind).collect()
+    }
+
+    #[test]
+    fn numbers_in_every_notation() {
+        let expected = [42, 42, 42, 42, 0, u64::MAX].map(Kind::Integer);
+        assert_eq!(kinds("42 0x2AU 052 0b101010 0 0xffffffffffffffff"), expected);
+        assert_eq!(kinds("0f3F800000 0d3FF0000000000000"), [Kind::F32(0x3f80_0000), Kind::F64(0x3ff0 << 48)]);
+        assert_eq!(kinds("1.0 08 0fXY 99999999999999999999")[0], Kind::F64(0x3ff0 << 48));
+        assert_eq!(kinds("1.0 08 0fXY 99999999999999999999")[1..], [Kind::Unknown; 3]);
+    }
+
+    #[test]
+    fn words_keep_their_dots_and_double_colons() {
+        let text = "mad.lo.s32 %tid.x $L__BB0_2: ld.shared::cta.b32";
+        let words: Vec<&str> =
+            tokens(text).iter().map(|token| &text[token.span.start as usize..token.span.end as usize]).collect();
+        assert_eq!(words, ["mad.lo.s32", "%tid.x", "$L__BB0_2", ":", "ld.shared::cta.b32"]);
+    }
+
+    #[test]
+    fn lines_count_through_comments() {
+        let lines: Vec<u32> =
+            tokens("a // b\nc /* d\n\n*/ e \"f\" \u{e9}").iter().map(|token| token.span.line).collect();
+        assert_eq!(lines, [1, 2, 4, 4, 4]);
+    }
+}

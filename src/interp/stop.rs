@@ -1,0 +1,220 @@
+//! Why a launch stopped, as data; `Display` renders it as one sentence.
+
+use std::fmt;
+
+use super::mem::Nearest;
+use crate::error::{Error, ErrorKind};
+
+/// A launch that did not end. Memory keeps what was written until then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Which instruction of which thread; `None` where nothing ran.
+    pub place: Option<Place>,
+    /// What was wrong.
+    pub reason: Reason,
+}
+
+/// One thread at one instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Line of the PTX, from 1.
+    pub line: u32,
+    /// The instruction as written.
+    pub instruction: String,
+    /// File and line that it was compiled from, where the PTX tells.
+    pub source: Option<String>,
+    /// `blockIdx` in x, y, z.
+    pub block: [u32; 3],
+    /// `threadIdx` in x, y, z: the first of the threads concerned.
+    pub thread: [u32; 3],
+}
+
+/// What stops a launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// An access that is not all in one live allocation, or beyond the end of its space.
+    OutOfBounds(BadAccess),
+    /// An address that is no multiple of the bytes accessed.
+    Misaligned(BadAccess),
+    /// A barrier reached by some threads of a warp while others are elsewhere.
+    DivergentBarrier {
+        /// Lanes at the barrier, a bit each.
+        arrived: u32,
+        /// Lanes of the same warp that are elsewhere, and have not ended.
+        elsewhere: u32,
+    },
+    /// Barriers that wait for each other's warps.
+    Deadlock {
+        /// Each waiting warp, and the barrier it waits at.
+        waiting: Vec<(u32, u32)>,
+    },
+    /// A barrier's number is not below 16, or its thread count no multiple of 32.
+    BadBarrier {
+        /// The number.
+        barrier: u32,
+        /// How many threads it waits for, or 0 for all.
+        threads: u32,
+    },
+    /// A warp ran for this many instructions without ending.
+    InstructionLimit(u64),
+    /// The kernel executed `trap`: in Rust kernels, a panic.
+    Trap,
+    /// The launch itself is impossible.
+    Launch(String),
+    /// The kernel needs what the software GPU does not have.
+    Unsupported(Error),
+}
+
+/// A memory access that cannot be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadAccess {
+    /// Load or store.
+    pub access: AccessKind,
+    /// The space accessed; a generic address counts as the space it lies in.
+    pub space: Space,
+    /// Bytes accessed by the thread.
+    pub bytes: u32,
+    /// The address, or the offset in spaces other than global.
+    pub address: u64,
+    /// In global memory, the allocation it was probably meant for.
+    pub nearest: Option<Nearest>,
+    /// In other spaces, their size in bytes.
+    pub space_bytes: u64,
+}
+
+/// Whether memory is read or written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    /// `ld`
+    Load,
+    /// `st`
+    Store,
+}
+
+/// A state space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// Device memory.
+    Global,
+    /// The block's shared memory.
+    Shared,
+    /// The thread's own.
+    Local,
+    /// The launch's parameters.
+    Param,
+}
+
+impl BadAccess {
+    /// Bytes from the address to the nearest allocation: negative before it, 0 or more behind its end.
+    /// `None` within it, or without one.
+    pub fn distance(&self) -> Option<i64> {
+        let nearest = self.nearest?;
+        let end = nearest.base.saturating_add(nearest.bytes);
+        if self.address < nearest.base {
+            return Some(-i64::try_from(nearest.base - self.address).unwrap_or(i64::MAX));
+        }
+        self.address.checked_sub(end).map(|distance| i64::try_from(distance).unwrap_or(i64::MAX))
+    }
+}
+
+impl fmt::Display for BadAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verb, space) = (
+            match self.access {
+                AccessKind::Load => "loads",
+                AccessKind::Store => "stores",
+            },
+            match self.space {
+                Space::Global => "global",
+                Space::Shared => "shared",
+                Space::Local => "local",
+                Space::Param => "parameter",
+            },
+        );
+        write!(f, "{verb} {} bytes at {:#x}", self.bytes, self.address)?;
+        if self.space != Space::Global {
+            return write!(f, " of {space} memory, which has {} bytes", self.space_bytes);
+        }
+        let Some(nearest) = self.nearest else { return f.write_str(", and nothing is allocated") };
+        match (nearest.freed, self.distance()) {
+            (true, _) => f.write_str(", in memory that has been freed")?,
+            (false, Some(distance)) if distance < 0 => write!(f, ", {} bytes before an allocation", -distance)?,
+            (false, Some(distance)) => write!(f, ", {distance} bytes past the end of an allocation")?,
+            (false, None) => f.write_str(" of an allocation")?,
+        }
+        write!(f, " of {} bytes at {:#x}", nearest.bytes, nearest.base)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::OutOfBounds(access) => {
+                write!(f, "{access}: out of bounds; check the extents and strides that were passed")
+            }
+            Reason::Misaligned(access) => {
+                write!(f, "{access}: misaligned, it must be a multiple of {}; check the offset", access.bytes)
+            }
+            Reason::DivergentBarrier { arrived, elsewhere } => write!(
+                f,
+                "is at a barrier with lanes {arrived:#010x} of its warp while lanes {elsewhere:#010x} are elsewhere: a \
+                 deadlock; move the barrier out of the condition"
+            ),
+            Reason::Deadlock { waiting } => {
+                f.write_str("waits at a barrier for warps that wait at another:")?;
+                for (warp, barrier) in waiting.iter().take(4) {
+                    write!(f, " warp {warp} at barrier {barrier},")?;
+                }
+                write!(f, " {} waiting in all; let every warp pass the same barriers", waiting.len())
+            }
+            Reason::BadBarrier { barrier, threads } => write!(
+                f,
+                "uses barrier {barrier} for {threads} threads; barriers are 0 to 15, and counts multiples of 32"
+            ),
+            Reason::InstructionLimit(limit) => {
+                write!(f, "ran for {limit} warp instructions without ending; look for a loop that never ends")
+            }
+            Reason::Trap => f.write_str("executed a trap: the kernel panicked or asserted"),
+            Reason::Launch(context) => f.write_str(context),
+            Reason::Unsupported(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` (PTX line {}", self.instruction, self.line)?;
+        if let Some(source) = &self.source {
+            write!(f, ", {source}")?;
+        }
+        let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
+        write!(f, "): thread ({tx}, {ty}, {tz}) of block ({bx}, {by}, {bz})")
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.place, &self.reason) {
+            // It names the kernel itself.
+            (_, Reason::Unsupported(error)) => error.fmt(f),
+            (Some(place), reason) => write!(f, "kernel {:?} stopped at {place} {reason}", self.kernel),
+            (None, reason) => write!(f, "kernel {:?} cannot be launched: {reason}", self.kernel),
+        }
+    }
+}
+
+impl std::error::Error for Stop {}
+
+impl From<Stop> for Error {
+    fn from(stop: Stop) -> Self {
+        let kind = match &stop.reason {
+            Reason::Unsupported(error) => error.kind(),
+            Reason::Launch(_) => ErrorKind::InvalidArgument,
+            _ => ErrorKind::KernelFault,
+        };
+        Error::new(kind, stop.to_string())
+    }
+}
