@@ -212,7 +212,8 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// - `event` is live.
     unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()>;
 
-    /// Milliseconds between two events; an error of kind `InvalidArgument` unless both were recorded and passed. On the software GPU this is host time: no measure of a GPU.
+    /// Milliseconds between two events; an error of kind `InvalidArgument` unless both were recorded and passed. On the
+    /// software GPU this is host time: no measure of a GPU.
     ///
     /// # Safety
     ///
