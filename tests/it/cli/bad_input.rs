@@ -83,7 +83,7 @@ fn sizes_that_overflow() {
     refuse(&npy("<f8", "(99999999999999999999999, 1)", b""), &["header that NumPy would not write"]);
 }
 
-/// A file of `tests/data/foreign` that must be refused.
+/// A file of `tests/data/npy/foreign` that must be refused.
 #[track_caller]
 fn refuse_fixture(name: &str, parts: &[&str]) {
     refuse(&fs::read(fixture("foreign").join(name)).expect("a committed file"), parts);

@@ -118,7 +118,7 @@ fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     npy_with_header(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"), data)
 }
 
-/// A case of `tests/data`, written by NumPy.
+/// A case of `tests/data/npy`, written by NumPy.
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/npy").join(name)
 }

@@ -7,7 +7,7 @@ use super::{Folder, fixture, npy, warpstride};
 
 /// The names of the committed cases.
 fn cases() -> BTreeSet<String> {
-    let entries = fs::read_dir(fixture("")).expect("tests/data");
+    let entries = fs::read_dir(fixture("")).expect("tests/data/npy");
     let names = entries.filter_map(|entry| entry.expect("an entry").file_name().into_string().ok());
     names.filter_map(|name| name.strip_suffix(".t.npy").map(str::to_owned)).collect()
 }
