@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     print("its view .t()", &turned, &numbers);
     println!("same memory: {}", matrix.storage_address() == turned.storage_address());
 
-    let moved = ops::transpose(turned.t())?;
+    let moved = ops::transpose(matrix)?;
     print("moved by a kernel", &moved.view(&[cols, rows])?, &moved.download()?);
 
     println!(

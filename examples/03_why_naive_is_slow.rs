@@ -25,8 +25,7 @@ const SIDE: usize = 256;
 fn main() -> Result<()> {
     let device = Device::open(Backend::Soft)?;
     println!("naive transpose of {SIDE} x {SIDE} on {}", device.info().name);
-    println!("{:<16}{:>14}{:>14}{:>20}", "", "sectors per", "request of a", "of the bytes stored");
-    println!("{:<16}{:>14}{:>14}{:>20}", "element", "load", "store", "were asked for");
+    println!("{:<12}{:>18}{:>20}{:>22}", "element", "sectors per load", "sectors per store", "of a sector is used");
     naive::<u8>(&device)?;
     naive::<u16>(&device)?;
     naive::<f32>(&device)?;
@@ -54,6 +53,6 @@ fn naive<T: Element>(device: &Device) -> Result<()> {
     let per_request = |counters: GlobalCounters| counters.sectors_per_request().unwrap_or(0.0);
     let (load, store) = (per_request(counted.global_load), per_request(counted.global_store));
     let useful = 100.0 * (SIDE * SIDE * size_of::<T>()) as f64 / (counted.global_store.sectors * 32) as f64;
-    println!("{:<16}{load:>14}{store:>14}{:>20}", format!("{} bytes", size_of::<T>()), format!("{useful} %"));
+    println!("{:<12}{load:>18}{store:>20}{:>22}", format!("{} bytes", size_of::<T>()), format!("{useful} %"));
     Ok(())
 }
