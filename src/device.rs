@@ -317,3 +317,39 @@ fn without(what: &str, feature: &str) -> Error {
         format!("warpstride was built without {what}; build it with the feature `{feature}`"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_are_read_as_they_are_written() {
+        for backend in [Backend::Auto, Backend::Cuda(0), Backend::Cuda(12), Backend::Soft] {
+            assert_eq!(backend.to_string().parse(), Ok(backend));
+        }
+        assert_eq!("cuda".parse(), Ok(Backend::Cuda(0)));
+        for text in ["", "CUDA", "cuda:", "cuda:x", "cuda:-1", "soft:0"] {
+            let error = text.parse::<Backend>().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(error.to_string().contains(&format!("`{text}`")), "{error}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "interp")]
+    fn the_software_gpu_is_always_there() {
+        let soft = Device::open(Backend::Soft).unwrap();
+        assert!(soft.choice().starts_with(&soft.info().name), "{}", soft.choice());
+        let auto = Device::open(Backend::Auto).unwrap();
+        assert!(auto.choice().len() > auto.info().name.len() + 2, "it says why: {}", auto.choice());
+        let found = probe();
+        assert!(found.iter().any(|device| device.backend == Backend::Soft && device.info.is_ok()));
+        assert!(found.iter().any(|device| matches!(device.backend, Backend::Cuda(_))), "a GPU, or why there is none");
+    }
+
+    #[test]
+    fn a_gpu_beyond_the_last_is_unavailable() {
+        let error = Device::open(Backend::Cuda(4096)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+}

@@ -17,6 +17,16 @@
 //!
 //! Two indices may reach the same element (a broadcast axis has stride 0): such layouts may be read from and not written
 //! to, which [`Layout::overlaps_itself`] decides.
+//!
+//! ```
+//! use warpstride::layout::Layout;
+//!
+//! let matrix = Layout::row_major(&[4, 6])?;
+//! assert_eq!(matrix.t().strides(), [1, 6]);
+//! let part = matrix.slice(0, 1..3, 1)?.slice(1, .., -2)?;
+//! assert_eq!((part.shape(), part.strides(), part.offset()), (&[2, 3][..], &[6, -2][..], 11));
+//! # Ok::<(), warpstride::Error>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -44,3 +44,27 @@ impl<T: Element> DeviceBuffer<T> {
         })
     }
 }
+
+#[cfg(all(test, feature = "interp"))]
+mod tests {
+    use ndarray::{Array2, Array3, ShapeBuilder, s};
+
+    use crate::device::{Backend, Device};
+
+    #[test]
+    fn arrays_come_back_whatever_their_order() {
+        let device = Device::open(Backend::Soft).unwrap();
+        let cube = Array3::from_shape_fn((3, 4, 5), |(i, j, k)| (100 * i + 10 * j + k) as i32);
+        let part = cube.slice(s![.., 1..;2, ..;-1]);
+        for array in [cube.view(), part, cube.t()] {
+            let back = device.upload_array(array).unwrap().download_array(array.raw_dim()).unwrap();
+            assert_eq!(back, array);
+        }
+        let matrix = Array2::from_shape_fn((3, 4), |(i, j)| (10 * i + j) as f32);
+        let buffer = device.upload_array(matrix.view()).unwrap();
+        let fortran = buffer.download_array((4, 3).f()).unwrap();
+        assert_eq!(fortran, matrix.t());
+        let error = buffer.download_array((4, 4)).unwrap_err();
+        assert!(error.to_string().contains("12 elements") && error.to_string().contains("[4, 4]"), "{error}");
+    }
+}

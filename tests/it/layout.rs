@@ -6,7 +6,12 @@ use proptest::prelude::*;
 use warpstride::ErrorKind;
 use warpstride::layout::{Layout, MAX_RANK, Reshape};
 
-use crate::naive::indices;
+/// Every index of a shape, in C order.
+fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
+    shape.iter().fold(vec![Vec::new()], |found, &extent| {
+        found.iter().flat_map(|index| (0..extent).map(move |last| [index.as_slice(), &[last]].concat())).collect()
+    })
+}
 
 /// An array of offsets into the storage, in C order.
 #[derive(Debug, Clone)]
@@ -135,7 +140,7 @@ fn apply(op: &Op, layout: Layout, array: Offsets) -> (Layout, Offsets) {
         }
         Op::Reshape(ref leading) => {
             let product: usize = leading.iter().product();
-            if array.offsets.len() % product != 0 {
+            if !array.offsets.len().is_multiple_of(product) {
                 return (layout, array);
             }
             let shape = [leading.as_slice(), &[array.offsets.len() / product]].concat();

@@ -7,7 +7,8 @@ mod cli;
 mod compile_fail;
 #[cfg(feature = "interp")]
 mod examples;
+#[cfg(feature = "interp")]
+mod interp;
 mod layout;
-mod naive;
 mod plan;
 mod ptx;

@@ -23,6 +23,18 @@ use crate::view::{View, ViewMut};
 ///
 /// `Layout` where `src` has not two axes, `OutOfMemory` where the device has no room for the result, and what the driver
 /// failed with.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let matrix = device.upload(&[1, 2, 3, 4, 5, 6])?;
+/// let transposed = warpstride::ops::transpose(matrix.view(&[2, 3])?)?;
+/// assert_eq!(transposed.download()?, [1, 4, 2, 5, 3, 6]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 pub fn transpose<T: Element>(src: View<'_, T>) -> Result<DeviceBuffer<T>> {
     let &[rows, cols] = src.shape() else { return Err(not_a_matrix("source", src.layout())) };
     let device = src.device();

@@ -12,10 +12,3 @@ pub(crate) fn transpose<T: Copy>(src: &[T], src_layout: &Layout, dst: &mut [T], 
         }
     }
 }
-
-/// Every index of a shape, in C order.
-pub(crate) fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
-    shape.iter().fold(vec![Vec::new()], |found, &extent| {
-        found.iter().flat_map(|index| (0..extent).map(move |last| [index.as_slice(), &[last]].concat())).collect()
-    })
-}

@@ -1,0 +1,19 @@
+//! The software GPU through its public interface: PTX in, memory, counters and stops out.
+
+mod kernels;
+mod probes;
+
+use warpstride::abi::LaunchShape;
+use warpstride::interp::{Config, Memory, Module, Report, Stop, run};
+
+/// One block or grid in x.
+fn shape(blocks: u32, threads: u32) -> LaunchShape {
+    LaunchShape { grid: [blocks, 1, 1], block: [threads, 1, 1], dynamic_shared: 0 }
+}
+
+/// Runs the only kernel of `text`.
+fn launch(text: &str, shape: LaunchShape, params: &[u8], memory: &Memory) -> Result<Report, Box<Stop>> {
+    let module = Module::parse(text).expect("it parses");
+    let kernel = module.kernels().next().expect("it has a kernel");
+    run(kernel, &shape, params, memory, &Config::default())
+}
