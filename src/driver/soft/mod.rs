@@ -1,7 +1,7 @@
 //! The software GPU as a driver.
 //!
 //! It runs late on purpose: work stays queued until a wait, an event, a synchronisation or a release needs it, and then
-//! runs in an order drawn from a seed ([`schedule`]). Asynchronous copies read and write host memory at that moment, so
+//! runs in an order drawn from a seed (`schedule.rs`). Asynchronous copies read and write host memory at that moment, so
 //! that a program that forgets a wait gets wrong bytes in a test and not in production. `docs/adr/0006-late-soft-driver.md`
 //! says what was weighed.
 //!
