@@ -20,3 +20,8 @@ pub mod ops;
 pub mod roofline;
 
 pub use error::{Error, ErrorKind, Result};
+
+/// The README's code is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -3,7 +3,11 @@
 mod architecture;
 mod counters;
 mod build_script;
+#[cfg(feature = "cli")]
+mod cli;
 mod compile_fail;
+#[cfg(feature = "interp")]
+mod examples;
 #[cfg(feature = "interp")]
 mod interp;
 mod layout;
