@@ -408,7 +408,10 @@ instruction_table!(declare {});
 
 /// The forms with this spelling: usually one; `mov.b64` alone and from a vector are two.
 pub(crate) fn forms<'o>(opcode: &'o str) -> impl Iterator<Item = &'static Form> + 'o {
-    FORMS.iter().filter(move |form| matches(form.spelling, opcode))
+    // First letters first: this is asked for every instruction of a module.
+    let first = opcode.as_bytes().first();
+    let may = move |spelling: &str| spelling.starts_with('{') || spelling.as_bytes().first() == first;
+    FORMS.iter().filter(move |form| may(form.spelling) && matches(form.spelling, opcode))
 }
 
 /// Whether `text` is one of the spellings that `pattern` stands for.

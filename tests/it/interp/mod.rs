@@ -1,6 +1,8 @@
 //! The software GPU through its public interface: PTX in, memory, counters and stops out.
 
+mod divergence;
 mod kernels;
+mod lanes;
 mod probes;
 
 use warpstride::abi::LaunchShape;
