@@ -155,6 +155,16 @@ division! {
     i64: div_s64 rem_s64;
 }
 
+/// Whether an operand is no number, which makes `ltu` and its like true and the plain comparisons false.
+pub(crate) fn unordered32(a: f32, b: f32) -> bool {
+    a.is_nan() || b.is_nan()
+}
+
+/// The same in double precision.
+pub(crate) fn unordered64(a: f64, b: f64) -> bool {
+    a.is_nan() || b.is_nan()
+}
+
 /// A result that is no number is the one NaN that the hardware makes.
 pub(crate) fn canonical32(value: f32) -> f32 {
     if value.is_nan() { f32::from_bits(0x7fff_ffff) } else { value }

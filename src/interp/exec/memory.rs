@@ -161,7 +161,7 @@ fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses:
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
         let address = addresses[lane];
         let inside = global.find(address).is_some_and(|live| live.offset(address, u64::from(bytes)).is_some());
-        if inside && address % u64::from(bytes) == 0 {
+        if inside && address.is_multiple_of(u64::from(bytes)) {
             continue;
         }
         let nearest = global.nearest(address);
@@ -226,7 +226,7 @@ fn param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addre
 #[cold]
 fn beyond(space: Space, size: u64, bytes: u32, mask: u32, offsets: &Addresses, kind: AccessKind) -> Flow {
     let inside = |lane: usize| offsets[lane].checked_add(u64::from(bytes)).is_some_and(|end| end <= size);
-    let misaligned = |lane: usize| offsets[lane] % u64::from(bytes) != 0;
+    let misaligned = |lane: usize| !offsets[lane].is_multiple_of(u64::from(bytes));
     let mut active = (0..LANES).filter(|lane| mask >> lane & 1 == 1);
     let lane = active.find(|&lane| !inside(lane) || misaligned(lane)).unwrap_or(mask.trailing_zeros() as usize);
     let bad = BadAccess { access: kind, space, bytes, address: offsets[lane], nearest: None, space_bytes: size };

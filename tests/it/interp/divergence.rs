@@ -59,7 +59,7 @@ fn emit(statements: &[Statement], next: &mut u32, out: &mut String) {
             }
             Exit(bit) => {
                 *out += &format!("bfe.u32 %t, %x, {bit}, 1; setp.ne.u32 %p, %t, 0;\n");
-                *out += &format!("@%p st.global.u32 [%rd2], %x;\n@%p ret;\n");
+                *out += "@%p st.global.u32 [%rd2], %x;\n@%p ret;\n";
             }
         }
     }

@@ -103,7 +103,13 @@ const CASES: &[Case] = cases! {
     "setp.ge.s64" Pred B64 B64 = |[a, b, ..]| i128::from(signed(a, 64) >= signed(b, 64));
     "setp.ne.s16" Pred B16 B16 = |[a, b, ..]| i128::from(a != b);
     "setp.neu.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a) != float(b));
-    "setp.ltu.f32" Pred B32 B32 = |[a, b, ..]| i128::from(!(float(a) >= float(b)));
+    "setp.ltu.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_none_or(|o| o.is_lt()));
+    "setp.equ.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_none_or(|o| o.is_eq()));
+    "setp.ne.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_some_and(|o| o.is_ne()));
+    "setp.geu.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_none_or(|o| o.is_ge()));
+    "setp.gtu.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_none_or(|o| o.is_gt()));
+    "setp.le.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_some_and(|o| o.is_le()));
+    "setp.nan.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).is_nan() || float(b).is_nan());
     "and.pred" Pred Pred Pred = |[a, b, ..]| a & b;
     "not.pred" Pred Pred = |[a, ..]| 1 - a;
     "mov.b64" B64 B64 = |[a, ..]| a;
