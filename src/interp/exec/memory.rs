@@ -11,7 +11,7 @@ use super::{Context, Fault, Flow};
 use crate::interp::code::{Access, Ins};
 use crate::interp::mem::cells::{Cells, Scratch};
 use crate::interp::mem::{Allocation, space};
-use crate::interp::model::banks::{self, wavefronts};
+use crate::interp::model::banks;
 use crate::interp::model::coalesce::{SECTOR_BYTES, sectors};
 use crate::interp::stop::{AccessKind, BadAccess, Reason, Space};
 
@@ -193,7 +193,8 @@ fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addr
         AccessKind::Load => (&mut cx.counters.shared_load, banks::Access::Load),
         AccessKind::Store => (&mut cx.counters.shared_store, banks::Access::Store),
     };
-    let passes = wavefronts(&each(|lane| offsets[lane] as u32), mask, bytes, access);
+    let within = each(|lane| offsets[lane] as u32);
+    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, bytes, access);
     counters.instructions += 1;
     counters.wavefronts += u64::from(passes.taken);
     counters.bank_conflicts += u64::from(passes.taken - passes.ideal);
