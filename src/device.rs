@@ -1,1 +1,355 @@
-//! Opening a device.
+//! Opening a device, and what belongs to it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::abi::ENTRIES;
+use crate::counters::Counters;
+#[cfg(feature = "cuda")]
+use crate::driver::cuda;
+#[cfg(feature = "interp")]
+use crate::driver::soft;
+use crate::driver::{DeviceInfo, Driver, FunctionHandle, ModuleHandle};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ptx;
+use crate::stream::{Context, Event, Stream};
+
+/// Which device to open. As text: `auto`, `cuda` (the first GPU), `cuda:1`, `soft`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Backend {
+    /// The first NVIDIA GPU where there is one that works, else the software GPU; [`Device::choice`] says which and why.
+    #[default]
+    Auto,
+    /// The NVIDIA GPU of this number, from 0.
+    Cuda(u32),
+    /// The software GPU.
+    Soft,
+}
+
+impl FromStr for Backend {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let ordinal = text.strip_prefix("cuda:").and_then(|number| number.parse().ok());
+        match (text, ordinal) {
+            ("auto", _) => Ok(Self::Auto),
+            ("cuda", _) => Ok(Self::Cuda(0)),
+            ("soft", _) => Ok(Self::Soft),
+            (_, Some(ordinal)) => Ok(Self::Cuda(ordinal)),
+            _ => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("`{text}` names no device; use auto, cuda, cuda:N with N from 0, or soft"),
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Self::Soft => f.write_str("soft"),
+        }
+    }
+}
+
+/// One device that could be opened, or the reason why it could not.
+#[derive(Debug, Clone)]
+pub struct Availability {
+    /// What [`Device::open`] would be given.
+    pub backend: Backend,
+    /// What the device is, or what keeps it from being opened: no driver library, a driver too old, no device.
+    pub info: Result<DeviceInfo>,
+}
+
+/// Every device that could be opened; where there is no NVIDIA GPU one entry says why, and another for the software GPU.
+pub fn probe() -> Vec<Availability> {
+    let mut found = match cuda_count() {
+        Ok(count) => {
+            let one = |ordinal| Availability { backend: Backend::Cuda(ordinal), info: describe_cuda(ordinal) };
+            (0..count).map(one).collect()
+        }
+        Err(reason) => vec![Availability { backend: Backend::Cuda(0), info: Err(reason) }],
+    };
+    found.push(Availability { backend: Backend::Soft, info: open_soft().map(|driver| driver.info().clone()) });
+    found
+}
+
+/// An open device. A clone is the same device; it closes when the last clone, stream, event and buffer of it is gone.
+#[derive(Clone)]
+pub struct Device {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    // In the order of their drops: the context closes the driver.
+    kernels: Kernels,
+    default_stream: Stream,
+    choice: String,
+    context: Arc<Context>,
+}
+
+impl Device {
+    /// Opens a device.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` where the backend is not there, `DriverTooOld` where its driver cannot run our PTX, and what else the
+    /// driver failed with. [`Backend::Auto`] fails only if neither a GPU nor the software GPU can be opened.
+    pub fn open(backend: Backend) -> Result<Self> {
+        match backend {
+            Backend::Cuda(ordinal) => Self::with(open_cuda(ordinal)?, "as asked"),
+            Backend::Soft => Self::with(open_soft()?, "as asked"),
+            Backend::Auto => Self::open_gpu().or_else(|no_gpu| match open_soft() {
+                Ok(driver) => Self::with(driver, &no_gpu.to_string()),
+                Err(no_soft) => {
+                    Err(Error::new(ErrorKind::Unavailable, format!("no device can be opened: {no_gpu}; {no_soft}")))
+                }
+            }),
+        }
+    }
+
+    /// The first GPU, if it can run our kernels: a driver that cannot says so only when it loads them.
+    fn open_gpu() -> Result<Self> {
+        let device = Self::with(open_cuda(0)?, "the first NVIDIA GPU")?;
+        device.kernels().module()?;
+        Ok(device)
+    }
+
+    /// A device over a driver of your own making: a software GPU with another seed, or a driver that traces another.
+    ///
+    /// # Errors
+    ///
+    /// What the driver failed with when it made the default stream.
+    pub fn with_driver(driver: Arc<dyn Driver>) -> Result<Self> {
+        Self::with(driver, "the driver was given")
+    }
+
+    fn with(driver: Arc<dyn Driver>, why: &str) -> Result<Self> {
+        let choice = format!("{}: {why}", driver.info().name);
+        let context = Context::new(driver);
+        let default_stream = Stream::new(&context)?;
+        let kernels = Kernels::new(Arc::clone(&context));
+        Ok(Self { inner: Arc::new(Inner { kernels, default_stream, choice, context }) })
+    }
+
+    /// What the device is and allows.
+    pub fn info(&self) -> &DeviceInfo {
+        self.driver().info()
+    }
+
+    /// Which device was taken, and why, as a sentence to show.
+    pub fn choice(&self) -> &str {
+        &self.inner.choice
+    }
+
+    /// The driver, for what this interface leaves out.
+    pub fn driver(&self) -> &Arc<dyn Driver> {
+        self.inner.context.driver()
+    }
+
+    /// What all launches so far counted, added up; `None` on a device that does not count. Waits for all work first.
+    ///
+    /// # Errors
+    ///
+    /// What the work failed with.
+    pub fn counters(&self) -> Result<Option<Counters>> {
+        self.synchronize()?;
+        Ok(self.driver().counters())
+    }
+
+    /// The stream that is used where none is named. It is a stream like any other: CUDA's legacy default stream is never
+    /// used.
+    pub fn default_stream(&self) -> &Stream {
+        &self.inner.default_stream
+    }
+
+    /// A new stream.
+    ///
+    /// # Errors
+    ///
+    /// What the driver failed with.
+    pub fn stream(&self) -> Result<Stream> {
+        Stream::new(&self.inner.context)
+    }
+
+    /// A new event, not recorded yet.
+    ///
+    /// # Errors
+    ///
+    /// What the driver failed with.
+    pub fn event(&self) -> Result<Event> {
+        Event::new(&self.inner.context)
+    }
+
+    /// Waits for all work on all streams of this device, also of streams that were dropped.
+    ///
+    /// # Errors
+    ///
+    /// What the work failed with.
+    pub fn synchronize(&self) -> Result<()> {
+        self.inner.context.synchronize()
+    }
+
+    /// The first failure of a drop (of a buffer, stream or event) since this was last asked, which the drop itself could not
+    /// return. What it failed to free is lost to the device; nothing else is wrong.
+    pub fn take_drop_error(&self) -> Option<Error> {
+        self.inner.context.take_drop_error()
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.inner.context
+    }
+
+    pub(crate) fn kernels(&self) -> &Kernels {
+        &self.inner.kernels
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for Device {}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Device").field(&self.inner.choice).finish()
+    }
+}
+
+/// The crate's kernels on one device: loaded by the first launch, looked up once each.
+pub(crate) struct Kernels {
+    context: Arc<Context>,
+    module: OnceLock<ModuleHandle>,
+    loading: Mutex<()>,
+    functions: [OnceLock<FunctionHandle>; ENTRIES.len()],
+}
+
+impl Kernels {
+    fn new(context: Arc<Context>) -> Self {
+        let functions = [const { OnceLock::new() }; ENTRIES.len()];
+        Self { context, module: OnceLock::new(), loading: Mutex::new(()), functions }
+    }
+
+    /// The function of an entry, by its place in [`ENTRIES`].
+    pub(crate) fn function(&self, entry: usize) -> Result<FunctionHandle> {
+        let cached = &self.functions[entry];
+        if let Some(&function) = cached.get() {
+            return Ok(function);
+        }
+        let module = self.module()?;
+        // SAFETY: the module is live until `self` is dropped.
+        let function = unsafe { self.context.driver().function(module, ENTRIES[entry].name) }?;
+        // Another thread that was as fast found the same.
+        Ok(*cached.get_or_init(|| function))
+    }
+
+    fn module(&self) -> Result<ModuleHandle> {
+        // std's OnceLock cannot be set by something that fails, so the lock lets one thread try at a time.
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&module) = self.module.get() {
+            return Ok(module);
+        }
+        let loaded = self.context.driver().module_load(ptx::TEXT)?;
+        Ok(*self.module.get_or_init(|| loaded))
+    }
+}
+
+impl Drop for Kernels {
+    fn drop(&mut self) {
+        if let Some(&module) = self.module.get() {
+            // SAFETY: the module is live, and its functions are known to `self` only.
+            let unloaded = unsafe { self.context.driver().module_unload(module) };
+            self.context.note_drop(unloaded, || "unloading the kernels".into());
+        }
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn cuda_count() -> Result<u32> {
+    cuda::count()
+}
+
+#[cfg(feature = "cuda")]
+fn describe_cuda(ordinal: u32) -> Result<DeviceInfo> {
+    cuda::describe(ordinal)
+}
+
+#[cfg(feature = "cuda")]
+fn open_cuda(ordinal: u32) -> Result<Arc<dyn Driver>> {
+    Ok(Arc::new(cuda::Cuda::open(ordinal)?))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda_count() -> Result<u32> {
+    Err(without("NVIDIA GPUs", "cuda"))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn describe_cuda(_ordinal: u32) -> Result<DeviceInfo> {
+    Err(without("NVIDIA GPUs", "cuda"))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn open_cuda(_ordinal: u32) -> Result<Arc<dyn Driver>> {
+    Err(without("NVIDIA GPUs", "cuda"))
+}
+
+#[cfg(feature = "interp")]
+fn open_soft() -> Result<Arc<dyn Driver>> {
+    Ok(Arc::new(soft::Soft::new()))
+}
+
+#[cfg(not(feature = "interp"))]
+fn open_soft() -> Result<Arc<dyn Driver>> {
+    Err(without("the software GPU", "interp"))
+}
+
+#[cfg(not(all(feature = "cuda", feature = "interp")))]
+fn without(what: &str, feature: &str) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        format!("warpstride was built without {what}; build it with the feature `{feature}`"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_are_read_as_they_are_written() {
+        for backend in [Backend::Auto, Backend::Cuda(0), Backend::Cuda(12), Backend::Soft] {
+            assert_eq!(backend.to_string().parse(), Ok(backend));
+        }
+        assert_eq!("cuda".parse(), Ok(Backend::Cuda(0)));
+        for text in ["", "CUDA", "cuda:", "cuda:x", "cuda:-1", "soft:0"] {
+            let error = text.parse::<Backend>().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(error.to_string().contains(&format!("`{text}`")), "{error}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "interp")]
+    fn the_software_gpu_is_always_there() {
+        let soft = Device::open(Backend::Soft).unwrap();
+        assert!(soft.choice().starts_with(&soft.info().name), "{}", soft.choice());
+        let auto = Device::open(Backend::Auto).unwrap();
+        assert!(auto.choice().len() > auto.info().name.len() + 2, "it says why: {}", auto.choice());
+        let found = probe();
+        assert!(found.iter().any(|device| device.backend == Backend::Soft && device.info.is_ok()));
+        assert!(found.iter().any(|device| matches!(device.backend, Backend::Cuda(_))), "a GPU, or why there is none");
+    }
+
+    #[test]
+    fn a_gpu_beyond_the_last_is_unavailable() {
+        let error = Device::open(Backend::Cuda(4096)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+}

@@ -1,1 +1,127 @@
 //! The one door from typed arguments to raw parameters.
+
+use crate::abi::{ColumnParams, CopyParams, ENTRIES, LaunchShape, SpinParams, TransposeParams};
+use crate::device::Device;
+use crate::driver::{DeviceInfo, StreamHandle};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The one parameter of a kernel entry.
+///
+/// # Safety
+///
+/// No byte of a value is padding, so that all of them may be read.
+pub(crate) unsafe trait Params: Copy + 'static {}
+
+macro_rules! params {
+    ($($type:ty: $bytes:literal),*) => {$(
+        // SAFETY: `repr(C)`, and its fields are 8 bytes each and as many as its size holds, which the assertion shows.
+        unsafe impl Params for $type {}
+        const _: () = assert!(size_of::<$type>() == $bytes);
+    )*};
+}
+
+params!(TransposeParams: 64, ColumnParams: 40, CopyParams: 24, SpinParams: 8);
+
+impl Device {
+    /// Queues a launch of one of the crate's kernels. Nothing is allocated but by the first launch of each.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the device does not allow the shape, and what the driver failed with.
+    ///
+    /// # Safety
+    ///
+    /// - `entry` takes a `P`.
+    /// - `stream` is a live stream of this device's driver.
+    /// - Every address that the kernel reads or writes with `params` lies within a live allocation.
+    /// - No other work that may run at the same time writes what the kernel reads or writes, or reads what it writes.
+    pub(crate) unsafe fn launch<P: Params>(
+        &self,
+        entry: &'static str,
+        shape: &LaunchShape,
+        params: &P,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let Some(position) = ENTRIES.iter().position(|known| known.name == entry) else {
+            return Err(Error::new(ErrorKind::InvalidArgument, format!("there is no kernel `{entry}`")));
+        };
+        debug_assert_eq!(ENTRIES[position].param_bytes, size_of::<P>(), "{entry} takes another parameter");
+        check_shape(self.info(), entry, shape)?;
+        let function = self.kernels().function(position)?;
+        // SAFETY: as many readable bytes as a `P` has, none of them padding, for as long as `params` is borrowed.
+        let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(params).cast::<u8>(), size_of::<P>()) };
+        // SAFETY: the module lives as long as the device; the rest as the caller promises.
+        unsafe { self.driver().launch(function, shape, bytes, stream) }
+    }
+}
+
+/// Whether the device allows the shape.
+fn check_shape(info: &DeviceInfo, entry: &str, shape: &LaunchShape) -> Result<()> {
+    let threads = shape.block.iter().try_fold(1u32, |product, &extent| product.checked_mul(extent));
+    let refused = if shape.grid.contains(&0) || shape.block.contains(&0) {
+        "an extent of 0"
+    } else if shape.grid.iter().zip(info.max_grid).any(|(&extent, most)| extent > most) {
+        "a larger grid than it allows"
+    } else if threads.is_none_or(|threads| threads > info.max_block_threads) {
+        "more threads in a block than it allows"
+    } else if shape.dynamic_shared > info.shared_bytes_per_block {
+        "more shared memory in a block than it allows"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!(
+            "{} cannot launch {entry} with {refused}: grid {:?} of at most {:?}, block {:?} of at most {} threads, {} bytes of \
+             shared memory of at most {}; use a smaller matrix or another variant",
+            info.name,
+            shape.grid,
+            info.max_grid,
+            shape.block,
+            info.max_block_threads,
+            shape.dynamic_shared,
+            info.shared_bytes_per_block
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::DriverKind;
+
+    fn info() -> DeviceInfo {
+        DeviceInfo {
+            name: "a device".into(),
+            kind: DriverKind::Soft,
+            ordinal: 0,
+            compute_capability: (9, 0),
+            driver_version: "1".into(),
+            multiprocessors: 1,
+            memory_bytes: 1 << 30,
+            l2_bytes: 0,
+            nominal_bandwidth: None,
+            max_block_threads: 1024,
+            max_grid: [i32::MAX as u32, 65_535, 65_535],
+            shared_bytes_per_block: 48 << 10,
+        }
+    }
+
+    #[test]
+    fn shapes_are_held_to_the_devices_limits() {
+        let fits = LaunchShape { grid: [1, 65_535, 65_535], block: [32, 32, 1], dynamic_shared: 48 << 10 };
+        assert_eq!(check_shape(&info(), "k", &fits), Ok(()));
+        for (wrong, expected) in [
+            (LaunchShape { grid: [0, 1, 1], ..fits }, "extent of 0"),
+            (LaunchShape { block: [32, 0, 1], ..fits }, "extent of 0"),
+            (LaunchShape { grid: [1, 65_536, 1], ..fits }, "larger grid"),
+            (LaunchShape { block: [32, 33, 1], ..fits }, "more threads"),
+            (LaunchShape { block: [1 << 16, 1 << 16, 1], ..fits }, "more threads"),
+            (LaunchShape { dynamic_shared: (48 << 10) + 1, ..fits }, "more shared memory"),
+        ] {
+            let error = check_shape(&info(), "k", &wrong).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+    }
+}

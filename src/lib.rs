@@ -13,10 +13,15 @@ pub mod interp;
 pub mod driver;
 pub mod stream;
 pub mod device;
-pub mod launch;
+mod launch;
 pub mod memory;
 pub mod view;
 pub mod ops;
 pub mod roofline;
 
 pub use error::{Error, ErrorKind, Result};
+
+/// The README's code is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

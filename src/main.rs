@@ -1,3 +1,7 @@
-//! The command line.
+//! The command line: what was typed in `args`, one file a command, what all of them print with in `output`.
 
-fn main() {}
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

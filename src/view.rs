@@ -1,1 +1,278 @@
-//! Views of device buffers.
+//! Views: parts of a buffer, seen in another order, without moving anything.
+//!
+//! A [`View`] may be copied and may overlap itself (broadcast, diagonal): it only reads. A [`ViewMut`] is neither: the
+//! borrow checker sees that nothing else looks at the buffer while it lives, and its layout reaches each element once. Both
+//! borrow the buffer. Every operation is O(1), consumes the view and returns another; they are those of [`Layout`], which
+//! has their documentation in full. Both deal in device memory only: no operation here moves an element.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+use crate::device::Device;
+use crate::element::Element;
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::{Layout, Reshape};
+use crate::memory::{Allocation, DeviceBuffer};
+
+/// Elements of a buffer, to read.
+pub struct View<'a, T> {
+    memory: &'a Allocation,
+    layout: Layout,
+    of: PhantomData<&'a [T]>,
+}
+
+/// Elements of a buffer, to read and write; nothing else looks at them while this lives.
+pub struct ViewMut<'a, T> {
+    // Shared, because what it protects lies on the device: that there is no other view of these elements is kept by how
+    // views are made, always from an exclusive borrow or by consuming another.
+    memory: &'a Allocation,
+    layout: Layout,
+    of: PhantomData<&'a mut [T]>,
+}
+
+impl<T: Element> DeviceBuffer<T> {
+    /// The whole buffer as an array of `shape` in C order.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the shape has another number of elements than the buffer; see [`Layout::row_major`].
+    pub fn view(&self, shape: &[usize]) -> Result<View<'_, T>> {
+        self.view_with(self.whole(shape)?)
+    }
+
+    /// The whole buffer as an array of `shape` in C order, to write.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceBuffer::view`].
+    pub fn view_mut(&mut self, shape: &[usize]) -> Result<ViewMut<'_, T>> {
+        let layout = self.whole(shape)?;
+        self.view_mut_with(layout)
+    }
+
+    /// The buffer under any layout made for a storage of at most its length.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the layout was made for a longer storage.
+    pub fn view_with(&self, layout: Layout) -> Result<View<'_, T>> {
+        self.check_storage(&layout)?;
+        Ok(View { memory: self.memory(), layout, of: PhantomData })
+    }
+
+    /// The buffer under any layout made for a storage of at most its length, to write.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the layout was made for a longer storage, or may reach an element twice
+    /// ([`Layout::overlaps_itself`]).
+    pub fn view_mut_with(&mut self, layout: Layout) -> Result<ViewMut<'_, T>> {
+        self.check_storage(&layout)?;
+        if layout.overlaps_itself() {
+            return Err(Error::new(
+                ErrorKind::Layout,
+                format!(
+                    "shape {:?} with strides {:?} may reach an element twice and cannot be written to; use strides that step \
+                     over each other",
+                    layout.shape(),
+                    layout.strides()
+                ),
+            ));
+        }
+        Ok(ViewMut { memory: self.memory(), layout, of: PhantomData })
+    }
+
+    fn whole(&self, shape: &[usize]) -> Result<Layout> {
+        let layout = Layout::row_major(shape)?;
+        if layout.len() == self.len() {
+            return Ok(layout);
+        }
+        Err(Error::new(
+            ErrorKind::Layout,
+            format!(
+                "a buffer of {} elements cannot be seen as shape {shape:?}, which has {}",
+                self.len(),
+                layout.len()
+            ),
+        ))
+    }
+
+    fn check_storage(&self, layout: &Layout) -> Result<()> {
+        // The layout's invariant 4 then keeps every element in the buffer.
+        if layout.storage_len() <= self.len() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Layout,
+            format!(
+                "the layout is of a storage of {} elements and the buffer has {}",
+                layout.storage_len(),
+                self.len()
+            ),
+        ))
+    }
+}
+
+macro_rules! operations {
+    ($view:ident) => {
+        impl<'a, T: Element> $view<'a, T> {
+            /// Where the elements lie in the buffer.
+            pub fn layout(&self) -> &Layout {
+                &self.layout
+            }
+
+            /// Elements along each axis.
+            pub fn shape(&self) -> &[usize] {
+                self.layout.shape()
+            }
+
+            /// Elements of the buffer from one index to the next along each axis.
+            pub fn strides(&self) -> &[isize] {
+                self.layout.strides()
+            }
+
+            /// Number of axes.
+            pub fn rank(&self) -> usize {
+                self.layout.rank()
+            }
+
+            /// Number of elements.
+            pub fn len(&self) -> usize {
+                self.layout.len()
+            }
+
+            /// Whether there are none.
+            pub fn is_empty(&self) -> bool {
+                self.layout.is_empty()
+            }
+
+            /// The device that the elements are on.
+            pub fn device(&self) -> &'a Device {
+                self.memory.device()
+            }
+
+            /// The device address of the buffer, which is where the layout's storage starts; not where index `[0, 0, ...]`
+            /// lies, which is `layout().offset()` elements behind it.
+            pub fn storage_address(&self) -> u64 {
+                self.memory.address()
+            }
+
+            /// The axes in another order. See [`Layout::permuted_axes`], also for errors.
+            pub fn permuted_axes(self, axes: &[usize]) -> Result<Self> {
+                self.map(|layout| layout.permuted_axes(axes))
+            }
+
+            /// The axes in reverse order: of a matrix, its transpose.
+            #[must_use]
+            pub fn t(self) -> Self {
+                Self { layout: self.layout.t(), ..self }
+            }
+
+            /// Part of an axis, every `|step|`-th index, backwards for a negative step. See [`Layout::slice`], also for
+            /// errors.
+            pub fn slice(self, axis: usize, range: impl RangeBounds<usize>, step: isize) -> Result<Self> {
+                self.map(|layout| layout.slice(axis, range, step))
+            }
+
+            /// One axis backwards. See [`Layout::reverse`], also for errors.
+            pub fn reverse(self, axis: usize) -> Result<Self> {
+                self.map(|layout| layout.reverse(axis))
+            }
+
+            /// The indices before `mid` and those from it, along one axis: two views that share no element. See
+            /// [`Layout::split_at`], also for errors.
+            pub fn split_at(self, axis: usize, mid: usize) -> Result<(Self, Self)> {
+                let (before, from) = self.layout.split_at(axis, mid)?;
+                let with = |layout| Self { memory: self.memory, layout, of: PhantomData };
+                Ok((with(before), with(from)))
+            }
+
+            /// The part at one index of an axis, without that axis. See [`Layout::index_axis`], also for errors.
+            pub fn index_axis(self, axis: usize, index: usize) -> Result<Self> {
+                self.map(|layout| layout.index_axis(axis, index))
+            }
+
+            /// A new axis of one index. See [`Layout::insert_axis`], also for errors.
+            pub fn insert_axis(self, axis: usize) -> Result<Self> {
+                self.map(|layout| layout.insert_axis(axis))
+            }
+
+            /// Without an axis of one index. See [`Layout::remove_axis`], also for errors.
+            pub fn remove_axis(self, axis: usize) -> Result<Self> {
+                self.map(|layout| layout.remove_axis(axis))
+            }
+
+            /// The elements whose indices on axes `a` and `b` are equal. See [`Layout::diagonal`], also for errors.
+            pub fn diagonal(self, a: usize, b: usize) -> Result<Self> {
+                self.map(|layout| layout.diagonal(a, b))
+            }
+
+            /// Two axes as one. See [`Layout::merge_axes`], also for errors.
+            pub fn merge_axes(self, outer: usize, inner: usize) -> Result<Self> {
+                self.map(|layout| layout.merge_axes(outer, inner))
+            }
+
+            /// One axis as several. See [`Layout::split_axis`], also for errors.
+            pub fn split_axis(self, axis: usize, extents: &[usize]) -> Result<Self> {
+                self.map(|layout| layout.split_axis(axis, extents))
+            }
+
+            /// The same elements in the same order under another shape, or the answer that only a copy has it. See
+            /// [`Layout::reshape`], also for errors.
+            pub fn reshape(self, shape: &[usize]) -> Result<Reshape<Self>> {
+                Ok(self.layout.reshape(shape)?.map(|layout| Self { layout, ..self }))
+            }
+
+            pub(crate) fn memory(&self) -> &'a Allocation {
+                self.memory
+            }
+
+            fn map(self, operation: impl FnOnce(Layout) -> Result<Layout>) -> Result<Self> {
+                Ok(Self { layout: operation(self.layout)?, ..self })
+            }
+        }
+
+        impl<T: Element> fmt::Debug for $view<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($view))
+                    .field("dtype", &T::DTYPE)
+                    .field("layout", &self.layout)
+                    .field("storage_address", &format_args!("{:#x}", self.storage_address()))
+                    .finish()
+            }
+        }
+    };
+}
+
+operations!(View);
+operations!(ViewMut);
+
+impl<T> Clone for View<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for View<'_, T> {}
+
+impl<T: Element> View<'_, T> {
+    /// The array repeated to `shape`. See [`Layout::broadcast`], also for errors. A [`ViewMut`] has no such operation: the
+    /// result reaches elements more than once.
+    pub fn broadcast(self, shape: &[usize]) -> Result<Self> {
+        self.map(|layout| layout.broadcast(shape))
+    }
+}
+
+impl<T: Element> ViewMut<'_, T> {
+    /// The same elements to read, for as long as this is borrowed.
+    pub fn view(&self) -> View<'_, T> {
+        View { memory: self.memory, layout: self.layout, of: PhantomData }
+    }
+
+    /// The same elements to write, for as long as this is borrowed: for a view that is needed again after an operation that
+    /// consumes one.
+    pub fn view_mut(&mut self) -> ViewMut<'_, T> {
+        ViewMut { memory: self.memory, layout: self.layout, of: PhantomData }
+    }
+}

@@ -82,12 +82,14 @@ pub struct DeviceInfo {
 ///
 /// Every copy, fill, launch, record and wait is queued on its stream and may return before it ran; work on one stream runs
 /// in order, work on different streams in any order that waits and events allow. `StreamHandle`s, `EventHandle`s and
-/// addresses belong to the driver that made them. Methods may be called from any thread.
+/// addresses belong to the driver that made them. Methods may be called from any thread. Copies and fills of 0 bytes do
+/// nothing, whatever their addresses.
 ///
 /// # Errors
 ///
 /// Common to all methods: an error may also report an earlier asynchronous failure on the same device (a kernel that
-/// stopped); after such a failure the device stays failed, and every later call says so with the original cause.
+/// stopped); after such a failure the device stays failed, and every later call says so with the original cause. A method
+/// that releases something has released it also when it returns an error.
 pub trait Driver: Send + Sync + fmt::Debug {
     /// What the device is and allows.
     fn info(&self) -> &DeviceInfo;
@@ -162,7 +164,8 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// - `stream` is live, and not used from now on.
     unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()>;
 
-    /// Waits until all work queued on `stream` has run.
+    /// Waits until all work queued on `stream` has run. Also when it returns an error, no copy queued on the stream touches
+    /// host memory from then on.
     ///
     /// # Safety
     ///
@@ -194,7 +197,8 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// - `event` and `stream` are live.
     unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
 
-    /// Whether the event's latest record has been passed; true of an event never recorded. Does not make queued work run.
+    /// Whether the event's latest record has been passed; true of an event never recorded. Does not wait; but polling it
+    /// comes to an end, also on a driver on which queued work makes no progress by itself.
     ///
     /// # Safety
     ///
@@ -208,7 +212,8 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// - `event` is live.
     unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()>;
 
-    /// Milliseconds between two recorded and passed events. On the software GPU this is host time: no measure of a GPU.
+    /// Milliseconds between two events; an error of kind `InvalidArgument` unless both were recorded and passed. On the
+    /// software GPU this is host time: no measure of a GPU.
     ///
     /// # Safety
     ///

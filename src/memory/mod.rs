@@ -1,1 +1,148 @@
 //! Device memory that knows its element type.
+//!
+//! Uses of one buffer are totally ordered, on whatever streams they are queued: a buffer remembers the stream of its last
+//! use, and a use on another stream makes that stream wait first. So safe code can neither forget a wait nor race, and needs
+//! events only for times. Copies between host and device return when they are done. Dropping a buffer is safe at any time:
+//! the driver lets queued work that uses it run first.
+
+mod allocation;
+#[cfg(feature = "ndarray")]
+mod array;
+
+pub(crate) use allocation::Allocation;
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::device::Device;
+use crate::element::Element;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Elements in device memory. A buffer of no elements is one too, and asks nothing of the driver.
+pub struct DeviceBuffer<T> {
+    memory: Allocation,
+    len: usize,
+    of: PhantomData<T>,
+}
+
+impl Device {
+    /// A buffer of `len` elements whose values are unspecified.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the bytes overflow, `OutOfMemory` where the device has not as many.
+    pub fn alloc<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Layout,
+                format!("a buffer of {len} elements of type {} has more bytes than can be addressed", T::DTYPE),
+            )
+        })?;
+        Ok(DeviceBuffer { memory: Allocation::new(self, bytes)?, len, of: PhantomData })
+    }
+
+    /// A buffer of `len` elements, all zero; the zeros are queued on the default stream.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::alloc`].
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        let buffer = self.alloc(len)?;
+        buffer.memory.fill_zero()?;
+        Ok(buffer)
+    }
+
+    /// A buffer of these elements. Returns when they are copied.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfMemory` where the device has not as many bytes, and what the copy failed with.
+    pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>> {
+        let mut buffer = self.alloc(elements.len())?;
+        buffer.upload_from(elements)?;
+        Ok(buffer)
+    }
+}
+
+impl<T: Element> DeviceBuffer<T> {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device address of the first element, aligned to 256 bytes; 0 for an empty buffer. Live as long as the buffer.
+    /// Work that is queued by this address alone is not seen by the buffer: ordering it is the caller's.
+    pub fn address(&self) -> u64 {
+        self.memory.address()
+    }
+
+    /// The device that the memory is of.
+    pub fn device(&self) -> &Device {
+        self.memory.device()
+    }
+
+    /// The elements, when all work queued on the buffer has run.
+    ///
+    /// # Errors
+    ///
+    /// What the copy or the work before it failed with.
+    pub fn download(&self) -> Result<Vec<T>> {
+        let mut elements: Vec<T> = Vec::with_capacity(self.len);
+        // SAFETY: the vector has room for `len` elements of `size_of::<T>()` bytes, as many as the buffer has.
+        unsafe { self.memory.download(elements.as_mut_ptr().cast()) }?;
+        // SAFETY: the copy has written all of them, and every pattern of bytes is an element.
+        unsafe { elements.set_len(self.len) };
+        Ok(elements)
+    }
+
+    /// Copies the elements into a slice, when all work queued on the buffer has run.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the lengths differ, and what the copy or the work before it failed with.
+    pub fn download_into(&self, elements: &mut [T]) -> Result<()> {
+        self.check_len(elements.len())?;
+        // SAFETY: the slice has as many bytes as the buffer, is borrowed exclusively, and takes any pattern of bytes.
+        unsafe { self.memory.download(elements.as_mut_ptr().cast()) }
+    }
+
+    /// Overwrites the elements, when all work queued on the buffer has run. Returns when they are copied.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the lengths differ, and what the copy or the work before it failed with.
+    pub fn upload_from(&mut self, elements: &[T]) -> Result<()> {
+        self.check_len(elements.len())?;
+        // SAFETY: the slice has as many bytes as the buffer, none of them padding, and is borrowed.
+        unsafe { self.memory.upload(elements.as_ptr().cast()) }
+    }
+
+    fn check_len(&self, len: usize) -> Result<()> {
+        if len == self.len {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("the slice has {len} elements and the buffer {}; they must have the same number", self.len),
+        ))
+    }
+
+    pub(crate) fn memory(&self) -> &Allocation {
+        &self.memory
+    }
+}
+
+impl<T: Element> fmt::Debug for DeviceBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceBuffer")
+            .field("dtype", &T::DTYPE)
+            .field("len", &self.len)
+            .field("address", &format_args!("{:#x}", self.address()))
+            .finish()
+    }
+}

@@ -1,1 +1,87 @@
 //! Operations: a pure plan, then a launch.
+//!
+//! A plan is made from layouts alone; it can be compared, printed and kept. Launching it allocates nothing and waits for
+//! nothing. Each operation also has a raw entry point, `*_raw`, for memory and streams that others own: a `CUdeviceptr` and
+//! a `CUstream` of cust, cudarc or candle are the addresses and handles that it takes.
+
+pub mod copy;
+pub mod spin;
+pub mod transpose;
+
+pub use copy::{CopyPlan, copy, copy_raw};
+pub use spin::spin;
+pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};
+
+use std::ops::Range;
+
+use crate::abi::WIDTHS;
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::Layout;
+use crate::memory::Allocation;
+use crate::stream::{Stream, queue_in_order};
+
+/// Whether the kernels have elements of `width` bytes.
+fn check_width(width: usize) -> Result<()> {
+    if WIDTHS.contains(&width) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!("elements of {width} bytes were given; they must have 1, 2, 4, 8 or 16"),
+    ))
+}
+
+/// Whether every byte of the layout's storage can be addressed.
+fn check_bytes(which: &str, layout: &Layout, width: usize) -> Result<()> {
+    match layout.storage_len().checked_mul(width) {
+        Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
+        _ => Err(Error::new(
+            ErrorKind::Layout,
+            format!("the {which}'s storage of {} elements of {width} bytes has too many bytes", layout.storage_len()),
+        )),
+    }
+}
+
+/// Queues `launch` on `stream` behind all former uses of both sides, which must be of the stream's device.
+fn queue_between(
+    source: &Allocation,
+    destination: &Allocation,
+    stream: &Stream,
+    launch: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let context = destination.device().context();
+    context.check_same(source.device().context(), "the source and the destination")?;
+    context.check_same(stream.context(), "the buffers and the stream")?;
+    queue_in_order(stream, source.last_use(), Some(destination.last_use()), launch)
+}
+
+/// What can be seen to be wrong with raw addresses: not aligned to the elements, or one side over the other.
+fn check_addresses(src: u64, src_layout: &Layout, dst: u64, dst_layout: &Layout, width: usize) -> Result<()> {
+    for (which, address) in [("source", src), ("destination", dst)] {
+        if address % width as u64 != 0 {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("the {which}'s address {address:#x} is not aligned to its elements of {width} bytes"),
+            ));
+        }
+    }
+    let (source, destination) = (byte_range(src, src_layout, width), byte_range(dst, dst_layout, width));
+    if source.start < destination.end && destination.start < source.end {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "the source, bytes {:#x} to {:#x}, and the destination, bytes {:#x} to {:#x}, overlap; use another buffer for \
+                 the result",
+                source.start, source.end, destination.start, destination.end
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The bytes from the first to the last that a layout reaches. Wide, because a raw address may be anything.
+fn byte_range(address: u64, layout: &Layout, width: usize) -> Range<u128> {
+    let elements = layout.storage_range();
+    let at = |element: usize| u128::from(address) + element as u128 * width as u128;
+    at(elements.start)..at(elements.end)
+}

@@ -1,1 +1,135 @@
 //! Streams and events.
+//!
+//! Work queued on one stream runs in the order it was queued; work on different streams runs in any order that waits and
+//! events allow. Buffers keep that order right by themselves: see [`crate::memory`].
+
+mod context;
+mod event;
+mod last_use;
+
+pub(crate) use context::Context;
+pub use event::Event;
+pub(crate) use last_use::{LastUse, queue_in_order};
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::driver::{EventHandle, StreamHandle};
+use crate::error::{Error, ErrorKind, Result};
+
+/// A queue of work on a device. A clone is the same stream.
+///
+/// Dropping the last handle waits for nothing: what is queued still runs.
+#[derive(Clone)]
+pub struct Stream {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    context: Arc<Context>,
+    handle: StreamHandle,
+    /// Where the stream stood when another was last made to wait for it; made with the stream, so that ordering two streams
+    /// allocates nothing.
+    passed: EventHandle,
+}
+
+impl Stream {
+    pub(crate) fn new(context: &Arc<Context>) -> Result<Self> {
+        let passed = context.ordering_event()?;
+        let handle = context.driver().stream_create().inspect_err(|_| context.retire(passed))?;
+        let stream = Self { inner: Arc::new(Inner { context: Arc::clone(context), handle, passed }) };
+        context.streams_changed(|streams| streams.push(Arc::downgrade(&stream.inner)));
+        Ok(stream)
+    }
+
+    /// Waits until all work queued here has run.
+    ///
+    /// # Errors
+    ///
+    /// What a driver call or earlier work on the device failed with.
+    pub fn synchronize(&self) -> Result<()> {
+        // SAFETY: the stream is live as long as `self`.
+        unsafe { self.driver().stream_synchronize(self.inner.handle) }
+    }
+
+    /// Lets work queued here from now on wait for the event's latest record; an event never recorded holds nothing back.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the event is of another device, else what the driver call failed with.
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        self.context().check_same(event.context(), "the stream and the event")?;
+        // SAFETY: both are live, of the same driver, as long as their owners.
+        unsafe { self.driver().event_wait(event.handle(), self.inner.handle) }
+    }
+
+    /// Queues the event: it is passed when everything queued here before it has run.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the event is of another device, else what the driver call failed with.
+    pub fn record(&self, event: &Event) -> Result<()> {
+        self.context().check_same(event.context(), "the stream and the event")?;
+        // SAFETY: both are live, of the same driver, as long as their owners.
+        unsafe { self.driver().event_record(event.handle(), self.inner.handle) }
+    }
+
+    /// The driver's handle, for raw entry points; on CUDA a `CUstream`. Live as long as this stream.
+    pub fn handle(&self) -> StreamHandle {
+        self.inner.handle
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.inner.context
+    }
+
+    fn driver(&self) -> &dyn crate::driver::Driver {
+        self.inner.context.driver().as_ref()
+    }
+
+    /// Lets work queued here from now on wait for all that is queued on `other` now.
+    fn wait_for(&self, other: &Self) -> Result<()> {
+        if Arc::ptr_eq(&self.inner, &other.inner) {
+            return Ok(());
+        }
+        // Another thread may record the event anew before the wait below: it then stands for more work, never for less.
+        // SAFETY: the event and the stream are live as long as `other`.
+        unsafe { self.driver().event_record(other.inner.passed, other.inner.handle) }?;
+        // SAFETY: the event is live as long as `other`, the stream as long as `self`, and they are of one context.
+        unsafe { self.driver().event_wait(other.inner.passed, self.inner.handle) }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let driver = self.context.driver();
+        // The event stands for the stream's last work from here on, so that `Context::synchronize` still waits for it.
+        // SAFETY: both are live until the end of this function.
+        let recorded = unsafe { driver.event_record(self.passed, self.handle) };
+        self.context.note_drop(recorded, || "recording the end of a dropped stream".into());
+        // SAFETY: nobody else holds the handle, and it is not used again.
+        let destroyed = unsafe { driver.stream_destroy(self.handle) };
+        self.context.note_drop(destroyed, || "destroying a stream".into());
+        self.context.retire(self.passed);
+        // This stream's weak reference is dead by now.
+        self.context.streams_changed(|streams| streams.retain(|stream| stream.strong_count() > 0));
+    }
+}
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for Stream {}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Stream").field(&self.inner.handle.0).finish()
+    }
+}
+
+fn foreign(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, format!("{what} belong to different devices; use what one device made"))
+}

@@ -1,0 +1,43 @@
+//! # Lesson 1: open a device and copy
+//!
+//! A GPU has memory of its own. Work on it has four steps: open the device, bring the data over, let a kernel run, take the
+//! result back. The kernel of this lesson only copies, sixteen bytes a thread, which makes it the yardstick for every
+//! kernel that moves data: none that reads and writes as many bytes can be faster.
+//!
+//! `Backend::Auto` takes an NVIDIA GPU where there is one, and else the software GPU, which runs the same kernel, compiled
+//! to the same PTX. It takes longer, and it counts: a *request* is one load or store of a warp (32 threads that run in step),
+//! a *sector* is 32 bytes of memory, the least that a GPU reads or writes.
+//!
+//! ```text
+//! cargo run --example 01_open_and_copy
+//! ```
+
+use warpstride::device::{Backend, Device};
+use warpstride::error::Result;
+use warpstride::ops;
+
+fn main() -> Result<()> {
+    let device = Device::open(Backend::Auto)?;
+    println!("device: {}", device.choice());
+
+    let numbers: Vec<f32> = (0..1_000_000).map(|i| i as f32).collect();
+    let n = numbers.len();
+    let source = device.upload(&numbers)?;
+    let mut copy = device.alloc::<f32>(n)?;
+
+    // Queued, not done: the call returns at once, and the download waits for it.
+    ops::copy(source.view(&[n])?, copy.view_mut(&[n])?, device.default_stream())?;
+    println!("{n} numbers copied, all equal: {}", copy.download()? == numbers);
+
+    match device.counters()? {
+        Some(counters) => {
+            let load = counters.global_load;
+            println!("{} loads of a warp touched {} sectors of 32 bytes", load.requests, load.sectors);
+            println!("bytes in those sectors: {}, bytes asked for: {}", load.sectors * 32, n * size_of::<f32>());
+        }
+        None => println!("a GPU does not count by itself; `Backend::Soft` does"),
+    }
+
+    println!("\nquestion: each load of a warp touches 16 sectors. How many bytes are that for each of its 32 threads?");
+    Ok(())
+}

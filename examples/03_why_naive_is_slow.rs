@@ -1,0 +1,58 @@
+//! # Lesson 3: why the naive transpose is slow
+//!
+//! The naive kernel gives each thread one element: read `[r, c]`, write `[c, r]`. The 32 threads of a warp take 32
+//! neighbours of a row, so what they read lies side by side, and what they write lies a whole row apart each.
+//!
+//! Memory moves in *sectors* of 32 bytes. Side by side, 32 floats fill 4 sectors. A row apart, each float is in a sector of
+//! its own: the warp touches 32 of them, to use 4 bytes of each. Seven eighths of what the memory does is thrown away, and
+//! the narrower the element the worse it gets. The kernel's arithmetic is free; what it pays for is sectors.
+//!
+//! A GPU does not count by itself, so this lesson runs on the software GPU everywhere. It counts by the rules of NVIDIA's
+//! Nsight Compute, and the same launch on a GPU shows the same figures there.
+//!
+//! ```text
+//! cargo run --example 03_why_naive_is_slow
+//! ```
+
+use warpstride::counters::GlobalCounters;
+use warpstride::device::{Backend, Device};
+use warpstride::element::Element;
+use warpstride::error::Result;
+use warpstride::ops::{self, Variant};
+
+const SIDE: usize = 256;
+
+fn main() -> Result<()> {
+    let device = Device::open(Backend::Soft)?;
+    println!("naive transpose of {SIDE} x {SIDE} on {}", device.info().name);
+    println!("{:<12}{:>18}{:>20}{:>22}", "element", "sectors per load", "sectors per store", "of a sector is used");
+    naive::<u8>(&device)?;
+    naive::<u16>(&device)?;
+    naive::<f32>(&device)?;
+    naive::<f64>(&device)?;
+    naive::<[f64; 2]>(&device)?;
+
+    println!(
+        "\nquestion: for elements of 16 bytes the store is only half wasted. From which width on would nothing be?"
+    );
+    Ok(())
+}
+
+fn naive<T: Element>(device: &Device) -> Result<()> {
+    let source = device.zeros::<T>(SIDE * SIDE)?;
+    let mut result = device.alloc::<T>(SIDE * SIDE)?;
+    let before = device.counters()?.unwrap_or_default();
+    ops::transpose_into(
+        source.view(&[SIDE, SIDE])?,
+        result.view_mut(&[SIDE, SIDE])?,
+        Some(Variant::Naive),
+        device.default_stream(),
+    )?;
+    let counted = device.counters()?.unwrap_or_default() - before;
+
+    let per_request = |counters: GlobalCounters| counters.sectors_per_request().unwrap_or(0.0);
+    let (load, store) = (per_request(counted.global_load), per_request(counted.global_store));
+    let useful = 100.0 * (SIDE * SIDE * size_of::<T>()) as f64 / (counted.global_store.sectors * 32) as f64;
+    println!("{:<12}{load:>18}{store:>20}{:>22}", format!("{} bytes", size_of::<T>()), format!("{useful} %"));
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! What was typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use warpstride::device::Backend;
+use warpstride::element::DType;
+use warpstride::ops::Variant;
+
+/// Transposes matrices on an NVIDIA GPU, or on a software GPU where there is none.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+pub(super) struct Cli {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// What every command takes.
+#[derive(Args)]
+pub(super) struct Global {
+    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:N` or `soft`
+    #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
+    pub(super) device: Backend,
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Print results and errors only, no notes and no progress
+    #[arg(long, global = true)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// List the devices, and why others are not there
+    Devices,
+    /// Transpose a matrix from one .npy file into another
+    Transpose(Transpose),
+    /// Run every transpose kernel on the same matrix, verify it, and show what it does to memory
+    Compare(Compare),
+}
+
+#[derive(Args)]
+pub(super) struct Transpose {
+    /// The matrix: 2-D, C or Fortran order
+    #[arg(value_name = "IN.npy")]
+    pub(super) input: PathBuf,
+    /// Where its transpose goes, in C order; replaced only when everything has worked
+    #[arg(value_name = "OUT.npy")]
+    pub(super) output: PathBuf,
+    /// The kernel, instead of the fastest for the matrix: column_loop, naive, tiled, padded or staggered
+    #[arg(long, value_name = "NAME")]
+    pub(super) variant: Option<Variant>,
+}
+
+#[derive(Args)]
+pub(super) struct Compare {
+    /// The matrix, instead of random bits
+    #[arg(value_name = "IN.npy", conflicts_with_all = ["shape", "dtype"])]
+    pub(super) input: Option<PathBuf>,
+    /// Rows and columns of random bits
+    #[arg(long, value_name = "R,C", default_value = "1024,1024", value_parser = shape)]
+    pub(super) shape: [usize; 2],
+    /// Their element type
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
+    pub(super) dtype: DType,
+    /// The kernels to run, instead of all: column_loop, naive, tiled, padded, staggered
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(super) variants: Vec<Variant>,
+}
+
+fn shape(text: &str) -> Result<[usize; 2], String> {
+    let extents = text.split(',').map(|extent| extent.trim().parse()).collect::<Result<Vec<_>, _>>();
+    match extents.as_deref() {
+        Ok(&[rows, cols]) => Ok([rows, cols]),
+        _ => Err("give rows and columns as two whole numbers, such as 1024,768".into()),
+    }
+}
+
+fn dtype(text: &str) -> Result<DType, String> {
+    DType::ALL.into_iter().find(|dtype| dtype.name() == text).ok_or_else(|| {
+        let names = DType::ALL.map(DType::name).join(", ");
+        format!("the element types are {names}")
+    })
+}

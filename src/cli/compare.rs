@@ -1,0 +1,313 @@
+//! `warpstride compare`: every transpose kernel on the same matrix, verified, timed and counted.
+
+use anyhow::{Result, bail, ensure};
+use bytemuck::Pod;
+use serde_json::{Value, json};
+use warpstride::counters::Counters;
+use warpstride::device::{Backend, Device};
+use warpstride::element::{DType, Element};
+use warpstride::error::Error;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, Variant};
+use warpstride::roofline::measure::{self, Timing};
+use warpstride::stream::Stream;
+
+use super::npy::Source;
+use super::output::{self, Output};
+use super::{args, by_width, open, zeroed};
+
+/// Timed runs of a kernel; their median is reported.
+const SAMPLES: usize = 20;
+/// The same for `column_loop`, whose one run is a launch for every column.
+const SLOW_SAMPLES: usize = 3;
+/// Most pairs of buffers to rotate over, for matrices so small that time means little anyway.
+const MAX_PAIRS: usize = 64;
+/// Rows and columns of the CPU's tiles: both sides of one stay in its L1 cache at every element width.
+const CPU_TILE: usize = 32;
+
+pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Result<()> {
+    let variants = if args.variants.is_empty() { Variant::ALL.to_vec() } else { args.variants.clone() };
+    match &args.input {
+        Some(path) => {
+            let source = Source::open(path)?;
+            ensure!(
+                source.shape.len() == 2,
+                "{} has {} axes and a transpose takes 2; reshape it to rows and columns",
+                path.display(),
+                source.shape.len()
+            );
+            by_width!(source.dtype, T => compare::<T>(Matrix::read(source)?, &variants, backend, output))
+        }
+        None => {
+            by_width!(args.dtype, T => compare::<T>(Matrix::random(args.shape, args.dtype)?, &variants, backend, output))
+        }
+    }
+}
+
+/// What is transposed.
+struct Matrix<T> {
+    rows: usize,
+    cols: usize,
+    dtype: DType,
+    /// Whether the elements of a column, not of a row, lie beside each other.
+    fortran: bool,
+    elements: Vec<T>,
+}
+
+impl<T: Pod> Matrix<T> {
+    /// Bytes that a copy or a transpose of it reads and writes.
+    fn bytes_moved(&self) -> u64 {
+        2 * size_of_val(self.elements.as_slice()) as u64
+    }
+
+    fn read(source: Source) -> Result<Self> {
+        let (rows, cols) = (source.shape[0], source.shape[1]);
+        Ok(Self { rows, cols, dtype: source.dtype, fortran: source.fortran, elements: source.read()? })
+    }
+
+    /// Bits of a fixed sequence (xorshift64*, Vigna 2016): the same matrix on every run, and no two columns alike.
+    fn random([rows, cols]: [usize; 2], dtype: DType) -> Result<Self> {
+        let bytes = rows.checked_mul(cols).and_then(|elements| elements.checked_mul(size_of::<T>()));
+        let Some(bytes) = bytes.filter(|&bytes| bytes <= isize::MAX as usize) else {
+            bail!("a matrix of {rows} x {cols} {dtype} has more bytes than an address can count; use a smaller one")
+        };
+        let mut elements = zeroed::<T>(bytes / size_of::<T>())?;
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for chunk in bytemuck::cast_slice_mut::<T, u8>(&mut elements).chunks_mut(8) {
+            state ^= state >> 12;
+            state ^= state << 25;
+            state ^= state >> 27;
+            let bits = state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes();
+            chunk.copy_from_slice(&bits[..chunk.len()]);
+        }
+        Ok(Self { rows, cols, dtype, fortran: false, elements })
+    }
+
+    /// The transpose in C order, by the CPU.
+    fn transposed(&self) -> Result<Vec<T>> {
+        let (rows, cols) = (self.rows, self.cols);
+        let mut transposed = zeroed::<T>(self.elements.len())?;
+        if self.fortran {
+            transposed.copy_from_slice(&self.elements);
+            return Ok(transposed);
+        }
+        for row_tile in (0..rows).step_by(CPU_TILE) {
+            for col_tile in (0..cols).step_by(CPU_TILE) {
+                for col in col_tile..cols.min(col_tile + CPU_TILE) {
+                    for row in row_tile..rows.min(row_tile + CPU_TILE) {
+                        transposed[col * rows + row] = self.elements[row * cols + col];
+                    }
+                }
+            }
+        }
+        Ok(transposed)
+    }
+}
+
+/// What one row of the table runs.
+#[derive(Clone, Copy)]
+enum Kernel {
+    /// Moves as many bytes and nothing else: what a transpose is measured against.
+    Copy,
+    Transpose(Variant),
+}
+
+impl Kernel {
+    fn name(self) -> String {
+        match self {
+            Self::Copy => "copy".into(),
+            Self::Transpose(variant) => variant.to_string(),
+        }
+    }
+
+    fn samples(self) -> usize {
+        if matches!(self, Self::Transpose(Variant::ColumnLoop)) { SLOW_SAMPLES } else { SAMPLES }
+    }
+}
+
+/// One row of the table.
+struct Row {
+    variant: String,
+    verified: bool,
+    timing: Option<Timing>,
+    counters: Option<Counters>,
+}
+
+/// A matrix on a device, with the buffers that its kernels work on.
+struct Bench<'a, T: Element> {
+    device: &'a Device,
+    matrix: &'a Matrix<T>,
+    transposed: Vec<T>,
+    /// Sources and destinations that timed runs take in turn; none where time means nothing.
+    pairs: Vec<(DeviceBuffer<T>, DeviceBuffer<T>)>,
+    source: DeviceBuffer<T>,
+}
+
+fn compare<T: Element + Pod>(matrix: Matrix<T>, variants: &[Variant], backend: Backend, output: &Output) -> Result<()> {
+    let device = open(backend, output)?;
+    let progress = output.progress(variants.len() + 2);
+    progress.doing("preparing");
+    let mut bench = Bench::new(&device, &matrix)?;
+    progress.step();
+    let kernels = [Kernel::Copy].into_iter().chain(variants.iter().copied().map(Kernel::Transpose));
+    let mut rows = Vec::with_capacity(variants.len() + 1);
+    for kernel in kernels {
+        progress.doing(kernel.name());
+        rows.push(bench.row(kernel)?);
+        progress.step();
+    }
+    drop(progress);
+
+    let report = Report { device: &device, matrix: &matrix, rows };
+    output.result(&report.text(), report.json())?;
+    let wrong = report.rows.iter().filter(|row| !row.verified).map(|row| row.variant.as_str()).collect::<Vec<_>>();
+    ensure!(wrong.is_empty(), "{} moved elements to the wrong place; please report this as a bug", wrong.join(", "));
+    Ok(())
+}
+
+impl<'a, T: Element + Pod> Bench<'a, T> {
+    fn new(device: &'a Device, matrix: &'a Matrix<T>) -> Result<Self> {
+        let transposed = matrix.transposed()?;
+        let source = device.upload(&matrix.elements)?;
+        let bytes = matrix.bytes_moved();
+        let pairs = if output::has_times(device) && bytes > 0 {
+            measure::cold_sets(bytes, device.info().l2_bytes).min(MAX_PAIRS)
+        } else {
+            0
+        };
+        let pairs = (0..pairs)
+            .map(|_| Ok((device.upload(&matrix.elements)?, device.alloc::<T>(matrix.elements.len())?)))
+            .collect::<Result<_>>()?;
+        Ok(Self { device, matrix, transposed, pairs, source })
+    }
+
+    /// Verifies `kernel`, and where it is right measures it.
+    fn row(&mut self, kernel: Kernel) -> Result<Row> {
+        let expected = match kernel {
+            Kernel::Copy => &self.matrix.elements,
+            Kernel::Transpose(_) => &self.transposed,
+        };
+        // Wrong in every bit, so that whatever the kernel leaves out is seen.
+        let mut elements = zeroed::<T>(expected.len())?;
+        let (bytes, right) =
+            (bytemuck::cast_slice_mut::<T, u8>(&mut elements), bytemuck::cast_slice::<T, u8>(expected));
+        bytes.iter_mut().zip(right).for_each(|(byte, right)| *byte = !right);
+        let mut result = self.device.upload(&elements)?;
+        let stream = self.device.default_stream();
+        let before = self.device.counters()?;
+        launch(kernel, self.matrix, &self.source, &mut result, stream)?;
+        let counters = self.device.counters()?.zip(before).map(|(after, before)| after - before);
+        result.download_into(&mut elements)?;
+        // As bytes: a NaN equals itself here.
+        let verified = bytemuck::cast_slice::<T, u8>(&elements) == right;
+        let timing = if verified && !self.pairs.is_empty() { Some(self.time(kernel)?) } else { None };
+        Ok(Row { variant: kernel.name(), verified, timing, counters })
+    }
+
+    fn time(&mut self, kernel: Kernel) -> Result<Timing> {
+        let (matrix, pairs, stream) = (self.matrix, &mut self.pairs, self.device.default_stream());
+        let timing = measure::time(self.device, stream, kernel.samples(), |sample| {
+            let pair = sample % pairs.len();
+            let (source, result) = &mut pairs[pair];
+            launch(kernel, matrix, source, result, stream)
+        })?;
+        Ok(timing)
+    }
+}
+
+fn launch<T: Element>(
+    kernel: Kernel,
+    matrix: &Matrix<T>,
+    source: &DeviceBuffer<T>,
+    result: &mut DeviceBuffer<T>,
+    stream: &Stream,
+) -> Result<(), Error> {
+    let (rows, cols) = (matrix.rows, matrix.cols);
+    match kernel {
+        Kernel::Copy => ops::copy(source.view(&[rows * cols])?, result.view_mut(&[rows * cols])?, stream),
+        Kernel::Transpose(variant) => {
+            let view = if matrix.fortran { source.view(&[cols, rows])?.t() } else { source.view(&[rows, cols])? };
+            ops::transpose_into(view, result.view_mut(&[cols, rows])?, Some(variant), stream)
+        }
+    }
+}
+
+/// What was found, to print.
+struct Report<'a, T> {
+    device: &'a Device,
+    matrix: &'a Matrix<T>,
+    rows: Vec<Row>,
+}
+
+impl<T: Pod> Report<'_, T> {
+    fn gbps(&self, row: &Row) -> Option<f64> {
+        row.timing.as_ref().map(|timing| timing.gbps(self.matrix.bytes_moved()))
+    }
+
+    fn fraction_of_copy(&self, row: &Row) -> Option<f64> {
+        let copy = self.rows.first().and_then(|copy| self.gbps(copy))?;
+        self.gbps(row).map(|gbps| gbps / copy)
+    }
+
+    fn text(&self) -> String {
+        let times = output::has_times(self.device);
+        let mut header = vec!["variant", "verified"];
+        if times {
+            header.extend(["ms", "GB/s", "of copy"]);
+        }
+        header.extend(["load sectors/request", "store sectors/request", "bank conflicts"]);
+        let mut table = output::table(&header);
+        for row in &self.rows {
+            let mut cells = vec![row.variant.clone(), if row.verified { "yes" } else { "NO" }.into()];
+            if times {
+                cells.push(number(row.timing.as_ref().map(|timing| timing.median_ms()), 4, ""));
+                cells.push(number(self.gbps(row), 1, ""));
+                cells.push(number(self.fraction_of_copy(row).map(|fraction| 100.0 * fraction), 1, " %"));
+            }
+            let counters = row.counters.as_ref();
+            cells.push(number(counters.and_then(|counters| counters.global_load.sectors_per_request()), 2, ""));
+            cells.push(number(counters.and_then(|counters| counters.global_store.sectors_per_request()), 2, ""));
+            cells.push(counters.map_or("-".into(), |counters| counters.bank_conflicts().to_string()));
+            table.add_row(cells);
+        }
+        let Matrix { rows, cols, dtype, .. } = self.matrix;
+        let name = &self.device.info().name;
+        format!("{rows} x {cols} {dtype} on {name}\n{table}\n{}\n", if times { TIMED } else { COUNTED })
+    }
+
+    fn json(&self) -> Value {
+        let rows = self.rows.iter().map(|row| {
+            json!({
+                "variant": row.variant,
+                "verified": row.verified,
+                "ms": row.timing.as_ref().map(|timing| json!({
+                    "median": timing.median_ms(), "p10": timing.quantile_ms(0.1), "p90": timing.quantile_ms(0.9),
+                })),
+                "gbps": self.gbps(row),
+                "fraction_of_copy": self.fraction_of_copy(row),
+                "counters": row.counters,
+            })
+        });
+        json!({
+            "device": output::info_json(self.device.info()),
+            "shape": [self.matrix.rows, self.matrix.cols],
+            "dtype": self.matrix.dtype.name(),
+            "rows": rows.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Under a GPU's table.
+const TIMED: &str = "\
+ms: median of 20 runs (column_loop: 3) with a cold L2 cache. GB/s: bytes read and written, 10^9 a second.
+A GPU does not count by itself: --device soft shows sectors and bank conflicts.";
+
+/// Under the software GPU's table.
+const COUNTED: &str = "\
+verified: every element against a transpose by the CPU. sectors/request: 32-byte sectors that one load or store of a
+warp touches; what the width needs is best. bank conflicts: passes through shared memory beyond what the width needs.
+No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes.";
+
+fn number(value: Option<f64>, digits: usize, unit: &str) -> String {
+    value.map_or("-".into(), |value| format!("{value:.digits$}{unit}"))
+}

@@ -1,0 +1,44 @@
+//! `warpstride devices`.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use warpstride::device::{self, Availability};
+use warpstride::ptx;
+
+use super::output::{self, Output};
+
+pub(super) fn run(output: &Output) -> Result<()> {
+    let found = device::probe();
+    let devices = found.iter().map(entry).collect::<Vec<_>>();
+    output.result(&text(&found), json!({ "ptx_target": ptx::TARGET, "devices": devices }))
+}
+
+fn text(found: &[Availability]) -> String {
+    let mut table = output::table(&["device", "name", "compute", "memory", "driver"]);
+    let mut missing = String::new();
+    for Availability { backend, info } in found {
+        match info {
+            Ok(info) => {
+                let (major, minor) = info.compute_capability;
+                let gigabytes = format!("{:.1} GB", info.memory_bytes as f64 / 1e9);
+                let compute = format!("{major}.{minor}");
+                table.add_row([&backend.to_string(), &info.name, &compute, &gigabytes, &info.driver_version]);
+            }
+            Err(reason) => missing.push_str(&format!("{backend} is not there: {reason}\n")),
+        }
+    }
+    format!("{table}\n{missing}PTX for {} and later: {}\n", ptx::TARGET, ptx::PROVENANCE)
+}
+
+fn entry(found: &Availability) -> Value {
+    match &found.info {
+        Ok(info) => {
+            let mut entry = output::info_json(info);
+            entry["device"] = found.backend.to_string().into();
+            entry["memory_bytes"] = info.memory_bytes.into();
+            entry["multiprocessors"] = info.multiprocessors.into();
+            entry
+        }
+        Err(reason) => json!({ "device": found.backend.to_string(), "unavailable": reason.to_string() }),
+    }
+}

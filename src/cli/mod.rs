@@ -1,0 +1,84 @@
+//! The command line's one entry, and what its commands share.
+
+mod args;
+mod compare;
+mod devices;
+mod npy;
+mod output;
+mod transpose;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use bytemuck::Pod;
+use clap::Parser;
+use warpstride::device::{Backend, Device};
+
+use args::{Cli, Command};
+use output::Output;
+
+/// Evaluates `$body` with `$type` as wide as the element type: who only moves elements needs to know no more of them.
+macro_rules! by_width {
+    ($dtype:expr, $type:ident => $body:expr) => {
+        match $dtype.width() {
+            1 => by_width!(@ u8, $type, $body),
+            2 => by_width!(@ u16, $type, $body),
+            4 => by_width!(@ u32, $type, $body),
+            8 => by_width!(@ u64, $type, $body),
+            _ => by_width!(@ [f64; 2], $type, $body),
+        }
+    };
+    (@ $wide:ty, $type:ident, $body:expr) => {{
+        type $type = $wide;
+        $body
+    }};
+}
+use by_width;
+
+/// Runs the command that was typed: 0 done, 1 failed, and 2, from clap, for wrong usage.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let output = Output::new(cli.global.json, cli.global.quiet);
+    match run(&cli, &output) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output has read enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A driver's own account may take several lines.
+            let _ = writeln!(io::stderr(), "error: {}", format!("{error:#}").replace('\n', " "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli, output: &Output) -> Result<()> {
+    let backend = cli.global.device;
+    match &cli.command {
+        Command::Devices => devices::run(output),
+        Command::Transpose(args) => transpose::run(args, backend, output),
+        Command::Compare(args) => compare::run(args, backend, output),
+    }
+}
+
+/// Opens the device and says what `auto` took.
+fn open(backend: Backend, output: &Output) -> Result<Device> {
+    if backend != Backend::Auto {
+        return Device::open(backend).with_context(|| format!("cannot open {backend}"));
+    }
+    let device = Device::open(backend)?;
+    output.note(device.choice());
+    Ok(device)
+}
+
+/// `len` zero elements, or a sentence where the host has no memory for them.
+fn zeroed<T: Pod>(len: usize) -> Result<Vec<T>> {
+    bytemuck::try_zeroed_vec(len).map_err(|()| {
+        let megabytes = len.saturating_mul(size_of::<T>()) / 1_000_000;
+        anyhow!("the host has no {megabytes} MB of memory for the matrix; use a smaller one")
+    })
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

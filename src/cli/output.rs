@@ -1,0 +1,132 @@
+//! What is printed where: results on standard output, notes and progress on standard error.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+use warpstride::device::Device;
+use warpstride::driver::{DeviceInfo, DriverKind};
+
+/// Shorter work shows no progress.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How the person, or the script, wants to be told.
+pub(super) struct Output {
+    json: bool,
+    quiet: bool,
+}
+
+impl Output {
+    pub(super) fn new(json: bool, quiet: bool) -> Self {
+        Self { json, quiet }
+    }
+
+    /// Prints a command's result: `text`, or a JSON document with `members` behind its schema.
+    pub(super) fn result(&self, text: &str, members: Value) -> Result<()> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            let mut document = json!({ "schema": 1, "ptx": warpstride::ptx::PROVENANCE });
+            if let (Value::Object(document), Value::Object(members)) = (&mut document, members) {
+                document.extend(members);
+            }
+            writeln!(out, "{document:#}")?;
+        } else {
+            out.write_all(text.as_bytes())?;
+        }
+        Ok(out.flush()?)
+    }
+
+    /// Says something that is no result. A note nobody can read is no failure.
+    pub(super) fn note(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr(), "{}", text.as_ref());
+        }
+    }
+
+    /// A bar of `steps` steps, seen on a terminal once the work has taken more than a second.
+    pub(super) fn progress(&self, steps: usize) -> Progress {
+        Progress::start(steps, self.quiet)
+    }
+}
+
+/// A progress bar; gone when dropped.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    // Dropped with the rest, which is what its receiver waits for.
+    _finished: Sender<()>,
+}
+
+impl Progress {
+    fn start(steps: usize, quiet: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {bar:24} {pos}/{len} {msg} ({elapsed})") {
+            bar.set_style(style);
+        }
+        let (finished, wait) = mpsc::channel();
+        if !quiet {
+            let shown = bar.clone();
+            thread::spawn(move || {
+                if wait.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+                    // Hidden by itself where standard error is no terminal.
+                    shown.set_draw_target(ProgressDrawTarget::stderr());
+                    shown.enable_steady_tick(Duration::from_millis(100));
+                }
+            });
+        }
+        Self { bar, _finished: finished }
+    }
+
+    /// Says what is being done now.
+    pub(super) fn doing(&self, what: impl Into<String>) {
+        self.bar.set_message(what.into());
+    }
+
+    /// One step is done.
+    pub(super) fn step(&self) {
+        self.bar.inc(1);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Lines across, around the header and below the last row.
+const STYLE: TableStyle = {
+    let line = LineStyle::none().fill('─').junction('─');
+    TableStyle::new().top_border(line).header_separator(line).bottom_border(line)
+};
+
+/// A table with `header`, whose columns are numbers but for the first.
+pub(super) fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_header(header.iter().copied());
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// What JSON documents say of a device.
+pub(super) fn info_json(info: &DeviceInfo) -> Value {
+    let (major, minor) = info.compute_capability;
+    json!({
+        "name": info.name,
+        "kind": info.kind,
+        "ordinal": info.ordinal,
+        "compute_capability": format!("{major}.{minor}"),
+        "driver_version": info.driver_version,
+    })
+}
+
+/// Whether times on the device say anything about a GPU.
+pub(super) fn has_times(device: &Device) -> bool {
+    device.info().kind == DriverKind::Cuda
+}

@@ -1,0 +1,590 @@
+//! An NVIDIA GPU, through the CUDA driver that is found at run time.
+//!
+//! One context a device, its *primary* one, so that memory and streams are shared with everything else in the process that
+//! uses it (the CUDA runtime, cudarc, candle). It is made current in every call, which costs some nanoseconds and lets
+//! any thread call. Memory is plain device memory, never managed. `docs/adr/0004-host-binding.md` says why it is made so.
+
+mod api;
+mod error;
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt;
+use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
+
+use self::api::{Api, Attribute, CUcontext, CUdevice, CUevent, CUfunction, CUmodule, CUstream, JitOption};
+use self::error::code;
+use super::{DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use crate::abi::LaunchShape;
+use crate::counters::Counters;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Bytes of compiler messages kept from a failed load.
+const LOG_BYTES: usize = 16 * 1024;
+
+/// How many CUDA devices there are.
+///
+/// # Errors
+///
+/// `Unavailable` where there is no driver or no device, with what was looked for; `DriverTooOld` where the driver lacks a
+/// function that we need.
+pub fn count() -> Result<u32> {
+    device_count(initialized()?)
+}
+
+/// What device `ordinal` is and allows, without opening it.
+///
+/// # Errors
+///
+/// Those of [`count`], and `Unavailable` where there are fewer devices.
+pub fn describe(ordinal: u32) -> Result<DeviceInfo> {
+    let api = initialized()?;
+    device_info(api, device(api, ordinal)?, ordinal)
+}
+
+/// An open CUDA device.
+pub struct Cuda {
+    api: &'static Api,
+    device: CUdevice,
+    context: Context,
+    info: DeviceInfo,
+    /// The first call that found the context lost.
+    lost_at: OnceLock<String>,
+}
+
+/// The primary context of a device, retained.
+struct Context(CUcontext);
+
+// SAFETY: a context belongs to the process; any number of threads may make it current and use it at the same time.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Cuda {
+    /// Opens CUDA device `ordinal`, counted from 0.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`describe`], and what the driver answers when it makes the context: out of memory, or a device that
+    /// another process has to itself.
+    pub fn open(ordinal: u32) -> Result<Self> {
+        let api = initialized()?;
+        let device = device(api, ordinal)?;
+        let info = device_info(api, device, ordinal)?;
+        let mut context = ptr::null_mut();
+        // SAFETY: `device` is one of the driver's, and `context` takes the result.
+        let code = unsafe { (api.cuDevicePrimaryCtxRetain)(&mut context, device) };
+        check(api, code, format_args!("cuDevicePrimaryCtxRetain(device {ordinal})"))?;
+        Ok(Self { api, device, context: Context(context), info, lost_at: OnceLock::new() })
+    }
+
+    /// Makes the context current to this thread.
+    fn enter(&self) -> Result<&'static Api> {
+        // SAFETY: the context is retained as long as `self` lives.
+        let code = unsafe { (self.api.cuCtxSetCurrent)(self.context.0) };
+        self.check(code, format_args!("cuCtxSetCurrent"))?;
+        Ok(self.api)
+    }
+
+    fn check(&self, code: u32, call: fmt::Arguments<'_>) -> Result<()> {
+        if code == code::SUCCESS { Ok(()) } else { Err(self.failure(code, call)) }
+    }
+
+    #[cold]
+    fn failure(&self, code: u32, call: fmt::Arguments<'_>) -> Error {
+        if error::is_sticky(code) {
+            let call = call.to_string();
+            let first = self.lost_at.get_or_init(|| call.clone());
+            if *first != call {
+                let call = format!("{call}: the device was lost earlier, as {first} found");
+                return error::error(code, call, text(self.api, code));
+            }
+        }
+        error::error(code, call, text(self.api, code))
+    }
+
+    /// Waits for everything queued in the context: what releasing calls promise. CUDA's own free as it stands waits too, but
+    /// does not promise to.
+    fn drain(&self, api: &Api, call: &str) -> Result<()> {
+        // SAFETY: has no preconditions but a current context.
+        let code = unsafe { (api.cuCtxSynchronize)() };
+        self.check(code, format_args!("cuCtxSynchronize before {call}"))
+    }
+
+    fn out_of_memory(&self, call: &str, bytes: u64) -> Error {
+        let left = match self.memory() {
+            Ok((free, total)) => format!("{free} of {total} bytes are free"),
+            Err(_) => format!("the device has {} bytes", self.info.memory_bytes),
+        };
+        let context = format!(
+            "{call}({bytes} bytes) on {}: out of memory: {left}; free buffers, or use a smaller size",
+            self.info.name
+        );
+        Error::new(ErrorKind::OutOfMemory, context)
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // A failure to release cannot be acted upon: the process keeps the context a little longer.
+        // SAFETY: gives back what `open` retained, once.
+        let _ = unsafe { (self.api.cuDevicePrimaryCtxRelease_v2)(self.device) };
+    }
+}
+
+impl fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cuda")
+            .field("ordinal", &self.info.ordinal)
+            .field("name", &self.info.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl StreamHandle {
+    fn raw(self) -> CUstream {
+        self.0 as usize as CUstream
+    }
+}
+
+impl EventHandle {
+    fn raw(self) -> CUevent {
+        self.0 as usize as CUevent
+    }
+}
+
+impl Driver for Cuda {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn memory(&self) -> Result<(u64, u64)> {
+        let api = self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both take the result.
+        let code = unsafe { (api.cuMemGetInfo_v2)(&mut free, &mut total) };
+        self.check(code, format_args!("cuMemGetInfo"))?;
+        Ok((free as u64, total as u64))
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        None
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<u64> {
+        let api = self.enter()?;
+        let size = usize::try_from(bytes).map_err(|_| self.out_of_memory("cuMemAlloc", bytes))?;
+        let mut address = 0;
+        // SAFETY: `address` takes the result.
+        match unsafe { (api.cuMemAlloc_v2)(&mut address, size) } {
+            code::OUT_OF_MEMORY => Err(self.out_of_memory("cuMemAlloc", bytes)),
+            // How the driver answers a size that no device could have.
+            code::INVALID_VALUE if bytes > self.info.memory_bytes => Err(self.out_of_memory("cuMemAlloc", bytes)),
+            code => self.check(code, format_args!("cuMemAlloc({bytes} bytes)")).map(|()| address),
+        }
+    }
+
+    unsafe fn free(&self, address: u64) -> Result<()> {
+        let api = self.enter()?;
+        let drained = self.drain(api, "cuMemFree");
+        // SAFETY: the caller promises a live allocation that nothing will use, and nothing queued uses it any more.
+        let code = unsafe { (api.cuMemFree_v2)(address) };
+        drained.and(self.check(code, format_args!("cuMemFree({address:#x})")))
+    }
+
+    fn alloc_host(&self, bytes: usize) -> Result<NonNull<u8>> {
+        let api = self.enter()?;
+        let mut memory = ptr::null_mut();
+        // Flags 0: cached by the host, not write-combined, so that reading it back is fast.
+        // SAFETY: `memory` takes the result.
+        let code = unsafe { (api.cuMemHostAlloc)(&mut memory, bytes, 0) };
+        if code == code::OUT_OF_MEMORY {
+            let context = format!(
+                "cuMemHostAlloc({bytes} bytes): the system gives no more page-locked memory; free some, or copy from \
+                 pageable memory"
+            );
+            return Err(Error::new(ErrorKind::OutOfMemory, context));
+        }
+        self.check(code, format_args!("cuMemHostAlloc({bytes} bytes)"))?;
+        let memory: NonNull<u8> = NonNull::new(memory)
+            .ok_or_else(|| Error::new(ErrorKind::Driver, format!("cuMemHostAlloc({bytes} bytes) gave no address")))?
+            .cast();
+        // SAFETY: the driver has just allocated `bytes` bytes here for us alone.
+        unsafe { memory.write_bytes(0, bytes) };
+        Ok(memory)
+    }
+
+    unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
+        let api = self.enter()?;
+        let drained = self.drain(api, "cuMemFreeHost");
+        // SAFETY: the caller promises memory from `alloc_host` that nothing will use, and nothing queued uses it any more.
+        let code = unsafe { (api.cuMemFreeHost)(memory.as_ptr().cast()) };
+        drained.and(self.check(code, format_args!("cuMemFreeHost({memory:p})")))
+    }
+
+    unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let api = self.enter()?;
+        // SAFETY: the caller promises both ranges, and that the source stays as it is until the copy has run.
+        let code = unsafe { (api.cuMemcpyHtoDAsync_v2)(dst, src.cast(), bytes, stream.raw()) };
+        let StreamHandle(stream) = stream;
+        self.check(code, format_args!("cuMemcpyHtoDAsync({dst:#x} from {src:p}, {bytes} bytes, stream {stream:#x})"))
+    }
+
+    unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let api = self.enter()?;
+        // SAFETY: the caller promises both ranges, and that nobody else uses the target until the copy has run.
+        let code = unsafe { (api.cuMemcpyDtoHAsync_v2)(dst.cast(), src, bytes, stream.raw()) };
+        let StreamHandle(stream) = stream;
+        self.check(code, format_args!("cuMemcpyDtoHAsync({dst:p} from {src:#x}, {bytes} bytes, stream {stream:#x})"))
+    }
+
+    unsafe fn copy_d2d(&self, dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let api = self.enter()?;
+        // SAFETY: the caller promises both ranges.
+        let code = unsafe { (api.cuMemcpyDtoDAsync_v2)(dst, src, bytes as usize, stream.raw()) };
+        let StreamHandle(stream) = stream;
+        self.check(code, format_args!("cuMemcpyDtoDAsync({dst:#x} from {src:#x}, {bytes} bytes, stream {stream:#x})"))
+    }
+
+    unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let api = self.enter()?;
+        // SAFETY: the caller promises the range.
+        let code = unsafe { (api.cuMemsetD8Async)(dst, value, bytes as usize, stream.raw()) };
+        let StreamHandle(stream) = stream;
+        self.check(code, format_args!("cuMemsetD8Async({dst:#x}, {value}, {bytes} bytes, stream {stream:#x})"))
+    }
+
+    fn stream_create(&self) -> Result<StreamHandle> {
+        let api = self.enter()?;
+        let mut stream = ptr::null_mut();
+        // SAFETY: `stream` takes the result.
+        let code = unsafe { (api.cuStreamCreate)(&mut stream, api::STREAM_NON_BLOCKING) };
+        self.check(code, format_args!("cuStreamCreate"))?;
+        Ok(StreamHandle(stream as usize as u64))
+    }
+
+    unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises a live stream. The driver lets its work run to the end.
+        let code = unsafe { (api.cuStreamDestroy_v2)(stream.raw()) };
+        self.check(code, format_args!("cuStreamDestroy({:#x})", stream.0))
+    }
+
+    unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises a live stream.
+        let code = unsafe { (api.cuStreamSynchronize)(stream.raw()) };
+        self.check(code, format_args!("cuStreamSynchronize({:#x})", stream.0))
+    }
+
+    fn event_create(&self) -> Result<EventHandle> {
+        let api = self.enter()?;
+        let mut event = ptr::null_mut();
+        // SAFETY: `event` takes the result.
+        let code = unsafe { (api.cuEventCreate)(&mut event, api::EVENT_DEFAULT) };
+        self.check(code, format_args!("cuEventCreate"))?;
+        Ok(EventHandle(event as usize as u64))
+    }
+
+    unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises a live event. The driver keeps what still waits for it.
+        let code = unsafe { (api.cuEventDestroy_v2)(event.raw()) };
+        self.check(code, format_args!("cuEventDestroy({:#x})", event.0))
+    }
+
+    unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises that both are live.
+        let code = unsafe { (api.cuEventRecord)(event.raw(), stream.raw()) };
+        self.check(code, format_args!("cuEventRecord({:#x} on stream {:#x})", event.0, stream.0))
+    }
+
+    unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises that both are live.
+        let code = unsafe { (api.cuStreamWaitEvent)(stream.raw(), event.raw(), 0) };
+        self.check(code, format_args!("cuStreamWaitEvent(stream {:#x} for {:#x})", stream.0, event.0))
+    }
+
+    unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises a live event.
+        match unsafe { (api.cuEventQuery)(event.raw()) } {
+            code::NOT_READY => Ok(false),
+            code => self.check(code, format_args!("cuEventQuery({:#x})", event.0)).map(|()| true),
+        }
+    }
+
+    unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises a live event.
+        let code = unsafe { (api.cuEventSynchronize)(event.raw()) };
+        self.check(code, format_args!("cuEventSynchronize({:#x})", event.0))
+    }
+
+    unsafe fn event_elapsed_ms(&self, start: EventHandle, end: EventHandle) -> Result<f32> {
+        let api = self.enter()?;
+        let mut milliseconds = 0.0;
+        // SAFETY: the caller promises that both are live; `milliseconds` takes the result.
+        let code = unsafe { (api.cuEventElapsedTime)(&mut milliseconds, start.raw(), end.raw()) };
+        let call = format_args!("cuEventElapsedTime({:#x} to {:#x})", start.0, end.0);
+        match code {
+            // Both events live, so an invalid one is one that was never recorded.
+            code::INVALID_HANDLE => {
+                Err(Error::new(ErrorKind::InvalidArgument, format!("{call}: never recorded; record both events first")))
+            }
+            code::NOT_READY => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("{call}: not passed yet; wait for both events first"),
+            )),
+            code => self.check(code, call).map(|()| milliseconds),
+        }
+    }
+
+    fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
+        let api = self.enter()?;
+        let call = format!("cuModuleLoadDataEx(PTX of {} bytes)", ptx.len());
+        let text = CString::new(ptx).map_err(|_| {
+            Error::new(ErrorKind::UnsupportedPtx, format!("{call}: the PTX has a NUL character in it; remove it"))
+        })?;
+        let mut log = vec![0_u8; LOG_BYTES];
+        let mut options = [JitOption::CU_JIT_ERROR_LOG_BUFFER, JitOption::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG_BYTES)];
+        let mut module: CUmodule = ptr::null_mut();
+        // SAFETY: `text` ends in NUL, both arrays have two entries, the log has the size its option says, and `module` takes
+        // the result.
+        let code = unsafe {
+            (api.cuModuleLoadDataEx)(
+                &mut module,
+                text.as_ptr().cast(),
+                options.len() as u32,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        if code == code::SUCCESS {
+            return Ok(ModuleHandle(module as usize as u64));
+        }
+        let log = until_nul(&log);
+        if log.is_empty() {
+            return Err(self.failure(code, format_args!("{call}")));
+        }
+        // Drivers before CUDA 11.1 had no code of its own for PTX that is too new.
+        let code = if log.contains("Unsupported .version") { code::UNSUPPORTED_PTX_VERSION } else { code };
+        let lines = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+        Err(self.failure(code, format_args!("{call}: {lines}")))
+    }
+
+    unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
+        let api = self.enter()?;
+        let drained = self.drain(api, "cuModuleUnload");
+        // SAFETY: the caller promises a live module that nothing will use, and no launch of its functions is queued any more.
+        let code = unsafe { (api.cuModuleUnload)(module.0 as usize as CUmodule) };
+        drained.and(self.check(code, format_args!("cuModuleUnload({:#x})", module.0)))
+    }
+
+    unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
+        let api = self.enter()?;
+        let entry = CString::new(name).map_err(|_| {
+            Error::new(
+                ErrorKind::InvalidArgument,
+                format!("an entry has no NUL character in its name, as {name:?} has"),
+            )
+        })?;
+        let mut function: CUfunction = ptr::null_mut();
+        // SAFETY: the caller promises a live module; `entry` ends in NUL, and `function` takes the result.
+        let code = unsafe { (api.cuModuleGetFunction)(&mut function, module.0 as usize as CUmodule, entry.as_ptr()) };
+        self.check(code, format_args!("cuModuleGetFunction({name:?} of module {:#x})", module.0))?;
+        Ok(FunctionHandle(function as usize as u64))
+    }
+
+    unsafe fn launch(
+        &self,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        params: &[u8],
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let api = self.enter()?;
+        let mut size = params.len();
+        // The driver copies the parameters before the call returns.
+        let mut extra = [
+            api::LAUNCH_PARAM_BUFFER_POINTER,
+            params.as_ptr().cast_mut().cast(),
+            api::LAUNCH_PARAM_BUFFER_SIZE,
+            (&raw mut size).cast(),
+            api::LAUNCH_PARAM_END,
+        ];
+        let extra = if params.is_empty() { ptr::null_mut() } else { extra.as_mut_ptr() };
+        let LaunchShape { grid, block, dynamic_shared } = *shape;
+        let entry = function.0 as usize as CUfunction;
+        let kernel_params = ptr::null_mut();
+        let [gx, gy, gz] = grid;
+        let [bx, by, bz] = block;
+        // SAFETY: the caller promises the function, the stream, the layout of the parameters and every address in them.
+        let code = unsafe {
+            (api.cuLaunchKernel)(entry, gx, gy, gz, bx, by, bz, dynamic_shared, stream.raw(), kernel_params, extra)
+        };
+        self.check(
+            code,
+            format_args!(
+                "cuLaunchKernel({:#x}, grid {grid:?}, block {block:?}, {dynamic_shared} bytes of dynamic shared memory, {} \
+                 bytes of parameters, stream {:#x})",
+                function.0,
+                params.len(),
+                stream.0,
+            ),
+        )
+    }
+}
+
+/// The driver's functions, after `cuInit`.
+fn initialized() -> Result<&'static Api> {
+    let api = api::api()?;
+    // SAFETY: may be called any number of times; flags must be 0.
+    let code = unsafe { (api.cuInit)(0) };
+    check(api, code, format_args!("cuInit"))?;
+    Ok(api)
+}
+
+/// As [`Cuda::check`], before there is a context that could be lost.
+fn check(api: &Api, code: u32, call: fmt::Arguments<'_>) -> Result<()> {
+    if code == code::SUCCESS { Ok(()) } else { Err(error::error(code, call, text(api, code))) }
+}
+
+/// Name and description of a result code: `CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)`.
+fn text(api: &Api, code: u32) -> String {
+    let (mut name, mut description) = (ptr::null(), ptr::null());
+    // SAFETY: takes any code; an unknown one leaves or makes `name` null.
+    let _ = unsafe { (api.cuGetErrorName)(code, &mut name) };
+    // SAFETY: as above.
+    let _ = unsafe { (api.cuGetErrorString)(code, &mut description) };
+    match (static_text(name), static_text(description)) {
+        (Some(name), Some(description)) => format!("{name} ({description})"),
+        (Some(name), None) => name.into_owned(),
+        (None, _) => format!("CUDA error {code}"),
+    }
+}
+
+fn static_text(text: *const c_char) -> Option<std::borrow::Cow<'static, str>> {
+    // SAFETY: null, or one of the driver's own strings, which end in NUL and are never freed.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
+}
+
+fn device_count(api: &Api) -> Result<u32> {
+    let mut count = 0;
+    // SAFETY: `count` takes the result.
+    let code = unsafe { (api.cuDeviceGetCount)(&mut count) };
+    check(api, code, format_args!("cuDeviceGetCount"))?;
+    Ok(count.max(0) as u32)
+}
+
+fn device(api: &Api, ordinal: u32) -> Result<CUdevice> {
+    let count = device_count(api)?;
+    if ordinal >= count {
+        let context = format!(
+            "there is no CUDA device {ordinal}: the driver has {count}, numbered from 0; `warpstride devices` lists them"
+        );
+        return Err(Error::new(ErrorKind::Unavailable, context));
+    }
+    let mut device = 0;
+    // SAFETY: `device` takes the result.
+    let code = unsafe { (api.cuDeviceGet)(&mut device, ordinal as c_int) };
+    check(api, code, format_args!("cuDeviceGet({ordinal})"))?;
+    Ok(device)
+}
+
+fn device_info(api: &Api, device: CUdevice, ordinal: u32) -> Result<DeviceInfo> {
+    use Attribute::*;
+
+    let attribute = |attribute: Attribute| -> Result<u32> {
+        let mut value = 0;
+        // SAFETY: `device` is one of the driver's, and `value` takes the result.
+        let code = unsafe { (api.cuDeviceGetAttribute)(&mut value, attribute, device) };
+        check(api, code, format_args!("cuDeviceGetAttribute({attribute:?}, device {ordinal})"))?;
+        Ok(value.max(0) as u32)
+    };
+    let mut name = [0_u8; 256];
+    // SAFETY: `name` has the length that is said.
+    let code = unsafe { (api.cuDeviceGetName)(name.as_mut_ptr().cast(), name.len() as c_int, device) };
+    check(api, code, format_args!("cuDeviceGetName(device {ordinal})"))?;
+    let mut memory_bytes = 0;
+    // SAFETY: `device` is one of the driver's, and `memory_bytes` takes the result.
+    let code = unsafe { (api.cuDeviceTotalMem_v2)(&mut memory_bytes, device) };
+    check(api, code, format_args!("cuDeviceTotalMem(device {ordinal})"))?;
+    let mut version = 0;
+    // SAFETY: `version` takes the result.
+    let code = unsafe { (api.cuDriverGetVersion)(&mut version) };
+    check(api, code, format_args!("cuDriverGetVersion"))?;
+
+    // An attribute that a future driver no longer has costs the bandwidth, not the device.
+    let clock_khz = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or(0);
+    let bus_bits = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH).unwrap_or(0);
+    Ok(DeviceInfo {
+        name: until_nul(&name),
+        kind: DriverKind::Cuda,
+        ordinal,
+        compute_capability: (
+            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        driver_version: format!("{}.{}", version / 1000, version % 1000 / 10),
+        multiprocessors: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        memory_bytes: memory_bytes as u64,
+        l2_bytes: u64::from(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
+        nominal_bandwidth: nominal_bandwidth(clock_khz, bus_bits),
+        max_block_threads: attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        max_grid: [
+            attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+            attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+            attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+        ],
+        shared_bytes_per_block: attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+    })
+}
+
+/// Bytes a second: two transfers a clock, each as wide as the bus.
+fn nominal_bandwidth(clock_khz: u32, bus_bits: u32) -> Option<u64> {
+    (clock_khz > 0 && bus_bits > 0).then(|| u64::from(clock_khz) * 1000 * 2 * u64::from(bus_bits) / 8)
+}
+
+fn until_nul(bytes: &[u8]) -> String {
+    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_h100_has_3_35_terabytes_a_second_by_its_attributes() {
+        assert_eq!(nominal_bandwidth(2_619_000, 5120), Some(3_352_320_000_000));
+        assert_eq!(nominal_bandwidth(0, 5120), None);
+    }
+
+    /// With a driver the count is at least 1; without one the error says what was looked for. Never a panic.
+    #[test]
+    fn probing_is_safe_with_and_without_a_driver() {
+        match count() {
+            Ok(count) => assert!(describe(count).unwrap_err().to_string().contains("there is no CUDA device")),
+            Err(error) => {
+                assert!(matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::DriverTooOld), "{error}");
+                assert_eq!(Cuda::open(0).unwrap_err(), error);
+            }
+        }
+    }
+}

@@ -1,1 +1,0 @@
-//! The software GPU as a driver.

@@ -1,0 +1,355 @@
+//! The order in which queued work runs: as late as waits allow, and else drawn from a seed.
+//!
+//! A GPU may run queued work at once or much later. A program that forgets a wait is right or wrong by luck there; here
+//! work runs only when somebody waits for it, so that forgetting shows. The idea is Miri's: a scheduler that explores the
+//! legal orders, the same for the same seed.
+//!
+//! - Even seeds are strictly late: waiting for a point in a stream runs what that point depends on and nothing else.
+//! - Odd seeds also let work that nobody waits for yet slip in between.
+//! - Streams that are both waited for take turns as drawn.
+//!
+//! Nothing deadlocks. A wait holds the record that was the event's latest when the wait was queued, and so only ever points
+//! at something queued before it; of all that is needed, what was queued first can always run.
+//!
+//! This file knows nothing of memory or kernels: work is whatever the driver puts in.
+
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// Streams with queued work, records and waits.
+#[derive(Debug)]
+pub(super) struct Schedule<W> {
+    streams: BTreeMap<u64, Queue<W>>,
+    draw: Draw,
+    strictly_late: bool,
+}
+
+#[derive(Debug)]
+struct Queue<W> {
+    items: VecDeque<Item<W>>,
+    /// How many items have left the front.
+    done: u64,
+    /// False once destroyed; the queue then lives until it is empty.
+    live: bool,
+}
+
+#[derive(Debug)]
+enum Item<W> {
+    Work(W),
+    Record(Arc<Mark>),
+    Wait(Arc<Mark>),
+}
+
+/// One record of an event: a place in a stream, and when it was passed.
+#[derive(Debug)]
+pub(super) struct Mark {
+    stream: u64,
+    position: u64,
+    passed: OnceLock<Instant>,
+}
+
+impl Mark {
+    /// When the mark was passed; `None` while it has not been.
+    pub(super) fn passed(&self) -> Option<Instant> {
+        self.passed.get().copied()
+    }
+}
+
+/// What has to have run: for each stream, how many of its items since it was made.
+#[derive(Debug)]
+pub(super) struct Goal(BTreeMap<u64, u64>);
+
+impl<W> Schedule<W> {
+    /// No streams yet; `seed` decides the order.
+    pub(super) fn new(seed: u64) -> Self {
+        Self { streams: BTreeMap::new(), draw: Draw(seed), strictly_late: seed.is_multiple_of(2) }
+    }
+
+    /// Adds a stream.
+    pub(super) fn open(&mut self, stream: u64) {
+        self.streams.insert(stream, Queue { items: VecDeque::new(), done: 0, live: true });
+    }
+
+    /// Ends a stream, which keeps its queued work. False where it is not live.
+    pub(super) fn close(&mut self, stream: u64) -> bool {
+        let Some(queue) = self.streams.get_mut(&stream).filter(|queue| queue.live) else { return false };
+        queue.live = false;
+        if queue.items.is_empty() {
+            self.streams.remove(&stream);
+        }
+        true
+    }
+
+    /// Whether `stream` may be used.
+    pub(super) fn is_live(&self, stream: u64) -> bool {
+        self.streams.get(&stream).is_some_and(|queue| queue.live)
+    }
+
+    /// Queues work. Nothing happens where `stream` is not live.
+    pub(super) fn push(&mut self, stream: u64, work: W) {
+        self.queue(stream, |_| Item::Work(work));
+    }
+
+    /// Queues a record; the mark is passed when all before it has run.
+    pub(super) fn record(&mut self, stream: u64) -> Option<Arc<Mark>> {
+        let mut mark = None;
+        self.queue(stream, |position| {
+            Item::Record(Arc::clone(mark.insert(Arc::new(Mark { stream, position, passed: OnceLock::new() }))))
+        });
+        mark
+    }
+
+    /// Lets what is queued on `stream` from now on wait for `mark`.
+    pub(super) fn wait(&mut self, stream: u64, mark: &Arc<Mark>) {
+        if mark.passed().is_none() {
+            self.queue(stream, |_| Item::Wait(Arc::clone(mark)));
+        }
+    }
+
+    /// All that is queued on `stream` now, and what that waits for.
+    pub(super) fn everything_on(&self, stream: u64) -> Goal {
+        self.goal(self.streams.get(&stream).map(|queue| (stream, queue.end())).into_iter().collect())
+    }
+
+    /// All up to `mark`, and what that waits for.
+    pub(super) fn up_to(&self, mark: &Mark) -> Goal {
+        let need = (mark.stream, mark.position + 1);
+        self.goal(Some(need).filter(|_| mark.passed().is_none()).into_iter().collect())
+    }
+
+    /// All that is queued anywhere.
+    pub(super) fn everything(&self) -> Goal {
+        Goal(self.streams.iter().map(|(&stream, queue)| (stream, queue.end())).collect())
+    }
+
+    /// Takes the next work towards `goal`; `None` once it is reached. Run it before asking again: what comes next relies on
+    /// its having run.
+    pub(super) fn next(&mut self, goal: &Goal) -> Option<W> {
+        while goal.0.iter().any(|(&stream, &end)| self.done(stream) < end) {
+            let ready = self.ready(goal);
+            debug_assert!(!ready.is_empty(), "of what is needed, what was queued first can run");
+            let stream = *ready.get(self.draw.below(ready.len()))?;
+            if let Some(work) = self.step(stream) {
+                return Some(work);
+            }
+        }
+        None
+    }
+
+    /// Drops all that is queued: on a failed device nothing runs any more.
+    pub(super) fn clear(&mut self) {
+        self.streams.retain(|_, queue| queue.live);
+        for queue in self.streams.values_mut() {
+            queue.done = queue.end();
+            queue.items.clear();
+        }
+    }
+
+    fn queue(&mut self, stream: u64, item: impl FnOnce(u64) -> Item<W>) {
+        if let Some(queue) = self.streams.get_mut(&stream).filter(|queue| queue.live) {
+            let item = item(queue.end());
+            queue.items.push_back(item);
+        }
+    }
+
+    /// Closes a set of needs under waiting; every item is looked at once.
+    fn goal(&self, mut pending: Vec<(u64, u64)>) -> Goal {
+        let mut ends = BTreeMap::new();
+        while let Some((stream, end)) = pending.pop() {
+            let Some(queue) = self.streams.get(&stream) else { continue };
+            let known = ends.entry(stream).or_insert(queue.done);
+            let fresh = (*known - queue.done) as usize..end.saturating_sub(queue.done) as usize;
+            if fresh.is_empty() {
+                continue;
+            }
+            *known = end;
+            for item in queue.items.range(fresh) {
+                if let Item::Wait(mark) = item
+                    && mark.passed().is_none()
+                {
+                    pending.push((mark.stream, mark.position + 1));
+                }
+            }
+        }
+        Goal(ends)
+    }
+
+    fn done(&self, stream: u64) -> u64 {
+        // A stream that is gone was destroyed and has run dry.
+        self.streams.get(&stream).map_or(u64::MAX, |queue| queue.done)
+    }
+
+    /// Streams whose first item may run now and is to be considered.
+    fn ready(&mut self, goal: &Goal) -> Vec<u64> {
+        let anything = !self.strictly_late && self.draw.below(2) == 0;
+        let considered = |stream, queue: &Queue<W>| anything || goal.0.get(stream).is_some_and(|&end| queue.done < end);
+        let can_run = |queue: &Queue<W>| match queue.items.front() {
+            None => false,
+            Some(Item::Wait(mark)) => mark.passed().is_some(),
+            Some(Item::Work(_) | Item::Record(_)) => true,
+        };
+        let ready = self.streams.iter().filter(|(stream, queue)| considered(stream, queue) && can_run(queue));
+        ready.map(|(&stream, _)| stream).collect()
+    }
+
+    /// Takes the first item of `stream`, which may run.
+    fn step(&mut self, stream: u64) -> Option<W> {
+        let queue = self.streams.get_mut(&stream)?;
+        let item = queue.items.pop_front()?;
+        queue.done += 1;
+        if queue.items.is_empty() && !queue.live {
+            self.streams.remove(&stream);
+        }
+        match item {
+            Item::Work(work) => Some(work),
+            Item::Record(mark) => {
+                mark.passed.get_or_init(Instant::now);
+                None
+            }
+            Item::Wait(_) => None,
+        }
+    }
+}
+
+impl<W> Queue<W> {
+    /// How many items it has had, gone ones included.
+    fn end(&self) -> u64 {
+        self.done + self.items.len() as u64
+    }
+}
+
+/// Numbers from a seed: SplitMix64, which has no bad seeds.
+#[derive(Debug)]
+struct Draw(u64);
+
+impl Draw {
+    /// A number below `count`, or 0.
+    fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) % count.max(1) as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn run(schedule: &mut Schedule<&'static str>, goal: &Goal) -> Vec<&'static str> {
+        std::iter::from_fn(|| schedule.next(goal)).collect()
+    }
+
+    fn streams(seed: u64, count: u64) -> Schedule<&'static str> {
+        let mut schedule = Schedule::new(seed);
+        (0..count).for_each(|stream| schedule.open(stream));
+        schedule
+    }
+
+    #[test]
+    fn an_even_seed_runs_only_what_is_waited_for() {
+        for seed in (0..64).step_by(2) {
+            let mut schedule = streams(seed, 2);
+            schedule.push(0, "a");
+            schedule.push(1, "b");
+            let goal = schedule.everything_on(0);
+            assert_eq!(run(&mut schedule, &goal), ["a"]);
+            let goal = schedule.everything();
+            assert_eq!(run(&mut schedule, &goal), ["b"]);
+        }
+    }
+
+    #[test]
+    fn an_odd_seed_sometimes_runs_more() {
+        let ran: BTreeSet<_> = (1..64)
+            .step_by(2)
+            .map(|seed| {
+                let mut schedule = streams(seed, 2);
+                schedule.push(0, "a");
+                schedule.push(1, "b");
+                let goal = schedule.everything_on(0);
+                run(&mut schedule, &goal)
+            })
+            .collect();
+        assert!(ran.contains(&vec!["a"]) && ran.contains(&vec!["b", "a"]), "{ran:?}");
+    }
+
+    #[test]
+    fn streams_take_every_turn_that_is_legal_and_no_other() {
+        let orders: BTreeSet<_> = (0..256)
+            .map(|seed| {
+                let mut schedule = streams(seed, 2);
+                for (stream, work) in [(0, "a1"), (0, "a2"), (1, "b1"), (1, "b2")] {
+                    schedule.push(stream, work);
+                }
+                let goal = schedule.everything();
+                run(&mut schedule, &goal).concat()
+            })
+            .collect();
+        let legal = ["a1a2b1b2", "a1b1a2b2", "a1b1b2a2", "b1a1a2b2", "b1a1b2a2", "b1b2a1a2"];
+        assert_eq!(orders, legal.map(String::from).into());
+    }
+
+    #[test]
+    fn a_wait_pulls_in_what_it_waits_for_however_far() {
+        for seed in 0..64 {
+            let mut schedule = streams(seed, 3);
+            schedule.push(0, "a");
+            let first = schedule.record(0).unwrap();
+            schedule.wait(1, &first);
+            schedule.push(1, "b");
+            let second = schedule.record(1).unwrap();
+            schedule.wait(2, &second);
+            schedule.push(2, "c");
+            let goal = schedule.everything_on(2);
+            assert_eq!(run(&mut schedule, &goal), ["a", "b", "c"], "seed {seed}");
+            assert!(first.passed().unwrap() <= second.passed().unwrap());
+        }
+    }
+
+    #[test]
+    fn a_mark_needs_nothing_queued_after_it() {
+        let mut schedule = streams(0, 1);
+        schedule.push(0, "before");
+        let mark = schedule.record(0).unwrap();
+        schedule.push(0, "after");
+        let goal = schedule.up_to(&mark);
+        assert_eq!(run(&mut schedule, &goal), ["before"]);
+        assert!(mark.passed().is_some());
+    }
+
+    #[test]
+    fn a_wait_holds_the_record_it_saw_and_survives_the_stream() {
+        for seed in 0..64 {
+            let mut schedule = streams(seed, 2);
+            schedule.push(0, "a");
+            let mark = schedule.record(0).unwrap();
+            assert!(schedule.close(0) && !schedule.is_live(0) && !schedule.close(0));
+            assert!(schedule.record(0).is_none());
+            schedule.wait(1, &mark);
+            schedule.push(1, "b");
+            let goal = schedule.everything_on(1);
+            assert_eq!(run(&mut schedule, &goal), ["a", "b"], "seed {seed}");
+            assert_eq!(schedule.streams.len(), 1, "the destroyed stream is gone once it has run dry");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_order() {
+        let order = |seed| {
+            let mut schedule = streams(seed, 4);
+            for stream in [0, 1, 2, 3].repeat(8) {
+                schedule.push(stream, ["a", "b", "c", "d"][stream as usize]);
+            }
+            let goal = schedule.everything();
+            run(&mut schedule, &goal).concat()
+        };
+        assert_eq!(order(7), order(7));
+        assert_ne!(order(7), order(8));
+    }
+}

@@ -1,0 +1,330 @@
+//! Where the elements of an array lie in their storage: shape, signed strides and an offset, with the algebra of views.
+//!
+//! A [`Layout`] is plain data. Every operation is O(1) in the number of elements, consumes the layout and returns another;
+//! none allocates. The names follow ndarray, and where torch says it differently the documentation names that too.
+//!
+//! The invariants, checked when a layout is made from parts and preserved by every operation (after ndarray's
+//! constraints on `ArrayBase`); the code refers to them by number:
+//!
+//! 1. The rank is at most [`MAX_RANK`]. Beyond the rank, extents are 1 and strides 0, so that layouts of equal parts are
+//!    equal.
+//! 2. The product of the extents that are not 0 is at most `isize::MAX`: neither the length nor the product of some of the
+//!    extents overflows.
+//! 3. No stride is `isize::MIN`, and the sum of `|stride| * (extent - 1)` over the axes of two elements and more is at most
+//!    `isize::MAX`: no walk within the array overflows.
+//! 4. The storage has at most `isize::MAX` elements and `offset` is at most its length. Unless the array is empty, every
+//!    offset that an index reaches is less than the length of the storage.
+//!
+//! Two indices may reach the same element (a broadcast axis has stride 0): such layouts may be read from and not written
+//! to, which [`Layout::overlaps_itself`] decides.
+//!
+//! ```
+//! use warpstride::layout::Layout;
+//!
+//! let matrix = Layout::row_major(&[4, 6])?;
+//! assert_eq!(matrix.t().strides(), [1, 6]);
+//! let part = matrix.slice(0, 1..3, 1)?.slice(1, .., -2)?;
+//! assert_eq!((part.shape(), part.strides(), part.offset()), (&[2, 3][..], &[6, -2][..], 11));
+//! # Ok::<(), warpstride::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod reshape;
+mod transform;
+
+pub use reshape::Reshape;
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Most axes that a layout has.
+pub const MAX_RANK: usize = 16;
+
+/// Shape, strides and offset of an array in its storage. Everything counts elements, not bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Layout {
+    rank: usize,
+    shape: [usize; MAX_RANK],
+    strides: [isize; MAX_RANK],
+    offset: usize,
+    storage_len: usize,
+}
+
+impl Layout {
+    /// Axes in C order: the last one varies fastest. Offset 0, storage of exactly the array's length.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for more than [`MAX_RANK`] axes, `Layout` where the number of elements overflows.
+    pub fn row_major(shape: &[usize]) -> Result<Self> {
+        let mut layout = Self::of_shape(shape)?;
+        let mut step = 1;
+        for axis in (0..layout.rank).rev() {
+            layout.strides[axis] = step;
+            // Invariant 2: the product fits.
+            step *= layout.shape[axis].max(1) as isize;
+        }
+        Ok(layout)
+    }
+
+    /// Axes in Fortran order: the first one varies fastest. Offset 0, storage of exactly the array's length.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::row_major`].
+    pub fn column_major(shape: &[usize]) -> Result<Self> {
+        let mut layout = Self::of_shape(shape)?;
+        let mut step = 1;
+        for axis in 0..layout.rank {
+            layout.strides[axis] = step;
+            step *= layout.shape[axis].max(1) as isize;
+        }
+        Ok(layout)
+    }
+
+    /// A layout of the given parts in a storage of `len` elements. `offset` is where index `[0, 0, ...]` lies.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for more than [`MAX_RANK`] axes or not one stride an axis; `Layout` where a number of elements
+    /// overflows, or an index reaches beyond the storage.
+    pub fn new(shape: &[usize], strides: &[isize], offset: usize, len: usize) -> Result<Self> {
+        let mut layout = Self::of_shape(shape)?;
+        if strides.len() != shape.len() {
+            return Err(invalid(format!(
+                "{} strides were given for the {} axes of shape {shape:?}; give one stride an axis",
+                strides.len(),
+                shape.len()
+            )));
+        }
+        layout.strides[..strides.len()].copy_from_slice(strides);
+        layout.offset = offset;
+        layout.storage_len = len;
+        layout.check_reach()?;
+        Ok(layout)
+    }
+
+    /// Invariants 1 and 2; strides 0, offset 0, storage of the array's length.
+    fn of_shape(shape: &[usize]) -> Result<Self> {
+        if shape.len() > MAX_RANK {
+            return Err(invalid(format!(
+                "a shape of {} axes was given; at most {MAX_RANK} are supported",
+                shape.len()
+            )));
+        }
+        let mut extents = [1; MAX_RANK];
+        extents[..shape.len()].copy_from_slice(shape);
+        let fits = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent.max(1)));
+        if fits.is_none_or(|product| product > isize::MAX as usize) {
+            return Err(mismatch(format!(
+                "shape {shape:?} has more elements than a layout can count ({})",
+                isize::MAX
+            )));
+        }
+        let storage_len = shape.iter().product();
+        Ok(Self { rank: shape.len(), shape: extents, strides: [0; MAX_RANK], offset: 0, storage_len })
+    }
+
+    /// Invariants 3 and 4.
+    fn check_reach(&self) -> Result<()> {
+        let described = || format!("shape {:?} with strides {:?}", self.shape(), self.strides());
+        let (mut below, mut above) = (0usize, 0usize);
+        for (&extent, &stride) in self.shape().iter().zip(self.strides()) {
+            let side = if stride < 0 { &mut below } else { &mut above };
+            let walk = stride.unsigned_abs().checked_mul(extent.saturating_sub(1));
+            match walk.and_then(|walk| side.checked_add(walk)) {
+                Some(sum) if stride != isize::MIN => *side = sum,
+                _ => return Err(mismatch(format!("{} spans more elements than can be counted", described()))),
+            }
+        }
+        if below.checked_add(above).is_none_or(|span| span > isize::MAX as usize) {
+            return Err(mismatch(format!("{} spans more elements than can be counted", described())));
+        }
+        if self.storage_len > isize::MAX as usize || self.offset > self.storage_len {
+            return Err(mismatch(format!(
+                "offset {} lies beyond a storage of {} elements (of at most {})",
+                self.offset,
+                self.storage_len,
+                isize::MAX
+            )));
+        }
+        // Both sums are at most isize::MAX by now, and so is the offset: no overflow.
+        if !self.is_empty() && (below > self.offset || self.offset + above >= self.storage_len) {
+            return Err(mismatch(format!(
+                "{} from offset {} reaches offsets {} to {} of a storage of {} elements; make the storage larger or the view \
+                 smaller",
+                described(),
+                self.offset,
+                self.offset as i128 - below as i128,
+                self.offset + above,
+                self.storage_len
+            )));
+        }
+        Ok(())
+    }
+
+    /// Elements along each axis.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape[..self.rank]
+    }
+
+    /// Elements of storage from one index to the next along each axis; negative where the axis runs backwards, 0 where it is
+    /// broadcast.
+    pub fn strides(&self) -> &[isize] {
+        &self.strides[..self.rank]
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Where index `[0, 0, ...]` lies in the storage.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Number of elements: the product of the extents, 1 at rank 0.
+    pub fn len(&self) -> usize {
+        self.shape().iter().product()
+    }
+
+    /// Whether some extent is 0.
+    pub fn is_empty(&self) -> bool {
+        self.shape().contains(&0)
+    }
+
+    /// Elements of the storage that the layout was made for.
+    pub fn storage_len(&self) -> usize {
+        self.storage_len
+    }
+
+    /// The offsets from the least that an index reaches to the greatest; not each between need be reached. Of length 0 for
+    /// an empty array.
+    pub fn storage_range(&self) -> Range<usize> {
+        if self.is_empty() {
+            return self.offset..self.offset;
+        }
+        let (mut least, mut greatest) = (self.offset, self.offset);
+        for (&extent, &stride) in self.shape().iter().zip(self.strides()) {
+            let walk = stride.unsigned_abs() * (extent - 1);
+            if stride < 0 {
+                least -= walk;
+            } else {
+                greatest += walk;
+            }
+        }
+        least..greatest + 1
+    }
+
+    /// Where an index lies in the storage; `None` where it is not one of the array's.
+    pub fn offset_of(&self, index: &[usize]) -> Option<usize> {
+        if index.len() != self.rank || index.iter().zip(self.shape()).any(|(at, extent)| at >= extent) {
+            return None;
+        }
+        // Invariants 3 and 4: no partial sum overflows and the last one is an offset in the storage.
+        let walk: isize = index.iter().zip(self.strides()).map(|(&at, stride)| at as isize * stride).sum();
+        self.offset.checked_add_signed(walk)
+    }
+
+    /// Whether the elements lie one beside the other in C order; true of an empty array. Torch: `is_contiguous`.
+    pub fn is_standard_layout(&self) -> bool {
+        let axes = (0..self.rank).rev();
+        self.is_empty() || self.is_packed(axes)
+    }
+
+    /// Whether the elements lie one beside the other in Fortran order; true of an empty array.
+    pub fn is_column_major(&self) -> bool {
+        self.is_empty() || self.is_packed(0..self.rank)
+    }
+
+    /// Whether the elements are exactly those of [`Layout::storage_range`], each once, in whatever order of axes and
+    /// directions; true of an empty array. Torch: `is_non_overlapping_and_dense`.
+    pub fn is_contiguous(&self) -> bool {
+        self.is_empty() || (!self.overlaps_itself() && self.storage_range().len() == self.len())
+    }
+
+    /// Whether the axes, fastest first, follow one another without gaps.
+    fn is_packed(&self, axes: impl Iterator<Item = usize>) -> bool {
+        let mut expected = 1;
+        for axis in axes.filter(|&axis| self.shape[axis] != 1) {
+            if self.strides[axis] != expected {
+                return false;
+            }
+            expected *= self.shape[axis] as isize;
+        }
+        true
+    }
+
+    /// Whether two indices may reach the same element, so that nothing may be written through this layout.
+    ///
+    /// Conservative: it says `false` only where, from the shortest stride to the longest, each stride steps over all that
+    /// the shorter ones reach together. That is exact for every layout made from a contiguous one by this module's
+    /// operations; strides made by hand, such as `[2, 3]` with shape `[2, 2]`, may be refused although they do not overlap.
+    pub fn overlaps_itself(&self) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let mut axes = [(0usize, 0usize); MAX_RANK];
+        let mut count = 0;
+        for (&extent, stride) in self.shape().iter().zip(self.strides()).filter(|&(&extent, _)| extent > 1) {
+            axes[count] = (stride.unsigned_abs(), extent);
+            count += 1;
+        }
+        let axes = &mut axes[..count];
+        axes.sort_unstable();
+        let mut reach = 0;
+        axes.iter().any(|&(stride, extent)| {
+            let overlaps = stride <= reach;
+            // Invariant 3.
+            reach += stride * (extent - 1);
+            overlaps
+        })
+    }
+
+    fn check_axis(&self, axis: usize) -> Result<()> {
+        if axis < self.rank {
+            return Ok(());
+        }
+        Err(invalid(format!(
+            "axis {axis} was given for shape {:?}, whose axes are numbered from 0 and are {} in number",
+            self.shape(),
+            self.rank
+        )))
+    }
+}
+
+fn invalid(context: String) -> Error {
+    Error::new(ErrorKind::InvalidArgument, context)
+}
+
+fn mismatch(context: String) -> Error {
+    Error::new(ErrorKind::Layout, context)
+}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layout")
+            .field("shape", &self.shape())
+            .field("strides", &self.strides())
+            .field("offset", &self.offset)
+            .field("storage_len", &self.storage_len)
+            .finish()
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Layout {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let mut fields = serializer.serialize_struct("Layout", 4)?;
+        fields.serialize_field("shape", self.shape())?;
+        fields.serialize_field("strides", self.strides())?;
+        fields.serialize_field("offset", &self.offset)?;
+        fields.serialize_field("storage_len", &self.storage_len)?;
+        fields.end()
+    }
+}

@@ -1,0 +1,79 @@
+//! Reshape, which says whether it is a view or a copy.
+
+use super::{Layout, mismatch};
+use crate::error::Result;
+
+/// What a reshape comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reshape<V = Layout> {
+    /// The elements stay where they are.
+    View(V),
+    /// No strides describe the new shape: the elements must be copied to a contiguous array first.
+    NeedsCopy,
+}
+
+impl<V> Reshape<V> {
+    /// The view, where it is one.
+    pub fn view(self) -> Option<V> {
+        match self {
+            Self::View(view) => Some(view),
+            Self::NeedsCopy => None,
+        }
+    }
+
+    /// The same answer about what `wrap` makes of the view.
+    pub(crate) fn map<W>(self, wrap: impl FnOnce(V) -> W) -> Reshape<W> {
+        match self {
+            Self::View(view) => Reshape::View(wrap(view)),
+            Self::NeedsCopy => Reshape::NeedsCopy,
+        }
+    }
+}
+
+impl Layout {
+    /// The same elements in the same (C) order under another shape.
+    ///
+    /// The idea is NumPy's `_attempt_nocopy_reshape`: the array is first seen as runs, each walked by one stride; each new
+    /// axis, from the last, is then cut from the current run, and one that does not divide it cannot be a view.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the number of elements differs or overflows; `InvalidArgument` for more than
+    /// [`MAX_RANK`](super::MAX_RANK) axes.
+    pub fn reshape(self, shape: &[usize]) -> Result<Reshape> {
+        let mut reshaped = Self::of_shape(shape)?;
+        if reshaped.len() != self.len() {
+            return Err(mismatch(format!(
+                "shape {:?} has {} elements and cannot be reshaped to {shape:?}, which has {}",
+                self.shape(),
+                self.len(),
+                reshaped.len()
+            )));
+        }
+        reshaped.offset = self.offset;
+        reshaped.storage_len = self.storage_len;
+        if self.is_empty() {
+            return Ok(Reshape::View(reshaped));
+        }
+        let runs = self.coalesced();
+        let mut next_run = (0..runs.rank).rev();
+        let (mut left, mut stride) = (1, 1);
+        for axis in (0..reshaped.rank).rev() {
+            let extent = reshaped.shape[axis];
+            if extent > 1 && left == 1 {
+                // The lengths are equal, so while a new axis has more than one index a run is left.
+                let Some(run) = next_run.next() else { return Ok(Reshape::NeedsCopy) };
+                (left, stride) = runs.axis(run);
+            }
+            reshaped.strides[axis] = stride;
+            if left % extent != 0 {
+                return Ok(Reshape::NeedsCopy);
+            }
+            left /= extent;
+            if left > 1 {
+                stride *= extent as isize;
+            }
+        }
+        Ok(Reshape::View(reshaped))
+    }
+}

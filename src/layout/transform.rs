@@ -1,0 +1,336 @@
+//! The operations that make a view of a view.
+
+use std::ops::{Bound, RangeBounds};
+
+use super::{Layout, MAX_RANK, invalid, mismatch};
+use crate::error::Result;
+
+impl Layout {
+    /// The axes in another order: axis `i` of the result is axis `axes[i]` of this. Torch and NumPy: `permute`,
+    /// `transpose`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` unless `axes` names each axis once.
+    pub fn permuted_axes(self, axes: &[usize]) -> Result<Self> {
+        let mut seen = [false; MAX_RANK];
+        let each_once = axes.len() == self.rank
+            && axes.iter().all(|&axis| axis < self.rank && !std::mem::replace(&mut seen[axis], true));
+        if !each_once {
+            return Err(invalid(format!(
+                "axes {axes:?} do not name each of the {} axes of shape {:?} once",
+                self.rank,
+                self.shape()
+            )));
+        }
+        let mut permuted = self;
+        for (to, &from) in axes.iter().enumerate() {
+            permuted.shape[to] = self.shape[from];
+            permuted.strides[to] = self.strides[from];
+        }
+        Ok(permuted)
+    }
+
+    /// The axes in reverse order: of a matrix, its transpose.
+    #[must_use]
+    pub fn t(mut self) -> Self {
+        self.shape[..self.rank].reverse();
+        self.strides[..self.rank].reverse();
+        self
+    }
+
+    /// Part of an axis: the indices in `range`, every `|step|`-th of them. A negative step walks the range from its last
+    /// index to its first, so `slice(0, .., -1)` is a reversal and `slice(0, 0..5, -2)` has indices 4, 2, 0.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for an axis that is not there, a step of 0, or a range that is not within the axis.
+    pub fn slice(mut self, axis: usize, range: impl RangeBounds<usize>, step: isize) -> Result<Self> {
+        self.check_axis(axis)?;
+        if step == 0 {
+            return Err(invalid(format!("a step of 0 was given for axis {axis}; give 1 for every index")));
+        }
+        let extent = self.shape[axis];
+        let start = match range.start_bound() {
+            Bound::Included(&start) => Some(start),
+            Bound::Excluded(&before) => before.checked_add(1),
+            Bound::Unbounded => Some(0),
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.checked_add(1),
+            Bound::Excluded(&end) => Some(end),
+            Bound::Unbounded => Some(extent),
+        };
+        let (start, end) = match (start, end) {
+            (Some(start), Some(end)) if start <= end && end <= extent => (start, end),
+            _ => {
+                return Err(invalid(format!(
+                    "range {:?} to {:?} is not within axis {axis} of shape {:?}, which has {extent} indices",
+                    range.start_bound(),
+                    range.end_bound(),
+                    self.shape()
+                )));
+            }
+        };
+        let count = (end - start).div_ceil(step.unsigned_abs());
+        self.shape[axis] = count;
+        if count > 0 {
+            self.advance(axis, if step > 0 { start } else { end - 1 });
+        }
+        if count > 1 {
+            // The stride of an axis with one index never counts, and might overflow here.
+            self.strides[axis] *= step;
+        }
+        Ok(self)
+    }
+
+    /// One axis backwards. Torch and NumPy: `flip`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for an axis that is not there.
+    pub fn reverse(self, axis: usize) -> Result<Self> {
+        self.slice(axis, .., -1)
+    }
+
+    /// The array repeated to `shape` under NumPy's rule: axes are matched from the last, an axis of one index repeats, new
+    /// axes come in front. Torch: `expand`. The result overlaps itself: it can be read and not written.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the shapes do not go together or the number of elements overflows; `InvalidArgument` for more than
+    /// [`MAX_RANK`] axes.
+    pub fn broadcast(self, shape: &[usize]) -> Result<Self> {
+        let mut wide = Self::of_shape(shape)?;
+        let fits = shape.len() >= self.rank
+            && self.shape().iter().rev().zip(shape.iter().rev()).all(|(&own, &wanted)| own == wanted || own == 1);
+        if !fits {
+            return Err(mismatch(format!(
+                "shape {:?} cannot be broadcast to {shape:?}: matched from the last axis, extents must be equal or 1",
+                self.shape()
+            )));
+        }
+        let new_axes = shape.len() - self.rank;
+        for axis in 0..self.rank {
+            let repeated = self.shape[axis] != shape[new_axes + axis];
+            wide.strides[new_axes + axis] = if repeated { 0 } else { self.strides[axis] };
+        }
+        wide.offset = self.offset;
+        wide.storage_len = self.storage_len;
+        Ok(wide)
+    }
+
+    /// The indices before `mid` and those from it, along one axis. The two share no element unless this overlaps itself.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for an axis that is not there, or `mid` beyond its extent.
+    pub fn split_at(self, axis: usize, mid: usize) -> Result<(Self, Self)> {
+        Ok((self.slice(axis, ..mid, 1)?, self.slice(axis, mid.., 1)?))
+    }
+
+    /// The part at one index of an axis, without that axis. Torch: `select`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for an axis or an index that is not there.
+    pub fn index_axis(mut self, axis: usize, index: usize) -> Result<Self> {
+        self.check_axis(axis)?;
+        if index >= self.shape[axis] {
+            return Err(invalid(format!(
+                "index {index} was given for axis {axis} of shape {:?}, which has {} indices",
+                self.shape(),
+                self.shape[axis]
+            )));
+        }
+        self.advance(axis, index);
+        self.drop_axis(axis);
+        Ok(self)
+    }
+
+    /// A new axis of one index in front of axis `axis`; at the rank, behind the last. Torch: `unsqueeze`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where `axis` is greater than the rank, or the rank already [`MAX_RANK`].
+    pub fn insert_axis(mut self, axis: usize) -> Result<Self> {
+        if axis > self.rank || self.rank == MAX_RANK {
+            return Err(invalid(format!(
+                "an axis cannot be inserted at {axis} in shape {:?}: places are 0 to {}, and at most {MAX_RANK} axes are \
+                 supported",
+                self.shape(),
+                self.rank
+            )));
+        }
+        self.shape.copy_within(axis..MAX_RANK - 1, axis + 1);
+        self.strides.copy_within(axis..MAX_RANK - 1, axis + 1);
+        self.shape[axis] = 1;
+        self.strides[axis] = 0;
+        self.rank += 1;
+        Ok(self)
+    }
+
+    /// Without an axis of one index. Torch: `squeeze`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for an axis that is not there or has another extent than 1.
+    pub fn remove_axis(mut self, axis: usize) -> Result<Self> {
+        self.check_axis(axis)?;
+        if self.shape[axis] != 1 {
+            return Err(invalid(format!(
+                "axis {axis} of shape {:?} has {} indices; only an axis of 1 can be removed (index_axis takes one of them)",
+                self.shape(),
+                self.shape[axis]
+            )));
+        }
+        self.drop_axis(axis);
+        Ok(self)
+    }
+
+    /// The elements whose indices on axes `a` and `b` are equal, as a last axis in place of both. NumPy: `diagonal`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` unless `a` and `b` are two different axes.
+    pub fn diagonal(mut self, a: usize, b: usize) -> Result<Self> {
+        self.check_axis(a)?;
+        self.check_axis(b)?;
+        if a == b {
+            return Err(invalid(format!(
+                "the diagonal of axis {a} with itself was asked for; name two different axes"
+            )));
+        }
+        let extent = self.shape[a].min(self.shape[b]);
+        // Where at most one index is left the stride never counts, and the sum might overflow.
+        let stride = if extent > 1 { self.strides[a] + self.strides[b] } else { 0 };
+        self.drop_axis(a.max(b));
+        self.drop_axis(a.min(b));
+        self.shape[self.rank] = extent;
+        self.strides[self.rank] = stride;
+        self.rank += 1;
+        Ok(self)
+    }
+
+    /// Two axes as one, at the place of `inner`: index `o * extent(inner) + i` stands for `o` on `outer` and `i` on `inner`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` unless `outer` and `inner` are two different axes; `Layout` where a step along `outer` is not as
+    /// long as the whole of `inner`, so that no single stride walks both.
+    pub fn merge_axes(mut self, outer: usize, inner: usize) -> Result<Self> {
+        self.check_axis(outer)?;
+        self.check_axis(inner)?;
+        if outer == inner {
+            return Err(invalid(format!("axis {outer} cannot be merged with itself; name two different axes")));
+        }
+        let Some((extent, stride)) = merged(self.axis(outer), self.axis(inner)) else {
+            return Err(mismatch(format!(
+                "axes {outer} and {inner} of shape {:?} with strides {:?} cannot be merged: a step along axis {outer} is not \
+                 the whole of axis {inner}; copy to a contiguous array first",
+                self.shape(),
+                self.strides()
+            )));
+        };
+        self.shape[inner] = extent;
+        self.strides[inner] = stride;
+        self.drop_axis(outer);
+        Ok(self)
+    }
+
+    /// One axis as several in its place, the last of them varying fastest. Torch: `unflatten`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for an axis that is not there or more than [`MAX_RANK`] axes; `Layout` where the product of
+    /// `extents` is not the axis's extent.
+    pub fn split_axis(self, axis: usize, extents: &[usize]) -> Result<Self> {
+        self.check_axis(axis)?;
+        let (extent, stride) = self.axis(axis);
+        let rank = self.rank - 1 + extents.len();
+        if rank > MAX_RANK {
+            return Err(invalid(format!(
+                "splitting axis {axis} of shape {:?} into {extents:?} makes {rank} axes; at most {MAX_RANK} are supported",
+                self.shape()
+            )));
+        }
+        let mut shape = [1; MAX_RANK];
+        shape[..axis].copy_from_slice(&self.shape[..axis]);
+        shape[axis..axis + extents.len()].copy_from_slice(extents);
+        shape[axis + extents.len()..rank].copy_from_slice(&self.shape[axis + 1..self.rank]);
+        let mut split = Self::of_shape(&shape[..rank])?;
+        if extents.iter().product::<usize>() != extent {
+            return Err(mismatch(format!(
+                "axis {axis} of shape {:?} has {extent} indices and cannot be split into {extents:?}, whose product is \
+                 another",
+                self.shape()
+            )));
+        }
+        split.strides[..axis].copy_from_slice(&self.strides[..axis]);
+        split.strides[axis + extents.len()..rank].copy_from_slice(&self.strides[axis + 1..self.rank]);
+        // An empty axis has no walk for the new strides to be bounded by (invariant 3): 0 serves.
+        let (mut left, mut step) = (extent, if extent == 0 { 0 } else { stride });
+        for new in (axis..axis + extents.len()).rev() {
+            split.strides[new] = step;
+            left /= shape[new].max(1);
+            if left > 1 {
+                // Else all further extents are 1, whose strides never count, and the product might overflow.
+                step *= shape[new] as isize;
+            }
+        }
+        split.offset = self.offset;
+        split.storage_len = self.storage_len;
+        Ok(split)
+    }
+
+    /// The same elements in the same order with as few axes as possible: axes of one index are dropped, and each axis is
+    /// merged with the next where one stride walks both. An array in C order becomes one axis.
+    #[must_use]
+    pub fn coalesced(mut self) -> Self {
+        let mut axis = self.rank;
+        while axis > 0 {
+            axis -= 1;
+            if self.shape[axis] == 1 {
+                self.drop_axis(axis);
+            } else if axis + 1 < self.rank
+                && let Some((extent, stride)) = merged(self.axis(axis), self.axis(axis + 1))
+            {
+                self.shape[axis] = extent;
+                self.strides[axis] = stride;
+                self.drop_axis(axis + 1);
+            }
+        }
+        self
+    }
+
+    pub(super) fn axis(&self, axis: usize) -> (usize, isize) {
+        (self.shape[axis], self.strides[axis])
+    }
+
+    /// Moves the origin to an index of `axis`, which has it. An empty array reaches nothing, and keeps its offset: else
+    /// invariant 4 would not hold.
+    fn advance(&mut self, axis: usize, index: usize) {
+        if !self.is_empty() {
+            // Invariants 3 and 4.
+            self.offset = self.offset.wrapping_add_signed(self.strides[axis] * index as isize);
+        }
+    }
+
+    fn drop_axis(&mut self, axis: usize) {
+        self.shape.copy_within(axis + 1.., axis);
+        self.strides.copy_within(axis + 1.., axis);
+        self.shape[MAX_RANK - 1] = 1;
+        self.strides[MAX_RANK - 1] = 0;
+        self.rank -= 1;
+    }
+}
+
+/// Two axes as one, where one stride walks both.
+fn merged(outer: (usize, isize), inner: (usize, isize)) -> Option<(usize, isize)> {
+    let extent = outer.0 * inner.0; // Invariant 2.
+    match (outer.0, inner.0) {
+        (_, 1) => Some((extent, outer.1)),
+        (0 | 1, _) | (_, 0) => Some((extent, inner.1)),
+        _ => (inner.1.checked_mul(inner.0 as isize) == Some(outer.1)).then_some((extent, inner.1)),
+    }
+}

@@ -1,0 +1,70 @@
+//! ndarray's arrays to the device and back.
+
+use ndarray::{Array, ArrayView, CowArray, Dimension, StrideShape};
+
+use super::DeviceBuffer;
+use crate::device::Device;
+use crate::element::Element;
+use crate::error::{Error, ErrorKind, Result};
+
+impl Device {
+    /// A buffer of an array's elements in C order; an array in another order is first copied to that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::upload`].
+    pub fn upload_array<T: Element, D: Dimension>(&self, array: ArrayView<'_, T, D>) -> Result<DeviceBuffer<T>> {
+        let array: CowArray<'_, T, D> = array.as_standard_layout();
+        let elements = array.as_slice().ok_or_else(|| {
+            Error::new(ErrorKind::Layout, "an array in standard layout has no slice; please report this as a bug")
+        })?;
+        self.upload(elements)
+    }
+}
+
+impl<T: Element> DeviceBuffer<T> {
+    /// The elements as an array of this shape in C order (in Fortran order for a `shape.f()`), when all work queued on the
+    /// buffer has run.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the shape has another number of elements than the buffer, and what the copy failed with.
+    pub fn download_array<D: Dimension>(&self, shape: impl Into<StrideShape<D>>) -> Result<Array<T, D>> {
+        let shape = shape.into();
+        let wanted = shape.raw_dim().clone();
+        Array::from_shape_vec(shape, self.download()?).map_err(|error| {
+            Error::new(
+                ErrorKind::Layout,
+                format!(
+                    "a buffer of {} elements cannot be an array of shape {:?}: {error}",
+                    self.len(),
+                    wanted.slice()
+                ),
+            )
+        })
+    }
+}
+
+#[cfg(all(test, feature = "interp"))]
+mod tests {
+    use ndarray::{Array2, Array3, ShapeBuilder, s};
+
+    use crate::device::{Backend, Device};
+
+    #[test]
+    fn arrays_come_back_whatever_their_order() {
+        let device = Device::open(Backend::Soft).unwrap();
+        let cube = Array3::from_shape_fn((3, 4, 5), |(i, j, k)| (100 * i + 10 * j + k) as i32);
+        let part = cube.slice(s![.., 1..;2, ..;-1]);
+        for array in [cube.view(), part, cube.t()] {
+            let back = device.upload_array(array).unwrap().download_array(array.raw_dim()).unwrap();
+            assert_eq!(back, array);
+        }
+        let matrix = Array2::from_shape_fn((3, 4), |(i, j)| (10 * i + j) as f32);
+        let buffer = device.upload_array(matrix.view()).unwrap();
+        let fortran = buffer.download_array((4, 3).f()).unwrap();
+        assert_eq!(fortran, matrix.t());
+        let error = buffer.download_array((4, 4)).unwrap_err();
+        assert!(error.to_string().contains("12 elements") && error.to_string().contains("[4, 4]"), "{error}");
+    }
+}

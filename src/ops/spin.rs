@@ -1,0 +1,24 @@
+//! The gate that measurements queue behind.
+
+use std::time::Duration;
+
+use crate::abi::{LaunchShape, SPIN, SpinParams};
+use crate::device::Device;
+use crate::error::{Error, ErrorKind, Result};
+use crate::stream::Stream;
+
+/// Keeps a stream busy for a time, so that what is queued meanwhile starts without gaps. At most about 584 years.
+///
+/// # Errors
+///
+/// `InvalidArgument` where the stream is of another device, and what the driver failed with.
+pub fn spin(device: &Device, time: Duration, stream: &Stream) -> Result<()> {
+    device.context().check_same(stream.context(), "the device and the stream")?;
+    let Some(entry) = SPIN.entry(1, crate::abi::Index::Wide) else {
+        return Err(Error::new(ErrorKind::InvalidArgument, "there is no spin kernel"));
+    };
+    let params = SpinParams { nanoseconds: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) };
+    let shape = LaunchShape { grid: [1; 3], block: [1; 3], dynamic_shared: 0 };
+    // SAFETY: `spin` takes these parameters and touches no memory; the stream is live and of this device.
+    unsafe { device.launch(entry, &shape, &params, stream.handle()) }
+}

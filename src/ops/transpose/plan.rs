@@ -1,0 +1,291 @@
+//! From two layouts to launches.
+
+use std::fmt;
+
+use super::{Variant, not_a_matrix};
+use crate::abi::{
+    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, Family, Index, LaunchShape, MAX_GRID_YZ, NAIVE, PADDED, STAGGERED, TILE,
+    TILE_ROWS, TILED, TransposeParams,
+};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::Layout;
+use crate::ops::copy::{CopyPlan, Shape};
+use crate::ops::{check_bytes, check_width};
+
+/// Most blocks that CUDA allows a grid in x.
+const MAX_GRID_X: u64 = i32::MAX as u64;
+
+/// How a transpose is done: which kernel, how often, in what grid, with which parameters. Made from layouts alone; the
+/// addresses in its parameters are bytes from the starts of the two storages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransposePlan {
+    work: Work,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Work {
+    Nothing,
+    Copy(CopyPlan),
+    Tiles { variant: Variant, entry: &'static str, shape: LaunchShape, params: TransposeParams },
+    Columns(Columns),
+}
+
+/// One launch a column: launch `c` is `first` moved by `c` steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Columns {
+    entry: &'static str,
+    shape: LaunchShape,
+    first: ColumnParams,
+    count: u64,
+    /// Bytes from one column of the source to the next.
+    src_step: i64,
+    /// Bytes from one row of the destination to the next.
+    dst_step: i64,
+}
+
+impl TransposePlan {
+    /// Plans `dst[c, r] = src[r, c]` for elements of `width` bytes.
+    ///
+    /// A given variant is taken as it is. Without one:
+    ///
+    /// - A result that lies in memory as the source does, such as a source in Fortran order transposed into C order, or a
+    ///   vector, is a copy of bytes.
+    /// - Where the same axis has the shorter stride on both sides, nothing is to be turned: `naive` runs along it, and both
+    ///   sides are coalesced.
+    /// - Otherwise `padded`, which reads along the source's shorter stride and writes along the destination's.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where one is not a matrix, the shapes do not go together, `dst` may reach an element twice, or there are
+    /// more elements than a grid covers; `InvalidArgument` for a width that is not 1, 2, 4, 8 or 16.
+    pub fn new(src: &Layout, dst: &Layout, width: usize, variant: Option<Variant>) -> Result<Self> {
+        check_width(width)?;
+        check_bytes("source", src, width)?;
+        check_bytes("destination", dst, width)?;
+        let &[rows, cols] = src.shape() else { return Err(not_a_matrix("source", src)) };
+        if dst.rank() != 2 {
+            return Err(not_a_matrix("destination", dst));
+        }
+        if dst.shape() != [cols, rows] {
+            return Err(Error::new(
+                ErrorKind::Layout,
+                format!(
+                    "the transpose of shape {:?} has shape {:?}, and the destination has {:?}",
+                    src.shape(),
+                    [cols, rows],
+                    dst.shape()
+                ),
+            ));
+        }
+        if dst.overlaps_itself() {
+            return Err(Error::new(
+                ErrorKind::Layout,
+                format!(
+                    "the destination's strides {:?} may reach an element of shape {:?} twice; write to a layout that does not \
+                     overlap itself",
+                    dst.strides(),
+                    dst.shape()
+                ),
+            ));
+        }
+        if src.is_empty() {
+            return Ok(Self { work: Work::Nothing });
+        }
+        let work = match variant {
+            Some(Variant::ColumnLoop) => columns(src, dst, width)?,
+            Some(variant) => tiles(src, dst, width, variant)?,
+            None => chosen(src, dst, width)?,
+        };
+        Ok(Self { work })
+    }
+
+    /// Number of launches: 0 for no elements, the columns for `column_loop`, else 1.
+    pub fn launches(&self) -> u64 {
+        match &self.work {
+            Work::Nothing => 0,
+            Work::Copy(_) | Work::Tiles { .. } => 1,
+            Work::Columns(columns) => columns.count,
+        }
+    }
+
+    /// The kernel's entry; `None` where nothing is launched.
+    pub fn entry(&self) -> Option<&'static str> {
+        match &self.work {
+            Work::Nothing => None,
+            Work::Copy(copy) => copy.entry(),
+            Work::Tiles { entry, .. } => Some(entry),
+            Work::Columns(columns) => Some(columns.entry),
+        }
+    }
+
+    /// The variant that runs; `None` where the transpose is a copy, or nothing is launched.
+    pub fn variant(&self) -> Option<Variant> {
+        match &self.work {
+            Work::Nothing | Work::Copy(_) => None,
+            Work::Tiles { variant, .. } => Some(*variant),
+            Work::Columns(_) => Some(Variant::ColumnLoop),
+        }
+    }
+
+    /// The shape of each launch; `None` where nothing is launched.
+    pub fn shape(&self) -> Option<LaunchShape> {
+        match &self.work {
+            Work::Nothing => None,
+            Work::Copy(copy) => Some(copy.shape()),
+            Work::Tiles { shape, .. } => Some(*shape),
+            Work::Columns(columns) => Some(columns.shape),
+        }
+    }
+
+    /// Launches on storages at these addresses.
+    ///
+    /// # Safety
+    ///
+    /// As [`transpose_raw`](super::transpose_raw); the two sides share no element, and the addresses are aligned to the
+    /// width.
+    pub(super) unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+        match &self.work {
+            Work::Nothing => Ok(()),
+            // SAFETY: as the caller promises.
+            Work::Copy(copy) => unsafe { copy.launch(device, src, dst, stream) },
+            Work::Tiles { entry, shape, params, .. } => {
+                let params =
+                    TransposeParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
+                // SAFETY: the tile kernels take these parameters, and reach exactly the elements of the two layouts; the
+                // rest as the caller promises.
+                unsafe { device.launch(entry, shape, &params, stream) }
+            }
+            Work::Columns(columns) => {
+                let mut params = columns.first;
+                params.src = src.wrapping_add(params.src);
+                params.dst = dst.wrapping_add(params.dst);
+                for _ in 0..columns.count {
+                    // SAFETY: as above, for one column of the source and one row of the destination.
+                    unsafe { device.launch(columns.entry, &columns.shape, &params, stream) }?;
+                    params.src = params.src.wrapping_add_signed(columns.src_step);
+                    params.dst = params.dst.wrapping_add_signed(columns.dst_step);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The axis of a matrix along which neighbours lie closest; `None` where no axis has a step.
+fn short_axis(layout: &Layout) -> Option<usize> {
+    let steps = |&axis: &usize| layout.shape()[axis] > 1 && layout.strides()[axis] != 0;
+    (0..2).filter(steps).min_by_key(|&axis| layout.strides()[axis].unsigned_abs())
+}
+
+fn chosen(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
+    // In the source's axes, so that the two can be compared.
+    let target = dst.t();
+    if let Some(copy) = CopyPlan::same_order(src, &target, width) {
+        return Ok(Work::Copy(copy));
+    }
+    let (from, to) = (short_axis(src), short_axis(&target));
+    let variant = if from.is_some() && to.is_some() && from != to { Variant::Padded } else { Variant::Naive };
+    // The kernels read along columns. Exchanging the axes of both sides is the same transpose.
+    if from.or(to) == Some(0) { tiles(&src.t(), &target, width, variant) } else { tiles(src, dst, width, variant) }
+}
+
+fn tiles(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<Work> {
+    let (rows, cols) = (src.shape()[0], src.shape()[1]);
+    let params = TransposeParams {
+        src: (src.offset() * width) as u64,
+        dst: (dst.offset() * width) as u64,
+        rows: rows as u64,
+        cols: cols as u64,
+        src_row_stride: src.strides()[0] as i64,
+        src_col_stride: src.strides()[1] as i64,
+        dst_row_stride: dst.strides()[0] as i64,
+        dst_col_stride: dst.strides()[1] as i64,
+    };
+    let (tiles_y, tiles_x) = (params.rows.div_ceil(u64::from(TILE)), params.cols.div_ceil(u64::from(TILE)));
+    let y = tiles_y.min(u64::from(MAX_GRID_YZ));
+    let z = tiles_y.div_ceil(y);
+    if tiles_x > MAX_GRID_X || z > u64::from(MAX_GRID_YZ) {
+        return Err(too_large(src));
+    }
+    let family = match variant {
+        Variant::Naive => NAIVE,
+        Variant::Tiled => TILED,
+        Variant::Padded => PADDED,
+        Variant::Staggered => STAGGERED,
+        Variant::ColumnLoop => return columns(src, dst, width),
+    };
+    let entry = entry(&family, width, index(src, dst))?;
+    let shape =
+        LaunchShape { grid: [tiles_x as u32, y as u32, z as u32], block: [TILE, TILE_ROWS, 1], dynamic_shared: 0 };
+    Ok(Work::Tiles { variant, entry, shape, params })
+}
+
+fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
+    let (rows, cols) = (src.shape()[0] as u64, src.shape()[1] as u64);
+    let first = ColumnParams {
+        src: (src.offset() * width) as u64,
+        dst: (dst.offset() * width) as u64,
+        len: rows,
+        src_stride: src.strides()[0] as i64,
+        dst_stride: dst.strides()[1] as i64,
+    };
+    let blocks = rows.div_ceil(u64::from(COLUMN_BLOCK));
+    if blocks > MAX_GRID_X {
+        return Err(too_large(src));
+    }
+    let shape = LaunchShape { grid: [blocks as u32, 1, 1], block: [COLUMN_BLOCK, 1, 1], dynamic_shared: 0 };
+    // Wrapping: of a single column the stride never counts, and might overflow.
+    let step = |stride: isize| (stride as i64).wrapping_mul(width as i64);
+    Ok(Work::Columns(Columns {
+        entry: entry(&COLUMN_LOOP, width, index(src, dst))?,
+        shape,
+        first,
+        count: cols,
+        src_step: step(src.strides()[1]),
+        dst_step: step(dst.strides()[0]),
+    }))
+}
+
+/// Narrow arithmetic where it reaches every element of both sides from element `[0, 0]`, and every index.
+fn index(src: &Layout, dst: &Layout) -> Index {
+    let fits = |layout: &Layout| {
+        let range = layout.storage_range();
+        let furthest = (layout.offset() - range.start).max(range.end - 1 - layout.offset());
+        furthest <= i32::MAX as usize && layout.shape().iter().all(|&extent| extent <= i32::MAX as usize)
+    };
+    if fits(src) && fits(dst) { Index::Narrow } else { Index::Wide }
+}
+
+fn entry(family: &Family, width: usize, index: Index) -> Result<&'static str> {
+    family.entry(width, index).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidArgument, format!("there is no transpose kernel for elements of {width} bytes"))
+    })
+}
+
+fn too_large(src: &Layout) -> Error {
+    Error::new(
+        ErrorKind::Layout,
+        format!(
+            "a matrix of shape {:?} has more tiles than a grid covers; transpose it in parts (split_at)",
+            src.shape()
+        ),
+    )
+}
+
+impl fmt::Display for TransposePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.work {
+            Work::Nothing => f.write_str("nothing to transpose"),
+            Work::Copy(copy) => write!(f, "{copy}: the result lies in memory as the source does"),
+            Work::Tiles { entry, shape, params, .. } => {
+                write!(f, "{entry}: {} x {} elements, {}", params.rows, params.cols, Shape(shape))
+            }
+            Work::Columns(columns) => {
+                let Columns { entry, shape, first, count, .. } = columns;
+                write!(f, "{entry}: {count} launches of {} elements each, {}", first.len, Shape(shape))
+            }
+        }
+    }
+}

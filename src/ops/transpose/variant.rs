@@ -1,0 +1,58 @@
+//! The kernels by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, ErrorKind};
+
+/// A way to transpose, from the worst to the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+pub enum Variant {
+    /// One launch a column, each a strided copy: a transpose as a loop over copies.
+    ColumnLoop,
+    /// One element a thread step, read along rows and written along columns.
+    Naive,
+    /// Through a tile in shared memory: both sides run along rows, but the tile's columns share banks.
+    Tiled,
+    /// `Tiled` with each row of the tile padded by a bank, so that columns meet no conflict.
+    Padded,
+    /// `Tiled` with the column exclusive-ored by the row: no conflict and no padding. Elsewhere called swizzled.
+    Staggered,
+}
+
+impl Variant {
+    /// Every variant, the worst first.
+    pub const ALL: [Self; 5] = [Self::ColumnLoop, Self::Naive, Self::Tiled, Self::Padded, Self::Staggered];
+
+    /// Its name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ColumnLoop => "column_loop",
+            Self::Naive => "naive",
+            Self::Tiled => "tiled",
+            Self::Padded => "padded",
+            Self::Staggered => "staggered",
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Variant {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if text == "swizzled" {
+            return Ok(Self::Staggered);
+        }
+        Self::ALL.into_iter().find(|variant| variant.name() == text).ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            Error::new(ErrorKind::InvalidArgument, format!("`{text}` names no transpose kernel; there are {known}"))
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! Points in a stream.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Context;
+use crate::driver::{Driver, EventHandle};
+use crate::error::Result;
+
+/// A point in a stream that other streams and the host can wait for, with the time it was passed.
+///
+/// [`super::Stream::record`] queues it; recording it again moves it.
+pub struct Event {
+    context: Arc<Context>,
+    handle: EventHandle,
+}
+
+impl Event {
+    pub(crate) fn new(context: &Arc<Context>) -> Result<Self> {
+        let handle = context.driver().event_create()?;
+        Ok(Self { context: Arc::clone(context), handle })
+    }
+
+    /// Whether the latest record has been passed; true of an event never recorded. It asks and does not wait.
+    ///
+    /// # Errors
+    ///
+    /// What a driver call or earlier work on the device failed with.
+    pub fn query(&self) -> Result<bool> {
+        // SAFETY: the event is live as long as `self`.
+        unsafe { self.driver().event_query(self.handle) }
+    }
+
+    /// Waits until the latest record has been passed.
+    ///
+    /// # Errors
+    ///
+    /// What a driver call or earlier work on the device failed with.
+    pub fn synchronize(&self) -> Result<()> {
+        // SAFETY: the event is live as long as `self`.
+        unsafe { self.driver().event_synchronize(self.handle) }
+    }
+
+    /// Milliseconds from `start` to this event, both recorded and passed. On the software GPU this is host time, which says
+    /// nothing of a GPU.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where `start` is of another device, else what the driver call failed with, as when one of the two
+    /// was not recorded or not passed yet.
+    pub fn elapsed_ms_since(&self, start: &Self) -> Result<f32> {
+        self.context.check_same(&start.context, "the two events")?;
+        // SAFETY: both events are live as long as their owners.
+        unsafe { self.driver().event_elapsed_ms(start.handle, self.handle) }
+    }
+
+    /// The driver's handle, for raw entry points; on CUDA a `CUevent`. Live as long as this event.
+    pub fn handle(&self) -> EventHandle {
+        self.handle
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    fn driver(&self) -> &dyn Driver {
+        self.context.driver().as_ref()
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: nobody else holds the handle, and it is not used again.
+        let destroyed = unsafe { self.driver().event_destroy(self.handle) };
+        self.context.note_drop(destroyed, || "destroying an event".into());
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Event").field(&self.handle.0).finish()
+    }
+}

@@ -1,0 +1,59 @@
+//! The order between streams, kept by the memory they share.
+//!
+//! Each allocation remembers the stream of its last use. A use on another stream first makes that stream wait for the
+//! former, so that all uses of an allocation are totally ordered and no wait can be forgotten. The price is that two reads
+//! of one buffer on different streams do not overlap; the idea is cudarc's event pair, with one instead of two because a
+//! transpose is bound by the memory and gains nothing from overlapping another.
+
+use std::sync::{Mutex, MutexGuard};
+
+use super::Stream;
+use super::context::lock;
+use crate::error::Result;
+
+/// The stream that last used an allocation.
+#[derive(Debug, Default)]
+pub(crate) struct LastUse(Mutex<Option<Stream>>);
+
+impl LastUse {
+    /// The stream of the last use, if there was one.
+    pub(crate) fn stream(&self) -> Option<Stream> {
+        lock(&self.0).clone()
+    }
+}
+
+/// Queues work on `stream` that uses allocations, after all their former uses.
+///
+/// `queue` runs under the locks of the allocations: another thread that uses one of them comes wholly before or after, else
+/// it could order itself behind work that is not queued yet. The locks are taken in the order of their addresses, so that
+/// two threads never wait for each other; the two may be the same allocation.
+pub(crate) fn queue_in_order<R>(
+    stream: &Stream,
+    first: &LastUse,
+    second: Option<&LastUse>,
+    queue: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    let (first, second) = match second {
+        Some(second) if std::ptr::eq(first, second) => (first, None),
+        Some(second) if std::ptr::from_ref(second) < std::ptr::from_ref(first) => (second, Some(first)),
+        other => (first, other),
+    };
+    let mut first = lock(&first.0);
+    let mut second = second.map(|second| lock(&second.0));
+    follow(stream, &mut first)?;
+    if let Some(second) = &mut second {
+        follow(stream, second)?;
+    }
+    queue()
+}
+
+fn follow(stream: &Stream, last: &mut MutexGuard<'_, Option<Stream>>) -> Result<()> {
+    if last.as_ref() != Some(stream) {
+        if let Some(former) = last.as_ref() {
+            stream.wait_for(former)?;
+        }
+        // Also if the work is then not queued: the stream now waits for the former uses, so it stands for them.
+        **last = Some(stream.clone());
+    }
+    Ok(())
+}

@@ -1,0 +1,10 @@
+use warpstride::memory::DeviceBuffer;
+use warpstride::view::View;
+
+fn attack(buffer: &DeviceBuffer<u32>) -> View<'_, f32> {
+    buffer.view(&[4]).unwrap()
+}
+
+fn main() {
+    let _ = attack;
+}

@@ -1,0 +1,165 @@
+//! What cases run on, and how they are listed.
+
+use std::sync::Arc;
+
+use libtest_mimic::{Completion, Failed, Trial};
+use warpstride::Error;
+use warpstride::driver::{Driver, DriverKind};
+
+/// Device memory of the software GPUs under test: small, so that running out of it costs nothing.
+pub(crate) const SOFT_MEMORY_BYTES: u64 = 64 << 20;
+
+/// A test of a device.
+#[derive(Clone, Copy)]
+pub(crate) struct Case {
+    /// `module::name`.
+    pub(crate) name: &'static str,
+    pub(crate) needs: Needs,
+    pub(crate) body: fn(&Setup),
+}
+
+/// What a case needs of its backend.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Any will do.
+    Any,
+    /// One device all for itself, which it leaves failed.
+    DeviceToLose,
+    /// What only the software GPU promises.
+    SoftwareGpu,
+}
+
+/// Lists the cases of a module: `cases! { Any copies_come_back, SoftwareGpu work_runs_late }`.
+macro_rules! cases {
+    ($($needs:ident $name:ident),* $(,)?) => {
+        pub(crate) fn cases() -> Vec<crate::backend::Case> {
+            vec![$(crate::backend::Case {
+                name: concat!(module_path!(), "::", stringify!($name)),
+                needs: crate::backend::Needs::$needs,
+                body: $name,
+            }),*]
+        }
+    };
+}
+pub(crate) use cases;
+
+/// What a case is given.
+pub(crate) struct Setup {
+    /// The driver under test: on CUDA one for all cases, else one of its own.
+    pub(crate) driver: Arc<dyn Driver>,
+    /// Another of the same kind by seed, where order is drawn from one.
+    seeded: Option<fn(u64) -> Arc<dyn Driver>>,
+}
+
+impl Setup {
+    /// Runs `body` on the driver under 64 seeds where it has one, else once; a failing seed is named.
+    pub(crate) fn for_each_seed(&self, body: impl Fn(&Arc<dyn Driver>)) {
+        let Some(seeded) = self.seeded else { return body(&self.driver) };
+        for seed in 0..64 {
+            let driver = seeded(seed);
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(&driver)));
+            if let Err(panic) = outcome {
+                eprintln!("failed with seed {seed}");
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+
+    /// Whether the driver is the software GPU.
+    pub(crate) fn is_soft(&self) -> bool {
+        self.driver.info().kind == DriverKind::Soft
+    }
+}
+
+/// A backend as it is on this machine.
+struct Backend {
+    name: String,
+    kind: DriverKind,
+    open: Result<Arc<dyn Fn() -> Setup + Send + Sync>, Error>,
+}
+
+/// Every case on every backend.
+pub(crate) fn trials(cases: &[Case]) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for backend in [soft(), traced(), cuda()] {
+        for &case in cases {
+            let name = case.name.split_once("::").map_or(case.name, |(_crate, rest)| rest);
+            let name = format!("[{}] {name}", backend.name);
+            trials.push(match reason_to_ignore(&backend, case.needs) {
+                Ok(open) => Trial::test(name, move || run(case, &open())),
+                Err(reason) => Trial::ignorable_test(name, move || Ok(Completion::ignored_with(reason))),
+            });
+        }
+    }
+    trials
+}
+
+fn run(case: Case, setup: &Setup) -> Result<(), Failed> {
+    (case.body)(setup);
+    Ok(())
+}
+
+fn reason_to_ignore(backend: &Backend, needs: Needs) -> Result<Arc<dyn Fn() -> Setup + Send + Sync>, String> {
+    let open = backend.open.as_ref().map_err(Error::to_string)?;
+    match (backend.kind, needs) {
+        (DriverKind::Cuda, Needs::DeviceToLose) => Err("it would leave the GPU lost to all other cases".to_owned()),
+        (DriverKind::Cuda, Needs::SoftwareGpu) => Err("it is about what only the software GPU promises".to_owned()),
+        _ => Ok(Arc::clone(open)),
+    }
+}
+
+#[cfg(feature = "interp")]
+fn open_soft(seed: u64) -> Arc<dyn Driver> {
+    use warpstride::driver::soft::{Config, Soft};
+    Arc::new(Soft::with_config(Config { seed, memory_bytes: SOFT_MEMORY_BYTES, ..Config::default() }))
+}
+
+#[cfg(feature = "interp")]
+fn open_traced(seed: u64) -> Arc<dyn Driver> {
+    Arc::new(warpstride::driver::trace::Trace::new(open_soft(seed)))
+}
+
+#[cfg(feature = "interp")]
+fn soft() -> Backend {
+    let open = || Setup { driver: open_soft(0), seeded: Some(open_soft) };
+    Backend { name: "soft".to_owned(), kind: DriverKind::Soft, open: Ok(Arc::new(open)) }
+}
+
+#[cfg(feature = "interp")]
+fn traced() -> Backend {
+    let open = || Setup { driver: open_traced(0), seeded: Some(open_traced) };
+    Backend { name: "trace(soft)".to_owned(), kind: DriverKind::Soft, open: Ok(Arc::new(open)) }
+}
+
+#[cfg(feature = "cuda")]
+fn cuda() -> Backend {
+    use warpstride::driver::cuda::{Cuda, count};
+    let driver = count().and_then(|_| Cuda::open(0)).map(|driver| Arc::new(driver) as Arc<dyn Driver>);
+    let name = driver.as_ref().map_or("cuda:0".to_owned(), |driver| format!("cuda:0 {}", driver.info().name));
+    let open = driver.map(|driver| {
+        let open = move || Setup { driver: Arc::clone(&driver), seeded: None };
+        Arc::new(open) as Arc<dyn Fn() -> Setup + Send + Sync>
+    });
+    Backend { name, kind: DriverKind::Cuda, open }
+}
+
+#[cfg(not(feature = "interp"))]
+fn soft() -> Backend {
+    left_out("soft", DriverKind::Soft, "interp")
+}
+
+#[cfg(not(feature = "interp"))]
+fn traced() -> Backend {
+    left_out("trace(soft)", DriverKind::Soft, "interp")
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda() -> Backend {
+    left_out("cuda:0", DriverKind::Cuda, "cuda")
+}
+
+#[cfg(not(all(feature = "interp", feature = "cuda")))]
+fn left_out(name: &str, kind: DriverKind, feature: &str) -> Backend {
+    let error = Error::new(warpstride::ErrorKind::Unavailable, format!("built without feature `{feature}`"));
+    Backend { name: name.to_owned(), kind, open: Err(error) }
+}

@@ -1,0 +1,150 @@
+//! Events: passing, polling, waiting, timing.
+
+use warpstride::ErrorKind;
+use warpstride::driver::EventHandle;
+
+use crate::backend::{Setup, cases};
+use crate::program::Program;
+
+cases! {
+    Any an_event_never_recorded_holds_nothing_back,
+    Any an_event_is_passed_once_its_stream_got_there,
+    Any polling_comes_to_an_end,
+    Any time_needs_two_recorded_events,
+    Any time_runs_forward,
+    Any a_wait_outlives_its_event,
+    Any a_wait_holds_a_record_that_was_there,
+    SoftwareGpu an_event_that_is_not_passed_has_no_time,
+    SoftwareGpu dead_events_are_invalid_handles,
+}
+
+fn an_event_never_recorded_holds_nothing_back(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let (stream, event) = (program.stream().unwrap(), program.event().unwrap());
+    assert!(event.query().unwrap());
+    event.synchronize().unwrap();
+    stream.wait(&event).unwrap();
+    stream.synchronize().unwrap();
+}
+
+fn an_event_is_passed_once_its_stream_got_there(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let (stream, event) = (program.stream().unwrap(), program.event().unwrap());
+        let buffer = program.buffer(1000).unwrap();
+        let host = program.pinned(1000).unwrap();
+        stream.fill(&buffer, 0, 4, 1000).unwrap();
+        stream.d2h(&host, 0, &buffer, 0, 1000).unwrap();
+        stream.record(&event).unwrap();
+        event.synchronize().unwrap();
+        assert!(event.query().unwrap());
+        assert_eq!(host.get(), [4; 1000]);
+    });
+}
+
+fn polling_comes_to_an_end(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let (first, second) = (program.stream().unwrap(), program.stream().unwrap());
+        let (handed, done) = (program.event().unwrap(), program.event().unwrap());
+        let buffer = program.buffer(1000).unwrap();
+        let host = program.pinned(1000).unwrap();
+        first.fill(&buffer, 0, 6, 1000).unwrap();
+        first.record(&handed).unwrap();
+        second.wait(&handed).unwrap();
+        second.d2h(&host, 0, &buffer, 0, 1000).unwrap();
+        second.record(&done).unwrap();
+        while !done.query().unwrap() {
+            std::thread::yield_now();
+        }
+        assert_eq!(host.get(), [6; 1000]);
+    });
+}
+
+fn time_needs_two_recorded_events(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let stream = program.stream().unwrap();
+    let (recorded, never) = (program.event().unwrap(), program.event().unwrap());
+    stream.record(&recorded).unwrap();
+    stream.synchronize().unwrap();
+    for (start, end) in [(&recorded, &never), (&never, &recorded)] {
+        let error = start.ms_until(end).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.to_string().contains("never recorded"), "{error}");
+    }
+}
+
+fn time_runs_forward(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let stream = program.stream().unwrap();
+    let (start, end) = (program.event().unwrap(), program.event().unwrap());
+    let buffer = program.buffer(1 << 20).unwrap();
+    stream.record(&start).unwrap();
+    stream.fill(&buffer, 0, 1, 1 << 20).unwrap();
+    stream.record(&end).unwrap();
+    stream.synchronize().unwrap();
+    let (forward, backward) = (start.ms_until(&end).unwrap(), end.ms_until(&start).unwrap());
+    assert!(forward > 0.0 && forward < 10_000.0, "{forward} ms to fill a mebibyte");
+    assert_eq!(start.ms_until(&start).unwrap(), 0.0);
+    assert_eq!(backward, -forward);
+}
+
+fn a_wait_outlives_its_event(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let (producer, consumer) = (program.stream().unwrap(), program.stream().unwrap());
+        let (from, to) = (program.buffer(1 << 20).unwrap(), program.buffer(1 << 20).unwrap());
+        let event = program.event().unwrap();
+        producer.fill(&from, 0, 8, 1 << 20).unwrap();
+        producer.record(&event).unwrap();
+        consumer.wait(&event).unwrap();
+        drop(event);
+        consumer.d2d(&to, 0, &from, 0, 1 << 20).unwrap();
+        assert!(program.download(&to, &consumer).unwrap().iter().all(|&byte| byte == 8));
+    });
+}
+
+/// Recording again moves the event, not the waits that are there: the consumer sees at least the first value.
+fn a_wait_holds_a_record_that_was_there(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let (producer, consumer) = (program.stream().unwrap(), program.stream().unwrap());
+        let (from, to) = (program.buffer(100).unwrap(), program.buffer(100).unwrap());
+        let event = program.event().unwrap();
+        producer.fill(&from, 0, 1, 100).unwrap();
+        producer.record(&event).unwrap();
+        consumer.wait(&event).unwrap();
+        producer.wait(&event).unwrap();
+        producer.record(&event).unwrap();
+        consumer.d2d(&to, 0, &from, 0, 100).unwrap();
+        assert_eq!(program.download(&to, &consumer).unwrap(), [1; 100]);
+        producer.synchronize().unwrap();
+        assert!(event.query().unwrap());
+    });
+}
+
+fn an_event_that_is_not_passed_has_no_time(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let stream = program.stream().unwrap();
+    let (start, end) = (program.event().unwrap(), program.event().unwrap());
+    stream.record(&start).unwrap();
+    stream.record(&end).unwrap();
+    start.synchronize().unwrap();
+    let error = start.ms_until(&end).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(error.to_string().contains("not passed yet"), "{error}");
+}
+
+fn dead_events_are_invalid_handles(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let dead = program.event().unwrap().handle;
+    for handle in [dead, EventHandle(0), EventHandle(u64::MAX)] {
+        // SAFETY: the software GPU looks before it uses a handle.
+        let query = unsafe { setup.driver.event_query(handle) }.unwrap_err();
+        // SAFETY: as above.
+        let destroy = unsafe { setup.driver.event_destroy(handle) }.unwrap_err();
+        for error in [query, destroy] {
+            assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Failures: kernels that stop, and every call made to fail in turn.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use warpstride::driver::Driver;
+use warpstride::driver::trace::{Call, Trace};
+use warpstride::{Error, ErrorKind, Result};
+
+use crate::backend::{Setup, cases};
+use crate::program::{AFFINE, Program, affine_params, assert_same, cover};
+
+cases! {
+    DeviceToLose a_kernel_out_of_bounds_is_a_fault_that_stays,
+    DeviceToLose a_failed_device_still_releases,
+    Any every_call_fails_once_and_nothing_leaks,
+    Any every_method_fails_always_and_nothing_leaks,
+    Any a_trace_records_operands,
+}
+
+fn a_kernel_out_of_bounds_is_a_fault_that_stays(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let module = program.module(AFFINE).unwrap();
+    let affine = module.function("affine").unwrap();
+    let stream = program.stream().unwrap();
+    let (source, target) = (program.upload(&[0; 400]).unwrap(), program.buffer(400).unwrap());
+    // SAFETY: not in bounds, on a device that checks: 101 values in room for 100.
+    unsafe { stream.launch(affine, &cover(101), &affine_params(&target, &source, 101, 1)) }.unwrap();
+    let cause = stream.synchronize().unwrap_err();
+    assert_eq!(cause.kind(), ErrorKind::KernelFault, "{cause}");
+    assert!(cause.to_string().contains("affine"), "it names the kernel: {cause}");
+
+    let (driver, wide) = (&setup.driver, u64::from(u32::MAX));
+    let later: Vec<Error> = vec![
+        driver.memory().unwrap_err(),
+        driver.alloc(1).unwrap_err(),
+        driver.alloc(wide).unwrap_err(),
+        driver.alloc_host(1).unwrap_err(),
+        driver.stream_create().unwrap_err(),
+        driver.event_create().unwrap_err(),
+        driver.module_load(AFFINE).unwrap_err(),
+        module.function("affine").unwrap_err(),
+        stream.fill(&target, 0, 0, 1).unwrap_err(),
+        stream.synchronize().unwrap_err(),
+    ];
+    for error in later {
+        assert_eq!(error.kind(), ErrorKind::KernelFault, "{error}");
+        assert!(error.to_string().contains(&cause.to_string()), "the original cause: {error}");
+    }
+}
+
+fn a_failed_device_still_releases(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let program = Program::new(&(Arc::clone(&trace) as Arc<dyn Driver>));
+    {
+        let module = program.module(AFFINE).unwrap();
+        let affine = module.function("affine").unwrap();
+        let (stream, _event) = (program.stream().unwrap(), program.event().unwrap());
+        let _host = program.pinned(100).unwrap();
+        let buffer = program.upload(&[0; 40]).unwrap();
+        // SAFETY: not in bounds, on a device that checks.
+        unsafe { stream.launch(affine, &cover(999), &affine_params(&buffer, &buffer, 999, 1)) }.unwrap();
+        stream.synchronize().unwrap_err();
+    }
+    assert!(trace.live().is_empty(), "{:?}", trace.live());
+    assert_eq!(program.failure().unwrap().kind(), ErrorKind::KernelFault);
+}
+
+/// All that a program does with a device; what it computed.
+fn whole_program(program: &Program) -> Result<Vec<u8>> {
+    let n = 100;
+    program.driver.memory()?;
+    let (uploads, computes) = (program.stream()?, program.stream()?);
+    let (start, uploaded, end) = (program.event()?, program.event()?, program.event()?);
+    let (source, target) = (program.buffer(4 * n)?, program.buffer(4 * n)?);
+    let (input, output) = (program.pinned(4 * n)?, program.pinned(4 * n)?);
+    input.set(&vec![1; 4 * n]);
+    uploads.record(&start)?;
+    uploads.h2d(&source, 0, &input, 0, 4 * n)?;
+    uploads.fill(&target, 0, 0, 4 * n)?;
+    uploads.record(&uploaded)?;
+    computes.wait(&uploaded)?;
+    let module = program.module(AFFINE)?;
+    let affine = module.function("affine")?;
+    // SAFETY: both buffers have room for `n` values, and the other stream has been waited for.
+    unsafe { computes.launch(affine, &cover(n as u32), &affine_params(&target, &source, n as u32, 3)) }?;
+    computes.d2d(&source, 0, &target, 0, 4 * n)?;
+    computes.d2h(&output, 0, &source, 0, 4 * n)?;
+    computes.record(&end)?;
+    while !end.query()? {}
+    end.synchronize()?;
+    start.ms_until(&end)?;
+    computes.synchronize()?;
+    uploads.synchronize()?;
+    Ok(output.get())
+}
+
+/// Runs the program over `inner` with the failures that `inject` asks for: its outcome, the failures of releases included,
+/// and the calls it made. Nothing may be left alive.
+fn run_with(inner: &Arc<dyn Driver>, inject: impl FnOnce(&Trace)) -> (Result<Vec<u8>>, Vec<Call>) {
+    let trace = Arc::new(Trace::new(Arc::clone(inner)));
+    inject(&trace);
+    let program = Program::new(&(Arc::clone(&trace) as Arc<dyn Driver>));
+    let outcome = whole_program(&program);
+    let outcome = match (outcome, program.failure()) {
+        (Ok(_), Some(error)) => Err(error),
+        (outcome, _) => outcome,
+    };
+    assert!(trace.live().is_empty(), "alive after {outcome:?}: {:?}", trace.live());
+    (outcome, trace.calls())
+}
+
+fn assert_names(outcome: Result<Vec<u8>>, call: &Call) {
+    let error = outcome.expect_err(&format!("{call} failed, and nobody was told"));
+    assert!(error.to_string().contains("injected failure"), "{error}");
+    assert!(error.to_string().contains(&call.to_string()), "it names {call}: {error}");
+}
+
+fn expected() -> Vec<u8> {
+    (0x0101_0101_u32 * 3 + 1).to_le_bytes().repeat(100)
+}
+
+fn every_call_fails_once_and_nothing_leaks(setup: &Setup) {
+    let (outcome, calls) = run_with(&setup.driver, |_| ());
+    assert_same(&outcome.unwrap(), &expected(), "the program's output");
+    assert!(calls.len() > 30, "{calls:?}");
+    for index in 0..calls.len() {
+        // Polling makes the number of calls vary on a GPU.
+        let (outcome, calls) = run_with(&setup.driver, |trace| trace.fail_nth(index));
+        match calls.get(index) {
+            Some(call) => assert_names(outcome, call),
+            None => assert_eq!(outcome.unwrap(), expected()),
+        }
+    }
+    let (outcome, _) = run_with(&setup.driver, |_| ());
+    assert_same(&outcome.unwrap(), &expected(), "the device is as good as before");
+}
+
+fn every_method_fails_always_and_nothing_leaks(setup: &Setup) {
+    let (_, calls) = run_with(&setup.driver, |_| ());
+    let methods: BTreeSet<_> = calls.iter().map(Call::name).collect();
+    assert_eq!(methods.len(), 23, "the program calls every method that can fail: {methods:?}");
+    for method in methods {
+        let (outcome, calls) = run_with(&setup.driver, |trace| trace.fail_named(method));
+        assert_names(outcome, calls.iter().find(|call| call.name() == method).unwrap());
+    }
+}
+
+fn a_trace_records_operands(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let program = Program::new(&(Arc::clone(&trace) as Arc<dyn Driver>));
+    let (stream, buffer) = (program.stream().unwrap(), program.buffer(100).unwrap());
+    trace.fail_named("alloc");
+    assert_eq!(program.buffer(7).err().unwrap().kind(), ErrorKind::Driver);
+    trace.fail_nothing();
+    stream.fill(&buffer, 1, 2, 3).unwrap();
+    assert_eq!(trace.live().allocations.values().collect::<Vec<_>>(), [&100]);
+    assert_eq!(trace.live().streams, [stream.handle].into());
+    let text = trace.calls().iter().map(Call::to_string).collect::<Vec<_>>();
+    let fill = format!("fill {{ dst: {:#x}, value: 2, bytes: 3, stream: {:?} }}", buffer.address + 1, stream.handle);
+    assert_eq!(text, ["stream_create", "alloc { bytes: 100 }", "alloc { bytes: 7 }", &fill]);
+}

@@ -1,0 +1,237 @@
+//! The host interface: buffers, the order between streams, and what happens when calls fail.
+
+use std::sync::Arc;
+
+use warpstride::ErrorKind;
+use warpstride::device::Device;
+use warpstride::driver::trace::{Call, Trace};
+use warpstride::error::Result;
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Variant};
+
+use crate::backend::{Setup, cases};
+use crate::matrices::Random;
+use crate::naive;
+
+cases! {
+    Any buffers_come_back,
+    Any empty_buffers_ask_nothing_of_the_driver,
+    Any lengths_are_checked,
+    Any uses_on_many_streams_are_ordered,
+    Any readers_on_many_threads_are_ordered_before_the_writer,
+    Any halves_of_one_buffer,
+    Any buffers_and_streams_may_be_dropped_with_work_queued,
+    Any two_devices_do_not_mix,
+    Any a_failed_drop_is_kept,
+    SoftwareGpu every_call_may_fail,
+}
+
+fn device(setup: &Setup) -> Device {
+    Device::with_driver(Arc::clone(&setup.driver)).unwrap()
+}
+
+fn buffers_come_back(setup: &Setup) {
+    let device = device(setup);
+    let elements: Vec<u64> = Random::new(1).elements(1000);
+    let mut buffer = device.upload(&elements).unwrap();
+    assert!(buffer.download().unwrap() == elements);
+    assert_eq!(device.zeros::<u16>(77).unwrap().download().unwrap(), [0; 77]);
+    assert_eq!(device.alloc::<u8>(5).unwrap().download().unwrap().len(), 5);
+    let others: Vec<u64> = Random::new(2).elements(1000);
+    buffer.upload_from(&others).unwrap();
+    let mut into = vec![0; 1000];
+    buffer.download_into(&mut into).unwrap();
+    assert_eq!(into, others);
+    assert_eq!(buffer.address() % 256, 0);
+}
+
+fn empty_buffers_ask_nothing_of_the_driver(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = Device::with_driver(trace.clone()).unwrap();
+    let before = trace.calls().len();
+    let mut buffer = device.upload::<f32>(&[]).unwrap();
+    buffer.upload_from(&[]).unwrap();
+    assert!(buffer.is_empty() && buffer.download().unwrap().is_empty());
+    assert!(device.zeros::<f64>(0).unwrap().is_empty());
+    assert!(ops::transpose(buffer.view(&[5, 0]).unwrap()).unwrap().is_empty());
+    ops::copy(buffer.view(&[0]).unwrap(), device.alloc(0).unwrap().view_mut(&[0]).unwrap(), device.default_stream())
+        .unwrap();
+    drop(buffer);
+    assert_eq!(trace.calls()[before..], []);
+}
+
+fn lengths_are_checked(setup: &Setup) {
+    let device = device(setup);
+    let mut buffer = device.upload(&[1u32, 2, 3]).unwrap();
+    let error = buffer.upload_from(&[1]).unwrap_err();
+    assert!(error.to_string().contains("1 elements") && error.to_string().contains('3'), "{error}");
+    assert_eq!(buffer.download_into(&mut [0; 4]).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(buffer.view(&[2, 2]).unwrap_err().kind(), ErrorKind::Layout);
+    assert_eq!(buffer.view_mut(&[2]).unwrap_err().kind(), ErrorKind::Layout);
+    let longer = Layout::row_major(&[4]).unwrap();
+    assert_eq!(buffer.view_with(longer).unwrap_err().kind(), ErrorKind::Layout);
+    let twice = Layout::new(&[3], &[0], 0, 3).unwrap();
+    assert!(buffer.view_with(twice).is_ok());
+    assert_eq!(buffer.view_mut_with(twice).unwrap_err().kind(), ErrorKind::Layout);
+    assert_eq!(device.alloc::<u64>(1 << 61).unwrap_err().kind(), ErrorKind::Layout);
+    let error = device.alloc::<u8>(1 << 50).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+}
+
+/// Transposes there and back over several streams, with no wait in the program.
+fn uses_on_many_streams_are_ordered(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let elements: Vec<u32> = Random::new(7).elements(40 * 50);
+        let streams: Vec<_> = (0..4).map(|_| device.stream().unwrap()).collect();
+        let source = device.upload(&elements).unwrap();
+        let mut ping = device.zeros::<u32>(elements.len()).unwrap();
+        let mut pong = device.zeros::<u32>(elements.len()).unwrap();
+        ops::transpose_into(source.view(&[40, 50]).unwrap(), ping.view_mut(&[50, 40]).unwrap(), None, &streams[0])
+            .unwrap();
+        for turn in 0..3 {
+            let (there, back) = (&streams[(turn + 1) % 4], &streams[(turn + 2) % 4]);
+            let variant = Some(Variant::ALL[turn + 1]);
+            ops::transpose_into(ping.view(&[50, 40]).unwrap(), pong.view_mut(&[40, 50]).unwrap(), variant, there)
+                .unwrap();
+            ops::transpose_into(pong.view(&[40, 50]).unwrap(), ping.view_mut(&[50, 40]).unwrap(), variant, back)
+                .unwrap();
+        }
+        assert!(pong.download().unwrap() == elements, "there and back");
+        let mut expected = elements.clone();
+        let (src, dst) = (Layout::row_major(&[40, 50]).unwrap(), Layout::row_major(&[50, 40]).unwrap());
+        naive::transpose(&elements, &src, &mut expected, &dst);
+        assert!(ping.download().unwrap() == expected, "there");
+    });
+}
+
+/// Each thread reads one buffer on a stream of its own; then it is overwritten on yet another, while the reads are queued.
+fn readers_on_many_threads_are_ordered_before_the_writer(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let elements: Vec<u32> = Random::new(8).elements(33 * 65);
+        let zeros = device.zeros::<u32>(elements.len()).unwrap();
+        let mut shared = device.upload(&elements).unwrap();
+        let read = || {
+            let stream = device.stream().unwrap();
+            let mut copy = device.zeros::<u32>(elements.len()).unwrap();
+            ops::copy(shared.view(&[33 * 65]).unwrap(), copy.view_mut(&[33 * 65]).unwrap(), &stream).unwrap();
+            copy
+        };
+        let copies = std::thread::scope(|scope| {
+            let readers: Vec<_> = (0..3).map(|_| scope.spawn(read)).collect();
+            readers.into_iter().map(|reader| reader.join().unwrap()).collect::<Vec<_>>()
+        });
+        let writer = device.stream().unwrap();
+        ops::copy(zeros.view(&[33 * 65]).unwrap(), shared.view_mut(&[33 * 65]).unwrap(), &writer).unwrap();
+        assert!(shared.download().unwrap().iter().all(|&element| element == 0));
+        for copy in copies {
+            assert!(copy.download().unwrap() == elements, "a reader saw the writer's zeros");
+        }
+    });
+}
+
+fn halves_of_one_buffer(setup: &Setup) {
+    let device = device(setup);
+    let elements: Vec<u32> = Random::new(9).elements(20 * 40);
+    let mut buffer = device.upload(&elements).unwrap();
+    let whole = buffer.view_mut(&[20, 40]).unwrap();
+    // The halves' ranges of memory overlap; their elements do not.
+    let (left, right) = whole.split_at(1, 20).unwrap();
+    ops::transpose_into(left.view(), right, None, device.default_stream()).unwrap();
+    let (from, to) = Layout::row_major(&[20, 40]).unwrap().split_at(1, 20).unwrap();
+    let mut expected = elements.clone();
+    naive::transpose(&elements, &from, &mut expected, &to);
+    assert!(buffer.download().unwrap() == expected);
+}
+
+fn buffers_and_streams_may_be_dropped_with_work_queued(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let device = Device::with_driver(Arc::clone(driver)).unwrap();
+        let elements: Vec<u32> = Random::new(10).elements(64 * 32);
+        let mut result = device.zeros::<u32>(elements.len()).unwrap();
+        {
+            let stream = device.stream().unwrap();
+            let source = device.upload(&elements).unwrap();
+            let middle = ops::transpose(source.view(&[64, 32]).unwrap()).unwrap();
+            ops::transpose_into(middle.view(&[32, 64]).unwrap(), result.view_mut(&[64, 32]).unwrap(), None, &stream)
+                .unwrap();
+        }
+        device.synchronize().unwrap();
+        assert!(result.download().unwrap() == elements);
+        assert_eq!(device.take_drop_error(), None);
+    });
+}
+
+fn two_devices_do_not_mix(setup: &Setup) {
+    let (one, other) = (device(setup), device(setup));
+    let source = one.upload(&[1u32, 2]).unwrap();
+    let mut result = other.upload(&[0u32; 2]).unwrap();
+    let mut here = one.upload(&[0u32; 2]).unwrap();
+    let event = other.event().unwrap();
+    for refused in [
+        ops::copy(source.view(&[2]).unwrap(), result.view_mut(&[2]).unwrap(), one.default_stream()),
+        ops::copy(source.view(&[2]).unwrap(), here.view_mut(&[2]).unwrap(), other.default_stream()),
+        one.default_stream().wait(&event),
+        one.default_stream().record(&event),
+    ] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains("different devices"), "{error}");
+    }
+}
+
+fn a_failed_drop_is_kept(setup: &Setup) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = Device::with_driver(trace.clone()).unwrap();
+    let buffer = device.upload(&[1u8; 100]).unwrap();
+    trace.fail_named("free");
+    drop(buffer);
+    drop(device.upload(&[1u8; 50]).unwrap());
+    trace.fail_nothing();
+    let error = device.take_drop_error().unwrap();
+    assert!(error.to_string().contains("freeing the buffer of 100 bytes"), "{error}");
+    assert_eq!(device.take_drop_error(), None);
+}
+
+/// One of everything: a transpose over two streams, with an event between them, and back.
+fn everything(driver: Arc<Trace>) -> Result<()> {
+    let device = Device::with_driver(driver)?;
+    let elements: Vec<u32> = (0..48).collect();
+    let source = device.upload(&elements)?;
+    let mut result = device.zeros::<u32>(48)?;
+    let stream = device.stream()?;
+    let event = device.event()?;
+    ops::transpose_into(source.view(&[6, 8])?, result.view_mut(&[8, 6])?, Some(Variant::Padded), &stream)?;
+    stream.record(&event)?;
+    device.default_stream().wait(&event)?;
+    event.query()?;
+    let back = ops::transpose(result.view(&[8, 6])?)?;
+    drop(stream);
+    let again = device.stream()?;
+    event.synchronize()?;
+    again.synchronize()?;
+    device.counters()?;
+    assert_eq!(back.download()?, elements);
+    drop((source, result, back, event, again));
+    device.take_drop_error().map_or(Ok(()), Err)
+}
+
+fn every_call_may_fail(setup: &Setup) {
+    let clean = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    everything(clean.clone()).unwrap();
+    let calls = clean.calls();
+    assert!(clean.live().is_empty() && calls.iter().any(|call| matches!(call, Call::Launch { .. })));
+    let closing = calls.iter().position(|call| matches!(call, Call::ModuleUnload { .. })).unwrap();
+    for (index, call) in calls.iter().enumerate() {
+        let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+        trace.fail_nth(index);
+        let outcome = everything(trace.clone());
+        assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
+        match outcome {
+            Err(error) => assert!(error.to_string().contains(call.name()), "{error}"),
+            // What closes the device has nobody left to tell.
+            Ok(()) => assert!(index >= closing, "nobody learnt that {call} failed"),
+        }
+    }
+}

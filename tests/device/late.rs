@@ -1,0 +1,135 @@
+//! The software GPU runs late: a forgotten wait shows.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use crate::backend::{Setup, cases};
+use crate::program::{Program, Stream};
+
+cases! {
+    SoftwareGpu a_download_not_waited_for_has_not_happened,
+    SoftwareGpu an_upload_reads_its_source_when_it_runs,
+    SoftwareGpu synchronising_another_stream_is_not_enough,
+    SoftwareGpu a_forgotten_wait_between_streams_is_seen,
+    SoftwareGpu seeds_give_every_order_that_is_legal_and_no_other,
+    SoftwareGpu freeing_runs_what_is_queued,
+    SoftwareGpu polling_the_wrong_thing_does_not_help,
+}
+
+fn a_download_not_waited_for_has_not_happened(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let stream = program.stream().unwrap();
+        let buffer = program.upload(&[9; 64]).unwrap();
+        let host = program.pinned(64).unwrap();
+        stream.d2h(&host, 0, &buffer, 0, 64).unwrap();
+        assert_eq!(host.get(), [0; 64], "nobody has waited");
+        stream.synchronize().unwrap();
+        assert_eq!(host.get(), [9; 64]);
+    });
+}
+
+fn an_upload_reads_its_source_when_it_runs(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let stream = program.stream().unwrap();
+        let (host, buffer) = (program.pinned(64).unwrap(), program.buffer(64).unwrap());
+        host.set(&[1; 64]);
+        stream.h2d(&buffer, 0, &host, 0, 64).unwrap();
+        // The mistake that this is about: the source is used again before the copy has run.
+        host.set(&[2; 64]);
+        assert_eq!(program.download(&buffer, &stream).unwrap(), [2; 64]);
+    });
+}
+
+fn synchronising_another_stream_is_not_enough(setup: &Setup) {
+    let seen = Mutex::new(BTreeSet::new());
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let (used, other) = (program.stream().unwrap(), program.stream().unwrap());
+        let buffer = program.upload(&[9; 8]).unwrap();
+        let host = program.pinned(8).unwrap();
+        used.d2h(&host, 0, &buffer, 0, 8).unwrap();
+        other.synchronize().unwrap();
+        seen.lock().unwrap().insert(host.get()[0]);
+        used.synchronize().unwrap();
+        assert_eq!(host.get(), [9; 8]);
+    });
+    assert!(seen.into_inner().unwrap().contains(&0), "some seed shows that it has not happened");
+}
+
+/// A consumer that does not wait for its producer reads old bytes under some seeds and new ones under others.
+fn a_forgotten_wait_between_streams_is_seen(setup: &Setup) {
+    let seen = Mutex::new(BTreeSet::new());
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let (producer, consumer) = (program.stream().unwrap(), program.stream().unwrap());
+        let buffer = program.upload(&[1]).unwrap();
+        producer.fill(&buffer, 0, 2, 1).unwrap();
+        seen.lock().unwrap().insert(program.download(&buffer, &consumer).unwrap()[0]);
+    });
+    assert_eq!(seen.into_inner().unwrap(), [1, 2].into());
+}
+
+/// Two streams append to a log: the byte that each step moves along tells when it ran.
+fn seeds_give_every_order_that_is_legal_and_no_other(setup: &Setup) {
+    let seen = Mutex::new(BTreeSet::new());
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let (left, right, joined) = (program.stream().unwrap(), program.stream().unwrap(), program.stream().unwrap());
+        let log = program.upload(&[0; 3]).unwrap();
+        let buffers = [(); 3].map(|()| program.buffer(3).unwrap());
+        // Shifts the log by one, through a buffer of its own, and writes `name` in front. Two pieces of work; between them
+        // another stream may come, which then loses its entry.
+        let append = |stream: &Stream<'_>, name: u8, by: usize| {
+            stream.d2d(&buffers[by], 0, &log, 0, 2).unwrap();
+            stream.d2d(&log, 1, &buffers[by], 0, 2).unwrap();
+            stream.fill(&log, 0, name, 1).unwrap();
+        };
+        append(&left, b'a', 0);
+        append(&right, b'b', 1);
+        for stream in [&left, &right] {
+            let event = program.event().unwrap();
+            stream.record(&event).unwrap();
+            joined.wait(&event).unwrap();
+        }
+        seen.lock().unwrap().insert(program.download(&log, &joined).unwrap());
+    });
+    let seen = seen.into_inner().unwrap();
+    assert!(seen.contains(&b"ab\0"[..]) && seen.contains(&b"ba\0"[..]), "{seen:?}");
+    for log in &seen {
+        assert!(log[0] != 0 && log.iter().all(|byte| [0, b'a', b'b'].contains(byte)), "{log:?}");
+    }
+    assert!(seen.len() > 2, "they also come between each other: {seen:?}");
+}
+
+fn freeing_runs_what_is_queued(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let stream = program.stream().unwrap();
+        let buffer = program.upload(&[3; 16]).unwrap();
+        let host = program.pinned(16).unwrap();
+        stream.d2h(&host, 0, &buffer, 0, 16).unwrap();
+        drop(buffer);
+        assert_eq!(host.get(), [3; 16], "the copy needs the memory, so it has run");
+    });
+}
+
+fn polling_the_wrong_thing_does_not_help(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let stream = program.stream().unwrap();
+    let (early, late) = (program.event().unwrap(), program.event().unwrap());
+    let buffer = program.upload(&[3]).unwrap();
+    let host = program.pinned(1).unwrap();
+    stream.record(&early).unwrap();
+    stream.d2h(&host, 0, &buffer, 0, 1).unwrap();
+    stream.record(&late).unwrap();
+    while !early.query().unwrap() {}
+    for _ in 0..100 {
+        assert!(early.query().unwrap());
+    }
+    assert_eq!(host.get(), [0], "the copy is behind the event that was polled");
+    assert!(!late.query().unwrap());
+    while !late.query().unwrap() {}
+    assert_eq!(host.get(), [3]);
+}

@@ -1,0 +1,41 @@
+//! Tests of a device: every case runs on every backend, and is named after it: `[soft] copies::...`, `[cuda:0 NAME] ...`.
+//!
+//! A backend that is not there is no reason to be silent: its cases are listed as ignored, with the reason.
+//!
+//! To add cases, write a module whose functions take a [`Setup`](backend::Setup), list them with [`cases!`](backend), and
+//! add it to `main`.
+
+mod backend;
+mod naive;
+mod program;
+
+mod copies;
+mod events;
+mod failures;
+mod host;
+mod late;
+mod matrices;
+mod memory;
+mod modules;
+mod streams;
+mod transposes;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+
+fn main() -> ExitCode {
+    let cases = [
+        memory::cases(),
+        copies::cases(),
+        streams::cases(),
+        events::cases(),
+        modules::cases(),
+        late::cases(),
+        failures::cases(),
+        host::cases(),
+        transposes::cases(),
+    ]
+    .concat();
+    libtest_mimic::run(&Arguments::from_args(), backend::trials(&cases)).exit_code()
+}

@@ -1,0 +1,171 @@
+//! PTX: loading, entries, launches.
+
+use warpstride::ErrorKind;
+use warpstride::abi::LaunchShape;
+use warpstride::driver::FunctionHandle;
+
+use crate::backend::{Setup, cases};
+use crate::program::{AFFINE, Program, affine_params, assert_same, cover};
+
+cases! {
+    Any bad_ptx_is_refused_with_the_place,
+    Any a_missing_entry_is_named,
+    Any a_kernel_computes,
+    Any launches_on_one_stream_run_in_order,
+    Any impossible_shapes_are_refused_and_do_no_harm,
+    Any queued_launches_outlive_their_module,
+    Any counting_drivers_count_and_others_say_that_they_do_not,
+    SoftwareGpu too_few_parameters_are_refused,
+    SoftwareGpu dead_functions_are_invalid_handles,
+}
+
+fn bytes_of(values: impl IntoIterator<Item = u32>) -> Vec<u8> {
+    values.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+fn bad_ptx_is_refused_with_the_place(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let broken = AFFINE.replace("mul.wide.u32", "mul.wild.u33");
+    let line = 1 + broken.lines().position(|line| line.contains("mul.wild")).unwrap();
+    for (ptx, place) in [("this is no PTX".to_owned(), String::new()), (broken, format!("line {line}"))] {
+        // The software GPU may have an entry that it cannot run in a module: it says so when that is asked for.
+        let refused = program.module(&ptx).and_then(|module| {
+            let function = module.function("affine")?;
+            let buffer = program.buffer(4)?;
+            let stream = program.stream()?;
+            // SAFETY: one value in bounds.
+            unsafe { stream.launch(function, &cover(1), &affine_params(&buffer, &buffer, 1, 1)) }
+        });
+        let error = refused.err().unwrap_or_else(|| panic!("accepted:\n{ptx}"));
+        assert_eq!(error.kind(), ErrorKind::UnsupportedPtx, "{error}");
+        assert!(error.to_string().contains(&place), "it names {place}: {error}");
+    }
+    program.module(AFFINE).unwrap();
+}
+
+fn a_missing_entry_is_named(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let module = program.module(AFFINE).unwrap();
+    for name in ["affinity", "", "nul\0nul"] {
+        let error = module.function(name).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
+    }
+    module.function("affine").unwrap();
+}
+
+/// Every value in range is computed, and those behind it stay.
+fn a_kernel_computes(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let module = program.module(AFFINE).unwrap();
+    let affine = module.function("affine").unwrap();
+    let stream = program.stream().unwrap();
+    for n in [1, 31, 32, 33, 64, 65, 1000, 4096] {
+        let source = program.upload(&bytes_of(0..n + 3)).unwrap();
+        let target = program.upload(&bytes_of(vec![7; n as usize + 3])).unwrap();
+        // SAFETY: both buffers have more than `n` values, and nothing else uses them.
+        unsafe { stream.launch(affine, &cover(n), &affine_params(&target, &source, n, 5)) }.unwrap();
+        let expected = bytes_of((0..n).map(|i| i * 5 + 1).chain([7; 3]));
+        assert_same(&program.download(&target, &stream).unwrap(), &expected, format!("{n} values"));
+    }
+}
+
+fn launches_on_one_stream_run_in_order(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let module = program.module(AFFINE).unwrap();
+        let affine = module.function("affine").unwrap();
+        let stream = program.stream().unwrap();
+        let buffer = program.upload(&bytes_of([1; 100])).unwrap();
+        for factor in [2, 3, 4] {
+            // SAFETY: in bounds; each thread reads and writes its own value.
+            unsafe { stream.launch(affine, &cover(100), &affine_params(&buffer, &buffer, 100, factor)) }.unwrap();
+        }
+        let expected = bytes_of([((2 + 1) * 3 + 1) * 4 + 1; 100]);
+        assert_same(&program.download(&buffer, &stream).unwrap(), &expected, "three launches");
+    });
+}
+
+fn impossible_shapes_are_refused_and_do_no_harm(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let module = program.module(AFFINE).unwrap();
+    let affine = module.function("affine").unwrap();
+    let stream = program.stream().unwrap();
+    let buffer = program.upload(&bytes_of([1])).unwrap();
+    let params = affine_params(&buffer, &buffer, 1, 1);
+    let shape = |grid, block, dynamic_shared| LaunchShape { grid, block, dynamic_shared };
+    for wrong in [
+        shape([0, 1, 1], [1, 1, 1], 0),
+        shape([1, 1, 1], [1, 0, 1], 0),
+        shape([1, 1, 1], [setup.driver.info().max_block_threads + 1, 1, 1], 0),
+        shape([1, setup.driver.info().max_grid[1] + 1, 1], [1, 1, 1], 0),
+        shape([1, 1, 1], [1, 1, 1], setup.driver.info().shared_bytes_per_block + 1),
+    ] {
+        // SAFETY: the parameters are in bounds whatever the shape.
+        let error = unsafe { stream.launch(affine, &wrong, &params) }.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{wrong:?}: {error}");
+    }
+    // SAFETY: as above.
+    unsafe { stream.launch(affine, &cover(1), &params) }.unwrap();
+    assert_eq!(program.download(&buffer, &stream).unwrap(), bytes_of([2]));
+}
+
+fn queued_launches_outlive_their_module(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let stream = program.stream().unwrap();
+        let buffer = program.upload(&bytes_of(0..1000)).unwrap();
+        let module = program.module(AFFINE).unwrap();
+        let affine = module.function("affine").unwrap();
+        // SAFETY: in bounds; each thread reads and writes its own value.
+        unsafe { stream.launch(affine, &cover(1000), &affine_params(&buffer, &buffer, 1000, 2)) }.unwrap();
+        drop(module);
+        let expected = bytes_of((0..1000).map(|i| i * 2 + 1));
+        assert_same(&program.download(&buffer, &stream).unwrap(), &expected, "after the module went");
+    });
+}
+
+fn counting_drivers_count_and_others_say_that_they_do_not(setup: &Setup) {
+    if !setup.is_soft() {
+        assert_eq!(setup.driver.counters(), None);
+        return;
+    }
+    let program = Program::new(&setup.driver);
+    let module = program.module(AFFINE).unwrap();
+    let affine = module.function("affine").unwrap();
+    let stream = program.stream().unwrap();
+    let (source, target) = (program.upload(&bytes_of(0..128)).unwrap(), program.buffer(512).unwrap());
+    let count = || setup.driver.counters().unwrap();
+    let before = count();
+    for launches in 1..3 {
+        // SAFETY: in bounds.
+        unsafe { stream.launch(affine, &cover(128), &affine_params(&target, &source, 128, 1)) }.unwrap();
+        stream.synchronize().unwrap();
+        // 128 threads are 4 warps; 32 lanes of 4 bytes beside each other are 4 sectors of 32 bytes.
+        let counted = count() - before;
+        assert_eq!((counted.global_load.requests, counted.global_load.sectors), (4 * launches, 16 * launches));
+        assert_eq!((counted.global_store.requests, counted.global_store.sectors), (4 * launches, 16 * launches));
+    }
+}
+
+fn too_few_parameters_are_refused(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let module = program.module(AFFINE).unwrap();
+    let affine = module.function("affine").unwrap();
+    let stream = program.stream().unwrap();
+    // SAFETY: the software GPU compares the parameters' bytes with the entry's.
+    let error = unsafe { stream.launch(affine, &cover(1), &[0; 23]) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(["affine", "23", "24"].iter().all(|part| error.to_string().contains(part)), "{error}");
+}
+
+fn dead_functions_are_invalid_handles(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let stream = program.stream().unwrap();
+    let dead = program.module(AFFINE).unwrap().function("affine").unwrap();
+    for handle in [dead, FunctionHandle(0)] {
+        // SAFETY: the software GPU looks before it uses a handle.
+        let error = unsafe { stream.launch(handle, &cover(1), &[0; 24]) }.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+    }
+}

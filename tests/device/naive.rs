@@ -1,0 +1,14 @@
+//! What the operations mean, on host memory and one element at a time: the oracle of every test.
+
+use warpstride::layout::Layout;
+
+/// `dst[c, r] = src[r, c]`.
+pub(crate) fn transpose<T: Copy>(src: &[T], src_layout: &Layout, dst: &mut [T], dst_layout: &Layout) {
+    for r in 0..src_layout.shape()[0] {
+        for c in 0..src_layout.shape()[1] {
+            let from = src_layout.offset_of(&[r, c]).expect("an index of the source");
+            let to = dst_layout.offset_of(&[c, r]).expect("an index of the destination");
+            dst[to] = src[from];
+        }
+    }
+}

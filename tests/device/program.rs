@@ -1,0 +1,320 @@
+//! What device programs are written with here: owners that release in order, over the raw driver.
+//!
+//! An owner that cannot release keeps the error for [`Program::failure`], so that a test sees failures of releases too.
+
+use std::cell::RefCell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use warpstride::abi::LaunchShape;
+use warpstride::driver::{Driver, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use warpstride::{Error, Result};
+
+/// `dst[i] = src[i] * factor + 1` for `i < n`, in the plainest PTX there is.
+pub(crate) const AFFINE: &str = "
+.version 7.0
+.target sm_70
+.address_size 64
+
+.visible .entry affine(
+    .param .u64 affine_param_0,
+    .param .u64 affine_param_1,
+    .param .u32 affine_param_2,
+    .param .u32 affine_param_3
+)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<8>;
+
+    ld.param.u64 %rd1, [affine_param_0];
+    ld.param.u64 %rd2, [affine_param_1];
+    ld.param.u32 %r1, [affine_param_2];
+    ld.param.u32 %r2, [affine_param_3];
+    mov.u32 %r3, %ctaid.x;
+    mov.u32 %r4, %ntid.x;
+    mov.u32 %r5, %tid.x;
+    mad.lo.s32 %r6, %r3, %r4, %r5;
+    setp.ge.u32 %p1, %r6, %r1;
+    @%p1 bra $L__BB0_2;
+
+    cvta.to.global.u64 %rd3, %rd1;
+    cvta.to.global.u64 %rd4, %rd2;
+    mul.wide.u32 %rd5, %r6, 4;
+    add.s64 %rd6, %rd4, %rd5;
+    ld.global.u32 %r7, [%rd6];
+    mad.lo.s32 %r8, %r7, %r2, 1;
+    add.s64 %rd7, %rd3, %rd5;
+    st.global.u32 [%rd7], %r8;
+
+$L__BB0_2:
+    ret;
+}
+";
+
+/// The parameters of `affine`, laid out as its PTX declares them.
+pub(crate) fn affine_params(dst: &Buffer<'_>, src: &Buffer<'_>, n: u32, factor: u32) -> Vec<u8> {
+    let parts = [&dst.address.to_le_bytes()[..], &src.address.to_le_bytes(), &n.to_le_bytes(), &factor.to_le_bytes()];
+    parts.concat()
+}
+
+/// A grid of blocks of 64 threads that covers `n`.
+pub(crate) fn cover(n: u32) -> LaunchShape {
+    LaunchShape { grid: [n.div_ceil(64), 1, 1], block: [64, 1, 1], dynamic_shared: 0 }
+}
+
+/// That bytes are as expected; if not, says where they first differ instead of printing them all.
+#[track_caller]
+pub(crate) fn assert_same(found: &[u8], expected: &[u8], what: impl std::fmt::Display) {
+    assert_eq!(found.len(), expected.len(), "{what}: bytes");
+    if let Some(at) = found.iter().zip(expected).position(|(found, expected)| found != expected) {
+        panic!("{what}: byte {at} is {}, not {}", found[at], expected[at]);
+    }
+}
+
+/// A driver in use.
+pub(crate) struct Program {
+    pub(crate) driver: Arc<dyn Driver>,
+    failure: RefCell<Option<Error>>,
+}
+
+/// Device memory.
+pub(crate) struct Buffer<'p> {
+    program: &'p Program,
+    pub(crate) address: u64,
+    pub(crate) bytes: usize,
+}
+
+/// Page-locked host memory. Reached by raw pointers only, as the device shares it.
+pub(crate) struct Pinned<'p> {
+    program: &'p Program,
+    pub(crate) memory: NonNull<u8>,
+    pub(crate) bytes: usize,
+}
+
+/// A stream.
+pub(crate) struct Stream<'p> {
+    program: &'p Program,
+    pub(crate) handle: StreamHandle,
+}
+
+/// An event.
+pub(crate) struct Event<'p> {
+    program: &'p Program,
+    pub(crate) handle: EventHandle,
+}
+
+/// A module.
+pub(crate) struct Module<'p> {
+    program: &'p Program,
+    pub(crate) handle: ModuleHandle,
+}
+
+impl Program {
+    pub(crate) fn new(driver: &Arc<dyn Driver>) -> Self {
+        Self { driver: Arc::clone(driver), failure: RefCell::new(None) }
+    }
+
+    /// The first failure of a release.
+    pub(crate) fn failure(self) -> Option<Error> {
+        self.failure.into_inner()
+    }
+
+    fn released(&self, result: Result<()>) {
+        if let Err(error) = result {
+            self.failure.borrow_mut().get_or_insert(error);
+        }
+    }
+
+    pub(crate) fn buffer(&self, bytes: usize) -> Result<Buffer<'_>> {
+        Ok(Buffer { program: self, address: self.driver.alloc(bytes as u64)?, bytes })
+    }
+
+    pub(crate) fn pinned(&self, bytes: usize) -> Result<Pinned<'_>> {
+        Ok(Pinned { program: self, memory: self.driver.alloc_host(bytes)?, bytes })
+    }
+
+    pub(crate) fn stream(&self) -> Result<Stream<'_>> {
+        Ok(Stream { program: self, handle: self.driver.stream_create()? })
+    }
+
+    pub(crate) fn event(&self) -> Result<Event<'_>> {
+        Ok(Event { program: self, handle: self.driver.event_create()? })
+    }
+
+    pub(crate) fn module(&self, ptx: &str) -> Result<Module<'_>> {
+        Ok(Module { program: self, handle: self.driver.module_load(ptx)? })
+    }
+
+    /// A buffer that holds `bytes`.
+    pub(crate) fn upload(&self, bytes: &[u8]) -> Result<Buffer<'_>> {
+        let (stream, host, buffer) = (self.stream()?, self.pinned(bytes.len())?, self.buffer(bytes.len())?);
+        host.set(bytes);
+        stream.h2d(&buffer, 0, &host, 0, bytes.len())?;
+        stream.synchronize()?;
+        Ok(buffer)
+    }
+
+    /// What `buffer` holds, once `stream` has done its work.
+    pub(crate) fn download(&self, buffer: &Buffer<'_>, stream: &Stream<'_>) -> Result<Vec<u8>> {
+        let host = self.pinned(buffer.bytes)?;
+        stream.d2h(&host, 0, buffer, 0, buffer.bytes)?;
+        stream.synchronize()?;
+        Ok(host.get())
+    }
+}
+
+impl Pinned<'_> {
+    /// Writes `bytes` at its beginning.
+    pub(crate) fn set(&self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.bytes);
+        // SAFETY: as many bytes are ours. Cases that write under a queued copy do so on purpose, and on the software GPU,
+        // where nothing runs meanwhile.
+        unsafe { self.memory.as_ptr().copy_from(bytes.as_ptr(), bytes.len()) };
+    }
+
+    /// A copy of all bytes.
+    pub(crate) fn get(&self) -> Vec<u8> {
+        // SAFETY: the memory was zeroed when it was made, so it is initialised; nobody writes while this borrow lasts: on a
+        // GPU cases wait first, and on the software GPU nothing runs meanwhile.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.bytes) }.to_vec()
+    }
+}
+
+impl Stream<'_> {
+    fn driver(&self) -> &dyn Driver {
+        &*self.program.driver
+    }
+
+    pub(crate) fn h2d(
+        &self,
+        dst: &Buffer<'_>,
+        dst_at: usize,
+        src: &Pinned<'_>,
+        src_at: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        assert!(dst_at + bytes <= dst.bytes && src_at + bytes <= src.bytes);
+        let from = src.memory.as_ptr().cast_const().wrapping_add(src_at);
+        // SAFETY: both ranges are in bounds; whoever drops the memory lets queued work run first.
+        unsafe { self.driver().copy_h2d(dst.address + dst_at as u64, from, bytes, self.handle) }
+    }
+
+    pub(crate) fn d2h(
+        &self,
+        dst: &Pinned<'_>,
+        dst_at: usize,
+        src: &Buffer<'_>,
+        src_at: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        assert!(dst_at + bytes <= dst.bytes && src_at + bytes <= src.bytes);
+        let to = dst.memory.as_ptr().wrapping_add(dst_at);
+        // SAFETY: as for `h2d`.
+        unsafe { self.driver().copy_d2h(to, src.address + src_at as u64, bytes, self.handle) }
+    }
+
+    pub(crate) fn d2d(
+        &self,
+        dst: &Buffer<'_>,
+        dst_at: usize,
+        src: &Buffer<'_>,
+        src_at: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        assert!(dst_at + bytes <= dst.bytes && src_at + bytes <= src.bytes);
+        let (dst, src) = (dst.address + dst_at as u64, src.address + src_at as u64);
+        // SAFETY: both ranges are in bounds, and cases copy between different buffers.
+        unsafe { self.driver().copy_d2d(dst, src, bytes as u64, self.handle) }
+    }
+
+    pub(crate) fn fill(&self, dst: &Buffer<'_>, at: usize, value: u8, bytes: usize) -> Result<()> {
+        assert!(at + bytes <= dst.bytes);
+        // SAFETY: the range is in bounds.
+        unsafe { self.driver().fill(dst.address + at as u64, value, bytes as u64, self.handle) }
+    }
+
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        // SAFETY: the stream is live while its owner is.
+        unsafe { self.driver().stream_synchronize(self.handle) }
+    }
+
+    pub(crate) fn record(&self, event: &Event<'_>) -> Result<()> {
+        // SAFETY: both are live while their owners are.
+        unsafe { self.driver().event_record(event.handle, self.handle) }
+    }
+
+    pub(crate) fn wait(&self, event: &Event<'_>) -> Result<()> {
+        // SAFETY: both are live while their owners are.
+        unsafe { self.driver().event_wait(event.handle, self.handle) }
+    }
+
+    /// Launches `affine`, or what else takes such parameters.
+    ///
+    /// # Safety
+    ///
+    /// As [`Driver::launch`], but for the stream.
+    pub(crate) unsafe fn launch(&self, function: FunctionHandle, shape: &LaunchShape, params: &[u8]) -> Result<()> {
+        // SAFETY: the caller's promises; the stream is live while its owner is.
+        unsafe { self.driver().launch(function, shape, params, self.handle) }
+    }
+}
+
+impl Event<'_> {
+    pub(crate) fn query(&self) -> Result<bool> {
+        // SAFETY: the event is live while its owner is.
+        unsafe { self.program.driver.event_query(self.handle) }
+    }
+
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        // SAFETY: the event is live while its owner is.
+        unsafe { self.program.driver.event_synchronize(self.handle) }
+    }
+
+    pub(crate) fn ms_until(&self, end: &Self) -> Result<f32> {
+        // SAFETY: both are live while their owners are.
+        unsafe { self.program.driver.event_elapsed_ms(self.handle, end.handle) }
+    }
+}
+
+impl Module<'_> {
+    pub(crate) fn function(&self, name: &str) -> Result<FunctionHandle> {
+        // SAFETY: the module is live while its owner is.
+        unsafe { self.program.driver.function(self.handle, name) }
+    }
+}
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by this driver, and nobody can queue anything on it any more.
+        self.program.released(unsafe { self.program.driver.free(self.address) });
+    }
+}
+
+impl Drop for Pinned<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by this driver, and nobody can reach it any more.
+        self.program.released(unsafe { self.program.driver.free_host(self.memory) });
+    }
+}
+
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        // SAFETY: live until now, and not used from now on.
+        self.program.released(unsafe { self.program.driver.stream_destroy(self.handle) });
+    }
+}
+
+impl Drop for Event<'_> {
+    fn drop(&mut self) {
+        // SAFETY: live until now, and not used from now on.
+        self.program.released(unsafe { self.program.driver.event_destroy(self.handle) });
+    }
+}
+
+impl Drop for Module<'_> {
+    fn drop(&mut self) {
+        // SAFETY: live until now, and neither it nor its functions are used from now on.
+        self.program.released(unsafe { self.program.driver.module_unload(self.handle) });
+    }
+}

@@ -1,0 +1,119 @@
+//! Order on one stream and between streams.
+
+use warpstride::ErrorKind;
+use warpstride::driver::StreamHandle;
+
+use crate::backend::{Setup, cases};
+use crate::program::Program;
+
+cases! {
+    Any work_on_one_stream_runs_in_order,
+    Any waits_order_streams,
+    Any a_diamond_of_streams_comes_together,
+    Any work_of_a_destroyed_stream_still_runs,
+    Any many_threads_may_call,
+    SoftwareGpu dead_and_foreign_streams_are_invalid_handles,
+}
+
+fn work_on_one_stream_runs_in_order(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let stream = program.stream().unwrap();
+        let (a, b) = (program.buffer(100).unwrap(), program.buffer(100).unwrap());
+        stream.fill(&a, 0, 1, 100).unwrap();
+        stream.d2d(&b, 0, &a, 0, 100).unwrap();
+        stream.fill(&a, 0, 2, 100).unwrap();
+        stream.d2d(&b, 0, &a, 0, 50).unwrap();
+        stream.fill(&a, 0, 3, 100).unwrap();
+        let expected = [vec![2; 50], vec![1; 50]].concat();
+        assert_eq!(program.download(&b, &stream).unwrap(), expected);
+    });
+}
+
+/// A value handed from stream to stream, each of which adds its mark behind it.
+fn waits_order_streams(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let streams = [(); 4].map(|()| program.stream().unwrap());
+        let events = [(); 4].map(|()| program.event().unwrap());
+        let buffers = [(); 4].map(|()| program.buffer(1 << 16).unwrap());
+        streams[0].fill(&buffers[0], 0, 77, 1 << 16).unwrap();
+        streams[0].record(&events[0]).unwrap();
+        for i in 1..4 {
+            streams[i].wait(&events[i - 1]).unwrap();
+            streams[i].d2d(&buffers[i], 0, &buffers[i - 1], 0, 1 << 16).unwrap();
+            streams[i].fill(&buffers[i], i - 1, i as u8, 1).unwrap();
+            streams[i].record(&events[i]).unwrap();
+        }
+        let last = program.download(&buffers[3], &streams[3]).unwrap();
+        assert_eq!(last[..4], [1, 2, 3, 77]);
+        assert!(last[4..].iter().all(|&byte| byte == 77));
+    });
+}
+
+fn a_diamond_of_streams_comes_together(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let [top, left, right, bottom] = [(); 4].map(|()| program.stream().unwrap());
+        let [start, left_done, right_done] = [(); 3].map(|()| program.event().unwrap());
+        let buffer = program.buffer(3000).unwrap();
+        top.fill(&buffer, 0, 9, 3000).unwrap();
+        top.record(&start).unwrap();
+        for (stream, done, at) in [(&left, &left_done, 0), (&right, &right_done, 1000)] {
+            stream.wait(&start).unwrap();
+            stream.fill(&buffer, at, 1 + (at / 1000) as u8, 1000).unwrap();
+            stream.record(done).unwrap();
+        }
+        bottom.wait(&left_done).unwrap();
+        bottom.wait(&right_done).unwrap();
+        let expected = [[1; 1000], [2; 1000], [9; 1000]].concat();
+        assert_eq!(program.download(&buffer, &bottom).unwrap(), expected);
+    });
+}
+
+fn work_of_a_destroyed_stream_still_runs(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let (stream, event) = (program.stream().unwrap(), program.event().unwrap());
+        let buffer = program.buffer(1 << 20).unwrap();
+        stream.fill(&buffer, 0, 5, 1 << 20).unwrap();
+        stream.record(&event).unwrap();
+        drop(stream);
+        event.synchronize().unwrap();
+        let other = program.stream().unwrap();
+        assert!(program.download(&buffer, &other).unwrap().iter().all(|&byte| byte == 5));
+    });
+}
+
+fn many_threads_may_call(setup: &Setup) {
+    std::thread::scope(|scope| {
+        for thread in 0..8_u8 {
+            scope.spawn(move || {
+                let program = Program::new(&setup.driver);
+                let stream = program.stream().unwrap();
+                for round in 0..20_u8 {
+                    let bytes = vec![thread * 20 + round; 999];
+                    let buffer = program.upload(&bytes).unwrap();
+                    assert_eq!(program.download(&buffer, &stream).unwrap(), bytes);
+                }
+            });
+        }
+    });
+}
+
+fn dead_and_foreign_streams_are_invalid_handles(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let dead = program.stream().unwrap().handle;
+    setup.for_each_seed(|other| {
+        let other = Program::new(other);
+        let foreign = other.stream().unwrap();
+        for handle in [dead, foreign.handle, StreamHandle(0), StreamHandle(u64::MAX)] {
+            // SAFETY: the software GPU looks before it uses a handle.
+            let error = unsafe { setup.driver.stream_synchronize(handle) }.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+            // SAFETY: as above.
+            let error = unsafe { setup.driver.stream_destroy(handle) }.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+        }
+    });
+}

@@ -1,0 +1,192 @@
+//! Every transpose kernel against the oracle, from any layout to any layout.
+
+use std::sync::Arc;
+
+use warpstride::device::Device;
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Variant};
+
+use crate::backend::{Setup, cases};
+use crate::matrices::{Random, Sample, at_every_width};
+use crate::naive;
+
+cases! {
+    Any random_shapes_at_every_width_by_every_variant,
+    Any any_layout_to_any_layout,
+    Any the_result_of_a_new_buffer_is_in_c_order,
+    Any copies_of_every_length_and_alignment,
+    Any copies_in_every_order_of_axes,
+    Any offsets_beyond_31_bits,
+    Any raw_addresses_on_a_stream_of_the_driver,
+}
+
+fn device(setup: &Setup) -> Device {
+    Device::with_driver(Arc::clone(&setup.driver)).unwrap()
+}
+
+/// Every way to ask for a transpose: each variant, and the choice.
+fn ways() -> impl Iterator<Item = Option<Variant>> {
+    Variant::ALL.into_iter().map(Some).chain([None])
+}
+
+/// Transposes on the device and by the oracle; all bytes of the destination's storage must agree, those that no element of
+/// the destination has included.
+fn check<T: Sample>(
+    device: &Device,
+    src_layout: Layout,
+    dst_layout: Layout,
+    variant: Option<Variant>,
+    random: &mut Random,
+) {
+    let src: Vec<T> = random.elements(src_layout.storage_len());
+    let mut expected: Vec<T> = random.elements(dst_layout.storage_len());
+    let source = device.upload(&src).unwrap();
+    let mut result = device.upload(&expected).unwrap();
+    naive::transpose(&src, &src_layout, &mut expected, &dst_layout);
+    let (from, to) = (source.view_with(src_layout).unwrap(), result.view_mut_with(dst_layout).unwrap());
+    ops::transpose_into(from, to, variant, device.default_stream()).unwrap();
+    let agrees = result.download().unwrap() == expected;
+    assert!(agrees, "{:?} of {}: {src_layout:?} to {dst_layout:?}", variant, T::DTYPE);
+}
+
+fn random_shapes_at_every_width_by_every_variant(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, [rows, cols]: [usize; 2], random: &mut Random) {
+        let (src, dst) = (Layout::row_major(&[rows, cols]).unwrap(), Layout::row_major(&[cols, rows]).unwrap());
+        ways().for_each(|variant| check::<T>(device, src, dst, variant, random));
+    }
+    let device = device(setup);
+    let mut random = Random::new(1);
+    for _ in 0..256 {
+        let shape = [random.extent(), random.extent()];
+        at_every_width!(run(&device, shape, &mut random));
+    }
+}
+
+fn any_layout_to_any_layout(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let [rows, cols] = [random.extent(), random.extent()];
+        let (src, dst) = (random.readable_layout([rows, cols]), random.layout([cols, rows]));
+        ways().for_each(|variant| check::<T>(device, src, dst, variant, random));
+    }
+    let device = device(setup);
+    let mut random = Random::new(2);
+    for _ in 0..48 {
+        at_every_width!(run(&device, &mut random));
+    }
+}
+
+fn the_result_of_a_new_buffer_is_in_c_order(setup: &Setup) {
+    let device = device(setup);
+    let elements: Vec<f32> = (0..6).map(|i| i as f32).collect();
+    let source = device.upload(&elements).unwrap();
+    let transposed = ops::transpose(source.view(&[2, 3]).unwrap()).unwrap();
+    assert_eq!(transposed.download().unwrap(), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
+    // The transpose of the transpose's view is a copy of the elements.
+    let again = ops::transpose(source.view(&[2, 3]).unwrap().t()).unwrap();
+    assert_eq!(again.download().unwrap(), elements);
+    let none = device.upload::<f32>(&[]).unwrap();
+    assert!(ops::transpose(none.view(&[0, 5]).unwrap()).unwrap().download().unwrap().is_empty());
+    let one = ops::transpose(source.view(&[6]).unwrap().slice(0, 3..4, 1).unwrap().insert_axis(0).unwrap()).unwrap();
+    assert_eq!(one.download().unwrap(), [3.0]);
+}
+
+fn copies_of_every_length_and_alignment(setup: &Setup) {
+    let device = device(setup);
+    let mut random = Random::new(3);
+    for len in [0, 1, 2, 15, 16, 17, 31, 33, 1023, 16 * 1024 - 1, 16 * 1024 + 1, 16 * 1024 + 17] {
+        for (from, to) in [(0, 0), (1, 1), (2, 6), (4, 8), (8, 0), (3, 16)] {
+            let src: Vec<u8> = random.elements(len + 32);
+            let mut expected: Vec<u8> = random.elements(len + 32);
+            let source = device.upload(&src).unwrap();
+            let mut result = device.upload(&expected).unwrap();
+            expected[to..to + len].copy_from_slice(&src[from..from + len]);
+            let from = source.view(&[len + 32]).unwrap().slice(0, from..from + len, 1).unwrap();
+            let to = result.view_mut(&[len + 32]).unwrap().slice(0, to..to + len, 1).unwrap();
+            ops::copy(from, to, device.default_stream()).unwrap();
+            assert!(result.download().unwrap() == expected, "{len} bytes");
+        }
+    }
+}
+
+fn copies_in_every_order_of_axes(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let src: Vec<T> = random.elements(3 * 4 * 5);
+        let source = device.upload(&src).unwrap();
+        let mut result = device.zeros::<T>(src.len()).unwrap();
+        let from = source.view(&[3, 4, 5]).unwrap().permuted_axes(&[2, 0, 1]).unwrap().reverse(1).unwrap();
+        let to = result.view_mut(&[3, 4, 5]).unwrap().permuted_axes(&[2, 0, 1]).unwrap().reverse(1).unwrap();
+        ops::copy(from, to, device.default_stream()).unwrap();
+        assert_eq!(result.download().unwrap(), src);
+    }
+    let device = device(setup);
+    at_every_width!(run(&device, &mut Random::new(4)));
+}
+
+/// A matrix of two rows that lie more than 2^31 elements apart, written and read by every variant.
+fn offsets_beyond_31_bits(setup: &Setup) {
+    if setup.is_soft() {
+        return offsets_beyond_31_bits_between_two_buffers(setup);
+    }
+    let device = device(setup);
+    let elements: Vec<u8> = Random::new(5).elements(33 * 2);
+    let source = device.upload(&elements).unwrap();
+    let far = Layout::new(&[2, 33], &[(1 << 31) + 5, 1], 0, (1 << 31) + 5 + 33).unwrap();
+    for variant in Variant::ALL {
+        let mut large = device.alloc::<u8>(far.storage_len()).unwrap();
+        let (there, back) = (large.view_mut_with(far).unwrap(), source.view(&[33, 2]).unwrap());
+        ops::transpose_into(back, there, Some(variant), device.default_stream()).unwrap();
+        let mut result = device.zeros::<u8>(elements.len()).unwrap();
+        let (there, back) = (large.view_with(far).unwrap(), result.view_mut(&[33, 2]).unwrap());
+        ops::transpose_into(there, back, Some(variant), device.default_stream()).unwrap();
+        assert_eq!(result.download().unwrap(), elements, "{variant}");
+    }
+}
+
+/// The software GPU under test has not as much memory, but its allocations lie far apart: two of them are such a matrix.
+fn offsets_beyond_31_bits_between_two_buffers(setup: &Setup) {
+    let device = device(setup);
+    let elements: Vec<u32> = Random::new(5).elements(2 * 33);
+    let rows = [device.upload(&elements[..33]).unwrap(), device.upload(&elements[33..]).unwrap()];
+    let [first, second] = [rows[0].address(), rows[1].address()];
+    let distance = (second as i64 - first as i64) / 4;
+    let (base, offset) = if distance < 0 { (second, -distance as usize) } else { (first, 0) };
+    let storage = distance.unsigned_abs() as usize + 33;
+    let far = Layout::new(&[2, 33], &[distance as isize, 1], offset, storage).unwrap();
+    let near = Layout::row_major(&[33, 2]).unwrap();
+    let mut expected = vec![0; 66];
+    naive::transpose(&elements, &Layout::row_major(&[2, 33]).unwrap(), &mut expected, &near);
+    for variant in Variant::ALL {
+        let plan = ops::TransposePlan::new(&far, &near, 4, Some(variant)).unwrap();
+        assert!(plan.entry().unwrap().ends_with("_wide"), "{plan}: the buffers lie only {distance} elements apart");
+        let result = device.alloc::<u32>(66).unwrap();
+        let stream = device.default_stream();
+        // SAFETY: both rows and the result are live until the stream is synchronised.
+        let queued = unsafe {
+            ops::transpose_raw(&device, base, &far, result.address(), &near, 4, Some(variant), stream.handle())
+        };
+        queued.unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(result.download().unwrap(), expected, "{plan}");
+    }
+}
+
+fn raw_addresses_on_a_stream_of_the_driver(setup: &Setup) {
+    let device = device(setup);
+    let elements: Vec<u16> = Random::new(6).elements(100 * 33);
+    let (src, dst) = (Layout::row_major(&[100, 33]).unwrap(), Layout::row_major(&[33, 100]).unwrap());
+    let source = device.upload(&elements).unwrap();
+    let result = device.alloc::<u16>(elements.len()).unwrap();
+    let raw = |from: u64, to: u64| {
+        // SAFETY: both buffers are live until the stream is synchronised; where the call is refused nothing is queued.
+        unsafe { ops::transpose_raw(&device, from, &src, to, &dst, 2, None, device.default_stream().handle()) }
+    };
+    raw(source.address(), result.address()).unwrap();
+    device.default_stream().synchronize().unwrap();
+    let mut expected = elements.clone();
+    naive::transpose(&elements, &src, &mut expected, &dst);
+    assert!(result.download().unwrap() == expected);
+    let overlap = raw(source.address(), source.address() + 100).unwrap_err();
+    assert!(overlap.to_string().contains("overlap"), "{overlap}");
+    let misaligned = raw(source.address() + 1, result.address()).unwrap_err();
+    assert!(misaligned.to_string().contains("not aligned"), "{misaligned}");
+}

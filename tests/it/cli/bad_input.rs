@@ -1,0 +1,210 @@
+//! Everything a file, a folder or a device can have wrong: one sentence, exit 1, and the old output untouched.
+
+use std::fs;
+
+use super::{Folder, fixture, npy, npy_with_header, warpstride};
+
+/// An input that must be refused with a sentence that holds `parts`.
+#[track_caller]
+fn refuse(input: &[u8], parts: &[&str]) {
+    let folder = Folder::with_input(input);
+    folder.transpose().failed(&[&["in.npy"], parts].concat());
+    folder.is_untouched();
+}
+
+#[test]
+fn an_empty_file() {
+    refuse(b"", &["is not a .npy file", "numpy.save"]);
+}
+
+#[test]
+fn a_foreign_file() {
+    refuse(b"PK\x03\x04 this is a zip archive", &["is not a .npy file", "numpy.save"]);
+}
+
+#[test]
+fn truncated_within_the_prelude() {
+    refuse(b"\x93NUMPY\x01\x00\x10", &["truncated within its header"]);
+}
+
+#[test]
+fn truncated_within_the_header() {
+    let whole = npy("<f4", "(2, 2)", &[0; 16]);
+    refuse(&whole[..40], &["truncated within its header"]);
+}
+
+#[test]
+fn truncated_within_the_data() {
+    refuse(&npy("<f4", "(2, 2)", &[0; 15]), &["truncated", "16 bytes", "15 follow"]);
+}
+
+#[test]
+fn bytes_after_the_data() {
+    refuse(&npy("<f4", "(2, 2)", &[0; 17]), &["1 bytes after its array"]);
+}
+
+#[test]
+fn an_unknown_version() {
+    refuse(b"\x93NUMPY\x09\x00\x04\x00{ }\n", &["not a .npy file of version 1, 2 or 3"]);
+}
+
+#[test]
+fn a_header_that_is_no_dictionary() {
+    refuse(&npy_with_header("(1, 2", b""), &["header that NumPy would not write"]);
+    refuse(&npy_with_header("[]", b""), &["header that NumPy would not write"]);
+}
+
+#[test]
+fn a_header_without_a_shape() {
+    refuse(&npy_with_header("{'descr': '<f4', 'fortran_order': False}", b""), &["'shape'"]);
+}
+
+#[test]
+fn a_negative_extent() {
+    refuse(&npy("<f4", "(-1, 2)", b""), &["negative"]);
+}
+
+#[test]
+fn a_header_nested_to_keep_the_parser_busy() {
+    refuse(&npy_with_header(&"[".repeat(8), b""), &["header that NumPy would not write"]);
+    refuse(&npy_with_header(&"{".repeat(8), b""), &["header that NumPy would not write"]);
+    refuse(&npy_with_header(&"[".repeat(9_000), b""), &["structured"]);
+}
+
+#[test]
+fn a_header_longer_than_numpy_reads() {
+    refuse(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}\n", &["4294967295 bytes"]);
+}
+
+#[test]
+fn sizes_that_overflow() {
+    refuse(&npy("<f8", "(4294967296, 4294967296)", b""), &["more bytes than an address can count"]);
+    refuse(&npy("<f8", "(1152921504606846976, 1)", b""), &["more bytes than an address can count"]);
+    refuse(&npy("<f8", "(99999999999999999999999, 1)", b""), &["header that NumPy would not write"]);
+}
+
+/// A file of `tests/data/npy/foreign` that must be refused.
+#[track_caller]
+fn refuse_fixture(name: &str, parts: &[&str]) {
+    refuse(&fs::read(fixture("foreign").join(name)).expect("a committed file"), parts);
+}
+
+#[test]
+fn object_elements() {
+    refuse_fixture("object.npy", &["'|O'", "astype"]);
+}
+
+#[test]
+fn structured_elements() {
+    refuse_fixture("structured.npy", &["structured"]);
+}
+
+#[test]
+fn elements_that_are_no_numbers() {
+    refuse_fixture("text.npy", &["'<U2'", "astype"]);
+    refuse_fixture("bool.npy", &["'|b1'", "astype"]);
+}
+
+#[test]
+fn the_wrong_rank() {
+    refuse_fixture("scalar.npy", &["0 axes", "reshape"]);
+    refuse_fixture("vector.npy", &["1 axes", "reshape"]);
+    refuse_fixture("cube.npy", &["3 axes", "reshape"]);
+}
+
+#[test]
+fn a_missing_input() {
+    let folder = Folder::with_input(b"");
+    let run =
+        warpstride(["transpose".as_ref(), folder.path("none.npy").as_os_str(), folder.path("out.npy").as_os_str()]);
+    run.failed(&["cannot read", "none.npy", "check the path"]);
+    folder.is_untouched();
+}
+
+#[test]
+fn an_input_that_is_no_file() {
+    let folder = Folder::with_input(b"");
+    let run = warpstride(["transpose".as_ref(), folder.path("").as_os_str(), folder.path("out.npy").as_os_str()]);
+    run.failed(&["cannot read", "not a regular file"]);
+    let below_a_file = folder.path("in.npy").join("in.npy");
+    let run = warpstride(["transpose".as_ref(), below_a_file.as_os_str(), folder.path("out.npy").as_os_str()]);
+    run.failed(&["cannot read", "check the path"]);
+    folder.is_untouched();
+}
+
+fn good() -> Vec<u8> {
+    npy("<f4", "(2, 2)", &[7; 16])
+}
+
+#[test]
+fn an_output_folder_that_is_not_there() {
+    let folder = Folder::with_input(&good());
+    folder.transpose_to(&folder.path("none").join("out.npy")).failed(&["cannot write", "folder exists"]);
+    folder.is_untouched();
+}
+
+#[test]
+fn an_output_that_is_no_file() {
+    let folder = Folder::with_input(&good());
+    folder.transpose_to(&folder.path("")).failed(&["cannot write", "not a regular file"]);
+    #[cfg(unix)]
+    folder.transpose_to("/dev/null".as_ref()).failed(&["cannot write", "not a regular file"]);
+    folder.is_untouched();
+}
+
+#[test]
+fn a_read_only_output() {
+    let folder = Folder::with_input(&good());
+    let mut permissions = fs::metadata(folder.path("out.npy")).expect("the old output").permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(folder.path("out.npy"), permissions).expect("setting permissions");
+    folder.transpose().failed(&["cannot write", "read-only"]);
+    folder.is_untouched();
+}
+
+#[test]
+fn an_output_that_is_the_input() {
+    let folder = Folder::with_input(&good());
+    folder.transpose_to(&folder.path("in.npy")).failed(&["the same file", "another output"]);
+    folder.transpose_to(&folder.path(".").join("in.npy")).failed(&["the same file"]);
+    assert_eq!(fs::read(folder.path("in.npy")).expect("the input"), good());
+    folder.is_untouched();
+}
+
+#[test]
+#[cfg(unix)]
+fn an_output_that_is_the_input_by_another_name() {
+    let folder = Folder::with_input(&good());
+    fs::remove_file(folder.path("out.npy")).expect("removing");
+    fs::hard_link(folder.path("in.npy"), folder.path("hard.npy")).expect("a hard link");
+    std::os::unix::fs::symlink(folder.path("in.npy"), folder.path("soft.npy")).expect("a link");
+    folder.transpose_to(&folder.path("hard.npy")).failed(&["the same file"]);
+    folder.transpose_to(&folder.path("soft.npy")).failed(&["the same file"]);
+    assert_eq!(fs::read(folder.path("in.npy")).expect("the input"), good());
+    assert_eq!(folder.names(), ["hard.npy", "in.npy", "soft.npy"]);
+}
+
+#[test]
+fn a_device_that_is_not_there() {
+    let folder = Folder::with_input(&good());
+    let (input, output) = (folder.path("in.npy"), folder.path("out.npy"));
+    let args = ["--device".as_ref(), "cuda:99".as_ref(), "transpose".as_ref(), input.as_os_str(), output.as_os_str()];
+    warpstride(args).failed(&["cuda:99"]);
+    folder.is_untouched();
+    warpstride(["--json", "--device", "cuda:99", "compare"]).failed(&["cuda:99"]);
+}
+
+#[test]
+fn a_matrix_that_no_memory_holds() {
+    let shape = "4294967296,4294967296";
+    warpstride(["--device", "soft", "compare", "--shape", shape]).failed(&["more bytes than an address can count"]);
+    let shape = "2147483647,2147483647";
+    warpstride(["--device", "soft", "compare", "--dtype", "u8", "--shape", shape]).failed(&["memory", "smaller"]);
+}
+
+#[test]
+fn compare_checks_its_file_as_transpose_does() {
+    let folder = Folder::with_input(&npy("<f4", "(2, 2)", &[0; 15]));
+    warpstride(["compare".as_ref(), folder.path("in.npy").as_os_str()]).failed(&["truncated"]);
+    warpstride(["compare".as_ref(), fixture("foreign/cube.npy").as_os_str()]).failed(&["3 axes"]);
+}

@@ -1,0 +1,126 @@
+//! `warpstride compare` on the software GPU.
+
+use serde_json::Value;
+
+use super::{Folder, fixture, npy, warpstride};
+
+const ALL: [&str; 6] = ["copy", "column_loop", "naive", "tiled", "padded", "staggered"];
+
+fn compare(args: &[&str]) -> Value {
+    let args = [&["--device", "soft", "--json", "compare"], args].concat();
+    warpstride(args).succeeded().json()
+}
+
+fn row<'a>(document: &'a Value, variant: &str) -> &'a Value {
+    let rows = document["rows"].as_array().expect("rows");
+    rows.iter().find(|row| row["variant"] == variant).unwrap_or_else(|| panic!("no {variant} in {document}"))
+}
+
+/// The variants of a document, all of them verified.
+#[track_caller]
+fn verified(document: &Value) -> Vec<&str> {
+    let rows = document["rows"].as_array().expect("rows");
+    for row in rows {
+        assert_eq!(row["verified"], true, "{row}");
+    }
+    rows.iter().map(|row| row["variant"].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn the_document_has_every_member_that_scripts_rely_on() {
+    let document = compare(&["--shape", "64,96"]);
+    assert_eq!(document["schema"], 1);
+    assert!(document["ptx"].is_string());
+    assert_eq!(document["device"]["kind"], "soft");
+    assert!(document["device"]["name"].is_string());
+    assert_eq!(document["shape"], serde_json::json!([64, 96]));
+    assert_eq!(document["dtype"], "f32");
+    assert_eq!(verified(&document), ALL);
+    for row in document["rows"].as_array().expect("rows") {
+        for member in ["ms", "gbps", "fraction_of_copy"] {
+            assert_eq!(row.get(member), Some(&Value::Null), "{member} of {row}");
+        }
+        for (space, members) in [
+            ("global_load", ["instructions", "requests", "sectors"]),
+            ("global_store", ["instructions", "requests", "sectors"]),
+            ("shared_load", ["instructions", "wavefronts", "bank_conflicts"]),
+            ("shared_store", ["instructions", "wavefronts", "bank_conflicts"]),
+        ] {
+            for member in members {
+                assert!(row["counters"][space][member].is_u64(), "{space}.{member} of {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn counters_are_what_the_arithmetic_says() {
+    let document = compare(&["--shape", "128,128"]);
+    let sectors = |variant, space: &str| {
+        let counters = &row(&document, variant)["counters"][space];
+        counters["sectors"].as_f64().expect("sectors") / counters["requests"].as_f64().expect("requests")
+    };
+    let conflicts = |variant| row(&document, variant)["counters"]["shared_load"]["bank_conflicts"].as_u64();
+    // 32 lanes of 4 bytes beside each other are 4 sectors; 32 lanes a row apart are 32.
+    assert_eq!(sectors("naive", "global_load"), 4.0);
+    assert_eq!(sectors("naive", "global_store"), 32.0);
+    for coalesced in ["tiled", "padded", "staggered"] {
+        assert_eq!(sectors(coalesced, "global_load"), 4.0, "{coalesced}");
+        assert_eq!(sectors(coalesced, "global_store"), 4.0, "{coalesced}");
+    }
+    // A column of a tile without padding lies in one bank: 31 passes too many for each of its 128 * 128 / 32 reads.
+    assert_eq!(conflicts("tiled"), Some(128 * 128 / 32 * 31));
+    assert_eq!(conflicts("padded"), Some(0));
+    assert_eq!(conflicts("staggered"), Some(0));
+}
+
+#[test]
+fn every_element_type() {
+    for dtype in ["u8", "i8", "u16", "i16", "f16", "bf16", "u32", "i32", "f32", "u64", "i64", "f64", "c64", "c128"] {
+        let document = compare(&["--shape", "33,65", "--dtype", dtype]);
+        assert_eq!(document["dtype"], dtype);
+        assert_eq!(verified(&document), ALL, "{dtype}");
+    }
+}
+
+#[test]
+fn shapes_at_the_edge() {
+    for shape in ["0,5", "5,0", "0,0", "1,1", "1,4097", "4097,1"] {
+        assert_eq!(verified(&compare(&["--shape", shape])), ALL, "{shape}");
+    }
+}
+
+#[test]
+fn variants_are_chosen_by_name() {
+    let document = compare(&["--shape", "40,40", "--variants", "padded,naive"]);
+    assert_eq!(verified(&document), ["copy", "padded", "naive"]);
+}
+
+#[test]
+fn a_file_in_either_order() {
+    for order in ["u1-31x33.c.npy", "u1-31x33.f.npy"] {
+        let path = fixture(order);
+        let document = compare(&[path.to_str().expect("a path")]);
+        assert_eq!(verified(&document), ALL);
+        assert_eq!((&document["dtype"], &document["shape"]), (&"u8".into(), &serde_json::json!([31, 33])));
+    }
+}
+
+#[test]
+fn a_matrix_of_nans_is_verified_by_its_bits() {
+    let folder = Folder::with_input(&npy("<f8", "(5, 7)", &[0xff; 5 * 7 * 8]));
+    let path = folder.path("in.npy");
+    assert_eq!(verified(&compare(&[path.to_str().expect("a path")])), ALL);
+}
+
+#[test]
+fn the_table_speaks_of_no_speed() {
+    let run = warpstride(["--device", "soft", "--quiet", "compare", "--shape", "64,64"]).succeeded();
+    for variant in ALL {
+        assert!(run.stdout.contains(variant), "{}", run.stdout);
+    }
+    assert!(run.stdout.contains("bank conflicts"));
+    assert!(run.stdout.contains("No GB/s: the software GPU"));
+    assert_eq!(run.stdout.matches("GB/s").count(), 1, "{}", run.stdout);
+    assert_eq!(run.stderr, "");
+}

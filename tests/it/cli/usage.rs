@@ -1,0 +1,61 @@
+//! Wrong usage, help, and what goes to which stream.
+
+use std::process::Stdio;
+
+use super::{command, warpstride};
+
+/// Wrong usage: exit 2, an explanation on standard error that holds `part`, nothing on standard output.
+#[track_caller]
+fn misused(args: &[&str], part: &str) {
+    let run = warpstride(args);
+    assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
+    assert_eq!(run.stdout, "", "{args:?}");
+    assert!(run.stderr.contains(part), "{args:?}: {part:?} is not in {:?}", run.stderr);
+}
+
+#[test]
+fn wrong_usage_is_exit_2() {
+    misused(&[], "Usage");
+    misused(&["transmogrify"], "transmogrify");
+    misused(&["transpose", "in.npy"], "OUT.npy");
+    misused(&["transpose", "in.npy", "out.npy", "--variant", "fastest"], "staggered");
+    misused(&["compare", "--shape", "5"], "rows and columns");
+    misused(&["compare", "--shape", "5,-1"], "rows and columns");
+    misused(&["compare", "--shape", "5,5,5"], "rows and columns");
+    misused(&["compare", "--dtype", "f128"], "c128");
+    misused(&["compare", "--variants", "naive,quick"], "staggered");
+    misused(&["compare", "in.npy", "--shape", "2,2"], "cannot be used with");
+    misused(&["compare", "in.npy", "--dtype", "u8"], "cannot be used with");
+    misused(&["--device", "vulkan", "devices"], "vulkan");
+    misused(&["--device", "cuda:x", "devices"], "cuda:x");
+}
+
+#[test]
+fn help_is_no_error() {
+    let run = warpstride(["--help"]).succeeded();
+    for command in ["devices", "transpose", "compare"] {
+        assert!(run.stdout.contains(command));
+    }
+}
+
+#[test]
+fn devices_are_listed_with_the_kernels_origin() {
+    let run = warpstride(["devices"]).succeeded();
+    assert!(run.stdout.contains("soft"), "{}", run.stdout);
+    assert!(run.stdout.contains("PTX"), "{}", run.stdout);
+
+    let document = warpstride(["devices", "--json"]).succeeded().json();
+    assert_eq!(document["schema"], 1);
+    assert!(document["ptx"].as_str().is_some_and(|origin| !origin.is_empty()));
+    let soft = document["devices"].as_array().and_then(|all| all.iter().find(|device| device["kind"] == "soft"));
+    assert!(soft.is_some_and(|soft| soft["memory_bytes"].as_u64() > Some(0)), "{document}");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let mut child = command(["devices"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("its end");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

@@ -1,0 +1,56 @@
+//! The lessons run, and say what their prose promises.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Runs an example that cargo built beside the tests and returns what it printed.
+#[track_caller]
+fn lesson(name: &str) -> String {
+    let tests = std::env::current_exe().expect("this program");
+    let binary: PathBuf = tests.ancestors().nth(2).expect("target/PROFILE").join("examples").join(name);
+    assert!(binary.exists(), "{} is not there; `cargo build --examples` makes it", binary.display());
+    let output = Command::new(&binary).stdin(Stdio::null()).output().expect("the example starts");
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8(output.stdout).expect("text");
+    let last = printed.lines().last().expect("a line");
+    assert!(last.starts_with("question: ") && last.ends_with('?'), "{name} ends with {last:?}");
+    printed
+}
+
+/// The words of the line that begins with `name`.
+#[track_caller]
+fn line<'a>(printed: &'a str, name: &str) -> Vec<&'a str> {
+    let found = printed.lines().rev().find(|line| line.trim_start().starts_with(name));
+    found.unwrap_or_else(|| panic!("no line {name:?} in {printed}")).split_whitespace().collect()
+}
+
+#[test]
+fn lesson_1_copies() {
+    let printed = lesson("01_open_and_copy");
+    assert!(printed.contains("1000000 numbers copied, all equal: true"), "{printed}");
+}
+
+#[test]
+fn lesson_2_moves_nothing() {
+    let printed = lesson("02_transpose_moves_nothing");
+    assert!(printed.contains("its view .t(): shape [4, 3], strides [1, 4], memory [0, 1, 2, 3,"), "{printed}");
+    assert!(printed.contains("same memory: true"), "{printed}");
+    assert!(printed.contains("moved by a kernel: shape [4, 3], strides [3, 1], memory [0, 4, 8, 1,"), "{printed}");
+}
+
+#[test]
+fn lesson_3_shows_the_wasted_sectors() {
+    let printed = lesson("03_why_naive_is_slow");
+    assert_eq!(line(&printed, "1 bytes")[2..], ["1", "32", "3.125", "%"]);
+    assert_eq!(line(&printed, "4 bytes")[2..], ["4", "32", "12.5", "%"]);
+    assert_eq!(line(&printed, "16 bytes")[2..], ["16", "32", "50", "%"]);
+}
+
+#[test]
+fn lesson_4_spreads_a_column_over_the_banks() {
+    let printed = lesson("04_tile_pad_stagger");
+    // 256 * 256 / 32 reads of a column, 31 passes too many each.
+    assert_eq!(line(&printed, "tiled "), ["tiled", "4", "4", "63488"]);
+    assert_eq!(line(&printed, "padded "), ["padded", "4", "4", "0"]);
+    assert_eq!(line(&printed, "staggered "), ["staggered", "4", "4", "0"]);
+}
