@@ -170,7 +170,7 @@ pub(crate) fn canonical32(value: f32) -> f32 {
     if value.is_nan() { f32::from_bits(0x7fff_ffff) } else { value }
 }
 
-/// The same in double precision, where the hardware keeps the sign bit clear and the payload empty.
+/// The same in double precision: the plain quiet NaN. Which one the hardware makes has not been checked.
 pub(crate) fn canonical64(value: f64) -> f64 {
     if value.is_nan() { f64::from_bits(0x7ff8_0000_0000_0000) } else { value }
 }
