@@ -213,33 +213,33 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     GeU64       "setp.{ge,hs}.u64"          (u64, u64) -> bool          = |a, b| a >= b;
     GeS64       "setp.ge.s64"               (i64, i64) -> bool          = |a, b| a >= b;
     EqF32       "setp.eq.f32"               (f32, f32) -> bool          = |a, b| a == b;
-    NeF32       "setp.ne.f32"               (f32, f32) -> bool          = |a: f32, b: f32| a < b || a > b;
+    NeF32       "setp.ne.f32"               (f32, f32) -> bool          = |a, b| a != b && !semantics::unordered32(a, b);
     LtF32       "setp.lt.f32"               (f32, f32) -> bool          = |a, b| a < b;
     LeF32       "setp.le.f32"               (f32, f32) -> bool          = |a, b| a <= b;
     GtF32       "setp.gt.f32"               (f32, f32) -> bool          = |a, b| a > b;
     GeF32       "setp.ge.f32"               (f32, f32) -> bool          = |a, b| a >= b;
-    EquF32      "setp.equ.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !(a < b || a > b);
+    EquF32      "setp.equ.f32"              (f32, f32) -> bool          = |a, b| a == b || semantics::unordered32(a, b);
     NeuF32      "setp.neu.f32"              (f32, f32) -> bool          = |a, b| a != b;
-    LtuF32      "setp.ltu.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !(a >= b);
-    LeuF32      "setp.leu.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !(a > b);
-    GtuF32      "setp.gtu.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !(a <= b);
-    GeuF32      "setp.geu.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !(a < b);
-    NumF32      "setp.num.f32"              (f32, f32) -> bool          = |a: f32, b: f32| !a.is_nan() && !b.is_nan();
-    NanF32      "setp.nan.f32"              (f32, f32) -> bool          = |a: f32, b: f32| a.is_nan() || b.is_nan();
+    LtuF32      "setp.ltu.f32"              (f32, f32) -> bool          = |a, b| a < b || semantics::unordered32(a, b);
+    LeuF32      "setp.leu.f32"              (f32, f32) -> bool          = |a, b| a <= b || semantics::unordered32(a, b);
+    GtuF32      "setp.gtu.f32"              (f32, f32) -> bool          = |a, b| a > b || semantics::unordered32(a, b);
+    GeuF32      "setp.geu.f32"              (f32, f32) -> bool          = |a, b| a >= b || semantics::unordered32(a, b);
+    NumF32      "setp.num.f32"              (f32, f32) -> bool          = |a, b| !semantics::unordered32(a, b);
+    NanF32      "setp.nan.f32"              (f32, f32) -> bool          = semantics::unordered32;
     EqF64       "setp.eq.f64"               (f64, f64) -> bool          = |a, b| a == b;
-    NeF64       "setp.ne.f64"               (f64, f64) -> bool          = |a: f64, b: f64| a < b || a > b;
+    NeF64       "setp.ne.f64"               (f64, f64) -> bool          = |a, b| a != b && !semantics::unordered64(a, b);
     LtF64       "setp.lt.f64"               (f64, f64) -> bool          = |a, b| a < b;
     LeF64       "setp.le.f64"               (f64, f64) -> bool          = |a, b| a <= b;
     GtF64       "setp.gt.f64"               (f64, f64) -> bool          = |a, b| a > b;
     GeF64       "setp.ge.f64"               (f64, f64) -> bool          = |a, b| a >= b;
-    EquF64      "setp.equ.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !(a < b || a > b);
+    EquF64      "setp.equ.f64"              (f64, f64) -> bool          = |a, b| a == b || semantics::unordered64(a, b);
     NeuF64      "setp.neu.f64"              (f64, f64) -> bool          = |a, b| a != b;
-    LtuF64      "setp.ltu.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !(a >= b);
-    LeuF64      "setp.leu.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !(a > b);
-    GtuF64      "setp.gtu.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !(a <= b);
-    GeuF64      "setp.geu.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !(a < b);
-    NumF64      "setp.num.f64"              (f64, f64) -> bool          = |a: f64, b: f64| !a.is_nan() && !b.is_nan();
-    NanF64      "setp.nan.f64"              (f64, f64) -> bool          = |a: f64, b: f64| a.is_nan() || b.is_nan();
+    LtuF64      "setp.ltu.f64"              (f64, f64) -> bool          = |a, b| a < b || semantics::unordered64(a, b);
+    LeuF64      "setp.leu.f64"              (f64, f64) -> bool          = |a, b| a <= b || semantics::unordered64(a, b);
+    GtuF64      "setp.gtu.f64"              (f64, f64) -> bool          = |a, b| a > b || semantics::unordered64(a, b);
+    GeuF64      "setp.geu.f64"              (f64, f64) -> bool          = |a, b| a >= b || semantics::unordered64(a, b);
+    NumF64      "setp.num.f64"              (f64, f64) -> bool          = |a, b| !semantics::unordered64(a, b);
+    NanF64      "setp.nan.f64"              (f64, f64) -> bool          = semantics::unordered64;
 
     // Floating point: no form here flushes denormals, so the host's arithmetic is the device's, bit for bit.
     AddF32      "add{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a + b);
@@ -408,7 +408,10 @@ instruction_table!(declare {});
 
 /// The forms with this spelling: usually one; `mov.b64` alone and from a vector are two.
 pub(crate) fn forms<'o>(opcode: &'o str) -> impl Iterator<Item = &'static Form> + 'o {
-    FORMS.iter().filter(move |form| matches(form.spelling, opcode))
+    // First letters first: this is asked for every instruction of a module.
+    let first = opcode.as_bytes().first();
+    let may = move |spelling: &str| spelling.starts_with('{') || spelling.as_bytes().first() == first;
+    FORMS.iter().filter(move |form| may(form.spelling) && matches(form.spelling, opcode))
 }
 
 /// Whether `text` is one of the spellings that `pattern` stands for.

@@ -1,6 +1,6 @@
 //! The software GPU: runs PTX on the host and counts what the hardware counts.
 //!
-//! Text becomes a tree ([`parse`]), the tree flat code over numbered registers (`lower`, which asks the instruction table
+//! Text becomes a tree (`parse`), the tree flat code over numbered registers (`lower`, which asks the instruction table
 //! `isa`), and code runs in warps of 32 lanes (`exec`) on memory (`mem`), counted by a model of the memory system
 //! (`model`). What stops a launch is data ([`Stop`]). Nothing here knows of CUDA or of a driver.
 //!

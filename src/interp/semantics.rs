@@ -155,12 +155,22 @@ division! {
     i64: div_s64 rem_s64;
 }
 
+/// Whether an operand is no number, which makes `ltu` and its like true and the plain comparisons false.
+pub(crate) fn unordered32(a: f32, b: f32) -> bool {
+    a.is_nan() || b.is_nan()
+}
+
+/// The same in double precision.
+pub(crate) fn unordered64(a: f64, b: f64) -> bool {
+    a.is_nan() || b.is_nan()
+}
+
 /// A result that is no number is the one NaN that the hardware makes.
 pub(crate) fn canonical32(value: f32) -> f32 {
     if value.is_nan() { f32::from_bits(0x7fff_ffff) } else { value }
 }
 
-/// The same in double precision, where the hardware keeps the sign bit clear and the payload empty.
+/// The same in double precision: the plain quiet NaN. Which one the hardware makes has not been checked.
 pub(crate) fn canonical64(value: f64) -> f64 {
     if value.is_nan() { f64::from_bits(0x7ff8_0000_0000_0000) } else { value }
 }

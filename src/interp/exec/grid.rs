@@ -30,6 +30,17 @@ pub(crate) fn run(
     memory: &Memory,
     config: &Config,
 ) -> Result<Report, Box<Stop>> {
+    run_on(Engine::detect(), kernel, shape, params, memory, config)
+}
+
+fn run_on(
+    engine: Engine,
+    kernel: &Kernel,
+    shape: &LaunchShape,
+    params: &[u8],
+    memory: &Memory,
+    config: &Config,
+) -> Result<Report, Box<Stop>> {
     let refuse = |reason| Box::new(Stop { kernel: kernel.name().to_owned(), place: None, reason });
     let code = kernel.inner.code.as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
     check(kernel, code, shape, params).map_err(|context| refuse(Reason::Launch(context)))?;
@@ -40,7 +51,7 @@ pub(crate) fn run(
         shape,
         params,
         global: &global,
-        engine: Engine::detect(),
+        engine,
         limit: config.warp_instruction_limit,
     };
     run_blocks(&launch, shape.grid.iter().map(|&extent| u64::from(extent)).product(), config.threads)
@@ -101,8 +112,9 @@ fn check(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) -> Re
             i32::MAX
         ));
     }
-    let threads = block.iter().map(|&extent| u64::from(extent)).product::<u64>();
-    if block.contains(&0) || block.iter().any(|&extent| u64::from(extent) > MAX_THREADS) || threads > MAX_THREADS {
+    let extents = block.map(u64::from);
+    let possible = extents.iter().all(|extent| (1..=MAX_THREADS).contains(extent));
+    if !possible || extents.iter().product::<u64>() > MAX_THREADS {
         return Err(format!("a block of {block:?} threads; there may be 1 to {MAX_THREADS} in all: use another shape"));
     }
     if params.len() != kernel.param_bytes() {
@@ -113,4 +125,45 @@ fn check(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) -> Re
         return Err(format!("a block of it needs {shared} bytes of shared memory; there are {MAX_SHARED}"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interp::Module;
+
+    /// Integers, floats, a part of the lanes, shared memory: what the two copies of the table compile differently.
+    const TEXT: &str = "
+        .version 7.0
+        .target sm_80
+        .address_size 64
+        .visible .entry k(.param .u64 cells) {
+            .reg .pred %p; .reg .b32 %r<4>; .reg .f32 %f<4>; .reg .b64 %rd<3>; .shared .align 4 .b8 tile[1024];
+            ld.param.u64 %rd1, [cells]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 4, %rd1;
+            ld.global.f32 %f1, [%rd2]; cvt.rn.f32.u32 %f2, %r1; fma.rn.f32 %f3, %f1, %f2, 0f3DCCCCCD;
+            setp.gt.f32 %p, %f3, 0f40000000; @%p div.rn.f32 %f3, %f1, %f3;
+            mul.lo.u32 %r2, %r1, 256; and.b32 %r2, %r2, 1020; mov.u32 %r3, tile; add.u32 %r2, %r2, %r3;
+            @!%p st.shared.f32 [%r2], %f3; bar.sync 0; @!%p ld.shared.f32 %f3, [%r2];
+            st.global.f32 [%rd2], %f3;
+        }";
+
+    #[test]
+    fn every_processor_gets_the_same_results_and_counters() {
+        let module = Module::parse(TEXT).unwrap();
+        let kernel = module.kernel("k").unwrap();
+        let results = [Engine::BASELINE, Engine::detect()].map(|engine| {
+            let memory = Memory::new(1 << 20);
+            let address = memory.alloc(800).unwrap();
+            let cells: Vec<u8> = (0..200).flat_map(|i| (i as f32 / 37.0).to_le_bytes()).collect();
+            memory.write(address, &cells).unwrap();
+            let shape = LaunchShape { grid: [1, 1, 1], block: [200, 1, 1], dynamic_shared: 0 };
+            let params = address.to_le_bytes();
+            let report = run_on(engine, kernel, &shape, &params, &memory, &Config::default()).unwrap();
+            let mut out = vec![0; 800];
+            memory.read(address, &mut out).unwrap();
+            (report, out)
+        });
+        assert_eq!(results[0], results[1]);
+        assert!(results[0].0.counters.shared_store.bank_conflicts > 0);
+    }
 }

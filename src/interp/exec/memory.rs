@@ -10,8 +10,8 @@ use super::warp::Warp;
 use super::{Context, Fault, Flow};
 use crate::interp::code::{Access, Ins};
 use crate::interp::mem::cells::{Cells, Scratch};
-use crate::interp::mem::{Allocation, Snapshot, space};
-use crate::interp::model::banks::{self, wavefronts};
+use crate::interp::mem::{Allocation, space};
+use crate::interp::model::banks;
 use crate::interp::model::coalesce::{SECTOR_BYTES, sectors};
 use crate::interp::stop::{AccessKind, BadAccess, Reason, Space};
 
@@ -108,62 +108,60 @@ fn windows(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: A
 
 #[inline(always)]
 fn global(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, kind: AccessKind) -> Flow {
-    let bytes = ins.access.bytes();
+    let fits = |live: &&Allocation| all_fit(&addresses, live.base(), live.bytes(), ins.access.bytes());
+    let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
+        return scattered(cx, warp, ins, mask, &addresses, kind);
+    };
+    count_request(cx, ins, &addresses, kind);
+    let offsets = each(|lane| addresses[lane] - allocation.base());
+    transfer(allocation, warp, ins, mask, &offsets, kind);
+    Flow::Next
+}
+
+#[inline(always)]
+fn count_request(cx: &mut Context, ins: &Ins, addresses: &Addresses, kind: AccessKind) {
     let counters = match kind {
         AccessKind::Load => &mut cx.counters.global_load,
         AccessKind::Store => &mut cx.counters.global_store,
     };
     counters.instructions += 1;
     counters.requests += 1;
-    counters.sectors += u64::from(distinct_sectors(&addresses, bytes));
-    let Some(allocation) = cx.global.find(addresses[0]) else {
-        return scattered(cx.global, warp, ins, mask, &addresses, kind);
-    };
-    let offsets = each(|lane| addresses[lane].wrapping_sub(allocation.base()));
-    if !all_fit(&offsets, allocation.bytes(), bytes) {
-        return scattered(cx.global, warp, ins, mask, &addresses, kind);
-    }
-    transfer(allocation, warp, ins, mask, &offsets, kind);
-    Flow::Next
+    counters.sectors += u64::from(distinct_sectors(addresses, ins.access.bytes()));
 }
 
 #[inline(always)]
 fn distinct_sectors(addresses: &Addresses, bytes: u32) -> u32 {
     let each_bytes = u64::from(bytes);
-    let (first, last) = (addresses[0], addresses[LANES - 1].wrapping_add(each_bytes - 1));
     let side_by_side = (1..LANES).fold(true, |side_by_side, lane| {
         side_by_side & (addresses[lane] == addresses[lane - 1].wrapping_add(each_bytes))
     });
-    if side_by_side && first <= last {
-        return (last / SECTOR_BYTES - first / SECTOR_BYTES) as u32 + 1;
+    if side_by_side {
+        let end = addresses[LANES - 1] + each_bytes - 1;
+        return (end / SECTOR_BYTES - addresses[0] / SECTOR_BYTES) as u32 + 1;
     }
     sectors(addresses, FULL, bytes)
 }
 
-/// Whether `bytes` bytes at each offset are aligned and within the first `size`.
+/// Whether `bytes` bytes at each address are aligned, and within `size` bytes from `base`.
 #[inline(always)]
-fn all_fit(offsets: &Addresses, size: u64, bytes: u32) -> bool {
+fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -> bool {
     let bytes = u64::from(bytes);
     let Some(last) = size.checked_sub(bytes) else { return false };
-    let wrong = offsets.iter().fold(0, |wrong, &offset| wrong | u64::from(offset > last) | offset & (bytes - 1));
-    wrong == 0
+    let wrong = |address: u64| {
+        let offset = address.wrapping_sub(base);
+        u64::from(offset > last) | offset & (bytes - 1)
+    };
+    addresses.iter().fold(0, |any, &address| any | wrong(address)) == 0
 }
 
 /// Lanes in several allocations, or a fault.
 #[cold]
-fn scattered(
-    global: &Snapshot,
-    warp: &mut Warp,
-    ins: &Ins,
-    mask: u32,
-    addresses: &Addresses,
-    kind: AccessKind,
-) -> Flow {
-    let bytes = ins.access.bytes();
+fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: &Addresses, kind: AccessKind) -> Flow {
+    let (global, bytes) = (cx.global, ins.access.bytes());
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
         let address = addresses[lane];
         let inside = global.find(address).is_some_and(|live| live.offset(address, u64::from(bytes)).is_some());
-        if inside && address % u64::from(bytes) == 0 {
+        if inside && address.is_multiple_of(u64::from(bytes)) {
             continue;
         }
         let nearest = global.nearest(address);
@@ -171,6 +169,7 @@ fn scattered(
         let reason = if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
         return Flow::Stop(Fault::new(lane as u32, reason));
     }
+    count_request(cx, ins, addresses, kind);
     let base = |lane: usize| global.find(addresses[lane]).map_or(0, Allocation::base);
     let mut rest = mask;
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
@@ -187,14 +186,15 @@ fn scattered(
 #[inline(always)]
 fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
     let (memory, bytes) = (cx.shared, ins.access.bytes());
-    if !all_fit(&offsets, memory.bytes(), bytes) {
+    if !all_fit(&offsets, 0, memory.bytes(), bytes) {
         return beyond(Space::Shared, memory.bytes(), bytes, mask, &offsets, kind);
     }
     let (counters, access) = match kind {
         AccessKind::Load => (&mut cx.counters.shared_load, banks::Access::Load),
         AccessKind::Store => (&mut cx.counters.shared_store, banks::Access::Store),
     };
-    let passes = wavefronts(&each(|lane| offsets[lane] as u32), mask, bytes, access);
+    let within = each(|lane| offsets[lane] as u32);
+    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, bytes, access);
     counters.instructions += 1;
     counters.wavefronts += u64::from(passes.taken);
     counters.bank_conflicts += u64::from(passes.taken - passes.ideal);
@@ -204,7 +204,7 @@ fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addr
 
 fn local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
     let (size, bytes) = (u64::from(cx.code.local_bytes), ins.access.bytes());
-    if !all_fit(&offsets, size, bytes) {
+    if !all_fit(&offsets, 0, size, bytes) {
         return beyond(Space::Local, size, bytes, mask, &offsets, kind);
     }
     let places = each(|lane| lane as u64 * size + offsets[lane]);
@@ -216,7 +216,7 @@ fn local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addre
 
 fn param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
     let (memory, bytes): (&Scratch, u32) = (cx.params, ins.access.bytes());
-    if kind == AccessKind::Store || !all_fit(&offsets, memory.bytes(), bytes) {
+    if kind == AccessKind::Store || !all_fit(&offsets, 0, memory.bytes(), bytes) {
         return beyond(Space::Param, memory.bytes(), bytes, mask, &offsets, kind);
     }
     transfer(memory, warp, ins, mask, &offsets, kind);
@@ -227,7 +227,7 @@ fn param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addre
 #[cold]
 fn beyond(space: Space, size: u64, bytes: u32, mask: u32, offsets: &Addresses, kind: AccessKind) -> Flow {
     let inside = |lane: usize| offsets[lane].checked_add(u64::from(bytes)).is_some_and(|end| end <= size);
-    let misaligned = |lane: usize| offsets[lane] % u64::from(bytes) != 0;
+    let misaligned = |lane: usize| !offsets[lane].is_multiple_of(u64::from(bytes));
     let mut active = (0..LANES).filter(|lane| mask >> lane & 1 == 1);
     let lane = active.find(|&lane| !inside(lane) || misaligned(lane)).unwrap_or(mask.trailing_zeros() as usize);
     let bad = BadAccess { access: kind, space, bytes, address: offsets[lane], nearest: None, space_bytes: size };

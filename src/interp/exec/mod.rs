@@ -6,6 +6,7 @@ mod dispatch;
 pub(crate) mod grid;
 mod lanes;
 mod memory;
+mod patterns;
 pub(crate) mod registers;
 mod warp;
 

@@ -3,6 +3,7 @@
 //! Where lanes part at a branch, one path runs until the branch's immediate post-dominator, then the other, and there they
 //! go on together. The stack is the classic one, as in GPGPU-Sim's `simt_stack`; its top is the warp's own fields.
 
+use super::patterns::Patterns;
 use super::registers::Registers;
 use crate::interp::code::NOWHERE;
 use crate::interp::mem::cells::Scratch;
@@ -13,6 +14,8 @@ pub(super) struct Warp {
     pub(super) registers: Registers,
     /// Local memory of all lanes, one lane's after the other's.
     pub(super) local: Scratch,
+    /// What its accesses to shared memory cost last.
+    pub(super) patterns: Patterns,
     /// The next instruction.
     pub(super) pc: u32,
     /// Lanes that execute it.
@@ -51,6 +54,7 @@ impl Warp {
         Self {
             registers,
             local,
+            patterns: Patterns::new(),
             pc: 0,
             mask: 0,
             meet: NOWHERE,

@@ -30,7 +30,7 @@ fn kernel(module: &ast::Module, entry: &ast::Entry, listing: &Arc<Listing>) -> K
     let mut params = Vec::new();
     let mut end = 0_u64;
     for param in &entry.params {
-        let offset = end.next_multiple_of(param.align);
+        let offset = end.checked_next_multiple_of(param.align).unwrap_or(u64::MAX);
         let size = param.bytes.unwrap_or(0);
         end = offset.saturating_add(size);
         let (offset, size, align) = (offset as usize, size as usize, param.align as usize);

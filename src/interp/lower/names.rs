@@ -101,8 +101,8 @@ impl<'m, 't> Names<'m, 't> {
 
     fn place(&mut self, variable: &Variable) -> Binding {
         let within = |used: &mut u64| {
-            let offset = used.next_multiple_of(variable.align);
-            *used = offset + variable.bytes.unwrap_or(0);
+            let offset = used.checked_next_multiple_of(variable.align).unwrap_or(u64::MAX);
+            *used = offset.saturating_add(variable.bytes.unwrap_or(0));
             Binding::Address(PresetValue::Bits(offset))
         };
         match (variable.space, variable.bytes) {
@@ -193,8 +193,8 @@ impl<'m, 't> Names<'m, 't> {
 
     /// Bytes of static shared memory, alignment of the dynamic one, and bytes of local memory.
     pub(super) fn memory(&self) -> Result<(u32, u32, u32), Refusal> {
-        // Far beyond what a launch accepts, and within 32 bits.
-        let limit = 1 << 24;
+        // What a thread may have on any GPU; a launch knows how much less shared memory a block may have.
+        let limit = 512 << 10;
         if self.shared_bytes > limit || self.local_bytes > limit {
             let (shared, local) = (self.shared_bytes, self.local_bytes);
             return Err(format!("{shared} bytes of shared and {local} of local memory are more than any GPU has"));

@@ -59,8 +59,10 @@ impl<'t> Lowering<'_, 't> {
         operands: &[Operand<'t>],
     ) -> Result<Option<Vec<Draft>>, Refusal> {
         let [result, Operand::Name(name, 0)] = operands else { return Ok(None) };
-        let register = isa::forms(name).find(|_| opcode.starts_with("mov.") && name.starts_with('%'));
-        let Some(form) = register else { return Ok(None) };
+        if !opcode.starts_with("mov.") || !name.starts_with('%') {
+            return Ok(None);
+        }
+        let Some(form) = isa::forms(name).next() else { return Ok(None) };
         let file = if form.shape == Shape::ReadB64 { File::B64 } else { File::B32 };
         let d = self.result(result, file)?;
         Ok(Some(vec![Draft { d, writes: vec![(file, d)], ..Draft::new(form.op) }]))

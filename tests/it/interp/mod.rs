@@ -1,7 +1,11 @@
 //! The software GPU through its public interface: PTX in, memory, counters and stops out.
 
+mod divergence;
+mod faults;
 mod kernels;
+mod lanes;
 mod probes;
+mod text;
 
 use warpstride::abi::LaunchShape;
 use warpstride::interp::{Config, Memory, Module, Report, Stop, run};

@@ -1,0 +1,227 @@
+//! Every lane computes what one lane alone would, and lanes whose guard is off keep what they had.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use warpstride::interp::{Config, Memory, Module, run};
+
+use super::shape;
+
+/// A type of operand.
+#[derive(Clone, Copy, PartialEq)]
+enum Type {
+    Pred,
+    B16,
+    B32,
+    B64,
+}
+use Type::{B16, B32, B64, Pred};
+
+impl Type {
+    fn bits(self) -> u32 {
+        match self {
+            Pred => 1,
+            B16 => 16,
+            B32 => 32,
+            B64 => 64,
+        }
+    }
+
+    /// The low bits that an operand of this type has.
+    fn cut(self, value: u64) -> u64 {
+        value & (u64::MAX >> (64 - self.bits()))
+    }
+}
+
+struct Case {
+    opcode: &'static str,
+    result: Type,
+    sources: &'static [Type],
+    model: fn([i128; 4]) -> i128,
+}
+
+/// Sign extension of the low `bits` bits.
+fn signed(value: i128, bits: u32) -> i128 {
+    value << (128 - bits) >> (128 - bits)
+}
+
+fn float(bits: i128) -> f32 {
+    f32::from_bits(bits as u32)
+}
+
+fn bits_of(value: f32) -> i128 {
+    i128::from(if value.is_nan() { 0x7fff_ffff } else { value.to_bits() })
+}
+
+macro_rules! cases {
+    ($($opcode:literal $result:ident $($source:ident)* = $model:expr;)*) => {
+        &[$(Case { opcode: $opcode, result: $result, sources: &[$($source),*], model: $model }),*]
+    };
+}
+
+/// The model in wide integers: operands come zero-extended, results are cut.
+const CASES: &[Case] = cases! {
+    "add.s16" B16 B16 B16 = |[a, b, ..]| a + b;
+    "add.s32" B32 B32 B32 = |[a, b, ..]| a + b;
+    "add.s64" B64 B64 B64 = |[a, b, ..]| a + b;
+    "sub.u32" B32 B32 B32 = |[a, b, ..]| a - b;
+    "mul.lo.s16" B16 B16 B16 = |[a, b, ..]| a * b;
+    "mul.lo.s32" B32 B32 B32 = |[a, b, ..]| a * b;
+    "mul.lo.u64" B64 B64 B64 = |[a, b, ..]| a.wrapping_mul(b);
+    "mul.hi.u32" B32 B32 B32 = |[a, b, ..]| (a * b) >> 32;
+    "mul.hi.s32" B32 B32 B32 = |[a, b, ..]| (signed(a, 32) * signed(b, 32)) >> 32;
+    "mul.hi.s64" B64 B64 B64 = |[a, b, ..]| (signed(a, 64) * signed(b, 64)) >> 64;
+    "mul.wide.u16" B32 B16 B16 = |[a, b, ..]| a * b;
+    "mul.wide.u32" B64 B32 B32 = |[a, b, ..]| a * b;
+    "mul.wide.s32" B64 B32 B32 = |[a, b, ..]| signed(a, 32) * signed(b, 32);
+    "mad.lo.s32" B32 B32 B32 B32 = |[a, b, c, _]| a * b + c;
+    "mad.wide.s32" B64 B32 B32 B64 = |[a, b, c, _]| signed(a, 32) * signed(b, 32) + c;
+    "div.u32" B32 B32 B32 = |[a, b, ..]| if b == 0 { -1 } else { a / b };
+    "div.s32" B32 B32 B32 = |[a, b, ..]| if b == 0 { -1 } else { signed(a, 32) / signed(b, 32) };
+    "rem.s64" B64 B64 B64 = |[a, b, ..]| if b == 0 { a } else { signed(a, 64) % signed(b, 64) };
+    "min.s32" B32 B32 B32 = |[a, b, ..]| signed(a, 32).min(signed(b, 32));
+    "max.u64" B64 B64 B64 = |[a, b, ..]| a.max(b);
+    "abs.s32" B32 B32 = |[a, ..]| signed(a, 32).abs();
+    "neg.s64" B64 B64 = |[a, ..]| -a;
+    "xor.b16" B16 B16 B16 = |[a, b, ..]| a ^ b;
+    "not.b32" B32 B32 = |[a, ..]| !a;
+    "shl.b32" B32 B32 B32 = |[a, n, ..]| if n > 31 { 0 } else { a << n };
+    "shl.b64" B64 B64 B32 = |[a, n, ..]| if n > 63 { 0 } else { a << n };
+    "shr.u32" B32 B32 B32 = |[a, n, ..]| if n > 31 { 0 } else { a >> n };
+    "shr.s32" B32 B32 B32 = |[a, n, ..]| signed(a, 32) >> n.min(127);
+    "shr.s64" B64 B64 B32 = |[a, n, ..]| signed(a, 64) >> n.min(127);
+    "shf.l.wrap.b32" B32 B32 B32 B32 = |[a, b, n, _]| ((b << 32 | a) << (n % 32)) >> 32;
+    "shf.r.clamp.b32" B32 B32 B32 B32 = |[a, b, n, _]| (b << 32 | a) >> n.min(32);
+    "bfe.u32" B32 B32 B32 B32 = |[a, at, len, _]| (a >> (at & 0xff).min(64)) & ((1 << (len & 0xff).min(64)) - 1);
+    "clz.b32" B32 B32 = |[a, ..]| (0..32).take_while(|bit| a >> (31 - bit) & 1 == 0).count() as i128;
+    "popc.b64" B32 B64 = |[a, ..]| (0..64).map(|bit| a >> bit & 1).sum();
+    "brev.b32" B32 B32 = |[a, ..]| (0..32).fold(0, |out, bit| out << 1 | a >> bit & 1);
+    "selp.b32" B32 B32 B32 Pred = |[a, b, p, _]| if p == 1 { a } else { b };
+    "selp.b64" B64 B64 B64 Pred = |[a, b, p, _]| if p == 1 { a } else { b };
+    "setp.lt.u32" Pred B32 B32 = |[a, b, ..]| i128::from(a < b);
+    "setp.lt.s32" Pred B32 B32 = |[a, b, ..]| i128::from(signed(a, 32) < signed(b, 32));
+    "setp.ge.s64" Pred B64 B64 = |[a, b, ..]| i128::from(signed(a, 64) >= signed(b, 64));
+    "setp.ne.s16" Pred B16 B16 = |[a, b, ..]| i128::from(a != b);
+    "setp.neu.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a) != float(b));
+    "setp.ltu.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_none_or(|o| o.is_lt()));
+    "setp.equ.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_none_or(|o| o.is_eq()));
+    "setp.ne.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_some_and(|o| o.is_ne()));
+    "setp.geu.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_none_or(|o| o.is_ge()));
+    "setp.gtu.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_none_or(|o| o.is_gt()));
+    "setp.le.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_some_and(|o| o.is_le()));
+    "setp.nan.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).is_nan() || float(b).is_nan());
+    "and.pred" Pred Pred Pred = |[a, b, ..]| a & b;
+    "not.pred" Pred Pred = |[a, ..]| 1 - a;
+    "mov.b64" B64 B64 = |[a, ..]| a;
+    "cvt.u32.u64" B32 B64 = |[a, ..]| a;
+    "cvt.s64.s32" B64 B32 = |[a, ..]| signed(a, 32);
+    "cvt.u64.u32" B64 B32 = |[a, ..]| a;
+    "cvt.u16.u32" B16 B32 = |[a, ..]| a;
+    "cvt.s32.s16" B32 B16 = |[a, ..]| signed(a, 16);
+    "cvt.s8.s32" B32 B32 = |[a, ..]| signed(a, 8);
+    "cvt.s32.s8" B32 B16 = |[a, ..]| signed(a, 8);
+    "cvt.rn.f32.s32" B32 B32 = |[a, ..]| bits_of(signed(a, 32) as f32);
+    "cvt.rzi.s32.f32" B32 B32 = |[a, ..]| i128::from(float(a) as i32);
+    "add.rn.f32" B32 B32 B32 = |[a, b, ..]| bits_of(float(a) + float(b));
+    "mul.f32" B32 B32 B32 = |[a, b, ..]| bits_of(float(a) * float(b));
+    "fma.rn.f32" B32 B32 B32 B32 = |[a, b, c, _]| bits_of(float(a).mul_add(float(b), float(c)));
+    "div.rn.f32" B32 B32 B32 = |[a, b, ..]| bits_of(float(a) / float(b));
+};
+
+/// A kernel that loads what `case` needs from 64-bit cells, a row of 32 an operand, applies it where a bit of `%mask` is set,
+/// and stores the result, which was loaded from the fifth row, back there.
+fn kernel(index: usize, case: &Case) -> String {
+    let mut body = String::new();
+    let mut load = |name: &str, kind: Type, row: usize| {
+        let at = row * 256;
+        body += &match kind {
+            Pred => format!("ld.global.u32 %t, [%rd2+{at}]; and.b32 %t, %t, 1; setp.ne.u32 %p{name}, %t, 0;\n"),
+            B16 => format!("ld.global.u16 %h{name}, [%rd2+{at}];\n"),
+            B32 => format!("ld.global.u32 %w{name}, [%rd2+{at}];\n"),
+            B64 => format!("ld.global.u64 %d{name}, [%rd2+{at}];\n"),
+        };
+    };
+    let name = |kind: Type, index: usize| match kind {
+        Pred => format!("%p{index}"),
+        B16 => format!("%h{index}"),
+        B32 => format!("%w{index}"),
+        B64 => format!("%d{index}"),
+    };
+    case.sources.iter().enumerate().for_each(|(row, &kind)| load(&row.to_string(), kind, row));
+    load("4", case.result, 4);
+    let sources: Vec<String> = case.sources.iter().enumerate().map(|(row, &kind)| name(kind, row)).collect();
+    body += &format!("@%guard {} {}, {};\n", case.opcode, name(case.result, 4), sources.join(", "));
+    body += match case.result {
+        Pred => "selp.b32 %w4, 1, 0, %p4; cvt.u64.u32 %d4, %w4;",
+        B16 => "cvt.u64.u16 %d4, %h4;",
+        B32 => "cvt.u64.u32 %d4, %w4;",
+        B64 => "",
+    };
+    format!(
+        ".visible .entry k{index}(.param .u64 cells, .param .u32 mask) {{
+            .reg .pred %p<5>, %guard; .reg .b16 %h<5>; .reg .b32 %w<5>, %t, %r<3>; .reg .b64 %d<5>; .reg .b64 %rd<3>;
+            ld.param.u64 %rd1, [cells]; mov.u32 %r1, %laneid; mul.wide.u32 %rd2, %r1, 8; add.s64 %rd2, %rd1, %rd2;
+            ld.param.u32 %r2, [mask]; shr.u32 %r2, %r2, %r1; and.b32 %r2, %r2, 1; setp.eq.u32 %guard, %r2, 1;
+            {body}
+            st.global.u64 [%rd2+1024], %d4;
+        }}\n"
+    )
+}
+
+static MODULE: LazyLock<Module> = LazyLock::new(|| {
+    let kernels: String = CASES.iter().enumerate().map(|(index, case)| kernel(index, case)).collect();
+    Module::parse(&format!(".version 7.0\n.target sm_80\n.address_size 64\n{kernels}")).expect("it parses")
+});
+
+fn check(case: &Case, kernel: &str, cells: &[[u64; 32]; 5], mask: u32) -> Result<(), TestCaseError> {
+    let memory = Memory::new(1 << 20);
+    let address = memory.alloc(5 * 256).expect("it fits");
+    let bytes: Vec<u8> = cells.iter().flatten().flat_map(|cell| cell.to_le_bytes()).collect();
+    memory.write(address, &bytes).expect("it is there");
+    let mut params = address.to_le_bytes().to_vec();
+    params.extend(mask.to_le_bytes());
+    let kernel = MODULE.kernel(kernel).expect("a kernel");
+    run(kernel, &shape(1, 32), &params, &memory, &Config::default()).unwrap_or_else(|stop| panic!("{stop}"));
+    let mut out = [0; 256];
+    memory.read(address + 4 * 256, &mut out).expect("it is there");
+    for (lane, got) in out.as_chunks::<8>().0.iter().enumerate() {
+        let mut sources = [0; 4];
+        for (index, kind) in case.sources.iter().enumerate() {
+            sources[index] = i128::from(kind.cut(cells[index][lane]));
+        }
+        let active = mask >> lane & 1 == 1;
+        let wanted = case.result.cut(if active { (case.model)(sources) as u64 } else { cells[4][lane] });
+        let got = u64::from_le_bytes(*got);
+        prop_assert_eq!(got, wanted, "{} of {:x?} in lane {} of {:#x}", case.opcode, sources, lane, mask);
+    }
+    Ok(())
+}
+
+/// Any value, and often one where something turns over.
+fn cell() -> impl Strategy<Value = u64> {
+    const EDGES: [u64; 16] =
+        [0, 1, 2, 31, 32, 33, 63, 64, 255, 0x7fff, 0x8000, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 1 << 63, u64::MAX];
+    // Floats among them: 1.5, -0, infinity, NaN, the smallest denormal is 1.
+    const FLOATS: [u64; 5] = [0x3fc0_0000, 0x8000_0000, 0x7f80_0000, 0x7fc0_0000, 0xc2f6_e979];
+    prop_oneof![any::<u64>(), prop::sample::select(&EDGES[..]), prop::sample::select(&FLOATS[..])]
+}
+
+proptest! {
+    #[test]
+    fn lanes_compute_what_one_alone_would(
+        cells in prop::array::uniform5(prop::array::uniform32(cell())),
+        mask in prop_oneof![any::<u32>(), Just(u32::MAX), Just(0)],
+    ) {
+        for (index, case) in CASES.iter().enumerate() {
+            check(case, &format!("k{index}"), &cells, mask)?;
+        }
+    }
+}
+
+#[test]
+fn every_case_is_supported() {
+    for (index, case) in CASES.iter().enumerate() {
+        let kernel = MODULE.kernel(&format!("k{index}")).expect("a kernel");
+        kernel.supported().unwrap_or_else(|error| panic!("{}: {error}", case.opcode));
+    }
+}
