@@ -18,9 +18,7 @@ impl Allocation {
     pub(super) fn new(device: &Device, bytes: usize) -> Result<Self> {
         let address = match bytes {
             0 => 0,
-            _ => device.driver().alloc(bytes as u64).map_err(|error| {
-                error.while_doing(format_args!("allocating {bytes} bytes on {}", device.info().name))
-            })?,
+            _ => device.driver().alloc(bytes as u64)?,
         };
         Ok(Self { device: device.clone(), address, bytes, last_use: LastUse::default() })
     }

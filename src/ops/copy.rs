@@ -46,7 +46,8 @@ pub fn copy<T: Element>(src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) 
 ///
 /// - Every element of `src_layout` from `src` and of `dst_layout` from `dst` lies within memory that `device` can access,
 ///   live until the copy has run.
-/// - `stream` is a live stream of `device`'s context. On CUDA a `CUstream` of the device's primary context is one.
+/// - `stream` is a live stream of `device`'s context. On CUDA a `CUstream` of the device's primary context is one,
+///   and 0 its default stream.
 /// - From this call until the copy has run, no other work writes the source, or reads or writes the destination, unless
 ///   it is ordered before or after the copy on `stream` or by events.
 pub unsafe fn copy_raw(

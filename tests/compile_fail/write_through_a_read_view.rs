@@ -1,9 +1,7 @@
-use warpstride::ops::copy;
-use warpstride::stream::Stream;
-use warpstride::view::View;
+use warpstride::view::{View, ViewMut};
 
-fn attack(src: View<'_, f32>, dst: View<'_, f32>, stream: &Stream) {
-    copy(src, dst, stream).unwrap();
+fn attack(view: View<'_, f32>) -> ViewMut<'_, f32> {
+    view.view_mut()
 }
 
 fn main() {

@@ -6,15 +6,19 @@
 //! add it to `main`.
 
 mod backend;
+mod naive;
 mod program;
 
 mod copies;
 mod events;
 mod failures;
+mod host;
 mod late;
+mod matrices;
 mod memory;
 mod modules;
 mod streams;
+mod transposes;
 
 use std::process::ExitCode;
 
@@ -29,6 +33,8 @@ fn main() -> ExitCode {
         modules::cases(),
         late::cases(),
         failures::cases(),
+        host::cases(),
+        transposes::cases(),
     ]
     .concat();
     libtest_mimic::run(&Arguments::from_args(), backend::trials(&cases)).exit_code()

@@ -31,7 +31,13 @@ fn ways() -> impl Iterator<Item = Option<Variant>> {
 
 /// Transposes on the device and by the oracle; all bytes of the destination's storage must agree, those that no element of
 /// the destination has included.
-fn check<T: Sample>(device: &Device, src_layout: Layout, dst_layout: Layout, variant: Option<Variant>, random: &mut Random) {
+fn check<T: Sample>(
+    device: &Device,
+    src_layout: Layout,
+    dst_layout: Layout,
+    variant: Option<Variant>,
+    random: &mut Random,
+) {
     let src: Vec<T> = random.elements(src_layout.storage_len());
     let mut expected: Vec<T> = random.elements(dst_layout.storage_len());
     let source = device.upload(&src).unwrap();

@@ -1,6 +1,7 @@
 //! Tests that need no device: one binary, one module a subject.
 
 mod architecture;
+mod counters;
 mod build_script;
 #[cfg(feature = "cli")]
 mod cli;

@@ -80,7 +80,7 @@ pub fn transpose_into<T: Element>(
 /// - Every element of `src_layout` from `src` and of `dst_layout` from `dst` lies within memory that `device` can access,
 ///   live until the transpose has run.
 /// - `stream` is a live stream of `device`'s context. On CUDA a `CUstream` of the device's primary context is one, which is
-///   what the CUDA runtime, cudarc and candle use.
+///   what the CUDA runtime, cudarc and candle use; 0 is its default stream.
 /// - From this call until the transpose has run, no other work writes the source, or reads or writes the destination,
 ///   unless it is ordered before or after the transpose on `stream` or by events.
 #[expect(clippy::too_many_arguments, reason = "a raw entry point is what a caller in another language would pass")]
