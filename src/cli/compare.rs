@@ -27,20 +27,16 @@ const CPU_TILE: usize = 32;
 
 pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Result<()> {
     let variants = if args.variants.is_empty() { Variant::ALL.to_vec() } else { args.variants.clone() };
-    match &args.input {
-        Some(path) => {
-            let source = Source::open(path)?;
-            ensure!(
-                source.shape.len() == 2,
-                "{} has {} axes and a transpose takes 2; reshape it to rows and columns",
-                path.display(),
-                source.shape.len()
-            );
-            by_width!(source.dtype, T => compare::<T>(Matrix::read(source)?, &variants, backend, output))
-        }
-        None => {
-            by_width!(args.dtype, T => compare::<T>(Matrix::random(args.shape, args.dtype)?, &variants, backend, output))
-        }
+    if let Some(path) = &args.input {
+        let source = Source::open(path)?;
+        source.matrix()?;
+        let device = open(backend, output)?;
+        by_width!(source.dtype, T => compare::<T>(&device, Matrix::read(source)?, &variants, output))
+    } else {
+        let device = open(backend, output)?;
+        by_width!(args.dtype, T => {
+            compare::<T>(&device, Matrix::random(args.shape, args.dtype)?, &variants, output)
+        })
     }
 }
 
@@ -61,7 +57,7 @@ impl<T: Pod> Matrix<T> {
     }
 
     fn read(source: Source) -> Result<Self> {
-        let (rows, cols) = (source.shape[0], source.shape[1]);
+        let [rows, cols] = source.matrix()?;
         Ok(Self { rows, cols, dtype: source.dtype, fortran: source.fortran, elements: source.read()? })
     }
 
@@ -143,11 +139,10 @@ struct Bench<'a, T: Element> {
     source: DeviceBuffer<T>,
 }
 
-fn compare<T: Element + Pod>(matrix: Matrix<T>, variants: &[Variant], backend: Backend, output: &Output) -> Result<()> {
-    let device = open(backend, output)?;
+fn compare<T: Element + Pod>(device: &Device, matrix: Matrix<T>, variants: &[Variant], output: &Output) -> Result<()> {
     let progress = output.progress(variants.len() + 2);
     progress.doing("preparing");
-    let mut bench = Bench::new(&device, &matrix)?;
+    let mut bench = Bench::new(device, &matrix)?;
     progress.step();
     let kernels = [Kernel::Copy].into_iter().chain(variants.iter().copied().map(Kernel::Transpose));
     let mut rows = Vec::with_capacity(variants.len() + 1);
@@ -158,7 +153,7 @@ fn compare<T: Element + Pod>(matrix: Matrix<T>, variants: &[Variant], backend: B
     }
     drop(progress);
 
-    let report = Report { device: &device, matrix: &matrix, rows };
+    let report = Report { device, matrix: &matrix, rows };
     output.result(&report.text(), report.json())?;
     let wrong = report.rows.iter().filter(|row| !row.verified).map(|row| row.variant.as_str()).collect::<Vec<_>>();
     ensure!(wrong.is_empty(), "{} moved elements to the wrong place; please report this as a bug", wrong.join(", "));
@@ -299,7 +294,8 @@ impl<T: Pod> Report<'_, T> {
 
 /// Under a GPU's table.
 const TIMED: &str = "\
-ms: median of 20 runs (column_loop: 3) with a cold L2 cache. GB/s: bytes read and written, 10^9 a second.
+ms: median of 20 runs with a cold L2 cache (column_loop: 3 runs, gaps between its launches included).
+GB/s: 10^9 bytes read and written a second, as the matrix has them; of copy: against the copy kernel.
 A GPU does not count by itself: --device soft shows sectors and bank conflicts.";
 
 /// Under the software GPU's table.

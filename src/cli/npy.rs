@@ -33,8 +33,7 @@ pub(super) struct Source {
     pub(super) dtype: DType,
     /// The element type as the file spells it: `<f4`.
     pub(super) descr: String,
-    /// Extents.
-    pub(super) shape: Vec<usize>,
+    shape: Vec<usize>,
     /// Whether the first axis is the one that runs fastest.
     pub(super) fortran: bool,
 }
@@ -64,6 +63,18 @@ impl Source {
             data - bytes
         );
         Ok(Self { file, path: path.into(), dtype, descr, shape, fortran: header.order() == Order::Fortran })
+    }
+
+    /// Rows and columns, where there are two axes.
+    pub(super) fn matrix(&self) -> Result<[usize; 2]> {
+        match *self.shape {
+            [rows, cols] => Ok([rows, cols]),
+            _ => bail!(
+                "{} has {} axes and a transpose takes 2; reshape it to rows and columns",
+                self.path.display(),
+                self.shape.len()
+            ),
+        }
     }
 
     /// Reads the elements as values of a type as wide as the file's.
