@@ -22,6 +22,8 @@ const SAMPLES: usize = 20;
 const SLOW_SAMPLES: usize = 3;
 /// Most pairs of buffers to rotate over, for matrices so small that time means little anyway.
 const MAX_PAIRS: usize = 64;
+/// Most elements that the software GPU counts for a GPU, which cannot itself: about two seconds of two cores.
+const MAX_COUNTED: usize = 1 << 25;
 /// Rows and columns of the CPU's tiles: both sides of one stay in its L1 cache at every element width.
 const CPU_TILE: usize = 32;
 
@@ -133,7 +135,7 @@ struct Row {
 struct Bench<'a, T: Element> {
     device: &'a Device,
     matrix: &'a Matrix<T>,
-    transposed: Vec<T>,
+    transposed: &'a [T],
     /// Sources and destinations that timed runs take in turn; none where time means nothing.
     pairs: Vec<(DeviceBuffer<T>, DeviceBuffer<T>)>,
     source: DeviceBuffer<T>,
@@ -142,13 +144,22 @@ struct Bench<'a, T: Element> {
 fn compare<T: Element + Pod>(device: &Device, matrix: Matrix<T>, variants: &[Variant], output: &Output) -> Result<()> {
     let progress = output.progress(variants.len() + 2);
     progress.doing("preparing");
-    let mut bench = Bench::new(device, &matrix)?;
+    let transposed = matrix.transposed()?;
+    let mut bench = Bench::new(device, &matrix, &transposed)?;
+    let counting = counting_device(device, &matrix);
+    let mut counted = counting.as_ref().map(|soft| Bench::new(soft, &matrix, &transposed)).transpose()?;
     progress.step();
     let kernels = [Kernel::Copy].into_iter().chain(variants.iter().copied().map(Kernel::Transpose));
     let mut rows = Vec::with_capacity(variants.len() + 1);
     for kernel in kernels {
         progress.doing(kernel.name());
-        rows.push(bench.row(kernel)?);
+        let mut row = bench.row(kernel)?;
+        if let Some(counted) = &mut counted {
+            let same = counted.row(kernel)?;
+            row.counters = same.counters;
+            row.verified &= same.verified;
+        }
+        rows.push(row);
         progress.step();
     }
     drop(progress);
@@ -160,9 +171,15 @@ fn compare<T: Element + Pod>(device: &Device, matrix: Matrix<T>, variants: &[Var
     Ok(())
 }
 
+/// The software GPU, where `device` does not count and the matrix is small enough to count it there: the same launches of
+/// the same PTX count the same on both.
+fn counting_device<T>(device: &Device, matrix: &Matrix<T>) -> Option<Device> {
+    let wanted = output::has_times(device) && matrix.elements.len() <= MAX_COUNTED;
+    wanted.then(|| Device::open(Backend::Soft).ok()).flatten()
+}
+
 impl<'a, T: Element + Pod> Bench<'a, T> {
-    fn new(device: &'a Device, matrix: &'a Matrix<T>) -> Result<Self> {
-        let transposed = matrix.transposed()?;
+    fn new(device: &'a Device, matrix: &'a Matrix<T>, transposed: &'a [T]) -> Result<Self> {
         let source = device.upload(&matrix.elements)?;
         let bytes = matrix.bytes_moved();
         let pairs = if output::has_times(device) && bytes > 0 {
@@ -179,8 +196,8 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
     /// Verifies `kernel`, and where it is right measures it.
     fn row(&mut self, kernel: Kernel) -> Result<Row> {
         let expected = match kernel {
-            Kernel::Copy => &self.matrix.elements,
-            Kernel::Transpose(_) => &self.transposed,
+            Kernel::Copy => self.matrix.elements.as_slice(),
+            Kernel::Transpose(_) => self.transposed,
         };
         // Wrong in every bit, so that whatever the kernel leaves out is seen.
         let mut elements = zeroed::<T>(expected.len())?;
@@ -275,9 +292,9 @@ impl<T: Pod> Report<'_, T> {
             json!({
                 "variant": row.variant,
                 "verified": row.verified,
-                "ms": row.timing.as_ref().map(|timing| json!({
-                    "median": timing.median_ms(), "p10": timing.quantile_ms(0.1), "p90": timing.quantile_ms(0.9),
-                })),
+                "ms": row.timing.as_ref().map(|timing| timing.median_ms()),
+                "ms_p10": row.timing.as_ref().map(|timing| timing.quantile_ms(0.1)),
+                "ms_p90": row.timing.as_ref().map(|timing| timing.quantile_ms(0.9)),
                 "gbps": self.gbps(row),
                 "fraction_of_copy": self.fraction_of_copy(row),
                 "counters": row.counters,
@@ -296,7 +313,7 @@ impl<T: Pod> Report<'_, T> {
 const TIMED: &str = "\
 ms: median of 20 runs with a cold L2 cache (column_loop: 3 runs, gaps between its launches included).
 GB/s: 10^9 bytes read and written a second, as the matrix has them; of copy: against the copy kernel.
-A GPU does not count by itself: --device soft shows sectors and bank conflicts.";
+Sectors and bank conflicts: the software GPU's, for the same launches of up to 2^25 elements.";
 
 /// Under the software GPU's table.
 const COUNTED: &str = "\

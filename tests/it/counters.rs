@@ -102,6 +102,10 @@ fn a_column_loop_reads_a_sector_an_element() {
 }
 
 /// Every figure that Nsight Compute counted on an H100 for a shape with ragged edges on both sides.
+///
+/// Instructions, requests and sectors are equal. The hardware's wavefronts hold, beside those of the access, passes lost to
+/// other traffic of the same memory; they differ from run to run (the `tiled` bytes of this record read 194251, 194291,
+/// 194299 and 194316 where the rules say 194250) and are never fewer. So they are equal but for one in 10 000.
 #[test]
 fn counters_equal_the_hardwares() {
     let text = include_str!("../data/counters-h100-1000x777.json");
@@ -113,6 +117,15 @@ fn counters_equal_the_hardwares() {
         let name = row["variant"].as_str().expect("a name");
         let variant = (name != "copy").then(|| name.parse().expect("a variant"));
         let hardware: Counters = serde_json::from_value(row["counters"].clone()).expect("counters");
-        assert_eq!(count_width(variant, 1000, 777, width), hardware, "{name}, {width} bytes");
+        let mut ours = count_width(variant, 1000, 777, width);
+        for (ours, hardware) in
+            [(&mut ours.shared_load, hardware.shared_load), (&mut ours.shared_store, hardware.shared_store)]
+        {
+            let lost = hardware.wavefronts.checked_sub(ours.wavefronts).expect("never fewer");
+            assert!(lost * 10_000 <= ours.wavefronts, "{name}, {width} bytes: {lost} of {}", ours.wavefronts);
+            ours.wavefronts += lost;
+            ours.bank_conflicts += lost;
+        }
+        assert_eq!(ours, hardware, "{name}, {width} bytes");
     }
 }

@@ -37,7 +37,7 @@ fn the_document_has_every_member_that_scripts_rely_on() {
     assert_eq!(document["dtype"], "f32");
     assert_eq!(verified(&document), ALL);
     for row in document["rows"].as_array().expect("rows") {
-        for member in ["ms", "gbps", "fraction_of_copy"] {
+        for member in ["ms", "ms_p10", "ms_p90", "gbps", "fraction_of_copy"] {
             assert_eq!(row.get(member), Some(&Value::Null), "{member} of {row}");
         }
         for (space, members) in [
