@@ -1,7 +1,8 @@
 //! Transposes, permutes and copies on NVIDIA GPUs at the speed of the memory, and a software GPU that runs the same PTX
 //! where there is none.
 
-// In dependency order: a module imports only from those above it (`tests/it/architecture.rs` checks).
+// In dependency order, by levels: a module imports from its own level and those above (`tests/it/architecture.rs` has the
+// levels, and checks).
 pub mod error;
 pub mod abi;
 pub mod counters;
