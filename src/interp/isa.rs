@@ -14,34 +14,10 @@ use super::exec::registers::{Kind, Value};
 const SETS: &[(&str, &[&str])] = &[
     ("type", &["b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"]),
     ("vector", &["", ".v2", ".v4"]),
-    (
-        "read",
-        &[
-            "",
-            ".weak",
-            ".volatile",
-            ".relaxed.cta",
-            ".relaxed.gpu",
-            ".relaxed.sys",
-            ".acquire.cta",
-            ".acquire.gpu",
-            ".acquire.sys",
-        ],
-    ),
-    (
-        "write",
-        &[
-            "",
-            ".weak",
-            ".volatile",
-            ".relaxed.cta",
-            ".relaxed.gpu",
-            ".relaxed.sys",
-            ".release.cta",
-            ".release.gpu",
-            ".release.sys",
-        ],
-    ),
+    ("read", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"]),
+    ("acquire", &[".acquire.cta", ".acquire.gpu", ".acquire.sys"]),
+    ("write", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"]),
+    ("release", &[".release.cta", ".release.gpu", ".release.sys"]),
     (
         "cache",
         &[
@@ -321,21 +297,27 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     LdGlobal    "ld{read}.global{cache}{,.nc}{cache}{vector}.{type}" [Load] = memory::load_global;
     LdShared    "ld{read}.shared{cta}{vector}.{type}"           [Load]      = memory::load_shared;
     LdLocal     "ld{read}.local{cache}{vector}.{type}"          [Load]      = memory::load_local;
+    LdGenericAcquire "ld{acquire}{vector}.{type}"               [Load]      = memory::acquire_generic;
+    LdGlobalAcquire  "ld{acquire}.global{vector}.{type}"        [Load]      = memory::acquire_global;
+    LdSharedAcquire  "ld{acquire}.shared{cta}{vector}.{type}"   [Load]      = memory::load_shared;
     LdParam     "ld.param{vector}.{type}"                       [Load]      = memory::load_param;
     StGeneric   "st{write}{cache}{vector}.{type}"               [Store]     = memory::store_generic;
     StGlobal    "st{write}.global{cache}{vector}.{type}"        [Store]     = memory::store_global;
     StShared    "st{write}.shared{cta}{vector}.{type}"          [Store]     = memory::store_shared;
     StLocal     "st{write}.local{cache}{vector}.{type}"         [Store]     = memory::store_local;
-    // A block's threads see each other's writes in program order here, so ordering them is free.
-    Membar      "membar.{cta,gl,sys}"                           [Nothing]   = control::nothing;
-    Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Nothing]   = control::nothing;
+    StGenericRelease "st{release}{vector}.{type}"               [Store]     = memory::release_generic;
+    StGlobalRelease  "st{release}.global{vector}.{type}"        [Store]     = memory::release_global;
+    StSharedRelease  "st{release}.shared{cta}{vector}.{type}"   [Store]     = memory::store_shared;
+    Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
+    Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
     // Control
     Bra         "bra{,.uni}"                                    [Branch]    = control::branch;
     Exit        "{ret,exit}{,.uni}"                             [Exit]      = control::exit;
     Trap        "trap"                                          [Trap]      = control::trap;
-    Barrier     "{bar.sync,bar.cta.sync,barrier.sync,barrier.cta.sync,barrier.sync.aligned,barrier.cta.sync.aligned}" [Barrier] = control::barrier;
-    WarpSync    "bar.warp.sync"                                 [Nothing]   = control::nothing;
+    BarAligned  "{bar.sync,bar.cta.sync,barrier.sync.aligned,barrier.cta.sync.aligned}" [Barrier] = control::aligned_barrier;
+    Barrier     "barrier{,.cta}.sync"                           [Barrier]   = control::barrier;
+    WarpSync    "bar.warp.sync"                                 [WarpSync]  = control::warp_sync;
 
     // Special registers that change while a warp runs; the rest are constants of the launch or block.
     Clock       "%clock"                                        [ReadB32]   = control::clock;
@@ -367,8 +349,10 @@ pub(crate) enum Shape {
     Trap,
     /// A barrier's number, and perhaps how many threads it waits for.
     Barrier,
-    /// Whatever they are, nothing happens.
-    Nothing,
+    /// None: what was written before is seen before what is written after.
+    Fence,
+    /// The lanes of the warp that wait for each other.
+    WarpSync,
     /// A register of 32 bits.
     ReadB32,
     /// A register of 64 bits.
@@ -444,7 +428,7 @@ mod tests {
         assert_eq!(ops("ld.global.nc.L1::no_allocate.v4.b32"), [Op::LdGlobal]);
         assert_eq!(ops("ld.volatile.shared.f32"), [Op::LdShared]);
         assert_eq!(ops("st.shared::cta.u8"), [Op::StShared]);
-        assert_eq!(ops("barrier.sync.aligned"), [Op::Barrier]);
+        assert_eq!(ops("barrier.sync.aligned"), [Op::BarAligned]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One block at a time on one host thread: its warps, its shared memory, its barriers.
 //!
-//! A warp runs to its barrier or its end, then the next one does: that keeps one warp's registers in the cache.
+//! A warp runs to its barrier or its end, or for a long turn, then the next one does: that keeps one warp's registers in the
+//! cache.
 
 use super::dispatch::Engine;
 use super::registers::{LANES, Registers};
@@ -11,7 +12,7 @@ use crate::counters::Counters;
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
 use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
-use crate::interp::stop::{Place, Reason, Stop};
+use crate::interp::stop::{Place, Reason, Stop, Waiting};
 
 /// What shared and local memory hold at first, so that reading before writing shows, and is alike on every run.
 const POISON: u32 = 0xA5A5_A5A5;
@@ -124,13 +125,20 @@ impl<'a> Worker<'a> {
         };
         let mut waits = self.warps.iter().filter_map(|warp| warp.wait);
         if let Some(wait) = waits.find(complete) {
-            self.warps.iter_mut().filter(|warp| warp.wait == Some(wait)).for_each(|warp| warp.wait = None);
+            self.warps.iter_mut().filter(|warp| warp.wait == Some(wait)).for_each(Warp::release);
+            return Ok(());
+        }
+        if self.warps.iter().any(|warp| warp.live != 0 && warp.wait.is_none()) {
+            // Its turn is over; it goes on.
             return Ok(());
         }
         let waiting = self.warps.iter().enumerate();
-        let waiting = waiting.filter_map(|(index, warp)| warp.wait.map(|wait| (index as u32, wait.barrier)));
-        let waiting: Vec<(u32, u32)> = waiting.collect();
-        let first = waiting.first().map_or(0, |&(index, _)| index);
+        let waiting = waiting.filter_map(|(index, warp)| {
+            let Wait { barrier, threads } = warp.wait?;
+            Some(Waiting { warp: index as u32, barrier, threads })
+        });
+        let waiting: Vec<Waiting> = waiting.collect();
+        let first = waiting.first().map_or(0, |waiting| waiting.warp);
         let lane = self.warps[first as usize].live.trailing_zeros();
         Err((first, Fault::new(lane, Reason::Deadlock { waiting })))
     }

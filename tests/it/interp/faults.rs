@@ -2,7 +2,7 @@
 
 use warpstride::ErrorKind;
 use warpstride::abi::LaunchShape;
-use warpstride::interp::stop::{AccessKind, Reason, Space};
+use warpstride::interp::stop::{AccessKind, Reason, Space, Waiting};
 use warpstride::interp::{Config, Memory, Module, Stop, run};
 
 use super::{launch, shape};
@@ -106,11 +106,12 @@ fn other_spaces_have_their_own_bounds() {
 
 #[test]
 fn divergent_barriers_deadlock() {
-    let stop = stop_of("setp.lt.u32 %p1, %r1, 8; @%p1 bra $end; bar.sync 0;\n$end: mov.u32 %r2, 0;", shape(1, 32));
+    let body = "setp.lt.u32 %p1, %r1, 8; @%p1 bra $low; bar.sync 0; bra $end;\n$low: bar.sync 0; $end: mov.u32 %r2, 0;";
+    let stop = stop_of(body, shape(1, 32));
     assert_eq!(
         stop.to_string(),
         "kernel \"k\" stopped at `bar.sync 0` (PTX line 7): thread (8, 0, 0) of block (0, 0, 0) is at a barrier with lanes \
-         0xffffff00 of its warp while lanes 0x000000ff are elsewhere: a deadlock; move the barrier out of the condition"
+         0xffffff00 of its warp while lanes 0x000000ff wait at another: a deadlock; move the barrier out of the condition"
     );
     assert_eq!(stop.reason, Reason::DivergentBarrier { arrived: 0xffff_ff00, elsewhere: 0xff });
     let stop = stop_of("shr.u32 %r2, %r1, 5; bar.sync %r2;", shape(1, 96));
@@ -118,9 +119,15 @@ fn divergent_barriers_deadlock() {
         stop.to_string(),
         "kernel \"k\" stopped at `bar.sync %r2` (PTX line 7): thread (0, 0, 0) of block (0, 0, 0) waits at a barrier for \
          warps that wait at another: warp 0 at barrier 0, warp 1 at barrier 1, warp 2 at barrier 2, 3 waiting in all; let \
-         every warp pass the same barriers"
+         every warp pass the same barriers with the same number of threads"
     );
-    assert_eq!(stop.reason, Reason::Deadlock { waiting: vec![(0, 0), (1, 1), (2, 2)] });
+    let waiting = |warp: u32, barrier, threads| Waiting { warp, barrier, threads };
+    assert_eq!(stop.reason, Reason::Deadlock { waiting: vec![waiting(0, 0, 0), waiting(1, 1, 0), waiting(2, 2, 0)] });
+    let stop = stop_of("shr.u32 %r2, %r1, 5; shl.b32 %r2, %r2, 6; bar.sync 0, %r2;", shape(1, 64));
+    assert!(stop.to_string().contains("warp 0 at barrier 0, warp 1 at barrier 0 for 64 threads, 2 waiting"), "{stop}");
+    assert_eq!(stop.reason, Reason::Deadlock { waiting: vec![waiting(0, 0, 0), waiting(1, 0, 64)] });
+    let mixed = message("and.b32 %r2, %r1, 1; bar.sync %r2;");
+    assert!(mixed.contains("waits at barrier 0 in lane 0 and 1 in lane 1 of its warp"), "{mixed}");
     assert!(message("bar.sync 16;").contains("uses barrier 16 for 0 threads; barriers are 0 to 15"));
 }
 
