@@ -217,7 +217,9 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     NumF64      "setp.num.f64"              (f64, f64) -> bool          = |a, b| !semantics::unordered64(a, b);
     NanF64      "setp.nan.f64"              (f64, f64) -> bool          = semantics::unordered64;
 
-    // Floating point: no form here flushes denormals, so the host's arithmetic is the device's, bit for bit.
+    // Floating point: no form here flushes denormals, so where the result is a number the host's arithmetic is the device's,
+    // bit for bit. A NaN of single precision is the one that an H100 gives; which of its bits a result of double precision
+    // keeps from its operands is not modelled, but for moves of a sign.
     AddF32      "add{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a + b);
     AddF64      "add{,.rn}.f64"             (f64, f64) -> f64           = |a, b| semantics::canonical64(a + b);
     SubF32      "sub{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a - b);
@@ -234,10 +236,10 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     MinF64      "min.f64"                   (f64, f64) -> f64           = semantics::min_f64;
     MaxF32      "max.f32"                   (f32, f32) -> f32           = semantics::max_f32;
     MaxF64      "max.f64"                   (f64, f64) -> f64           = semantics::max_f64;
-    NegF32      "neg.f32"                   (f32) -> f32                = |a: f32| -a;
-    NegF64      "neg.f64"                   (f64) -> f64                = |a: f64| -a;
-    AbsF32      "abs.f32"                   (f32) -> f32                = f32::abs;
-    AbsF64      "abs.f64"                   (f64) -> f64                = f64::abs;
+    NegF32      "neg.f32"                   (f32) -> f32                = |a: f32| semantics::canonical32(-a);
+    NegF64      "neg.f64"                   (f64) -> f64                = semantics::neg_f64;
+    AbsF32      "abs.f32"                   (f32) -> f32                = |a: f32| semantics::canonical32(a.abs());
+    AbsF64      "abs.f64"                   (f64) -> f64                = semantics::abs_f64;
     CopysignF32 "copysign.f32"              (f32, f32) -> f32           = |sign, value| f32::copysign(value, sign);
     CopysignF64 "copysign.f64"              (f64, f64) -> f64           = |sign, value| f64::copysign(value, sign);
 
@@ -247,9 +249,12 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtU8From64   "cvt.u8.{u64,s64}"            (u64) -> u8     = |a| a as u8;
     CvtS8From64   "cvt.s8.{u64,s64}"            (u64) -> i8     = |a| a as i8;
     Cvt16FromU8   "cvt.{u16,s16}.u8"            (u8) -> u16     = u16::from;
-    Cvt16FromS8   "cvt.{u16,s16}.s8"            (i8) -> i16     = i16::from;
-    Cvt16From32   "cvt.{u16,s16}.{u16,s16,u32,s32}" (u32) -> u16 = |a| a as u16;
-    Cvt16From64   "cvt.{u16,s16}.{u64,s64}"     (u64) -> u16    = |a| a as u16;
+    CvtU16FromS8  "cvt.u16.s8"                  (i8) -> u16     = |a| a as u16;
+    CvtS16FromS8  "cvt.s16.s8"                  (i8) -> i16     = i16::from;
+    CvtU16From32  "cvt.u16.{u16,s16,u32,s32}"   (u32) -> u16    = |a| a as u16;
+    CvtS16From32  "cvt.s16.{u16,s16,u32,s32}"   (u32) -> i16    = |a| a as i16;
+    CvtU16From64  "cvt.u16.{u64,s64}"           (u64) -> u16    = |a| a as u16;
+    CvtS16From64  "cvt.s16.{u64,s64}"           (u64) -> i16    = |a| a as i16;
     Cvt32FromU8   "cvt.{u32,s32}.u8"            (u8) -> u32     = u32::from;
     Cvt32FromS8   "cvt.{u32,s32}.s8"            (i8) -> i32     = i32::from;
     Cvt32FromU16  "cvt.{u32,s32}.u16"           (u16) -> u32    = u32::from;
@@ -277,11 +282,11 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtF64FromU64 "cvt.rn.f64.u64"              (u64) -> f64    = |a| a as f64;
     CvtF64FromS64 "cvt.rn.f64.s64"              (i64) -> f64    = |a| a as f64;
     CvtF64FromF32 "cvt.f64.f32"                 (f32) -> f64    = |a| semantics::canonical64(f64::from(a));
-    // To an integer saturates, as `as` does; a NaN gives 0.
+    // To an integer saturates, as `as` does; a NaN gives 0, and of double precision 1 << 31, as an H100 has it.
     CvtU32FromF32 "cvt.rzi.u32.f32"             (f32) -> u32    = |a| a as u32;
     CvtS32FromF32 "cvt.rzi.s32.f32"             (f32) -> i32    = |a| a as i32;
-    CvtU32FromF64 "cvt.rzi.u32.f64"             (f64) -> u32    = |a| a as u32;
-    CvtS32FromF64 "cvt.rzi.s32.f64"             (f64) -> i32    = |a| a as i32;
+    CvtU32FromF64 "cvt.rzi.u32.f64"             (f64) -> u32    = semantics::integer_u32;
+    CvtS32FromF64 "cvt.rzi.s32.f64"             (f64) -> i32    = semantics::integer_s32;
 
     // Addresses: shared and local ones are offsets until `cvta` makes them generic.
     CvtaGlobal    "cvta{,.to}.global.u64"       (u64) -> u64    = |a| a;

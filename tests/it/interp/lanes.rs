@@ -78,7 +78,7 @@ const CASES: &[Case] = cases! {
     "mad.wide.s32" B64 B32 B32 B64 = |[a, b, c, _]| signed(a, 32) * signed(b, 32) + c;
     "div.u32" B32 B32 B32 = |[a, b, ..]| if b == 0 { -1 } else { a / b };
     "div.s32" B32 B32 B32 = |[a, b, ..]| if b == 0 { -1 } else { signed(a, 32) / signed(b, 32) };
-    "rem.s64" B64 B64 B64 = |[a, b, ..]| if b == 0 { a } else { signed(a, 64) % signed(b, 64) };
+    "rem.s64" B64 B64 B64 = |[a, b, ..]| if b == 0 { -1 } else { signed(a, 64) % signed(b, 64) };
     "min.s32" B32 B32 B32 = |[a, b, ..]| signed(a, 32).min(signed(b, 32));
     "max.u64" B64 B64 B64 = |[a, b, ..]| a.max(b);
     "abs.s32" B32 B32 = |[a, ..]| signed(a, 32).abs();
