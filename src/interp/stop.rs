@@ -157,11 +157,12 @@ impl fmt::Display for BadAccess {
             return write!(f, " of {space} memory, which has {} bytes", self.space_bytes);
         }
         let Some(nearest) = self.nearest else { return f.write_str(", and nothing is allocated") };
-        match (nearest.freed, self.distance()) {
-            (true, _) => f.write_str(", in memory that has been freed")?,
-            (false, Some(distance)) if distance < 0 => write!(f, ", {} bytes before an allocation", -distance)?,
-            (false, Some(distance)) => write!(f, ", {distance} bytes past the end of an allocation")?,
-            (false, None) => f.write_str(" of an allocation")?,
+        let what = if nearest.freed { "a freed allocation" } else { "an allocation" };
+        match self.distance() {
+            Some(distance) if distance < 0 => write!(f, ", {} bytes before {what}", -distance)?,
+            Some(distance) => write!(f, ", {distance} bytes past the end of {what}")?,
+            None if nearest.freed => f.write_str(", in memory that has been freed,")?,
+            None => write!(f, " of {what}")?,
         }
         write!(f, " of {} bytes at {:#x}", nearest.bytes, nearest.base)
     }

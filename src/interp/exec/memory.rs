@@ -229,7 +229,8 @@ fn local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addre
     if !all_fit(&offsets, 0, size, bytes) {
         return beyond(Space::Local, size, bytes, mask, &offsets, kind);
     }
-    let places = each(|lane| lane as u64 * size + offsets[lane]);
+    let stride = cx.code.local_stride();
+    let places = each(|lane| lane as u64 * stride + offsets[lane]);
     let memory = std::mem::take(&mut warp.local);
     transfer(&memory, warp, ins, mask, &places, kind);
     warp.local = memory;

@@ -16,6 +16,9 @@ use super::isa::{self, Form, Op, Shape};
 use super::parse::ast::{self, Operand, Statement};
 use crate::error::{Error, ErrorKind};
 
+/// Instructions of a kernel, far beyond what compilers emit: the analysis of control flow is quadratic at worst.
+const MAX_INSTRUCTIONS: usize = 1 << 17;
+
 /// Why an instruction cannot be had, as the end of a sentence.
 type Refusal = String;
 
@@ -45,7 +48,8 @@ fn kernel(module: &ast::Module, entry: &ast::Entry, listing: &Arc<Listing>) -> K
         Error::new(ErrorKind::UnsupportedPtx, context)
     });
     let name = entry.name.to_owned();
-    Kernel { inner: Arc::new(Inner { name, params, param_bytes: end as usize, code, listing: Arc::clone(listing) }) }
+    let (param_bytes, bounds, listing) = (end as usize, entry.bounds, Arc::clone(listing));
+    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, code, listing }) }
 }
 
 struct Lowering<'m, 't> {
@@ -230,6 +234,9 @@ impl<'m, 't> Lowering<'m, 't> {
         for ins in code.instructions.iter_mut().filter(|ins| ins.op == Op::Bra) {
             let pc = self.labels.get(ins.imm as usize).copied().flatten();
             ins.imm = pc.ok_or("a label without a place")? as i32;
+        }
+        if code.instructions.len() > MAX_INSTRUCTIONS {
+            return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
         }
         branches_to_the_end(&mut code.instructions);
         let graph = Graph::new(&code.instructions.iter().map(next).collect::<Vec<_>>());

@@ -76,7 +76,23 @@ fn freed_memory_is_known_for_what_it_is() {
         ld.param.u64 %rd1, [p]; ld.u32 %r1, [%rd1+8]; }}"
     );
     let stop = launch(&text, shape(1, 1), &address.to_le_bytes(), &memory).expect_err("it stops");
-    let wanted = "loads 4 bytes at 0x10000000008, in memory that has been freed of 64 bytes at 0x10000000000";
+    let wanted = "loads 4 bytes at 0x10000000008, in memory that has been freed, of 64 bytes at 0x10000000000";
+    assert!(stop.to_string().contains(wanted), "{stop}");
+    let stop = launch(&text, shape(1, 1), &(address + 60).to_le_bytes(), &memory).expect_err("it stops");
+    let wanted = "at 0x10000000044, 4 bytes past the end of a freed allocation of 64 bytes at 0x10000000000";
+    assert!(stop.to_string().contains(wanted), "{stop}");
+}
+
+#[test]
+fn an_access_is_told_from_the_nearest_allocation() {
+    let memory = Memory::new(1 << 20);
+    let [_, second] = [64, 32].map(|bytes| memory.alloc(bytes).expect("it fits"));
+    let text = format!(
+        "{PRELUDE}.visible .entry k(.param .u64 p) {{ .reg .b64 %rd1; .reg .b32 %r1;
+        ld.param.u64 %rd1, [p]; ld.u32 %r1, [%rd1-4]; }}"
+    );
+    let stop = launch(&text, shape(1, 1), &second.to_le_bytes(), &memory).expect_err("it stops");
+    let wanted = "at 0x1fffffffffc, 4 bytes before an allocation of 32 bytes at 0x20000000000";
     assert!(stop.to_string().contains(wanted), "{stop}");
 }
 
@@ -99,7 +115,9 @@ fn other_spaces_have_their_own_bounds() {
     let shared = message("mov.u32 %r2, tile; shl.b32 %r3, %r1, 4; add.u32 %r2, %r2, %r3; ld.shared.b16 %rs1, [%r2];");
     assert!(shared.contains("thread (16, 0, 0) of block (0, 0, 0) loads 2 bytes at 0x100 of shared memory, which has 256 bytes: out of bounds"), "{shared}");
     let local = message(".local .align 8 .b8 depot[24]; mov.u64 %rd4, depot; st.local.b32 [%rd4+40], %r1;");
-    assert!(local.contains("stores 4 bytes at 0x28 of local memory, which has 32 bytes"), "{local}");
+    assert!(local.contains("stores 4 bytes at 0x28 of local memory, which has 24 bytes"), "{local}");
+    let small = message(".local .b8 d[4]; ld.local.u32 %r2, [d+12];");
+    assert!(small.contains("loads 4 bytes at 0xc of local memory, which has 4 bytes: out of bounds"), "{small}");
     let param = message("mov.u64 %rd4, p; ld.param.u32 %r2, [%rd4+8];");
     assert!(param.contains("loads 4 bytes at 0x8 of parameter memory, which has 8 bytes"), "{param}");
 }
@@ -195,7 +213,7 @@ fn memory_keeps_what_was_written_before_a_stop() {
 #[test]
 fn impossible_launches_are_refused() {
     let text = format!(
-        "{PRELUDE}.visible .entry k(.param .u64 p, .param .u8 q) {{ .shared .align 4 .b8 s[200000]; .reg .b32 %r;
+        "{PRELUDE}.visible .entry k(.param .u64 p, .param .u8 q) {{ .shared .align 4 .b8 s[40000]; .reg .b32 %r;
         mov.u32 %r, s; }}"
     );
     let module = Module::parse(&text).expect("it parses");
@@ -213,11 +231,34 @@ fn impossible_launches_are_refused() {
     assert!(refused([1, 1, 1], [33, 32, 1], 0, 9).contains("a block of [33, 32, 1] threads; there may be 1 to 1024"));
     assert!(refused([1, 1, 1], [u32::MAX, u32::MAX, u32::MAX], 0, 9).contains("a block of"));
     assert!(refused([1, 1, 1], [1, 1, 0], 0, 9).contains("a block of [1, 1, 0] threads"));
+    assert!(refused([1, 1, 1], [1, 1, 65], 0, 9).contains("a block of [1, 1, 65] threads; z may be 1 to 64"));
     assert!(refused([1, 1, 1], [32, 1, 1], 0, 16).contains("16 bytes of parameters were passed; it takes 9"));
     assert!(
-        refused([1, 1, 1], [32, 1, 1], 40_000, 9).contains("needs 240000 bytes of shared memory; there are 232448")
+        refused([1, 1, 1], [32, 1, 1], 200_000, 9).contains("needs 240000 bytes of shared memory; there are 232448")
     );
     run(kernel, &shape(1, 1024), &[0; 9], &Memory::new(1), &Config::default()).expect("the rest is possible");
+}
+
+#[test]
+fn a_kernel_s_own_bounds_are_kept() {
+    let refused = |bounds: &str, threads| {
+        let text = format!("{PRELUDE}.visible .entry k() {bounds} {{ ret; }}");
+        launch(&text, shape(1, threads), &[], &Memory::new(1)).err().map(|stop| stop.to_string()).unwrap_or_default()
+    };
+    let at_most = refused(".maxntid 16, 2 .minnctapersm 1", 33);
+    assert!(at_most.contains("a block of 33 threads; it was compiled for at most 32"), "{at_most}");
+    assert_eq!(refused(".maxntid 16, 2, 1", 32), "");
+    let exactly = refused(".reqntid 16", 15);
+    assert!(exactly.contains("a block of [15, 1, 1] threads; it requires [16, 1, 1]"), "{exactly}");
+    assert_eq!(refused(".reqntid 16, 1", 16), "");
+}
+
+#[test]
+fn static_shared_memory_is_bounded() {
+    let text = |bytes| format!("{PRELUDE}.visible .entry k() {{ .shared .b8 s[{bytes}]; ret; }}");
+    launch(&text(49152), shape(1, 1), &[], &Memory::new(1)).unwrap_or_else(|stop| panic!("{stop}"));
+    let stop = launch(&text(49153), shape(1, 1), &[], &Memory::new(1)).expect_err("it is too much");
+    assert!(stop.to_string().contains("49153 bytes of static shared memory; there may be 49152"), "{stop}");
 }
 
 #[test]
