@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use warpstride::ErrorKind;
-use warpstride::interp::{Memory, Module};
+use warpstride::interp::{Config, Memory, Module, run};
 use warpstride::ptx;
 
 use super::{launch, shape};
@@ -243,6 +243,18 @@ fn debug_sections_and_hints_are_skipped() {
     assert_eq!((kernel.params()[0].align, kernel.param_bytes(), module.kernels().count()), (8, 8, 1));
 }
 
+/// Launches what can be launched of a text, for not long.
+fn run_all(text: &str) {
+    let Ok(module) = Module::parse(text) else { return };
+    let config = Config { threads: 1, warp_instruction_limit: 500 };
+    for kernel in module.kernels().filter(|kernel| kernel.supported().is_ok()) {
+        let memory = Memory::new(1 << 10);
+        let address = memory.alloc(1 << 10).expect("it fits");
+        let params: Vec<u8> = address.to_le_bytes().into_iter().cycle().take(kernel.param_bytes()).collect();
+        let _ = run(kernel, &shape(2, 40), &params, &memory, &config);
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_breaks_the_parser(text in "\\PC{0,200}", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -253,8 +265,8 @@ proptest! {
     /// Pieces of PTX in any order get further than noise.
     #[test]
     fn no_shuffled_ptx_breaks_the_parser(words in prop::collection::vec(prop::sample::select(WORDS), 0..60)) {
-        let _ = Module::parse(&words.join(" "));
-        let _ = Module::parse(&format!("{PRELUDE}.entry k(.param .u64 p) {{ .reg .b32 %r<3>; .reg .b64 %rd<3>; {} }}", words.join(" ")));
+        run_all(&words.join(" "));
+        run_all(&format!("{PRELUDE}.entry k(.param .u64 p) {{ .reg .b32 %r<3>; .reg .b64 %rd<3>; {} }}", words.join(" ")));
     }
 
     /// A real module, cut off, with a piece missing or a byte changed.
@@ -262,11 +274,11 @@ proptest! {
     fn no_damaged_module_breaks_the_parser(at in 0..4000_usize, gap in 0..40_usize, byte: u8) {
         let whole = &ptx::TEXT.as_bytes()[..4000];
         let _ = Module::parse(&String::from_utf8_lossy(&whole[..at]));
-        let _ = Module::parse(&String::from_utf8_lossy(&[&whole[..at], &whole[(at + gap).min(4000)..], b"}"].concat()));
+        run_all(&String::from_utf8_lossy(&[&whole[..at], &whole[(at + gap).min(4000)..], b"}"].concat()));
         let mut changed = whole.to_vec();
         changed[at] = byte;
         changed.push(b'}');
-        let _ = Module::parse(&String::from_utf8_lossy(&changed));
+        run_all(&String::from_utf8_lossy(&changed));
     }
 }
 
