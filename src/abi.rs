@@ -13,6 +13,8 @@ pub const TILE_ROWS: u32 = 8;
 pub const COLUMN_BLOCK: u32 = 256;
 /// Threads in a block of `copy`: with one 16-byte access a thread, the best copy found on an H100 uses full blocks.
 pub const COPY_BLOCK: u32 = 1024;
+/// Largest grid extent in x that CUDA allows.
+pub const MAX_GRID_X: u32 = i32::MAX as u32;
 /// Largest grid extent in y and z that CUDA allows.
 pub const MAX_GRID_YZ: u32 = 65_535;
 

@@ -31,7 +31,9 @@ impl FromStr for Backend {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let ordinal = text.strip_prefix("cuda:").and_then(|number| number.parse().ok());
+        // Digits only: the standard library would read a sign too.
+        let digits = |number: &&str| number.bytes().all(|byte| byte.is_ascii_digit());
+        let ordinal = text.strip_prefix("cuda:").filter(digits).and_then(|number| number.parse().ok());
         match (text, ordinal) {
             ("auto", _) => Ok(Self::Auto),
             ("cuda", _) => Ok(Self::Cuda(0)),
@@ -100,9 +102,9 @@ impl Device {
     /// driver failed with. [`Backend::Auto`] fails only if neither a GPU nor the software GPU can be opened.
     pub fn open(backend: Backend) -> Result<Self> {
         match backend {
-            Backend::Cuda(ordinal) => Self::with(open_cuda(ordinal)?, "as asked"),
+            Backend::Cuda(ordinal) => Self::open_gpu(ordinal, "as asked"),
             Backend::Soft => Self::with(open_soft()?, "as asked"),
-            Backend::Auto => Self::open_gpu().or_else(|no_gpu| match open_soft() {
+            Backend::Auto => Self::open_gpu(0, "the first NVIDIA GPU").or_else(|no_gpu| match open_soft() {
                 Ok(driver) => Self::with(driver, &no_gpu.to_string()),
                 Err(no_soft) => {
                     Err(Error::new(ErrorKind::Unavailable, format!("no device can be opened: {no_gpu}; {no_soft}")))
@@ -111,9 +113,9 @@ impl Device {
         }
     }
 
-    /// The first GPU, if it can run our kernels: a driver that cannot says so only when it loads them.
-    fn open_gpu() -> Result<Self> {
-        let device = Self::with(open_cuda(0)?, "the first NVIDIA GPU")?;
+    /// A GPU, if it can run our kernels: a driver that cannot says so only when it loads them.
+    fn open_gpu(ordinal: u32, why: &str) -> Result<Self> {
+        let device = Self::with(open_cuda(ordinal)?, why)?;
         device.kernels().module()?;
         Ok(device)
     }
@@ -194,7 +196,8 @@ impl Device {
     }
 
     /// The first failure of a drop (of a buffer, stream or event) since this was last asked, which the drop itself could not
-    /// return. What it failed to free is lost to the device; nothing else is wrong.
+    /// return. What it failed to free may be lost to the device. Work is not: that of a dropped stream is waited for all the
+    /// same, in the drop itself where the driver left no other way.
     pub fn take_drop_error(&self) -> Option<Error> {
         self.inner.context.take_drop_error()
     }
@@ -328,7 +331,7 @@ mod tests {
             assert_eq!(backend.to_string().parse(), Ok(backend));
         }
         assert_eq!("cuda".parse(), Ok(Backend::Cuda(0)));
-        for text in ["", "CUDA", "cuda:", "cuda:x", "cuda:-1", "soft:0"] {
+        for text in ["", "CUDA", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "soft:0"] {
             let error = text.parse::<Backend>().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument);
             assert!(error.to_string().contains(&format!("`{text}`")), "{error}");

@@ -53,7 +53,8 @@
 //! The lessons in `examples/`, in order; then the modules, in the order of the layers from the ground up. Every operation is
 //! in [`ops`], every way to look at memory on [`View`](view::View). Features are in the README.
 
-// In dependency order: a module imports only from those above it (`tests/it/architecture.rs` checks).
+// In dependency order, by levels: a module imports from its own level and those above (`tests/it/architecture.rs` has the
+// levels, and checks).
 pub mod error;
 pub mod abi;
 pub mod counters;

@@ -91,7 +91,8 @@ impl<T: Element> DeviceBuffer<T> {
         Err(Error::new(
             ErrorKind::Layout,
             format!(
-                "a buffer of {} elements cannot be seen as shape {shape:?}, which has {}",
+                "a buffer of {} elements cannot be seen as shape {shape:?}, which has {}; give a shape of as many elements, or \
+                 a layout of fewer (view_with)",
                 self.len(),
                 layout.len()
             ),
@@ -106,7 +107,8 @@ impl<T: Element> DeviceBuffer<T> {
         Err(Error::new(
             ErrorKind::Layout,
             format!(
-                "the layout is of a storage of {} elements and the buffer has {}",
+                "the layout is of a storage of {} elements and the buffer has {}; make the layout for a storage of the \
+                 buffer's length",
                 layout.storage_len(),
                 self.len()
             ),
@@ -145,6 +147,11 @@ macro_rules! operations {
             /// Whether there are none.
             pub fn is_empty(&self) -> bool {
                 self.layout.is_empty()
+            }
+
+            /// Whether the elements lie one beside the other in C order. See [`Layout::is_standard_layout`].
+            pub fn is_standard_layout(&self) -> bool {
+                self.layout.is_standard_layout()
             }
 
             /// The device that the elements are on.

@@ -90,7 +90,19 @@ pub struct DeviceInfo {
 /// Common to all methods: an error may also report an earlier asynchronous failure on the same device (a kernel that
 /// stopped); after such a failure the device stays failed, and every later call says so with the original cause. A method
 /// that releases something has released it also when it returns an error.
-pub trait Driver: Send + Sync + fmt::Debug {
+///
+/// # Safety
+///
+/// Safe code above the seam lends memory to a driver and reads what it wrote, on its word alone. So an implementation
+/// promises, to callers that keep their side:
+///
+/// - [`Driver::stream_synchronize`] returns only when no copy queued on the stream touches host memory any more: the copy
+///   has run, or it never will. That holds also when it returns an error and when it unwinds.
+/// - A copy or fill that ran, of which a successful wait tells, has written all its bytes, and none beyond.
+/// - An allocation stays valid until it is freed, holds as many bytes as were asked for, and shares none with another;
+///   host memory moreover is initialised, and aligned as promised.
+/// - Work runs in the order that streams, waits and events set.
+pub unsafe trait Driver: Send + Sync + fmt::Debug {
     /// What the device is and allows.
     fn info(&self) -> &DeviceInfo;
 
@@ -104,7 +116,8 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// Allocates `bytes` of device memory, aligned to 256 bytes, contents unspecified. `bytes` is at least 1.
     fn alloc(&self, bytes: u64) -> Result<u64>;
 
-    /// Frees an allocation; work already queued that uses it runs first.
+    /// Frees an allocation; work already queued that uses it runs first. On CUDA this waits for all work of the device's
+    /// primary context, that of other libraries included, and must not happen while a stream is captured into a graph.
     ///
     /// # Safety
     ///
@@ -115,7 +128,7 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// Allocates `bytes` of page-locked host memory, zeroed, aligned to 64 bytes at least. `bytes` is at least 1.
     fn alloc_host(&self, bytes: usize) -> Result<NonNull<u8>>;
 
-    /// Frees page-locked host memory; work already queued that uses it runs first.
+    /// Frees page-locked host memory; work already queued that uses it runs first. It waits as [`Driver::free`] does.
     ///
     /// # Safety
     ///
@@ -165,7 +178,7 @@ pub trait Driver: Send + Sync + fmt::Debug {
     unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()>;
 
     /// Waits until all work queued on `stream` has run. Also when it returns an error, no copy queued on the stream touches
-    /// host memory from then on.
+    /// host memory from then on: borrowed host memory rests on this.
     ///
     /// # Safety
     ///
@@ -197,8 +210,10 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// - `event` and `stream` are live.
     unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
 
-    /// Whether the event's latest record has been passed; true of an event never recorded. Does not wait; but polling it
-    /// comes to an end, also on a driver on which queued work makes no progress by itself.
+    /// Whether the event's latest record has been passed; true of an event never recorded. Does not wait for the
+    /// event; but polling it comes to an end, also on a driver on which queued work makes no progress by itself. The
+    /// software GPU runs one piece of work for an answer of no, and one thread at a time uses it: a call waits while
+    /// another thread's runs kernels.
     ///
     /// # Safety
     ///
@@ -223,7 +238,7 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// Loads PTX.
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle>;
 
-    /// Unloads a module; launches already queued still run.
+    /// Unloads a module; launches already queued still run. It waits as [`Driver::free`] does.
     ///
     /// # Safety
     ///

@@ -6,8 +6,9 @@
 //! - A call that makes or queues something fails *before*: nothing was made or queued.
 //! - A call that releases something fails *after*: it is released. This is the driver's contract too, and so the books
 //!   are right: an error from a release is no leak.
-//! - A call that waits fails *after*: what it waited for has run. Otherwise the caller, who has no other way to wait, would
-//!   have to keep borrowed memory for ever.
+//! - A wait for an event fails *before*: nothing was waited for, and what is queued stays queued.
+//! - A wait for a stream fails *after*: what it waited for has run. It is the driver's contract that no copy touches host
+//!   memory after it, error or not; a `Trace` that broke it would let safe code free memory under a queued copy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -28,11 +29,35 @@ macro_rules! calls {
             $($(#[$doc])* $call { $($(#[$field_doc])* $field: $type),* },)*
         }
 
+        /// A method of [`Driver`] that can fail.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Method {
+            $($(#[$doc])* $call,)*
+        }
+
         impl Call {
+            /// The method called.
+            pub fn method(&self) -> Method {
+                match self {
+                    $(Self::$call { .. } => Method::$call,)*
+                }
+            }
+
             /// The method's name.
             pub fn name(&self) -> &'static str {
+                self.method().name()
+            }
+        }
+
+        impl Method {
+            /// Every method that can fail.
+            pub const ALL: &[Self] = &[$(Self::$call),*];
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
                 match self {
-                    $(Self::$call { .. } => $name,)*
+                    $(Self::$call => $name,)*
                 }
             }
         }
@@ -242,7 +267,7 @@ struct Books {
     calls: Vec<Call>,
     live: Live,
     fail_at: Option<usize>,
-    fail_named: BTreeSet<String>,
+    fail_methods: BTreeSet<Method>,
 }
 
 /// When an injected failure comes.
@@ -273,16 +298,16 @@ impl Trace {
         self.books().fail_at = Some(index);
     }
 
-    /// Lets every call of the method `name` fail from now on.
-    pub fn fail_named(&self, name: &str) {
-        self.books().fail_named.insert(name.to_owned());
+    /// Lets every call of `method` fail from now on.
+    pub fn fail_method(&self, method: Method) {
+        self.books().fail_methods.insert(method);
     }
 
     /// Lets nothing fail any more.
     pub fn fail_nothing(&self) {
         let mut books = self.books();
         books.fail_at = None;
-        books.fail_named.clear();
+        books.fail_methods.clear();
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
@@ -311,10 +336,6 @@ impl Trace {
         self.call(call, Fails::Before, real)
     }
 
-    fn wait<T>(&self, call: Call, real: impl FnOnce() -> Result<T>) -> Result<T> {
-        self.call(call, Fails::After, real)
-    }
-
     fn release(&self, call: Call, real: impl FnOnce() -> Result<()>, enter: impl FnOnce(&mut Live)) -> Result<()> {
         // Entered first: once released, another thread may be given the same address.
         enter(&mut self.books().live);
@@ -326,7 +347,7 @@ impl Books {
     /// Enters a call; the error if it is to fail.
     fn record(&mut self, call: Call) -> Option<Error> {
         let index = self.calls.len();
-        let fails = self.fail_at == Some(index) || self.fail_named.contains(call.name());
+        let fails = self.fail_at == Some(index) || self.fail_methods.contains(&call.method());
         let error = fails.then(|| Error::new(ErrorKind::Driver, format!("injected failure of call {index}: {call}")));
         self.calls.push(call);
         error
@@ -334,7 +355,9 @@ impl Books {
 }
 
 // Every unsafe method passes its caller's promises on, with the operands as they came.
-impl Driver for Trace {
+// SAFETY: an injected failure of a release or of `stream_synchronize` comes after the real call, and other calls are the
+// inner driver's or none: what the inner driver promises holds.
+unsafe impl Driver for Trace {
     fn info(&self) -> &DeviceInfo {
         self.inner.info()
     }
@@ -428,7 +451,7 @@ impl Driver for Trace {
 
     unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         // SAFETY: the caller's promise is the inner driver's.
-        self.wait(Call::StreamSynchronize { stream }, || unsafe { self.inner.stream_synchronize(stream) })
+        self.call(Call::StreamSynchronize { stream }, Fails::After, || unsafe { self.inner.stream_synchronize(stream) })
     }
 
     fn event_create(&self) -> Result<EventHandle> {
@@ -461,12 +484,12 @@ impl Driver for Trace {
 
     unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
         // SAFETY: the caller's promise is the inner driver's.
-        self.wait(Call::EventQuery { event }, || unsafe { self.inner.event_query(event) })
+        self.queue(Call::EventQuery { event }, || unsafe { self.inner.event_query(event) })
     }
 
     unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
         // SAFETY: the caller's promise is the inner driver's.
-        self.wait(Call::EventSynchronize { event }, || unsafe { self.inner.event_synchronize(event) })
+        self.queue(Call::EventSynchronize { event }, || unsafe { self.inner.event_synchronize(event) })
     }
 
     unsafe fn event_elapsed_ms(&self, start: EventHandle, end: EventHandle) -> Result<f32> {

@@ -57,6 +57,12 @@ use crate::abi::LaunchShape;
 use crate::counters::Counters;
 use crate::error::Result;
 
+/// Most threads of a block.
+pub const MAX_BLOCK_THREADS: u32 = 1024;
+/// Most bytes of shared memory of a block, static and dynamic together: what CUDA gives to a kernel that has not asked for
+/// more, which there is no way to do here.
+pub const MAX_SHARED_BYTES: u32 = 48 << 10;
+
 /// Parsed PTX.
 #[derive(Debug, Clone)]
 pub struct Module {
@@ -112,6 +118,16 @@ pub struct Report {
     pub thread_instructions: u64,
 }
 
+/// Whether [`run`] would begin: the kernel is supported, and the launch is one that a CUDA driver would accept.
+///
+/// # Errors
+///
+/// A [`Stop`] without a place where the kernel cannot run, or the launch's shape, parameters or shared memory are
+/// impossible.
+pub fn check_launch(kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Result<(), Box<Stop>> {
+    exec::grid::check(kernel, shape, params).map(|_| ())
+}
+
 /// Runs `kernel` with the parameter bytes `params`, and returns when every block has ended.
 ///
 /// Warps of 32 lanes run to their barrier or end, one after the other; blocks run in parallel. `%clock` counts the warp's
@@ -119,8 +135,7 @@ pub struct Report {
 ///
 /// # Errors
 ///
-/// A [`Stop`] where the kernel cannot run or the launch's shape, parameters or shared memory are impossible; and where a
-/// thread does what it must not. Then memory keeps what was written, and other blocks may or may not have run.
+/// A [`Stop`] where [`check_launch`] gives one, and where a thread does what it must not. Then memory keeps what was written, and other blocks may or may not have run.
 pub fn run(
     kernel: &Kernel,
     shape: &LaunchShape,

@@ -120,7 +120,7 @@ impl Layout {
         let fits = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent.max(1)));
         if fits.is_none_or(|product| product > isize::MAX as usize) {
             return Err(mismatch(format!(
-                "shape {shape:?} has more elements than a layout can count ({})",
+                "shape {shape:?} has more elements than a layout can count ({}); use smaller extents",
                 isize::MAX
             )));
         }
@@ -137,15 +137,25 @@ impl Layout {
             let walk = stride.unsigned_abs().checked_mul(extent.saturating_sub(1));
             match walk.and_then(|walk| side.checked_add(walk)) {
                 Some(sum) if stride != isize::MIN => *side = sum,
-                _ => return Err(mismatch(format!("{} spans more elements than can be counted", described()))),
+                _ => {
+                    return Err(mismatch(format!(
+                        "{} spans more elements than can be counted ({}); use shorter strides or extents",
+                        described(),
+                        isize::MAX
+                    )));
+                }
             }
         }
         if below.checked_add(above).is_none_or(|span| span > isize::MAX as usize) {
-            return Err(mismatch(format!("{} spans more elements than can be counted", described())));
+            return Err(mismatch(format!(
+                "{} spans more elements than can be counted ({}); use shorter strides or extents",
+                described(),
+                isize::MAX
+            )));
         }
         if self.storage_len > isize::MAX as usize || self.offset > self.storage_len {
             return Err(mismatch(format!(
-                "offset {} lies beyond a storage of {} elements (of at most {})",
+                "offset {} lies beyond a storage of {} elements (of at most {}); give an offset within the storage",
                 self.offset,
                 self.storage_len,
                 isize::MAX

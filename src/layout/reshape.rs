@@ -44,7 +44,7 @@ impl Layout {
         let mut reshaped = Self::of_shape(shape)?;
         if reshaped.len() != self.len() {
             return Err(mismatch(format!(
-                "shape {:?} has {} elements and cannot be reshaped to {shape:?}, which has {}",
+                "shape {:?} has {} elements and cannot be reshaped to {shape:?}, which has {}; give a shape of as many elements",
                 self.shape(),
                 self.len(),
                 reshaped.len()

@@ -18,9 +18,10 @@ impl Layout {
             && axes.iter().all(|&axis| axis < self.rank && !std::mem::replace(&mut seen[axis], true));
         if !each_once {
             return Err(invalid(format!(
-                "axes {axes:?} do not name each of the {} axes of shape {:?} once",
+                "axes {axes:?} do not name each of the {} axes of shape {:?} once; give a permutation of the numbers below {}",
                 self.rank,
-                self.shape()
+                self.shape(),
+                self.rank
             )));
         }
         let mut permuted = self;
@@ -138,8 +139,9 @@ impl Layout {
         self.check_axis(axis)?;
         if index >= self.shape[axis] {
             return Err(invalid(format!(
-                "index {index} was given for axis {axis} of shape {:?}, which has {} indices",
+                "index {index} was given for axis {axis} of shape {:?}, which has {} indices; give one below {}",
                 self.shape(),
+                self.shape[axis],
                 self.shape[axis]
             )));
         }

@@ -3,7 +3,8 @@
 //! Uses of one buffer are totally ordered, on whatever streams they are queued: a buffer remembers the stream of its last
 //! use, and a use on another stream makes that stream wait first. So safe code can neither forget a wait nor race, and needs
 //! events only for times. Copies between host and device return when they are done. Dropping a buffer is safe at any time:
-//! the driver lets queued work that uses it run first.
+//! the driver lets queued work that uses it run first. On CUDA that waits for all work in the device's primary context, other
+//! libraries' included, and must not happen while a stream is captured into a graph.
 
 mod allocation;
 #[cfg(feature = "ndarray")]
@@ -90,9 +91,9 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// What the copy or the work before it failed with.
+    /// `OutOfMemory` where the host has not as many bytes, and what the copy or the work before it failed with.
     pub fn download(&self) -> Result<Vec<T>> {
-        let mut elements: Vec<T> = Vec::with_capacity(self.len);
+        let mut elements: Vec<T> = room_for(self.len)?;
         // SAFETY: the vector has room for `len` elements of `size_of::<T>()` bytes, as many as the buffer has.
         unsafe { self.memory.download(elements.as_mut_ptr().cast()) }?;
         // SAFETY: the copy has written all of them, and every pattern of bytes is an element.
@@ -137,6 +138,23 @@ impl<T: Element> DeviceBuffer<T> {
     }
 }
 
+/// Host memory for `len` elements.
+fn room_for<T: Element>(len: usize) -> Result<Vec<T>> {
+    let mut elements = Vec::new();
+    elements.try_reserve_exact(len).map_err(|_| {
+        let bytes = len as u128 * size_of::<T>() as u128;
+        Error::new(
+            ErrorKind::OutOfMemory,
+            format!(
+                "the host cannot allocate {bytes} bytes to download {len} elements of type {}; free some memory, or copy into \
+                 memory that is there (download_into)",
+                T::DTYPE
+            ),
+        )
+    })?;
+    Ok(elements)
+}
+
 impl<T: Element> fmt::Debug for DeviceBuffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeviceBuffer")
@@ -144,5 +162,18 @@ impl<T: Element> fmt::Debug for DeviceBuffer<T> {
             .field("len", &self.len)
             .field("address", &format_args!("{:#x}", self.address()))
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_the_host_has_is_an_error() {
+        let error = room_for::<u16>(1 << 61).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+        assert!(error.to_string().contains("4611686018427387904 bytes"), "{error}");
+        assert!(error.to_string().contains("download_into"), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{check_addresses, check_bytes, check_width, queue_between};
-use crate::abi::{COPY, COPY_BLOCK, CopyParams, Index, LaunchShape, WIDTHS};
+use crate::abi::{COPY, COPY_BLOCK, CopyParams, Index, LaunchShape, MAX_GRID_X, WIDTHS};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
@@ -14,9 +14,6 @@ use crate::view::{View, ViewMut};
 
 /// What the driver's allocations are aligned to, in bytes; see [`Driver::alloc`](crate::driver::Driver::alloc).
 const ALLOCATION_ALIGN: u64 = 256;
-
-/// Most blocks that CUDA allows a grid in x.
-const MAX_GRID_X: u64 = i32::MAX as u64;
 
 /// Queues a copy of `src` to `dst` on `stream`. Both are contiguous, in whatever order of axes, and lie in memory alike.
 ///
@@ -158,7 +155,7 @@ impl CopyPlan {
         // One lane an access, and one a byte of the tail; a copy of few bytes may be all tail.
         let lanes = (self.bytes / width).max(self.bytes % width).max(1);
         let blocks = lanes.div_ceil(u64::from(COPY_BLOCK));
-        let x = blocks.min(MAX_GRID_X);
+        let x = blocks.min(u64::from(MAX_GRID_X));
         // The bytes are at most isize::MAX, yet y may be more than a grid allows: then the launch is refused.
         let y = u32::try_from(blocks.div_ceil(x)).unwrap_or(u32::MAX);
         LaunchShape { grid: [x as u32, y, 1], block: [COPY_BLOCK, 1, 1], dynamic_shared: 0 }

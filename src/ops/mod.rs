@@ -37,7 +37,12 @@ fn check_bytes(which: &str, layout: &Layout, width: usize) -> Result<()> {
         Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
         _ => Err(Error::new(
             ErrorKind::Layout,
-            format!("the {which}'s storage of {} elements of {width} bytes has too many bytes", layout.storage_len()),
+            format!(
+                "the {which}'s storage of {} elements of {width} bytes has more bytes than can be addressed ({}); use a layout \
+                 of a smaller storage",
+                layout.storage_len(),
+                isize::MAX
+            ),
         )),
     }
 }
@@ -61,7 +66,10 @@ fn check_addresses(src: u64, src_layout: &Layout, dst: u64, dst_layout: &Layout,
         if address % width as u64 != 0 {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
-                format!("the {which}'s address {address:#x} is not aligned to its elements of {width} bytes"),
+                format!(
+                    "the {which}'s address {address:#x} is not aligned to its elements of {width} bytes; pass a multiple of \
+                     {width}"
+                ),
             ));
         }
     }

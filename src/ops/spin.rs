@@ -4,16 +4,30 @@ use std::time::Duration;
 
 use crate::abi::{LaunchShape, SPIN, SpinParams};
 use crate::device::Device;
+use crate::driver::DriverKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::stream::Stream;
 
-/// Keeps a stream busy for a time, so that what is queued meanwhile starts without gaps. At most about 584 years.
+/// The longest that the software GPU spins: it counts instructions, and stops a kernel that seems never to end.
+const LONGEST_ON_SOFT: Duration = Duration::from_secs(1);
+
+/// Keeps a stream busy for a time, so that what is queued meanwhile starts without gaps. At most about 584 years on a GPU, and
+/// one second on the software GPU.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where the stream is of another device, and what the driver failed with.
+/// `InvalidArgument` where the stream is of another device, or the time longer than one second on the software GPU; and what
+/// the driver failed with.
 pub fn spin(device: &Device, time: Duration, stream: &Stream) -> Result<()> {
     device.context().check_same(stream.context(), "the device and the stream")?;
+    if device.info().kind == DriverKind::Soft && time > LONGEST_ON_SOFT {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "the software GPU spins for at most {LONGEST_ON_SOFT:?}, and {time:?} were asked for; ask for less"
+            ),
+        ));
+    }
     let Some(entry) = SPIN.entry(1, crate::abi::Index::Wide) else {
         return Err(Error::new(ErrorKind::InvalidArgument, "there is no spin kernel"));
     };

@@ -1,7 +1,7 @@
 //! What everything that belongs to one open device shares.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::{Inner, Stream, foreign};
 use crate::driver::{Driver, EventHandle};
@@ -10,15 +10,25 @@ use crate::error::{Error, Result};
 /// The driver, the streams to wait for when all work is waited for, and the first failure of a drop.
 pub(crate) struct Context {
     driver: Arc<dyn Driver>,
+    /// All streams, each until its drop has retired its event.
     streams: Mutex<Vec<Weak<Inner>>>,
-    /// Events that stand for the last work of dropped streams, until they serve a new stream.
+    /// Told when a stream leaves the list.
+    left: Condvar,
+    /// Events that stand for the last work of dropped streams, until they serve a new stream. Once made, an event of a stream
+    /// is destroyed only with the context.
     retired: Mutex<Vec<EventHandle>>,
     drop_error: Mutex<Option<Error>>,
 }
 
 impl Context {
     pub(crate) fn new(driver: Arc<dyn Driver>) -> Arc<Self> {
-        Arc::new(Self { driver, streams: Mutex::default(), retired: Mutex::default(), drop_error: Mutex::default() })
+        Arc::new(Self {
+            driver,
+            streams: Mutex::default(),
+            left: Condvar::new(),
+            retired: Mutex::default(),
+            drop_error: Mutex::default(),
+        })
     }
 
     pub(crate) fn driver(&self) -> &Arc<dyn Driver> {
@@ -29,19 +39,28 @@ impl Context {
         if std::ptr::eq(self, other) { Ok(()) } else { Err(foreign(what)) }
     }
 
-    /// Waits for the work of every stream, also of those that were dropped.
+    /// Waits for the work of every stream, also of those that were dropped; for all of it, whatever fails. The first failure
+    /// is returned.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        // Upgraded first: the last handle may be dropped meanwhile, and a drop takes the lock too.
-        let streams: Vec<Stream> =
-            lock(&self.streams).iter().filter_map(Weak::upgrade).map(|inner| Stream { inner }).collect();
-        for stream in &streams {
-            stream.synchronize()?;
+        let mut outcome = Ok(());
+        for stream in self.live_streams() {
+            outcome = outcome.and(stream.synchronize());
         }
-        for &event in lock(&self.retired).iter() {
-            // SAFETY: a retired event is live until it is taken from the list, which is locked.
-            unsafe { self.driver.event_synchronize(event) }?;
+        // A copy of the list: the driver may wait long, and new streams look for an event meanwhile. One that they take has
+        // been passed.
+        let retired = lock(&self.retired).clone();
+        for event in retired {
+            // SAFETY: an event that was retired lives as long as `self`.
+            outcome = outcome.and(unsafe { self.driver.event_synchronize(event) });
         }
-        Ok(())
+        outcome
+    }
+
+    /// The streams, when those being dropped by other threads have retired their events.
+    fn live_streams(&self) -> Vec<Stream> {
+        let dying = |streams: &mut Vec<Weak<Inner>>| streams.iter().any(|stream| stream.strong_count() == 0);
+        let streams = self.left.wait_while(lock(&self.streams), dying).unwrap_or_else(PoisonError::into_inner);
+        streams.iter().filter_map(Weak::upgrade).map(|inner| Stream { inner }).collect()
     }
 
     /// An event for a new stream: a retired one that has been passed, or a new one.
@@ -60,8 +79,14 @@ impl Context {
         lock(&self.retired).push(event);
     }
 
-    pub(super) fn streams_changed(&self, change: impl FnOnce(&mut Vec<Weak<Inner>>)) {
-        change(&mut lock(&self.streams));
+    pub(super) fn enter(&self, stream: Weak<Inner>) {
+        lock(&self.streams).push(stream);
+    }
+
+    /// Takes a stream off the list at the end of its drop.
+    pub(super) fn leave(&self, stream: *const Inner) {
+        lock(&self.streams).retain(|listed| !std::ptr::eq(listed.as_ptr(), stream));
+        self.left.notify_all();
     }
 
     /// Keeps the first failure of a drop: a drop can neither return it nor panic.

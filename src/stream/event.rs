@@ -21,7 +21,9 @@ impl Event {
         Ok(Self { context: Arc::clone(context), handle })
     }
 
-    /// Whether the latest record has been passed; true of an event never recorded. It asks and does not wait.
+    /// Whether the latest record has been passed; true of an event never recorded. It does not wait for that; but the
+    /// software GPU, on which nothing else makes progress, runs one piece of work for an answer of no, and lets one thread in
+    /// at a time.
     ///
     /// # Errors
     ///

@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// A queue of work on a device. A clone is the same stream.
 ///
-/// Dropping the last handle waits for nothing: what is queued still runs.
+/// Dropping the last handle waits for nothing, unless the driver fails: what is queued still runs.
 #[derive(Clone)]
 pub struct Stream {
     inner: Arc<Inner>,
@@ -38,7 +38,7 @@ impl Stream {
         let passed = context.ordering_event()?;
         let handle = context.driver().stream_create().inspect_err(|_| context.retire(passed))?;
         let stream = Self { inner: Arc::new(Inner { context: Arc::clone(context), handle, passed }) };
-        context.streams_changed(|streams| streams.push(Arc::downgrade(&stream.inner)));
+        context.enter(Arc::downgrade(&stream.inner));
         Ok(stream)
     }
 
@@ -102,17 +102,31 @@ impl Stream {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        let _last = Retire(self);
         let driver = self.context.driver();
         // The event stands for the stream's last work from here on, so that `Context::synchronize` still waits for it.
         // SAFETY: both are live until the end of this function.
         let recorded = unsafe { driver.event_record(self.passed, self.handle) };
+        if recorded.is_err() {
+            // The event does not stand for the last work, for which nobody could wait later. One error is told: the first.
+            // SAFETY: the stream is live until the end of this function.
+            let _ = unsafe { driver.stream_synchronize(self.handle) };
+        }
         self.context.note_drop(recorded, || "recording the end of a dropped stream".into());
         // SAFETY: nobody else holds the handle, and it is not used again.
         let destroyed = unsafe { driver.stream_destroy(self.handle) };
         self.context.note_drop(destroyed, || "destroying a stream".into());
-        self.context.retire(self.passed);
-        // This stream's weak reference is dead by now.
-        self.context.streams_changed(|streams| streams.retain(|stream| stream.strong_count() > 0));
+    }
+}
+
+/// Retires the event of a stream whose drop ends, also by a panic of its driver: else `Context::synchronize`, which waits for
+/// streams being dropped, would wait for ever.
+struct Retire<'a>(&'a Inner);
+
+impl Drop for Retire<'_> {
+    fn drop(&mut self) {
+        self.0.context.retire(self.0.passed);
+        self.0.context.leave(self.0);
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Case {
 pub(crate) enum Needs {
     /// Any will do.
     Any,
-    /// One device all for itself, which it leaves failed.
+    /// One device all for itself, which it leaves failed: on CUDA in a process of its own.
     DeviceToLose,
     /// What only the software GPU promises.
     SoftwareGpu,
@@ -86,6 +86,9 @@ pub(crate) fn trials(cases: &[Case]) -> Vec<Trial> {
             let name = case.name.split_once("::").map_or(case.name, |(_crate, rest)| rest);
             let name = format!("[{}] {name}", backend.name);
             trials.push(match reason_to_ignore(&backend, case.needs) {
+                Ok(_) if backend.kind == DriverKind::Cuda && case.needs == Needs::DeviceToLose && !is_child() => {
+                    Trial::test(name.clone(), move || run_in_child(&name))
+                }
                 Ok(open) => Trial::test(name, move || run(case, &open())),
                 Err(reason) => Trial::ignorable_test(name, move || Ok(Completion::ignored_with(reason))),
             });
@@ -99,10 +102,28 @@ fn run(case: Case, setup: &Setup) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Set in a process that runs one case, whose device it may lose.
+const CHILD: &str = "WARPSTRIDE_TEST_LOSES_ITS_DEVICE";
+
+fn is_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+/// Runs the case of that name in another process: a GPU is lost to the process that a kernel faulted in.
+fn run_in_child(name: &str) -> Result<(), Failed> {
+    let child =
+        std::process::Command::new(std::env::current_exe()?).args(["--exact", name]).env(CHILD, "1").output()?;
+    let told = [child.stdout, child.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    // A name that nothing answers to is a success of no tests.
+    if child.status.success() && told.contains("1 passed") {
+        return Ok(());
+    }
+    Err(format!("in a process of its own ({}):\n{told}", child.status).into())
+}
+
 fn reason_to_ignore(backend: &Backend, needs: Needs) -> Result<Arc<dyn Fn() -> Setup + Send + Sync>, String> {
     let open = backend.open.as_ref().map_err(Error::to_string)?;
     match (backend.kind, needs) {
-        (DriverKind::Cuda, Needs::DeviceToLose) => Err("it would leave the GPU lost to all other cases".to_owned()),
         (DriverKind::Cuda, Needs::SoftwareGpu) => Err("it is about what only the software GPU promises".to_owned()),
         _ => Ok(Arc::clone(open)),
     }

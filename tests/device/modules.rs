@@ -15,7 +15,7 @@ cases! {
     Any impossible_shapes_are_refused_and_do_no_harm,
     Any queued_launches_outlive_their_module,
     Any counting_drivers_count_and_others_say_that_they_do_not,
-    SoftwareGpu too_few_parameters_are_refused,
+    SoftwareGpu parameters_of_another_length_are_refused,
     SoftwareGpu dead_functions_are_invalid_handles,
 }
 
@@ -148,15 +148,20 @@ fn counting_drivers_count_and_others_say_that_they_do_not(setup: &Setup) {
     }
 }
 
-fn too_few_parameters_are_refused(setup: &Setup) {
+fn parameters_of_another_length_are_refused(setup: &Setup) {
     let program = Program::new(&setup.driver);
     let module = program.module(AFFINE).unwrap();
     let affine = module.function("affine").unwrap();
     let stream = program.stream().unwrap();
-    // SAFETY: the software GPU compares the parameters' bytes with the entry's.
-    let error = unsafe { stream.launch(affine, &cover(1), &[0; 23]) }.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-    assert!(["affine", "23", "24"].iter().all(|part| error.to_string().contains(part)), "{error}");
+    for bytes in [0, 23, 25, 32] {
+        // SAFETY: the software GPU compares the parameters' bytes with the entry's.
+        let error = unsafe { stream.launch(affine, &cover(1), &vec![0; bytes]) }.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        let parts = ["affine".to_owned(), bytes.to_string(), "24".to_owned()];
+        assert!(parts.iter().all(|part| error.to_string().contains(part)), "{error}");
+    }
+    // Refused when queued: the device works on.
+    stream.synchronize().unwrap();
 }
 
 fn dead_functions_are_invalid_handles(setup: &Setup) {

@@ -17,6 +17,7 @@ cases! {
     Any copies_of_every_length_and_alignment,
     Any copies_in_every_order_of_axes,
     Any offsets_beyond_31_bits,
+    Any more_tiles_than_a_grid_has_in_y,
     Any raw_addresses_on_a_stream_of_the_driver,
 }
 
@@ -140,6 +141,22 @@ fn offsets_beyond_31_bits(setup: &Setup) {
         ops::transpose_into(there, back, Some(variant), device.default_stream()).unwrap();
         assert_eq!(result.download().unwrap(), elements, "{variant}");
     }
+}
+
+/// 65 537 row tiles: the last two lie in the grid's second layer.
+fn more_tiles_than_a_grid_has_in_y(setup: &Setup) {
+    let device = device(setup);
+    let (rows, cols) = (65_536 * 32 + 8, 2);
+    let elements: Vec<u8> = Random::new(11).elements(rows * cols);
+    let source = device.upload(&elements).unwrap();
+    let mut result = device.zeros::<u8>(rows * cols).unwrap();
+    let (from, to) = (source.view(&[rows, cols]).unwrap(), result.view_mut(&[cols, rows]).unwrap());
+    let plan = ops::TransposePlan::new(from.layout(), to.layout(), 1, Some(Variant::Padded)).unwrap();
+    assert_eq!(plan.shape().unwrap().grid, [1, 65_535, 2]);
+    ops::transpose_into(from, to, Some(Variant::Padded), device.default_stream()).unwrap();
+    let result = result.download().unwrap();
+    let agrees = elements.iter().enumerate().all(|(at, element)| result[at % cols * rows + at / cols] == *element);
+    assert!(agrees, "{plan}");
 }
 
 /// The software GPU under test has not as much memory, but its allocations lie far apart: two of them are such a matrix.

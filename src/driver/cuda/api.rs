@@ -51,6 +51,22 @@ macro_rules! api {
         // A signature that differs from cudarc's does not compile.
         $(const _: unsafe fn($(theirs!($argument $(, $theirs)?)),*) -> sys::CUresult = sys::$symbol;)*
 
+        #[cfg(test)]
+        impl Api {
+            /// Functions that do nothing but note that they were called and answer as [`stub::fail`] told them.
+            pub(super) fn stub() -> Self {
+                stub::reset();
+                Self {
+                    $($symbol: {
+                        unsafe extern "C" fn stub($(_: $argument),*) -> u32 {
+                            stub::answer(stringify!($symbol))
+                        }
+                        stub
+                    },)*
+                }
+            }
+        }
+
         impl Api {
             /// Finds every function, or the first that is not there.
             fn load() -> Result<Self> {
@@ -82,7 +98,9 @@ api! {
     cuDeviceGetAttribute(*mut c_int, Attribute, CUdevice);
     cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
     cuDevicePrimaryCtxRelease_v2(CUdevice);
-    cuCtxSetCurrent(CUcontext);
+    cuCtxGetCurrent(*mut CUcontext);
+    cuCtxPushCurrent_v2(CUcontext);
+    cuCtxPopCurrent_v2(*mut CUcontext);
     cuCtxSynchronize();
     cuMemGetInfo_v2(*mut usize, *mut usize);
     cuMemAlloc_v2(*mut u64, usize);
@@ -142,4 +160,37 @@ fn missing(symbol: &str) -> Error {
          software GPU (`--device soft`)"
     );
     Error::new(ErrorKind::DriverTooOld, context)
+}
+
+/// What [`Api::stub`]'s functions answer and note, for each test's thread.
+#[cfg(test)]
+pub(super) mod stub {
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+
+    thread_local! {
+        static CALLS: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+        static FAILS: RefCell<HashMap<&'static str, u32>> = RefCell::default();
+    }
+
+    pub(super) fn reset() {
+        CALLS.take();
+        FAILS.take();
+    }
+
+    /// Notes a call; its result code.
+    pub(in crate::driver::cuda) fn answer(function: &'static str) -> u32 {
+        CALLS.with_borrow_mut(|calls| calls.push(function));
+        FAILS.with_borrow(|fails| fails.get(function).copied().unwrap_or_default())
+    }
+
+    /// Lets a function answer `code` from now on.
+    pub(in crate::driver::cuda) fn fail(function: &'static str, code: u32) {
+        FAILS.with_borrow_mut(|fails| fails.insert(function, code));
+    }
+
+    /// The calls since the table was made.
+    pub(in crate::driver::cuda) fn calls() -> Vec<&'static str> {
+        CALLS.with_borrow(Vec::clone)
+    }
 }

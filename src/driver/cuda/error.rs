@@ -18,8 +18,10 @@ pub(super) mod code {
     pub(in crate::driver::cuda) const NO_BINARY_FOR_GPU: u32 = 209;
     pub(in crate::driver::cuda) const ECC_UNCORRECTABLE: u32 = 214;
     pub(in crate::driver::cuda) const INVALID_PTX: u32 = 218;
+    pub(in crate::driver::cuda) const NVLINK_UNCORRECTABLE: u32 = 220;
     pub(in crate::driver::cuda) const JIT_COMPILER_NOT_FOUND: u32 = 221;
     pub(in crate::driver::cuda) const UNSUPPORTED_PTX_VERSION: u32 = 222;
+    pub(in crate::driver::cuda) const CONTAINED: u32 = 226;
     pub(in crate::driver::cuda) const OPERATING_SYSTEM: u32 = 304;
     pub(in crate::driver::cuda) const INVALID_HANDLE: u32 = 400;
     pub(in crate::driver::cuda) const NOT_FOUND: u32 = 500;
@@ -41,6 +43,8 @@ pub(super) fn is_sticky(code: u32) -> bool {
     matches!(
         code,
         code::ECC_UNCORRECTABLE
+            | code::NVLINK_UNCORRECTABLE
+            | code::CONTAINED
             | code::ILLEGAL_ADDRESS
             | code::LAUNCH_TIMEOUT
             | code::ASSERT
@@ -51,8 +55,7 @@ pub(super) fn is_sticky(code: u32) -> bool {
 /// The error for a `call` that answered `code`, described as `text` by the driver.
 pub(super) fn error(code: u32, call: impl fmt::Display, text: impl fmt::Display) -> Error {
     let (kind, advice) = meaning(code);
-    let separator = if advice.is_empty() { "" } else { "; " };
-    Error::new(kind, format!("{call}: {text}{separator}{advice}"))
+    Error::new(kind, format!("{call}: {text}; {advice}"))
 }
 
 fn meaning(code: u32) -> (ErrorKind, &'static str) {
@@ -94,7 +97,12 @@ fn meaning(code: u32) -> (ErrorKind, &'static str) {
             "a kernel stopped and the device is lost to this process; run the same on the software GPU \
              (`--device soft`) to learn which access it was",
         ),
-        _ => (ErrorKind::Driver, ""),
+        ECC_UNCORRECTABLE | NVLINK_UNCORRECTABLE | CONTAINED => (
+            ErrorKind::Driver,
+            "the hardware failed and the device is lost to this process; look for the fault in `nvidia-smi -q` and the system's \
+             log, and start again, on another device if it comes back",
+        ),
+        _ => (ErrorKind::Driver, "look the code up under CUresult in CUDA's documentation, and check `nvidia-smi`"),
     }
 }
 
@@ -117,7 +125,17 @@ mod tests {
     fn a_code_that_no_header_knows_is_an_error_like_any_other() {
         let error = error(4242, "cuMemAlloc(1 byte)", "CUDA error 4242");
         assert_eq!(error.kind(), ErrorKind::Driver);
-        assert_eq!(error.to_string(), "cuMemAlloc(1 byte): CUDA error 4242");
+        assert!(error.to_string().starts_with("cuMemAlloc(1 byte): CUDA error 4242; look the code up"), "{error}");
+    }
+
+    #[test]
+    fn failed_hardware_is_no_fault_of_a_kernel() {
+        for code in [code::ECC_UNCORRECTABLE, code::NVLINK_UNCORRECTABLE, code::CONTAINED] {
+            assert!(is_sticky(code), "{code}");
+            let error = error(code, "cuStreamSynchronize", "?");
+            assert_eq!(error.kind(), ErrorKind::Driver, "{code}");
+            assert!(error.to_string().contains("hardware"), "{error}");
+        }
     }
 
     #[test]

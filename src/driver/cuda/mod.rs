@@ -1,20 +1,25 @@
 //! An NVIDIA GPU, through the CUDA driver that is found at run time.
 //!
 //! One context a device, its *primary* one, so that memory and streams are shared with everything else in the process that
-//! uses it (the CUDA runtime, cudarc, candle). It is made current in every call, which costs some nanoseconds and lets
-//! any thread call. Memory is plain device memory, never managed. `docs/adr/0004-host-binding.md` says why it is made so.
+//! uses it (the CUDA runtime, cudarc, candle). It is current within a call, whichever thread calls, and afterwards the
+//! thread has the context that it had. Releasing memory or a module waits for the whole context, so none must be dropped
+//! while a stream is captured into a graph. Memory is plain device memory, never managed. `docs/adr/0004-host-binding.md` says why it is made so.
 
 mod api;
+mod context;
 mod error;
+mod facts;
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_void};
 use std::fmt;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 
-use self::api::{Api, Attribute, CUcontext, CUdevice, CUevent, CUfunction, CUmodule, CUstream, JitOption};
+use self::api::{Api, CUdevice, CUevent, CUfunction, CUmodule, CUstream, JitOption};
+use self::context::{Context, Entered};
 use self::error::code;
-use super::{DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use self::facts::{check, device, device_count, device_info, initialized, text, until_nul};
+use super::{DeviceInfo, Driver, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
 use crate::abi::LaunchShape;
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
@@ -48,17 +53,9 @@ pub struct Cuda {
     device: CUdevice,
     context: Context,
     info: DeviceInfo,
-    /// The first call that found the context lost.
-    lost_at: OnceLock<String>,
+    /// The error of the first call that found the context lost.
+    lost: OnceLock<Error>,
 }
-
-/// The primary context of a device, retained.
-struct Context(CUcontext);
-
-// SAFETY: a context belongs to the process; any number of threads may make it current and use it at the same time.
-unsafe impl Send for Context {}
-// SAFETY: as above.
-unsafe impl Sync for Context {}
 
 impl Cuda {
     /// Opens CUDA device `ordinal`, counted from 0.
@@ -75,37 +72,48 @@ impl Cuda {
         // SAFETY: `device` is one of the driver's, and `context` takes the result.
         let code = unsafe { (api.cuDevicePrimaryCtxRetain)(&mut context, device) };
         check(api, code, format_args!("cuDevicePrimaryCtxRetain(device {ordinal})"))?;
-        Ok(Self { api, device, context: Context(context), info, lost_at: OnceLock::new() })
+        Ok(Self { api, device, context: Context(context), info, lost: OnceLock::new() })
     }
 
-    /// Makes the context current to this thread.
-    fn enter(&self) -> Result<&'static Api> {
-        // SAFETY: the context is retained as long as `self` lives.
-        let code = unsafe { (self.api.cuCtxSetCurrent)(self.context.0) };
-        self.check(code, format_args!("cuCtxSetCurrent"))?;
-        Ok(self.api)
+    /// Makes the context current to this thread for a call that makes or queues something; an error on a lost device.
+    fn enter(&self) -> Result<Entered> {
+        match self.lost.get() {
+            None => self.enter_to_release(),
+            Some(cause) => {
+                Err(cause.clone().while_doing("the device was lost earlier and this process cannot use it again"))
+            }
+        }
+    }
+
+    /// The same for a call that releases something or waits: tried also on a lost device. Where it fails, the calls of this
+    /// kind go on without: their handles and addresses say of which context they are.
+    fn enter_to_release(&self) -> Result<Entered> {
+        self.context.enter(self.api).map_err(|(code, call)| self.failure(code, format_args!("{call}")))
     }
 
     fn check(&self, code: u32, call: fmt::Arguments<'_>) -> Result<()> {
         if code == code::SUCCESS { Ok(()) } else { Err(self.failure(code, call)) }
     }
 
+    /// The error for a code that is none of success. The first that tells of a lost context is kept, and later ones end in it.
     #[cold]
     fn failure(&self, code: u32, call: fmt::Arguments<'_>) -> Error {
-        if error::is_sticky(code) {
-            let call = call.to_string();
-            let first = self.lost_at.get_or_init(|| call.clone());
-            if *first != call {
-                let call = format!("{call}: the device was lost earlier, as {first} found");
-                return error::error(code, call, text(self.api, code));
+        let error = error::error(code, call, text(self.api, code));
+        let cause =
+            if error::is_sticky(code) { Some(self.lost.get_or_init(|| error.clone())) } else { self.lost.get() };
+        match cause {
+            Some(cause) if *cause != error => {
+                let context = format!("{call}: {}; the device was lost earlier: {cause}", text(self.api, code));
+                Error::new(cause.kind(), context)
             }
+            _ => error,
         }
-        error::error(code, call, text(self.api, code))
     }
 
     /// Waits for everything queued in the context: what releasing calls promise. CUDA's own free as it stands waits too, but
     /// does not promise to.
-    fn drain(&self, api: &Api, call: &str) -> Result<()> {
+    fn drain(&self, entered: &Result<Entered>, call: &str) -> Result<()> {
+        let api = entered.as_ref().map_err(Clone::clone)?;
         // SAFETY: has no preconditions but a current context.
         let code = unsafe { (api.cuCtxSynchronize)() };
         self.check(code, format_args!("cuCtxSynchronize before {call}"))
@@ -153,7 +161,9 @@ impl EventHandle {
     }
 }
 
-impl Driver for Cuda {
+// SAFETY: the CUDA driver's documentation promises what the trait asks for of allocations, order and copies. A wait that fails
+// is tried in a second way; `stream_synchronize` says why nothing runs where both fail.
+unsafe impl Driver for Cuda {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -185,10 +195,12 @@ impl Driver for Cuda {
     }
 
     unsafe fn free(&self, address: u64) -> Result<()> {
-        let api = self.enter()?;
-        let drained = self.drain(api, "cuMemFree");
-        // SAFETY: the caller promises a live allocation that nothing will use, and nothing queued uses it any more.
-        let code = unsafe { (api.cuMemFree_v2)(address) };
+        let entered = self.enter_to_release();
+        let drained = self.drain(&entered, "cuMemFree");
+        // SAFETY: the caller promises a live allocation that nothing will use. If the context was drained, nothing queued uses
+        // it any more. If it could not be, it is lost or torn down, and nothing runs in it; or a stream is being captured,
+        // and the driver refuses this call too and frees nothing.
+        let code = unsafe { (self.api.cuMemFree_v2)(address) };
         drained.and(self.check(code, format_args!("cuMemFree({address:#x})")))
     }
 
@@ -215,10 +227,11 @@ impl Driver for Cuda {
     }
 
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
-        let api = self.enter()?;
-        let drained = self.drain(api, "cuMemFreeHost");
-        // SAFETY: the caller promises memory from `alloc_host` that nothing will use, and nothing queued uses it any more.
-        let code = unsafe { (api.cuMemFreeHost)(memory.as_ptr().cast()) };
+        let entered = self.enter_to_release();
+        let drained = self.drain(&entered, "cuMemFreeHost");
+        // SAFETY: the caller promises memory from `alloc_host` that nothing will use; nothing queued uses it, by the cases of
+        // `free`.
+        let code = unsafe { (self.api.cuMemFreeHost)(memory.as_ptr().cast()) };
         drained.and(self.check(code, format_args!("cuMemFreeHost({memory:p})")))
     }
 
@@ -276,17 +289,24 @@ impl Driver for Cuda {
     }
 
     unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
-        let api = self.enter()?;
+        let _entered = self.enter_to_release();
         // SAFETY: the caller promises a live stream. The driver lets its work run to the end.
-        let code = unsafe { (api.cuStreamDestroy_v2)(stream.raw()) };
+        let code = unsafe { (self.api.cuStreamDestroy_v2)(stream.raw()) };
         self.check(code, format_args!("cuStreamDestroy({:#x})", stream.0))
     }
 
     unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
-        let api = self.enter()?;
+        // The handle says which context: this waits also where ours cannot be made current.
+        let entered = self.enter_to_release();
         // SAFETY: the caller promises a live stream.
-        let code = unsafe { (api.cuStreamSynchronize)(stream.raw()) };
-        self.check(code, format_args!("cuStreamSynchronize({:#x})", stream.0))
+        let code = unsafe { (self.api.cuStreamSynchronize)(stream.raw()) };
+        let waited = self.check(code, format_args!("cuStreamSynchronize({:#x})", stream.0));
+        if waited.is_err() {
+            // Copies of borrowed memory end with this wait, so another way is tried before the error is told. Where this one
+            // fails as well, the context is lost or torn down: the driver has stopped its work and runs none again.
+            let _ = self.drain(&entered, "cuStreamSynchronize is given up");
+        }
+        waited
     }
 
     fn event_create(&self) -> Result<EventHandle> {
@@ -299,9 +319,9 @@ impl Driver for Cuda {
     }
 
     unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
-        let api = self.enter()?;
+        let _entered = self.enter_to_release();
         // SAFETY: the caller promises a live event. The driver keeps what still waits for it.
-        let code = unsafe { (api.cuEventDestroy_v2)(event.raw()) };
+        let code = unsafe { (self.api.cuEventDestroy_v2)(event.raw()) };
         self.check(code, format_args!("cuEventDestroy({:#x})", event.0))
     }
 
@@ -389,10 +409,11 @@ impl Driver for Cuda {
     }
 
     unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
-        let api = self.enter()?;
-        let drained = self.drain(api, "cuModuleUnload");
-        // SAFETY: the caller promises a live module that nothing will use, and no launch of its functions is queued any more.
-        let code = unsafe { (api.cuModuleUnload)(module.0 as usize as CUmodule) };
+        let entered = self.enter_to_release();
+        let drained = self.drain(&entered, "cuModuleUnload");
+        // SAFETY: the caller promises a live module that nothing will use; no launch of its functions is left, by the cases of
+        // `free`.
+        let code = unsafe { (self.api.cuModuleUnload)(module.0 as usize as CUmodule) };
         drained.and(self.check(code, format_args!("cuModuleUnload({:#x})", module.0)))
     }
 
@@ -451,140 +472,5 @@ impl Driver for Cuda {
     }
 }
 
-/// The driver's functions, after `cuInit`.
-fn initialized() -> Result<&'static Api> {
-    let api = api::api()?;
-    // SAFETY: may be called any number of times; flags must be 0.
-    let code = unsafe { (api.cuInit)(0) };
-    check(api, code, format_args!("cuInit"))?;
-    Ok(api)
-}
-
-/// As [`Cuda::check`], before there is a context that could be lost.
-fn check(api: &Api, code: u32, call: fmt::Arguments<'_>) -> Result<()> {
-    if code == code::SUCCESS { Ok(()) } else { Err(error::error(code, call, text(api, code))) }
-}
-
-/// Name and description of a result code: `CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)`.
-fn text(api: &Api, code: u32) -> String {
-    let (mut name, mut description) = (ptr::null(), ptr::null());
-    // SAFETY: takes any code; an unknown one leaves or makes `name` null.
-    let _ = unsafe { (api.cuGetErrorName)(code, &mut name) };
-    // SAFETY: as above.
-    let _ = unsafe { (api.cuGetErrorString)(code, &mut description) };
-    match (static_text(name), static_text(description)) {
-        (Some(name), Some(description)) => format!("{name} ({description})"),
-        (Some(name), None) => name.into_owned(),
-        (None, _) => format!("CUDA error {code}"),
-    }
-}
-
-fn static_text(text: *const c_char) -> Option<std::borrow::Cow<'static, str>> {
-    // SAFETY: null, or one of the driver's own strings, which end in NUL and are never freed.
-    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
-}
-
-fn device_count(api: &Api) -> Result<u32> {
-    let mut count = 0;
-    // SAFETY: `count` takes the result.
-    let code = unsafe { (api.cuDeviceGetCount)(&mut count) };
-    check(api, code, format_args!("cuDeviceGetCount"))?;
-    Ok(count.max(0) as u32)
-}
-
-fn device(api: &Api, ordinal: u32) -> Result<CUdevice> {
-    let count = device_count(api)?;
-    if ordinal >= count {
-        let context = format!(
-            "there is no CUDA device {ordinal}: the driver has {count}, numbered from 0; `warpstride devices` lists them"
-        );
-        return Err(Error::new(ErrorKind::Unavailable, context));
-    }
-    let mut device = 0;
-    // SAFETY: `device` takes the result.
-    let code = unsafe { (api.cuDeviceGet)(&mut device, ordinal as c_int) };
-    check(api, code, format_args!("cuDeviceGet({ordinal})"))?;
-    Ok(device)
-}
-
-fn device_info(api: &Api, device: CUdevice, ordinal: u32) -> Result<DeviceInfo> {
-    use Attribute::*;
-
-    let attribute = |attribute: Attribute| -> Result<u32> {
-        let mut value = 0;
-        // SAFETY: `device` is one of the driver's, and `value` takes the result.
-        let code = unsafe { (api.cuDeviceGetAttribute)(&mut value, attribute, device) };
-        check(api, code, format_args!("cuDeviceGetAttribute({attribute:?}, device {ordinal})"))?;
-        Ok(value.max(0) as u32)
-    };
-    let mut name = [0_u8; 256];
-    // SAFETY: `name` has the length that is said.
-    let code = unsafe { (api.cuDeviceGetName)(name.as_mut_ptr().cast(), name.len() as c_int, device) };
-    check(api, code, format_args!("cuDeviceGetName(device {ordinal})"))?;
-    let mut memory_bytes = 0;
-    // SAFETY: `device` is one of the driver's, and `memory_bytes` takes the result.
-    let code = unsafe { (api.cuDeviceTotalMem_v2)(&mut memory_bytes, device) };
-    check(api, code, format_args!("cuDeviceTotalMem(device {ordinal})"))?;
-    let mut version = 0;
-    // SAFETY: `version` takes the result.
-    let code = unsafe { (api.cuDriverGetVersion)(&mut version) };
-    check(api, code, format_args!("cuDriverGetVersion"))?;
-
-    // An attribute that a future driver no longer has costs the bandwidth, not the device.
-    let clock_khz = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or(0);
-    let bus_bits = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH).unwrap_or(0);
-    Ok(DeviceInfo {
-        name: until_nul(&name),
-        kind: DriverKind::Cuda,
-        ordinal,
-        compute_capability: (
-            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
-            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
-        ),
-        driver_version: format!("{}.{}", version / 1000, version % 1000 / 10),
-        multiprocessors: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-        memory_bytes: memory_bytes as u64,
-        l2_bytes: u64::from(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
-        nominal_bandwidth: nominal_bandwidth(clock_khz, bus_bits),
-        max_block_threads: attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-        max_grid: [
-            attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
-            attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
-            attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
-        ],
-        shared_bytes_per_block: attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
-    })
-}
-
-/// Bytes a second: two transfers a clock, each as wide as the bus.
-fn nominal_bandwidth(clock_khz: u32, bus_bits: u32) -> Option<u64> {
-    (clock_khz > 0 && bus_bits > 0).then(|| u64::from(clock_khz) * 1000 * 2 * u64::from(bus_bits) / 8)
-}
-
-fn until_nul(bytes: &[u8]) -> String {
-    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(text).into_owned()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_h100_has_3_35_terabytes_a_second_by_its_attributes() {
-        assert_eq!(nominal_bandwidth(2_619_000, 5120), Some(3_352_320_000_000));
-        assert_eq!(nominal_bandwidth(0, 5120), None);
-    }
-
-    /// With a driver the count is at least 1; without one the error says what was looked for. Never a panic.
-    #[test]
-    fn probing_is_safe_with_and_without_a_driver() {
-        match count() {
-            Ok(count) => assert!(describe(count).unwrap_err().to_string().contains("there is no CUDA device")),
-            Err(error) => {
-                assert!(matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::DriverTooOld), "{error}");
-                assert_eq!(Cuda::open(0).unwrap_err(), error);
-            }
-        }
-    }
-}
+mod tests;

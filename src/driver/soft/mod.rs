@@ -10,19 +10,21 @@
 //! Work that is still queued when the driver is dropped never runs.
 
 mod schedule;
+mod state;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZero;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use self::schedule::{Goal, Mark, Schedule};
+use self::schedule::Goal;
+use self::state::{Action, HostPointer, Line, Loaded, State, Work, no_such};
 use super::{DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
-use crate::abi::{LaunchShape, MAX_GRID_YZ};
+use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
 use crate::interp::{self, Kernel, Memory, Module};
@@ -30,13 +32,17 @@ use crate::interp::{self, Kernel, Memory, Module};
 /// Bytes of a download that pass through a buffer at a time: they stay in the L1 cache.
 const CHUNK: usize = 16 * 1024;
 
+/// What a software GPU has at most unless told.
+const MOST_MEMORY_BYTES: u64 = 8 << 30;
+
 /// How a software GPU is to be.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Decides the order of work that may run in several. Even: strictly late. Odd: work that nobody waits for yet may run
     /// in between. Default 0.
     pub seed: u64,
-    /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB.
+    /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half
+    /// of the host's available memory where that is less and the system says (`/proc/meminfo`).
     pub memory_bytes: u64,
     /// How kernels run.
     pub interp: interp::Config,
@@ -44,7 +50,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { seed: 0, memory_bytes: 8 << 30, interp: interp::Config::default() }
+        Self { seed: 0, memory_bytes: default_memory_bytes(), interp: interp::Config::default() }
     }
 }
 
@@ -56,50 +62,6 @@ pub struct Soft {
     // Held while work runs; `on_our_threads` says why that is safe.
     state: Mutex<State>,
 }
-
-struct State {
-    schedule: Schedule<Work>,
-    /// Live events with their latest record.
-    events: HashMap<u64, Option<Arc<Mark>>>,
-    modules: HashMap<u64, Loaded>,
-    functions: HashMap<u64, Kernel>,
-    host: HashMap<usize, Vec<Line>>,
-    counters: Counters,
-    /// Why the device has failed, once it has.
-    failed: Option<Error>,
-    next_handle: u64,
-}
-
-struct Loaded {
-    module: Module,
-    functions: BTreeMap<String, FunctionHandle>,
-}
-
-/// Page-locked memory comes in these, for their alignment.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-#[expect(dead_code, reason = "read and written by callers only")]
-struct Line([u8; 64]);
-
-/// Work on a stream, with the stream for the error message.
-struct Work {
-    stream: StreamHandle,
-    action: Action,
-}
-
-enum Action {
-    Upload { dst: u64, src: HostPointer, bytes: usize },
-    Download { dst: HostPointer, src: u64, bytes: usize },
-    Copy { dst: u64, src: u64, bytes: u64 },
-    Fill { dst: u64, value: u8, bytes: u64 },
-    Launch { kernel: Kernel, shape: LaunchShape, params: Box<[u8]> },
-}
-
-/// A caller's memory, used later by whichever thread waits.
-struct HostPointer(*mut u8);
-
-// SAFETY: who queues a copy promises that the memory stays valid until the copy has run, on any thread.
-unsafe impl Send for HostPointer {}
 
 impl Soft {
     /// A software GPU with the default [`Config`].
@@ -117,16 +79,7 @@ impl Soft {
         // Handles of different drivers differ, so that one given to the wrong driver is found out.
         static OPENED: AtomicU64 = AtomicU64::new(1);
         let Config { seed, memory_bytes, interp } = config;
-        let state = State {
-            schedule: Schedule::new(seed),
-            events: HashMap::new(),
-            modules: HashMap::new(),
-            functions: HashMap::new(),
-            host: HashMap::new(),
-            counters: Counters::default(),
-            failed: None,
-            next_handle: OPENED.fetch_add(1, Ordering::Relaxed) << 32,
-        };
+        let state = State::new(seed, OPENED.fetch_add(1, Ordering::Relaxed) << 32);
         Self {
             info: device_info(memory_bytes, interp.threads),
             memory: Memory::new(memory_bytes),
@@ -175,19 +128,9 @@ impl Soft {
         Ok(())
     }
 
-    /// Runs one piece of work towards `goal`; false once it is reached. The first failure makes the device a failed one.
+    /// Runs one piece of work towards `goal`; false once it is reached.
     fn step(&self, state: &mut State, goal: &Goal) -> Result<bool> {
-        let Some(work) = state.schedule.next(goal) else { return Ok(false) };
-        match self.run(&work) {
-            Ok(counters) => state.counters += counters,
-            Err(error) => {
-                let error = error.while_doing(&work);
-                state.schedule.clear();
-                state.failed = Some(error.clone());
-                return Err(error);
-            }
-        }
-        Ok(true)
+        state.step(goal, |work| self.run(work))
     }
 
     fn run(&self, work: &Work) -> Result<Counters> {
@@ -225,31 +168,6 @@ impl Soft {
         let report = on_our_threads(run)?;
         Ok(report.map_err(|stop| Error::from(*stop))?.counters)
     }
-
-    fn check_launch(&self, kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Result<()> {
-        kernel.supported()?;
-        let LaunchShape { grid, block, dynamic_shared } = *shape;
-        let fail =
-            |what: String| Err(Error::new(ErrorKind::InvalidArgument, format!("launch of {}: {what}", kernel.name())));
-        if grid.iter().zip(self.info.max_grid).any(|(&extent, most)| extent == 0 || extent > most) {
-            return fail(format!("a grid of {grid:?} blocks; each extent is 1 to {:?}", self.info.max_grid));
-        }
-        let threads = block.iter().map(|&extent| u64::from(extent)).product::<u64>();
-        if block.contains(&0) || threads > u64::from(self.info.max_block_threads) {
-            return fail(format!("a block of {block:?} threads; it has 1 to {}", self.info.max_block_threads));
-        }
-        let shared = u64::from(kernel.shared_bytes()) + u64::from(dynamic_shared);
-        if shared > u64::from(self.info.shared_bytes_per_block) {
-            let most = self.info.shared_bytes_per_block;
-            return fail(format!(
-                "{shared} bytes of shared memory, {dynamic_shared} of them dynamic; a block has {most}"
-            ));
-        }
-        if params.len() < kernel.param_bytes() {
-            return fail(format!("{} bytes of parameters; the entry takes {}", params.len(), kernel.param_bytes()));
-        }
-        Ok(())
-    }
 }
 
 impl Default for Soft {
@@ -258,26 +176,10 @@ impl Default for Soft {
     }
 }
 
-impl State {
-    fn check(&self) -> Result<()> {
-        match &self.failed {
-            None => Ok(()),
-            Some(cause) => Err(cause.clone().while_doing("the device failed earlier and has to be opened anew")),
-        }
-    }
-
-    fn handle(&mut self) -> u64 {
-        self.next_handle += 1;
-        self.next_handle
-    }
-
-    /// The latest record of a live event.
-    fn event(&self, event: EventHandle) -> Result<Option<Arc<Mark>>> {
-        self.events.get(&event.0).cloned().ok_or_else(|| no_such("event", event.0))
-    }
-}
-
-impl Driver for Soft {
+// SAFETY: copies run only within a wait, under the state's lock, and a wait that returns, fails or unwinds before a copy ran
+// either leaves it to the next wait on its stream or, where the device has failed, drops it (`State::step`). `Memory` keeps the
+// ranges; it is owned by `self`.
+unsafe impl Driver for Soft {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -468,7 +370,7 @@ impl Driver for Soft {
     ) -> Result<()> {
         let mut state = self.streaming(stream)?;
         let kernel = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
-        self.check_launch(&kernel, shape, params)?;
+        interp::check_launch(&kernel, shape, params).map_err(|stop| Error::from(*stop))?;
         let action = Action::Launch { kernel, shape: *shape, params: params.into() };
         state.schedule.push(stream.0, Work { stream, action });
         Ok(())
@@ -481,22 +383,6 @@ impl fmt::Debug for Soft {
     }
 }
 
-/// What was being done, for the error of a failure that comes late.
-impl fmt::Display for Work {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.action {
-            Action::Upload { dst, bytes, .. } => write!(f, "copying {bytes} bytes from the host to {dst:#x}"),
-            Action::Download { src, bytes, .. } => write!(f, "copying {bytes} bytes from {src:#x} to the host"),
-            Action::Copy { dst, src, bytes } => write!(f, "copying {bytes} bytes from {src:#x} to {dst:#x}"),
-            Action::Fill { dst, value, bytes } => write!(f, "filling {bytes} bytes at {dst:#x} with {value}"),
-            Action::Launch { kernel, shape: LaunchShape { grid, block, .. }, .. } => {
-                write!(f, "running {} on a grid of {grid:?} blocks of {block:?} threads", kernel.name())
-            }
-        }?;
-        write!(f, ", queued on stream {:#x}", self.stream.0)
-    }
-}
-
 /// Runs `work` on threads that no caller's task runs on.
 ///
 /// The state is locked while a launch runs. Were its blocks to run in a thread pool that callers use too, its workers might
@@ -506,22 +392,36 @@ impl fmt::Display for Work {
 fn on_our_threads<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     static POOL: OnceLock<Result<ThreadPool, String>> = OnceLock::new();
     let pool = POOL.get_or_init(|| ThreadPoolBuilder::new().build().map_err(|error| error.to_string()));
-    let pool = pool.as_ref().map_err(|reason| {
-        Error::new(
-            ErrorKind::Unavailable,
-            format!("no threads to run kernels on: {reason}; end other programs, or set RAYON_NUM_THREADS=1"),
-        )
-    })?;
+    let pool = pool.as_ref().map_err(|reason| no_threads(reason))?;
     if rayon::current_thread_index().is_none() {
         return Ok(pool.install(work));
     }
-    let joined = std::thread::scope(|scope| scope.spawn(|| pool.install(work)).join());
+    let joined = std::thread::scope(|scope| {
+        let helper = std::thread::Builder::new().spawn_scoped(scope, || pool.install(work))?;
+        Ok(helper.join())
+    });
+    let joined = joined.map_err(|reason: std::io::Error| no_threads(&reason))?;
     Ok(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
-fn no_such(what: &str, handle: u64) -> Error {
-    let context = format!("{handle:#x} is no live {what} of this software GPU; use what it gave, until it is released");
-    Error::new(ErrorKind::InvalidHandle, context)
+fn no_threads(reason: &dyn fmt::Display) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        format!("no threads to run kernels on: {reason}; end other programs, or set RAYON_NUM_THREADS=1"),
+    )
+}
+
+/// Half of what the host can give without swapping, and at most 8 GiB: beyond that the system ends the process instead of
+/// refusing an allocation.
+fn default_memory_bytes() -> u64 {
+    let available = std::fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(mem_available);
+    available.map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2))
+}
+
+/// Bytes in the line `MemAvailable: 12345 kB`.
+fn mem_available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 fn device_info(memory_bytes: u64, threads: usize) -> DeviceInfo {
@@ -537,14 +437,15 @@ fn device_info(memory_bytes: u64, threads: usize) -> DeviceInfo {
         memory_bytes,
         l2_bytes: 0,
         nominal_bandwidth: None,
-        max_block_threads: 1024,
-        max_grid: [i32::MAX as u32, MAX_GRID_YZ, MAX_GRID_YZ],
-        shared_bytes_per_block: 48 * 1024,
+        max_block_threads: interp::MAX_BLOCK_THREADS,
+        max_grid: [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ],
+        shared_bytes_per_block: interp::MAX_SHARED_BYTES,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
@@ -565,5 +466,15 @@ mod tests {
             })
         });
         assert!(!seen.unwrap(), "the caller's task ran on the worker that waits");
+    }
+
+    #[test]
+    fn what_the_host_has_is_read_from_its_books() {
+        let meminfo = "MemTotal:       16000000 kB\nMemFree:  1 kB\nMemAvailable:    4096 kB\nBuffers:  2 kB\n";
+        assert_eq!(mem_available(meminfo), Some(4 << 20));
+        for strange in ["", "MemAvailable: many kB", "MemAvailable: 5 MB", "MemAvailable: 18446744073709551615 kB"] {
+            assert_eq!(mem_available(strange), None, "{strange}");
+        }
+        assert!((1..=MOST_MEMORY_BYTES).contains(&default_memory_bytes()));
     }
 }

@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use crate::error::{Error, ErrorKind, Result};
+
 /// Streams with queued work, records and waits.
 #[derive(Debug)]
 pub(super) struct Schedule<W> {
@@ -127,16 +129,23 @@ impl<W> Schedule<W> {
 
     /// Takes the next work towards `goal`; `None` once it is reached. Run it before asking again: what comes next relies on
     /// its having run.
-    pub(super) fn next(&mut self, goal: &Goal) -> Option<W> {
+    ///
+    /// # Errors
+    ///
+    /// `Driver` where nothing of what is needed can run. It cannot come to that, since what was queued first always can;
+    /// were it taken for the goal, memory would be handed back that queued copies still use.
+    pub(super) fn next(&mut self, goal: &Goal) -> Result<Option<W>> {
         while goal.0.iter().any(|(&stream, &end)| self.done(stream) < end) {
             let ready = self.ready(goal);
-            debug_assert!(!ready.is_empty(), "of what is needed, what was queued first can run");
-            let stream = *ready.get(self.draw.below(ready.len()))?;
+            let Some(&stream) = ready.get(self.draw.below(ready.len())) else {
+                let context = "the software GPU's queued work waits for itself; please report this as a bug";
+                return Err(Error::new(ErrorKind::Driver, context));
+            };
             if let Some(work) = self.step(stream) {
-                return Some(work);
+                return Ok(Some(work));
             }
         }
-        None
+        Ok(None)
     }
 
     /// Drops all that is queued: on a failed device nothing runs any more.
@@ -242,7 +251,18 @@ mod tests {
     use super::*;
 
     fn run(schedule: &mut Schedule<&'static str>, goal: &Goal) -> Vec<&'static str> {
-        std::iter::from_fn(|| schedule.next(goal)).collect()
+        std::iter::from_fn(|| schedule.next(goal).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_goal_that_nothing_leads_to_is_an_error_and_not_reached() {
+        for seed in 0..4 {
+            let mut schedule = streams(seed, 1);
+            schedule.push(0, "a");
+            let beyond = Goal([(0, 2)].into());
+            assert_eq!(schedule.next(&beyond), Ok(Some("a")));
+            assert_eq!(schedule.next(&beyond).unwrap_err().kind(), ErrorKind::Driver);
+        }
     }
 
     fn streams(seed: u64, count: u64) -> Schedule<&'static str> {

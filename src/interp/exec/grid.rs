@@ -9,18 +9,11 @@ use std::sync::{Mutex, PoisonError};
 
 use super::block::{Launch, Worker};
 use super::dispatch::Engine;
-use crate::abi::LaunchShape;
+use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::interp::code::{Code, Kernel};
 use crate::interp::mem::Memory;
 use crate::interp::stop::{Reason, Stop};
-use crate::interp::{Config, Report};
-
-/// Shared memory of a block on compute capability 9.0, in bytes.
-const MAX_SHARED: u64 = 227 << 10;
-/// Threads of a block.
-const MAX_THREADS: u64 = 1024;
-/// Blocks in y and z.
-const MAX_GRID_YZ: u32 = 65_535;
+use crate::interp::{Config, MAX_BLOCK_THREADS, MAX_SHARED_BYTES, Report};
 
 /// Runs a kernel; see [`crate::interp::run`].
 pub(crate) fn run(
@@ -41,9 +34,7 @@ fn run_on(
     memory: &Memory,
     config: &Config,
 ) -> Result<Report, Box<Stop>> {
-    let refuse = |reason| Box::new(Stop { kernel: kernel.name().to_owned(), place: None, reason });
-    let code = kernel.inner.code.as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
-    check(kernel, code, shape, params).map_err(|context| refuse(Reason::Launch(context)))?;
+    let code = check(kernel, shape, params)?;
     let global = memory.snapshot();
     let launch = Launch {
         kernel: &kernel.inner,
@@ -103,26 +94,42 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
     }
 }
 
+/// The kernel's code, if it can be launched so; see [`crate::interp::check_launch`].
+pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) -> Result<&'a Code, Box<Stop>> {
+    let refuse = |reason| Box::new(Stop { kernel: kernel.name().to_owned(), place: None, reason });
+    let code = kernel.inner.code.as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
+    possible(kernel, code, shape, params).map_err(|context| refuse(Reason::Launch(context)))?;
+    Ok(code)
+}
+
 /// What a CUDA driver would refuse.
-fn check(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) -> Result<(), String> {
+fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) -> Result<(), String> {
     let LaunchShape { grid, block, dynamic_shared } = *shape;
-    if grid.contains(&0) || grid[0] > i32::MAX as u32 || grid[1] > MAX_GRID_YZ || grid[2] > MAX_GRID_YZ {
+    let most = [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ];
+    if grid.iter().zip(most).any(|(&extent, most)| extent == 0 || extent > most) {
         return Err(format!(
-            "a grid of {grid:?} blocks; x may be 1 to {}, y and z 1 to {MAX_GRID_YZ}: use another shape",
-            i32::MAX
+            "a grid of {grid:?} blocks; x may be 1 to {MAX_GRID_X}, y and z 1 to {MAX_GRID_YZ}: use another shape"
         ));
     }
+    let most = u64::from(MAX_BLOCK_THREADS);
     let extents = block.map(u64::from);
-    let possible = extents.iter().all(|extent| (1..=MAX_THREADS).contains(extent));
-    if !possible || extents.iter().product::<u64>() > MAX_THREADS {
-        return Err(format!("a block of {block:?} threads; there may be 1 to {MAX_THREADS} in all: use another shape"));
+    let possible = extents.iter().all(|extent| (1..=most).contains(extent));
+    if !possible || extents.iter().product::<u64>() > most {
+        return Err(format!("a block of {block:?} threads; there may be 1 to {most} in all: use another shape"));
     }
     if params.len() != kernel.param_bytes() {
-        return Err(format!("{} bytes of parameters were passed; it takes {}", params.len(), kernel.param_bytes()));
+        return Err(format!(
+            "{} bytes of parameters were passed; it takes {}: pass what the entry declares",
+            params.len(),
+            kernel.param_bytes()
+        ));
     }
     let shared = u64::from(code.dynamic_base()) + u64::from(dynamic_shared);
-    if shared > MAX_SHARED {
-        return Err(format!("a block of it needs {shared} bytes of shared memory; there are {MAX_SHARED}"));
+    if shared > u64::from(MAX_SHARED_BYTES) {
+        return Err(format!(
+            "a block of it needs {shared} bytes of shared memory, {dynamic_shared} of them dynamic; there are \
+             {MAX_SHARED_BYTES}: use less"
+        ));
     }
     Ok(())
 }

@@ -18,6 +18,9 @@ const ADDRESS_BITS: u32 = 40;
 const FRESH_NUMBERS: usize = 1 << 20;
 /// What fresh memory holds, so that reading it before writing it shows.
 const POISON: u32 = 0xA5A5_A5A5;
+/// Bytes that copies and fills move at a time: a range may be as large as the host's memory, and a buffer as large as that
+/// could not be had.
+const CHUNK: u64 = 16 * 1024;
 
 /// Device memory of one software GPU. Any number of threads may use it.
 pub struct Memory {
@@ -181,12 +184,19 @@ impl Memory {
     ///
     /// `InvalidArgument` where either range is not in one live allocation.
     pub fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()> {
-        // Checked before the buffer is made: a length that fits an allocation fits the host.
+        // All of it first: nothing is written where a part cannot be.
         self.snapshot().range(src, bytes, "copy from")?;
         self.snapshot().range(dst, bytes, "copy to")?;
-        let mut buffer = vec![0; bytes as usize];
-        self.read(src, &mut buffer)?;
-        self.write(dst, &buffer)
+        let mut buffer = [0; CHUNK as usize];
+        let chunks = bytes.div_ceil(CHUNK);
+        for step in 0..chunks {
+            // Towards higher addresses from the end, so that no chunk is overwritten before it is read.
+            let start = CHUNK * if dst > src { chunks - 1 - step } else { step };
+            let chunk = &mut buffer[..CHUNK.min(bytes - start) as usize];
+            self.read(src + start, chunk)?;
+            self.write(dst + start, chunk)?;
+        }
+        Ok(())
     }
 
     /// Sets `bytes` bytes at `address` to `value`.
@@ -196,7 +206,11 @@ impl Memory {
     /// `InvalidArgument` where the bytes are not all in one live allocation.
     pub fn fill(&self, address: u64, value: u8, bytes: u64) -> Result<()> {
         self.snapshot().range(address, bytes, "fill")?;
-        self.write(address, &vec![value; bytes as usize])
+        let chunk = [value; CHUNK as usize];
+        for start in (0..bytes).step_by(CHUNK as usize) {
+            self.write(address + start, &chunk[..CHUNK.min(bytes - start) as usize])?;
+        }
+        Ok(())
     }
 
     /// The allocations as they stand.
@@ -436,6 +450,31 @@ mod tests {
         let mut out = [0; 10];
         memory.read(address, &mut out).unwrap();
         assert_eq!(out, [1, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn ranges_of_many_chunks_are_moved_whole() {
+        let memory = Memory::new(1 << 20);
+        let room = 3 * CHUNK as usize + 100;
+        let address = memory.alloc(room as u64).unwrap();
+        let data: Vec<u8> = (0..room).map(|i| (i * 31 + i / 251) as u8).collect();
+        let contents = || {
+            let mut out = vec![0; room];
+            memory.read(address, &mut out).unwrap();
+            out
+        };
+        for (from, to, bytes) in
+            [(0, 33, room - 33), (33, 0, room - 33), (0, room - 40, 40), (5, 6, 2 * CHUNK as usize)]
+        {
+            memory.write(address, &data).unwrap();
+            memory.copy(address + to as u64, address + from as u64, bytes as u64).unwrap();
+            let mut expected = data.clone();
+            expected.copy_within(from..from + bytes, to);
+            assert!(contents() == expected, "{bytes} bytes from {from} to {to}");
+        }
+        memory.fill(address + 1, 7, room as u64 - 2).unwrap();
+        assert_eq!((contents()[0], contents()[room - 1]), (0, *data.last().unwrap()));
+        assert!(contents()[1..room - 1].iter().all(|&byte| byte == 7));
     }
 
     #[test]

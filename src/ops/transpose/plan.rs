@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::{Variant, not_a_matrix};
 use crate::abi::{
-    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, Family, Index, LaunchShape, MAX_GRID_YZ, NAIVE, PADDED, STAGGERED, TILE,
-    TILE_ROWS, TILED, TransposeParams,
+    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, Family, Index, LaunchShape, MAX_GRID_X, MAX_GRID_YZ, NAIVE, PADDED,
+    STAGGERED, TILE, TILE_ROWS, TILED, TransposeParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -13,9 +13,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::ops::copy::{CopyPlan, Shape};
 use crate::ops::{check_bytes, check_width};
-
-/// Most blocks that CUDA allows a grid in x.
-const MAX_GRID_X: u64 = i32::MAX as u64;
 
 /// How a transpose is done: which kernel, how often, in what grid, with which parameters. Made from layouts alone; the
 /// addresses in its parameters are bytes from the starts of the two storages.
@@ -206,7 +203,7 @@ fn tiles(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<W
     let (tiles_y, tiles_x) = (params.rows.div_ceil(u64::from(TILE)), params.cols.div_ceil(u64::from(TILE)));
     let y = tiles_y.min(u64::from(MAX_GRID_YZ));
     let z = tiles_y.div_ceil(y);
-    if tiles_x > MAX_GRID_X || z > u64::from(MAX_GRID_YZ) {
+    if tiles_x > u64::from(MAX_GRID_X) || z > u64::from(MAX_GRID_YZ) {
         return Err(too_large(src));
     }
     let family = match variant {
@@ -232,7 +229,7 @@ fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
         dst_stride: dst.strides()[1] as i64,
     };
     let blocks = rows.div_ceil(u64::from(COLUMN_BLOCK));
-    if blocks > MAX_GRID_X {
+    if blocks > u64::from(MAX_GRID_X) {
         return Err(too_large(src));
     }
     let shape = LaunchShape { grid: [blocks as u32, 1, 1], block: [COLUMN_BLOCK, 1, 1], dynamic_shared: 0 };

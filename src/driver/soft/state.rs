@@ -1,0 +1,170 @@
+//! What a software GPU knows: its queued work, its handles, and whether it has failed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use super::schedule::{Goal, Mark, Schedule};
+use crate::abi::LaunchShape;
+use crate::counters::Counters;
+use crate::driver::{EventHandle, FunctionHandle, StreamHandle};
+use crate::error::{Error, ErrorKind, Result};
+use crate::interp::{Kernel, Module};
+
+/// What a software GPU knows besides its memory.
+pub(super) struct State {
+    pub(super) schedule: Schedule<Work>,
+    /// Live events with their latest record.
+    pub(super) events: HashMap<u64, Option<Arc<Mark>>>,
+    pub(super) modules: HashMap<u64, Loaded>,
+    pub(super) functions: HashMap<u64, Kernel>,
+    pub(super) host: HashMap<usize, Vec<Line>>,
+    pub(super) counters: Counters,
+    /// Why the device has failed, once it has.
+    pub(super) failed: Option<Error>,
+    pub(super) next_handle: u64,
+}
+
+/// A module, with the functions that were asked for.
+pub(super) struct Loaded {
+    pub(super) module: Module,
+    pub(super) functions: BTreeMap<String, FunctionHandle>,
+}
+
+/// Page-locked memory comes in these, for their alignment.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+#[expect(dead_code, reason = "read and written by callers only")]
+pub(super) struct Line(pub(super) [u8; 64]);
+
+/// Work on a stream, with the stream for the error message.
+pub(super) struct Work {
+    pub(super) stream: StreamHandle,
+    pub(super) action: Action,
+}
+
+/// What is to be done, and to what.
+pub(super) enum Action {
+    Upload { dst: u64, src: HostPointer, bytes: usize },
+    Download { dst: HostPointer, src: u64, bytes: usize },
+    Copy { dst: u64, src: u64, bytes: u64 },
+    Fill { dst: u64, value: u8, bytes: u64 },
+    Launch { kernel: Kernel, shape: LaunchShape, params: Box<[u8]> },
+}
+
+/// A caller's memory, used later by whichever thread waits.
+pub(super) struct HostPointer(pub(super) *mut u8);
+
+// SAFETY: who queues a copy promises that the memory stays valid until the copy has run, on any thread.
+unsafe impl Send for HostPointer {}
+
+impl State {
+    /// No streams, events or modules; `seed` decides the order of work, and handles count up from `first_handle`.
+    pub(super) fn new(seed: u64, first_handle: u64) -> Self {
+        Self {
+            schedule: Schedule::new(seed),
+            events: HashMap::new(),
+            modules: HashMap::new(),
+            functions: HashMap::new(),
+            host: HashMap::new(),
+            counters: Counters::default(),
+            failed: None,
+            next_handle: first_handle,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        match &self.failed {
+            None => Ok(()),
+            Some(cause) => Err(cause.clone().while_doing("the device failed earlier and has to be opened anew")),
+        }
+    }
+
+    pub(super) fn handle(&mut self) -> u64 {
+        self.next_handle += 1;
+        self.next_handle
+    }
+
+    /// The latest record of a live event.
+    pub(super) fn event(&self, event: EventHandle) -> Result<Option<Arc<Mark>>> {
+        self.events.get(&event.0).cloned().ok_or_else(|| no_such("event", event.0))
+    }
+
+    /// Runs one piece of work towards `goal` with `run`; false once it is reached. The first failure, and a panic, makes the
+    /// device a failed one, on which nothing queued ever runs: whoever queued a copy may take the memory back then.
+    pub(super) fn step(&mut self, goal: &Goal, run: impl FnOnce(&Work) -> Result<Counters>) -> Result<bool> {
+        let guard = FailOnUnwind(self);
+        let stepped = guard.0.run_next(goal, run);
+        if let Err(error) = &stepped {
+            guard.0.fail(error.clone());
+        }
+        std::mem::forget(guard);
+        stepped
+    }
+
+    fn run_next(&mut self, goal: &Goal, run: impl FnOnce(&Work) -> Result<Counters>) -> Result<bool> {
+        let Some(work) = self.schedule.next(goal)? else { return Ok(false) };
+        self.counters += run(&work).map_err(|error| error.while_doing(&work))?;
+        Ok(true)
+    }
+
+    fn fail(&mut self, cause: Error) {
+        self.schedule.clear();
+        self.failed = Some(cause);
+    }
+}
+
+/// Fails the device when dropped, which happens only where work panicked.
+struct FailOnUnwind<'a>(&'a mut State);
+
+impl Drop for FailOnUnwind<'_> {
+    fn drop(&mut self) {
+        let context = "the software GPU panicked while it ran queued work; please report this as a bug";
+        self.0.fail(Error::new(ErrorKind::Driver, context));
+    }
+}
+
+/// What was being done, for the error of a failure that comes late.
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.action {
+            Action::Upload { dst, bytes, .. } => write!(f, "copying {bytes} bytes from the host to {dst:#x}"),
+            Action::Download { src, bytes, .. } => write!(f, "copying {bytes} bytes from {src:#x} to the host"),
+            Action::Copy { dst, src, bytes } => write!(f, "copying {bytes} bytes from {src:#x} to {dst:#x}"),
+            Action::Fill { dst, value, bytes } => write!(f, "filling {bytes} bytes at {dst:#x} with {value}"),
+            Action::Launch { kernel, shape: LaunchShape { grid, block, .. }, .. } => {
+                write!(f, "running {} on a grid of {grid:?} blocks of {block:?} threads", kernel.name())
+            }
+        }?;
+        write!(f, ", queued on stream {:#x}", self.stream.0)
+    }
+}
+
+pub(super) fn no_such(what: &str, handle: u64) -> Error {
+    let context = format!("{handle:#x} is no live {what} of this software GPU; use what it gave, until it is released");
+    Error::new(ErrorKind::InvalidHandle, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// A copy that stayed queued behind a panic would write memory that its owner took back when the wait unwound.
+    #[test]
+    fn a_panic_fails_the_device_and_drops_what_is_queued() {
+        let mut state = State::new(0, 0);
+        state.schedule.open(1);
+        for value in 0..2 {
+            let action = Action::Fill { dst: 0, value, bytes: 1 };
+            state.schedule.push(1, Work { stream: StreamHandle(1), action });
+        }
+        let goal = state.schedule.everything();
+        let step = AssertUnwindSafe(|| state.step(&goal, |_| panic!("as work may")));
+        catch_unwind(step).unwrap_err();
+        assert_eq!(state.check().unwrap_err().kind(), ErrorKind::Driver);
+        let goal = state.schedule.everything();
+        assert_eq!(state.step(&goal, |work| panic!("{work} still ran")), Ok(false));
+    }
+}
