@@ -70,8 +70,7 @@ fn open(backend: Backend, output: &Output) -> Result<Device> {
         return Device::open(backend).with_context(|| format!("cannot open {backend}"));
     }
     let device = Device::open(backend)?;
-    // Behind a semicolon our errors say what to do about it: here it was done.
-    output.note(device.choice().split("; ").next().unwrap_or_default());
+    output.note(device.choice());
     Ok(device)
 }
 
