@@ -44,7 +44,7 @@ impl<'t> Declarations<'t> {
     }
 }
 
-fn fresh<'t>(is_fresh: bool, name: &'t str) -> Result<(), &'t str> {
+fn fresh(is_fresh: bool, name: &str) -> Result<(), &str> {
     if is_fresh { Ok(()) } else { Err(name) }
 }
 

@@ -4,6 +4,8 @@
 //! form not known here is kept as an instruction without operands, so that one exotic instruction spoils one kernel and
 //! not the module.
 
+use std::collections::HashSet;
+
 use super::ast::{Bounds, Entry, Guard, Instruction, Module, Operand, RegisterName, Space, Span, Statement, Variable};
 use super::declarations::Declarations;
 use super::lexer::{self, Kind, Token};
@@ -17,7 +19,7 @@ pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
     if u32::try_from(text.len()).is_err() {
         return Err(error(1, "a module of 4 GiB or more is not supported"));
     }
-    let mut parser = Parser { text, tokens: lexer::tokens(text), at: 0, depth: 0 };
+    let mut parser = Parser { text, tokens: lexer::tokens(text), entries: HashSet::new(), at: 0, depth: 0 };
     let mut module = Module::default();
     while !parser.at_end() {
         parser.top_level(&mut module)?;
@@ -32,6 +34,7 @@ fn error(line: u32, what: impl std::fmt::Display) -> Error {
 struct Parser<'t> {
     text: &'t str,
     tokens: Vec<Token>,
+    entries: HashSet<&'t str>,
     at: usize,
     depth: u32,
 }
@@ -176,7 +179,7 @@ impl<'t> Parser<'t> {
             }
             ".entry" => {
                 let entry = self.entry()?;
-                if module.entries.iter().any(|known| known.name == entry.name) {
+                if !self.entries.insert(entry.name) {
                     return Err(error(entry.span.line, format!("the entry {:?} is there twice", entry.name)));
                 }
                 module.entries.push(entry);

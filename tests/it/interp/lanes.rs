@@ -83,6 +83,12 @@ fn insert(a: i128, b: i128, at: i128, len: i128) -> i128 {
     (0..64).fold(0, |out, position| out | bit(position) << position)
 }
 
+/// `len` bits from `at`, filled with the top one of them.
+fn signed_field(a: i128, at: i128, len: i128) -> i128 {
+    let (at, len) = (at & 0xff, (len & 0xff).min(64));
+    if len == 0 { 0 } else { signed(a >> at.min(127), len as u32) }
+}
+
 fn permuted(bytes: i128, selector: i128) -> i128 {
     let byte = |index: i128| {
         let nibble = selector >> (4 * index) & 0xf;
@@ -224,6 +230,113 @@ const CASES: &[Case] = cases! {
     "shl.b16" B16 B16 B32 = |[a, n, ..]| if n > 15 { 0 } else { a << n };
     "clz.b64" B32 B64 = |[a, ..]| (0..64).take_while(|bit| a >> (63 - bit) & 1 == 0).count() as i128;
     "brev.b64" B64 B64 = |[a, ..]| (0..64).fold(0, |out, bit| out << 1 | a >> bit & 1);
+    "sub.u16" B16 B16 B16 = |[a, b, ..]| a - b;
+    "sub.u64" B64 B64 B64 = |[a, b, ..]| a - b;
+    "mad.lo.u16" B16 B16 B16 B16 = |[a, b, c, _]| a * b + c;
+    "mad.lo.u64" B64 B64 B64 B64 = |[a, b, c, _]| a.wrapping_mul(b).wrapping_add(c);
+    "mad.hi.u32" B32 B32 B32 B32 = |[a, b, c, _]| ((a * b) >> 32) + c;
+    "mad.wide.u16" B32 B16 B16 B32 = |[a, b, c, _]| a * b + c;
+    "mad.wide.s16" B32 B16 B16 B32 = |[a, b, c, _]| signed(a, 16) * signed(b, 16) + c;
+    "div.u16" B16 B16 B16 = |[a, b, ..]| if b == 0 { -1 } else { a / b };
+    "div.u64" B64 B64 B64 = |[a, b, ..]| if b == 0 { -1 } else { a / b };
+    "rem.s32" B32 B32 B32 = |[a, b, ..]| if b == 0 { -1 } else { signed(a, 32) % signed(b, 32) };
+    "min.u16" B16 B16 B16 = |[a, b, ..]| a.min(b);
+    "min.u32" B32 B32 B32 = |[a, b, ..]| a.min(b);
+    "min.u64" B64 B64 B64 = |[a, b, ..]| a.min(b);
+    "min.s64" B64 B64 B64 = |[a, b, ..]| signed(a, 64).min(signed(b, 64));
+    "max.u16" B16 B16 B16 = |[a, b, ..]| a.max(b);
+    "max.s16" B16 B16 B16 = |[a, b, ..]| signed(a, 16).max(signed(b, 16));
+    "max.u32" B32 B32 B32 = |[a, b, ..]| a.max(b);
+    "max.s32" B32 B32 B32 = |[a, b, ..]| signed(a, 32).max(signed(b, 32));
+    "abs.s16" B16 B16 = |[a, ..]| signed(a, 16).abs();
+    "abs.s64" B64 B64 = |[a, ..]| signed(a, 64).abs();
+    "neg.s16" B16 B16 = |[a, ..]| -a;
+    "neg.s32" B32 B32 = |[a, ..]| -a;
+    "and.b16" B16 B16 B16 = |[a, b, ..]| a & b;
+    "and.b32" B32 B32 B32 = |[a, b, ..]| a & b;
+    "and.b64" B64 B64 B64 = |[a, b, ..]| a & b;
+    "or.b16" B16 B16 B16 = |[a, b, ..]| a | b;
+    "or.b32" B32 B32 B32 = |[a, b, ..]| a | b;
+    "or.b64" B64 B64 B64 = |[a, b, ..]| a | b;
+    "xor.b32" B32 B32 B32 = |[a, b, ..]| a ^ b;
+    "xor.b64" B64 B64 B64 = |[a, b, ..]| a ^ b;
+    "not.b16" B16 B16 = |[a, ..]| !a;
+    "not.b64" B64 B64 = |[a, ..]| !a;
+    "or.pred" Pred Pred Pred = |[a, b, ..]| a | b;
+    "xor.pred" Pred Pred Pred = |[a, b, ..]| a ^ b;
+    "mov.pred" Pred Pred = |[a, ..]| a;
+    "shr.u16" B16 B16 B32 = |[a, b, ..]| if b > 15 { 0 } else { a >> b };
+    "shr.u64" B64 B64 B32 = |[a, b, ..]| if b > 63 { 0 } else { a >> b };
+    "bfe.s32" B32 B32 B32 B32 = |[a, b, c, _]| signed_field(signed(a, 32), b, c);
+    "bfe.u64" B64 B64 B32 B32 = |[a, b, c, _]| (a >> (b & 0xff).min(64)) & ((1 << (c & 0xff).min(64)) - 1);
+    "bfe.s64" B64 B64 B32 B32 = |[a, b, c, _]| signed_field(signed(a, 64), b, c);
+    "popc.b32" B32 B32 = |[a, ..]| (0..32).map(|bit| a >> bit & 1).sum();
+    "mov.b16" B16 B16 = |[a, ..]| a;
+    "mov.b32" B32 B32 = |[a, ..]| a;
+    "selp.b16" B16 B16 B16 Pred = |[a, b, c, _]| if c == 1 { a } else { b };
+    "setp.eq.b16" Pred B16 B16 = |[a, b, ..]| i128::from(a == b);
+    "setp.eq.b32" Pred B32 B32 = |[a, b, ..]| i128::from(a == b);
+    "setp.eq.b64" Pred B64 B64 = |[a, b, ..]| i128::from(a == b);
+    "setp.ne.b32" Pred B32 B32 = |[a, b, ..]| i128::from(a != b);
+    "setp.ne.b64" Pred B64 B64 = |[a, b, ..]| i128::from(a != b);
+    "setp.lt.u16" Pred B16 B16 = |[a, b, ..]| i128::from(a < b);
+    "setp.lt.s16" Pred B16 B16 = |[a, b, ..]| i128::from(signed(a, 16) < signed(b, 16));
+    "setp.lt.u64" Pred B64 B64 = |[a, b, ..]| i128::from(a < b);
+    "setp.lt.s64" Pred B64 B64 = |[a, b, ..]| i128::from(signed(a, 64) < signed(b, 64));
+    "setp.le.u16" Pred B16 B16 = |[a, b, ..]| i128::from(a <= b);
+    "setp.le.s16" Pred B16 B16 = |[a, b, ..]| i128::from(signed(a, 16) <= signed(b, 16));
+    "setp.le.u32" Pred B32 B32 = |[a, b, ..]| i128::from(a <= b);
+    "setp.le.s32" Pred B32 B32 = |[a, b, ..]| i128::from(signed(a, 32) <= signed(b, 32));
+    "setp.le.u64" Pred B64 B64 = |[a, b, ..]| i128::from(a <= b);
+    "setp.le.s64" Pred B64 B64 = |[a, b, ..]| i128::from(signed(a, 64) <= signed(b, 64));
+    "setp.gt.u16" Pred B16 B16 = |[a, b, ..]| i128::from(a > b);
+    "setp.gt.s16" Pred B16 B16 = |[a, b, ..]| i128::from(signed(a, 16) > signed(b, 16));
+    "setp.gt.u32" Pred B32 B32 = |[a, b, ..]| i128::from(a > b);
+    "setp.gt.s32" Pred B32 B32 = |[a, b, ..]| i128::from(signed(a, 32) > signed(b, 32));
+    "setp.gt.u64" Pred B64 B64 = |[a, b, ..]| i128::from(a > b);
+    "setp.gt.s64" Pred B64 B64 = |[a, b, ..]| i128::from(signed(a, 64) > signed(b, 64));
+    "setp.ge.u16" Pred B16 B16 = |[a, b, ..]| i128::from(a >= b);
+    "setp.ge.s16" Pred B16 B16 = |[a, b, ..]| i128::from(signed(a, 16) >= signed(b, 16));
+    "setp.ge.u32" Pred B32 B32 = |[a, b, ..]| i128::from(a >= b);
+    "setp.ge.s32" Pred B32 B32 = |[a, b, ..]| i128::from(signed(a, 32) >= signed(b, 32));
+    "setp.ge.u64" Pred B64 B64 = |[a, b, ..]| i128::from(a >= b);
+    "setp.lt.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a) < float(b));
+    "setp.gt.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a) > float(b));
+    "setp.ge.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a) >= float(b));
+    "setp.eq.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a) == float(b));
+    "setp.leu.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_none_or(|o| o.is_le()));
+    "setp.num.f32" Pred B32 B32 = |[a, b, ..]| i128::from(!float(a).is_nan() && !float(b).is_nan());
+    "setp.eq.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a) == double(b));
+    "setp.le.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a) <= double(b));
+    "setp.gt.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a) > double(b));
+    "setp.ge.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a) >= double(b));
+    "setp.neu.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a) != double(b));
+    "setp.equ.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).partial_cmp(&double(b)).is_none_or(|o| o.is_eq()));
+    "setp.ltu.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).partial_cmp(&double(b)).is_none_or(|o| o.is_lt()));
+    "setp.leu.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).partial_cmp(&double(b)).is_none_or(|o| o.is_le()));
+    "setp.geu.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).partial_cmp(&double(b)).is_none_or(|o| o.is_ge()));
+    "setp.nan.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).is_nan() || double(b).is_nan());
+    "cvt.u8.u32" B32 B32 = |[a, ..]| a & 0xff;
+    "cvt.u8.u64" B32 B64 = |[a, ..]| a & 0xff;
+    "cvt.s8.s64" B32 B64 = |[a, ..]| signed(a, 8);
+    "cvt.u16.u8" B16 B16 = |[a, ..]| a & 0xff;
+    "cvt.u32.u8" B32 B16 = |[a, ..]| a & 0xff;
+    "cvt.u32.u16" B32 B16 = |[a, ..]| a;
+    "cvt.u32.s32" B32 B32 = |[a, ..]| a;
+    "cvt.u64.u8" B64 B16 = |[a, ..]| a & 0xff;
+    "cvt.s64.s8" B64 B16 = |[a, ..]| signed(a, 8);
+    "cvt.u64.u16" B64 B16 = |[a, ..]| a;
+    "cvt.s64.s16" B64 B16 = |[a, ..]| signed(a, 16);
+    "cvt.u64.s64" B64 B64 = |[a, ..]| a;
+    "cvt.rn.f32.u16" B32 B16 = |[a, ..]| bits_of(a as f32);
+    "cvt.rn.f32.s16" B32 B16 = |[a, ..]| bits_of(signed(a, 16) as f32);
+    "cvt.rn.f32.u32" B32 B32 = |[a, ..]| bits_of(a as f32);
+    "cvt.rn.f32.s64" B32 B64 = |[a, ..]| bits_of(signed(a, 64) as f32);
+    "cvt.rn.f64.u16" B64 B16 = |[a, ..]| bits_of_double(a as f64);
+    "cvt.rn.f64.s16" B64 B16 = |[a, ..]| bits_of_double(signed(a, 16) as f64);
+    "cvt.rn.f64.u32" B64 B32 = |[a, ..]| bits_of_double(a as f64);
+    "cvt.rn.f64.s32" B64 B32 = |[a, ..]| bits_of_double(signed(a, 32) as f64);
+    "cvt.rn.f64.u64" B64 B64 = |[a, ..]| bits_of_double(a as f64);
 };
 
 /// A kernel that loads what `case` needs from 64-bit cells, a row of 32 an operand, applies it where a bit of `%mask` is set,
@@ -325,4 +438,29 @@ fn every_case_is_supported() {
         let kernel = MODULE.kernel(&format!("k{index}")).expect("a kernel");
         kernel.supported().unwrap_or_else(|error| panic!("{}: {error}", case.opcode));
     }
+}
+
+/// Told apart by their operands, or relative to windows: `text.rs` has tests of their own for these.
+const ELSEWHERE: &[&str] = &["mov.b32", "low half", "high half", "cvta"];
+
+#[test]
+fn every_form_that_is_a_function_has_a_case() {
+    let table = include_str!("../../../src/interp/isa.rs");
+    let lines = table.lines().skip_while(|line| !line.contains("// Integer arithmetic"));
+    let functions = lines.filter(|line| line.contains(") -> ") || line.contains(" {pred"));
+    let spellings: Vec<&str> = functions.filter_map(|line| line.split('"').nth(1)).collect();
+    assert!(spellings.len() > 200, "only {} lines of the table", spellings.len());
+    let has_none = |spelling: &&str| {
+        !CASES.iter().any(|case| spells(spelling, case.opcode))
+            && !ELSEWHERE.iter().any(|start| spelling.starts_with(start))
+    };
+    let without: Vec<&str> = spellings.into_iter().filter(has_none).collect();
+    assert!(without.is_empty(), "forms of the table without a case: {without:#?}");
+}
+
+/// Whether `pattern` with its alternatives in braces can be read as `text`.
+fn spells(pattern: &str, text: &str) -> bool {
+    let Some((literal, rest)) = pattern.split_once('{') else { return pattern == text };
+    let (Some(text), Some((group, rest))) = (text.strip_prefix(literal), rest.split_once('}')) else { return false };
+    group.split(',').any(|choice| text.strip_prefix(choice).is_some_and(|text| spells(rest, text)))
 }
