@@ -5,6 +5,8 @@ mod compare;
 mod devices;
 mod npy;
 mod output;
+#[cfg(feature = "interp")]
+mod run_ptx;
 mod transpose;
 
 use std::io::{self, Write};
@@ -58,6 +60,8 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Devices => devices::run(output),
         Command::Transpose(args) => transpose::run(args, backend, output),
         Command::Compare(args) => compare::run(args, backend, output),
+        #[cfg(feature = "interp")]
+        Command::RunPtx(args) => run_ptx::run(args, backend, output),
     }
 }
 
