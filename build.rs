@@ -48,7 +48,8 @@ fn supply() -> Result<(), String> {
             println!("cargo::rerun-if-changed={input}");
         }
     }
-    let choice = env::var_os(CHOICE);
+    // Empty is unset: how a shell takes a variable back for one command.
+    let choice = env::var_os(CHOICE).filter(|choice| !choice.is_empty());
     let supply = match choice.as_ref().map(|choice| choice.to_str()) {
         None => prebuilt(&root).or_else(|stale| {
             let supply = from_source(&root, &out).map_err(|why| format!("{stale}, and {why}"))?;

@@ -53,7 +53,7 @@ impl Toolchain {
         }
         let found = match sourceless {
             Some(bin) => format!("rustc {VERSION} in {} lacks its library source or its cargo", bin.display()),
-            None => format!("rustc {VERSION}, which compiles it, was not found"),
+            None => format!("rustc {VERSION}, which compiles the kernels, was not found"),
         };
         Err(format!("{found}: run scripts/kernel-toolchain to install it"))
     }

@@ -105,7 +105,8 @@ impl Device {
             Backend::Cuda(ordinal) => Self::open_gpu(ordinal, "as asked"),
             Backend::Soft => Self::with(open_soft()?, "as asked"),
             Backend::Auto => Self::open_gpu(0, "the first NVIDIA GPU").or_else(|no_gpu| match open_soft() {
-                Ok(driver) => Self::with(driver, &no_gpu.to_string()),
+                // Behind a semicolon our errors say what to do about it: here it was done.
+                Ok(driver) => Self::with(driver, no_gpu.to_string().split("; ").next().unwrap_or_default()),
                 Err(no_soft) => {
                     Err(Error::new(ErrorKind::Unavailable, format!("no device can be opened: {no_gpu}; {no_soft}")))
                 }

@@ -36,7 +36,7 @@ pub(super) struct Global {
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// List the devices, and why others are not there
+    /// List the devices, or the one that --device names, and why others are not there
     Devices,
     /// Transpose a matrix from one .npy file into another
     Transpose(Transpose),

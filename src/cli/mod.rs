@@ -5,17 +5,20 @@ mod compare;
 mod devices;
 mod npy;
 mod output;
+mod room;
 #[cfg(feature = "interp")]
 mod run_ptx;
+mod target;
 mod transpose;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use bytemuck::Pod;
 use clap::Parser;
 use warpstride::device::{Backend, Device};
+use warpstride::driver::DriverKind;
 
 use args::{Cli, Command};
 use output::Output;
@@ -57,7 +60,7 @@ pub(crate) fn main() -> ExitCode {
 fn run(cli: &Cli, output: &Output) -> Result<()> {
     let backend = cli.global.device;
     match &cli.command {
-        Command::Devices => devices::run(output),
+        Command::Devices => devices::run(backend, output),
         Command::Transpose(args) => transpose::run(args, backend, output),
         Command::Compare(args) => compare::run(args, backend, output),
         #[cfg(feature = "interp")]
@@ -75,11 +78,32 @@ fn open(backend: Backend, output: &Output) -> Result<Device> {
     Ok(device)
 }
 
+/// Fails with a sentence where there is no room for so many copies of `bytes` bytes on the host, and for so many
+/// more on each device. The software GPU's memory is the host's.
+fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) -> Result<()> {
+    let copies = |count: usize| bytes as u128 * count as u128;
+    let mut host = copies(on_host);
+    for &(device, count) in on_devices {
+        let info = device.info();
+        ensure!(
+            copies(count) <= u128::from(info.memory_bytes),
+            "this takes {} MB of memory on {}, which has {} MB; use smaller arrays",
+            copies(count).div_ceil(1_000_000),
+            info.name,
+            info.memory_bytes / 1_000_000
+        );
+        if info.kind == DriverKind::Soft {
+            host += copies(count);
+        }
+    }
+    room::ensure_room(host)
+}
+
 /// `len` zero elements, or a sentence where the host has no memory for them.
 fn zeroed<T: Pod>(len: usize) -> Result<Vec<T>> {
     bytemuck::try_zeroed_vec(len).map_err(|()| {
         let megabytes = len.saturating_mul(size_of::<T>()) / 1_000_000;
-        anyhow!("the host has no {megabytes} MB of memory for the matrix; use a smaller one")
+        anyhow!("the host has no {megabytes} MB of memory for this; use smaller arrays")
     })
 }
 

@@ -4,13 +4,12 @@
 //! written equals what `numpy.save` writes, header padding included.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use bytemuck::Pod;
 use npyz::{NpyHeader, Order, TypeChar, TypeStr};
-use tempfile::NamedTempFile;
 use warpstride::element::DType;
 
 use super::zeroed;
@@ -34,6 +33,8 @@ pub(super) struct Source {
     /// The element type as the file spells it: `<f4`.
     pub(super) descr: String,
     shape: Vec<usize>,
+    /// Of the data.
+    pub(super) bytes: usize,
     /// Whether the first axis is the one that runs fastest.
     pub(super) fortran: bool,
 }
@@ -62,7 +63,8 @@ impl Source {
             path.display(),
             data - bytes
         );
-        Ok(Self { file, path: path.into(), dtype, descr, shape, fortran: header.order() == Order::Fortran })
+        let fortran = header.order() == Order::Fortran;
+        Ok(Self { file, path: path.into(), dtype, descr, shape, bytes: bytes as usize, fortran })
     }
 
     /// Extents of all axes.
@@ -85,8 +87,7 @@ impl Source {
 
     /// Reads the elements as values of a type as wide as the file's.
     pub(super) fn read<T: Pod>(mut self) -> Result<Vec<T>> {
-        let len = self.shape.iter().product();
-        let mut elements = zeroed::<T>(len)?;
+        let mut elements = zeroed::<T>(self.bytes / size_of::<T>())?;
         self.file
             .read_exact(bytemuck::cast_slice_mut(&mut elements))
             .with_context(|| format!("cannot read {}: it changed while it was read; try again", self.path.display()))?;
@@ -175,7 +176,10 @@ fn dtype_of(plain: &TypeStr) -> Option<DType> {
 /// The extents, and the bytes of data that they stand for.
 fn shape_and_bytes(header: &NpyHeader, dtype: DType, path: &Path) -> Result<(Vec<usize>, u64)> {
     let shape = header.shape().iter().map(|&extent| usize::try_from(extent)).collect::<Result<Vec<_>, _>>().ok();
+    // An extent of 0 first: beside it, the others may be as large as they like.
+    let empty = header.shape().contains(&0);
     let bytes = header.shape().iter().try_fold(dtype.width() as u64, |bytes, &extent| bytes.checked_mul(extent));
+    let bytes = if empty { Some(0) } else { bytes };
     match (shape, bytes) {
         // Rust's own limit on the size of anything in memory.
         (Some(shape), Some(bytes)) if bytes <= isize::MAX as u64 => Ok((shape, bytes)),
@@ -187,71 +191,10 @@ fn shape_and_bytes(header: &NpyHeader, dtype: DType, path: &Path) -> Result<(Vec
     }
 }
 
-/// A file in the making beside the one that it will replace; dropped without [`Target::save`], it leaves no trace.
-pub(super) struct Target {
-    temporary: NamedTempFile,
-    path: PathBuf,
-}
-
-impl Target {
-    /// Makes sure, before any work is done, that `path` may be written and is not `source`.
-    pub(super) fn create(path: &Path, source: &Path) -> Result<Self> {
-        // Through links, so that the file is replaced and not the link.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.into());
-        if let Ok(old) = fs::metadata(&path) {
-            ensure!(old.is_file(), "cannot write {}: it is not a regular file; name another output", path.display());
-            ensure!(
-                !same_file::is_same_file(&path, source)?,
-                "input and output are the same file, {}; name another output",
-                path.display()
-            );
-            ensure!(
-                !old.permissions().readonly(),
-                "cannot write {}: it is read-only; name another output or chmod it",
-                path.display()
-            );
-        }
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        ensure!(path.file_name().is_some(), "cannot write {}: it names no file", path.display());
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".warpstride-");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // What any program creates: the umask takes its share. The crate's default is for secrets.
-            builder.permissions(fs::Permissions::from_mode(0o666));
-        }
-        let temporary = builder.tempfile_in(folder).map_err(without_temporary_name).with_context(|| {
-            format!("cannot write {}: check that its folder exists and may be written", path.display())
-        })?;
-        Ok(Self { temporary, path })
-    }
-
-    /// Writes an array of `shape` in C order and puts it in its place.
-    pub(super) fn save(self, descr: &str, shape: &[usize], data: &[u8]) -> Result<()> {
-        let failed = || format!("cannot write {}: check the room on its disk", self.path.display());
-        let mut file = BufWriter::new(self.temporary.as_file());
-        file.write_all(&header_bytes(descr, shape)).with_context(failed)?;
-        file.write_all(data).with_context(failed)?;
-        file.flush().with_context(failed)?;
-        drop(file);
-        if let Ok(old) = fs::metadata(&self.path) {
-            self.temporary.as_file().set_permissions(old.permissions()).with_context(failed)?;
-        }
-        self.temporary
-            .persist(&self.path)
-            .map_err(|error| error.error)
-            .with_context(|| format!("cannot write {}: check the permissions of its folder", self.path.display()))?;
-        Ok(())
-    }
-}
-
-/// The operating system's reason alone: the name of the temporary file means nothing to the person who reads it.
-fn without_temporary_name(error: std::io::Error) -> std::io::Error {
-    std::io::Error::from(error.kind())
+/// Writes an array of `shape` in C order as `numpy.save` would.
+pub(super) fn write(file: &mut dyn Write, descr: &str, shape: &[usize], data: &[u8]) -> io::Result<()> {
+    file.write_all(&header_bytes(descr, shape))?;
+    file.write_all(data)
 }
 
 /// What `numpy.save` writes before the data of a C-ordered array.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
@@ -28,17 +28,19 @@ impl Output {
 
     /// Prints a command's result: `text`, or a JSON document with `members` behind its schema.
     pub(super) fn result(&self, text: &str, members: Value) -> Result<()> {
-        let mut out = io::stdout().lock();
-        if self.json {
+        let text = if self.json {
             let mut document = json!({ "schema": 1, "ptx": warpstride::ptx::PROVENANCE });
             if let (Value::Object(document), Value::Object(members)) = (&mut document, members) {
                 document.extend(members);
             }
-            writeln!(out, "{document:#}")?;
+            &format!("{document:#}\n")
         } else {
-            out.write_all(text.as_bytes())?;
-        }
-        Ok(out.flush()?)
+            text
+        };
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())
+            .and_then(|()| out.flush())
+            .context("cannot write the result to standard output; check where it goes")
     }
 
     /// Says something that is no result. A note nobody can read is no failure.

@@ -109,8 +109,8 @@ impl Graph {
         immediate
     }
 
-    /// Blocks from which the end can be reached, the end first, each after one that it leads to.
-    fn reversed_postorder(&self, early_ends: bool) -> Vec<usize> {
+    /// For each block and the end, the blocks that lead to it.
+    fn predecessors(&self, early_ends: bool) -> Vec<Vec<usize>> {
         let end = self.starts.len();
         let mut predecessors = vec![Vec::new(); end + 1];
         for block in 0..end {
@@ -118,6 +118,13 @@ impl Graph {
                 predecessors[next].push(block);
             }
         }
+        predecessors
+    }
+
+    /// Blocks from which the end can be reached, the end first, each after one that it leads to.
+    fn reversed_postorder(&self, early_ends: bool) -> Vec<usize> {
+        let end = self.starts.len();
+        let predecessors = self.predecessors(early_ends);
         let mut seen = vec![false; end + 1];
         seen[end] = true;
         let mut postorder = Vec::new();
@@ -139,31 +146,72 @@ impl Graph {
         postorder
     }
 
-    /// Which of `count` registers may be read before they are written.
+    /// Which of `count` registers may be read before they are written: those live at the first block. Liveness is found for
+    /// as many registers at a time as a word has bits, so that memory does not grow with their number.
     pub(crate) fn read_before_written(&self, uses: &[Uses], count: usize) -> Vec<usize> {
-        let blocks = self.starts.len();
-        let mut needed = vec![vec![false; count]; blocks + 1];
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for block in (0..blocks).rev() {
-                let mut now = vec![false; count];
-                for &next in &self.successors[block] {
-                    now.iter_mut().zip(&needed[next]).for_each(|(now, next)| *now |= next);
-                }
-                for pc in self.range(block).rev() {
-                    let Uses { reads, writes, conditional } = &uses[pc as usize];
-                    if !conditional {
-                        writes.iter().for_each(|&register| now[register] = false);
+        let mut touched = vec![Touched::default(); count];
+        for block in 0..self.starts.len() {
+            self.touch(block, uses, &mut touched);
+        }
+        let predecessors = self.predecessors(true);
+        let mut live = vec![0_u64; self.starts.len()];
+        let mut written = vec![0_u64; self.starts.len()];
+        let mut out = Vec::new();
+        for (chunk, registers) in touched.chunks(64).enumerate() {
+            live.fill(0);
+            written.fill(0);
+            let mut work = Vec::new();
+            for (bit, register) in registers.iter().enumerate() {
+                register.writes.iter().for_each(|&block| written[block as usize] |= 1 << bit);
+                register.reads.iter().for_each(|&block| live[block as usize] |= 1 << bit);
+                work.extend(register.reads.iter().map(|&block| block as usize));
+            }
+            // The queue is worked off from its end: as a rule the last block first, which is the short way backwards.
+            work.sort_unstable();
+            work.dedup();
+            while let Some(block) = work.pop() {
+                for &before in &predecessors[block] {
+                    let new = live[block] & !written[before] & !live[before];
+                    if new != 0 {
+                        live[before] |= new;
+                        work.push(before);
                     }
-                    reads.iter().for_each(|&register| now[register] = true);
                 }
-                changed |= now != needed[block];
-                needed[block] = now;
+            }
+            let first = live.first().copied().unwrap_or(0);
+            out.extend((0..registers.len()).filter(|bit| first >> bit & 1 == 1).map(|bit| chunk * 64 + bit));
+        }
+        out
+    }
+
+    /// Enters a block in what it reads before writing it, and in what it writes whatever happens.
+    fn touch(&self, block: usize, uses: &[Uses], touched: &mut [Touched]) {
+        let number = block as u32;
+        for pc in self.range(block) {
+            let Uses { reads, writes, conditional } = &uses[pc as usize];
+            for &register in reads {
+                let register = &mut touched[register];
+                if register.writes.last() != Some(&number) && register.reads.last() != Some(&number) {
+                    register.reads.push(number);
+                }
+            }
+            for &register in writes.iter().filter(|_| !conditional) {
+                let register = &mut touched[register];
+                if register.writes.last() != Some(&number) {
+                    register.writes.push(number);
+                }
             }
         }
-        needed.first().map_or_else(Vec::new, |first| (0..count).filter(|&register| first[register]).collect())
     }
+}
+
+/// Blocks, ascending, that touch a register.
+#[derive(Debug, Clone, Default)]
+struct Touched {
+    /// They read it before they write it.
+    reads: Vec<u32>,
+    /// They write it in any case.
+    writes: Vec<u32>,
 }
 
 /// The registers, numbered through all files, that an instruction touches.
@@ -233,6 +281,23 @@ mod tests {
     #[test]
     fn a_loop_without_an_end_has_no_place_to_meet() {
         assert_eq!(meets(&[Next::Branch(2), Next::On, Next::Jump(0)]), [NOWHERE]);
+    }
+
+    /// Each block reads a register of its own and jumps to the one before it in the text: what made liveness cubic.
+    #[test]
+    fn a_long_chain_laid_out_backwards_is_no_long_work() {
+        let blocks = 6000;
+        let mut code = vec![Next::Jump(2 * blocks - 1)];
+        let mut uses = vec![Uses::default()];
+        for block in 0..blocks {
+            code.extend([Next::On, if block == 0 { Next::End } else { Next::Jump(2 * block - 1) }]);
+            uses.push(Uses { reads: vec![block as usize], writes: vec![], conditional: false });
+            uses.push(Uses::default());
+        }
+        let start = std::time::Instant::now();
+        let early = Graph::new(&code).read_before_written(&uses, blocks as usize);
+        assert_eq!(early.len(), blocks as usize);
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::exec::registers::File;
+use super::exec::registers::{File, LANES};
 use super::isa::Op;
-use super::parse::ast::Span;
+use super::parse::ast::{Bounds, Span};
 
 /// A pc that is none: where a branch's lanes never meet again.
 pub(crate) const NOWHERE: u32 = u32::MAX;
@@ -131,7 +131,7 @@ pub(crate) struct Code {
     pub(crate) shared_bytes: u32,
     /// Alignment of dynamic shared memory.
     pub(crate) dynamic_align: u32,
-    /// Bytes of local memory a thread.
+    /// Bytes of local memory that a thread declares.
     pub(crate) local_bytes: u32,
 }
 
@@ -139,6 +139,18 @@ impl Code {
     /// Where dynamic shared memory begins: behind the static one.
     pub(crate) fn dynamic_base(&self) -> u32 {
         self.shared_bytes.next_multiple_of(self.dynamic_align.max(1))
+    }
+
+    /// Bytes from one lane's local memory to the next one's, which begins where every alignment is met.
+    pub(crate) fn local_stride(&self) -> u64 {
+        u64::from(self.local_bytes).next_multiple_of(16)
+    }
+
+    /// Bytes that a warp's registers and local memory take on the host.
+    pub(crate) fn warp_bytes(&self) -> u64 {
+        let [pred, b32, b64] = self.registers.map(|count| count as u64);
+        let lanes = LANES as u64;
+        4 * pred + lanes * (4 * b32 + 8 * b64 + self.local_stride())
     }
 }
 
@@ -174,6 +186,8 @@ pub(crate) struct Inner {
     pub(crate) name: String,
     pub(crate) params: Vec<Param>,
     pub(crate) param_bytes: usize,
+    /// Which blocks it may be launched in.
+    pub(crate) bounds: Bounds,
     /// Or why it cannot run.
     pub(crate) code: crate::error::Result<Code>,
     pub(crate) listing: Arc<Listing>,

@@ -14,34 +14,10 @@ use super::exec::registers::{Kind, Value};
 const SETS: &[(&str, &[&str])] = &[
     ("type", &["b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"]),
     ("vector", &["", ".v2", ".v4"]),
-    (
-        "read",
-        &[
-            "",
-            ".weak",
-            ".volatile",
-            ".relaxed.cta",
-            ".relaxed.gpu",
-            ".relaxed.sys",
-            ".acquire.cta",
-            ".acquire.gpu",
-            ".acquire.sys",
-        ],
-    ),
-    (
-        "write",
-        &[
-            "",
-            ".weak",
-            ".volatile",
-            ".relaxed.cta",
-            ".relaxed.gpu",
-            ".relaxed.sys",
-            ".release.cta",
-            ".release.gpu",
-            ".release.sys",
-        ],
-    ),
+    ("read", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"]),
+    ("acquire", &[".acquire.cta", ".acquire.gpu", ".acquire.sys"]),
+    ("write", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"]),
+    ("release", &[".release.cta", ".release.gpu", ".release.sys"]),
     (
         "cache",
         &[
@@ -241,7 +217,9 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     NumF64      "setp.num.f64"              (f64, f64) -> bool          = |a, b| !semantics::unordered64(a, b);
     NanF64      "setp.nan.f64"              (f64, f64) -> bool          = semantics::unordered64;
 
-    // Floating point: no form here flushes denormals, so the host's arithmetic is the device's, bit for bit.
+    // Floating point: no form here flushes denormals, so where the result is a number the host's arithmetic is the device's,
+    // bit for bit. A NaN of single precision is the one that an H100 gives; which of its bits a result of double precision
+    // keeps from its operands is not modelled, but for moves of a sign.
     AddF32      "add{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a + b);
     AddF64      "add{,.rn}.f64"             (f64, f64) -> f64           = |a, b| semantics::canonical64(a + b);
     SubF32      "sub{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a - b);
@@ -258,10 +236,10 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     MinF64      "min.f64"                   (f64, f64) -> f64           = semantics::min_f64;
     MaxF32      "max.f32"                   (f32, f32) -> f32           = semantics::max_f32;
     MaxF64      "max.f64"                   (f64, f64) -> f64           = semantics::max_f64;
-    NegF32      "neg.f32"                   (f32) -> f32                = |a: f32| -a;
-    NegF64      "neg.f64"                   (f64) -> f64                = |a: f64| -a;
-    AbsF32      "abs.f32"                   (f32) -> f32                = f32::abs;
-    AbsF64      "abs.f64"                   (f64) -> f64                = f64::abs;
+    NegF32      "neg.f32"                   (f32) -> f32                = |a: f32| semantics::canonical32(-a);
+    NegF64      "neg.f64"                   (f64) -> f64                = semantics::neg_f64;
+    AbsF32      "abs.f32"                   (f32) -> f32                = |a: f32| semantics::canonical32(a.abs());
+    AbsF64      "abs.f64"                   (f64) -> f64                = semantics::abs_f64;
     CopysignF32 "copysign.f32"              (f32, f32) -> f32           = |sign, value| f32::copysign(value, sign);
     CopysignF64 "copysign.f64"              (f64, f64) -> f64           = |sign, value| f64::copysign(value, sign);
 
@@ -271,9 +249,12 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtU8From64   "cvt.u8.{u64,s64}"            (u64) -> u8     = |a| a as u8;
     CvtS8From64   "cvt.s8.{u64,s64}"            (u64) -> i8     = |a| a as i8;
     Cvt16FromU8   "cvt.{u16,s16}.u8"            (u8) -> u16     = u16::from;
-    Cvt16FromS8   "cvt.{u16,s16}.s8"            (i8) -> i16     = i16::from;
-    Cvt16From32   "cvt.{u16,s16}.{u16,s16,u32,s32}" (u32) -> u16 = |a| a as u16;
-    Cvt16From64   "cvt.{u16,s16}.{u64,s64}"     (u64) -> u16    = |a| a as u16;
+    CvtU16FromS8  "cvt.u16.s8"                  (i8) -> u16     = |a| a as u16;
+    CvtS16FromS8  "cvt.s16.s8"                  (i8) -> i16     = i16::from;
+    CvtU16From32  "cvt.u16.{u16,s16,u32,s32}"   (u32) -> u16    = |a| a as u16;
+    CvtS16From32  "cvt.s16.{u16,s16,u32,s32}"   (u32) -> i16    = |a| a as i16;
+    CvtU16From64  "cvt.u16.{u64,s64}"           (u64) -> u16    = |a| a as u16;
+    CvtS16From64  "cvt.s16.{u64,s64}"           (u64) -> i16    = |a| a as i16;
     Cvt32FromU8   "cvt.{u32,s32}.u8"            (u8) -> u32     = u32::from;
     Cvt32FromS8   "cvt.{u32,s32}.s8"            (i8) -> i32     = i32::from;
     Cvt32FromU16  "cvt.{u32,s32}.u16"           (u16) -> u32    = u32::from;
@@ -301,11 +282,11 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtF64FromU64 "cvt.rn.f64.u64"              (u64) -> f64    = |a| a as f64;
     CvtF64FromS64 "cvt.rn.f64.s64"              (i64) -> f64    = |a| a as f64;
     CvtF64FromF32 "cvt.f64.f32"                 (f32) -> f64    = |a| semantics::canonical64(f64::from(a));
-    // To an integer saturates, as `as` does; a NaN gives 0.
+    // To an integer saturates, as `as` does; a NaN gives 0, and of double precision 1 << 31, as an H100 has it.
     CvtU32FromF32 "cvt.rzi.u32.f32"             (f32) -> u32    = |a| a as u32;
     CvtS32FromF32 "cvt.rzi.s32.f32"             (f32) -> i32    = |a| a as i32;
-    CvtU32FromF64 "cvt.rzi.u32.f64"             (f64) -> u32    = |a| a as u32;
-    CvtS32FromF64 "cvt.rzi.s32.f64"             (f64) -> i32    = |a| a as i32;
+    CvtU32FromF64 "cvt.rzi.u32.f64"             (f64) -> u32    = semantics::integer_u32;
+    CvtS32FromF64 "cvt.rzi.s32.f64"             (f64) -> i32    = semantics::integer_s32;
 
     // Addresses: shared and local ones are offsets until `cvta` makes them generic.
     CvtaGlobal    "cvta{,.to}.global.u64"       (u64) -> u64    = |a| a;
@@ -321,21 +302,27 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     LdGlobal    "ld{read}.global{cache}{,.nc}{cache}{vector}.{type}" [Load] = memory::load_global;
     LdShared    "ld{read}.shared{cta}{vector}.{type}"           [Load]      = memory::load_shared;
     LdLocal     "ld{read}.local{cache}{vector}.{type}"          [Load]      = memory::load_local;
+    LdGenericAcquire "ld{acquire}{vector}.{type}"               [Load]      = memory::acquire_generic;
+    LdGlobalAcquire  "ld{acquire}.global{vector}.{type}"        [Load]      = memory::acquire_global;
+    LdSharedAcquire  "ld{acquire}.shared{cta}{vector}.{type}"   [Load]      = memory::load_shared;
     LdParam     "ld.param{vector}.{type}"                       [Load]      = memory::load_param;
     StGeneric   "st{write}{cache}{vector}.{type}"               [Store]     = memory::store_generic;
     StGlobal    "st{write}.global{cache}{vector}.{type}"        [Store]     = memory::store_global;
     StShared    "st{write}.shared{cta}{vector}.{type}"          [Store]     = memory::store_shared;
     StLocal     "st{write}.local{cache}{vector}.{type}"         [Store]     = memory::store_local;
-    // A block's threads see each other's writes in program order here, so ordering them is free.
-    Membar      "membar.{cta,gl,sys}"                           [Nothing]   = control::nothing;
-    Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Nothing]   = control::nothing;
+    StGenericRelease "st{release}{vector}.{type}"               [Store]     = memory::release_generic;
+    StGlobalRelease  "st{release}.global{vector}.{type}"        [Store]     = memory::release_global;
+    StSharedRelease  "st{release}.shared{cta}{vector}.{type}"   [Store]     = memory::store_shared;
+    Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
+    Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
     // Control
     Bra         "bra{,.uni}"                                    [Branch]    = control::branch;
     Exit        "{ret,exit}{,.uni}"                             [Exit]      = control::exit;
     Trap        "trap"                                          [Trap]      = control::trap;
-    Barrier     "{bar.sync,bar.cta.sync,barrier.sync,barrier.cta.sync,barrier.sync.aligned,barrier.cta.sync.aligned}" [Barrier] = control::barrier;
-    WarpSync    "bar.warp.sync"                                 [Nothing]   = control::nothing;
+    BarAligned  "{bar.sync,bar.cta.sync,barrier.sync.aligned,barrier.cta.sync.aligned}" [Barrier] = control::aligned_barrier;
+    Barrier     "barrier{,.cta}.sync"                           [Barrier]   = control::barrier;
+    WarpSync    "bar.warp.sync"                                 [WarpSync]  = control::warp_sync;
 
     // Special registers that change while a warp runs; the rest are constants of the launch or block.
     Clock       "%clock"                                        [ReadB32]   = control::clock;
@@ -367,8 +354,10 @@ pub(crate) enum Shape {
     Trap,
     /// A barrier's number, and perhaps how many threads it waits for.
     Barrier,
-    /// Whatever they are, nothing happens.
-    Nothing,
+    /// None: what was written before is seen before what is written after.
+    Fence,
+    /// The lanes of the warp that wait for each other.
+    WarpSync,
     /// A register of 32 bits.
     ReadB32,
     /// A register of 64 bits.
@@ -444,7 +433,7 @@ mod tests {
         assert_eq!(ops("ld.global.nc.L1::no_allocate.v4.b32"), [Op::LdGlobal]);
         assert_eq!(ops("ld.volatile.shared.f32"), [Op::LdShared]);
         assert_eq!(ops("st.shared::cta.u8"), [Op::StShared]);
-        assert_eq!(ops("barrier.sync.aligned"), [Op::Barrier]);
+        assert_eq!(ops("barrier.sync.aligned"), [Op::BarAligned]);
     }
 
     #[test]

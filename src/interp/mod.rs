@@ -95,7 +95,8 @@ impl Module {
 /// How a launch is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Host threads; 0 for all there are. Results and counters do not depend on it.
+    /// Host threads, at most those there are; 0 for all. Results and counters do not depend on it where blocks do not
+    /// communicate through global memory.
     pub threads: usize,
     /// Instructions after which a warp is taken for one that never ends.
     pub warp_instruction_limit: u64,
@@ -131,8 +132,12 @@ pub fn check_launch(kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Resu
 
 /// Runs `kernel` with the parameter bytes `params`, and returns when every block has ended.
 ///
-/// Warps of 32 lanes run to their barrier or end, one after the other; blocks run in parallel. `%clock` counts the warp's
-/// instructions; `%globaltimer` is the host's time.
+/// Warps of 32 lanes run to their barrier or end, one after the other and in long turns; blocks run in parallel, as many as
+/// there are host threads. `%clock` counts the warp's instructions; `%globaltimer` is the host's time.
+///
+/// Fences, `.acquire` and `.release` order accesses to global memory between blocks. An access of 8 bytes or more is done in
+/// words of 4: another block may see a half of it. A block that waits for one which has not begun may wait until the
+/// limit of its instructions.
 ///
 /// # Errors
 ///

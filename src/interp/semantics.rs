@@ -60,7 +60,8 @@ pub(crate) fn funnel_right(low: u32, high: u32, amount: u32) -> u32 {
     (both >> amount) as u32
 }
 
-/// `bfe.u32`: `len` bits from `pos`; bits beyond the value read as 0. Both counts are taken modulo 256.
+/// `bfe.u32`: `len` bits from `pos`; bits beyond the value read as 0. Both counts are taken modulo 256,
+/// as the ISA's manual has it; of 64-bit fields an H100 clamps whole counts instead.
 pub(crate) fn bfe_u32(a: u32, pos: u32, len: u32) -> u32 {
     bfe_u64(u64::from(a), pos, len) as u32
 }
@@ -139,9 +140,9 @@ macro_rules! division {
         pub(crate) fn $div(a: $type, b: $type) -> $type {
             if b == 0 { !0 } else { a.wrapping_div(b) }
         }
-        /// `rem`; by zero, where PTX leaves the result open, the dividend.
+        /// `rem`; by zero all ones too, as an H100 has it.
         pub(crate) fn $rem(a: $type, b: $type) -> $type {
-            if b == 0 { a } else { a.wrapping_rem(b) }
+            if b == 0 { !0 } else { a.wrapping_rem(b) }
         }
     )*};
 }
@@ -165,14 +166,38 @@ pub(crate) fn unordered64(a: f64, b: f64) -> bool {
     a.is_nan() || b.is_nan()
 }
 
-/// A result that is no number is the one NaN that the hardware makes.
+/// A result that is no number is the one NaN that the hardware makes. Told apart and chosen as bits, for the compiler may
+/// take any NaN for another.
 pub(crate) fn canonical32(value: f32) -> f32 {
-    if value.is_nan() { f32::from_bits(0x7fff_ffff) } else { value }
+    let bits = value.to_bits();
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
 }
 
-/// The same in double precision: the plain quiet NaN. Which one the hardware makes has not been checked.
+/// The same in double precision: always the plain quiet NaN, where the hardware may keep bits of an operand's.
 pub(crate) fn canonical64(value: f64) -> f64 {
-    if value.is_nan() { f64::from_bits(0x7ff8_0000_0000_0000) } else { value }
+    let bits = value.to_bits();
+    let nan = bits & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000;
+    f64::from_bits(if nan { 0x7ff8_0000_0000_0000 } else { bits })
+}
+
+/// `neg.f64`: a NaN stays as it is, sign and all.
+pub(crate) fn neg_f64(a: f64) -> f64 {
+    if a.is_nan() { a } else { -a }
+}
+
+/// `abs.f64`: a NaN stays as it is, sign and all.
+pub(crate) fn abs_f64(a: f64) -> f64 {
+    if a.is_nan() { a } else { a.abs() }
+}
+
+/// `cvt.rzi.u32.f64`
+pub(crate) fn integer_u32(a: f64) -> u32 {
+    if a.is_nan() { 1 << 31 } else { a as u32 }
+}
+
+/// `cvt.rzi.s32.f64`
+pub(crate) fn integer_s32(a: f64) -> i32 {
+    if a.is_nan() { i32::MIN } else { a as i32 }
 }
 
 macro_rules! extrema {
@@ -255,7 +280,7 @@ mod tests {
 
     #[test]
     fn division_never_traps() {
-        assert_eq!((div_u32(7, 0), rem_u32(7, 0)), (!0, 7));
+        assert_eq!((div_u32(7, 0), rem_u32(7, 0), rem_s16(7, 0)), (!0, !0, -1));
         assert_eq!((div_s32(i32::MIN, -1), rem_s32(i32::MIN, -1)), (i32::MIN, 0));
     }
 
@@ -266,5 +291,22 @@ mod tests {
         assert!(min_f32(0.0, -0.0).is_sign_negative() && min_f32(-0.0, 0.0).is_sign_negative());
         assert!(max_f64(0.0, -0.0).is_sign_positive() && max_f64(-0.0, 0.0).is_sign_positive());
         assert_eq!((min_f64(2.0, 1.0), max_f64(2.0, 1.0)), (1.0, 2.0));
+    }
+
+    #[test]
+    fn no_number_is_the_hardware_s() {
+        for bits in [0x7f80_0001, 0x7fc0_0000, 0xffc0_0000, 0xffff_ffff] {
+            assert_eq!(canonical32(f32::from_bits(bits)).to_bits(), 0x7fff_ffff);
+        }
+        let infinite = [f32::NEG_INFINITY, f32::INFINITY];
+        assert_eq!(infinite.map(canonical32), infinite);
+        let nan = f64::from_bits(0xfff8_0000_0000_0123);
+        assert_eq!([neg_f64(nan), abs_f64(nan)].map(f64::to_bits), [nan.to_bits(); 2]);
+        assert_eq!(canonical64(nan).to_bits(), 0x7ff8 << 48);
+        assert_eq!((neg_f64(-2.0), abs_f64(-2.0), canonical64(f64::INFINITY)), (2.0, 2.0, f64::INFINITY));
+        assert_eq!(
+            (integer_u32(nan), integer_s32(nan), integer_u32(-1.5), integer_s32(-1.5)),
+            (1 << 31, i32::MIN, 0, -1)
+        );
     }
 }

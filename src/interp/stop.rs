@@ -39,17 +39,17 @@ pub enum Reason {
     OutOfBounds(BadAccess),
     /// An address that is no multiple of the bytes accessed.
     Misaligned(BadAccess),
-    /// A barrier reached by some threads of a warp while others are elsewhere.
+    /// Barriers at which threads of one warp wait for each other.
     DivergentBarrier {
         /// Lanes at the barrier, a bit each.
         arrived: u32,
-        /// Lanes of the same warp that are elsewhere, and have not ended.
+        /// Lanes of the same warp that wait at others, and so never come.
         elsewhere: u32,
     },
     /// Barriers that wait for each other's warps.
     Deadlock {
-        /// Each waiting warp, and the barrier it waits at.
-        waiting: Vec<(u32, u32)>,
+        /// Each waiting warp.
+        waiting: Vec<Waiting>,
     },
     /// A barrier's number is not below 16, or its thread count no multiple of 32.
     BadBarrier {
@@ -57,6 +57,13 @@ pub enum Reason {
         barrier: u32,
         /// How many threads it waits for, or 0 for all.
         threads: u32,
+    },
+    /// Lanes of a warp name different barriers, or thread counts, in one instruction.
+    MixedBarrier {
+        /// Two such lanes.
+        lanes: [u32; 2],
+        /// The barriers that they name.
+        barriers: [u32; 2],
     },
     /// A warp ran for this many instructions without ending.
     InstructionLimit(u64),
@@ -66,6 +73,17 @@ pub enum Reason {
     Launch(String),
     /// The kernel needs what the software GPU does not have.
     Unsupported(Error),
+}
+
+/// A warp at a barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// The warp's number in its block.
+    pub warp: u32,
+    /// The barrier's number.
+    pub barrier: u32,
+    /// How many threads it waits for, or 0 for all.
+    pub threads: u32,
 }
 
 /// A memory access that cannot be done.
@@ -139,11 +157,12 @@ impl fmt::Display for BadAccess {
             return write!(f, " of {space} memory, which has {} bytes", self.space_bytes);
         }
         let Some(nearest) = self.nearest else { return f.write_str(", and nothing is allocated") };
-        match (nearest.freed, self.distance()) {
-            (true, _) => f.write_str(", in memory that has been freed")?,
-            (false, Some(distance)) if distance < 0 => write!(f, ", {} bytes before an allocation", -distance)?,
-            (false, Some(distance)) => write!(f, ", {distance} bytes past the end of an allocation")?,
-            (false, None) => f.write_str(" of an allocation")?,
+        let what = if nearest.freed { "a freed allocation" } else { "an allocation" };
+        match self.distance() {
+            Some(distance) if distance < 0 => write!(f, ", {} bytes before {what}", -distance)?,
+            Some(distance) => write!(f, ", {distance} bytes past the end of {what}")?,
+            None if nearest.freed => f.write_str(", in memory that has been freed,")?,
+            None => write!(f, " of {what}")?,
         }
         write!(f, " of {} bytes at {:#x}", nearest.bytes, nearest.base)
     }
@@ -160,19 +179,28 @@ impl fmt::Display for Reason {
             }
             Reason::DivergentBarrier { arrived, elsewhere } => write!(
                 f,
-                "is at a barrier with lanes {arrived:#010x} of its warp while lanes {elsewhere:#010x} are elsewhere: a \
+                "is at a barrier with lanes {arrived:#010x} of its warp while lanes {elsewhere:#010x} wait at another: a \
                  deadlock; move the barrier out of the condition"
             ),
             Reason::Deadlock { waiting } => {
                 f.write_str("waits at a barrier for warps that wait at another:")?;
-                for (warp, barrier) in waiting.iter().take(4) {
-                    write!(f, " warp {warp} at barrier {barrier},")?;
+                for Waiting { warp, barrier, threads } in waiting.iter().take(4) {
+                    match threads {
+                        0 => write!(f, " warp {warp} at barrier {barrier},")?,
+                        threads => write!(f, " warp {warp} at barrier {barrier} for {threads} threads,")?,
+                    }
                 }
-                write!(f, " {} waiting in all; let every warp pass the same barriers", waiting.len())
+                write!(f, " {} waiting in all; let every warp pass the same barriers", waiting.len())?;
+                f.write_str(" with the same number of threads")
             }
             Reason::BadBarrier { barrier, threads } => write!(
                 f,
                 "uses barrier {barrier} for {threads} threads; barriers are 0 to 15, and counts multiples of 32"
+            ),
+            Reason::MixedBarrier { lanes: [a, b], barriers: [of_a, of_b] } => write!(
+                f,
+                "waits at barrier {of_a} in lane {a} and {of_b} in lane {b} of its warp, or for different counts; let a \
+                 warp name one barrier and count"
             ),
             Reason::InstructionLimit(limit) => {
                 write!(f, "ran for {limit} warp instructions without ending; look for a loop that never ends")

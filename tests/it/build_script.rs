@@ -168,7 +168,9 @@ fn only_the_pinned_toolchain_with_its_source_is_taken() {
     let none = Toolchain::among([root.path().join("nowhere"), other, nightly]).expect_err("it is not there");
     assert_eq!(
         none,
-        format!("rustc {VERSION}, which compiles it, was not found: run scripts/kernel-toolchain to install it")
+        format!(
+            "rustc {VERSION}, which compiles the kernels, was not found: run scripts/kernel-toolchain to install it"
+        )
     );
     let half = Toolchain::among([sourceless]).expect_err("its source is missing");
     assert!(half.contains("lacks its library source") && half.contains("scripts/kernel-toolchain"), "{half}");

@@ -107,6 +107,7 @@ fn a_column_loop_reads_a_sector_an_element() {
 /// other traffic of the same memory; they differ from run to run (the `tiled` bytes of this record read 194251, 194291,
 /// 194299 and 194316 where the rules say 194250) and are never fewer. So they are equal but for one in 10 000.
 #[test]
+#[cfg(feature = "serde")]
 fn counters_equal_the_hardwares() {
     let text = include_str!("../data/counters-h100-1000x777.json");
     let record: serde_json::Value = serde_json::from_str(text).expect("the record is JSON");

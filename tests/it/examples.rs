@@ -8,7 +8,12 @@ use std::process::{Command, Stdio};
 fn lesson(name: &str) -> String {
     let tests = std::env::current_exe().expect("this program");
     let binary: PathBuf = tests.ancestors().nth(2).expect("target/PROFILE").join("examples").join(name);
-    assert!(binary.exists(), "{} is not there; `cargo build --examples` makes it", binary.display());
+    assert!(
+        binary.exists(),
+        "{} is not there: `cargo test` makes it, `cargo test --test it` alone does not; run `cargo build --examples` before, \
+         with the same profile",
+        binary.display()
+    );
     let output = Command::new(&binary).stdin(Stdio::null()).output().expect("the example starts");
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     let printed = String::from_utf8(output.stdout).expect("text");

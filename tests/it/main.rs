@@ -1,11 +1,12 @@
 //! Tests that need no device: one binary, one module a subject.
 
 mod architecture;
-mod counters;
 mod build_script;
 #[cfg(feature = "cli")]
 mod cli;
 mod compile_fail;
+#[cfg(feature = "interp")]
+mod counters;
 #[cfg(feature = "interp")]
 mod examples;
 #[cfg(feature = "interp")]

@@ -45,8 +45,7 @@ impl Buffer {
                     !descr.starts_with('>'),
                     "{path} has big-endian elements; save them as a GPU reads them, with astype"
                 );
-                let shape = source.shape().to_vec();
-                let bytes = shape.iter().fold(source.dtype.width(), |bytes, &extent| bytes.saturating_mul(extent));
+                let (bytes, shape) = (source.bytes, source.shape().to_vec());
                 Ok(Some(Self { bytes, descr, shape, contents: Contents::Read(Box::new(source)) }))
             }
         }

@@ -15,9 +15,9 @@ use warpstride::driver::DriverKind;
 use warpstride::error::Error;
 use warpstride::interp::{Args, Kernel, Module};
 
-use super::npy::Target;
 use super::output::Output;
-use super::{args, open};
+use super::target::Target;
+use super::{args, ensure_room, npy, open};
 use argument::Value;
 use buffer::Buffer;
 
@@ -55,6 +55,9 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
     };
 
     let device = open(backend, output)?;
+    // On the host, contents that are made or read, and later those that are dumped.
+    let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
+    ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{}`", args.entry))?;
     let progress = output.progress(1);
     progress.doing(kernel.name());
     let outcome = match device.info().kind {
@@ -62,7 +65,7 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
         DriverKind::Cuda => launch.on_gpu(buffers, &device)?,
     };
     for ((target, descr, shape), bytes) in targets.into_iter().zip(&outcome.dumped) {
-        target.save(&descr, &shape, bytes)?;
+        target.replace(|file| npy::write(file, &descr, &shape, bytes))?;
     }
     drop(progress);
     output.result(&report::text(args, &device, &outcome), report::json(args, &device, &outcome))
@@ -104,7 +107,7 @@ fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>]) -> Result<Vec<(Targe
                 path.display()
             );
         }
-        targets.push((Target::create(path, &args.file)?, buffer.descr.clone(), buffer.shape.clone()));
+        targets.push((Target::check(path, &args.file)?, buffer.descr.clone(), buffer.shape.clone()));
     }
     Ok(targets)
 }

@@ -18,7 +18,8 @@ pub(super) struct Outcome {
 
 pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> Value {
     json!({
-        "ptx": args.file,
+        // Not every path is text.
+        "ptx": args.file.display().to_string(),
         "device": output::info_json(device.info()),
         "kernel": args.entry,
         "grid": args.grid,

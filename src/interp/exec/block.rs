@@ -1,6 +1,7 @@
 //! One block at a time on one host thread: its warps, its shared memory, its barriers.
 //!
-//! A warp runs to its barrier or its end, then the next one does: that keeps one warp's registers in the cache.
+//! A warp runs to its barrier or its end, or for a long turn, then the next one does: that keeps one warp's registers in the
+//! cache.
 
 use super::dispatch::Engine;
 use super::registers::{LANES, Registers};
@@ -8,10 +9,11 @@ use super::warp::{Wait, Warp};
 use super::{Context, Fault};
 use crate::abi::LaunchShape;
 use crate::counters::Counters;
+use crate::interp::Report;
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
 use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
-use crate::interp::stop::{Place, Reason, Stop};
+use crate::interp::stop::{Place, Reason, Stop, Waiting};
 
 /// What shared and local memory hold at first, so that reading before writing shows, and is alike on every run.
 const POISON: u32 = 0xA5A5_A5A5;
@@ -33,32 +35,38 @@ pub(super) struct Worker<'a> {
     warps: Vec<Warp>,
     params: Scratch,
     shared: Scratch,
-    pub(super) counters: Counters,
-    pub(super) warp_instructions: u64,
-    pub(super) thread_instructions: u64,
+    counters: Counters,
+    warp_instructions: u64,
+    thread_instructions: u64,
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(launch: &'a Launch<'a>) -> Self {
+    /// `None` where the host has not the memory.
+    pub(super) fn new(launch: &'a Launch<'a>) -> Option<Self> {
         let code = launch.code;
         let warps = (0..launch.warps()).map(|index| {
-            let [pred, b32, b64] = code.registers;
-            let mut warp =
-                Warp::new(Registers::new(pred, b32, b64), Scratch::new(LANES as u64 * u64::from(code.local_bytes)));
+            let local = Scratch::new(LANES as u64 * code.local_stride())?;
+            let mut warp = Warp::new(Registers::new(code.registers)?, local);
             for preset in &code.presets {
                 launch.fill(&mut warp.registers, preset, index);
             }
-            warp
+            Some(warp)
         });
-        Self {
+        Some(Self {
             launch,
-            warps: warps.collect(),
-            params: Scratch::holding(launch.params),
-            shared: Scratch::new(u64::from(code.dynamic_base()) + u64::from(launch.shape.dynamic_shared)),
+            warps: warps.collect::<Option<_>>()?,
+            params: Scratch::holding(launch.params)?,
+            shared: Scratch::new(u64::from(code.dynamic_base()) + u64::from(launch.shape.dynamic_shared))?,
             counters: Counters::default(),
             warp_instructions: 0,
             thread_instructions: 0,
-        }
+        })
+    }
+
+    /// What its blocks did.
+    pub(super) fn report(&self) -> Report {
+        let Self { counters, warp_instructions, thread_instructions, .. } = *self;
+        Report { counters, warp_instructions, thread_instructions }
     }
 
     /// Runs the block of this number, counted with x fastest.
@@ -124,13 +132,20 @@ impl<'a> Worker<'a> {
         };
         let mut waits = self.warps.iter().filter_map(|warp| warp.wait);
         if let Some(wait) = waits.find(complete) {
-            self.warps.iter_mut().filter(|warp| warp.wait == Some(wait)).for_each(|warp| warp.wait = None);
+            self.warps.iter_mut().filter(|warp| warp.wait == Some(wait)).for_each(Warp::release);
+            return Ok(());
+        }
+        if self.warps.iter().any(|warp| warp.live != 0 && warp.wait.is_none()) {
+            // Its turn is over; it goes on.
             return Ok(());
         }
         let waiting = self.warps.iter().enumerate();
-        let waiting = waiting.filter_map(|(index, warp)| warp.wait.map(|wait| (index as u32, wait.barrier)));
-        let waiting: Vec<(u32, u32)> = waiting.collect();
-        let first = waiting.first().map_or(0, |&(index, _)| index);
+        let waiting = waiting.filter_map(|(index, warp)| {
+            let Wait { barrier, threads } = warp.wait?;
+            Some(Waiting { warp: index as u32, barrier, threads })
+        });
+        let waiting: Vec<Waiting> = waiting.collect();
+        let first = waiting.first().map_or(0, |waiting| waiting.warp);
         let lane = self.warps[first as usize].live.trailing_zeros();
         Err((first, Fault::new(lane, Reason::Deadlock { waiting })))
     }
@@ -139,6 +154,11 @@ impl<'a> Worker<'a> {
 impl Launch<'_> {
     fn threads(&self) -> u32 {
         self.shape.block.iter().product()
+    }
+
+    /// Bytes that a [`Worker`] takes on the host, but for little things.
+    pub(super) fn worker_bytes(&self) -> u64 {
+        u64::from(self.warps()) * self.code.warp_bytes()
     }
 
     fn warps(&self) -> u32 {

@@ -1,20 +1,16 @@
 //! Instructions that steer a warp, and those that look at it.
 
+use std::sync::atomic::{self, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::registers::{LANES, Value};
-use super::warp::{Wait, Warp};
+use super::warp::{Halt, Wait, Warp};
 use super::{Context, Fault, Flow};
 use crate::interp::code::Ins;
 use crate::interp::stop::Reason;
 
 /// Named barriers of a block.
 const BARRIERS: u32 = 16;
-
-#[inline(always)]
-pub(super) fn nothing(_: &mut Context, _: &mut Warp, _: &Ins, _: u32) -> Flow {
-    Flow::Next
-}
 
 /// Lanes of `taken` go to the target, the others on.
 #[inline(always)]
@@ -30,27 +26,53 @@ pub(super) fn branch(cx: &mut Context, warp: &mut Warp, ins: &Ins, taken: u32) -
 
 #[inline(always)]
 pub(super) fn exit(_: &mut Context, warp: &mut Warp, _: &Ins, lanes: u32) -> Flow {
-    if warp.exit(lanes) { Flow::Yield } else { Flow::Next }
+    warp.exit(lanes)
 }
 
 pub(super) fn trap(_: &mut Context, _: &mut Warp, _: &Ins, mask: u32) -> Flow {
     Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::Trap))
 }
 
-/// The warp waits; all of its lanes must, for the barrier counts warps.
+/// `barrier.sync`: the warp waits once all of its lanes do, wherever they are.
 pub(super) fn barrier(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    arrive(warp, ins, mask, false)
+}
+
+/// `bar.sync`: the warp waits once all of its lanes do, at this instruction.
+pub(super) fn aligned_barrier(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    arrive(warp, ins, mask, true)
+}
+
+fn arrive(warp: &mut Warp, ins: &Ins, mask: u32, aligned: bool) -> Flow {
     let lane = mask.trailing_zeros();
-    if mask != warp.live {
-        let reason = Reason::DivergentBarrier { arrived: mask, elsewhere: warp.live & !mask };
-        return Flow::Stop(Fault::new(lane, reason));
+    let [numbers, counts] = [ins.s[0], ins.s[1]].map(|slot| u32::read(&warp.registers, slot));
+    let (barrier, threads) = (numbers[lane as usize], counts[lane as usize]);
+    let differs = |other: usize| mask >> other & 1 == 1 && (numbers[other], counts[other]) != (barrier, threads);
+    if let Some(other) = (0..LANES).find(|&other| differs(other)) {
+        let (lanes, barriers) = ([lane, other as u32], [barrier, numbers[other]]);
+        return Flow::Stop(Fault::new(lane, Reason::MixedBarrier { lanes, barriers }));
     }
-    let value = |slot: u16| u32::read(&warp.registers, slot)[lane as usize];
-    let (barrier, threads) = (value(ins.s[0]), value(ins.s[1]));
     if barrier >= BARRIERS || threads % LANES as u32 != 0 {
         return Flow::Stop(Fault::new(lane, Reason::BadBarrier { barrier, threads }));
     }
-    warp.wait = Some(Wait { barrier, threads });
+    let wait = Wait { barrier, threads };
+    if mask != warp.live {
+        return warp.park(mask, Halt::Block { wait, aligned });
+    }
+    warp.wait = Some(wait);
     Flow::Yield
+}
+
+/// `bar.warp.sync`: lanes wait for those that their mask names.
+pub(super) fn warp_sync(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    let members = u32::read(&warp.registers, ins.s[0])[mask.trailing_zeros() as usize];
+    if members & warp.live & !mask == 0 { Flow::Next } else { warp.park(mask, Halt::Lanes(members)) }
+}
+
+/// Orders what this host thread's blocks do to global memory for those of others.
+pub(super) fn fence(_: &mut Context, _: &mut Warp, _: &Ins, _: u32) -> Flow {
+    atomic::fence(Ordering::SeqCst);
+    Flow::Next
 }
 
 /// Warp instructions so far stand for cycles.

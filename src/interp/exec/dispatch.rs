@@ -7,6 +7,9 @@
 use super::warp::Warp;
 use super::{Context, Fault};
 
+/// Instructions after which another warp of the block has its turn, for this one may wait for what that one stores.
+const TURN: u64 = 1 << 16;
+
 /// Which copy runs; a value of it is proof that the processor has what that copy needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Engine(Copy);
@@ -38,7 +41,7 @@ impl Engine {
         Self(Copy::Baseline)
     }
 
-    /// Runs a warp until it waits or ends.
+    /// Runs a warp until it waits or ends, or others have a right to go on.
     #[allow(unsafe_code)]
     pub(super) fn run(self, cx: &mut Context, warp: &mut Warp) -> Result<(), Box<Fault>> {
         match self.0 {
@@ -77,6 +80,7 @@ macro_rules! engine {
         use super::super::lanes::{map1, map2, map3, map4, pred1, pred2};
         use super::super::warp::Warp;
         use super::super::{Context, Fault, Flow, control, memory};
+        use super::TURN;
         use crate::interp::code::{Ins, NEGATED};
         use crate::interp::isa::Op;
         use crate::interp::mem::space;
@@ -94,14 +98,19 @@ macro_rules! engine {
         #$attribute
         pub(super) fn run(cx: &mut Context, warp: &mut Warp) -> Result<(), Box<Fault>> {
             let code = cx.code;
+            let pause = cx.limit.min(warp.issued.saturating_add(TURN));
             loop {
                 if warp.pc == warp.meet {
                     warp.join();
                 }
                 let ins = &code.instructions[warp.pc as usize];
                 warp.pc += 1;
-                if warp.issued == cx.limit {
-                    return Err(Fault::new(warp.mask.trailing_zeros(), Reason::InstructionLimit(cx.limit)));
+                if warp.issued == pause {
+                    if warp.issued == cx.limit {
+                        return Err(Fault::new(warp.mask.trailing_zeros(), Reason::InstructionLimit(cx.limit)));
+                    }
+                    warp.pc -= 1;
+                    return Ok(());
                 }
                 warp.issued += 1;
                 warp.lanes_issued += u64::from(warp.mask.count_ones());

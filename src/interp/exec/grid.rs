@@ -12,8 +12,15 @@ use super::dispatch::Engine;
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::interp::code::{Code, Kernel};
 use crate::interp::mem::Memory;
+use crate::interp::parse::ast::Bounds;
 use crate::interp::stop::{Reason, Stop};
 use crate::interp::{Config, MAX_BLOCK_THREADS, MAX_SHARED_BYTES, Report};
+
+/// Threads of a block in z.
+const MAX_BLOCK_Z: u32 = 64;
+/// What the registers and local memory of all blocks that run at a time may take on the host, in bytes, if those of one do
+/// not take more.
+const WORKERS_BYTES: u64 = 2 << 30;
 
 /// Runs a kernel; see [`crate::interp::run`].
 pub(crate) fn run(
@@ -49,35 +56,38 @@ fn run_on(
 }
 
 fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Box<Stop>> {
-    let threads = if threads == 0 { rayon::current_num_threads() } else { threads };
     let next = AtomicU64::new(0);
     let first_stop = AtomicU64::new(u64::MAX);
     let total = Mutex::new((Report::default(), None::<(u64, Box<Stop>)>));
     let work = || {
-        let mut worker = Worker::new(launch);
-        let mut stopped = None;
-        loop {
+        let take = || {
             let block = next.fetch_add(1, Relaxed);
-            if block >= blocks || block > first_stop.load(Relaxed) {
-                break;
+            (block < blocks && block <= first_stop.load(Relaxed)).then_some(block)
+        };
+        // Made only where there is a block left for it.
+        let Some(first) = take() else { return };
+        let (worked, stopped) = match Worker::new(launch) {
+            Some(mut worker) => {
+                let mut taken = std::iter::once(first).chain(std::iter::from_fn(take));
+                let stopped = taken.find_map(|block| Some((block, worker.run(block).err()?)));
+                (worker.report(), stopped)
             }
-            if let Err(stop) = worker.run(block) {
-                first_stop.fetch_min(block, Relaxed);
-                stopped = Some((block, stop));
-                break;
-            }
+            None => (Report::default(), Some((first, out_of_memory(launch)))),
+        };
+        if let Some((block, _)) = stopped {
+            first_stop.fetch_min(block, Relaxed);
         }
         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-        total.0.counters += worker.counters;
-        total.0.warp_instructions += worker.warp_instructions;
-        total.0.thread_instructions += worker.thread_instructions;
+        total.0.counters += worked.counters;
+        total.0.warp_instructions += worked.warp_instructions;
+        total.0.thread_instructions += worked.thread_instructions;
         if let Some(new) = stopped
             && total.1.as_ref().is_none_or(|known| new.0 < known.0)
         {
             total.1 = Some(new);
         }
     };
-    let helpers = (threads as u64).min(blocks).saturating_sub(1);
+    let helpers = workers(launch, blocks, threads) - 1;
     if helpers == 0 {
         work();
     } else {
@@ -102,6 +112,22 @@ pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) 
     Ok(code)
 }
 
+/// How many host threads work on a launch: those asked for that there are, have a block to run, and fit the host's memory.
+fn workers(launch: &Launch, blocks: u64, threads: usize) -> u64 {
+    let there_are = rayon::current_num_threads();
+    let threads = if threads == 0 { there_are } else { threads.min(there_are) };
+    let fit = WORKERS_BYTES / launch.worker_bytes().max(1);
+    blocks.min(threads as u64).min(fit).max(1)
+}
+
+fn out_of_memory(launch: &Launch) -> Box<Stop> {
+    let context = format!(
+        "the host has not the {} bytes that a block's registers and local memory take; use smaller blocks",
+        launch.worker_bytes()
+    );
+    Box::new(Stop { kernel: launch.kernel.name.clone(), place: None, reason: Reason::Launch(context) })
+}
+
 /// What a CUDA driver would refuse.
 fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) -> Result<(), String> {
     let LaunchShape { grid, block, dynamic_shared } = *shape;
@@ -117,6 +143,10 @@ fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) ->
     if !possible || extents.iter().product::<u64>() > most {
         return Err(format!("a block of {block:?} threads; there may be 1 to {most} in all: use another shape"));
     }
+    if block[2] > MAX_BLOCK_Z {
+        return Err(format!("a block of {block:?} threads; z may be 1 to {MAX_BLOCK_Z}: use another shape"));
+    }
+    check_bounds(&kernel.inner.bounds, extents)?;
     if params.len() != kernel.param_bytes() {
         return Err(format!(
             "{} bytes of parameters were passed; it takes {}: pass what the entry declares",
@@ -130,6 +160,18 @@ fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) ->
             "a block of it needs {shared} bytes of shared memory, {dynamic_shared} of them dynamic; there are \
              {MAX_SHARED_BYTES}: use less"
         ));
+    }
+    Ok(())
+}
+
+/// What the kernel itself asks of a block's shape.
+fn check_bounds(bounds: &Bounds, block: [u64; 3]) -> Result<(), String> {
+    let threads = block.iter().product::<u64>();
+    if let Some(required) = bounds.required.filter(|required| *required != block) {
+        return Err(format!("a block of {block:?} threads; it requires {required:?}: use that shape"));
+    }
+    if let Some(most) = bounds.max_threads.filter(|&most| threads > most) {
+        return Err(format!("a block of {threads} threads; it was compiled for at most {most}: use a smaller block"));
     }
     Ok(())
 }
@@ -153,6 +195,34 @@ mod tests {
             @!%p st.shared.f32 [%r2], %f3; bar.sync 0; @!%p ld.shared.f32 %f3, [%r2];
             st.global.f32 [%rd2], %f3;
         }";
+
+    /// A launch of one block of 1024 threads of such a body on so many host threads: how many of those work on 1000 of it.
+    fn workers_of(body: &str, threads: usize) -> u64 {
+        let module =
+            Module::parse(&format!(".version 7.0 .target sm_80 .address_size 64 .entry k() {{ {body} }}")).unwrap();
+        let kernel = module.kernel("k").unwrap();
+        let memory = Memory::new(1);
+        let launch = Launch {
+            kernel: &kernel.inner,
+            code: kernel.inner.code.as_ref().unwrap(),
+            shape: &LaunchShape { grid: [1000, 1, 1], block: [1024, 1, 1], dynamic_shared: 0 },
+            params: &[],
+            global: &memory.snapshot(),
+            engine: Engine::BASELINE,
+            limit: 100,
+        };
+        workers(&launch, 1000, threads)
+    }
+
+    #[test]
+    fn workers_are_as_many_as_there_are_threads_and_fit() {
+        let there_are = rayon::current_num_threads() as u64;
+        assert_eq!(workers_of("", 0), there_are);
+        assert_eq!(workers_of("", 1_000_000), there_are);
+        assert_eq!(workers_of("", 1), 1);
+        let large = ".local .b8 depot[524288]; .reg .b64 %r; mov.u64 %r, depot;";
+        assert_eq!(workers_of(large, 0), there_are.min(3), "512 MiB and a little each");
+    }
 
     #[test]
     fn every_processor_gets_the_same_results_and_counters() {

@@ -4,6 +4,8 @@
 //! a repeated address is in bounds where the first was, touches no new sector, keeps ascending addresses ascending, and
 //! what it loads is not written to a register.
 
+use std::sync::atomic::{self, Ordering};
+
 use super::lanes::each;
 use super::registers::{FULL, LANES};
 use super::warp::Warp;
@@ -35,6 +37,26 @@ instructions! {
     load_global store_global global;
     load_shared store_shared shared;
     load_local store_local local;
+}
+
+macro_rules! ordered {
+    ($($acquire:ident after $load:ident, $release:ident before $store:ident;)*) => {$(
+        pub(super) fn $acquire(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            let flow = $load(cx, warp, ins, mask);
+            atomic::fence(Ordering::Acquire);
+            flow
+        }
+        pub(super) fn $release(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            atomic::fence(Ordering::Release);
+            $store(cx, warp, ins, mask)
+        }
+    )*};
+}
+
+// A block's threads see each other's writes in program order, for one host thread runs them; blocks on others do not.
+ordered! {
+    acquire_generic after load_generic, release_generic before store_generic;
+    acquire_global after load_global, release_global before store_global;
 }
 
 /// `ld.param` with an address that is computed; others are constants of the launch.
@@ -207,7 +229,8 @@ fn local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addre
     if !all_fit(&offsets, 0, size, bytes) {
         return beyond(Space::Local, size, bytes, mask, &offsets, kind);
     }
-    let places = each(|lane| lane as u64 * size + offsets[lane]);
+    let stride = cx.code.local_stride();
+    let places = each(|lane| lane as u64 * stride + offsets[lane]);
     let memory = std::mem::take(&mut warp.local);
     transfer(&memory, warp, ins, mask, &places, kind);
     warp.local = memory;

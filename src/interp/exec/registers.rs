@@ -65,9 +65,15 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// Zeroed registers, so many of each file.
-    pub(crate) fn new(pred: usize, b32: usize, b64: usize) -> Self {
-        Self { pred: vec![0; pred], b32: vec![[0; LANES]; b32], b64: vec![[0; LANES]; b64] }
+    /// Zeroed registers, so many of each file, if the host has the memory.
+    pub(crate) fn new([pred, b32, b64]: [usize; 3]) -> Option<Self> {
+        fn zeroed<T: Clone>(zero: T, count: usize) -> Option<Vec<T>> {
+            let mut row = Vec::new();
+            row.try_reserve_exact(count).ok()?;
+            row.resize(count, zero);
+            Some(row)
+        }
+        Some(Self { pred: zeroed(0, pred)?, b32: zeroed([0; LANES], b32)?, b64: zeroed([0; LANES], b64)? })
     }
 
     /// Sets a register from the low bits of `value(lane)`.
@@ -175,7 +181,7 @@ value!(u32, B32, u32, b32, write32, |bits| bits, |value| value);
 value!(u64, B64, u64, b64, write64, |bits| bits, |value| value);
 // A signed result narrower than its register fills it with its sign, as PTX has it.
 value!(i8, B8, u32, b32, write32, |bits| bits as i8, |value| value as u32);
-value!(i16, B16, u32, b32, write32, |bits| bits as i16, |value| value as u16 as u32);
+value!(i16, B16, u32, b32, write32, |bits| bits as i16, |value| value as u32);
 value!(i32, B32, u32, b32, write32, |bits| bits as i32, |value| value as u32);
 value!(i64, B64, u64, b64, write64, |bits| bits as i64, |value| value as u64);
 value!(f32, F32, u32, b32, write32, f32::from_bits, f32::to_bits);

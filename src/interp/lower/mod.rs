@@ -16,6 +16,9 @@ use super::isa::{self, Form, Op, Shape};
 use super::parse::ast::{self, Operand, Statement};
 use crate::error::{Error, ErrorKind};
 
+/// Instructions of a kernel, far beyond what compilers emit: the analysis of control flow is quadratic at worst.
+const MAX_INSTRUCTIONS: usize = 1 << 17;
+
 /// Why an instruction cannot be had, as the end of a sentence.
 type Refusal = String;
 
@@ -45,7 +48,8 @@ fn kernel(module: &ast::Module, entry: &ast::Entry, listing: &Arc<Listing>) -> K
         Error::new(ErrorKind::UnsupportedPtx, context)
     });
     let name = entry.name.to_owned();
-    Kernel { inner: Arc::new(Inner { name, params, param_bytes: end as usize, code, listing: Arc::clone(listing) }) }
+    let (param_bytes, bounds, listing) = (end as usize, entry.bounds, Arc::clone(listing));
+    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, code, listing }) }
 }
 
 struct Lowering<'m, 't> {
@@ -170,7 +174,8 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Store => self.store(form.op, opcode, operands),
             Shape::Branch => self.branch(form.op, operands),
             Shape::Barrier => self.barrier(form.op, operands),
-            Shape::Exit | Shape::Trap | Shape::Nothing => Ok(Draft::new(form.op)),
+            Shape::WarpSync => self.warp_sync(form.op, operands),
+            Shape::Exit | Shape::Trap | Shape::Fence => Ok(Draft::new(form.op)),
             // Spelled as registers, so no instruction has them; see `read_special`.
             Shape::ReadB32 | Shape::ReadB64 => Err("it is no instruction".to_owned()),
         }
@@ -210,6 +215,12 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(draft)
     }
 
+    fn warp_sync(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+        let [members] = operands else { return Err("it has another number of operands than one".to_owned()) };
+        let slot = self.source(members, Kind::B32)?;
+        Ok(Draft { s: [slot, 0, 0, 0], reads: vec![(File::B32, slot)], ..Draft::new(op) })
+    }
+
     fn emit(&mut self, draft: Draft, guard: u16, span: ast::Span) {
         let Draft { op, mut reads, writes, d, s, access, imm } = draft;
         reads.push((File::Pred, guard & !NEGATED));
@@ -224,14 +235,10 @@ impl<'m, 't> Lowering<'m, 't> {
             let pc = self.labels.get(ins.imm as usize).copied().flatten();
             ins.imm = pc.ok_or("a label without a place")? as i32;
         }
-        // As NVIDIA's assembler does: a branch to the end is an end. So who leaves early does not hold up a barrier.
-        for pc in 0..code.instructions.len() {
-            let Ins { op, imm, .. } = code.instructions[pc];
-            let to_end = |target: &Ins| target.op == Op::Exit && target.guard == ALWAYS;
-            if op == Op::Bra && code.instructions.get(imm as usize).is_some_and(to_end) {
-                code.instructions[pc].op = Op::Exit;
-            }
+        if code.instructions.len() > MAX_INSTRUCTIONS {
+            return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
         }
+        branches_to_the_end(&mut code.instructions);
         let graph = Graph::new(&code.instructions.iter().map(next).collect::<Vec<_>>());
         code.reconvergence = graph.reconvergence();
         code.registers = self.names.counts();
@@ -239,6 +246,29 @@ impl<'m, 't> Lowering<'m, 't> {
         code.cleared = cleared(&graph, &self.touched, &code);
         (code.shared_bytes, code.dynamic_align, code.local_bytes) = self.names.memory()?;
         Ok(code)
+    }
+}
+
+/// As NVIDIA's assembler does: a branch to the end is an end, also by way of other jumps. So who leaves early is not waited
+/// for where lanes meet.
+fn branches_to_the_end(code: &mut [Ins]) {
+    let mut walked = vec![false; code.len()];
+    for first in 0..code.len() {
+        let mut path = Vec::new();
+        let mut pc = first;
+        while code[pc].op == Op::Bra && !walked[pc] && (pc == first || code[pc].guard == ALWAYS) {
+            // A jump that has been walked before is an end by now, or leads to none.
+            walked[pc] = code[pc].guard == ALWAYS;
+            path.push(pc);
+            let next = code[pc].imm as usize;
+            if next == first {
+                break;
+            }
+            pc = next;
+        }
+        if code[pc].op == Op::Exit && code[pc].guard == ALWAYS {
+            path.into_iter().for_each(|pc| code[pc].op = Op::Exit);
+        }
     }
 }
 

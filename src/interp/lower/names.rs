@@ -7,6 +7,12 @@ use super::Refusal;
 use crate::interp::code::{NEGATED, Param, Preset, PresetValue};
 use crate::interp::exec::registers::File;
 use crate::interp::parse::ast::{Module, RegisterName, Space, Variable};
+use crate::interp::parse::is_in_range;
+
+/// Static shared memory that PTX may declare, in bytes; a block may have more, as dynamic shared memory.
+const MAX_STATIC_SHARED: u64 = 48 << 10;
+/// Local memory that a thread may have on any GPU, in bytes.
+const MAX_LOCAL: u64 = 512 << 10;
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -125,7 +131,7 @@ impl<'m, 't> Names<'m, 't> {
             if let Some(binding) = self.scopes[index].names.get(name) {
                 return Ok(*binding);
             }
-            let range = self.scopes[index].ranges.iter().find(|(prefix, count, _)| is_in_range(name, prefix, *count));
+            let range = self.scopes[index].ranges.iter().find(|(prefix, count, _)| declares(name, prefix, *count));
             if let Some(&(_, _, file)) = range {
                 let file = file.ok_or_else(|| format!("{name} is of a type that the software GPU does not have"))?;
                 let binding = Binding::Register(file, self.allocate(file)?);
@@ -193,26 +199,22 @@ impl<'m, 't> Names<'m, 't> {
 
     /// Bytes of static shared memory, alignment of the dynamic one, and bytes of local memory.
     pub(super) fn memory(&self) -> Result<(u32, u32, u32), Refusal> {
-        // What a thread may have on any GPU; a launch knows how much less shared memory a block may have.
-        let limit = 512 << 10;
-        if self.shared_bytes > limit || self.local_bytes > limit {
-            let (shared, local) = (self.shared_bytes, self.local_bytes);
-            return Err(format!("{shared} bytes of shared and {local} of local memory are more than any GPU has"));
+        let (shared, local) = (self.shared_bytes, self.local_bytes);
+        if shared > MAX_STATIC_SHARED {
+            return Err(format!(
+                "{shared} bytes of static shared memory; there may be {MAX_STATIC_SHARED}, more as dynamic shared memory"
+            ));
         }
-        // A lane's local memory begins where every alignment is met.
-        let local = self.local_bytes.next_multiple_of(16);
-        Ok((self.shared_bytes as u32, self.dynamic_align as u32, local as u32))
+        if local > MAX_LOCAL {
+            return Err(format!("{local} bytes of local memory are more than any GPU has"));
+        }
+        Ok((shared as u32, self.dynamic_align as u32, local as u32))
     }
 }
 
-/// Whether `name` is `prefix` and a number below `count`; `u64::MAX` stands for the bare prefix.
-fn is_in_range(name: &str, prefix: &str, count: u64) -> bool {
-    let Some(digits) = name.strip_prefix(prefix) else { return false };
-    if count == u64::MAX {
-        return digits.is_empty();
-    }
-    let canonical = digits == "0" || !digits.starts_with(['0', '+']);
-    canonical && digits.parse::<u64>().is_ok_and(|index| index < count)
+/// Whether a declaration has `name`: `prefix` and a number below `count`, or the bare prefix where that is `u64::MAX`.
+fn declares(name: &str, prefix: &str, count: u64) -> bool {
+    if count == u64::MAX { name == prefix } else { is_in_range(name, prefix, count) }
 }
 
 /// The value of a special register that keeps it while a block runs.

@@ -81,7 +81,7 @@ impl<'t> Lowering<'_, 't> {
             return Err("it reads beyond the parameters".to_owned());
         }
         let mut drafts = Vec::new();
-        for (index, result) in flat(std::slice::from_ref(results)).enumerate() {
+        for (index, result) in self.elements(results, access)?.into_iter().enumerate() {
             let file = self.data_file(result, access)?;
             let offset = (first + index as u64 * u64::from(access.width)) as u32;
             let value = PresetValue::Param { offset, bytes: access.width, signed: access.signed };

@@ -59,18 +59,22 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Zeroed memory.
-    pub(crate) fn new(bytes: u64) -> Self {
-        Self { words: vec![Cell::new(0); bytes.div_ceil(4) as usize], bytes }
+    /// Zeroed memory, if the host has that much.
+    pub(crate) fn new(bytes: u64) -> Option<Self> {
+        let count = usize::try_from(bytes.div_ceil(4)).ok()?;
+        let mut words = Vec::new();
+        words.try_reserve_exact(count).ok()?;
+        words.resize(count, Cell::new(0));
+        Some(Self { words, bytes })
     }
 
     /// Memory that holds `bytes`.
-    pub(crate) fn holding(bytes: &[u8]) -> Self {
-        let scratch = Self::new(bytes.len() as u64);
+    pub(crate) fn holding(bytes: &[u8]) -> Option<Self> {
+        let scratch = Self::new(bytes.len() as u64)?;
         for (offset, &byte) in bytes.iter().enumerate() {
             scratch.store8(offset as u64, byte);
         }
-        scratch
+        Some(scratch)
     }
 
     /// How much there is.
@@ -138,7 +142,7 @@ mod tests {
 
     #[test]
     fn scratch_keeps_bytes_in_their_place() {
-        let scratch = Scratch::holding(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let scratch = Scratch::holding(&[1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
         assert_eq!(scratch.bytes(), 9);
         assert_eq!((scratch.load8(8), scratch.load16(6), scratch.load32(4)), (9, 0x0807, 0x0807_0605));
         scratch.store16(2, 0xffff);

@@ -247,12 +247,21 @@ impl Snapshot {
         find(&self.slots, address)
     }
 
-    /// The allocation, live or freed, that `address` was probably meant for: the one it lies in or behind, or else the one
-    /// that begins next.
+    /// The allocation, live or freed, that `address` was probably meant for: the one it lies in, or else the one whose end
+    /// before it or beginning behind it is nearer.
     pub fn nearest(&self, address: u64) -> Option<Nearest> {
         let last = self.slots.len().checked_sub(1)?;
-        let number = number_of(address).unwrap_or(0).min(last);
-        let base = (number as u64 + 1) << ADDRESS_BITS;
+        let mut number = number_of(address).unwrap_or(0).min(last);
+        let bytes = match &self.slots[number] {
+            Slot::Live(live) => live.bytes,
+            Slot::Freed { bytes } => *bytes,
+        };
+        let base_of = |number: usize| (number as u64 + 1) << ADDRESS_BITS;
+        let beyond = address.saturating_sub(base_of(number).saturating_add(bytes));
+        if number < last && base_of(number + 1).saturating_sub(address) < beyond {
+            number += 1;
+        }
+        let base = base_of(number);
         Some(match &self.slots[number] {
             Slot::Live(live) => Nearest { base, bytes: live.bytes, freed: false },
             Slot::Freed { bytes } => Nearest { base, bytes: *bytes, freed: true },

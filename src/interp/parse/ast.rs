@@ -31,8 +31,19 @@ pub(crate) struct Entry<'t> {
     pub(crate) span: Span,
     /// Its `.param`s in order.
     pub(crate) params: Vec<Variable<'t>>,
+    /// Which blocks it may be launched in.
+    pub(crate) bounds: Bounds,
     /// Its statements.
     pub(crate) body: Vec<Statement<'t>>,
+}
+
+/// What an entry says of its blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Bounds {
+    /// `.maxntid`: threads at most, the product of the extents.
+    pub(crate) max_threads: Option<u64>,
+    /// `.reqntid`: the shape.
+    pub(crate) required: Option<[u64; 3]>,
 }
 
 /// A state space that variables are declared in.

@@ -4,7 +4,10 @@
 //! form not known here is kept as an instruction without operands, so that one exotic instruction spoils one kernel and
 //! not the module.
 
-use super::ast::{Entry, Guard, Instruction, Module, Operand, RegisterName, Space, Span, Statement, Variable};
+use std::collections::HashSet;
+
+use super::ast::{Bounds, Entry, Guard, Instruction, Module, Operand, RegisterName, Space, Span, Statement, Variable};
+use super::declarations::Declarations;
 use super::lexer::{self, Kind, Token};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -16,7 +19,7 @@ pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
     if u32::try_from(text.len()).is_err() {
         return Err(error(1, "a module of 4 GiB or more is not supported"));
     }
-    let mut parser = Parser { text, tokens: lexer::tokens(text), at: 0, depth: 0 };
+    let mut parser = Parser { text, tokens: lexer::tokens(text), entries: HashSet::new(), at: 0, depth: 0 };
     let mut module = Module::default();
     while !parser.at_end() {
         parser.top_level(&mut module)?;
@@ -31,6 +34,7 @@ fn error(line: u32, what: impl std::fmt::Display) -> Error {
 struct Parser<'t> {
     text: &'t str,
     tokens: Vec<Token>,
+    entries: HashSet<&'t str>,
     at: usize,
     depth: u32,
 }
@@ -105,18 +109,23 @@ impl<'t> Parser<'t> {
         error(self.line(), format!("found `{}` where {wanted} was expected", self.slice(self.span())))
     }
 
-    fn skip_line(&mut self) {
-        let line = self.line();
-        while !self.at_end() && self.line() == line {
-            self.at += 1;
+    /// Over words and numbers between commas: PTX has no lines that would end a directive.
+    fn skip_list(&mut self) {
+        self.at += usize::from(!self.at_end());
+        while self.take_mark(b',') {
+            self.at += usize::from(!self.at_end());
         }
     }
 
-    /// Up to and over the next semicolon.
+    /// Up to and over the next semicolon. A brace that closes what was not opened inside ends no statement.
     fn skip_statement(&mut self) -> Result<()> {
-        while !self.take_mark(b';') {
-            if self.at_end() {
-                return Err(self.unexpected("`;`"));
+        let mut open = 0_u32;
+        while open > 0 || !self.take_mark(b';') {
+            match self.peek() {
+                Some(Kind::Mark(b'{')) => open += 1,
+                Some(Kind::Mark(b'}')) if open > 0 => open -= 1,
+                Some(Kind::Mark(b'}')) | None => return Err(self.unexpected("`;`")),
+                _ => {}
             }
             self.at += 1;
         }
@@ -152,10 +161,12 @@ impl<'t> Parser<'t> {
                     Ok(())
                 }
             }
-            ".version" | ".target" | ".loc" => {
-                self.skip_line();
+            ".version" | ".target" => {
+                self.at += 1;
+                self.skip_list();
                 Ok(())
             }
+            ".loc" => self.location().map(|_| ()),
             ".file" => self.file(module),
             ".section" => {
                 self.at += 1;
@@ -168,7 +179,7 @@ impl<'t> Parser<'t> {
             }
             ".entry" => {
                 let entry = self.entry()?;
-                if module.entries.iter().any(|known| known.name == entry.name) {
+                if !self.entries.insert(entry.name) {
                     return Err(error(entry.span.line, format!("the entry {:?} is there twice", entry.name)));
                 }
                 module.entries.push(entry);
@@ -187,17 +198,47 @@ impl<'t> Parser<'t> {
     }
 
     fn file(&mut self, module: &mut Module<'t>) -> Result<()> {
-        let line = self.line();
         self.at += 1;
         let number = self.expect_integer("the number of a file")?;
-        let name = self.span();
-        if self.peek() == Some(Kind::Text) {
-            module.files.push((number as u32, self.slice(name).trim_matches('"')));
+        if self.peek() != Some(Kind::Text) {
+            return Err(self.unexpected("the name of a file"));
         }
-        while !self.at_end() && self.line() == line {
-            self.at += 1;
-        }
+        module.files.push((number as u32, self.slice(self.span()).trim_matches('"')));
+        // Its time and size may follow.
+        self.skip_list();
         Ok(())
+    }
+
+    /// `.loc 1 44 5, function_name $L__info_string0+8, inlined_at 1 40 3`
+    fn location(&mut self) -> Result<Statement<'t>> {
+        self.at += 1;
+        let [file, line] = self.place()?;
+        while self.take_mark(b',') {
+            match self.expect_word("`function_name` or `inlined_at`")? {
+                "function_name" => {
+                    self.expect_word("a label")?;
+                    if self.take_mark(b'+') {
+                        self.expect_integer("an offset")?;
+                    }
+                }
+                "inlined_at" => {
+                    self.place()?;
+                }
+                _ => {
+                    self.at -= 1;
+                    return Err(self.unexpected("`function_name` or `inlined_at`"));
+                }
+            }
+        }
+        Ok(Statement::Location { file, line })
+    }
+
+    /// File and line; a column follows.
+    fn place(&mut self) -> Result<[u32; 2]> {
+        let file = self.expect_integer("the number of a file")?;
+        let line = self.expect_integer("a line of a file")?;
+        self.expect_integer("a column of a line")?;
+        Ok([file as u32, line as u32])
     }
 
     fn entry(&mut self) -> Result<Entry<'t>> {
@@ -219,12 +260,32 @@ impl<'t> Parser<'t> {
             }
             self.expect_mark(b')')?;
         }
-        // Performance hints: `.maxntid 256, 1, 1`, `.minnctapersm 2`.
-        while matches!(self.peek(), Some(Kind::Word | Kind::Integer(_) | Kind::Mark(b','))) {
-            self.at += 1;
-        }
+        let bounds = self.bounds()?;
         let body = self.scope()?;
-        Ok(Entry { name, span, params, body })
+        Ok(Entry { name, span, params, bounds, body })
+    }
+
+    /// `.maxntid 256, 1, 1`, `.reqntid 16, 16`, and hints that nothing depends on: `.minnctapersm 2`.
+    fn bounds(&mut self) -> Result<Bounds> {
+        let mut bounds = Bounds::default();
+        while let Some(word) = self.take_word() {
+            let mut extents = [1; 3];
+            let mut given = 0;
+            while given < 3 && (given == 0 || self.take_mark(b',')) {
+                let Some(extent) = self.take_integer() else { break };
+                extents[given] = extent;
+                given += 1;
+            }
+            match word {
+                ".maxntid" if given > 0 => {
+                    bounds.max_threads = Some(extents.iter().fold(1, |a, b| a.saturating_mul(*b)))
+                }
+                ".reqntid" if given > 0 => bounds.required = Some(extents),
+                ".maxntid" | ".reqntid" => return Err(self.unexpected("a number of threads")),
+                _ => {}
+            }
+        }
+        Ok(bounds)
     }
 
     /// A function that is no entry: a call to it is refused where it stands.
@@ -243,8 +304,14 @@ impl<'t> Parser<'t> {
             return Err(error(self.line(), format!("scopes nested more than {MAX_DEPTH} deep are not supported")));
         }
         let mut statements = Vec::new();
+        let mut declared = Declarations::default();
         while !self.take_mark(b'}') {
+            let (line, known) = (self.line(), statements.len());
             self.statement(&mut statements)?;
+            for statement in &statements[known..] {
+                let twice = |name| error(line, format!("the name {name:?} is declared twice in one scope"));
+                declared.add(statement).map_err(twice)?;
+            }
         }
         self.depth -= 1;
         Ok(statements)
@@ -276,16 +343,7 @@ impl<'t> Parser<'t> {
         }
         match word {
             ".reg" => out.push(self.registers()?),
-            ".loc" => {
-                let line = self.line();
-                self.at += 1;
-                if let (Some(file), Some(source)) = (self.take_integer(), self.take_integer()) {
-                    out.push(Statement::Location { file: file as u32, line: source as u32 });
-                }
-                while !self.at_end() && self.line() == line {
-                    self.at += 1;
-                }
-            }
+            ".loc" => out.push(self.location()?),
             ".pragma" => self.skip_statement()?,
             _ => match space(word) {
                 Some(space) => {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Folder, fixture, npy, npy_with_header, warpstride};
+use super::{Folder, command, fixture, npy, npy_with_header, warpstride};
 
 /// An input that must be refused with a sentence that holds `parts`.
 #[track_caller]
@@ -153,6 +153,79 @@ fn an_output_that_is_no_file() {
 }
 
 #[test]
+fn an_output_name_that_no_file_has() {
+    let folder = Folder::with_input(&good());
+    // The operating system's own words, which stand behind ours, are checked by what they are not.
+    for name in ["out.npy/", "new.npy/"] {
+        folder.transpose_to(&folder.path(name)).failed(&["cannot write", name]);
+    }
+    folder.transpose_to(&folder.path(&"n".repeat(300))).failed(&["cannot write", "check the path", "os error"]);
+    folder.transpose_to(&folder.path("none").join("out.npy")).failed(&["os error"]);
+    folder.is_untouched();
+}
+
+#[test]
+#[cfg(unix)]
+fn an_output_that_is_a_link_to_nowhere() {
+    let folder = Folder::with_input(&good());
+    let [dangling, looping] = ["dangling.npy", "looping.npy"].map(|name| folder.path(name));
+    std::os::unix::fs::symlink(folder.path("none.npy"), &dangling).expect("a link");
+    std::os::unix::fs::symlink(&looping, &looping).expect("a link");
+    for link in [dangling, looping] {
+        folder.transpose_to(&link).failed(&["cannot write", "leads nowhere"]);
+        assert!(fs::symlink_metadata(&link).expect("the link").is_symlink());
+    }
+    assert_eq!(fs::read(folder.path("out.npy")).expect("the old output"), super::OLD);
+    assert_eq!(folder.names(), ["dangling.npy", "in.npy", "looping.npy", "out.npy"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_standard_output_that_is_full() {
+    let folder = Folder::with_input(&good());
+    let (input, output) = (folder.path("in.npy"), folder.path("out.npy"));
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    let args = ["--device", "soft", "--quiet", "--json", "transpose"].map(std::ffi::OsStr::new);
+    let run = command(args.into_iter().chain([input.as_os_str(), output.as_os_str()])).stdout(full()).output();
+    let said = String::from_utf8(run.expect("it starts").stderr).expect("text");
+    assert!(said.contains("out.npy was written: cannot write the result to standard output"), "{said}");
+    assert!(fs::read(output).expect("the output").starts_with(b"\x93NUMPY"));
+    let run = command(["devices"]).stdout(full()).output().expect("it starts");
+    assert_eq!(run.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&run.stderr).starts_with("error: cannot write the result to standard output"));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_over_the_limit_of_the_shell() {
+    let folder = Folder::with_input(&npy("<f4", "(1000, 10)", &[7; 40_000]));
+    let script = "ulimit -f 1 && exec \"$0\" --device soft transpose in.npy out.npy";
+    let mut shell = std::process::Command::new("sh");
+    let shell = shell.args(["-c", script, env!("CARGO_BIN_EXE_warpstride")]).current_dir(folder.path(""));
+    let run = shell.output().expect("a shell");
+    let said = String::from_utf8(run.stderr).expect("text");
+    assert_eq!(run.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write") && said.contains("check the room"), "{said}");
+    folder.is_untouched();
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_leaves_nothing_behind() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::with_input(&npy("|u1", "(4096, 4096)", &[7; 1 << 24]));
+    let (input, output) = (folder.path("in.npy"), folder.path("out.npy"));
+    let args = ["--device", "soft", "transpose", "--variant", "column_loop"].map(std::ffi::OsStr::new);
+    let mut child = command(args.into_iter().chain([input.as_os_str(), output.as_os_str()])).spawn().expect("a child");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let sent = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(sent.expect("kill").success());
+    // Of the signal, which a shell calls 143.
+    assert_eq!(child.wait().expect("its end").signal(), Some(15));
+    folder.is_untouched();
+}
+
+#[test]
 fn a_read_only_output() {
     let folder = Folder::with_input(&good());
     let mut permissions = fs::metadata(folder.path("out.npy")).expect("the old output").permissions();
@@ -200,6 +273,24 @@ fn a_matrix_that_no_memory_holds() {
     warpstride(["--device", "soft", "compare", "--shape", shape]).failed(&["more bytes than an address can count"]);
     let shape = "2147483647,2147483647";
     warpstride(["--device", "soft", "compare", "--dtype", "u8", "--shape", shape]).failed(&["memory", "smaller"]);
+    // Each copy would fit, and Linux would promise them all.
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib =
+        meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.strip_suffix("kB")?.trim().parse().ok());
+    if let Some(kib) = kib {
+        let kib: u64 = kib;
+        let shape = format!("{},1024", kib / 2);
+        let folder = Folder::with_input(b"");
+        warpstride(["--device", "soft", "compare", "--dtype", "u8", "--shape", &shape])
+            .failed(&["memory", "MB", "smaller"]);
+        let header = npy("|u1", &format!("({}, 1024)", kib / 2), b"");
+        let file = fs::File::create(folder.path("in.npy")).expect("a file");
+        std::io::Write::write_all(&mut &file, &header).expect("writing");
+        // A sparse file.
+        file.set_len(header.len() as u64 + kib / 2 * 1024).expect("its length");
+        folder.transpose().failed(&["cannot transpose", "in.npy", "memory", "MB", "smaller"]);
+        folder.is_untouched();
+    }
 }
 
 #[test]

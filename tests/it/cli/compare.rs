@@ -35,9 +35,10 @@ fn the_document_has_every_member_that_scripts_rely_on() {
     assert!(document["device"]["name"].is_string());
     assert_eq!(document["shape"], serde_json::json!([64, 96]));
     assert_eq!(document["dtype"], "f32");
+    assert_eq!(document["counted_on"], "soft");
     assert_eq!(verified(&document), ALL);
     for row in document["rows"].as_array().expect("rows") {
-        for member in ["ms", "ms_p10", "ms_p90", "gbps", "fraction_of_copy"] {
+        for member in ["ms", "ms_p10", "ms_p90", "gbps", "fraction_of_copy", "gapless", "cold"] {
             assert_eq!(row.get(member), Some(&Value::Null), "{member} of {row}");
         }
         for (space, members) in [
@@ -85,7 +86,7 @@ fn every_element_type() {
 
 #[test]
 fn shapes_at_the_edge() {
-    for shape in ["0,5", "5,0", "0,0", "1,1", "1,4097", "4097,1"] {
+    for shape in ["0,5", "5,0", "0,0", "1,1", "1,4097", "4097,1", "4611686018427387904,0"] {
         assert_eq!(verified(&compare(&["--shape", shape])), ALL, "{shape}");
     }
 }

@@ -57,6 +57,27 @@ fn json_names_what_was_done() {
     assert_eq!(document["device"]["kind"], "soft");
     assert_eq!(document["dtype"], "f32");
     assert_eq!(document["shape"], serde_json::json!([2, 3]));
+    assert_eq!(document["variant"], "padded", "what ran, though nothing was asked for");
+    assert!(document["kernel"].as_str().is_some_and(|kernel| kernel.starts_with("padded_b32")), "{document}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_path_need_not_be_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::with_input(&npy("<f4", "(2, 3)", &[7; 24]));
+    let output = folder.path("").join(std::ffi::OsStr::from_bytes(b"bad\xff.npy"));
+    let args = ["--json".as_ref(), "--device".as_ref(), "soft".as_ref(), "transpose".as_ref()];
+    let run = warpstride(args.into_iter().chain([folder.path("in.npy").as_os_str(), output.as_os_str()])).succeeded();
+    assert!(run.json()["output"].as_str().is_some_and(|path| path.ends_with("bad\u{fffd}.npy")), "{}", run.stdout);
+}
+
+#[test]
+fn no_elements_in_very_many_rows() {
+    for shape in ["(4611686018427387904, 0)", "(0, 4611686018427387904)"] {
+        let folder = Folder::with_input(&npy("<f4", shape, b""));
+        folder.transpose().succeeded();
+    }
 }
 
 #[test]

@@ -52,6 +52,26 @@ fn devices_are_listed_with_the_kernels_origin() {
 }
 
 #[test]
+fn the_device_that_is_named_is_listed_alone() {
+    let listed = |device: &str| {
+        let document = warpstride(["devices", "--json", "--device", device]).succeeded().json();
+        document["devices"].as_array().expect("a list").clone()
+    };
+    let soft = listed("soft");
+    assert_eq!((soft.len(), &soft[0]["kind"]), (1, &"soft".into()));
+    let none = listed("cuda:99");
+    assert_eq!((none.len(), &none[0]["device"]), (1, &"cuda:99".into()));
+    assert!(none[0]["unavailable"].is_string(), "{none:?}");
+}
+
+#[test]
+fn a_note_about_the_choice_advises_nothing_that_was_done() {
+    let run = warpstride(["compare", "--shape", "4,4"]).succeeded();
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains(": ") && !run.stderr.contains("--device"), "{}", run.stderr);
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_error() {
     let mut child = command(["devices"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child");
     drop(child.stdout.take());

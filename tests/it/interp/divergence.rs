@@ -16,29 +16,44 @@ enum Statement {
     Repeat(u32, Vec<Statement>),
     /// The thread ends if a bit of `x` is set.
     Exit(u32),
+    /// The same by way of a block that many come to.
+    Leave(u32),
+    /// The innermost loop ends if a bit of `x` is set; outside of one, nothing happens.
+    Break(u32),
 }
-use Statement::{Exit, If, Repeat, Step};
+use Statement::{Break, Exit, If, Leave, Repeat, Step};
 
-/// One thread's result. `None` where it has ended early.
-fn interpret(statements: &[Statement], x: &mut u32) -> Option<()> {
+/// Why a thread does not go on behind a statement.
+#[derive(PartialEq)]
+enum Gone {
+    OutOfTheLoop,
+    ToTheEnd,
+}
+
+/// One thread's result. An error where it has gone elsewhere.
+fn interpret(statements: &[Statement], looped: bool, x: &mut u32) -> Result<(), Gone> {
     for statement in statements {
         match statement {
             Step(k) => *x = x.wrapping_mul(5).wrapping_add(*k),
-            If(bit, yes, no) => interpret(if *x >> bit & 1 == 1 { yes } else { no }, x)?,
+            If(bit, yes, no) => interpret(if *x >> bit & 1 == 1 { yes } else { no }, looped, x)?,
             Repeat(bit, body) => {
                 for _ in 0..*x >> bit & 3 {
-                    interpret(body, x)?;
+                    match interpret(body, true, x) {
+                        Err(Gone::OutOfTheLoop) => break,
+                        other => other?,
+                    }
                 }
             }
-            Exit(bit) if *x >> bit & 1 == 1 => return None,
-            Exit(_) => {}
+            Exit(bit) | Leave(bit) if *x >> bit & 1 == 1 => return Err(Gone::ToTheEnd),
+            Break(bit) if looped && *x >> bit & 1 == 1 => return Err(Gone::OutOfTheLoop),
+            Exit(_) | Leave(_) | Break(_) => {}
         }
     }
-    Some(())
+    Ok(())
 }
 
-/// The same as PTX: `%x` the variable, one label or counter a number.
-fn emit(statements: &[Statement], next: &mut u32, out: &mut String) {
+/// The same as PTX: `%x` the variable, one label or counter a number; `outer` is that of the loop around.
+fn emit(statements: &[Statement], outer: Option<u32>, next: &mut u32, out: &mut String) {
     for statement in statements {
         *next += 1;
         let n = *next;
@@ -46,20 +61,26 @@ fn emit(statements: &[Statement], next: &mut u32, out: &mut String) {
             Step(k) => *out += &format!("mad.lo.u32 %x, %x, 5, {k};\n"),
             If(bit, yes, no) => {
                 *out += &format!("bfe.u32 %t, %x, {bit}, 1; setp.eq.u32 %p, %t, 0; @%p bra $else{n};\n");
-                emit(yes, next, out);
+                emit(yes, outer, next, out);
                 *out += &format!("bra.uni $end{n};\n$else{n}:\n");
-                emit(no, next, out);
+                emit(no, outer, next, out);
                 *out += &format!("$end{n}:\n");
             }
             Repeat(bit, body) => {
                 *out +=
                     &format!("bfe.u32 %n{n}, %x, {bit}, 2;\n$head{n}: setp.eq.u32 %p, %n{n}, 0; @%p bra $end{n};\n");
-                emit(body, next, out);
+                emit(body, Some(n), next, out);
                 *out += &format!("sub.u32 %n{n}, %n{n}, 1; bra $head{n};\n$end{n}:\n");
             }
             Exit(bit) => {
                 *out += &format!("bfe.u32 %t, %x, {bit}, 1; setp.ne.u32 %p, %t, 0;\n");
                 *out += "@%p st.global.u32 [%rd2], %x;\n@%p ret;\n";
+            }
+            Leave(bit) => *out += &format!("bfe.u32 %t, %x, {bit}, 1; setp.ne.u32 %p, %t, 0; @%p bra $leave;\n"),
+            Break(bit) => {
+                if let Some(outer) = outer {
+                    *out += &format!("bfe.u32 %t, %x, {bit}, 1; setp.ne.u32 %p, %t, 0; @%p bra $end{outer};\n");
+                }
             }
         }
     }
@@ -67,7 +88,7 @@ fn emit(statements: &[Statement], next: &mut u32, out: &mut String) {
 
 fn program(statements: &[Statement]) -> String {
     let (mut body, mut labels) = (String::new(), 0);
-    emit(statements, &mut labels, &mut body);
+    emit(statements, None, &mut labels, &mut body);
     format!(
         ".version 7.0\n.target sm_80\n.address_size 64
         .visible .entry k(.param .u64 cells) {{
@@ -76,13 +97,20 @@ fn program(statements: &[Statement]) -> String {
             ld.global.u32 %x, [%rd2];
             {body}
             st.global.u32 [%rd2], %x;
+            ret;
+        $leave: mov.u32 %t, %x; st.global.u32 [%rd2], %t;
         }}",
         labels + 1
     )
 }
 
 fn statements() -> impl Strategy<Value = Vec<Statement>> {
-    let leaf = prop_oneof![4 => any::<u16>().prop_map(|k| Step(k.into())), 1 => (0..32_u32).prop_map(Exit)];
+    let leaf = prop_oneof![
+        6 => any::<u16>().prop_map(|k| Step(k.into())),
+        1 => (0..32_u32).prop_map(Exit),
+        1 => (0..32_u32).prop_map(Leave),
+        2 => (0..32_u32).prop_map(Break),
+    ];
     let one = leaf.prop_recursive(4, 40, 4, |inner| {
         let some = || prop::collection::vec(inner.clone(), 0..4);
         prop_oneof![
@@ -95,10 +123,10 @@ fn statements() -> impl Strategy<Value = Vec<Statement>> {
 
 fn ends_early(statements: &[Statement]) -> bool {
     statements.iter().any(|statement| match statement {
-        Step(_) => false,
+        Step(_) | Break(_) => false,
         If(_, yes, no) => ends_early(yes) || ends_early(no),
         Repeat(_, body) => ends_early(body),
-        Exit(_) => true,
+        Exit(_) | Leave(_) => true,
     })
 }
 
@@ -116,7 +144,7 @@ proptest! {
         let mut out = vec![0; input.len() * 4];
         memory.read(address, &mut out).expect("it is there");
         let got: Vec<u32> = out.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
-        let alone = |mut x: u32| { interpret(&statements, &mut x); x };
+        let alone = |mut x: u32| { let _ = interpret(&statements, false, &mut x); x };
         prop_assert_eq!(got, input.iter().map(|x| alone(*x)).collect::<Vec<_>>(), "{}", text);
         if !ends_early(&statements) {
             // All lanes have met again at the last store.
@@ -169,6 +197,31 @@ fn barriers_of_some_threads_let_those_go_on() {
     );
     let report = launch(&text, shape(3, 128), &[], &Memory::new(1)).unwrap_or_else(|stop| panic!("{stop}"));
     assert_eq!(report.warp_instructions, 3 * (2 * 8 + 2 * 9));
+}
+
+/// Two blocks that lead to each other and are both entered from without: no loop has a head.
+#[test]
+fn lanes_in_an_irreducible_graph_end_as_if_each_ran_alone() {
+    let text = format!(
+        "{PRELUDE}.visible .entry k(.param .u64 out) {{
+            .reg .pred %p; .reg .b32 %x, %t, %n; .reg .b64 %rd<3>;
+            ld.param.u64 %rd1, [out]; mov.u32 %x, %tid.x; mad.wide.u32 %rd2, %x, 4, %rd1;
+            and.b32 %n, %x, 7; and.b32 %t, %x, 8; setp.eq.u32 %p, %t, 0; @%p bra $b;
+        $a: mul.lo.u32 %x, %x, 3; setp.eq.u32 %p, %n, 0; @%p bra $end; sub.u32 %n, %n, 1;
+        $b: add.u32 %x, %x, 5; setp.eq.u32 %p, %n, 0; @%p bra $end; sub.u32 %n, %n, 1; bra $a;
+        $end: st.global.u32 [%rd2], %x;
+        }}"
+    );
+    let memory = Memory::new(1 << 20);
+    let address = memory.alloc(128).expect("it fits");
+    launch(&text, shape(1, 32), &address.to_le_bytes(), &memory).unwrap_or_else(|stop| panic!("{stop}"));
+    let mut out = [0; 128];
+    memory.read(address, &mut out).expect("it is there");
+    for (lane, got) in (0..32_u32).zip(out.as_chunks().0) {
+        let steps = (0..=lane & 7).map(|step| (step % 2 == 0) == (lane & 8 != 0));
+        let wanted = steps.fold(lane, |x, at_a| if at_a { x * 3 } else { x + 5 });
+        assert_eq!(u32::from_le_bytes(*got), wanted, "lane {lane}");
+    }
 }
 
 /// Which thread counts, and which not, on a loop that half of a warp leaves at once.

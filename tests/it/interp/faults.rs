@@ -2,7 +2,7 @@
 
 use warpstride::ErrorKind;
 use warpstride::abi::LaunchShape;
-use warpstride::interp::stop::{AccessKind, Reason, Space};
+use warpstride::interp::stop::{AccessKind, Reason, Space, Waiting};
 use warpstride::interp::{Config, Memory, Module, Stop, run};
 
 use super::{launch, shape};
@@ -76,7 +76,23 @@ fn freed_memory_is_known_for_what_it_is() {
         ld.param.u64 %rd1, [p]; ld.u32 %r1, [%rd1+8]; }}"
     );
     let stop = launch(&text, shape(1, 1), &address.to_le_bytes(), &memory).expect_err("it stops");
-    let wanted = "loads 4 bytes at 0x10000000008, in memory that has been freed of 64 bytes at 0x10000000000";
+    let wanted = "loads 4 bytes at 0x10000000008, in memory that has been freed, of 64 bytes at 0x10000000000";
+    assert!(stop.to_string().contains(wanted), "{stop}");
+    let stop = launch(&text, shape(1, 1), &(address + 60).to_le_bytes(), &memory).expect_err("it stops");
+    let wanted = "at 0x10000000044, 4 bytes past the end of a freed allocation of 64 bytes at 0x10000000000";
+    assert!(stop.to_string().contains(wanted), "{stop}");
+}
+
+#[test]
+fn an_access_is_told_from_the_nearest_allocation() {
+    let memory = Memory::new(1 << 20);
+    let [_, second] = [64, 32].map(|bytes| memory.alloc(bytes).expect("it fits"));
+    let text = format!(
+        "{PRELUDE}.visible .entry k(.param .u64 p) {{ .reg .b64 %rd1; .reg .b32 %r1;
+        ld.param.u64 %rd1, [p]; ld.u32 %r1, [%rd1-4]; }}"
+    );
+    let stop = launch(&text, shape(1, 1), &second.to_le_bytes(), &memory).expect_err("it stops");
+    let wanted = "at 0x1fffffffffc, 4 bytes before an allocation of 32 bytes at 0x20000000000";
     assert!(stop.to_string().contains(wanted), "{stop}");
 }
 
@@ -99,18 +115,21 @@ fn other_spaces_have_their_own_bounds() {
     let shared = message("mov.u32 %r2, tile; shl.b32 %r3, %r1, 4; add.u32 %r2, %r2, %r3; ld.shared.b16 %rs1, [%r2];");
     assert!(shared.contains("thread (16, 0, 0) of block (0, 0, 0) loads 2 bytes at 0x100 of shared memory, which has 256 bytes: out of bounds"), "{shared}");
     let local = message(".local .align 8 .b8 depot[24]; mov.u64 %rd4, depot; st.local.b32 [%rd4+40], %r1;");
-    assert!(local.contains("stores 4 bytes at 0x28 of local memory, which has 32 bytes"), "{local}");
+    assert!(local.contains("stores 4 bytes at 0x28 of local memory, which has 24 bytes"), "{local}");
+    let small = message(".local .b8 d[4]; ld.local.u32 %r2, [d+12];");
+    assert!(small.contains("loads 4 bytes at 0xc of local memory, which has 4 bytes: out of bounds"), "{small}");
     let param = message("mov.u64 %rd4, p; ld.param.u32 %r2, [%rd4+8];");
     assert!(param.contains("loads 4 bytes at 0x8 of parameter memory, which has 8 bytes"), "{param}");
 }
 
 #[test]
 fn divergent_barriers_deadlock() {
-    let stop = stop_of("setp.lt.u32 %p1, %r1, 8; @%p1 bra $end; bar.sync 0;\n$end: mov.u32 %r2, 0;", shape(1, 32));
+    let body = "setp.lt.u32 %p1, %r1, 8; @%p1 bra $low; bar.sync 0; bra $end;\n$low: bar.sync 0; $end: mov.u32 %r2, 0;";
+    let stop = stop_of(body, shape(1, 32));
     assert_eq!(
         stop.to_string(),
         "kernel \"k\" stopped at `bar.sync 0` (PTX line 7): thread (8, 0, 0) of block (0, 0, 0) is at a barrier with lanes \
-         0xffffff00 of its warp while lanes 0x000000ff are elsewhere: a deadlock; move the barrier out of the condition"
+         0xffffff00 of its warp while lanes 0x000000ff wait at another: a deadlock; move the barrier out of the condition"
     );
     assert_eq!(stop.reason, Reason::DivergentBarrier { arrived: 0xffff_ff00, elsewhere: 0xff });
     let stop = stop_of("shr.u32 %r2, %r1, 5; bar.sync %r2;", shape(1, 96));
@@ -118,9 +137,15 @@ fn divergent_barriers_deadlock() {
         stop.to_string(),
         "kernel \"k\" stopped at `bar.sync %r2` (PTX line 7): thread (0, 0, 0) of block (0, 0, 0) waits at a barrier for \
          warps that wait at another: warp 0 at barrier 0, warp 1 at barrier 1, warp 2 at barrier 2, 3 waiting in all; let \
-         every warp pass the same barriers"
+         every warp pass the same barriers with the same number of threads"
     );
-    assert_eq!(stop.reason, Reason::Deadlock { waiting: vec![(0, 0), (1, 1), (2, 2)] });
+    let waiting = |warp: u32, barrier, threads| Waiting { warp, barrier, threads };
+    assert_eq!(stop.reason, Reason::Deadlock { waiting: vec![waiting(0, 0, 0), waiting(1, 1, 0), waiting(2, 2, 0)] });
+    let stop = stop_of("shr.u32 %r2, %r1, 5; shl.b32 %r2, %r2, 6; bar.sync 0, %r2;", shape(1, 64));
+    assert!(stop.to_string().contains("warp 0 at barrier 0, warp 1 at barrier 0 for 64 threads, 2 waiting"), "{stop}");
+    assert_eq!(stop.reason, Reason::Deadlock { waiting: vec![waiting(0, 0, 0), waiting(1, 0, 64)] });
+    let mixed = message("and.b32 %r2, %r1, 1; bar.sync %r2;");
+    assert!(mixed.contains("waits at barrier 0 in lane 0 and 1 in lane 1 of its warp"), "{mixed}");
     assert!(message("bar.sync 16;").contains("uses barrier 16 for 0 threads; barriers are 0 to 15"));
 }
 
@@ -206,12 +231,35 @@ fn impossible_launches_are_refused() {
     assert!(refused([1, 1, 1], [33, 32, 1], 0, 9).contains("a block of [33, 32, 1] threads; there may be 1 to 1024"));
     assert!(refused([1, 1, 1], [u32::MAX, u32::MAX, u32::MAX], 0, 9).contains("a block of"));
     assert!(refused([1, 1, 1], [1, 1, 0], 0, 9).contains("a block of [1, 1, 0] threads"));
+    assert!(refused([1, 1, 1], [1, 1, 65], 0, 9).contains("a block of [1, 1, 65] threads; z may be 1 to 64"));
     assert!(refused([1, 1, 1], [32, 1, 1], 0, 16).contains("16 bytes of parameters were passed; it takes 9"));
     assert!(
         refused([1, 1, 1], [32, 1, 1], 10_000, 9)
             .contains("needs 50000 bytes of shared memory, 10000 of them dynamic; there are 49152")
     );
     run(kernel, &shape(1, 1024), &[0; 9], &Memory::new(1), &Config::default()).expect("the rest is possible");
+}
+
+#[test]
+fn a_kernel_s_own_bounds_are_kept() {
+    let refused = |bounds: &str, threads| {
+        let text = format!("{PRELUDE}.visible .entry k() {bounds} {{ ret; }}");
+        launch(&text, shape(1, threads), &[], &Memory::new(1)).err().map(|stop| stop.to_string()).unwrap_or_default()
+    };
+    let at_most = refused(".maxntid 16, 2 .minnctapersm 1", 33);
+    assert!(at_most.contains("a block of 33 threads; it was compiled for at most 32"), "{at_most}");
+    assert_eq!(refused(".maxntid 16, 2, 1", 32), "");
+    let exactly = refused(".reqntid 16", 15);
+    assert!(exactly.contains("a block of [15, 1, 1] threads; it requires [16, 1, 1]"), "{exactly}");
+    assert_eq!(refused(".reqntid 16, 1", 16), "");
+}
+
+#[test]
+fn static_shared_memory_is_bounded() {
+    let text = |bytes| format!("{PRELUDE}.visible .entry k() {{ .shared .b8 s[{bytes}]; ret; }}");
+    launch(&text(49152), shape(1, 1), &[], &Memory::new(1)).unwrap_or_else(|stop| panic!("{stop}"));
+    let stop = launch(&text(49153), shape(1, 1), &[], &Memory::new(1)).expect_err("it is too much");
+    assert!(stop.to_string().contains("49153 bytes of static shared memory; there may be 49152"), "{stop}");
 }
 
 #[test]

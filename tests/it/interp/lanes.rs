@@ -53,6 +53,51 @@ fn bits_of(value: f32) -> i128 {
     i128::from(if value.is_nan() { 0x7fff_ffff } else { value.to_bits() })
 }
 
+fn double(bits: i128) -> f64 {
+    f64::from_bits(bits as u64)
+}
+
+/// The value of single precision that has these bits.
+fn double_of(bits: i128) -> f64 {
+    f64::from(float(bits))
+}
+
+fn bits_of_double(value: f64) -> i128 {
+    i128::from(if value.is_nan() { 0x7ff8 << 48 } else { value.to_bits() })
+}
+
+/// The operand that is a number; of two the smaller or greater, -0 before +0.
+fn extremum(a: f64, b: f64, greater: bool) -> f64 {
+    match (a.is_nan(), b.is_nan()) {
+        (true, _) => b,
+        (_, true) => a,
+        _ if a.total_cmp(&b).is_gt() == greater => a,
+        _ => b,
+    }
+}
+
+/// Bit by bit: those of `b`, or in the field those of `a`.
+fn insert(a: i128, b: i128, at: i128, len: i128) -> i128 {
+    let (at, len) = (at & 0xff, len & 0xff);
+    let bit = |bit: i128| if (at..at + len).contains(&bit) { a >> (bit - at) & 1 } else { b >> bit & 1 };
+    (0..64).fold(0, |out, position| out | bit(position) << position)
+}
+
+/// `len` bits from `at`, filled with the top one of them.
+fn signed_field(a: i128, at: i128, len: i128) -> i128 {
+    let (at, len) = (at & 0xff, (len & 0xff).min(64));
+    if len == 0 { 0 } else { signed(a >> at.min(127), len as u32) }
+}
+
+fn permuted(bytes: i128, selector: i128) -> i128 {
+    let byte = |index: i128| {
+        let nibble = selector >> (4 * index) & 0xf;
+        let picked = bytes >> (8 * (nibble & 7)) & 0xff;
+        if nibble < 8 { picked } else { (picked >> 7) * 0xff }
+    };
+    (0..4).fold(0, |out, index| out | byte(index) << (8 * index))
+}
+
 macro_rules! cases {
     ($($opcode:literal $result:ident $($source:ident)* = $model:expr;)*) => {
         &[$(Case { opcode: $opcode, result: $result, sources: &[$($source),*], model: $model }),*]
@@ -78,7 +123,7 @@ const CASES: &[Case] = cases! {
     "mad.wide.s32" B64 B32 B32 B64 = |[a, b, c, _]| signed(a, 32) * signed(b, 32) + c;
     "div.u32" B32 B32 B32 = |[a, b, ..]| if b == 0 { -1 } else { a / b };
     "div.s32" B32 B32 B32 = |[a, b, ..]| if b == 0 { -1 } else { signed(a, 32) / signed(b, 32) };
-    "rem.s64" B64 B64 B64 = |[a, b, ..]| if b == 0 { a } else { signed(a, 64) % signed(b, 64) };
+    "rem.s64" B64 B64 B64 = |[a, b, ..]| if b == 0 { -1 } else { signed(a, 64) % signed(b, 64) };
     "min.s32" B32 B32 B32 = |[a, b, ..]| signed(a, 32).min(signed(b, 32));
     "max.u64" B64 B64 B64 = |[a, b, ..]| a.max(b);
     "abs.s32" B32 B32 = |[a, ..]| signed(a, 32).abs();
@@ -126,6 +171,172 @@ const CASES: &[Case] = cases! {
     "mul.f32" B32 B32 B32 = |[a, b, ..]| bits_of(float(a) * float(b));
     "fma.rn.f32" B32 B32 B32 B32 = |[a, b, c, _]| bits_of(float(a).mul_add(float(b), float(c)));
     "div.rn.f32" B32 B32 B32 = |[a, b, ..]| bits_of(float(a) / float(b));
+    "sub.f32" B32 B32 B32 = |[a, b, ..]| bits_of(float(a) - float(b));
+    "sqrt.rn.f32" B32 B32 = |[a, ..]| bits_of(float(a).sqrt());
+    "neg.f32" B32 B32 = |[a, ..]| bits_of(-float(a));
+    "abs.f32" B32 B32 = |[a, ..]| bits_of(float(a).abs());
+    "min.f32" B32 B32 B32 = |[a, b, ..]| bits_of(extremum(double_of(a), double_of(b), false) as f32);
+    "max.f32" B32 B32 B32 = |[a, b, ..]| bits_of(extremum(double_of(a), double_of(b), true) as f32);
+    "copysign.f32" B32 B32 B32 = |[a, b, ..]| a & 1 << 31 | b & 0x7fff_ffff;
+    "add.f64" B64 B64 B64 = |[a, b, ..]| bits_of_double(double(a) + double(b));
+    "sub.rn.f64" B64 B64 B64 = |[a, b, ..]| bits_of_double(double(a) - double(b));
+    "mul.f64" B64 B64 B64 = |[a, b, ..]| bits_of_double(double(a) * double(b));
+    "fma.rn.f64" B64 B64 B64 B64 = |[a, b, c, _]| bits_of_double(double(a).mul_add(double(b), double(c)));
+    "div.rn.f64" B64 B64 B64 = |[a, b, ..]| bits_of_double(double(a) / double(b));
+    "sqrt.rn.f64" B64 B64 = |[a, ..]| bits_of_double(double(a).sqrt());
+    "min.f64" B64 B64 B64 = |[a, b, ..]| bits_of_double(extremum(double(a), double(b), false));
+    "max.f64" B64 B64 B64 = |[a, b, ..]| bits_of_double(extremum(double(a), double(b), true));
+    "neg.f64" B64 B64 = |[a, ..]| if double(a).is_nan() { a } else { a ^ 1 << 63 };
+    "abs.f64" B64 B64 = |[a, ..]| if double(a).is_nan() { a } else { a & !(1 << 63) };
+    "copysign.f64" B64 B64 B64 = |[a, b, ..]| a & 1 << 63 | b & !(1 << 63);
+    "setp.lt.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a) < double(b));
+    "setp.ne.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).partial_cmp(&double(b)).is_some_and(|o| o.is_ne()));
+    "setp.gtu.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).partial_cmp(&double(b)).is_none_or(|o| o.is_gt()));
+    "setp.num.f64" Pred B64 B64 = |[a, b, ..]| i128::from(!double(a).is_nan() && !double(b).is_nan());
+    "cvt.rn.f32.f64" B32 B64 = |[a, ..]| bits_of(double(a) as f32);
+    "cvt.f64.f32" B64 B32 = |[a, ..]| bits_of_double(double_of(a));
+    "cvt.rn.f64.s64" B64 B64 = |[a, ..]| bits_of_double(signed(a, 64) as f64);
+    "cvt.rn.f32.u64" B32 B64 = |[a, ..]| bits_of(a as f32);
+    "cvt.rzi.u32.f32" B32 B32 = |[a, ..]| i128::from(float(a) as u32);
+    "cvt.rzi.u32.f64" B32 B64 = |[a, ..]| if double(a).is_nan() { 1 << 31 } else { i128::from(double(a) as u32) };
+    "cvt.rzi.s32.f64" B32 B64 = |[a, ..]| if double(a).is_nan() { 1 << 31 } else { i128::from(double(a) as i32) };
+    "cvt.s16.s8" B32 B16 = |[a, ..]| signed(a, 8);
+    "cvt.u16.s8" B32 B16 = |[a, ..]| signed(a, 8) & 0xffff;
+    "cvt.s16.u16" B32 B16 = |[a, ..]| signed(a, 16);
+    "cvt.s16.s16" B32 B16 = |[a, ..]| signed(a, 16);
+    "cvt.s16.u32" B32 B32 = |[a, ..]| signed(a, 16);
+    "cvt.s16.s32" B32 B32 = |[a, ..]| signed(a, 16);
+    "cvt.s16.u64" B32 B64 = |[a, ..]| signed(a, 16);
+    "cvt.s16.s64" B32 B64 = |[a, ..]| signed(a, 16);
+    "cvt.u16.s64" B32 B64 = |[a, ..]| a & 0xffff;
+    "rem.u16" B16 B16 B16 = |[a, b, ..]| if b == 0 { -1 } else { a % b };
+    "rem.s16" B16 B16 B16 = |[a, b, ..]| if b == 0 { -1 } else { signed(a, 16) % signed(b, 16) };
+    "rem.u32" B32 B32 B32 = |[a, b, ..]| if b == 0 { -1 } else { a % b };
+    "rem.u64" B64 B64 B64 = |[a, b, ..]| if b == 0 { -1 } else { a % b };
+    "div.s16" B16 B16 B16 = |[a, b, ..]| if b == 0 { -1 } else { signed(a, 16) / signed(b, 16) };
+    "div.s64" B64 B64 B64 = |[a, b, ..]| if b == 0 { -1 } else { signed(a, 64) / signed(b, 64) };
+    "min.s16" B16 B16 B16 = |[a, b, ..]| signed(a, 16).min(signed(b, 16));
+    "max.s64" B64 B64 B64 = |[a, b, ..]| signed(a, 64).max(signed(b, 64));
+    "mul.wide.s16" B32 B16 B16 = |[a, b, ..]| signed(a, 16) * signed(b, 16);
+    "mul.hi.u64" B64 B64 B64 = |[a, b, ..]| ((a as u128 * b as u128) >> 64) as i128;
+    "mad.hi.s32" B32 B32 B32 B32 = |[a, b, c, _]| ((signed(a, 32) * signed(b, 32)) >> 32) + c;
+    "mad.wide.u32" B64 B32 B32 B64 = |[a, b, c, _]| a * b + c;
+    "bfi.b32" B32 B32 B32 B32 B32 = |[a, b, at, len]| insert(a, b, at, len);
+    "bfi.b64" B64 B64 B64 B32 B32 = |[a, b, at, len]| insert(a, b, at, len);
+    "prmt.b32" B32 B32 B32 B32 = |[a, b, selector, _]| permuted(b << 32 | a, selector);
+    "shf.l.clamp.b32" B32 B32 B32 B32 = |[a, b, n, _]| ((b << 32 | a) << n.min(32)) >> 32;
+    "shf.r.wrap.b32" B32 B32 B32 B32 = |[a, b, n, _]| (b << 32 | a) >> (n % 32);
+    "shr.s16" B16 B16 B32 = |[a, n, ..]| signed(a, 16) >> n.min(127);
+    "shl.b16" B16 B16 B32 = |[a, n, ..]| if n > 15 { 0 } else { a << n };
+    "clz.b64" B32 B64 = |[a, ..]| (0..64).take_while(|bit| a >> (63 - bit) & 1 == 0).count() as i128;
+    "brev.b64" B64 B64 = |[a, ..]| (0..64).fold(0, |out, bit| out << 1 | a >> bit & 1);
+    "sub.u16" B16 B16 B16 = |[a, b, ..]| a - b;
+    "sub.u64" B64 B64 B64 = |[a, b, ..]| a - b;
+    "mad.lo.u16" B16 B16 B16 B16 = |[a, b, c, _]| a * b + c;
+    "mad.lo.u64" B64 B64 B64 B64 = |[a, b, c, _]| a.wrapping_mul(b).wrapping_add(c);
+    "mad.hi.u32" B32 B32 B32 B32 = |[a, b, c, _]| ((a * b) >> 32) + c;
+    "mad.wide.u16" B32 B16 B16 B32 = |[a, b, c, _]| a * b + c;
+    "mad.wide.s16" B32 B16 B16 B32 = |[a, b, c, _]| signed(a, 16) * signed(b, 16) + c;
+    "div.u16" B16 B16 B16 = |[a, b, ..]| if b == 0 { -1 } else { a / b };
+    "div.u64" B64 B64 B64 = |[a, b, ..]| if b == 0 { -1 } else { a / b };
+    "rem.s32" B32 B32 B32 = |[a, b, ..]| if b == 0 { -1 } else { signed(a, 32) % signed(b, 32) };
+    "min.u16" B16 B16 B16 = |[a, b, ..]| a.min(b);
+    "min.u32" B32 B32 B32 = |[a, b, ..]| a.min(b);
+    "min.u64" B64 B64 B64 = |[a, b, ..]| a.min(b);
+    "min.s64" B64 B64 B64 = |[a, b, ..]| signed(a, 64).min(signed(b, 64));
+    "max.u16" B16 B16 B16 = |[a, b, ..]| a.max(b);
+    "max.s16" B16 B16 B16 = |[a, b, ..]| signed(a, 16).max(signed(b, 16));
+    "max.u32" B32 B32 B32 = |[a, b, ..]| a.max(b);
+    "max.s32" B32 B32 B32 = |[a, b, ..]| signed(a, 32).max(signed(b, 32));
+    "abs.s16" B16 B16 = |[a, ..]| signed(a, 16).abs();
+    "abs.s64" B64 B64 = |[a, ..]| signed(a, 64).abs();
+    "neg.s16" B16 B16 = |[a, ..]| -a;
+    "neg.s32" B32 B32 = |[a, ..]| -a;
+    "and.b16" B16 B16 B16 = |[a, b, ..]| a & b;
+    "and.b32" B32 B32 B32 = |[a, b, ..]| a & b;
+    "and.b64" B64 B64 B64 = |[a, b, ..]| a & b;
+    "or.b16" B16 B16 B16 = |[a, b, ..]| a | b;
+    "or.b32" B32 B32 B32 = |[a, b, ..]| a | b;
+    "or.b64" B64 B64 B64 = |[a, b, ..]| a | b;
+    "xor.b32" B32 B32 B32 = |[a, b, ..]| a ^ b;
+    "xor.b64" B64 B64 B64 = |[a, b, ..]| a ^ b;
+    "not.b16" B16 B16 = |[a, ..]| !a;
+    "not.b64" B64 B64 = |[a, ..]| !a;
+    "or.pred" Pred Pred Pred = |[a, b, ..]| a | b;
+    "xor.pred" Pred Pred Pred = |[a, b, ..]| a ^ b;
+    "mov.pred" Pred Pred = |[a, ..]| a;
+    "shr.u16" B16 B16 B32 = |[a, b, ..]| if b > 15 { 0 } else { a >> b };
+    "shr.u64" B64 B64 B32 = |[a, b, ..]| if b > 63 { 0 } else { a >> b };
+    "bfe.s32" B32 B32 B32 B32 = |[a, b, c, _]| signed_field(signed(a, 32), b, c);
+    "bfe.u64" B64 B64 B32 B32 = |[a, b, c, _]| (a >> (b & 0xff).min(64)) & ((1 << (c & 0xff).min(64)) - 1);
+    "bfe.s64" B64 B64 B32 B32 = |[a, b, c, _]| signed_field(signed(a, 64), b, c);
+    "popc.b32" B32 B32 = |[a, ..]| (0..32).map(|bit| a >> bit & 1).sum();
+    "mov.b16" B16 B16 = |[a, ..]| a;
+    "mov.b32" B32 B32 = |[a, ..]| a;
+    "selp.b16" B16 B16 B16 Pred = |[a, b, c, _]| if c == 1 { a } else { b };
+    "setp.eq.b16" Pred B16 B16 = |[a, b, ..]| i128::from(a == b);
+    "setp.eq.b32" Pred B32 B32 = |[a, b, ..]| i128::from(a == b);
+    "setp.eq.b64" Pred B64 B64 = |[a, b, ..]| i128::from(a == b);
+    "setp.ne.b32" Pred B32 B32 = |[a, b, ..]| i128::from(a != b);
+    "setp.ne.b64" Pred B64 B64 = |[a, b, ..]| i128::from(a != b);
+    "setp.lt.u16" Pred B16 B16 = |[a, b, ..]| i128::from(a < b);
+    "setp.lt.s16" Pred B16 B16 = |[a, b, ..]| i128::from(signed(a, 16) < signed(b, 16));
+    "setp.lt.u64" Pred B64 B64 = |[a, b, ..]| i128::from(a < b);
+    "setp.lt.s64" Pred B64 B64 = |[a, b, ..]| i128::from(signed(a, 64) < signed(b, 64));
+    "setp.le.u16" Pred B16 B16 = |[a, b, ..]| i128::from(a <= b);
+    "setp.le.s16" Pred B16 B16 = |[a, b, ..]| i128::from(signed(a, 16) <= signed(b, 16));
+    "setp.le.u32" Pred B32 B32 = |[a, b, ..]| i128::from(a <= b);
+    "setp.le.s32" Pred B32 B32 = |[a, b, ..]| i128::from(signed(a, 32) <= signed(b, 32));
+    "setp.le.u64" Pred B64 B64 = |[a, b, ..]| i128::from(a <= b);
+    "setp.le.s64" Pred B64 B64 = |[a, b, ..]| i128::from(signed(a, 64) <= signed(b, 64));
+    "setp.gt.u16" Pred B16 B16 = |[a, b, ..]| i128::from(a > b);
+    "setp.gt.s16" Pred B16 B16 = |[a, b, ..]| i128::from(signed(a, 16) > signed(b, 16));
+    "setp.gt.u32" Pred B32 B32 = |[a, b, ..]| i128::from(a > b);
+    "setp.gt.s32" Pred B32 B32 = |[a, b, ..]| i128::from(signed(a, 32) > signed(b, 32));
+    "setp.gt.u64" Pred B64 B64 = |[a, b, ..]| i128::from(a > b);
+    "setp.gt.s64" Pred B64 B64 = |[a, b, ..]| i128::from(signed(a, 64) > signed(b, 64));
+    "setp.ge.u16" Pred B16 B16 = |[a, b, ..]| i128::from(a >= b);
+    "setp.ge.s16" Pred B16 B16 = |[a, b, ..]| i128::from(signed(a, 16) >= signed(b, 16));
+    "setp.ge.u32" Pred B32 B32 = |[a, b, ..]| i128::from(a >= b);
+    "setp.ge.s32" Pred B32 B32 = |[a, b, ..]| i128::from(signed(a, 32) >= signed(b, 32));
+    "setp.ge.u64" Pred B64 B64 = |[a, b, ..]| i128::from(a >= b);
+    "setp.lt.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a) < float(b));
+    "setp.gt.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a) > float(b));
+    "setp.ge.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a) >= float(b));
+    "setp.eq.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a) == float(b));
+    "setp.leu.f32" Pred B32 B32 = |[a, b, ..]| i128::from(float(a).partial_cmp(&float(b)).is_none_or(|o| o.is_le()));
+    "setp.num.f32" Pred B32 B32 = |[a, b, ..]| i128::from(!float(a).is_nan() && !float(b).is_nan());
+    "setp.eq.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a) == double(b));
+    "setp.le.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a) <= double(b));
+    "setp.gt.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a) > double(b));
+    "setp.ge.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a) >= double(b));
+    "setp.neu.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a) != double(b));
+    "setp.equ.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).partial_cmp(&double(b)).is_none_or(|o| o.is_eq()));
+    "setp.ltu.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).partial_cmp(&double(b)).is_none_or(|o| o.is_lt()));
+    "setp.leu.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).partial_cmp(&double(b)).is_none_or(|o| o.is_le()));
+    "setp.geu.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).partial_cmp(&double(b)).is_none_or(|o| o.is_ge()));
+    "setp.nan.f64" Pred B64 B64 = |[a, b, ..]| i128::from(double(a).is_nan() || double(b).is_nan());
+    "cvt.u8.u32" B32 B32 = |[a, ..]| a & 0xff;
+    "cvt.u8.u64" B32 B64 = |[a, ..]| a & 0xff;
+    "cvt.s8.s64" B32 B64 = |[a, ..]| signed(a, 8);
+    "cvt.u16.u8" B16 B16 = |[a, ..]| a & 0xff;
+    "cvt.u32.u8" B32 B16 = |[a, ..]| a & 0xff;
+    "cvt.u32.u16" B32 B16 = |[a, ..]| a;
+    "cvt.u32.s32" B32 B32 = |[a, ..]| a;
+    "cvt.u64.u8" B64 B16 = |[a, ..]| a & 0xff;
+    "cvt.s64.s8" B64 B16 = |[a, ..]| signed(a, 8);
+    "cvt.u64.u16" B64 B16 = |[a, ..]| a;
+    "cvt.s64.s16" B64 B16 = |[a, ..]| signed(a, 16);
+    "cvt.u64.s64" B64 B64 = |[a, ..]| a;
+    "cvt.rn.f32.u16" B32 B16 = |[a, ..]| bits_of(a as f32);
+    "cvt.rn.f32.s16" B32 B16 = |[a, ..]| bits_of(signed(a, 16) as f32);
+    "cvt.rn.f32.u32" B32 B32 = |[a, ..]| bits_of(a as f32);
+    "cvt.rn.f32.s64" B32 B64 = |[a, ..]| bits_of(signed(a, 64) as f32);
+    "cvt.rn.f64.u16" B64 B16 = |[a, ..]| bits_of_double(a as f64);
+    "cvt.rn.f64.s16" B64 B16 = |[a, ..]| bits_of_double(signed(a, 16) as f64);
+    "cvt.rn.f64.u32" B64 B32 = |[a, ..]| bits_of_double(a as f64);
+    "cvt.rn.f64.s32" B64 B32 = |[a, ..]| bits_of_double(signed(a, 32) as f64);
+    "cvt.rn.f64.u64" B64 B64 = |[a, ..]| bits_of_double(a as f64);
 };
 
 /// A kernel that loads what `case` needs from 64-bit cells, a row of 32 an operand, applies it where a bit of `%mask` is set,
@@ -203,7 +414,10 @@ fn cell() -> impl Strategy<Value = u64> {
         [0, 1, 2, 31, 32, 33, 63, 64, 255, 0x7fff, 0x8000, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 1 << 63, u64::MAX];
     // Floats among them: 1.5, -0, infinity, NaN, the smallest denormal is 1.
     const FLOATS: [u64; 5] = [0x3fc0_0000, 0x8000_0000, 0x7f80_0000, 0x7fc0_0000, 0xc2f6_e979];
-    prop_oneof![any::<u64>(), prop::sample::select(&EDGES[..]), prop::sample::select(&FLOATS[..])]
+    // The same in double precision, and a NaN with a sign and a payload.
+    const DOUBLES: [u64; 5] = [0x3ff8 << 48, 0x7ff0 << 48, 0xfff0 << 48, 0xfff8_0000_0000_0123, 0xc0fe_240c_9fbe_76c9];
+    let floats = prop_oneof![prop::sample::select(&FLOATS[..]), prop::sample::select(&DOUBLES[..])];
+    prop_oneof![any::<u64>(), prop::sample::select(&EDGES[..]), floats]
 }
 
 proptest! {
@@ -224,4 +438,29 @@ fn every_case_is_supported() {
         let kernel = MODULE.kernel(&format!("k{index}")).expect("a kernel");
         kernel.supported().unwrap_or_else(|error| panic!("{}: {error}", case.opcode));
     }
+}
+
+/// Told apart by their operands, or relative to windows: `text.rs` has tests of their own for these.
+const ELSEWHERE: &[&str] = &["mov.b32", "low half", "high half", "cvta"];
+
+#[test]
+fn every_form_that_is_a_function_has_a_case() {
+    let table = include_str!("../../../src/interp/isa.rs");
+    let lines = table.lines().skip_while(|line| !line.contains("// Integer arithmetic"));
+    let functions = lines.filter(|line| line.contains(") -> ") || line.contains(" {pred"));
+    let spellings: Vec<&str> = functions.filter_map(|line| line.split('"').nth(1)).collect();
+    assert!(spellings.len() > 200, "only {} lines of the table", spellings.len());
+    let has_none = |spelling: &&str| {
+        !CASES.iter().any(|case| spells(spelling, case.opcode))
+            && !ELSEWHERE.iter().any(|start| spelling.starts_with(start))
+    };
+    let without: Vec<&str> = spellings.into_iter().filter(has_none).collect();
+    assert!(without.is_empty(), "forms of the table without a case: {without:#?}");
+}
+
+/// Whether `pattern` with its alternatives in braces can be read as `text`.
+fn spells(pattern: &str, text: &str) -> bool {
+    let Some((literal, rest)) = pattern.split_once('{') else { return pattern == text };
+    let (Some(text), Some((group, rest))) = (text.strip_prefix(literal), rest.split_once('}')) else { return false };
+    group.split(',').any(|choice| text.strip_prefix(choice).is_some_and(|text| spells(rest, text)))
 }

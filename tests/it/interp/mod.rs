@@ -1,5 +1,6 @@
 //! The software GPU through its public interface: PTX in, memory, counters and stops out.
 
+mod barriers;
 mod divergence;
 mod faults;
 mod kernels;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use warpstride::ErrorKind;
-use warpstride::interp::{Memory, Module};
+use warpstride::interp::{Config, Memory, Module, run};
 use warpstride::ptx;
 
 use super::{launch, shape};
@@ -142,7 +142,7 @@ fn special_registers_know_their_thread() {
 fn refusals_name_instruction_kernel_and_line() {
     let refusal = |body: &str| {
         let text = format!(
-            "{PRELUDE}.global .align 4 .u32 table[2] = {{1, 2}};\n.visible .entry k() {{\n.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b128 %w;\n{body}\n}}"
+            "{PRELUDE}.global .align 4 .u32 table[2] = {{1, 2}};\n.visible .entry k(.param .u32 q) {{\n.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b128 %w;\n{body}\n}}"
         );
         let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}"));
         let error = module.kernel("k").expect("a kernel").supported().expect_err("it is refused");
@@ -165,6 +165,9 @@ fn refusals_name_instruction_kernel_and_line() {
     assert!(refusal("ld.param.u32 %r1, [absent];").contains("\"absent\" is not declared"));
     assert!(refusal("ld.global.v4.b64 {%rd0,%rd1,%rd2,%rd0}, [%rd1];").contains("no access is wider than 16 bytes"));
     assert!(refusal("add.rn.f32 %r1, %r1, 1;").contains("an integer stands where a fraction belongs"));
+    assert!(refusal("ld.param.u32 {%r1,%r2,%r0,%r0}, [q];").contains("another number of operands than its type says"));
+    assert!(refusal("ld.param.v4.u8 {%r1}, [q];").contains("another number of operands than its type says"));
+    assert!(refusal("bar.warp.sync;").contains("another number of operands"));
     assert!(refusal("clz.b32 %r1, %r1, [%rd1];").contains("another number of operands"));
 }
 
@@ -186,8 +189,45 @@ fn what_is_no_ptx_names_its_line() {
     assert_eq!(error(".entry k(.param .u24 x) { }"), "PTX line 1: the type \".u24\" is not supported");
     assert_eq!(error(".global .align 3 .u32 x;"), "PTX line 1: an alignment of 3 is not supported");
     assert_eq!(error(".shared .b8 x[4611686018427387904][8];"), "PTX line 1: \"x\" is larger than any memory");
+    let missing = "PTX line 1: found `}` where `;` was expected";
+    assert_eq!(error(".entry a(){ ret } .entry b(){ ret; }"), missing);
+    assert_eq!(error(".entry a(){ mov.b64 {%r1, %r2}, %rd1 } .entry b(){ ret; }"), missing);
+    assert_eq!(error(".version 7.0 .address_size 32"), "PTX line 1: addresses of 32 bits are not supported");
+    assert_eq!(error(".entry k() { .loc 1 2 ret; }"), "PTX line 1: found `ret` where a column of a line was expected");
+    assert_eq!(error(".entry k() .maxntid { }"), "PTX line 1: found `{` where a number of threads was expected");
     let deep = format!(".entry k() {}", "{".repeat(100_000));
     assert_eq!(error(&deep), "PTX line 1: scopes nested more than 64 deep are not supported");
+}
+
+#[test]
+fn a_name_is_declared_once_in_a_scope() {
+    let error = |body: &str| {
+        let text = format!(".entry k() {{\n{body}\n}}");
+        Module::parse(&text).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let twice = |name: &str| format!("PTX line 2: the name {name:?} is declared twice in one scope");
+    assert_eq!(error("L: L: ret;"), twice("L"));
+    assert_eq!(error(".reg .b32 a; .reg .b64 a;"), twice("a"));
+    assert_eq!(error(".reg .b32 %r<5>, %r<6>;"), twice("%r"));
+    assert_eq!(error(".reg .b32 %r<20>; .reg .b64 %r1<5>;"), twice("%r1"));
+    assert_eq!(error(".reg .b32 %r4, %r<5>;"), twice("%r"));
+    assert_eq!(error(".reg .b32 %r<5>, %r4;"), twice("%r4"));
+    assert_eq!(error(".shared .b32 s; .local .b32 s;"), twice("s"));
+    assert_eq!(error(".reg .b32 %r<5>, %r5, %r1<5>, a; L: { .reg .b32 a, %r<5>; L: }"), "");
+}
+
+#[test]
+fn lines_mean_nothing() {
+    let text =
+        ".version 7.0 .target sm_80, debug .address_size 64 .file 1 \"a\", 5, 6 .visible .entry k(.param .u64 p) {
+        .reg .b32 %r1; .reg .b64 %rd1; ld.param.u64 %rd1, [p];
+        .loc 1 5 0 mov.u32 %r1, 9; .loc 1 6 0, function_name L + 4, inlined_at 1 2 3 st.global.u32 [%rd1], %r1; ret; }";
+    let memory = Memory::new(1 << 20);
+    let address = memory.alloc(4).expect("it fits");
+    launch(text, shape(1, 1), &address.to_le_bytes(), &memory).unwrap_or_else(|stop| panic!("{stop}"));
+    let mut out = [0; 4];
+    memory.read(address, &mut out).expect("it is there");
+    assert_eq!(u32::from_le_bytes(out), 9);
 }
 
 #[test]
@@ -203,6 +243,18 @@ fn debug_sections_and_hints_are_skipped() {
     assert_eq!((kernel.params()[0].align, kernel.param_bytes(), module.kernels().count()), (8, 8, 1));
 }
 
+/// Launches what can be launched of a text, for not long.
+fn run_all(text: &str) {
+    let Ok(module) = Module::parse(text) else { return };
+    let config = Config { threads: 1, warp_instruction_limit: 500 };
+    for kernel in module.kernels().filter(|kernel| kernel.supported().is_ok()) {
+        let memory = Memory::new(1 << 10);
+        let address = memory.alloc(1 << 10).expect("it fits");
+        let params: Vec<u8> = address.to_le_bytes().into_iter().cycle().take(kernel.param_bytes()).collect();
+        let _ = run(kernel, &shape(2, 40), &params, &memory, &config);
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_breaks_the_parser(text in "\\PC{0,200}", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -213,8 +265,8 @@ proptest! {
     /// Pieces of PTX in any order get further than noise.
     #[test]
     fn no_shuffled_ptx_breaks_the_parser(words in prop::collection::vec(prop::sample::select(WORDS), 0..60)) {
-        let _ = Module::parse(&words.join(" "));
-        let _ = Module::parse(&format!("{PRELUDE}.entry k(.param .u64 p) {{ .reg .b32 %r<3>; .reg .b64 %rd<3>; {} }}", words.join(" ")));
+        run_all(&words.join(" "));
+        run_all(&format!("{PRELUDE}.entry k(.param .u64 p) {{ .reg .b32 %r<3>; .reg .b64 %rd<3>; {} }}", words.join(" ")));
     }
 
     /// A real module, cut off, with a piece missing or a byte changed.
@@ -222,11 +274,11 @@ proptest! {
     fn no_damaged_module_breaks_the_parser(at in 0..4000_usize, gap in 0..40_usize, byte: u8) {
         let whole = &ptx::TEXT.as_bytes()[..4000];
         let _ = Module::parse(&String::from_utf8_lossy(&whole[..at]));
-        let _ = Module::parse(&String::from_utf8_lossy(&[&whole[..at], &whole[(at + gap).min(4000)..], b"}"].concat()));
+        run_all(&String::from_utf8_lossy(&[&whole[..at], &whole[(at + gap).min(4000)..], b"}"].concat()));
         let mut changed = whole.to_vec();
         changed[at] = byte;
         changed.push(b'}');
-        let _ = Module::parse(&String::from_utf8_lossy(&changed));
+        run_all(&String::from_utf8_lossy(&changed));
     }
 }
 
