@@ -72,3 +72,48 @@ fn place(device: &Device, buffer: Option<Buffer>) -> Result<Option<DeviceBuffer<
     place.upload_from(&buffer.into_contents()?)?;
     Ok(Some(place))
 }
+
+#[cfg(test)]
+mod tests {
+    use warpstride::abi::LaunchShape;
+    use warpstride::device::Backend;
+    use warpstride::interp::Module;
+
+    use super::*;
+    use crate::cli::run_ptx::Argument;
+
+    const PTX: &str = "
+        .version 7.0
+        .target sm_80
+        .address_size 64
+        .visible .entry add(.param .u64 cells, .param .u64 none, .param .u32 n) {
+            .reg .b32 %r<5>; .reg .b64 %rd<3>;
+            ld.param.u64 %rd1, [cells]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;
+            mad.wide.u32 %rd2, %r2, 4, %rd1;
+            ld.global.u32 %r3, [%rd2]; add.s32 %r4, %r3, %r1; st.global.u32 [%rd2], %r4;
+            ret;
+        }";
+
+    /// The driver of the software GPU stands for a GPU's: both ways must give the same bytes.
+    #[test]
+    fn through_a_driver_it_does_what_it_does_without() {
+        let module = Module::parse(PTX).unwrap();
+        let arguments: Vec<Argument> =
+            ["u32[40]=iota", "f32[0]=zeros", "u32:5"].iter().map(|text| text.parse().unwrap()).collect();
+        let launch = Launch {
+            text: PTX,
+            kernel: module.kernel("add").unwrap(),
+            shape: LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 },
+            arguments: &arguments,
+            dumps: vec![0, 1],
+        };
+        let buffers = || arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>().unwrap();
+        let device = Device::open(Backend::Soft).unwrap();
+        let through = launch.on_gpu(buffers(), &device).unwrap();
+        let without = launch.on_soft(buffers(), 1 << 20).unwrap();
+        assert_eq!(through.dumped, without.dumped);
+        let cells: Vec<u8> = (0..40).flat_map(|i: u32| (if i < 32 { i + 5 } else { i }).to_le_bytes()).collect();
+        assert_eq!(through.dumped, [cells, Vec::new()]);
+        assert!(through.report.is_none() && without.report.is_some_and(|report| report.thread_instructions == 8 * 32));
+    }
+}
