@@ -7,6 +7,9 @@ use warpstride::device::Backend;
 use warpstride::element::DType;
 use warpstride::ops::Variant;
 
+#[cfg(feature = "interp")]
+use super::run_ptx::{Argument, Dump, extents};
+
 /// Transposes matrices on an NVIDIA GPU, or on a software GPU where there is none.
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
@@ -39,6 +42,11 @@ pub(super) enum Command {
     Transpose(Transpose),
     /// Run every transpose kernel on the same matrix, verify it, and show what it does to memory
     Compare(Compare),
+    /// Run a kernel of a PTX file, and show what it does to memory
+    ///
+    /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The software GPU stops it there.
+    #[cfg(feature = "interp")]
+    RunPtx(RunPtx),
 }
 
 #[derive(Args)]
@@ -68,6 +76,33 @@ pub(super) struct Compare {
     /// The kernels to run, instead of all: column_loop, naive, tiled, padded, staggered
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) variants: Vec<Variant>,
+}
+
+#[cfg(feature = "interp")]
+#[derive(Args)]
+pub(super) struct RunPtx {
+    /// The PTX
+    #[arg(value_name = "FILE.ptx")]
+    pub(super) file: PathBuf,
+    /// The kernel
+    #[arg(long, value_name = "NAME")]
+    pub(super) entry: String,
+    /// Blocks in x, y and z; what is left out is 1
+    #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
+    pub(super) grid: [u32; 3],
+    /// Threads of a block in x, y and z; what is left out is 1
+    #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
+    pub(super) block: [u32; 3],
+    /// Dynamic shared memory of a block
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub(super) shared: u32,
+    /// The kernel's arguments in order, one --arg each: a number (i32:7, f32:1.5), a buffer (f32[1024]=zeros, =iota or
+    /// =random:SEED) or the elements of a file (npy:FILE); a struct is passed member by member
+    #[arg(long = "arg", value_name = "A")]
+    pub(super) arguments: Vec<Argument>,
+    /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given several times
+    #[arg(long = "dump", value_name = "I=OUT.npy")]
+    pub(super) dumps: Vec<Dump>,
 }
 
 fn shape(text: &str) -> Result<[usize; 2], String> {

@@ -6,6 +6,8 @@ mod devices;
 mod npy;
 mod output;
 mod room;
+#[cfg(feature = "interp")]
+mod run_ptx;
 mod target;
 mod transpose;
 
@@ -61,6 +63,8 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Devices => devices::run(backend, output),
         Command::Transpose(args) => transpose::run(args, backend, output),
         Command::Compare(args) => compare::run(args, backend, output),
+        #[cfg(feature = "interp")]
+        Command::RunPtx(args) => run_ptx::run(args, backend, output),
     }
 }
 
@@ -74,7 +78,7 @@ fn open(backend: Backend, output: &Output) -> Result<Device> {
     Ok(device)
 }
 
-/// Fails with a sentence where there is no room for so many copies of a matrix of `bytes` bytes on the host, and for so many
+/// Fails with a sentence where there is no room for so many copies of `bytes` bytes on the host, and for so many
 /// more on each device. The software GPU's memory is the host's.
 fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) -> Result<()> {
     let copies = |count: usize| bytes as u128 * count as u128;
@@ -83,7 +87,7 @@ fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) ->
         let info = device.info();
         ensure!(
             copies(count) <= u128::from(info.memory_bytes),
-            "this takes {} MB of memory on {}, which has {} MB; use a smaller matrix",
+            "this takes {} MB of memory on {}, which has {} MB; use smaller arrays",
             copies(count).div_ceil(1_000_000),
             info.name,
             info.memory_bytes / 1_000_000
@@ -99,7 +103,7 @@ fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) ->
 fn zeroed<T: Pod>(len: usize) -> Result<Vec<T>> {
     bytemuck::try_zeroed_vec(len).map_err(|()| {
         let megabytes = len.saturating_mul(size_of::<T>()) / 1_000_000;
-        anyhow!("the host has no {megabytes} MB of memory for the matrix; use a smaller one")
+        anyhow!("the host has no {megabytes} MB of memory for this; use smaller arrays")
     })
 }
 

@@ -67,6 +67,12 @@ impl Source {
         Ok(Self { file, path: path.into(), dtype, descr, shape, bytes: bytes as usize, fortran })
     }
 
+    /// Extents of all axes.
+    #[cfg(feature = "interp")]
+    pub(super) fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
     /// Rows and columns, where there are two axes.
     pub(super) fn matrix(&self) -> Result<[usize; 2]> {
         match *self.shape {

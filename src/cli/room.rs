@@ -33,7 +33,7 @@ pub(super) fn ensure_room(needed: u128) -> Result<()> {
 fn ensure_fits(needed: u128, available: u64) -> Result<()> {
     ensure!(
         needed <= u128::from(available),
-        "this takes {} MB of host memory and {} MB are available; use a smaller matrix",
+        "this takes {} MB of host memory and {} MB are available; use smaller arrays",
         needed.div_ceil(1_000_000),
         available / 1_000_000
     );

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use warpstride::abi::LaunchShape;
-//! use warpstride::interp::{Config, Memory, Module, run};
+//! use warpstride::interp::{Args, Config, Memory, Module, run};
 //!
 //! let text = "
 //!     .version 7.0
@@ -26,18 +26,18 @@
 //! let module = Module::parse(text)?;
 //! let kernel = module.kernel("square").expect("it is there");
 //! let memory = Memory::new(1 << 20);
-//! let out = memory.alloc(32 * 4)?;
+//! let out = memory.upload(&[0_u32; 32])?;
+//! let params = Args::new(kernel).value(out)?.finish()?;
 //! let shape = LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 };
-//! let report = run(kernel, &shape, &out.to_le_bytes(), &memory, &Config::default()).map_err(|stop| *stop)?;
+//! let report = run(kernel, &shape, &params, &memory, &Config::default()).map_err(|stop| *stop)?;
 //! assert_eq!(report.counters.global_store.sectors, 4);
-//! let mut last = [0; 4];
-//! memory.read(out + 31 * 4, &mut last)?;
-//! assert_eq!(u32::from_le_bytes(last), 31 * 31);
+//! assert_eq!(memory.download::<u32>(out, 32)?[31], 31 * 31);
 //! # Ok::<(), warpstride::Error>(())
 //! ```
 
 #![deny(unsafe_code)]
 
+mod args;
 mod cfg;
 mod code;
 mod exec;
@@ -49,6 +49,7 @@ mod parse;
 mod semantics;
 pub mod stop;
 
+pub use args::{Args, Value};
 pub use code::{Kernel, Param};
 pub use mem::Memory;
 pub use stop::Stop;

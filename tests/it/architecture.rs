@@ -28,6 +28,7 @@ const UNSAFE: &[&str] = &[
     "stream/",                 // the safe side of the seam: streams and events
     "device.rs",               // the safe side of the seam: modules
     "ops/",                    // launches, and the raw entry points
+    "cli/run_ptx/gpu.rs",      // launches of foreign PTX, for which the user answers
 ];
 
 struct Source {

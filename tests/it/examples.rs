@@ -59,3 +59,10 @@ fn lesson_4_spreads_a_column_over_the_banks() {
     assert_eq!(line(&printed, "padded "), ["padded", "4", "4", "0"]);
     assert_eq!(line(&printed, "staggered "), ["staggered", "4", "4", "0"]);
 }
+
+#[test]
+fn lesson_5_tests_a_kernel_of_its_own() {
+    let printed = lesson("05_test_your_own_ptx");
+    assert!(printed.contains("places 4 bytes apart: 0 bank conflicts"), "{printed}");
+    assert!(printed.contains("places 8 bytes apart: 1 bank conflict\n"), "{printed}");
+}

@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod compare;
+#[cfg(feature = "interp")]
+mod run_ptx;
 mod transpose;
 mod usage;
 

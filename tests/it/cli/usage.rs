@@ -33,7 +33,7 @@ fn wrong_usage_is_exit_2() {
 #[test]
 fn help_is_no_error() {
     let run = warpstride(["--help"]).succeeded();
-    for command in ["devices", "transpose", "compare"] {
+    for command in ["devices", "transpose", "compare", "run-ptx"] {
         assert!(run.stdout.contains(command));
     }
 }

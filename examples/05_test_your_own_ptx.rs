@@ -1,0 +1,82 @@
+//! # Lesson 5: test your own PTX
+//!
+//! The software GPU is not only for the kernels of this crate. Give it any PTX (from nvcc, from rustc, by hand) and it
+//! runs it and counts; so a test can hold your kernel to its memory accesses, on any machine, without a GPU and without a
+//! profiler. This lesson is such a test.
+//!
+//! The kernel reverses 32 numbers through shared memory: every thread stores its own at place `tid` and loads the one at
+//! `31 - tid`. However one permutes 32 neighbouring words, each lies in a bank of its own, so there is no conflict. With
+//! places twice as far apart only every second bank is used, and two threads wait for each other.
+//!
+//! The same from the command line, where the kernel is in a file:
+//!
+//! ```text
+//! warpstride run-ptx reverse.ptx --entry reverse --grid 1 --block 32 --arg 'f32[32]=iota' --arg u32:4 --dump 0=out.npy
+//! cargo run --example 05_test_your_own_ptx
+//! ```
+
+use warpstride::abi::LaunchShape;
+use warpstride::error::{Error, Result};
+use warpstride::interp::{Args, Config, Memory, Module, Report, run};
+
+/// `data[tid] = data[31 - tid]`, with neighbours `stride` bytes apart in shared memory.
+const PTX: &str = "
+    .version 7.0
+    .target sm_80
+    .address_size 64
+    .visible .entry reverse(.param .u64 data, .param .u32 stride) {
+        .reg .b32 %r<8>;
+        .reg .f32 %f<3>;
+        .reg .b64 %rd<3>;
+        .shared .align 4 .b8 places[256];
+
+        ld.param.u64   %rd1, [data];
+        ld.param.u32   %r1, [stride];
+        mov.u32        %r2, %tid.x;
+        mad.wide.u32   %rd2, %r2, 4, %rd1;
+        mov.u32        %r3, places;
+        mad.lo.u32     %r4, %r2, %r1, %r3;
+        ld.global.f32  %f1, [%rd2];
+        st.shared.f32  [%r4], %f1;
+        bar.sync       0;
+        sub.u32        %r5, 31, %r2;
+        mad.lo.u32     %r6, %r5, %r1, %r3;
+        ld.shared.f32  %f2, [%r6];
+        st.global.f32  [%rd2], %f2;
+        ret;
+    }";
+
+fn main() -> Result<()> {
+    let near = reverse(4)?;
+    println!("places 4 bytes apart: {} bank conflicts", near.counters.shared_load.bank_conflicts);
+    assert_eq!(near.counters.shared_load.bank_conflicts, 0);
+    // 32 loads of 4 bytes beside each other: 4 sectors of 32 bytes, none of them wasted.
+    assert_eq!(near.counters.global_load.sectors, 4);
+
+    let apart = reverse(8)?;
+    println!("places 8 bytes apart: {} bank conflict", apart.counters.shared_load.bank_conflicts);
+    assert_eq!(apart.counters.shared_load.bank_conflicts, 1);
+
+    println!("\nquestion: `places` has 256 bytes. What does the software GPU say of places 12 bytes apart?");
+    Ok(())
+}
+
+/// Runs the kernel, checks its values, and returns what it did to memory.
+fn reverse(stride: u32) -> Result<Report> {
+    let module = Module::parse(PTX)?;
+    let kernel = module.kernel("reverse").expect("it is in the text");
+
+    // Memory like a GPU's: buffers have addresses, and an access outside them stops the kernel.
+    let memory = Memory::new(1 << 20);
+    let numbers: Vec<f32> = (0..32).map(|i| i as f32).collect();
+    let data = memory.upload(&numbers)?;
+
+    // Values in the order of the parameters; a wrong size or number of them is an error that names the parameter.
+    let params = Args::new(kernel).value(data)?.value(stride)?.finish()?;
+    let shape = LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 };
+    let report = run(kernel, &shape, &params, &memory, &Config::default()).map_err(|stop| Error::from(*stop))?;
+
+    let reversed: Vec<f32> = numbers.into_iter().rev().collect();
+    assert_eq!(memory.download::<f32>(data, 32)?, reversed);
+    Ok(report)
+}

@@ -1,0 +1,60 @@
+//! What is printed of a launch.
+
+use serde_json::{Value, json};
+use warpstride::device::Device;
+use warpstride::interp::Report;
+
+use super::super::{args, output};
+
+/// What a launch left behind.
+pub(super) struct Outcome {
+    /// By the GPU's clock, or the host's for the software GPU.
+    pub(super) seconds: f64,
+    /// What the software GPU counted.
+    pub(super) report: Option<Report>,
+    /// The bytes of each buffer that was asked for.
+    pub(super) dumped: Vec<Vec<u8>>,
+}
+
+pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> Value {
+    json!({
+        // Not every path is text.
+        "ptx": args.file.display().to_string(),
+        "device": output::info_json(device.info()),
+        "kernel": args.entry,
+        "grid": args.grid,
+        "block": args.block,
+        "shared_bytes": args.shared,
+        "counters": outcome.report.map(|report| report.counters),
+        "thread_instructions": outcome.report.map(|report| report.thread_instructions),
+        "seconds": outcome.seconds,
+    })
+}
+
+pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> String {
+    let ([gx, gy, gz], [bx, by, bz], seconds) = (args.grid, args.block, outcome.seconds);
+    let (kernel, name) = (&args.entry, &device.info().name);
+    let title = format!("{kernel} on {name}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads");
+    let Some(report) = outcome.report else {
+        return format!(
+            "{title}: {:.4} ms\nNothing is counted on a GPU; --device soft counts the same launch.\n",
+            1e3 * seconds
+        );
+    };
+    let mut table = output::table(&["", "instructions", "requests", "sectors", "wavefronts", "bank conflicts"]);
+    let counters = report.counters;
+    for (access, count) in [("global load", counters.global_load), ("global store", counters.global_store)] {
+        let figures = [count.instructions, count.requests, count.sectors].map(|figure| figure.to_string());
+        let [instructions, requests, sectors] = &figures;
+        table.add_row([access, instructions, requests, sectors, "-", "-"]);
+    }
+    for (access, count) in [("shared load", counters.shared_load), ("shared store", counters.shared_store)] {
+        let figures = [count.instructions, count.wavefronts, count.bank_conflicts].map(|figure| figure.to_string());
+        let [instructions, wavefronts, conflicts] = &figures;
+        table.add_row([access, instructions, "-", "-", wavefronts, conflicts]);
+    }
+    let threads = report.thread_instructions;
+    format!(
+        "{title}\n{table}\n{threads} thread instructions in {seconds:.3} s of this host, which is no time of a GPU\n"
+    )
+}

@@ -1,0 +1,50 @@
+//! A launch on the software GPU: without a driver between, so that its report is at hand.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use warpstride::error::Error;
+use warpstride::interp::{self, Memory};
+
+use super::super::zeroed;
+use super::buffer::Buffer;
+use super::report::Outcome;
+use super::{Launch, parameters};
+
+impl Launch<'_> {
+    /// Runs it in memory of at most `limit` bytes.
+    pub(super) fn on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
+        // A kernel that cannot run is told of before its buffers are made.
+        self.kernel.supported()?;
+        let memory = Memory::new(limit);
+        let mut places = Vec::with_capacity(buffers.len());
+        for buffer in buffers {
+            places.push(place(&memory, buffer)?);
+        }
+        let params = parameters(self.kernel, self.arguments, |position| places[position].0)?;
+        let begin = Instant::now();
+        let report = interp::run(self.kernel, &self.shape, &params, &memory, &interp::Config::default())
+            .map_err(|stop| Error::from(*stop))?;
+        let seconds = begin.elapsed().as_secs_f64();
+        let mut dumped = Vec::with_capacity(self.dumps.len());
+        for &argument in &self.dumps {
+            let (address, bytes) = places[argument];
+            let mut contents = zeroed(bytes)?;
+            if bytes > 0 {
+                memory.read(address, &mut contents)?;
+            }
+            dumped.push(contents);
+        }
+        Ok(Outcome { seconds, report: Some(report), dumped })
+    }
+}
+
+/// Address and bytes of an argument's buffer; the address of none is 0.
+fn place(memory: &Memory, buffer: Option<Buffer>) -> Result<(u64, usize)> {
+    let Some(buffer) = buffer.filter(|buffer| buffer.bytes > 0) else { return Ok((0, 0)) };
+    let bytes = buffer.bytes;
+    // First of all, since it knows what there is room for.
+    let address = memory.alloc(bytes as u64)?;
+    memory.write(address, &buffer.into_contents()?)?;
+    Ok((address, bytes))
+}
