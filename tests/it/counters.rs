@@ -103,8 +103,8 @@ fn a_column_loop_reads_a_sector_an_element() {
 
 /// Every figure that Nsight Compute counted on an H100 for a shape with ragged edges on both sides.
 ///
-/// Instructions, requests and sectors are equal. The hardware's wavefronts hold, beside those of the access, passes lost to
-/// other traffic of the same memory; they differ from run to run (the `tiled` bytes of this record read 194251, 194291,
+/// Instructions, requests and sectors are equal. The hardware's wavefronts hold more than those of the access (passes lost
+/// to other traffic of the same memory, as we read it); they differ from run to run (the `tiled` bytes of this record read 194251, 194291,
 /// 194299 and 194316 where the rules say 194250) and are never fewer. So they are equal but for one in 10 000.
 #[test]
 #[cfg(feature = "serde")]
