@@ -280,7 +280,7 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
     fn time(&mut self, kernel: Kernel) -> Result<Timing> {
         let (matrix, pairs, stream) = (self.matrix, &mut self.pairs, self.device.default_stream());
         let turn = &mut self.turn;
-        let timing = measure::time(self.device, stream, kernel.samples(), |_| {
+        let timing = measure::time(self.device, stream, kernel.samples(), || {
             // On from run to run and kernel to kernel, warm-ups included: what was used last is still in the cache.
             let pair = *turn % pairs.len();
             *turn += 1;

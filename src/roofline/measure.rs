@@ -39,11 +39,6 @@ impl Timing {
         self.quantile_ms(0.5)
     }
 
-    /// How many samples there are.
-    pub fn samples(&self) -> usize {
-        self.samples.len()
-    }
-
     /// Whether all samples were queued before the first one ran. An operation of very many launches cannot be, and its time
     /// then has the gaps between them.
     pub fn gapless(&self) -> bool {
@@ -62,8 +57,8 @@ pub fn cold_sets(bytes: u64, l2_bytes: u64) -> usize {
     usize::try_from((4 * l2_bytes).div_ceil(bytes.max(1))).unwrap_or(usize::MAX).max(1)
 }
 
-/// Times `samples` runs (at least one) of the operation that `launch` queues. It is given the number of the run, from 0, to
-/// rotate its buffers by, and must do nothing but queue work on `stream`.
+/// Times `samples` runs (at least one) of the operation that `launch` queues. It must do nothing but queue work on `stream`,
+/// and takes its buffers in turn from call to call: warm-ups and retries are calls too.
 ///
 /// # Errors
 ///
@@ -72,15 +67,15 @@ pub fn time(
     device: &Device,
     stream: &Stream,
     samples: usize,
-    mut launch: impl FnMut(usize) -> Result<()>,
+    mut launch: impl FnMut() -> Result<()>,
 ) -> Result<Timing> {
     if device.info().kind == DriverKind::Soft {
         return Err(Error::new(ErrorKind::Unavailable, "the software GPU has no times to measure; use a CUDA device"));
     }
     let pairs: Vec<(Event, Event)> =
         (0..samples.max(1)).map(|_| Ok((device.event()?, device.event()?))).collect::<Result<_>>()?;
-    for run in 0..WARM_UPS {
-        launch(run)?;
+    for _ in 0..WARM_UPS {
+        launch()?;
     }
     stream.synchronize()?;
     let mut gate = GATES.0;
@@ -103,13 +98,13 @@ fn queue_behind(
     device: &Device,
     stream: &Stream,
     pairs: &[(Event, Event)],
-    launch: &mut impl FnMut(usize) -> Result<()>,
+    launch: &mut impl FnMut() -> Result<()>,
 ) -> Result<bool> {
     let begin = Instant::now();
     ops::spin(device, gate, stream)?;
-    for (run, (start, end)) in pairs.iter().enumerate() {
+    for (start, end) in pairs {
         stream.record(start)?;
-        launch(run)?;
+        launch()?;
         stream.record(end)?;
     }
     Ok(begin.elapsed() < gate)
