@@ -5,10 +5,10 @@
 
 use super::dispatch::Engine;
 use super::registers::{LANES, Registers};
+use super::tally::{self, Tally};
 use super::warp::{Wait, Warp};
 use super::{Context, Fault};
 use crate::abi::LaunchShape;
-use crate::counters::Counters;
 use crate::interp::Report;
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
 use crate::interp::mem::Snapshot;
@@ -35,7 +35,7 @@ pub(super) struct Worker<'a> {
     warps: Vec<Warp>,
     params: Scratch,
     shared: Scratch,
-    counters: Counters,
+    tallies: Vec<Tally>,
     warp_instructions: u64,
     thread_instructions: u64,
 }
@@ -57,7 +57,7 @@ impl<'a> Worker<'a> {
             warps: warps.collect::<Option<_>>()?,
             params: Scratch::holding(launch.params)?,
             shared: Scratch::new(u64::from(code.dynamic_base()) + u64::from(launch.shape.dynamic_shared))?,
-            counters: Counters::default(),
+            tallies: vec![Tally::default(); code.sites.len()],
             warp_instructions: 0,
             thread_instructions: 0,
         })
@@ -65,7 +65,8 @@ impl<'a> Worker<'a> {
 
     /// What its blocks did.
     pub(super) fn report(&self) -> Report {
-        let Self { counters, warp_instructions, thread_instructions, .. } = *self;
+        let Self { warp_instructions, thread_instructions, .. } = *self;
+        let counters = tally::totals(&self.launch.code.sites, &self.tallies);
         Report { counters, warp_instructions, thread_instructions }
     }
 
@@ -110,7 +111,7 @@ impl<'a> Worker<'a> {
                     global: self.launch.global,
                     params: &self.params,
                     shared: &self.shared,
-                    counters: &mut self.counters,
+                    tallies: &mut self.tallies,
                     limit: self.launch.limit,
                 };
                 self.launch.engine.run(&mut cx, warp).map_err(|fault| (index as u32, fault))?;

@@ -6,15 +6,17 @@ mod dispatch;
 pub(crate) mod grid;
 mod lanes;
 mod memory;
+mod observe;
 mod patterns;
 pub(crate) mod registers;
+pub(crate) mod tally;
 mod warp;
 
 use super::code::Code;
 use super::mem::Snapshot;
 use super::mem::cells::Scratch;
 use super::stop::Reason;
-use crate::counters::Counters;
+use tally::Tally;
 
 /// What a warp's instructions act on, besides the warp.
 struct Context<'a> {
@@ -22,7 +24,8 @@ struct Context<'a> {
     global: &'a Snapshot,
     params: &'a Scratch,
     shared: &'a Scratch,
-    counters: &'a mut Counters,
+    /// One for each of the code's sites.
+    tallies: &'a mut [Tally],
     /// Instructions that a warp may run.
     limit: u64,
 }
