@@ -35,6 +35,7 @@ const SETS: &[(&str, &[&str])] = &[
         ],
     ),
     ("cta", &["", "::cta"]),
+    ("param", &["", "::entry", "::func"]),
 ];
 
 /// Passes the table to the macro `$with`, after `$first`.
@@ -294,6 +295,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtaToShared  "cvta.to.shared{cta}.u64"     (u64) -> u64    = |a: u64| a.wrapping_sub(space::SHARED);
     CvtaLocal     "cvta.local.u64"              (u64) -> u64    = |a| space::LOCAL.wrapping_add(a);
     CvtaToLocal   "cvta.to.local.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::LOCAL);
+    CvtaConst     "cvta{,.to}.const.u64"        (u64) -> u64    = |a| a;
     CvtaParam     "cvta.param.u64"              (u64) -> u64    = |a| space::PARAM.wrapping_add(a);
     CvtaToParam   "cvta.to.param.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::PARAM);
 
@@ -305,7 +307,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     LdGenericAcquire "ld{acquire}{vector}.{type}"               [Load]      = memory::acquire_generic;
     LdGlobalAcquire  "ld{acquire}.global{vector}.{type}"        [Load]      = memory::acquire_global;
     LdSharedAcquire  "ld{acquire}.shared{cta}{vector}.{type}"   [Load]      = memory::load_shared;
-    LdParam     "ld.param{vector}.{type}"                       [Load]      = memory::load_param;
+    LdParam     "ld.param{param}{vector}.{type}"                [Load]      = memory::load_param;
+    LdConst     "ld.const{vector}.{type}"                       [Load]      = memory::load_const;
     StGeneric   "st{write}{cache}{vector}.{type}"               [Store]     = memory::store_generic;
     StGlobal    "st{write}.global{cache}{vector}.{type}"        [Store]     = memory::store_global;
     StShared    "st{write}.shared{cta}{vector}.{type}"          [Store]     = memory::store_shared;
@@ -318,7 +321,14 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
 
     // Control
     Bra         "bra{,.uni}"                                    [Branch]    = control::branch;
+    BrxIdx      "brx.idx{,.uni}"                                [BranchTable] = control::branch_table;
     Exit        "{ret,exit}{,.uni}"                             [Exit]      = control::exit;
+    Call        "call{,.uni}"                                   [Call]      = call::call;
+    Return      "end of a function"                             [Return]    = call::ret;
+    LdFrame     "ld.param of a function"                        [Frame]     = call::load;
+    StFrame     "st.param{param}{vector}.{type}"                [Frame]     = call::store;
+    FrameB32    "address in the frame in 32 bits"               [Frame]     = call::address32;
+    FrameB64    "address in the frame in 64 bits"               [Frame]     = call::address64;
     Trap        "trap"                                          [Trap]      = control::trap;
     BarAligned  "{bar.sync,bar.cta.sync,barrier.sync.aligned,barrier.cta.sync.aligned}" [Barrier] = control::aligned_barrier;
     Barrier     "barrier{,.cta}.sync"                           [Barrier]   = control::barrier;
@@ -348,8 +358,16 @@ pub(crate) enum Shape {
     Store,
     /// A label.
     Branch,
-    /// The lanes end.
+    /// A register and a table of labels.
+    BranchTable,
+    /// The lanes end; `ret` in a function is a branch to its end.
     Exit,
+    /// What a function gives, the function, what it takes, and perhaps what is known of it.
+    Call,
+    /// Emitted behind each function.
+    Return,
+    /// Something in the frame of the function.
+    Frame,
     /// The launch ends.
     Trap,
     /// A barrier's number, and perhaps how many threads it waits for.
@@ -438,7 +456,7 @@ mod tests {
 
     #[test]
     fn what_is_not_in_the_table_is_not_found() {
-        for opcode in ["", "add", "add.f16", "add.ftz.f32", "ld.global", "ld.const.b32", "bar.syncs", "wgmma"] {
+        for opcode in ["", "add", "add.f16", "add.ftz.f32", "ld.global", "bar.syncs", "wgmma"] {
             assert_eq!(ops(opcode), [], "{opcode}");
         }
     }

@@ -48,12 +48,16 @@ pub mod model;
 mod parse;
 mod semantics;
 pub mod stop;
+mod variables;
 
 pub use args::{Args, Value};
 pub use code::{Kernel, Param};
 pub use mem::Memory;
 pub use stop::Stop;
 
+use std::sync::Arc;
+
+use self::variables::Variables;
 use crate::abi::LaunchShape;
 use crate::counters::Counters;
 use crate::error::Result;
@@ -68,6 +72,7 @@ pub const MAX_SHARED_BYTES: u32 = 48 << 10;
 #[derive(Debug, Clone)]
 pub struct Module {
     kernels: Vec<Kernel>,
+    variables: Arc<Variables>,
 }
 
 impl Module {
@@ -78,7 +83,8 @@ impl Module {
     /// `UnsupportedPtx` with the line where the text is not PTX. An instruction that the software GPU does not have is no
     /// error here: see [`Kernel::supported`].
     pub fn parse(text: &str) -> Result<Module> {
-        Ok(Self { kernels: lower::lower(&parse::parse(text)?, text) })
+        let (kernels, variables) = lower::lower(&parse::parse(text)?, text);
+        Ok(Self { kernels, variables })
     }
 
     /// The kernel of that name.
@@ -89,6 +95,43 @@ impl Module {
     /// All kernels, in the order of the text.
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
         self.kernels.iter()
+    }
+
+    /// The names of its `.global` and `.const` variables, in the order of the text.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.variables.list.iter().map(|variable| variable.name.as_str())
+    }
+
+    /// Puts the module's variables into `memory`, unless they are there.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfMemory` where there is no room for them.
+    pub fn load(&self, memory: &Memory) -> Result<()> {
+        self.variables.addresses(memory).map(|_| ())
+    }
+
+    /// Address and bytes in `memory` of a `.global` or `.const` variable of the module; `None` where it has none of that
+    /// name.
+    ///
+    /// A module's variables are in each memory that its kernels run in: they are put there by [`Module::load`], the first
+    /// launch or the first call of this, and keep their values until [`Module::unload`], or until the memory is gone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Module::load`].
+    pub fn variable(&self, memory: &Memory, name: &str) -> Result<Option<(u64, u64)>> {
+        let Some(index) = self.variables.list.iter().position(|variable| variable.name == name) else { return Ok(None) };
+        Ok(Some((self.variables.addresses(memory)?[index], self.variables.list[index].bytes)))
+    }
+
+    /// Frees the module's variables in `memory`; a later launch there begins with fresh ones.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where one has been freed by its address.
+    pub fn unload(&self, memory: &Memory) -> Result<()> {
+        self.variables.remove(memory)
     }
 }
 
@@ -110,7 +153,7 @@ impl Default for Config {
 }
 
 /// What a launch did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// What it did to memory.
     pub counters: Counters,
@@ -118,6 +161,8 @@ pub struct Report {
     pub warp_instructions: u64,
     /// The same, times the lanes that were active.
     pub thread_instructions: u64,
+    /// What `printf` in the kernel printed, block after block; beyond 1 MiB it ends in a note.
+    pub printed: String,
 }
 
 /// Whether [`run`] would begin: the kernel is supported, and the launch is one that a CUDA driver would accept.

@@ -25,8 +25,8 @@ pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> V
         "grid": args.grid,
         "block": args.block,
         "shared_bytes": args.shared,
-        "counters": outcome.report.map(|report| report.counters),
-        "thread_instructions": outcome.report.map(|report| report.thread_instructions),
+        "counters": outcome.report.as_ref().map(|report| report.counters),
+        "thread_instructions": outcome.report.as_ref().map(|report| report.thread_instructions),
         "seconds": outcome.seconds,
     })
 }
@@ -35,7 +35,7 @@ pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> S
     let ([gx, gy, gz], [bx, by, bz], seconds) = (args.grid, args.block, outcome.seconds);
     let (kernel, name) = (&args.entry, &device.info().name);
     let title = format!("{kernel} on {name}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads");
-    let Some(report) = outcome.report else {
+    let Some(report) = &outcome.report else {
         return format!(
             "{title}: {:.4} ms\nNothing is counted on a GPU; --device soft counts the same launch.\n",
             1e3 * seconds

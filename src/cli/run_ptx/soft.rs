@@ -26,6 +26,7 @@ impl Launch<'_> {
         let report = interp::run(self.kernel, &self.shape, &params, &memory, &interp::Config::default())
             .map_err(|stop| Error::from(*stop))?;
         let seconds = begin.elapsed().as_secs_f64();
+        eprint!("{}", report.printed);
         let mut dumped = Vec::with_capacity(self.dumps.len());
         for &argument in &self.dumps {
             let (address, bytes) = places[argument];

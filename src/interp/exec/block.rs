@@ -7,7 +7,7 @@ use super::dispatch::Engine;
 use super::registers::{LANES, Registers};
 use super::tally::{self, Tally};
 use super::warp::{Wait, Warp};
-use super::{Context, Fault};
+use super::{Context, Fault, MAX_PRINTED};
 use crate::abi::LaunchShape;
 use crate::interp::Report;
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
@@ -18,6 +18,13 @@ use crate::interp::stop::{Place, Reason, Stop, Waiting};
 /// What shared and local memory hold at first, so that reading before writing shows, and is alike on every run.
 const POISON: u32 = 0xA5A5_A5A5;
 
+/// Local memory as it is at first.
+pub(super) fn poisoned(bytes: u64) -> Option<Scratch> {
+    let mut scratch = Scratch::new(bytes)?;
+    scratch.fill(POISON);
+    Some(scratch)
+}
+
 /// A launch, as all of its blocks see it.
 pub(super) struct Launch<'a> {
     pub(super) kernel: &'a Inner,
@@ -25,6 +32,8 @@ pub(super) struct Launch<'a> {
     pub(super) shape: &'a LaunchShape,
     pub(super) params: &'a [u8],
     pub(super) global: &'a Snapshot,
+    /// The addresses of the module's variables.
+    pub(super) variables: &'a [u64],
     pub(super) engine: Engine,
     pub(super) limit: u64,
 }
@@ -38,6 +47,10 @@ pub(super) struct Worker<'a> {
     tallies: Vec<Tally>,
     warp_instructions: u64,
     thread_instructions: u64,
+    /// What blocks printed, in their order.
+    printed: Vec<(u64, Vec<u8>)>,
+    /// Bytes of it.
+    printed_bytes: usize,
 }
 
 impl<'a> Worker<'a> {
@@ -46,7 +59,7 @@ impl<'a> Worker<'a> {
         let code = launch.code;
         let warps = (0..launch.warps()).map(|index| {
             let local = Scratch::new(LANES as u64 * code.local_stride())?;
-            let mut warp = Warp::new(Registers::new(code.registers)?, local);
+            let mut warp = Warp::new(Registers::new(code.registers)?, local, code.local_stride());
             for preset in &code.presets {
                 launch.fill(&mut warp.registers, preset, index);
             }
@@ -60,6 +73,8 @@ impl<'a> Worker<'a> {
             tallies: vec![Tally::default(); code.sites.len()],
             warp_instructions: 0,
             thread_instructions: 0,
+            printed: Vec::new(),
+            printed_bytes: 0,
         })
     }
 
@@ -67,14 +82,25 @@ impl<'a> Worker<'a> {
     pub(super) fn report(&self) -> Report {
         let Self { warp_instructions, thread_instructions, .. } = *self;
         let counters = tally::totals(&self.launch.code.sites, &self.tallies);
-        Report { counters, warp_instructions, thread_instructions }
+        Report { counters, warp_instructions, thread_instructions, printed: String::new() }
+    }
+
+    /// What its blocks printed, each with its number.
+    pub(super) fn printed(self) -> Vec<(u64, Vec<u8>)> {
+        self.printed
     }
 
     /// Runs the block of this number, counted with x fastest.
     pub(super) fn run(&mut self, number: u64) -> Result<(), Box<Stop>> {
         let block = self.launch.block(number);
         self.restart(block);
-        let outcome = self.run_warps();
+        let mut printed = Vec::new();
+        let outcome = self.run_warps(&mut printed);
+        // A worker's blocks come in order, so what is behind this much of its own is behind it in the launch's.
+        if !printed.is_empty() && self.printed_bytes <= MAX_PRINTED {
+            self.printed_bytes += printed.len();
+            self.printed.push((number, printed));
+        }
         for warp in &self.warps {
             self.warp_instructions += warp.issued;
             self.thread_instructions += warp.lanes_issued;
@@ -86,7 +112,7 @@ impl<'a> Worker<'a> {
         let code = self.launch.code;
         self.shared.fill(POISON);
         for (index, warp) in self.warps.iter_mut().enumerate() {
-            warp.restart(self.launch.lanes(index as u32));
+            warp.restart(self.launch.lanes(index as u32), code.local_bytes);
             warp.local.fill(POISON);
             for &(file, slot) in &code.cleared {
                 warp.registers.clear(file, slot);
@@ -100,7 +126,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn run_warps(&mut self) -> Result<(), (u32, Box<Fault>)> {
+    fn run_warps(&mut self, printed: &mut Vec<u8>) -> Result<(), (u32, Box<Fault>)> {
         loop {
             for (index, warp) in self.warps.iter_mut().enumerate() {
                 if warp.live == 0 || warp.wait.is_some() {
@@ -112,6 +138,7 @@ impl<'a> Worker<'a> {
                     params: &self.params,
                     shared: &self.shared,
                     tallies: &mut self.tallies,
+                    printed,
                     limit: self.launch.limit,
                 };
                 self.launch.engine.run(&mut cx, warp).map_err(|fault| (index as u32, fault))?;
@@ -197,6 +224,7 @@ impl Launch<'_> {
                     let value = u64::from_le_bytes(value);
                     if signed { ((value << unused) as i64 >> unused) as u64 } else { value }
                 }
+                PresetValue::Variable { index, offset } => self.variables[index as usize].wrapping_add_signed(offset),
                 PresetValue::DynamicShared => u64::from(self.code.dynamic_base()),
                 PresetValue::Tid(axis) => u64::from(self.thread(warp, lane)[usize::from(axis)]),
                 PresetValue::Ntid(axis) => u64::from(self.shape.block[usize::from(axis)]),

@@ -24,6 +24,31 @@ pub(super) fn branch(cx: &mut Context, warp: &mut Warp, ins: &Ins, taken: u32) -
     Flow::Next
 }
 
+/// `brx.idx`: each lane goes to the target that its index picks.
+pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    let targets = &cx.code.tables[ins.imm as usize];
+    let indices = u32::read(&warp.registers, ins.s[0]);
+    let mut groups = vec![(warp.pc, warp.mask & !mask)];
+    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+        let index = indices[lane];
+        let Some(&target) = targets.get(index as usize) else {
+            let reason = Reason::BranchIndex { index, targets: targets.len() as u32 };
+            return Flow::Stop(Fault::new(lane as u32, reason));
+        };
+        match groups.iter_mut().find(|(pc, _)| *pc == target) {
+            Some((_, lanes)) => *lanes |= 1 << lane,
+            None => groups.push((target, 1 << lane)),
+        }
+    }
+    groups.retain(|&(_, lanes)| lanes != 0);
+    let meet = cx.code.reconvergence[warp.pc as usize - 1];
+    match groups[..] {
+        [(pc, _)] => warp.pc = pc,
+        _ => warp.scatter(&groups, meet),
+    }
+    Flow::Next
+}
+
 #[inline(always)]
 pub(super) fn exit(_: &mut Context, warp: &mut Warp, _: &Ins, lanes: u32) -> Flow {
     warp.exit(lanes)

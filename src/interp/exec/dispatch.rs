@@ -79,7 +79,7 @@ macro_rules! engine {
     ($attribute:tt $($op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
         use super::super::lanes::{map1, map2, map3, map4, pred1, pred2};
         use super::super::warp::Warp;
-        use super::super::{Context, Fault, Flow, control, memory};
+        use super::super::{Context, Fault, Flow, call, control, memory};
         use super::TURN;
         use crate::interp::code::{Ins, NEGATED};
         use crate::interp::isa::Op;

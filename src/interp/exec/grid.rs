@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use super::MAX_PRINTED;
 use super::block::{Launch, Worker};
 use super::dispatch::Engine;
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
@@ -42,6 +43,10 @@ fn run_on(
     config: &Config,
 ) -> Result<Report, Box<Stop>> {
     let code = check(kernel, shape, params)?;
+    let variables = kernel.inner.variables.addresses(memory).map_err(|error| {
+        let reason = Reason::Launch(error.to_string());
+        Box::new(Stop { kernel: kernel.name().to_owned(), place: None, reason })
+    })?;
     let global = memory.snapshot();
     let launch = Launch {
         kernel: &kernel.inner,
@@ -49,6 +54,7 @@ fn run_on(
         shape,
         params,
         global: &global,
+        variables: &variables,
         engine,
         limit: config.warp_instruction_limit,
     };
@@ -58,7 +64,7 @@ fn run_on(
 fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Box<Stop>> {
     let next = AtomicU64::new(0);
     let first_stop = AtomicU64::new(u64::MAX);
-    let total = Mutex::new((Report::default(), None::<(u64, Box<Stop>)>));
+    let total = Mutex::new((Report::default(), None::<(u64, Box<Stop>)>, Vec::new()));
     let work = || {
         let take = || {
             let block = next.fetch_add(1, Relaxed);
@@ -66,13 +72,13 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
         };
         // Made only where there is a block left for it.
         let Some(first) = take() else { return };
-        let (worked, stopped) = match Worker::new(launch) {
+        let (worked, stopped, printed) = match Worker::new(launch) {
             Some(mut worker) => {
                 let mut taken = std::iter::once(first).chain(std::iter::from_fn(take));
                 let stopped = taken.find_map(|block| Some((block, worker.run(block).err()?)));
-                (worker.report(), stopped)
+                (worker.report(), stopped, worker.printed())
             }
-            None => (Report::default(), Some((first, out_of_memory(launch)))),
+            None => (Report::default(), Some((first, out_of_memory(launch))), Vec::new()),
         };
         if let Some((block, _)) = stopped {
             first_stop.fetch_min(block, Relaxed);
@@ -81,6 +87,7 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
         total.0.counters += worked.counters;
         total.0.warp_instructions += worked.warp_instructions;
         total.0.thread_instructions += worked.thread_instructions;
+        total.2.extend(printed);
         if let Some(new) = stopped
             && total.1.as_ref().is_none_or(|known| new.0 < known.0)
         {
@@ -99,9 +106,20 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
         });
     }
     match total.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        (_, Some((_, stop))) => Err(stop),
-        (report, None) => Ok(report),
+        (_, Some((_, stop)), _) => Err(stop),
+        (report, None, printed) => Ok(Report { printed: in_order(printed), ..report }),
     }
+}
+
+/// What blocks printed, as one text: as much as there is room for.
+fn in_order(mut printed: Vec<(u64, Vec<u8>)>) -> String {
+    printed.sort_by_key(|(block, _)| *block);
+    let mut all: Vec<u8> = printed.into_iter().flat_map(|(_, text)| text).take(MAX_PRINTED + 1).collect();
+    if all.len() > MAX_PRINTED {
+        all.truncate(MAX_PRINTED);
+        all.extend(b"\n(what the kernel printed beyond this is lost)\n");
+    }
+    String::from_utf8_lossy(&all).into_owned()
 }
 
 /// The kernel's code, if it can be launched so; see [`crate::interp::check_launch`].
@@ -208,6 +226,7 @@ mod tests {
             shape: &LaunchShape { grid: [1000, 1, 1], block: [1024, 1, 1], dynamic_shared: 0 },
             params: &[],
             global: &memory.snapshot(),
+            variables: &[],
             engine: Engine::BASELINE,
             limit: 100,
         };

@@ -12,7 +12,7 @@ use super::warp::Warp;
 use super::{Context, Fault, Flow, observe};
 use crate::interp::code::{Access, Ins};
 use crate::interp::mem::cells::{Cells, Scratch};
-use crate::interp::mem::{Allocation, space};
+use crate::interp::mem::{Allocation, Snapshot, space};
 use crate::interp::stop::{AccessKind, BadAccess, Reason, Space};
 
 pub(super) type Addresses = [u64; LANES];
@@ -60,6 +60,16 @@ ordered! {
 /// `ld.param` with an address that is computed; others are constants of the launch.
 pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     param(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
+}
+
+/// `ld.const`: what is in global memory too, by a cache of its own, so it counts as no access to that.
+pub(super) fn load_const(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    let addresses = addresses(warp, ins, mask);
+    if let Some(fault) = misplaced(cx.global, ins, mask, &addresses, AccessKind::Load) {
+        return Flow::Stop(fault);
+    }
+    spread(cx.global, warp, ins, mask, &addresses, AccessKind::Load);
+    Flow::Next
 }
 
 #[inline(always)]
@@ -153,19 +163,32 @@ fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -> bool {
 /// Lanes in several allocations, or a fault.
 #[cold]
 fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: &Addresses, kind: AccessKind) -> Flow {
-    let (global, bytes) = (cx.global, ins.access.bytes());
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    if let Some(fault) = misplaced(cx.global, ins, mask, addresses, kind) {
+        return Flow::Stop(fault);
+    }
+    observe::global(cx, ins, mask, addresses);
+    spread(cx.global, warp, ins, mask, addresses, kind);
+    Flow::Next
+}
+
+/// The fault of the first lane whose access is not all in one allocation, or misaligned.
+fn misplaced(global: &Snapshot, ins: &Ins, mask: u32, addresses: &Addresses, kind: AccessKind) -> Option<Box<Fault>> {
+    let bytes = ins.access.bytes();
+    (0..LANES).filter(|lane| mask >> lane & 1 == 1).find_map(|lane| {
         let address = addresses[lane];
         let inside = global.find(address).is_some_and(|live| live.offset(address, u64::from(bytes)).is_some());
         if inside && address.is_multiple_of(u64::from(bytes)) {
-            continue;
+            return None;
         }
         let nearest = global.nearest(address);
         let bad = BadAccess { access: kind, space: Space::Global, bytes, address, nearest, space_bytes: 0 };
         let reason = if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
-        return Flow::Stop(Fault::new(lane as u32, reason));
-    }
-    observe::global(cx, ins, mask, addresses);
+        Some(Fault::new(lane as u32, reason))
+    })
+}
+
+/// Accesses in several allocations, one after the other.
+fn spread(global: &Snapshot, warp: &mut Warp, ins: &Ins, mask: u32, addresses: &Addresses, kind: AccessKind) {
     let base = |lane: usize| global.find(addresses[lane]).map_or(0, Allocation::base);
     let mut rest = mask;
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
@@ -176,7 +199,6 @@ fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses:
         transfer(allocation, warp, ins, lanes, &offsets, kind);
         rest &= !lanes;
     }
-    Flow::Next
 }
 
 #[inline(always)]
@@ -190,13 +212,12 @@ fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addr
     Flow::Next
 }
 
-fn local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
-    let (size, bytes) = (u64::from(cx.code.local_bytes), ins.access.bytes());
+fn local(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
+    let (size, bytes) = (u64::from(warp.frame.end), ins.access.bytes());
     if !all_fit(&offsets, 0, size, bytes) {
         return beyond(Space::Local, size, bytes, mask, &offsets, kind);
     }
-    let stride = cx.code.local_stride();
-    let places = each(|lane| lane as u64 * stride + offsets[lane]);
+    let places = each(|lane| lane as u64 * warp.stride + offsets[lane]);
     let memory = std::mem::take(&mut warp.local);
     transfer(&memory, warp, ins, mask, &places, kind);
     warp.local = memory;
@@ -225,7 +246,7 @@ fn beyond(space: Space, size: u64, bytes: u32, mask: u32, offsets: &Addresses, k
 }
 
 #[inline(always)]
-fn transfer<C: Cells>(cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
+pub(super) fn transfer<C: Cells>(cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
     for element in 0..usize::from(ins.access.count) {
         let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
         match kind {

@@ -1,6 +1,7 @@
 //! Running code: lanes within a warp, warps within a block, blocks within a grid.
 
 mod block;
+mod call;
 mod control;
 mod dispatch;
 pub(crate) mod grid;
@@ -8,7 +9,9 @@ mod lanes;
 mod memory;
 mod observe;
 mod patterns;
+mod printf;
 pub(crate) mod registers;
+mod runtime;
 pub(crate) mod tally;
 mod warp;
 
@@ -18,6 +21,9 @@ use super::mem::cells::Scratch;
 use super::stop::Reason;
 use tally::Tally;
 
+/// Bytes that a launch may print; CUDA's buffer has as many.
+const MAX_PRINTED: usize = 1 << 20;
+
 /// What a warp's instructions act on, besides the warp.
 struct Context<'a> {
     code: &'a Code,
@@ -26,6 +32,8 @@ struct Context<'a> {
     shared: &'a Scratch,
     /// One for each of the code's sites.
     tallies: &'a mut [Tally],
+    /// What the block has printed.
+    printed: &'a mut Vec<u8>,
     /// Instructions that a warp may run.
     limit: u64,
 }

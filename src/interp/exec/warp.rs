@@ -19,6 +19,10 @@ pub(super) struct Warp {
     pub(super) registers: Registers,
     /// Local memory of all lanes, one lane's after the other's.
     pub(super) local: Scratch,
+    /// Bytes from one lane's local memory to the next one's.
+    pub(super) stride: u64,
+    /// What of it the function has that runs.
+    pub(super) frame: Frame,
     /// What its accesses to shared memory cost last.
     pub(super) patterns: Patterns,
     /// The next instruction.
@@ -41,22 +45,48 @@ pub(super) struct Warp {
     pub(super) lanes_issued: u64,
 }
 
+/// The part of a thread's local memory that an activation of a function has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Frame {
+    pub(super) base: u32,
+    /// Its end, and that of the memory in use.
+    pub(super) end: u32,
+}
+
+/// Lanes that are to go on at a place.
 #[derive(Debug, Clone, Copy)]
-struct Path {
-    pc: u32,
-    mask: u32,
-    meet: u32,
+pub(super) struct Path {
+    pub(super) mask: u32,
+    pub(super) at: Point,
+}
+
+/// Where lanes are: where they go on, where they meet others then, and with which frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Point {
+    pub(super) pc: u32,
+    pub(super) meet: u32,
+    pub(super) frame: Frame,
 }
 
 /// Lanes at a barrier.
 #[derive(Debug)]
 struct Parked {
     /// Where they go on.
-    pc: u32,
+    at: Point,
     mask: u32,
-    at: Halt,
-    /// Where they are to meet others, outermost first: [`NOWHERE`] and what was on the stack.
-    meets: Vec<u32>,
+    halt: Halt,
+    /// The places on the stack where they meet others or return to, outermost first.
+    outer: Vec<Point>,
+}
+
+impl Parked {
+    /// The places that they return to from functions. Where lanes meet others it is at the enclosing place; a function
+    /// begins with none.
+    fn returns(&self) -> Vec<u32> {
+        let inner = self.outer.iter().skip(1).chain([&self.at]);
+        let calls = self.outer.iter().zip(inner).filter(|(_, inner)| inner.meet == NOWHERE);
+        calls.map(|(outer, _)| outer.pc).collect()
+    }
 }
 
 /// What lanes can be parked at.
@@ -77,10 +107,12 @@ pub(super) struct Wait {
 }
 
 impl Warp {
-    pub(super) fn new(registers: Registers, local: Scratch) -> Self {
+    pub(super) fn new(registers: Registers, local: Scratch, stride: u64) -> Self {
         Self {
             registers,
             local,
+            stride,
+            frame: Frame::default(),
             patterns: Patterns::new(),
             pc: 0,
             mask: 0,
@@ -94,9 +126,11 @@ impl Warp {
         }
     }
 
-    /// Back to the kernel's first instruction with the lanes of `live`. Registers stay as they are.
-    pub(super) fn restart(&mut self, live: u32) {
+    /// Back to the kernel's first instruction with the lanes of `live`, which have `local_bytes` of local memory. Registers
+    /// stay as they are.
+    pub(super) fn restart(&mut self, live: u32, local_bytes: u32) {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
+        self.frame = Frame { base: 0, end: local_bytes };
         (self.wait, self.issued, self.lanes_issued) = (None, 0, 0);
         self.stack.clear();
         self.parked.clear();
@@ -104,28 +138,59 @@ impl Warp {
 
     /// Parts the lanes: those of `taken` to `target`, the rest to the next instruction, together again at `meet`.
     pub(super) fn diverge(&mut self, taken: u32, target: u32, meet: u32) {
-        // Lanes that never meet again before their end still wait for whom the enclosing branch parted.
-        let meet = if meet == NOWHERE { self.meet } else { meet };
-        let rest = self.mask & !taken;
-        // Where the enclosing branch's lanes meet at the same place, they wait there already.
-        if meet != self.meet {
-            self.stack.push(Path { pc: meet, mask: self.mask, meet: self.meet });
-        }
-        (self.meet, self.mask) = (meet, rest);
+        let meet = self.part(meet);
+        self.mask &= !taken;
         if self.pc == meet {
             (self.pc, self.mask) = (target, taken);
         } else if target != meet {
-            self.stack.push(Path { pc: target, mask: taken, meet });
+            self.later(target, taken);
         }
+    }
+
+    /// Parts the lanes into `groups` of a pc and a mask each, together again at `meet`.
+    pub(super) fn scatter(&mut self, groups: &[(u32, u32)], meet: u32) {
+        let meet = self.part(meet);
+        groups.iter().filter(|(pc, _)| *pc != meet).for_each(|&(pc, mask)| self.later(pc, mask));
+        self.join();
+    }
+
+    /// Has the lanes go on together at `meet` when they have been parted.
+    #[inline(always)]
+    fn part(&mut self, meet: u32) -> u32 {
+        // Lanes that never meet again before their end still wait for whom the enclosing branch parted.
+        let meet = if meet == NOWHERE { self.meet } else { meet };
+        // Where the enclosing branch's lanes meet at the same place, they wait there already.
+        if meet != self.meet {
+            let at = Point { pc: meet, meet: self.meet, frame: self.frame };
+            self.stack.push(Path { mask: self.mask, at });
+        }
+        self.meet = meet;
+        meet
+    }
+
+    /// Has lanes go on at `pc` when those that run have come to where they meet.
+    #[inline(always)]
+    pub(super) fn later(&mut self, pc: u32, mask: u32) {
+        self.stack.push(Path { mask, at: Point { pc, meet: self.meet, frame: self.frame } });
+    }
+
+    /// Has lanes begin or return somewhere else, when those that run have ended what they do.
+    pub(super) fn push(&mut self, path: Path) {
+        self.stack.push(path);
+    }
+
+    /// Where the function that ends returns to.
+    pub(super) fn caller(&self) -> Option<Point> {
+        self.stack.last().map(|path| path.at)
     }
 
     /// The lanes have come to where they meet others: on with the next path. Whether there was one.
     #[cold]
     pub(super) fn join(&mut self) -> bool {
-        while let Some(path) = self.stack.pop() {
-            let mask = path.mask & self.live;
+        while let Some(Path { mask, at }) = self.stack.pop() {
+            let mask = mask & self.live;
             if mask != 0 {
-                (self.pc, self.mask, self.meet) = (path.pc, mask, path.meet);
+                (self.pc, self.mask, self.meet, self.frame) = (at.pc, mask, at.meet, at.frame);
                 return true;
             }
         }
@@ -139,12 +204,11 @@ impl Warp {
     }
 
     /// Holds the lanes of `lanes` at a barrier that others of the warp have not reached.
-    pub(super) fn park(&mut self, lanes: u32, at: Halt) -> Flow {
-        let enclosing = self.stack.iter().filter(|path| path.mask & lanes != 0).map(|path| path.meet);
-        let mut meets: Vec<u32> = enclosing.chain([self.meet]).collect();
-        meets.dedup();
+    pub(super) fn park(&mut self, lanes: u32, halt: Halt) -> Flow {
+        let outer = self.stack.iter().filter(|path| path.mask & lanes != 0).map(|path| path.at).collect();
         self.stack.iter_mut().for_each(|path| path.mask &= !lanes);
-        self.parked.push(Parked { pc: self.pc, mask: lanes, at, meets });
+        let at = Point { pc: self.pc, meet: self.meet, frame: self.frame };
+        self.parked.push(Parked { at, mask: lanes, halt, outer });
         self.leave(lanes)
     }
 
@@ -157,23 +221,23 @@ impl Warp {
     /// Every lane is parked or has ended: lets go on who waits for nobody else, or has the warp wait for others.
     #[cold]
     fn settle(&mut self) -> Flow {
-        let Some(&Parked { pc, at, mask, .. }) = self.parked.first() else { return Flow::Yield };
-        let synced = self.parked.iter().filter(|parked| matches!(parked.at, Halt::Lanes(_)));
+        let Some(&Parked { at: Point { pc, .. }, halt, mask, .. }) = self.parked.first() else { return Flow::Yield };
+        let synced = self.parked.iter().filter(|parked| matches!(parked.halt, Halt::Lanes(_)));
         let absent = self.live & !synced.fold(0, |lanes, parked| lanes | parked.mask);
-        let complete = |parked: &mut Parked| matches!(parked.at, Halt::Lanes(members) if members & absent == 0);
+        let complete = |parked: &mut Parked| matches!(parked.halt, Halt::Lanes(members) if members & absent == 0);
         let released: Vec<Parked> = self.parked.extract_if(.., complete).collect();
         if !released.is_empty() {
             self.resume(released);
             return Flow::Next;
         }
         self.pc = pc;
-        if let Halt::Block { wait, aligned } = at
-            && self.parked.iter().all(|parked| parked.at == at && (parked.pc == pc || !aligned))
+        if let Halt::Block { wait, aligned } = halt
+            && self.parked.iter().all(|parked| parked.halt == halt && (parked.at.pc == pc || !aligned))
         {
             self.wait = Some(wait);
             return Flow::Yield;
         }
-        let same = self.parked.iter().filter(|parked| parked.pc == pc && parked.at == at);
+        let same = self.parked.iter().filter(|parked| parked.at.pc == pc && parked.halt == halt);
         let arrived = same.fold(0, |lanes, parked| lanes | parked.mask);
         let reason = Reason::DivergentBarrier { arrived, elsewhere: self.live & !arrived };
         Flow::Stop(Fault::new(mask.trailing_zeros(), reason))
@@ -188,28 +252,27 @@ impl Warp {
         }
     }
 
-    /// Puts parked lanes back on the empty stack, so that they meet where they were to: those at one place at once, the
-    /// others path by path. Meeting places that they share become one.
+    /// Puts parked lanes back on the empty stack, so that they meet where they were to: those at one place in one activation
+    /// at once, the others path by path. Outer places that they share become one.
     fn resume(&mut self, mut groups: Vec<Parked>) {
-        groups.sort_by_key(|group| group.pc);
+        groups.sort_by_key(|group| (group.at.pc, group.returns()));
         groups.dedup_by(|next, group| {
-            let same = next.pc == group.pc;
+            let same = next.at.pc == group.at.pc && next.returns() == group.returns();
             group.mask |= if same { next.mask } else { 0 };
             same
         });
-        groups.sort_by(|a, b| a.meets.cmp(&b.meets));
-        let mut open: &[u32] = &[NOWHERE];
+        groups.sort_by(|a, b| a.outer.cmp(&b.outer));
+        let mut open: &[Point] = &[];
         for (index, group) in groups.iter().enumerate() {
-            let known = open.iter().zip(&group.meets).take_while(|(a, b)| a == b).count();
-            for depth in known..group.meets.len() {
-                let inside = groups[index..].iter().take_while(|other| other.meets.starts_with(&group.meets[..=depth]));
+            let known = open.iter().zip(&group.outer).take_while(|(a, b)| a == b).count();
+            for depth in known..group.outer.len() {
+                let inside = groups[index..].iter().take_while(|other| other.outer.starts_with(&group.outer[..=depth]));
                 let mask = inside.fold(0, |lanes, other| lanes | other.mask);
-                self.stack.push(Path { pc: group.meets[depth], mask, meet: group.meets[depth - 1] });
+                self.stack.push(Path { mask, at: group.outer[depth] });
             }
-            open = &group.meets;
-            let meet = open.last().copied().unwrap_or(NOWHERE);
-            if group.pc != meet {
-                self.stack.push(Path { pc: group.pc, mask: group.mask, meet });
+            open = &group.outer;
+            if group.at.pc != group.at.meet {
+                self.stack.push(Path { mask: group.mask, at: group.at });
             }
         }
         self.join();

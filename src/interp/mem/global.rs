@@ -7,6 +7,7 @@
 //! Contents are words accessed as relaxed atomics: blocks run on several host threads, and a kernel with a race may not
 //! be undefined behaviour in the host. 8- and 16-bit stores exchange the word around them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,6 +27,8 @@ const CHUNK: u64 = 16 * 1024;
 pub struct Memory {
     limit: u64,
     state: Mutex<State>,
+    /// The addresses of variables, by the number of their module.
+    modules: Mutex<BTreeMap<u64, Arc<[u64]>>>,
 }
 
 struct State {
@@ -69,7 +72,7 @@ impl Memory {
     /// Memory that hands out at most `limit` bytes at a time.
     pub fn new(limit: u64) -> Self {
         let state = State { slots: Arc::new(Vec::new()), used: 0, next_reuse: 0 };
-        Self { limit, state: Mutex::new(state) }
+        Self { limit, state: Mutex::new(state), modules: Mutex::default() }
     }
 
     /// Bytes that may be allocated at a time.
@@ -216,6 +219,22 @@ impl Memory {
     /// The allocations as they stand.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { slots: Arc::clone(&self.lock().slots) }
+    }
+
+    /// The addresses of a module's variables, which `place` puts here if they are not.
+    pub(crate) fn module(&self, id: u64, place: impl FnOnce() -> Result<Vec<u64>>) -> Result<Arc<[u64]>> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = modules.get(&id) {
+            return Ok(Arc::clone(known));
+        }
+        let addresses: Arc<[u64]> = place()?.into();
+        modules.insert(id, Arc::clone(&addresses));
+        Ok(addresses)
+    }
+
+    /// The same, if they are here, which is forgotten.
+    pub(crate) fn forget_module(&self, id: u64) -> Arc<[u64]> {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(&id).unwrap_or_else(|| Arc::new([]))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
