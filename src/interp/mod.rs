@@ -121,7 +121,9 @@ impl Module {
     ///
     /// As [`Module::load`].
     pub fn variable(&self, memory: &Memory, name: &str) -> Result<Option<(u64, u64)>> {
-        let Some(index) = self.variables.list.iter().position(|variable| variable.name == name) else { return Ok(None) };
+        let Some(index) = self.variables.list.iter().position(|variable| variable.name == name) else {
+            return Ok(None);
+        };
         Ok(Some((self.variables.addresses(memory)?[index], self.variables.list[index].bytes)))
     }
 

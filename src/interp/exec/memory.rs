@@ -246,7 +246,14 @@ fn beyond(space: Space, size: u64, bytes: u32, mask: u32, offsets: &Addresses, k
 }
 
 #[inline(always)]
-pub(super) fn transfer<C: Cells>(cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
+pub(super) fn transfer<C: Cells>(
+    cells: &C,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    offsets: &Addresses,
+    kind: AccessKind,
+) {
     for element in 0..usize::from(ins.access.count) {
         let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
         match kind {

@@ -46,9 +46,7 @@ pub(super) fn format<V: Values>(text: &[u8], values: &mut V, out: &mut Vec<u8>) 
                 out.push(b'%');
                 continue;
             }
-            b'd' | b'i' | b'u' | b'o' | b'x' | b'X' => {
-                spec.integer(kind, values.value(if spec.long { 8 } else { 4 })?)
-            }
+            b'd' | b'i' | b'u' | b'o' | b'x' | b'X' => spec.integer(kind, values.value(if spec.long { 8 } else { 4 })?),
             b'c' => vec![values.value(4)? as u8],
             b'p' => format!("{:#x}", values.value(8)?).into_bytes(),
             b's' => {
@@ -177,7 +175,8 @@ impl Spec {
 
     fn pad(&self, kind: u8, body: &[u8], out: &mut Vec<u8>) {
         let missing = self.width.saturating_sub(body.len());
-        let finite = body.last().is_some_and(|last| !matches!(last, b'n' | b'f' | b'N' | b'F') || kind == b'x' || kind == b'X');
+        let finite =
+            body.last().is_some_and(|last| !matches!(last, b'n' | b'f' | b'N' | b'F') || kind == b'x' || kind == b'X');
         let number = !matches!(kind, b'c' | b's' | b'p');
         let whole = matches!(kind, b'd' | b'i' | b'u' | b'o' | b'x' | b'X');
         let zeros = self.zero && !self.left && number && finite && !(whole && self.precision.is_some());
@@ -246,13 +245,25 @@ mod tests {
     #[test]
     fn formats_are_those_of_c() {
         let real = |value: f64| value.to_bits();
-        assert_eq!(printed("%d %5d|%-5d|%05d|%+d", &[-1_i64 as u64, 42, 42, -42_i64 as u64, 7]), "-1    42|42   |-0042|+7");
+        assert_eq!(
+            printed("%d %5d|%-5d|%05d|%+d", &[-1_i64 as u64, 42, 42, -42_i64 as u64, 7]),
+            "-1    42|42   |-0042|+7"
+        );
         assert_eq!(printed("%u %x %X %#x %o", &[u64::MAX, 255, 255, 255, 8]), "4294967295 ff FF 0xff 10");
         assert_eq!(printed("%lld %lu %hhd", &[-2_i64 as u64, 1 << 40, 0x1ff]), "-2 1099511627776 -1");
         assert_eq!(printed("%f %.2f %8.3f|", &[real(1.5), real(-2.675), real(3.14159)]), "1.500000 -2.67    3.142|");
-        assert_eq!(printed("%e %.0e %E", &[real(12345.678), real(0.0), real(1e-300)]), "1.234568e+04 0e+00 1.000000E-300");
-        assert_eq!(printed("%g %g %g %g", &[real(0.0001), real(1e-5), real(123456.0), real(1234567.0)]), "0.0001 1e-05 123456 1.23457e+06");
-        assert_eq!(printed("%g %a %f %5.1f%%", &[real(100.0), real(1.5), real(f64::INFINITY), real(99.5)]), "100 0x1.8p+0 inf  99.5%");
+        assert_eq!(
+            printed("%e %.0e %E", &[real(12345.678), real(0.0), real(1e-300)]),
+            "1.234568e+04 0e+00 1.000000E-300"
+        );
+        assert_eq!(
+            printed("%g %g %g %g", &[real(0.0001), real(1e-5), real(123456.0), real(1234567.0)]),
+            "0.0001 1e-05 123456 1.23457e+06"
+        );
+        assert_eq!(
+            printed("%g %a %f %5.1f%%", &[real(100.0), real(1.5), real(f64::INFINITY), real(99.5)]),
+            "100 0x1.8p+0 inf  99.5%"
+        );
         assert_eq!(printed("%c|%s|%.2s|%6s|%p", &[65, 1, 1, 1, 0x10]), "A|text|te|  text|0x10");
         assert_eq!(printed("%*d|%.*f|%q|%", &[4, 7, 1, real(0.25)]), "   7|0.2|%q|");
     }

@@ -40,9 +40,7 @@ pub(super) fn assertion(cx: &Context, warp: &Warp, mask: u32, layout: &Layout) -
     };
     let line = passed(warp, layout, 2)[lane as usize] as u32;
     match (read(0), read(1), read(3)) {
-        (Ok(message), Ok(file), Ok(function)) => {
-            Fault::new(lane, Reason::Assertion { message, file, line, function })
-        }
+        (Ok(message), Ok(file), Ok(function)) => Fault::new(lane, Reason::Assertion { message, file, line, function }),
         (Err(fault), ..) | (_, Err(fault), _) | (.., Err(fault)) => fault,
     }
 }

@@ -96,7 +96,7 @@ impl<'m, 't> Lowering<'m, 't> {
         self.names.open(&[], &mut self.labels);
         let end = self.labels.len();
         self.labels.push(None);
-        (self.end, self.current) = (Some(end), Some(number));
+        (self.end, self.current, self.span) = (Some(end), Some(number), function.span);
         let Signature { params, results } = &function.signature;
         self.formals(params, &layout.params, Op::LdFrame, function.span).map_err(here)?;
         self.formals(results, &layout.results, Op::Return, function.span).map_err(here)?;
@@ -213,7 +213,8 @@ impl<'m, 't> Lowering<'m, 't> {
         };
         let sizes = |formals: &[Formal]| formals.iter().map(|formal| formal.variable.bytes).collect::<Vec<_>>();
         let are = |formals: &[Formal], known: &[u64]| {
-            sizes(formals).len() == known.len() && sizes(formals).iter().zip(known).all(|(is, known)| *is == Some(*known))
+            sizes(formals).len() == known.len()
+                && sizes(formals).iter().zip(known).all(|(is, known)| *is == Some(*known))
         };
         if runtime.is_some_and(|(params, results)| {
             !are(&function.signature.params, params) || !are(&function.signature.results, results)
@@ -302,7 +303,11 @@ impl<'m, 't> Lowering<'m, 't> {
             _ => return Ok(None),
         };
         let &Operand::Address { base: Some(name), offset } = address else {
-            return if load && !self.names.in_function { Ok(None) } else { Err("its address is no variable".to_owned()) };
+            return if load && !self.names.in_function {
+                Ok(None)
+            } else {
+                Err("its address is no variable".to_owned())
+            };
         };
         let (base, size) = match self.names.resolve(name)? {
             Binding::Frame(base, size) => (base, size),
@@ -328,7 +333,10 @@ impl<'m, 't> Lowering<'m, 't> {
         let [index, Operand::Name(table, 0)] = operands else { return Err("it has no table of targets".to_owned()) };
         let names = self.names.table(table).ok_or_else(|| format!("there is no table {table:?} in reach"))?;
         let label = |name: &&str| {
-            self.names.label(name).map(|label| label as u32).ok_or_else(|| format!("there is no label {name:?} in reach"))
+            self.names
+                .label(name)
+                .map(|label| label as u32)
+                .ok_or_else(|| format!("there is no label {name:?} in reach"))
         };
         // The labels' numbers, until all pcs are known.
         let targets = names.iter().map(label).collect::<Result<Vec<u32>, Refusal>>()?;

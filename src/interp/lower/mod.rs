@@ -85,6 +85,8 @@ struct Lowering<'m, 't> {
     end: Option<usize>,
     /// The function, by its number.
     current: Option<u32>,
+    /// Where the name of the kernel or function stands.
+    span: ast::Span,
     /// For each call of the code, the function it stands in.
     callers: Vec<Option<u32>>,
     /// Functions to lower.
@@ -128,6 +130,7 @@ impl<'m, 't> Lowering<'m, 't> {
             prelude: Vec::new(),
             end: None,
             current: None,
+            span: ast::Span::default(),
             callers: Vec::new(),
             pending: Vec::new(),
             taken: BTreeSet::new(),
@@ -136,6 +139,7 @@ impl<'m, 't> Lowering<'m, 't> {
 
     fn entry(mut self, entry: &'m ast::Entry<'t>) -> Result<Code, Refused> {
         let at_entry = |refusal| (entry.span, refusal);
+        self.span = entry.span;
         let sized = entry.params.iter().all(|param| param.bytes.is_some());
         if !sized || self.names.param_bytes() > 4096 {
             return Err((entry.span, "parameters of more than 4096 bytes, or of no size".to_owned()));
@@ -162,7 +166,7 @@ impl<'m, 't> Lowering<'m, 't> {
                 }
                 Statement::Registers { kind, names } => self.names.registers(kind, names),
                 Statement::Variable(variable) => {
-                    self.names.variable(variable).map_err(|refusal| (ast::Span::default(), refusal))?;
+                    self.names.variable(variable).map_err(|refusal| (self.span, refusal))?;
                 }
                 Statement::Prototype(..) | Statement::Targets(..) => {}
                 Statement::Scope(inner) => self.scope(inner)?,

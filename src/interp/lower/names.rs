@@ -198,7 +198,9 @@ impl<'m, 't> Names<'m, 't> {
                 return Ok(binding);
             }
         }
-        if !self.in_function && let Some(param) = self.params.iter().find(|param| param.name == name) {
+        if !self.in_function
+            && let Some(param) = self.params.iter().find(|param| param.name == name)
+        {
             return Ok(Binding::Param(param.offset as u64));
         }
         let binding = self.of_module(name)?;
@@ -281,7 +283,8 @@ impl<'m, 't> Names<'m, 't> {
     /// The registers given since there were so many, but for those that are filled beforehand.
     pub(super) fn registers_since(&self, before: [usize; 3]) -> Vec<(File, u16)> {
         let files = [File::Pred, File::B32, File::B64].into_iter();
-        let all = files.flat_map(|file| (before[file as usize]..self.counts[file as usize]).map(move |n| (file, n as u16)));
+        let all =
+            files.flat_map(|file| (before[file as usize]..self.counts[file as usize]).map(move |n| (file, n as u16)));
         let filled: HashSet<(File, u16)> = self.presets.iter().map(|preset| (preset.file, preset.slot)).collect();
         all.filter(|register| !filled.contains(register)).collect()
     }

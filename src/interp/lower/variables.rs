@@ -152,9 +152,9 @@ impl Image {
             }
             (&Initial::Address { name, offset, mask }, []) => {
                 let to = match (symbols.variable(name), symbols.function(name)) {
-                    (Some(variable), _) => {
-                        Symbol::Variable(symbols.place(variable).map_err(|why| format!("points to {name}, which {why}"))?)
-                    }
+                    (Some(variable), _) => Symbol::Variable(
+                        symbols.place(variable).map_err(|why| format!("points to {name}, which {why}"))?,
+                    ),
                     (None, Some(function)) => Symbol::Function(function),
                     (None, None) => return Err(format!("points to {name}, which is not declared")),
                 };
