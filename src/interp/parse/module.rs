@@ -30,6 +30,11 @@ struct Declared {
 impl<'t> Parser<'t> {
     pub(super) fn top_level(&mut self, module: &mut Module<'t>) -> Result<()> {
         let Some(word) = self.peek_word() else { return Err(self.unexpected("a directive")) };
+        if self.is_labelled() {
+            // LLVM ends its debug sections in one.
+            self.at += 2;
+            return Ok(());
+        }
         match word {
             ".address_size" => {
                 self.at += 1;

@@ -66,6 +66,11 @@ impl<'t> Parser<'t> {
         (self.peek() == Some(Kind::Word)).then(|| self.slice(self.span()))
     }
 
+    /// Whether a colon follows the next token.
+    pub(super) fn is_labelled(&self) -> bool {
+        self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Mark(b':'))
+    }
+
     pub(super) fn take_word(&mut self) -> Option<&'t str> {
         let word = self.peek_word()?;
         self.at += 1;
@@ -214,7 +219,7 @@ impl<'t> Parser<'t> {
 
     fn worded_statement(&mut self, out: &mut Vec<Statement<'t>>) -> Result<()> {
         let word = self.peek_word().unwrap_or_default();
-        if self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Mark(b':')) {
+        if self.is_labelled() {
             self.at += 2;
             out.push(self.labelled(word)?);
             return Ok(());
