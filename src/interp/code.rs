@@ -98,6 +98,8 @@ pub(crate) enum PresetValue {
 pub(crate) struct Site {
     /// What it does there.
     pub(crate) kind: AccessKind,
+    /// Where it stands.
+    pub(crate) pc: u32,
 }
 
 /// Where an instruction comes from.

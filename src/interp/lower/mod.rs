@@ -228,7 +228,7 @@ impl<'m, 't> Lowering<'m, 't> {
         self.touched.push(Touched { reads, writes, conditional: guard != ALWAYS });
         let site = self.code.sites.len() as u32;
         if let Some(kind) = accesses(op) {
-            self.code.sites.push(Site { kind });
+            self.code.sites.push(Site { kind, pc: self.code.instructions.len() as u32 });
         }
         self.code.instructions.push(Ins { op, guard, d, s, access, imm, site });
         self.code.origins.push(Origin { span, source: self.source });
