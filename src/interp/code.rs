@@ -104,6 +104,8 @@ pub(crate) enum PresetValue {
 pub(crate) struct Site {
     /// What it does there.
     pub(crate) kind: AccessKind,
+    /// Where it stands.
+    pub(crate) pc: u32,
 }
 
 /// A function of the kernel's code.
@@ -267,6 +269,10 @@ pub(crate) struct Inner {
     pub(crate) bounds: Bounds,
     /// Or why it cannot run.
     pub(crate) code: crate::error::Result<Code>,
+    /// The instructions that are not supported, with the reason as the end of a sentence.
+    pub(crate) refusals: Vec<(Span, String)>,
+    /// The numbers of the functions that it may call.
+    pub(crate) called: Vec<u32>,
     pub(crate) listing: Arc<Listing>,
     /// Those of the module.
     pub(crate) variables: Arc<Variables>,

@@ -42,13 +42,12 @@ pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> S
         );
     };
     let mut table = output::table(&["", "instructions", "requests", "sectors", "wavefronts", "bank conflicts"]);
-    let counters = report.counters;
-    for (access, count) in [("global load", counters.global_load), ("global store", counters.global_store)] {
+    for (access, count) in [("global load", report.global_load), ("global store", report.global_store)] {
         let figures = [count.instructions, count.requests, count.sectors].map(|figure| figure.to_string());
         let [instructions, requests, sectors] = &figures;
         table.add_row([access, instructions, requests, sectors, "-", "-"]);
     }
-    for (access, count) in [("shared load", counters.shared_load), ("shared store", counters.shared_store)] {
+    for (access, count) in [("shared load", report.shared_load), ("shared store", report.shared_store)] {
         let figures = [count.instructions, count.wavefronts, count.bank_conflicts].map(|figure| figure.to_string());
         let [instructions, wavefronts, conflicts] = &figures;
         table.add_row([access, instructions, "-", "-", wavefronts, conflicts]);

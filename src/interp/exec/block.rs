@@ -5,11 +5,10 @@
 
 use super::dispatch::Engine;
 use super::registers::{LANES, Registers};
-use super::tally::{self, Tally};
+use super::tally::Totals;
 use super::warp::{Wait, Warp};
-use super::{Context, Fault, MAX_PRINTED};
+use super::{Context, Fault};
 use crate::abi::LaunchShape;
-use crate::interp::Report;
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
 use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
@@ -44,13 +43,8 @@ pub(super) struct Worker<'a> {
     warps: Vec<Warp>,
     params: Scratch,
     shared: Scratch,
-    tallies: Vec<Tally>,
-    warp_instructions: u64,
-    thread_instructions: u64,
-    /// What blocks printed, in their order.
-    printed: Vec<(u64, Vec<u8>)>,
-    /// Bytes of it.
-    printed_bytes: usize,
+    /// What its blocks did.
+    totals: Totals,
 }
 
 impl<'a> Worker<'a> {
@@ -59,7 +53,7 @@ impl<'a> Worker<'a> {
         let code = launch.code;
         let warps = (0..launch.warps()).map(|index| {
             let local = Scratch::new(LANES as u64 * code.local_stride())?;
-            let mut warp = Warp::new(Registers::new(code.registers)?, local, code.local_stride());
+            let mut warp = Warp::new(Registers::new(code.registers)?, local, code.local_stride(), code.sites.len());
             for preset in &code.presets {
                 launch.fill(&mut warp.registers, preset, index);
             }
@@ -70,24 +64,13 @@ impl<'a> Worker<'a> {
             warps: warps.collect::<Option<_>>()?,
             params: Scratch::holding(launch.params)?,
             shared: Scratch::new(u64::from(code.dynamic_base()) + u64::from(launch.shape.dynamic_shared))?,
-            tallies: vec![Tally::default(); code.sites.len()],
-            warp_instructions: 0,
-            thread_instructions: 0,
-            printed: Vec::new(),
-            printed_bytes: 0,
+            totals: Totals::new(code.sites.len()),
         })
     }
 
     /// What its blocks did.
-    pub(super) fn report(&self) -> Report {
-        let Self { warp_instructions, thread_instructions, .. } = *self;
-        let counters = tally::totals(&self.launch.code.sites, &self.tallies);
-        Report { counters, warp_instructions, thread_instructions, printed: String::new() }
-    }
-
-    /// What its blocks printed, each with its number.
-    pub(super) fn printed(self) -> Vec<(u64, Vec<u8>)> {
-        self.printed
+    pub(super) fn into_totals(self) -> Totals {
+        self.totals
     }
 
     /// Runs the block of this number, counted with x fastest.
@@ -95,15 +78,14 @@ impl<'a> Worker<'a> {
         let block = self.launch.block(number);
         self.restart(block);
         let mut printed = Vec::new();
-        let outcome = self.run_warps(&mut printed);
-        // A worker's blocks come in order, so what is behind this much of its own is behind it in the launch's.
-        if !printed.is_empty() && self.printed_bytes <= MAX_PRINTED {
-            self.printed_bytes += printed.len();
-            self.printed.push((number, printed));
-        }
+        let outcome = self.run_warps(number, &mut printed);
+        self.totals.print(number, printed);
         for warp in &self.warps {
-            self.warp_instructions += warp.issued;
-            self.thread_instructions += warp.lanes_issued;
+            self.totals.warp_instructions += warp.issued;
+            self.totals.thread_instructions += warp.lanes_issued;
+            for (tally, executions) in self.totals.tallies.iter_mut().zip(&warp.executions) {
+                tally.executions += executions;
+            }
         }
         outcome.map_err(|(index, fault)| self.launch.stop(block, index, &self.warps[index as usize], *fault))
     }
@@ -126,7 +108,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn run_warps(&mut self, printed: &mut Vec<u8>) -> Result<(), (u32, Box<Fault>)> {
+    fn run_warps(&mut self, block: u64, printed: &mut Vec<u8>) -> Result<(), (u32, Box<Fault>)> {
         loop {
             for (index, warp) in self.warps.iter_mut().enumerate() {
                 if warp.live == 0 || warp.wait.is_some() {
@@ -137,7 +119,9 @@ impl<'a> Worker<'a> {
                     global: self.launch.global,
                     params: &self.params,
                     shared: &self.shared,
-                    tallies: &mut self.tallies,
+                    tallies: &mut self.totals.tallies,
+                    block,
+                    warp: index as u32,
                     printed,
                     limit: self.launch.limit,
                 };
@@ -199,7 +183,7 @@ impl Launch<'_> {
         if threads >= LANES as u32 { u32::MAX } else { (1 << threads) - 1 }
     }
 
-    fn block(&self, number: u64) -> [u32; 3] {
+    pub(super) fn block(&self, number: u64) -> [u32; 3] {
         let [x, y, _] = self.shape.grid.map(u64::from);
         [number % x, number / x % y, number / x / y].map(|index| index as u32)
     }

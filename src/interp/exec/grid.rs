@@ -7,9 +7,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use super::MAX_PRINTED;
 use super::block::{Launch, Worker};
 use super::dispatch::Engine;
+use super::tally::Totals;
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::interp::code::{Code, Kernel};
 use crate::interp::mem::Memory;
@@ -64,7 +64,7 @@ fn run_on(
 fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Box<Stop>> {
     let next = AtomicU64::new(0);
     let first_stop = AtomicU64::new(u64::MAX);
-    let total = Mutex::new((Report::default(), None::<(u64, Box<Stop>)>, Vec::new()));
+    let total = Mutex::new((Totals::new(launch.code.sites.len()), None::<(u64, Box<Stop>)>));
     let work = || {
         let take = || {
             let block = next.fetch_add(1, Relaxed);
@@ -72,22 +72,21 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
         };
         // Made only where there is a block left for it.
         let Some(first) = take() else { return };
-        let (worked, stopped, printed) = match Worker::new(launch) {
+        let (worked, stopped) = match Worker::new(launch) {
             Some(mut worker) => {
                 let mut taken = std::iter::once(first).chain(std::iter::from_fn(take));
                 let stopped = taken.find_map(|block| Some((block, worker.run(block).err()?)));
-                (worker.report(), stopped, worker.printed())
+                (Some(worker.into_totals()), stopped)
             }
-            None => (Report::default(), Some((first, out_of_memory(launch))), Vec::new()),
+            None => (None, Some((first, out_of_memory(launch)))),
         };
         if let Some((block, _)) = stopped {
             first_stop.fetch_min(block, Relaxed);
         }
         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-        total.0.counters += worked.counters;
-        total.0.warp_instructions += worked.warp_instructions;
-        total.0.thread_instructions += worked.thread_instructions;
-        total.2.extend(printed);
+        if let Some(worked) = worked {
+            total.0.merge(worked);
+        }
         if let Some(new) = stopped
             && total.1.as_ref().is_none_or(|known| new.0 < known.0)
         {
@@ -106,20 +105,9 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
         });
     }
     match total.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        (_, Some((_, stop)), _) => Err(stop),
-        (report, None, printed) => Ok(Report { printed: in_order(printed), ..report }),
+        (_, Some((_, stop))) => Err(stop),
+        (totals, None) => Ok(totals.report(launch)),
     }
-}
-
-/// What blocks printed, as one text: as much as there is room for.
-fn in_order(mut printed: Vec<(u64, Vec<u8>)>) -> String {
-    printed.sort_by_key(|(block, _)| *block);
-    let mut all: Vec<u8> = printed.into_iter().flat_map(|(_, text)| text).take(MAX_PRINTED + 1).collect();
-    if all.len() > MAX_PRINTED {
-        all.truncate(MAX_PRINTED);
-        all.extend(b"\n(what the kernel printed beyond this is lost)\n");
-    }
-    String::from_utf8_lossy(&all).into_owned()
 }
 
 /// The kernel's code, if it can be launched so; see [`crate::interp::check_launch`].
@@ -260,6 +248,6 @@ mod tests {
             (report, out)
         });
         assert_eq!(results[0], results[1]);
-        assert!(results[0].0.counters.shared_store.bank_conflicts > 0);
+        assert!(results[0].0.shared_store.bank_conflicts > 0);
     }
 }

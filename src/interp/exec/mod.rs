@@ -21,9 +21,6 @@ use super::mem::cells::Scratch;
 use super::stop::Reason;
 use tally::Tally;
 
-/// Bytes that a launch may print; CUDA's buffer has as many.
-const MAX_PRINTED: usize = 1 << 20;
-
 /// What a warp's instructions act on, besides the warp.
 struct Context<'a> {
     code: &'a Code,
@@ -32,6 +29,10 @@ struct Context<'a> {
     shared: &'a Scratch,
     /// One for each of the code's sites.
     tallies: &'a mut [Tally],
+    /// The block's number, counted with x fastest.
+    block: u64,
+    /// The warp's number in the block.
+    warp: u32,
     /// What the block has printed.
     printed: &'a mut Vec<u8>,
     /// Instructions that a warp may run.

@@ -43,6 +43,8 @@ pub(super) struct Warp {
     pub(super) issued: u64,
     /// The same, times active lanes.
     pub(super) lanes_issued: u64,
+    /// For each of the code's sites, how many times the warp executed it in this block.
+    pub(super) executions: Vec<u64>,
 }
 
 /// The part of a thread's local memory that an activation of a function has.
@@ -107,7 +109,7 @@ pub(super) struct Wait {
 }
 
 impl Warp {
-    pub(super) fn new(registers: Registers, local: Scratch, stride: u64) -> Self {
+    pub(super) fn new(registers: Registers, local: Scratch, stride: u64, sites: usize) -> Self {
         Self {
             registers,
             local,
@@ -123,6 +125,7 @@ impl Warp {
             wait: None,
             issued: 0,
             lanes_issued: 0,
+            executions: vec![0; sites],
         }
     }
 
@@ -132,6 +135,7 @@ impl Warp {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
         self.frame = Frame { base: 0, end: local_bytes };
         (self.wait, self.issued, self.lanes_issued) = (None, 0, 0);
+        self.executions.fill(0);
         self.stack.clear();
         self.parked.clear();
     }

@@ -100,7 +100,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let Signature { params, results } = &function.signature;
         self.formals(params, &layout.params, Op::LdFrame, function.span).map_err(here)?;
         self.formals(results, &layout.results, Op::Return, function.span).map_err(here)?;
-        self.scope(body)?;
+        self.scope(body);
         self.labels[end] = Some(self.code.instructions.len() as u32);
         for (formal, &place) in results.iter().zip(&layout.results) {
             if let Some(kind) = formal.register {
@@ -116,6 +116,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let frame_bytes = self.names.frame_bytes().next_multiple_of(FRAME_ALIGN as u32);
         let functions = &mut self.code.functions;
         functions.resize_with(functions.len().max(number as usize + 1), || None);
+        self.called.push(number);
         functions[number as usize] = Some(Function { entry: first as u32, frame_bytes, layout, saved, saved_at: 0 });
         Ok(())
     }

@@ -58,7 +58,10 @@ fn kernel(
         let (offset, size, align) = (offset as usize, size as usize, param.align as usize);
         params.push(Param { name: param.name.to_owned(), offset, size, align });
     }
-    let code = Lowering::new(module, symbols, &params).entry(entry).map_err(|(span, refusal)| {
+    let mut lowering = Lowering::new(module, symbols, &params);
+    let code = lowering.entry(entry);
+    let (refusals, called) = (lowering.refusals, lowering.called);
+    let code = code.map_err(|(span, refusal)| {
         let (line, what) = (span.line, listing.line(span));
         let context = format!(
             "unsupported PTX: `{what}` in kernel {:?} (PTX line {line}): {refusal}; run it on a CUDA device instead",
@@ -69,7 +72,7 @@ fn kernel(
     let name = entry.name.to_owned();
     let (param_bytes, bounds, listing) = (end as usize, entry.bounds, Arc::clone(listing));
     let variables = Arc::clone(variables);
-    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, code, listing, variables }) }
+    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, code, refusals, called, listing, variables }) }
 }
 
 struct Lowering<'m, 't> {
@@ -89,10 +92,14 @@ struct Lowering<'m, 't> {
     span: ast::Span,
     /// For each call of the code, the function it stands in.
     callers: Vec<Option<u32>>,
+    /// Functions that have been lowered.
+    called: Vec<u32>,
     /// Functions to lower.
     pending: Vec<u32>,
     /// Functions whose address the code takes.
     taken: BTreeSet<u32>,
+    /// The instructions that cannot be had.
+    refusals: Vec<Refused>,
 }
 
 /// The registers that an instruction reads and writes, and whether it has a guard.
@@ -132,12 +139,14 @@ impl<'m, 't> Lowering<'m, 't> {
             current: None,
             span: ast::Span::default(),
             callers: Vec::new(),
+            called: Vec::new(),
             pending: Vec::new(),
             taken: BTreeSet::new(),
+            refusals: Vec::new(),
         }
     }
 
-    fn entry(mut self, entry: &'m ast::Entry<'t>) -> Result<Code, Refused> {
+    fn entry(&mut self, entry: &'m ast::Entry<'t>) -> Result<Code, Refused> {
         let at_entry = |refusal| (entry.span, refusal);
         self.span = entry.span;
         let sized = entry.params.iter().all(|param| param.bytes.is_some());
@@ -147,15 +156,18 @@ impl<'m, 't> Lowering<'m, 't> {
         // Number `ALWAYS` is the first to be given.
         let always = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
         debug_assert_eq!(always, ALWAYS);
-        self.scope(&entry.body)?;
+        self.scope(&entry.body);
         self.emit(Draft::new(Op::Exit), ALWAYS, entry.span);
         self.finish_part(0).map_err(at_entry)?;
         self.code.local_bytes = self.names.frame_bytes();
         self.reachable()?;
+        if let Some(first) = self.refusals.first() {
+            return Err(first.clone());
+        }
         self.finish().map_err(at_entry)
     }
 
-    fn scope(&mut self, statements: &'m [Statement<'t>]) -> Result<(), Refused> {
+    fn scope(&mut self, statements: &'m [Statement<'t>]) {
         self.names.open(statements, &mut self.labels);
         for statement in statements {
             match statement {
@@ -166,18 +178,21 @@ impl<'m, 't> Lowering<'m, 't> {
                 }
                 Statement::Registers { kind, names } => self.names.registers(kind, names),
                 Statement::Variable(variable) => {
-                    self.names.variable(variable).map_err(|refusal| (self.span, refusal))?;
+                    if let Err(refusal) = self.names.variable(variable) {
+                        self.refusals.push((self.span, refusal));
+                    }
                 }
                 Statement::Prototype(..) | Statement::Targets(..) => {}
-                Statement::Scope(inner) => self.scope(inner)?,
+                Statement::Scope(inner) => self.scope(inner),
                 Statement::Location { file, line } => self.source = Some((*file, *line)),
                 Statement::Instruction(instruction) => {
-                    self.instruction(instruction).map_err(|refusal| (instruction.span, refusal))?;
+                    if let Err(refusal) = self.instruction(instruction) {
+                        self.refusals.push((instruction.span, refusal));
+                    }
                 }
             }
         }
         self.names.close();
-        Ok(())
     }
 
     fn instruction(&mut self, instruction: &ast::Instruction<'t>) -> Result<(), Refusal> {
@@ -290,7 +305,7 @@ impl<'m, 't> Lowering<'m, 't> {
         self.touched.push(Touched { reads, writes, conditional: guard != ALWAYS });
         let site = self.code.sites.len() as u32;
         if let Some(kind) = accesses(op) {
-            self.code.sites.push(Site { kind });
+            self.code.sites.push(Site { kind, pc: self.code.instructions.len() as u32 });
         }
         self.code.instructions.push(Ins { op, guard, d, s, access, imm, site });
         self.code.origins.push(Origin { span, source: self.source });
@@ -345,9 +360,9 @@ impl<'m, 't> Lowering<'m, 't> {
         }
     }
 
-    fn finish(mut self) -> Result<Code, Refusal> {
+    fn finish(&mut self) -> Result<Code, Refusal> {
         self.save_registers();
-        let mut code = self.code;
+        let mut code = std::mem::take(&mut self.code);
         code.registers = self.names.counts();
         code.presets = self.names.presets();
         (code.shared_bytes, code.dynamic_align) = self.names.shared()?;

@@ -4,6 +4,7 @@ mod barriers;
 mod cuda;
 mod divergence;
 mod faults;
+mod functions;
 mod kernels;
 mod lanes;
 mod probes;
