@@ -45,6 +45,7 @@ mod isa;
 mod lower;
 pub mod mem;
 pub mod model;
+mod modifiers;
 mod parse;
 mod semantics;
 pub mod stop;
