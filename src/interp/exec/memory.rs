@@ -35,10 +35,12 @@ macro_rules! instructions {
     ($($load:ident $store:ident $space:ident;)*) => {$(
         #[inline(always)]
         pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            observe::execution(cx, warp, ins, mask);
             $space(cx, warp, ins, mask, addresses(warp, ins, mask), Load)
         }
         #[inline(always)]
         pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            observe::execution(cx, warp, ins, mask);
             $space(cx, warp, ins, mask, addresses(warp, ins, mask), Store)
         }
     )*};
@@ -71,8 +73,20 @@ ordered! {
     acquire_global after load_global, release_global before store_global;
 }
 
+/// `atom` and `red`
+pub(super) fn update<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, act: A) -> Flow {
+    observe::execution(cx, warp, ins, mask);
+    let addresses = addresses(warp, ins, mask);
+    match ins.access.space {
+        Some(Space::Global) => global(cx, warp, ins, mask, addresses, act),
+        Some(Space::Shared) => shared(cx, warp, ins, mask, addresses, act),
+        _ => generic(cx, warp, ins, mask, addresses, act),
+    }
+}
+
 /// `ld.param` with an address that is computed; others are constants of the launch.
 pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    observe::execution(cx, warp, ins, mask);
     param(cx, warp, ins, mask, addresses(warp, ins, mask), Load)
 }
 
@@ -146,7 +160,7 @@ fn global<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, ad
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
         return scattered(cx, warp, ins, mask, &addresses, act);
     };
-    observe::global(cx, ins, mask, &addresses);
+    observe::global(cx, warp, ins, mask, &addresses);
     let offsets = each(|lane| addresses[lane] - allocation.base());
     act.act(allocation, warp, ins, mask, &offsets);
     Flow::Next
@@ -179,7 +193,7 @@ fn scattered<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32,
         let reason = if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
         return Flow::Stop(Fault::new(lane as u32, reason));
     }
-    observe::global(cx, ins, mask, addresses);
+    observe::global(cx, warp, ins, mask, addresses);
     let base = |lane: usize| global.find(addresses[lane]).map_or(0, Allocation::base);
     let mut rest = mask;
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
@@ -274,6 +288,7 @@ fn load<C: Cells>(cells: &C, warp: &mut Warp, slot: u16, access: Access, mask: u
         (2, false) => each(|lane| u32::from(cells.load16(offset(lane)))),
         (2, true) => each(|lane| cells.load16(offset(lane)) as i16 as u32),
         (4, _) => each(|lane| cells.load32(offset(lane))),
+        _ if access.strong => return warp.registers.write64(slot, &each(|lane| cells.load64_whole(offset(lane))), mask),
         _ => return warp.registers.write64(slot, &each(|lane| cells.load64(offset(lane))), mask),
     };
     match (access.wide, access.signed) {
@@ -289,6 +304,9 @@ fn store<C: Cells>(cells: &C, warp: &Warp, slot: u16, access: Access, mask: u32,
     let slot = usize::from(slot);
     if access.width == 8 {
         let row = &warp.registers.b64[slot];
+        if access.strong {
+            return active(mask, |lane| cells.store64_whole(offset(lane), row[lane]));
+        }
         return active(mask, |lane| cells.store64(offset(lane), row[lane]));
     }
     let row = if access.wide {
@@ -305,7 +323,7 @@ fn store<C: Cells>(cells: &C, warp: &Warp, slot: u16, access: Access, mask: u32,
 }
 
 #[inline(always)]
-fn active(mask: u32, mut act: impl FnMut(usize)) {
+pub(super) fn active(mask: u32, mut act: impl FnMut(usize)) {
     for lane in 0..LANES {
         if mask >> lane & 1 == 1 {
             act(lane);
