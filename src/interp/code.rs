@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::exec::registers::{File, LANES};
 use super::isa::Op;
+use super::model::atomics::Update;
 use super::parse::ast::{Bounds, Span};
 use super::stop::{AccessKind, Space};
 
@@ -50,7 +51,7 @@ pub(crate) struct Access {
     pub(crate) wide_address: bool,
     /// 8 bytes are moved as one: what `.volatile`, `.relaxed` and stronger ask for.
     pub(crate) strong: bool,
-    /// Of an atomic, the space of its address; `None` for a generic one.
+    /// Global or shared memory, where the instruction says so.
     pub(crate) space: Option<Space>,
 }
 
@@ -102,6 +103,8 @@ pub(crate) enum PresetValue {
 pub(crate) struct Site {
     /// What it does there.
     pub(crate) kind: AccessKind,
+    /// Of an atomic, what it is made of in shared memory.
+    pub(crate) update: Update,
     /// Where it stands.
     pub(crate) pc: u32,
 }

@@ -3,7 +3,7 @@
 //!
 //! Between blocks every atomic acquires and releases, whatever the PTX asks for: on the host that costs nothing.
 
-use super::memory::{Action, Addresses, active, update};
+use super::memory::{Action, Addresses, active, after_poll, update};
 use super::registers::{LANES, Value};
 use super::warp::Warp;
 use super::{Context, Flow};
@@ -57,6 +57,15 @@ impl Operand for f32 {
     }
 }
 
+impl Operand for f64 {
+    fn of(bits: u64) -> Self {
+        f64::from_bits(bits)
+    }
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+}
+
 /// The new value, from the old one and the lane's operands.
 type Function<T> = fn(T, T, T) -> T;
 
@@ -106,6 +115,6 @@ pub(super) fn apply<T: Operand>(
     mask: u32,
     function: Function<T>,
 ) -> Flow {
-    warp.polls += 1;
-    update(cx, warp, ins, mask, Atomic(function))
+    let flow = update(cx, warp, ins, mask, Atomic(function));
+    after_poll(flow, warp)
 }

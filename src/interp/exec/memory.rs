@@ -36,7 +36,8 @@ macro_rules! instructions {
         #[inline(always)]
         pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
             observe::execution(cx, warp, ins, mask);
-            $space(cx, warp, ins, mask, addresses(warp, ins, mask), Load)
+            let flow = $space(cx, warp, ins, mask, addresses(warp, ins, mask), Load);
+            if ins.access.strong { after_poll(flow, warp) } else { flow }
         }
         #[inline(always)]
         pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
@@ -51,6 +52,11 @@ instructions! {
     load_global store_global global;
     load_shared store_shared shared;
     load_local store_local local;
+}
+
+/// A load that is not served from a cache may be one of many that wait for a value.
+pub(super) fn after_poll(flow: Flow, warp: &mut Warp) -> Flow {
+    if let Flow::Next = flow { warp.poll() } else { flow }
 }
 
 macro_rules! ordered {
