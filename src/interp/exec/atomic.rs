@@ -17,11 +17,18 @@ pub(super) trait Operand: Value {
     fn of(bits: u64) -> Self;
     /// As a cell holds it.
     fn bits(self) -> u64;
-    /// As the units beside global memory see it.
-    fn in_global(self) -> Self {
-        self
+    /// The function of the old value and the operands, as the units beside global memory compute it.
+    fn in_global(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
+        function(old, b, c)
+    }
+    /// The same in shared memory.
+    fn in_shared(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
+        function(old, b, c)
     }
 }
+
+/// The new value, from the old one and the lane's operands.
+type Function<T> = fn(T, T, T) -> T;
 
 macro_rules! operand {
     ($($type:ty: $unsigned:ty;)*) => {$(
@@ -52,8 +59,9 @@ impl Operand for f32 {
         u64::from(self.to_bits())
     }
     /// There, and not in shared memory, denormals are zeros with a sign.
-    fn in_global(self) -> Self {
-        if self.is_subnormal() { 0.0_f32.copysign(self) } else { self }
+    fn in_global(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
+        let flushed = |value: f32| if value.is_subnormal() { 0.0_f32.copysign(value) } else { value };
+        flushed(function(flushed(old), flushed(b), c))
     }
 }
 
@@ -64,10 +72,22 @@ impl Operand for f64 {
     fn bits(self) -> u64 {
         self.to_bits()
     }
+    /// An operand that is no number is the result, as it is, the lane's before the old value.
+    fn in_global(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
+        let nan = [b, old].into_iter().find(|value| value.is_nan());
+        nan.unwrap_or_else(|| made(function(old, b, c)))
+    }
+    /// An operand that is no number is the result, quiet, the old value before the lane's.
+    fn in_shared(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
+        let nan = [old, b].into_iter().find(|value| value.is_nan());
+        nan.map_or_else(|| made(function(old, b, c)), |nan| f64::from_bits(nan.to_bits() | 1 << 51))
+    }
 }
 
-/// The new value, from the old one and the lane's operands.
-type Function<T> = fn(T, T, T) -> T;
+/// A sum of numbers that is none, of two infinities, is the NaN that the hardware makes there.
+fn made(sum: f64) -> f64 {
+    if sum.is_nan() { f64::from_bits(0xfff8 << 48) } else { sum }
+}
 
 struct Atomic<T>(Function<T>);
 
@@ -91,10 +111,8 @@ impl<T: Operand> Action for Atomic<T> {
             let mut before = [0; LANES];
             active(mask, |lane| {
                 let (b, c) = (T::lane(&b, lane), T::lane(&c, lane));
-                let new = |old: u64| match C::GLOBAL {
-                    true => (self.0)(T::of(old).in_global(), b.in_global(), c).in_global().bits(),
-                    false => (self.0)(T::of(old), b, c).bits(),
-                };
+                let apply = if C::GLOBAL { T::in_global } else { T::in_shared };
+                let new = |old: u64| apply(self.0, T::of(old), b, c).bits();
                 let offset = offsets[lane] + u64::from(element) * u64::from(ins.access.width);
                 before[lane] = cells.update(offset, ins.access.width, new);
                 changed |= new(before[lane]) != before[lane];

@@ -17,7 +17,7 @@ use crate::interp::mem::cells::Scratch;
 use crate::interp::stop::Reason;
 
 /// Looks at memory that changed nothing, after which others have their turn.
-const PATIENCE: u32 = 1 << 10;
+const PATIENCE: u32 = 1 << 8;
 
 /// One warp.
 #[derive(Debug)]

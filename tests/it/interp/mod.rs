@@ -7,6 +7,7 @@ mod kernels;
 mod lanes;
 mod probes;
 mod text;
+mod tmp_hw;
 
 use warpstride::abi::LaunchShape;
 use warpstride::interp::{Config, Memory, Module, Report, Stop, run};
