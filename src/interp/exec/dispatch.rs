@@ -76,7 +76,7 @@ macro_rules! execute {
 
 /// One copy: a function for each line of the table, and the loop that calls them. `$attribute` says for which processor.
 macro_rules! engine {
-    ($attribute:tt $($op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
+    ($attribute:tt $($(#[doc = $section:literal])? $op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
         use super::super::lanes::{map1, map2, map3, map4, pred1, pred2};
         use super::super::warp::Warp;
         use super::super::{Context, Fault, Flow, control, memory};
