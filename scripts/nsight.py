@@ -1,27 +1,36 @@
-"""Nsight Compute from Python: the counters that the software GPU has, and what `ncu` says of them."""
+"""Nsight Compute from Python: which of its metrics the counters of the software GPU are, and what `ncu` says of a command."""
 
 import csv
 import subprocess
 import sys
 
-# Field of our JSON -> Nsight Compute's metric, with {} for ld or st.
-METRICS = {
-    "global": {
-        "instructions": "smsp__sass_inst_executed_op_global_{}.sum",
-        "requests": "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum",
-        "sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum",
-    },
-    "shared": {
-        "instructions": "smsp__sass_inst_executed_op_shared_{}.sum",
-        "wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum",
-        "bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum",
-    },
+# Kinds of access by our JSON's name, each with its space and operation in Nsight Compute's metrics.
+KINDS = {
+    "global_load": ("global", "ld"),
+    "global_store": ("global", "st"),
+    "global_atomic": ("global", "atom"),
+    "global_reduction": ("global", "red"),
+    "local_load": ("local", "ld"),
+    "local_store": ("local", "st"),
+    "shared_load": ("shared", "ld"),
+    "shared_store": ("shared", "st"),
+    "shared_atomic": ("shared", "atom"),
+}
+# Fields of a kind, with {0} for its space and {1} for its operation.
+CACHED = {
+    "instructions": "smsp__sass_inst_executed_op_{0}_{1}.sum",
+    "requests": "l1tex__t_requests_pipe_lsu_mem_{0}_op_{1}.sum",
+    "sectors": "l1tex__t_sectors_pipe_lsu_mem_{0}_op_{1}.sum",
+}
+BANKED = {
+    "instructions": "smsp__sass_inst_executed_op_{0}_{1}.sum",
+    "wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_{0}_op_{1}.sum",
+    "bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_{0}_op_{1}.sum",
 }
 FIGURES = [
-    (f"{space}_{long}", field, metric.format(short))
-    for space, fields in METRICS.items()
-    for long, short in (("load", "ld"), ("store", "st"))
-    for field, metric in fields.items()
+    (kind, field, metric.format(space, operation))
+    for kind, (space, operation) in KINDS.items()
+    for field, metric in (BANKED if space == "shared" else CACHED).items()
 ]
 
 # What hardware adds something to that differs from run to run.

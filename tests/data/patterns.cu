@@ -102,6 +102,22 @@ FAMILY(4, u32)
 FAMILY(8, u64)
 FAMILY(16, quad)
 
+// Atomics at a slot for each lane.
+__global__ void g_map_atom(u32* a, u32* o, MAP) {
+    u32 old = 0;
+    if (ON) old = atomicAdd(a + PLACE, lane());
+    if (old == 54321) o[0] = 1;
+}
+__global__ void g_map_red(u32* a, MAP) {
+    if (ON) atomicAdd(a + PLACE, lane());
+}
+__global__ void s_map_atom(u32* o, MAP) {
+    __shared__ u32 tile[8192];
+    u32 old = 0;
+    if (ON) old = atomicAdd(tile + PLACE, lane());
+    if (old == 54321) o[0] = 1;
+}
+
 // --- Spellings: cache operators, orderings, vectors of narrow types, generic addresses --------------------------------------
 #define SPELLED_LD(name, text)                                                                                              \
     __global__ void ld_##name(const u32* a, u32* o, int stride) {                                                           \
@@ -494,12 +510,12 @@ __global__ void scan_hillis_steele(const float* in, float* out) {
     }
     out[thread()] = row[from][threadIdx.x];
 }
-#define SCAN(name, PAD)                                                                                                     \
+#define SCAN(name, PAD, PUT, GET)                                                                                           \
     __global__ void name(const float* in, float* out) {                                                                     \
-        __shared__ float row[512 + 16];                                                                                     \
+        __shared__ alignas(8) float row[512 + 16];                                                                          \
         u32 t = threadIdx.x, n = 2 * blockDim.x, base = blockIdx.x * n, apart = 1;                                          \
-        row[PAD(2 * t)] = in[base + 2 * t];                                                                                 \
-        row[PAD(2 * t + 1)] = in[base + 2 * t + 1];                                                                         \
+        float2 own = make_float2(in[base + 2 * t], in[base + 2 * t + 1]);                                                   \
+        PUT(row, own, PAD(2 * t), PAD(2 * t + 1));                                                                          \
         for (u32 d = n >> 1; d > 0; d >>= 1, apart *= 2) {                                                                  \
             __syncthreads();                                                                                                \
             if (t < d) row[PAD(apart * (2 * t + 2) - 1)] += row[PAD(apart * (2 * t + 1) - 1)];                              \
@@ -516,13 +532,20 @@ __global__ void scan_hillis_steele(const float* in, float* out) {
             }                                                                                                               \
         }                                                                                                                   \
         __syncthreads();                                                                                                    \
-        out[base + 2 * t] = row[PAD(2 * t)];                                                                                \
-        out[base + 2 * t + 1] = row[PAD(2 * t + 1)];                                                                        \
+        GET(row, own, PAD(2 * t), PAD(2 * t + 1));                                                                          \
+        out[base + 2 * t] = own.x;                                                                                          \
+        out[base + 2 * t + 1] = own.y;                                                                                      \
     }
 #define PLAIN(i) (i)
 #define PADDED(i) ((i) + ((i) >> 5))
-SCAN(scan_blelloch, PLAIN)
-SCAN(scan_blelloch_padded, PADDED)
+#define PUT_TWO(row, own, i, j) row[i] = own.x, row[j] = own.y
+#define GET_TWO(row, own, i, j) own.x = row[i], own.y = row[j]
+#define PUT_PAIR(row, own, i, j) *(float2*)&row[i] = own
+#define GET_PAIR(row, own, i, j) own = *(float2*)&row[i]
+SCAN(scan_blelloch, PLAIN, PUT_TWO, GET_TWO)
+SCAN(scan_blelloch_padded, PADDED, PUT_TWO, GET_TWO)
+// What ptxas makes of `scan_blelloch`: it merges accesses to neighbouring words of shared memory, whose alignment it knows.
+SCAN(scan_blelloch_merged, PLAIN, PUT_PAIR, GET_PAIR)
 __global__ void histogram_shared(const int* in, u32* out, int n, u32 spread) {
     __shared__ u32 bins[256];
     bins[threadIdx.x] = 0;
@@ -563,6 +586,26 @@ __global__ void matmul_tiled(const float* a, const float* b, float* c, int n) {
         right[threadIdx.y][threadIdx.x] = b[(k + threadIdx.y) * n + x];
         __syncthreads();
         for (int i = 0; i < 16; i++) sum += left[threadIdx.y][i] * right[i][threadIdx.x];
+        __syncthreads();
+    }
+    c[y * n + x] = sum;
+}
+// What ptxas makes of `matmul_tiled`: four neighbours of a row in one access.
+__global__ void matmul_tiled_merged(const float* a, const float* b, float* c, int n) {
+    __shared__ alignas(16) float left[16][16], right[16][16];
+    int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+    float sum = 0;
+    for (int k = 0; k < n; k += 16) {
+        left[threadIdx.y][threadIdx.x] = a[y * n + k + threadIdx.x];
+        right[threadIdx.y][threadIdx.x] = b[(k + threadIdx.y) * n + x];
+        __syncthreads();
+        for (int i = 0; i < 16; i += 4) {
+            float4 four = *(float4*)&left[threadIdx.y][i];
+            sum += four.x * right[i][threadIdx.x];
+            sum += four.y * right[i + 1][threadIdx.x];
+            sum += four.z * right[i + 2][threadIdx.x];
+            sum += four.w * right[i + 3][threadIdx.x];
+        }
         __syncthreads();
     }
     c[y * n + x] = sum;
