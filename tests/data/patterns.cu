@@ -510,12 +510,13 @@ __global__ void scan_hillis_steele(const float* in, float* out) {
     }
     out[thread()] = row[from][threadIdx.x];
 }
-#define SCAN(name, PAD, PUT, GET)                                                                                           \
+#define SCAN(name, PAD)                                                                                                     \
     __global__ void name(const float* in, float* out) {                                                                     \
         __shared__ alignas(8) float row[512 + 16];                                                                          \
         u32 t = threadIdx.x, n = 2 * blockDim.x, base = blockIdx.x * n, apart = 1;                                          \
         float2 own = make_float2(in[base + 2 * t], in[base + 2 * t + 1]);                                                   \
-        PUT(row, own, PAD(2 * t), PAD(2 * t + 1));                                                                          \
+        row[PAD(2 * t)] = own.x;                                                                                            \
+        row[PAD(2 * t + 1)] = own.y;                                                                                        \
         for (u32 d = n >> 1; d > 0; d >>= 1, apart *= 2) {                                                                  \
             __syncthreads();                                                                                                \
             if (t < d) row[PAD(apart * (2 * t + 2) - 1)] += row[PAD(apart * (2 * t + 1) - 1)];                              \
@@ -532,20 +533,14 @@ __global__ void scan_hillis_steele(const float* in, float* out) {
             }                                                                                                               \
         }                                                                                                                   \
         __syncthreads();                                                                                                    \
-        GET(row, own, PAD(2 * t), PAD(2 * t + 1));                                                                          \
+        own = make_float2(row[PAD(2 * t)], row[PAD(2 * t + 1)]);                                                            \
         out[base + 2 * t] = own.x;                                                                                          \
         out[base + 2 * t + 1] = own.y;                                                                                      \
     }
 #define PLAIN(i) (i)
 #define PADDED(i) ((i) + ((i) >> 5))
-#define PUT_TWO(row, own, i, j) row[i] = own.x, row[j] = own.y
-#define GET_TWO(row, own, i, j) own.x = row[i], own.y = row[j]
-#define PUT_PAIR(row, own, i, j) *(float2*)&row[i] = own
-#define GET_PAIR(row, own, i, j) own = *(float2*)&row[i]
-SCAN(scan_blelloch, PLAIN, PUT_TWO, GET_TWO)
-SCAN(scan_blelloch_padded, PADDED, PUT_TWO, GET_TWO)
-// What ptxas makes of `scan_blelloch`: it merges accesses to neighbouring words of shared memory, whose alignment it knows.
-SCAN(scan_blelloch_merged, PLAIN, PUT_PAIR, GET_PAIR)
+SCAN(scan_blelloch, PLAIN)
+SCAN(scan_blelloch_padded, PADDED)
 __global__ void histogram_shared(const int* in, u32* out, int n, u32 spread) {
     __shared__ u32 bins[256];
     bins[threadIdx.x] = 0;
@@ -590,7 +585,7 @@ __global__ void matmul_tiled(const float* a, const float* b, float* c, int n) {
     }
     c[y * n + x] = sum;
 }
-// What ptxas makes of `matmul_tiled`: four neighbours of a row in one access.
+// What ptxas makes of `matmul_tiled`: it merges loads of neighbouring words of shared memory, whose alignment it knows.
 __global__ void matmul_tiled_merged(const float* a, const float* b, float* c, int n) {
     __shared__ alignas(16) float left[16][16], right[16][16];
     int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;

@@ -5,7 +5,10 @@ mod divergence;
 mod faults;
 mod kernels;
 mod lanes;
+#[cfg(feature = "serde")]
+mod patterns;
 mod probes;
+mod record;
 mod text;
 
 use warpstride::abi::LaunchShape;
