@@ -29,7 +29,7 @@ fn module() -> Module {
 
 /// What the software GPU counts, as the record says it: without the kinds of which there was nothing.
 fn counted(module: &Module, launch: &Value) -> Value {
-    let mut kinds = serde_json::to_value(record::counted(module, launch)).expect("counters are JSON");
+    let mut kinds = serde_json::to_value(record::report(module, launch).counters).expect("counters are JSON");
     let kinds = kinds.as_object_mut().expect("an object");
     kinds.retain(|_, figures| figures.as_object().expect("an object").values().any(|figure| figure != 0));
     json!(kinds)
@@ -55,6 +55,25 @@ fn every_launch_counts_what_an_h100_counts() {
         compared += 1;
     }
     assert_eq!(compared, 470);
+}
+
+/// What Nsight Compute's source page takes for ideal, over all instructions of a launch.
+#[test]
+fn ideal_sectors_are_nsight_computes() {
+    let module = module();
+    let launches = record::launches(include_str!("../../data/patterns-ideal-h100.json"));
+    assert_eq!(launches.len(), 230);
+    for launch in launches {
+        let report = record::report(&module, &launch);
+        let ideal: u64 = report.instructions.iter().map(|instruction| instruction.ideal_sectors).sum();
+        let sectors = report.global_load.sectors + report.global_store.sectors;
+        assert_eq!(
+            json!([sectors, ideal]),
+            json!([launch["sectors"], launch["ideal_sectors"]]),
+            "{}",
+            record::case(&launch)
+        );
+    }
 }
 
 #[test]

@@ -3,8 +3,7 @@
 
 use serde_json::Value;
 use warpstride::abi::LaunchShape;
-use warpstride::counters::Counters;
-use warpstride::interp::{Args, Config, Kernel, Memory, Module, run};
+use warpstride::interp::{Args, Config, Kernel, Memory, Module, Report, run};
 
 /// The launches of a record.
 pub(super) fn launches(record: &str) -> Vec<Value> {
@@ -16,7 +15,7 @@ pub(super) fn launches(record: &str) -> Vec<Value> {
 }
 
 /// The kernel that a launch runs.
-pub(super) fn kernel<'m>(module: &'m Module, launch: &Value) -> &'m Kernel {
+fn kernel<'m>(module: &'m Module, launch: &Value) -> &'m Kernel {
     module.kernel(launch["kernel"].as_str().expect("a name")).expect("a kernel")
 }
 
@@ -25,8 +24,8 @@ pub(super) fn case(launch: &Value) -> String {
     format!("{} {} {} {}", launch["kernel"], launch["grid"], launch["block"], launch["args"])
 }
 
-/// What the software GPU counts.
-pub(super) fn counted(module: &Module, launch: &Value) -> Counters {
+/// What the software GPU reports of a launch.
+pub(super) fn report(module: &Module, launch: &Value) -> Report {
     let kernel = kernel(module, launch);
     let memory = Memory::new(1 << 30);
     let arguments = launch["args"].as_array().expect("arguments").iter();
@@ -34,8 +33,7 @@ pub(super) fn counted(module: &Module, launch: &Value) -> Counters {
         arguments.fold(Args::new(kernel), |params, text| argument(text.as_str().expect("text"), &memory, params));
     let params = params.finish().expect("they are all");
     let shape = LaunchShape { grid: triple(&launch["grid"]), block: triple(&launch["block"]), dynamic_shared: 0 };
-    let report = run(kernel, &shape, &params, &memory, &Config::default());
-    report.unwrap_or_else(|stop| panic!("{}: {stop}", case(launch))).counters
+    run(kernel, &shape, &params, &memory, &Config::default()).unwrap_or_else(|stop| panic!("{}: {stop}", case(launch)))
 }
 
 fn triple(value: &Value) -> [u32; 3] {
