@@ -5,7 +5,7 @@
 //! functions through a pointer do so one function after the other.
 
 use super::lanes::each;
-use super::memory::transfer;
+use super::memory::{Action, Load, Store};
 use super::registers::{File, LANES, Value};
 use super::runtime;
 use super::warp::{Frame, Path, Point, Warp};
@@ -13,7 +13,7 @@ use super::{Context, Fault, Flow};
 use crate::interp::code::{Call, Function, Ins, Layout, MAX_LOCAL, NOWHERE, Target};
 use crate::interp::mem::cells::{Cells, Scratch};
 use crate::interp::mem::space;
-use crate::interp::stop::{AccessKind, Reason};
+use crate::interp::stop::Reason;
 
 /// `call`
 pub(super) fn call(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
@@ -30,7 +30,7 @@ pub(super) fn call(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> F
 
 fn direct(function: Option<&Function>, call: &Call, warp: &mut Warp, mask: u32) -> Result<(), Box<Fault>> {
     let Some(function) = function else { return Ok(()) };
-    let back = Point { pc: warp.pc, meet: warp.meet, frame: warp.frame };
+    let back = warp.here();
     let to = enter(warp, call, function, mask)?;
     warp.push(Path { mask: warp.mask, at: back });
     begin(warp, to, mask);
@@ -47,7 +47,7 @@ fn through_pointer(
     among: Option<&[u32]>,
 ) -> Result<(), Box<Fault>> {
     let addresses = u64::read(&warp.registers, ins.s[0]);
-    let here = Point { pc: warp.pc, meet: warp.meet, frame: warp.frame };
+    let here = warp.here();
     warp.push(Path { mask: warp.mask, at: here });
     let mut rest = mask;
     while rest != 0 {
@@ -185,19 +185,19 @@ fn places(warp: &Warp, offset: i32) -> [u64; LANES] {
 
 /// `ld.param` of a function: what it was passed, or what a call gave.
 pub(super) fn load(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    moved(warp, ins, mask, AccessKind::Load)
+    moved(warp, ins, mask, Load)
 }
 
 /// `st.param`
 pub(super) fn store(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    moved(warp, ins, mask, AccessKind::Store)
+    moved(warp, ins, mask, Store)
 }
 
 #[inline(always)]
-fn moved(warp: &mut Warp, ins: &Ins, mask: u32, kind: AccessKind) -> Flow {
+fn moved<A: Action>(warp: &mut Warp, ins: &Ins, mask: u32, act: A) -> Flow {
     let places = places(warp, ins.imm);
     let memory = std::mem::take(&mut warp.local);
-    transfer(&memory, warp, ins, mask, &places, kind);
+    act.act(&memory, warp, ins, mask, &places);
     warp.local = memory;
     Flow::Next
 }

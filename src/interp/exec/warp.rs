@@ -6,12 +6,18 @@
 //! A barrier that only some lanes reach parks them, and the other paths run on without waiting for them: since Volta each
 //! thread arrives for itself. When nothing is left to run, `settle` looks whether those who are parked wait for each other.
 
+use super::barrier::{BARRIERS, Vote, Wait};
+use super::exchange::{self, Offer};
 use super::patterns::Patterns;
-use super::registers::Registers;
+use super::registers::{FULL, LANES, Registers};
 use super::{Fault, Flow};
 use crate::interp::code::NOWHERE;
+use crate::interp::isa::Op;
 use crate::interp::mem::cells::Scratch;
 use crate::interp::stop::Reason;
+
+/// Looks at memory that changed nothing, after which others have their turn.
+const PATIENCE: u32 = 1 << 8;
 
 /// One warp.
 #[derive(Debug)]
@@ -39,6 +45,14 @@ pub(super) struct Warp {
     parked: Vec<Parked>,
     /// The barrier that holds the warp.
     pub(super) wait: Option<Wait>,
+    /// Lanes whose predicate holds in the reduction that the warp waits for.
+    pub(super) votes: u32,
+    /// Registers that its result goes to, and in which lanes.
+    pub(super) results: Vec<(u16, u32)>,
+    /// Of each barrier of the block, the lanes that have arrived without waiting.
+    pub(super) arrived: [u32; BARRIERS],
+    /// Looks at memory since one of them changed something: atomics, loads that may not be cached, fences.
+    pub(super) polls: u32,
     /// Warp instructions executed in this block.
     pub(super) issued: u64,
     /// The same, times active lanes.
@@ -63,32 +77,40 @@ pub(super) struct Path {
 }
 
 /// Where lanes are: where they go on, where they meet others then, and with which frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Point {
     pub(super) pc: u32,
     pub(super) meet: u32,
     pub(super) frame: Frame,
 }
 
-/// Lanes at a barrier.
-#[derive(Debug)]
-struct Parked {
-    /// Where they go on.
+/// Lanes that go on together.
+#[derive(Debug, Default)]
+struct Group {
+    /// Where.
     at: Point,
     mask: u32,
-    halt: Halt,
     /// The places on the stack where they meet others or return to, outermost first.
     outer: Vec<Point>,
 }
 
-impl Parked {
+impl Group {
     /// The places that they return to from functions. Where lanes meet others it is at the enclosing place; a function
     /// begins with none.
-    fn returns(&self) -> Vec<u32> {
+    fn returns(&self) -> impl Iterator<Item = u32> {
         let inner = self.outer.iter().skip(1).chain([&self.at]);
         let calls = self.outer.iter().zip(inner).filter(|(_, inner)| inner.meet == NOWHERE);
-        calls.map(|(outer, _)| outer.pc).collect()
+        calls.map(|(outer, _)| outer.pc)
     }
+}
+
+/// Lanes that wait for others of the warp.
+#[derive(Debug)]
+pub(super) struct Parked {
+    group: Group,
+    at: Halt,
+    /// What they put in where values are exchanged.
+    pub(super) offer: Option<Box<Offer>>,
 }
 
 /// What lanes can be parked at.
@@ -96,16 +118,8 @@ impl Parked {
 pub(super) enum Halt {
     /// A barrier of the block. An aligned one wants all lanes of the warp at the same instruction.
     Block { wait: Wait, aligned: bool },
-    /// A barrier of these lanes of the warp.
-    Lanes(u32),
-}
-
-/// A barrier waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wait {
-    pub(super) barrier: u32,
-    /// How many threads it waits for, or 0 for all.
-    pub(super) threads: u32,
+    /// What these lanes of the warp do together.
+    Lanes { members: u32, op: Op },
 }
 
 impl Warp {
@@ -123,6 +137,10 @@ impl Warp {
             stack: Vec::new(),
             parked: Vec::new(),
             wait: None,
+            votes: 0,
+            results: Vec::new(),
+            arrived: [0; BARRIERS],
+            polls: 0,
             issued: 0,
             lanes_issued: 0,
             executions: vec![0; sites],
@@ -135,6 +153,8 @@ impl Warp {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
         self.frame = Frame { base: 0, end: local_bytes };
         (self.wait, self.issued, self.lanes_issued) = (None, 0, 0);
+        (self.votes, self.polls, self.arrived) = (0, 0, [0; BARRIERS]);
+        self.results.clear();
         self.executions.fill(0);
         self.stack.clear();
         self.parked.clear();
@@ -207,13 +227,22 @@ impl Warp {
         self.leave(lanes)
     }
 
-    /// Holds the lanes of `lanes` at a barrier that others of the warp have not reached.
-    pub(super) fn park(&mut self, lanes: u32, halt: Halt) -> Flow {
-        let outer = self.stack.iter().filter(|path| path.mask & lanes != 0).map(|path| path.at).collect();
+    /// Holds the lanes of `lanes` where others of the warp have yet to come.
+    pub(super) fn park(&mut self, lanes: u32, at: Halt, offer: Option<Box<Offer>>) -> Flow {
+        let group = Group { at: self.here(), mask: lanes, outer: self.outer(self.stack.len(), lanes) };
         self.stack.iter_mut().for_each(|path| path.mask &= !lanes);
-        let at = Point { pc: self.pc, meet: self.meet, frame: self.frame };
-        self.parked.push(Parked { at, mask: lanes, halt, outer });
+        self.parked.push(Parked { group, at, offer });
         self.leave(lanes)
+    }
+
+    /// Where the lanes are that run.
+    pub(super) fn here(&self) -> Point {
+        Point { pc: self.pc, meet: self.meet, frame: self.frame }
+    }
+
+    /// Where lanes of the path at this place of the stack are to meet others or to return to, outermost first.
+    fn outer(&self, place: usize, lanes: u32) -> Vec<Point> {
+        self.stack[..place].iter().filter(|path| path.mask & lanes != 0).map(|path| path.at).collect()
     }
 
     /// On without the lanes of `lanes`.
@@ -225,48 +254,96 @@ impl Warp {
     /// Every lane is parked or has ended: lets go on who waits for nobody else, or has the warp wait for others.
     #[cold]
     fn settle(&mut self) -> Flow {
-        let Some(&Parked { at: Point { pc, .. }, halt, mask, .. }) = self.parked.first() else { return Flow::Yield };
-        let synced = self.parked.iter().filter(|parked| matches!(parked.halt, Halt::Lanes(_)));
-        let absent = self.live & !synced.fold(0, |lanes, parked| lanes | parked.mask);
-        let complete = |parked: &mut Parked| matches!(parked.halt, Halt::Lanes(members) if members & absent == 0);
-        let released: Vec<Parked> = self.parked.extract_if(.., complete).collect();
+        let Some(&Parked { at, group: Group { at: Point { pc, .. }, mask, .. }, .. }) = self.parked.first() else {
+            return Flow::Yield;
+        };
+        let released = self.complete();
         if !released.is_empty() {
             self.resume(released);
             return Flow::Next;
         }
         self.pc = pc;
-        if let Halt::Block { wait, aligned } = halt
-            && self.parked.iter().all(|parked| parked.halt == halt && (parked.at.pc == pc || !aligned))
+        if let Halt::Block { wait, aligned } = at
+            && self.parked.iter().all(|parked| parked.at == at && (parked.group.at.pc == pc || !aligned))
         {
             self.wait = Some(wait);
             return Flow::Yield;
         }
-        let same = self.parked.iter().filter(|parked| parked.at.pc == pc && parked.halt == halt);
-        let arrived = same.fold(0, |lanes, parked| lanes | parked.mask);
+        let same = self.parked.iter().filter(|parked| parked.group.at.pc == pc && parked.at == at);
+        let arrived = same.fold(0, |lanes, parked| lanes | parked.group.mask);
         let reason = Reason::DivergentBarrier { arrived, elsewhere: self.live & !arrived };
         Flow::Stop(Fault::new(mask.trailing_zeros(), reason))
     }
 
-    /// The block's barrier is complete.
-    pub(super) fn release(&mut self) {
-        self.wait = None;
+    /// The parked groups whose lanes have all come, with what they came for.
+    fn complete(&mut self) -> Vec<Group> {
+        let mut released = Vec::new();
+        let all_here = |at: &Halt| {
+            let Halt::Lanes { members, .. } = *at else { return false };
+            let arrived = self.parked.iter().filter(|parked| parked.at == *at);
+            members & self.live & !arrived.fold(0, |lanes, parked| lanes | parked.group.mask) == 0
+        };
+        let complete: Vec<Halt> = self.parked.iter().map(|parked| parked.at).filter(all_here).collect();
+        for at in complete {
+            let together: Vec<Parked> = self.parked.extract_if(.., |parked| parked.at == at).collect();
+            exchange::settle_parked(&mut self.registers, &together);
+            released.extend(together.into_iter().map(|parked| parked.group));
+        }
+        released
+    }
+
+    /// The block's barrier is complete; of a reduction, with this result.
+    pub(super) fn release(&mut self, result: u32) {
+        let wait = self.wait.take();
+        for (slot, lanes) in std::mem::take(&mut self.results) {
+            match wait.map(|wait| wait.vote) {
+                Some(Vote::Count) => self.registers.write32(slot, &[result; LANES], lanes),
+                _ => self.registers.write_pred(slot, if result == 0 { 0 } else { FULL }, lanes),
+            }
+        }
+        self.votes = 0;
         if !self.parked.is_empty() {
-            let parked = std::mem::take(&mut self.parked);
-            self.resume(parked);
+            let mut groups: Vec<Group> = self.parked.drain(..).map(|parked| parked.group).collect();
+            groups.sort_by(|a, b| (&b.outer, b.at).cmp(&(&a.outer, a.at)));
+            self.resume(groups);
         }
     }
 
-    /// Puts parked lanes back on the empty stack, so that they meet where they were to: those at one place in one activation
-    /// at once, the others path by path. Outer places that they share become one.
-    fn resume(&mut self, mut groups: Vec<Parked>) {
-        groups.sort_by_key(|group| (group.at.pc, group.returns()));
-        groups.dedup_by(|next, group| {
-            let same = next.at.pc == group.at.pc && next.returns() == group.returns();
-            group.mask |= if same { next.mask } else { 0 };
-            same
-        });
-        groups.sort_by(|a, b| a.outer.cmp(&b.outer));
+    /// Another look at memory that changed nothing: after many, what is waited for may be for others to do.
+    #[inline(always)]
+    pub(super) fn poll(&mut self) -> Flow {
+        self.polls += 1;
+        if self.polls < PATIENCE { Flow::Next } else { self.take_turns() }
+    }
+
+    /// Lets the warp's other paths go on first, those included that only wait where this one is to meet them, and then the
+    /// other warps and blocks. Since Volta every thread has a program counter of its own, and so each goes on at last.
+    #[cold]
+    fn take_turns(&mut self) -> Flow {
+        self.polls = 0;
+        std::thread::yield_now();
+        let mut groups = self.complete();
+        let mut above = 0;
+        self.stack.push(Path { mask: self.mask, at: self.here() });
+        for (place, path) in self.stack.iter().enumerate().rev() {
+            let mask = path.mask & self.live & !above;
+            above |= path.mask;
+            if mask != 0 {
+                groups.push(Group { at: path.at, mask, outer: self.outer(place, mask) });
+            }
+        }
+        let spinning = groups.iter().position(|group| group.mask & self.mask != 0).map(|place| groups.remove(place));
+        groups.extend(spinning);
+        self.stack.clear();
+        self.resume(groups);
+        Flow::Yield
+    }
+
+    /// Puts groups of lanes on the empty stack, so that they meet where they were to: those at one place at once, the others
+    /// path by path, in this order as far as meeting places allow. Outer places that they share become one.
+    fn resume(&mut self, groups: Vec<Group>) {
         let mut open: &[Point] = &[];
+        let groups = in_order(merged(groups));
         for (index, group) in groups.iter().enumerate() {
             let known = open.iter().zip(&group.outer).take_while(|(a, b)| a == b).count();
             for depth in known..group.outer.len() {
@@ -281,4 +358,30 @@ impl Warp {
         }
         self.join();
     }
+}
+
+/// Groups at one place, and in one activation of its function, become one.
+fn merged(groups: Vec<Group>) -> Vec<Group> {
+    let mut merged: Vec<Group> = Vec::new();
+    for group in groups {
+        match merged.iter_mut().find(|other| other.at.pc == group.at.pc && other.returns().eq(group.returns())) {
+            Some(other) => other.mask |= group.mask,
+            None => merged.push(group),
+        }
+    }
+    merged
+}
+
+/// The order of the stack, from its bottom, for groups that are to run in the order given: those that meet somewhere stand
+/// together, where the last of them would.
+fn in_order(mut groups: Vec<Group>) -> Vec<Group> {
+    let last = |outer: &[Point]| groups.iter().rposition(|other| other.outer.starts_with(outer));
+    let rank = |(place, group): (usize, &Group)| -> Vec<Option<usize>> {
+        let shared = (0..=group.outer.len()).map(|depth| last(&group.outer[..depth]));
+        shared.chain([Some(place)]).collect()
+    };
+    let ranks: Vec<_> = groups.iter().enumerate().map(rank).collect();
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.sort_by(|&a, &b| ranks[b].cmp(&ranks[a]));
+    order.into_iter().map(|place| std::mem::take(&mut groups[place])).collect()
 }

@@ -2,9 +2,12 @@
 //!
 //! An entry that needs what we do not have is not an error here: its kernel carries the reason, and launching it fails.
 
+mod atomics;
+mod expand;
 mod functions;
 mod names;
 mod operands;
+mod together;
 mod variables;
 
 use std::collections::BTreeSet;
@@ -19,6 +22,7 @@ use super::code::{
 };
 use super::exec::registers::{File, Kind};
 use super::isa::{self, Form, Op, Shape};
+use super::model::atomics::Update;
 use super::parse::ast::{self, Operand, Statement};
 use super::stop::AccessKind;
 use super::variables::Variables;
@@ -203,10 +207,25 @@ impl<'m, 't> Lowering<'m, 't> {
             None => ALWAYS,
         };
         let drafts = self.drafts(instruction.opcode, operands)?;
+        let guard = self.lasting(guard, &drafts, instruction.span)?;
         for draft in std::mem::take(&mut self.prelude).into_iter().chain(drafts) {
             self.emit(draft, guard, instruction.span);
         }
         Ok(())
+    }
+
+    /// The guard of an instruction of several steps: a copy, where a step before the last writes the guard itself.
+    fn lasting(&mut self, guard: u16, drafts: &[Draft], span: ast::Span) -> Result<u16, Refusal> {
+        let register = guard & !NEGATED;
+        let early = drafts.split_last().map_or(&[][..], |(_, early)| early);
+        if !early.iter().any(|draft| draft.writes.contains(&(File::Pred, register))) {
+            return Ok(guard);
+        }
+        let copy = self.names.allocate(File::Pred)?;
+        let (reads, writes) = (vec![(File::Pred, register)], vec![(File::Pred, copy)]);
+        let keep = Draft { d: copy, s: [register, 0, 0, 0], reads, writes, ..Draft::new(Op::MovPred) };
+        self.emit(keep, ALWAYS, span);
+        Ok(copy | guard & NEGATED)
     }
 
     /// What an instruction becomes: itself, as a rule.
@@ -223,50 +242,67 @@ impl<'m, 't> Lowering<'m, 't> {
         if let Some(drafts) = self.unpack(opcode, operands)? {
             return Ok(drafts);
         }
+        if let Some(drafts) = self.expand(opcode, operands)? {
+            return Ok(drafts);
+        }
         let mut forms = isa::forms(opcode).peekable();
         if forms.peek().is_none() {
             return Err("the software GPU does not have this instruction".to_owned());
         }
         let fits = |form: &&Form| match form.shape {
-            Shape::Pure { sources, .. } => operands.len() > 1 && flat(&operands[1..]).count() == sources.len(),
+            Shape::Pure { sources, .. } => operands.len() > 1 && flat(&operands[1..]).count() == isa::operands(sources),
             _ => true,
         };
         let form = forms.find(fits).ok_or("it has another number of operands than the software GPU knows")?;
         match form.shape {
             Shape::Call => self.call(operands),
+            Shape::Atomic(kinds) => self.atomic(form.op, kinds, opcode, operands),
+            Shape::Shuffle(kind) | Shape::Vote(kind) | Shape::Reduce(kind) | Shape::Elect(kind) => {
+                self.exchange(form, kind, opcode, operands)
+            }
+            Shape::BarrierCount | Shape::BarrierVote => self.barrier_vote(form, operands),
             _ => Ok(vec![self.shaped(form, opcode, operands)?]),
         }
     }
 
     fn shaped(&mut self, form: &Form, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         match form.shape {
-            Shape::Pure { result, sources } => self.pure(form.op, result, sources, operands),
+            Shape::Pure { result, sources } => self.pure(form.op, opcode, result, sources, operands),
             Shape::Load => self.load(form.op, opcode, operands),
             Shape::Store => self.store(form.op, opcode, operands),
             Shape::Branch => self.branch(form.op, operands),
             Shape::Barrier => self.barrier(form.op, operands),
             Shape::WarpSync => self.warp_sync(form.op, operands),
             Shape::BranchTable => self.branch_table(form.op, operands),
+            Shape::Arrive if operands.len() == 1 => Err("it does not say for how many threads".to_owned()),
+            Shape::Arrive => self.barrier(form.op, operands),
+            Shape::ActiveMask => self.active_mask(form.op, operands),
+            Shape::Hint => self.hint(form.op, operands),
             // A function's lanes meet at its end before they return.
             Shape::Exit if opcode.starts_with("ret") && self.end.is_some() => {
                 Ok(Draft { imm: self.end.unwrap_or_default() as i32, ..Draft::new(Op::Bra) })
             }
-            Shape::Exit | Shape::Trap | Shape::Fence => Ok(Draft::new(form.op)),
-            // Not spelled as instructions, or lowered before.
-            Shape::ReadB32 | Shape::ReadB64 | Shape::Frame | Shape::Return | Shape::Call => {
-                Err("it is no instruction".to_owned())
-            }
+            Shape::Exit | Shape::Trap | Shape::Fence | Shape::Sleep | Shape::Nothing => Ok(Draft::new(form.op)),
+            // Spelled as registers, so no instruction has them, see `read_special`; or not a single step.
+            _ => Err("it is no instruction".to_owned()),
         }
     }
 
-    fn pure(&mut self, op: Op, result: Kind, sources: &[Kind], operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+    fn pure(
+        &mut self,
+        op: Op,
+        opcode: &str,
+        result: Kind,
+        kinds: &[Kind],
+        operands: &[Operand<'t>],
+    ) -> Result<Draft, Refusal> {
         let mut draft = Draft::new(op);
         let [first, rest @ ..] = operands else { return Err("it has no operands".to_owned()) };
         draft.d = self.result(first, result.file())?;
         draft.writes.push((result.file(), draft.d));
-        for (index, (operand, kind)) in flat(rest).zip(sources).enumerate() {
-            draft.s[index] = self.source(operand, *kind)?;
-            draft.reads.push((kind.file(), draft.s[index]));
+        draft.reads = self.sources(opcode, kinds, rest)?;
+        for (place, (_, slot)) in draft.s.iter_mut().zip(&draft.reads) {
+            *place = *slot;
         }
         Ok(draft)
     }
@@ -278,34 +314,14 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(Draft { imm: label as i32, ..Draft::new(op) })
     }
 
-    fn barrier(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let mut draft = Draft::new(op);
-        let all = Operand::Integer(0);
-        let (barrier, threads) = match operands {
-            [barrier] => (barrier, &all),
-            [barrier, threads] => (barrier, threads),
-            _ => return Err("it has another number of operands than the software GPU knows".to_owned()),
-        };
-        for (index, operand) in [barrier, threads].into_iter().enumerate() {
-            draft.s[index] = self.source(operand, Kind::B32)?;
-            draft.reads.push((File::B32, draft.s[index]));
-        }
-        Ok(draft)
-    }
-
-    fn warp_sync(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let [members] = operands else { return Err("it has another number of operands than one".to_owned()) };
-        let slot = self.source(members, Kind::B32)?;
-        Ok(Draft { s: [slot, 0, 0, 0], reads: vec![(File::B32, slot)], ..Draft::new(op) })
-    }
-
     fn emit(&mut self, draft: Draft, guard: u16, span: ast::Span) {
         let Draft { op, mut reads, writes, d, s, access, imm } = draft;
         reads.push((File::Pred, guard & !NEGATED));
         self.touched.push(Touched { reads, writes, conditional: guard != ALWAYS });
         let site = self.code.sites.len() as u32;
         if let Some(kind) = accesses(op) {
-            self.code.sites.push(Site { kind, pc: self.code.instructions.len() as u32 });
+            let pc = self.code.instructions.len() as u32;
+            self.code.sites.push(Site { kind, update: Update::default(), pc });
         }
         self.code.instructions.push(Ins { op, guard, d, s, access, imm, site });
         self.code.origins.push(Origin { span, source: self.source });
@@ -365,6 +381,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let mut code = std::mem::take(&mut self.code);
         code.registers = self.names.counts();
         code.presets = self.names.presets();
+        atomics::classify(&mut code, &self.touched);
         (code.shared_bytes, code.dynamic_align) = self.names.shared()?;
         Ok(code)
     }
@@ -421,6 +438,7 @@ fn accesses(op: Op) -> Option<AccessKind> {
     match isa::FORMS[op as usize].shape {
         Shape::Load => Some(AccessKind::Load),
         Shape::Store => Some(AccessKind::Store),
+        Shape::Atomic(_) => Some(AccessKind::Atomic),
         _ => None,
     }
 }

@@ -44,12 +44,15 @@ pub(super) struct Names<'m, 't> {
     pub(super) in_function: bool,
     /// Registers given so far, by file.
     counts: [usize; 3],
+    /// Registers for what nobody reads, by file.
+    unread: [Option<u16>; 3],
     constants: HashMap<(File, PresetValue), u16>,
     presets: Vec<Preset>,
     shared_bytes: u64,
     dynamic_align: u64,
     /// Bytes of the frame.
     frame_bytes: u64,
+    carry: Option<u16>,
 }
 
 #[derive(Default)]
@@ -71,11 +74,13 @@ impl<'m, 't> Names<'m, 't> {
             scopes: vec![Scope::default()],
             in_function: false,
             counts: [0; 3],
+            unread: [None; 3],
             constants: HashMap::new(),
             presets: Vec::new(),
             shared_bytes: 0,
             dynamic_align: 1,
             frame_bytes: 0,
+            carry: None,
         }
     }
 
@@ -132,9 +137,8 @@ impl<'m, 't> Names<'m, 't> {
     pub(super) fn registers(&mut self, kind: &str, names: &[RegisterName<'t>]) {
         let file = match kind {
             "pred" => Some(File::Pred),
-            "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32" | "f16x2" => {
-                Some(File::B32)
-            }
+            "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16"
+            | "bf16x2" => Some(File::B32),
             "b64" | "u64" | "s64" | "f64" => Some(File::B64),
             _ => None,
         };
@@ -259,6 +263,16 @@ impl<'m, 't> Names<'m, 't> {
         Ok((*count - 1) as u16)
     }
 
+    /// The register for results that nobody reads.
+    pub(super) fn unread(&mut self, file: File) -> Result<u16, Refusal> {
+        if let Some(slot) = self.unread[file as usize] {
+            return Ok(slot);
+        }
+        let slot = self.allocate(file)?;
+        self.unread[file as usize] = Some(slot);
+        Ok(slot)
+    }
+
     /// The register that holds a value from the start.
     pub(super) fn constant(&mut self, file: File, value: PresetValue) -> Result<u16, Refusal> {
         if let Some(&slot) = self.constants.get(&(file, value)) {
@@ -268,6 +282,12 @@ impl<'m, 't> Names<'m, 't> {
         self.constants.insert((file, value), slot);
         self.presets.push(Preset { file, slot, value });
         Ok(slot)
+    }
+
+    /// The predicate that `add.cc` leaves its carry in: one for the whole kernel.
+    pub(super) fn carry(&mut self) -> Result<u16, Refusal> {
+        let slot = self.carry.map_or_else(|| self.allocate(File::Pred), Ok)?;
+        Ok(*self.carry.insert(slot))
     }
 
     /// Bytes of the parameters.
@@ -329,6 +349,11 @@ pub(super) fn special(name: &str) -> Option<PresetValue> {
         "%warpid" => PresetValue::Warp,
         "%nwarpid" => PresetValue::Warps,
         "WARP_SZ" => PresetValue::Bits(32),
+        // One multiprocessor and one launch; a block is a cluster of its own.
+        "%smid" | "%gridid" | "%cluster_ctarank" | "%is_explicit_cluster" => PresetValue::Bits(0),
+        "%nsmid" | "%cluster_nctarank" => PresetValue::Bits(1),
+        "%dynamic_smem_size" => PresetValue::SharedBytes { fixed: false },
+        "%total_smem_size" | "%aggr_smem_size" => PresetValue::SharedBytes { fixed: true },
         "%lanemask_lt" => mask(true, false, false),
         "%lanemask_le" => mask(true, true, false),
         "%lanemask_eq" => mask(false, true, false),
@@ -340,8 +365,10 @@ pub(super) fn special(name: &str) -> Option<PresetValue> {
             match register {
                 "%tid" => PresetValue::Tid(axis),
                 "%ntid" => PresetValue::Ntid(axis),
-                "%ctaid" => PresetValue::Ctaid(axis),
-                "%nctaid" => PresetValue::Nctaid(axis),
+                "%ctaid" | "%clusterid" => PresetValue::Ctaid(axis),
+                "%nctaid" | "%nclusterid" => PresetValue::Nctaid(axis),
+                "%cluster_ctaid" => PresetValue::Bits(0),
+                "%cluster_nctaid" => PresetValue::Bits(1),
                 _ => return None,
             }
         }

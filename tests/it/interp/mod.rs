@@ -4,10 +4,14 @@ mod barriers;
 mod cuda;
 mod divergence;
 mod faults;
+mod forms;
 mod functions;
 mod kernels;
 mod lanes;
+#[cfg(feature = "serde")]
+mod patterns;
 mod probes;
+mod record;
 mod text;
 
 use warpstride::abi::LaunchShape;
