@@ -100,6 +100,8 @@ pub(crate) enum PresetValue {
 pub(crate) struct Site {
     /// What it does there.
     pub(crate) kind: AccessKind,
+    /// Where it stands.
+    pub(crate) pc: u32,
 }
 
 /// Where an instruction comes from.
@@ -204,6 +206,8 @@ pub(crate) struct Inner {
     pub(crate) bounds: Bounds,
     /// Or why it cannot run.
     pub(crate) code: crate::error::Result<Code>,
+    /// The instructions that are not supported, with the reason as the end of a sentence.
+    pub(crate) refusals: Vec<(Span, String)>,
     pub(crate) listing: Arc<Listing>,
 }
 

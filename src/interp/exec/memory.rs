@@ -21,10 +21,12 @@ macro_rules! instructions {
     ($($load:ident $store:ident $space:ident;)*) => {$(
         #[inline(always)]
         pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            observe::execution(cx, warp, ins, mask);
             $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
         }
         #[inline(always)]
         pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            observe::execution(cx, warp, ins, mask);
             $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Store)
         }
     )*};
@@ -59,6 +61,7 @@ ordered! {
 
 /// `ld.param` with an address that is computed; others are constants of the launch.
 pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    observe::execution(cx, warp, ins, mask);
     param(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
 }
 
@@ -132,7 +135,7 @@ fn global(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Ad
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
         return scattered(cx, warp, ins, mask, &addresses, kind);
     };
-    observe::global(cx, ins, mask, &addresses);
+    observe::global(cx, warp, ins, mask, &addresses);
     let offsets = each(|lane| addresses[lane] - allocation.base());
     transfer(allocation, warp, ins, mask, &offsets, kind);
     Flow::Next
@@ -165,7 +168,7 @@ fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses:
         let reason = if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
         return Flow::Stop(Fault::new(lane as u32, reason));
     }
-    observe::global(cx, ins, mask, addresses);
+    observe::global(cx, warp, ins, mask, addresses);
     let base = |lane: usize| global.find(addresses[lane]).map_or(0, Allocation::base);
     let mut rest = mask;
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {

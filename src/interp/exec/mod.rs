@@ -26,6 +26,10 @@ struct Context<'a> {
     shared: &'a Scratch,
     /// One for each of the code's sites.
     tallies: &'a mut [Tally],
+    /// The block's number, counted with x fastest.
+    block: u64,
+    /// The warp's number in the block.
+    warp: u32,
     /// Instructions that a warp may run.
     limit: u64,
 }
