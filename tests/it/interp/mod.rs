@@ -6,7 +6,10 @@ mod faults;
 mod forms;
 mod kernels;
 mod lanes;
+#[cfg(feature = "serde")]
+mod patterns;
 mod probes;
+mod record;
 mod text;
 
 use warpstride::abi::LaunchShape;
