@@ -37,9 +37,8 @@ pub(super) enum Vote {
 impl Vote {
     /// What is told, by the active lanes of each warp and those for which the predicate holds.
     pub(super) fn result(self, warps: impl Iterator<Item = (u32, u32)>) -> u32 {
-        let (lanes, votes) = warps.fold((0, 0), |sums, (lanes, votes)| {
-            (sums.0 + lanes.count_ones(), sums.1 + (votes & lanes).count_ones())
-        });
+        let (lanes, votes) = warps
+            .fold((0, 0), |sums, (lanes, votes)| (sums.0 + lanes.count_ones(), sums.1 + (votes & lanes).count_ones()));
         match self {
             Vote::Nothing => 0,
             Vote::Count => votes,

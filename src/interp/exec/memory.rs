@@ -186,7 +186,14 @@ fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -> bool {
 
 /// Lanes in several allocations, or a fault.
 #[cold]
-fn scattered<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: &Addresses, act: A) -> Flow {
+fn scattered<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    addresses: &Addresses,
+    act: A,
+) -> Flow {
     let (global, bytes) = (cx.global, ins.access.bytes());
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
         let address = addresses[lane];
@@ -195,7 +202,8 @@ fn scattered<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32,
             continue;
         }
         let nearest = global.nearest(address);
-        let bad = BadAccess { access: act.kind(cx, ins), space: Space::Global, bytes, address, nearest, space_bytes: 0 };
+        let bad =
+            BadAccess { access: act.kind(cx, ins), space: Space::Global, bytes, address, nearest, space_bytes: 0 };
         let reason = if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
         return Flow::Stop(Fault::new(lane as u32, reason));
     }
@@ -294,7 +302,9 @@ fn load<C: Cells>(cells: &C, warp: &mut Warp, slot: u16, access: Access, mask: u
         (2, false) => each(|lane| u32::from(cells.load16(offset(lane)))),
         (2, true) => each(|lane| cells.load16(offset(lane)) as i16 as u32),
         (4, _) => each(|lane| cells.load32(offset(lane))),
-        _ if access.strong => return warp.registers.write64(slot, &each(|lane| cells.load64_whole(offset(lane))), mask),
+        _ if access.strong => {
+            return warp.registers.write64(slot, &each(|lane| cells.load64_whole(offset(lane))), mask);
+        }
         _ => return warp.registers.write64(slot, &each(|lane| cells.load64(offset(lane))), mask),
     };
     match (access.wide, access.signed) {

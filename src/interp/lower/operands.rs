@@ -147,7 +147,11 @@ impl<'t> Lowering<'_, 't> {
         Ok(draft)
     }
 
-    pub(super) fn elements<'o>(&self, operand: &'o Operand<'t>, access: Access) -> Result<Vec<&'o Operand<'t>>, Refusal> {
+    pub(super) fn elements<'o>(
+        &self,
+        operand: &'o Operand<'t>,
+        access: Access,
+    ) -> Result<Vec<&'o Operand<'t>>, Refusal> {
         let elements: Vec<_> = flat(std::slice::from_ref(operand)).collect();
         if elements.len() == usize::from(access.count) { Ok(elements) } else { Err(operand_count()) }
     }

@@ -50,9 +50,7 @@ pub fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> C
     let served = groups.map(|group| most_in_a_bank(addresses, group));
     let ideal = groups.map(|group| u32::from(group != 0)).iter().sum();
     match update {
-        Update::Native => {
-            Cost { turns: 1, updates: Wavefronts { taken: served.iter().sum(), ideal }, loads: none }
-        }
+        Update::Native => Cost { turns: 1, updates: Wavefronts { taken: served.iter().sum(), ideal }, loads: none },
         Update::Compare => {
             let taken: u32 = 2 * served.iter().sum::<u32>();
             Cost { turns: 1, updates: Wavefronts { taken, ideal: taken / 2 + ideal }, loads: none }
@@ -65,8 +63,7 @@ pub fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> C
 }
 
 fn looped(addresses: &[u32; 32], mask: u32, bytes: u32, turns: u32) -> Cost {
-    let mut cost =
-        Cost { turns, updates: Wavefronts { taken: 0, ideal: 0 }, loads: Wavefronts { taken: 0, ideal: 0 } };
+    let mut cost = Cost { turns, updates: Wavefronts { taken: 0, ideal: 0 }, loads: Wavefronts { taken: 0, ideal: 0 } };
     let mut waiting = mask;
     while waiting != 0 {
         let load = banks::wavefronts(addresses, waiting, bytes.max(4), banks::Access::Load);

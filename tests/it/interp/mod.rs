@@ -6,8 +6,9 @@ mod faults;
 mod kernels;
 mod lanes;
 mod probes;
+mod progress;
 mod text;
-mod tmp_hw;
+mod together;
 
 use warpstride::abi::LaunchShape;
 use warpstride::interp::{Config, Memory, Module, Report, Stop, run};
