@@ -39,7 +39,6 @@ pub(crate) const SETS: &[(&str, &[&str])] = &[
         ],
     ),
     ("cta", &["", "::cta"]),
-    ("sync", &["", ".sync"]),
     ("round", &["", ".rn", ".rz", ".rm", ".rp"]),
     ("rounds", &[".rn", ".rz", ".rm", ".rp"]),
     ("directed", &[".rz", ".rm", ".rp"]),
@@ -54,6 +53,7 @@ pub(crate) const SETS: &[(&str, &[&str])] = &[
     ("long", &["u64", "s64"]),
     ("half", &["f16", "bf16"]),
     ("halves", &["f16x2", "bf16x2"]),
+    ("sync", &["", ".sync"]),
 ];
 
 /// Passes the table to the macro `$with`, after `$first`.

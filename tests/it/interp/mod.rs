@@ -6,8 +6,11 @@ mod faults;
 mod forms;
 mod kernels;
 mod lanes;
+#[cfg(feature = "serde")]
+mod patterns;
 mod probes;
 mod progress;
+mod record;
 mod text;
 mod together;
 
