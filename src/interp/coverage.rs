@@ -61,7 +61,7 @@ impl Form {
             Shape::Pure { result, sources } => Operands::Values { result, sources },
             other => {
                 let name = format!("{other:?}").to_lowercase();
-                Operands::Other(name.split(' ').next().unwrap_or_default().to_owned())
+                Operands::Other(name.split([' ', '(']).next().unwrap_or_default().to_owned())
             }
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! An entry that needs what we do not have is not an error here: its kernel carries the reason, and launching it fails.
 
-mod expand;
 mod atomics;
+mod expand;
 mod names;
 mod operands;
 mod together;

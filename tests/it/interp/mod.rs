@@ -9,8 +9,10 @@ mod lanes;
 #[cfg(feature = "serde")]
 mod patterns;
 mod probes;
+mod progress;
 mod record;
 mod text;
+mod together;
 
 use warpstride::abi::LaunchShape;
 use warpstride::interp::{Config, Memory, Module, Report, Stop, run};
