@@ -1,6 +1,7 @@
 //! Running code: lanes within a warp, warps within a block, blocks within a grid.
 
 mod block;
+mod budget;
 mod control;
 mod dispatch;
 pub(crate) mod grid;
