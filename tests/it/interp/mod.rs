@@ -4,6 +4,7 @@ mod barriers;
 mod determinism;
 mod divergence;
 mod faults;
+mod forms;
 mod kernels;
 mod lanes;
 mod limits;
