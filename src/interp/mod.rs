@@ -67,8 +67,8 @@ pub const MAX_BLOCK_THREADS: u32 = 1024;
 /// more, which there is no way to do here.
 pub const MAX_SHARED_BYTES: u32 = 48 << 10;
 
-/// Most bytes of a module's text: what is made of it takes fifty times as much at worst, and compilers emit a few MiB.
-pub const MAX_TEXT_BYTES: usize = 64 << 20;
+/// Most bytes of a module's text: what is made of it takes some 150 times as much at worst, and compilers emit a few MiB.
+pub const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// Parsed PTX.
 #[derive(Debug, Clone)]

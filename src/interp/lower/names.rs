@@ -89,10 +89,8 @@ impl<'m, 't> Names<'m, 't> {
     pub(super) fn registers(&mut self, kind: &str, names: &[RegisterName<'t>]) {
         let file = match kind {
             "pred" => Some(File::Pred),
-            "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32"
-            | "f16x2" | "bf16" | "bf16x2" => {
-                Some(File::B32)
-            }
+            "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16"
+            | "bf16x2" => Some(File::B32),
             "b64" | "u64" | "s64" | "f64" => Some(File::B64),
             _ => None,
         };

@@ -138,7 +138,8 @@ impl<'t> Lowering<'_, 't> {
             if (File::B32, d) == (kind.file(), source) {
                 return Err("it takes a register apart into itself".to_owned());
             }
-            let mut draft = Draft { d, s: [source, 0, 0, 0], writes: vec![(File::B32, d)], ..Draft::new(ops[index % 2]) };
+            let mut draft =
+                Draft { d, s: [source, 0, 0, 0], writes: vec![(File::B32, d)], ..Draft::new(ops[index % 2]) };
             draft.reads.push((kind.file(), source));
             if draft.op == Op::Quarter {
                 draft.s[1] = self.names.constant(File::B32, PresetValue::Bits(16 * index as u64))?;

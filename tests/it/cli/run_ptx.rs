@@ -297,9 +297,9 @@ fn what_is_no_ptx_file_is_refused() {
     // Of a file that takes no room on the disk no more is read than shows its size.
     let large = fs::File::create(folder.path("other.ptx")).expect("creating the file");
     large.set_len(5 << 30).expect("a sparse file");
-    run(&folder.path("other.ptx")).failed(&["other.ptx has more than 64 MiB"]);
+    run(&folder.path("other.ptx")).failed(&["other.ptx has more than 16 MiB"]);
     #[cfg(unix)]
-    run(Path::new("/dev/zero")).failed(&["/dev/zero has more than 64 MiB"]);
+    run(Path::new("/dev/zero")).failed(&["/dev/zero has more than 16 MiB"]);
 }
 
 #[test]

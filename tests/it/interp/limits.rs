@@ -97,7 +97,7 @@ fn what_no_memory_holds_is_refused() {
     let wide = refusal(&module(&format!(".reg .b32 r; mov.b64 {{r{}}}, r;", ", r".repeat(1 << 20))));
     assert!(wide.len() < 1000 && wide.contains("r, r..."), "a message shows the beginning: {} bytes", wide.len());
     let blank = " ".repeat(MAX_TEXT_BYTES + 1);
-    assert!(refusal(&blank).contains("a module of 67108865 bytes; those of more than 64 MiB"));
+    assert!(refusal(&blank).contains("a module of 16777217 bytes; those of more than 16 MiB"));
 }
 
 /// Were any of this quadratic, the test would take hours.
