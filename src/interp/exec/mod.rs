@@ -1,9 +1,12 @@
 //! Running code: lanes within a warp, warps within a block, blocks within a grid.
 
+mod atomic;
+mod barrier;
 mod block;
 mod budget;
 mod control;
 mod dispatch;
+mod exchange;
 pub(crate) mod grid;
 mod lanes;
 mod memory;

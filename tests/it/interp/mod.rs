@@ -9,7 +9,10 @@ mod kernels;
 mod lanes;
 mod limits;
 mod mutations;
+#[cfg(feature = "serde")]
+mod patterns;
 mod probes;
+mod record;
 mod text;
 
 use warpstride::abi::LaunchShape;
