@@ -48,6 +48,8 @@ pub(crate) struct Access {
     pub(crate) wide: bool,
     /// The address register is of 64 bits.
     pub(crate) wide_address: bool,
+    /// It may meet others like it: volatile, relaxed, acquire, release.
+    pub(crate) strong: bool,
 }
 
 impl Access {

@@ -39,6 +39,7 @@
 
 mod args;
 mod cfg;
+pub mod check;
 mod code;
 mod exec;
 mod isa;
@@ -50,6 +51,7 @@ mod semantics;
 pub mod stop;
 
 pub use args::{Args, Value};
+pub use check::{Checks, Finding};
 pub use code::{Kernel, Param};
 pub use mem::Memory;
 pub use stop::Stop;
@@ -100,17 +102,20 @@ pub struct Config {
     pub threads: usize,
     /// Instructions after which a warp is taken for one that never ends.
     pub warp_instruction_limit: u64,
+    /// What is looked for. With checkers a launch runs on one host thread, some times slower, and takes up to six times the
+    /// memory that it accesses.
+    pub checks: Checks,
 }
 
 impl Default for Config {
     fn default() -> Self {
         // Some seconds of one warp; kernels worth running here are four orders of magnitude below.
-        Self { threads: 0, warp_instruction_limit: 1 << 28 }
+        Self { threads: 0, warp_instruction_limit: 1 << 28, checks: Checks::NONE }
     }
 }
 
 /// What a launch did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// What it did to memory.
     pub counters: Counters,
@@ -118,6 +123,8 @@ pub struct Report {
     pub warp_instructions: u64,
     /// The same, times the lanes that were active.
     pub thread_instructions: u64,
+    /// What the checkers found, block by block; see [`Config::checks`].
+    pub findings: Vec<Finding>,
 }
 
 /// Whether [`run`] would begin: the kernel is supported, and the launch is one that a CUDA driver would accept.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use super::check::Finding;
 use super::mem::Nearest;
+use super::mem::space;
 use crate::error::{Error, ErrorKind};
 
 /// A launch that did not end. Memory keeps what was written until then.
@@ -14,6 +16,8 @@ pub struct Stop {
     pub place: Option<Place>,
     /// What was wrong.
     pub reason: Reason,
+    /// What the checkers had found until then.
+    pub findings: Vec<Finding>,
 }
 
 /// One thread at one instruction.
@@ -125,6 +129,26 @@ pub enum Space {
     Param,
 }
 
+impl fmt::Display for AccessKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AccessKind::Load => "load",
+            AccessKind::Store => "store",
+        })
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Param => "parameter",
+        })
+    }
+}
+
 impl BadAccess {
     /// Bytes from the address to the nearest allocation: negative before it, 0 or more behind its end.
     /// `None` within it, or without one.
@@ -140,21 +164,12 @@ impl BadAccess {
 
 impl fmt::Display for BadAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (verb, space) = (
-            match self.access {
-                AccessKind::Load => "loads",
-                AccessKind::Store => "stores",
-            },
-            match self.space {
-                Space::Global => "global",
-                Space::Shared => "shared",
-                Space::Local => "local",
-                Space::Param => "parameter",
-            },
-        );
-        write!(f, "{verb} {} bytes at {:#x}", self.bytes, self.address)?;
+        write!(f, "{}s {} bytes at {:#x}", self.access, self.bytes, self.address)?;
         if self.space != Space::Global {
-            return write!(f, " of {space} memory, which has {} bytes", self.space_bytes);
+            return write!(f, " of {} memory, which has {} bytes", self.space, self.space_bytes);
+        }
+        if let Some(other) = space::named(self.address) {
+            return write!(f, ", which is an address of {other} memory and none of global memory");
         }
         let Some(nearest) = self.nearest else { return f.write_str(", and nothing is allocated") };
         let what = if nearest.freed { "a freed allocation" } else { "an allocation" };

@@ -10,6 +10,7 @@ use super::warp::{Wait, Warp};
 use super::{Context, Fault};
 use crate::abi::LaunchShape;
 use crate::interp::Report;
+use crate::interp::check::{Checker, Checks, Who};
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
 use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
@@ -27,6 +28,7 @@ pub(super) struct Launch<'a> {
     pub(super) global: &'a Snapshot,
     pub(super) engine: Engine,
     pub(super) limit: u64,
+    pub(super) checks: Checks,
 }
 
 /// One host thread's share of a launch: everything that blocks use one after the other.
@@ -38,6 +40,7 @@ pub(super) struct Worker<'a> {
     tallies: Vec<Tally>,
     warp_instructions: u64,
     thread_instructions: u64,
+    checker: Option<Box<Checker>>,
 }
 
 impl<'a> Worker<'a> {
@@ -52,34 +55,53 @@ impl<'a> Worker<'a> {
             }
             Some(warp)
         });
+        let shared_bytes = u64::from(code.dynamic_base()) + u64::from(launch.shape.dynamic_shared);
+        let checker = match launch.checks.is_empty() {
+            true => None,
+            false => Some(Box::new(Checker::new(launch.checks, code, launch.warps(), shared_bytes)?)),
+        };
         Some(Self {
             launch,
             warps: warps.collect::<Option<_>>()?,
             params: Scratch::holding(launch.params)?,
-            shared: Scratch::new(u64::from(code.dynamic_base()) + u64::from(launch.shape.dynamic_shared))?,
+            shared: Scratch::new(shared_bytes)?,
             tallies: vec![Tally::default(); code.sites.len()],
             warp_instructions: 0,
             thread_instructions: 0,
+            checker,
         })
     }
 
-    /// What its blocks did.
-    pub(super) fn report(&self) -> Report {
-        let Self { warp_instructions, thread_instructions, .. } = *self;
-        let counters = tally::totals(&self.launch.code.sites, &self.tallies);
-        Report { counters, warp_instructions, thread_instructions }
+    /// What its blocks did, and what was found wrong with it.
+    pub(super) fn report(self) -> Report {
+        let Self { launch, warp_instructions, thread_instructions, .. } = self;
+        let counters = tally::totals(&launch.code.sites, &self.tallies);
+        let found = self.checker.map_or_else(Vec::new, |checker| checker.into_found());
+        let findings = found.into_iter().map(|found| found.told(&launch.kernel.name, |who| launch.place(who)));
+        Report { counters, warp_instructions, thread_instructions, findings: findings.collect() }
     }
 
     /// Runs the block of this number, counted with x fastest.
     pub(super) fn run(&mut self, number: u64) -> Result<(), Box<Stop>> {
         let block = self.launch.block(number);
         self.restart(block);
+        if let Some(checker) = &mut self.checker {
+            checker.begin(number);
+        }
         let outcome = self.run_warps();
         for warp in &self.warps {
             self.warp_instructions += warp.issued;
             self.thread_instructions += warp.lanes_issued;
         }
-        outcome.map_err(|(index, fault)| self.launch.stop(block, index, &self.warps[index as usize], *fault))
+        let Err((index, fault)) = outcome else { return Ok(()) };
+        let Fault { lane, reason } = *fault;
+        let pc = self.warps[index as usize].pc - 1;
+        if self.checker.as_mut().is_some_and(|checker| checker.stuck(index, lane, pc, &reason)) {
+            return Ok(());
+        }
+        let place = self.launch.place(Who { block: number, thread: index * LANES as u32 + lane, pc });
+        let kernel = self.launch.kernel.name.clone();
+        Err(Box::new(Stop { kernel, place: Some(place), reason, findings: Vec::new() }))
     }
 
     fn restart(&mut self, block: [u32; 3]) {
@@ -112,6 +134,8 @@ impl<'a> Worker<'a> {
                     params: &self.params,
                     shared: &self.shared,
                     tallies: &mut self.tallies,
+                    warp: index as u32,
+                    checker: self.checker.as_deref_mut(),
                     limit: self.launch.limit,
                 };
                 self.launch.engine.run(&mut cx, warp).map_err(|fault| (index as u32, fault))?;
@@ -133,7 +157,7 @@ impl<'a> Worker<'a> {
         };
         let mut waits = self.warps.iter().filter_map(|warp| warp.wait);
         if let Some(wait) = waits.find(complete) {
-            self.warps.iter_mut().filter(|warp| warp.wait == Some(wait)).for_each(Warp::release);
+            self.pass(wait);
             return Ok(());
         }
         if self.warps.iter().any(|warp| warp.live != 0 && warp.wait.is_none()) {
@@ -149,6 +173,20 @@ impl<'a> Worker<'a> {
         let first = waiting.first().map_or(0, |waiting| waiting.warp);
         let lane = self.warps[first as usize].live.trailing_zeros();
         Err((first, Fault::new(lane, Reason::Deadlock { waiting })))
+    }
+
+    /// Lets go on all warps that wait for `wait`.
+    fn pass(&mut self, wait: Wait) {
+        if let Some(checker) = &mut self.checker {
+            let clocks = |of: &dyn Fn(&Warp) -> bool| -> Vec<(u32, u32)> {
+                let warps = self.warps.iter().zip(0..).filter(|(warp, _)| of(warp));
+                warps.map(|(warp, index)| (index, warp.clock)).collect()
+            };
+            // A barrier of all threads is passed also because some have ended.
+            let ended = clocks(&|warp| warp.live == 0 && wait.threads == 0);
+            checker.barrier(&clocks(&|warp| warp.wait == Some(wait)), &ended);
+        }
+        self.warps.iter_mut().filter(|warp| warp.wait == Some(wait)).for_each(Warp::release);
     }
 }
 
@@ -216,16 +254,16 @@ impl Launch<'_> {
         registers.set_lanes(preset.file, preset.slot, |lane| value(lane as u32));
     }
 
-    fn stop(&self, block: [u32; 3], index: u32, warp: &Warp, fault: Fault) -> Box<Stop> {
-        let origin = &self.code.origins[warp.pc as usize - 1];
+    /// Where a thread was, in words.
+    fn place(&self, who: Who) -> Place {
+        let origin = &self.code.origins[who.pc as usize];
         let listing = &self.kernel.listing;
-        let place = Place {
+        Place {
             line: origin.span.line,
             instruction: listing.line(origin.span),
             source: origin.source.and_then(|source| listing.source(source)),
-            block,
-            thread: self.thread(index, fault.lane),
-        };
-        Box::new(Stop { kernel: self.kernel.name.clone(), place: Some(place), reason: fault.reason })
+            block: self.block(who.block),
+            thread: self.thread(who.thread / LANES as u32, who.thread % LANES as u32),
+        }
     }
 }

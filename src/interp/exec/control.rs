@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::registers::{LANES, Value};
 use super::warp::{Halt, Wait, Warp};
-use super::{Context, Fault, Flow};
+use super::{Context, Fault, Flow, observe};
 use crate::interp::code::Ins;
 use crate::interp::stop::Reason;
 
@@ -39,7 +39,10 @@ pub(super) fn barrier(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) ->
 }
 
 /// `bar.sync`: the warp waits once all of its lanes do, at this instruction.
-pub(super) fn aligned_barrier(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+pub(super) fn aligned_barrier(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    if let Some(checker) = &mut cx.checker {
+        checker.aligned_barrier(cx.warp, warp.pc - 1, mask, warp.live);
+    }
     arrive(warp, ins, mask, true)
 }
 
@@ -64,14 +67,22 @@ fn arrive(warp: &mut Warp, ins: &Ins, mask: u32, aligned: bool) -> Flow {
 }
 
 /// `bar.warp.sync`: lanes wait for those that their mask names.
-pub(super) fn warp_sync(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+pub(super) fn warp_sync(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     let members = u32::read(&warp.registers, ins.s[0])[mask.trailing_zeros() as usize];
-    if members & warp.live & !mask == 0 { Flow::Next } else { warp.park(mask, Halt::Lanes(members)) }
+    if let Some(checker) = &mut cx.checker {
+        checker.members(cx.warp, warp.pc - 1, mask, members);
+    }
+    if members & warp.live & !mask != 0 {
+        return warp.park(mask, Halt::Lanes(members));
+    }
+    warp.meet(mask);
+    Flow::Next
 }
 
 /// Orders what this host thread's blocks do to global memory for those of others.
-pub(super) fn fence(_: &mut Context, _: &mut Warp, _: &Ins, _: u32) -> Flow {
+pub(super) fn fence(cx: &mut Context, warp: &mut Warp, _: &Ins, _: u32) -> Flow {
     atomic::fence(Ordering::SeqCst);
+    observe::fence(cx, warp);
     Flow::Next
 }
 

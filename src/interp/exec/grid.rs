@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use super::block::{Launch, Worker};
 use super::dispatch::Engine;
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
+use crate::interp::check::{Check, MAX_RACECHECK_BLOCKS};
 use crate::interp::code::{Code, Kernel};
 use crate::interp::mem::Memory;
 use crate::interp::parse::ast::Bounds;
@@ -42,7 +43,7 @@ fn run_on(
     config: &Config,
 ) -> Result<Report, Box<Stop>> {
     let code = check(kernel, shape, params)?;
-    let global = memory.snapshot();
+    let global = memory.snapshot_for_launch(config.checks.contains(Check::Initcheck));
     let launch = Launch {
         kernel: &kernel.inner,
         code,
@@ -51,8 +52,18 @@ fn run_on(
         global: &global,
         engine,
         limit: config.warp_instruction_limit,
+        checks: config.checks,
     };
-    run_blocks(&launch, shape.grid.iter().map(|&extent| u64::from(extent)).product(), config.threads)
+    let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
+    if config.checks.contains(Check::Racecheck) && blocks > MAX_RACECHECK_BLOCKS {
+        let context = format!(
+            "racecheck follows at most {MAX_RACECHECK_BLOCKS} blocks, and the grid has {blocks}; use a smaller one, or leave \
+             racecheck out"
+        );
+        return Err(refusal(kernel.name(), Reason::Launch(context)));
+    }
+    // Checkers see blocks one after the other, in order; see `check`.
+    run_blocks(&launch, blocks, if config.checks.is_empty() { config.threads } else { 1 })
 }
 
 fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Box<Stop>> {
@@ -81,6 +92,7 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
         total.0.counters += worked.counters;
         total.0.warp_instructions += worked.warp_instructions;
         total.0.thread_instructions += worked.thread_instructions;
+        total.0.findings.extend(worked.findings);
         if let Some(new) = stopped
             && total.1.as_ref().is_none_or(|known| new.0 < known.0)
         {
@@ -99,14 +111,14 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
         });
     }
     match total.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        (_, Some((_, stop))) => Err(stop),
+        (report, Some((_, stop))) => Err(Box::new(Stop { findings: report.findings, ..*stop })),
         (report, None) => Ok(report),
     }
 }
 
 /// The kernel's code, if it can be launched so; see [`crate::interp::check_launch`].
 pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) -> Result<&'a Code, Box<Stop>> {
-    let refuse = |reason| Box::new(Stop { kernel: kernel.name().to_owned(), place: None, reason });
+    let refuse = |reason| refusal(kernel.name(), reason);
     let code = kernel.inner.code.as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
     possible(kernel, code, shape, params).map_err(|context| refuse(Reason::Launch(context)))?;
     Ok(code)
@@ -125,7 +137,12 @@ fn out_of_memory(launch: &Launch) -> Box<Stop> {
         "the host has not the {} bytes that a block's registers and local memory take; use smaller blocks",
         launch.worker_bytes()
     );
-    Box::new(Stop { kernel: launch.kernel.name.clone(), place: None, reason: Reason::Launch(context) })
+    refusal(&launch.kernel.name, Reason::Launch(context))
+}
+
+/// A launch that does not begin.
+fn refusal(kernel: &str, reason: Reason) -> Box<Stop> {
+    Box::new(Stop { kernel: kernel.to_owned(), place: None, reason, findings: Vec::new() })
 }
 
 /// What a CUDA driver would refuse.
@@ -179,7 +196,7 @@ fn check_bounds(bounds: &Bounds, block: [u64; 3]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interp::Module;
+    use crate::interp::{Checks, Module};
 
     /// Integers, floats, a part of the lanes, shared memory: what the two copies of the table compile differently.
     const TEXT: &str = "
@@ -210,6 +227,7 @@ mod tests {
             global: &memory.snapshot(),
             engine: Engine::BASELINE,
             limit: 100,
+            checks: Checks::NONE,
         };
         workers(&launch, 1000, threads)
     }

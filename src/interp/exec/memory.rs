@@ -42,10 +42,12 @@ macro_rules! ordered {
         pub(super) fn $acquire(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
             let flow = $load(cx, warp, ins, mask);
             atomic::fence(Ordering::Acquire);
+            observe::fence(cx, warp);
             flow
         }
         pub(super) fn $release(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
             atomic::fence(Ordering::Release);
+            observe::fence(cx, warp);
             $store(cx, warp, ins, mask)
         }
     )*};
@@ -130,10 +132,11 @@ fn windows(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: A
 fn global(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, kind: AccessKind) -> Flow {
     let fits = |live: &&Allocation| all_fit(&addresses, live.base(), live.bytes(), ins.access.bytes());
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
-        return scattered(cx, warp, ins, mask, &addresses, kind);
+        return scattered(cx, warp, ins, mask, addresses, kind);
     };
     observe::global(cx, ins, mask, &addresses);
     let offsets = each(|lane| addresses[lane] - allocation.base());
+    observe::check_global(cx, warp, ins, mask, allocation, &offsets, kind);
     transfer(allocation, warp, ins, mask, &offsets, kind);
     Flow::Next
 }
@@ -152,20 +155,32 @@ fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -> bool {
 
 /// Lanes in several allocations, or a fault.
 #[cold]
-fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: &Addresses, kind: AccessKind) -> Flow {
+fn scattered(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    mut addresses: Addresses,
+    kind: AccessKind,
+) -> Flow {
     let (global, bytes) = (cx.global, ins.access.bytes());
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    let wrong = |lane: usize| {
         let address = addresses[lane];
         let inside = global.find(address).is_some_and(|live| live.offset(address, u64::from(bytes)).is_some());
         if inside && address.is_multiple_of(u64::from(bytes)) {
-            continue;
+            return None;
         }
         let nearest = global.nearest(address);
         let bad = BadAccess { access: kind, space: Space::Global, bytes, address, nearest, space_bytes: 0 };
-        let reason = if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
-        return Flow::Stop(Fault::new(lane as u32, reason));
-    }
-    observe::global(cx, ins, mask, addresses);
+        Some(if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
+    };
+    let mask = match permitted(cx, warp, ins, mask, kind, wrong) {
+        Ok(0) => return Flow::Next,
+        Ok(mask) => mask,
+        Err(fault) => return Flow::Stop(fault),
+    };
+    lend(&mut addresses, mask);
+    observe::global(cx, ins, mask, &addresses);
     let base = |lane: usize| global.find(addresses[lane]).map_or(0, Allocation::base);
     let mut rest = mask;
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
@@ -173,6 +188,7 @@ fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses:
         let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
         let mut offsets = each(|lane| addresses[lane].wrapping_sub(allocation.base()));
         lend(&mut offsets, lanes);
+        observe::check_global(cx, warp, ins, lanes, allocation, &offsets, kind);
         transfer(allocation, warp, ins, lanes, &offsets, kind);
         rest &= !lanes;
     }
@@ -180,21 +196,45 @@ fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses:
 }
 
 #[inline(always)]
-fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
+fn shared(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mut mask: u32,
+    mut offsets: Addresses,
+    kind: AccessKind,
+) -> Flow {
     let (memory, bytes) = (cx.shared, ins.access.bytes());
     if !all_fit(&offsets, 0, memory.bytes(), bytes) {
-        return beyond(Space::Shared, memory.bytes(), bytes, mask, &offsets, kind);
+        match beyond(cx, warp, ins, mask, (Space::Shared, memory.bytes()), &mut offsets, kind) {
+            Ok(0) => return Flow::Next,
+            Ok(lanes) => mask = lanes,
+            Err(fault) => return Flow::Stop(fault),
+        }
     }
     observe::shared(cx, warp, ins, mask, &offsets, kind);
+    observe::check_shared(cx, warp, ins, mask, &offsets, kind);
     transfer(memory, warp, ins, mask, &offsets, kind);
     Flow::Next
 }
 
-fn local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
+fn local(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mut mask: u32,
+    mut offsets: Addresses,
+    kind: AccessKind,
+) -> Flow {
     let (size, bytes) = (u64::from(cx.code.local_bytes), ins.access.bytes());
     if !all_fit(&offsets, 0, size, bytes) {
-        return beyond(Space::Local, size, bytes, mask, &offsets, kind);
+        match beyond(cx, warp, ins, mask, (Space::Local, size), &mut offsets, kind) {
+            Ok(0) => return Flow::Next,
+            Ok(lanes) => mask = lanes,
+            Err(fault) => return Flow::Stop(fault),
+        }
     }
+    observe::check_local(cx, warp, ins, mask, &offsets, kind);
     let stride = cx.code.local_stride();
     let places = each(|lane| lane as u64 * stride + offsets[lane]);
     let memory = std::mem::take(&mut warp.local);
@@ -203,25 +243,115 @@ fn local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addre
     Flow::Next
 }
 
-fn param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
+fn param(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mut mask: u32,
+    mut offsets: Addresses,
+    kind: AccessKind,
+) -> Flow {
     let (memory, bytes): (&Scratch, u32) = (cx.params, ins.access.bytes());
     if kind == AccessKind::Store || !all_fit(&offsets, 0, memory.bytes(), bytes) {
-        return beyond(Space::Param, memory.bytes(), bytes, mask, &offsets, kind);
+        match beyond(cx, warp, ins, mask, (Space::Param, memory.bytes()), &mut offsets, kind) {
+            Ok(0) => return Flow::Next,
+            Ok(lanes) => mask = lanes,
+            Err(fault) => return Flow::Stop(fault),
+        }
     }
     transfer(memory, warp, ins, mask, &offsets, kind);
     Flow::Next
 }
 
-/// The fault of the first lane whose access does not fit.
+/// Of lanes of which some access what is not in a space of so many bytes, those that may; offsets are theirs from then on.
 #[cold]
-fn beyond(space: Space, size: u64, bytes: u32, mask: u32, offsets: &Addresses, kind: AccessKind) -> Flow {
-    let inside = |lane: usize| offsets[lane].checked_add(u64::from(bytes)).is_some_and(|end| end <= size);
-    let misaligned = |lane: usize| !offsets[lane].is_multiple_of(u64::from(bytes));
-    let mut active = (0..LANES).filter(|lane| mask >> lane & 1 == 1);
-    let lane = active.find(|&lane| !inside(lane) || misaligned(lane)).unwrap_or(mask.trailing_zeros() as usize);
-    let bad = BadAccess { access: kind, space, bytes, address: offsets[lane], nearest: None, space_bytes: size };
-    let reason = if inside(lane) && misaligned(lane) { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
-    Flow::Stop(Fault::new(lane as u32, reason))
+fn beyond(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    (space, size): (Space, u64),
+    offsets: &mut Addresses,
+    kind: AccessKind,
+) -> Result<u32, Box<Fault>> {
+    let bytes = ins.access.bytes();
+    let wrong = |lane: usize| {
+        let address = offsets[lane];
+        let inside = address.checked_add(u64::from(bytes)).is_some_and(|end| end <= size);
+        let read_only = space == Space::Param && kind == AccessKind::Store;
+        if inside && address.is_multiple_of(u64::from(bytes)) && !read_only {
+            return None;
+        }
+        let bad = BadAccess { access: kind, space, bytes, address, nearest: None, space_bytes: size };
+        let misaligned = inside && !address.is_multiple_of(u64::from(bytes));
+        Some(if misaligned { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
+    };
+    let permitted = permitted(cx, warp, ins, mask, kind, wrong)?;
+    lend(offsets, permitted);
+    Ok(permitted)
+}
+
+/// The lanes of `mask` of whose access nothing is `wrong`. Any other stops the launch, or with memcheck is a finding, and
+/// what it loads is 0.
+fn permitted(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    kind: AccessKind,
+    wrong: impl Fn(usize) -> Option<Reason>,
+) -> Result<u32, Box<Fault>> {
+    let mut permitted = mask;
+    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+        let Some(reason) = wrong(lane) else { continue };
+        let (index, pc) = (cx.warp, warp.pc - 1);
+        if !cx.checker.as_mut().is_some_and(|checker| checker.bad_access(index, lane as u32, pc, &reason)) {
+            return Err(Fault::new(lane as u32, reason));
+        }
+        permitted &= !(1 << lane);
+    }
+    if kind == AccessKind::Load {
+        let refused = mask & !permitted;
+        for &slot in &ins.s[..usize::from(ins.access.count)] {
+            match ins.access.width == 8 || ins.access.wide {
+                true => warp.registers.write64(slot, &[0; LANES], refused),
+                false => warp.registers.write32(slot, &[0; LANES], refused),
+            }
+        }
+    }
+    Ok(permitted)
+}
+
+/// Whether what a lane stores differs from what is there, where lanes before it store first.
+pub(super) fn changes<C: Cells>(
+    cells: &C,
+    warp: &Warp,
+    ins: &Ins,
+    mask: u32,
+    offsets: &Addresses,
+    lane: usize,
+) -> bool {
+    let Access { width, count, wide, .. } = ins.access;
+    let before = (0..lane).rev().find(|&other| mask >> other & 1 == 1 && offsets[other] == offsets[lane]);
+    let unused = 64 - 8 * u32::from(width);
+    (0..usize::from(count)).any(|element| {
+        let slot = usize::from(ins.s[element]);
+        let stored = |lane: usize| match width == 8 || wide {
+            true => warp.registers.b64[slot][lane],
+            false => u64::from(warp.registers.b32[slot][lane]),
+        };
+        let offset = offsets[lane] + element as u64 * u64::from(width);
+        let there = before.map_or_else(
+            || match width {
+                1 => u64::from(cells.load8(offset)),
+                2 => u64::from(cells.load16(offset)),
+                4 => u64::from(cells.load32(offset)),
+                _ => cells.load64(offset),
+            },
+            stored,
+        );
+        (stored(lane) ^ there) << unused != 0
+    })
 }
 
 #[inline(always)]

@@ -12,6 +12,7 @@ pub(crate) mod registers;
 pub(crate) mod tally;
 mod warp;
 
+use super::check::Checker;
 use super::code::Code;
 use super::mem::Snapshot;
 use super::mem::cells::Scratch;
@@ -26,6 +27,10 @@ struct Context<'a> {
     shared: &'a Scratch,
     /// One for each of the code's sites.
     tallies: &'a mut [Tally],
+    /// The warp's number in the block.
+    warp: u32,
+    /// Where there is something to look for.
+    checker: Option<&'a mut Checker>,
     /// Instructions that a warp may run.
     limit: u64,
 }

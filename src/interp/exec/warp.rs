@@ -7,7 +7,7 @@
 //! thread arrives for itself. When nothing is left to run, `settle` looks whether those who are parked wait for each other.
 
 use super::patterns::Patterns;
-use super::registers::Registers;
+use super::registers::{FULL, LANES, Registers};
 use super::{Fault, Flow};
 use crate::interp::code::NOWHERE;
 use crate::interp::mem::cells::Scratch;
@@ -39,6 +39,10 @@ pub(super) struct Warp {
     pub(super) issued: u64,
     /// The same, times active lanes.
     pub(super) lanes_issued: u64,
+    /// Barriers and fences so far, of the block and within the warp.
+    pub(super) clock: u32,
+    /// For each lane, the clock when it last met others.
+    pub(super) met: [u32; LANES],
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +95,8 @@ impl Warp {
             wait: None,
             issued: 0,
             lanes_issued: 0,
+            clock: 0,
+            met: [0; LANES],
         }
     }
 
@@ -98,6 +104,7 @@ impl Warp {
     pub(super) fn restart(&mut self, live: u32) {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
         (self.wait, self.issued, self.lanes_issued) = (None, 0, 0);
+        (self.clock, self.met) = (0, [0; LANES]);
         self.stack.clear();
         self.parked.clear();
     }
@@ -163,6 +170,7 @@ impl Warp {
         let complete = |parked: &mut Parked| matches!(parked.at, Halt::Lanes(members) if members & absent == 0);
         let released: Vec<Parked> = self.parked.extract_if(.., complete).collect();
         if !released.is_empty() {
+            self.meet(released.iter().fold(0, |lanes, parked| lanes | parked.mask));
             self.resume(released);
             return Flow::Next;
         }
@@ -179,9 +187,17 @@ impl Warp {
         Flow::Stop(Fault::new(mask.trailing_zeros(), reason))
     }
 
+    /// Lanes have waited for each other.
+    pub(super) fn meet(&mut self, lanes: u32) {
+        self.clock += 1;
+        (0..LANES).filter(|lane| lanes >> lane & 1 == 1).for_each(|lane| self.met[lane] = self.clock);
+    }
+
     /// The block's barrier is complete.
     pub(super) fn release(&mut self) {
         self.wait = None;
+        // Those that have ended as well: they are not waited for because they have come further.
+        self.meet(FULL);
         if !self.parked.is_empty() {
             let parked = std::mem::take(&mut self.parked);
             self.resume(parked);

@@ -229,5 +229,7 @@ fn access(opcode: &str) -> Result<Access, Refusal> {
     if width * count > 16 {
         return Err("no access is wider than 16 bytes".to_owned());
     }
-    Ok(Access { width, count, signed: kind.starts_with('s'), wide: false, wide_address: false })
+    let orders = [".volatile", ".relaxed", ".acquire", ".release"];
+    let strong = orders.into_iter().any(|order| opcode.contains(order));
+    Ok(Access { width, count, signed: kind.starts_with('s'), wide: false, wide_address: false, strong })
 }
