@@ -195,7 +195,7 @@ impl Checker {
             true => Some(Initcheck::new(code, warps, shared_bytes)?),
             false => None,
         };
-        let racecheck = checks.contains(Check::Racecheck).then(|| Racecheck::new(code, warps));
+        let racecheck = checks.contains(Check::Racecheck).then(|| Racecheck::new(code, warps, shared_bytes));
         Some(Self { checks, block: 0, initcheck, racecheck, log: Log::default() })
     }
 

@@ -33,8 +33,10 @@ use crate::interp::exec::registers::LANES;
 use crate::interp::mem::Allocation;
 use crate::interp::stop::{AccessKind, Space};
 
-/// Places of one page of a shadow.
-const PAGE: usize = 1 << 10;
+/// Places of a shadow's leaf.
+const LEAF: usize = 16;
+/// Leaves of a node.
+const NODE: usize = 64;
 /// Blocks that a launch can have.
 pub(crate) const MAX_BLOCKS: u64 = (1 << 22) - 1;
 /// A clock that stands still: what has it counts as ordered.
@@ -89,34 +91,54 @@ impl Entry {
     }
 }
 
-/// An entry for each place, in pages that are made when they are first written.
+/// An entry for each place of some memory, in a tree: what is never accessed takes next to nothing, for a kernel may step
+/// through memory by columns, and there may be many launches of it.
 #[derive(Debug, Default)]
-struct Pages(Vec<Option<Box<[Entry]>>>);
+struct Places {
+    /// Which node a place is below; as in a node, 0 is the first one, in which nothing is ever stored.
+    roots: Vec<u32>,
+    /// Which leaf a place is in.
+    nodes: Vec<[u32; NODE]>,
+    leaves: Vec<[Entry; LEAF]>,
+}
 
-impl Pages {
+impl Places {
+    #[inline]
     fn get(&self, place: usize) -> Entry {
-        match self.0.get(place / PAGE) {
-            Some(Some(page)) => page[place % PAGE],
-            _ => Entry::default(),
-        }
+        let Some(&node) = self.roots.get(place / (LEAF * NODE)) else { return Entry::default() };
+        let leaf = self.nodes[node as usize][place / LEAF % NODE];
+        self.leaves[leaf as usize][place % LEAF]
     }
 
-    fn set(&mut self, place: usize, entry: Entry) {
-        let number = place / PAGE;
-        if self.0.len() <= number {
-            self.0.resize(number + 1, None);
+    #[inline]
+    fn set(&mut self, place: usize, entry: Entry, places: usize) {
+        if self.roots.is_empty() {
+            self.roots = vec![0; places.div_ceil(LEAF * NODE)];
+            self.nodes.push([0; NODE]);
+            self.leaves.push([Entry::default(); LEAF]);
         }
-        let page = self.0[number].get_or_insert_with(|| vec![Entry::default(); PAGE].into_boxed_slice());
-        page[place % PAGE] = entry;
+        let node = &mut self.roots[place / (LEAF * NODE)];
+        if *node == 0 {
+            *node = self.nodes.len() as u32;
+            self.nodes.push([0; NODE]);
+        }
+        let leaf = &mut self.nodes[*node as usize][place / LEAF % NODE];
+        if *leaf == 0 {
+            *leaf = self.leaves.len() as u32;
+            self.leaves.push([Entry::default(); LEAF]);
+        }
+        self.leaves[*leaf as usize][place % LEAF] = entry;
     }
 }
 
 /// The last accesses to each place of some memory.
 #[derive(Debug, Default)]
 struct Shadow {
-    writes: Pages,
-    reads: Pages,
-    more_reads: Pages,
+    /// How many places there are.
+    places: usize,
+    writes: Places,
+    reads: Places,
+    more_reads: Places,
 }
 
 /// What orders the accesses of a block's warps, and of blocks.
@@ -202,7 +224,7 @@ pub(super) struct Racecheck {
 }
 
 impl Racecheck {
-    pub(super) fn new(code: &Code, warps: u32) -> Self {
+    pub(super) fn new(code: &Code, warps: u32, shared_bytes: u64) -> Self {
         let accesses = code.instructions.iter().zip(0..).filter(|(ins, _)| ins.access.bytes() > 0);
         let parties: HashMap<u32, Party> = accesses
             .map(|(ins, pc)| {
@@ -211,11 +233,11 @@ impl Racecheck {
             })
             .collect();
         let narrowest = parties.values().map(|party| party.bytes).min().unwrap_or(1);
-        let warps = warps as usize;
+        let (warps, place_bits) = (warps as usize, narrowest.ilog2());
         Self {
-            place_bits: narrowest.ilog2(),
+            place_bits,
             order: Order { warps, followed: vec![0; warps * warps], fenced: vec![0; warps], ..Order::default() },
-            shared: Shadow::default(),
+            shared: Shadow { places: (shared_bytes >> place_bits) as usize + 1, ..Shadow::default() },
             global: HashMap::new(),
             parties,
         }
@@ -253,7 +275,8 @@ impl Racecheck {
     ) {
         let Self { place_bits, order, global, parties, .. } = self;
         let (base, place_bits) = (allocation.base(), *place_bits);
-        let shadow = global.entry(base).or_default();
+        let places = (allocation.bytes() >> place_bits) as usize + 1;
+        let shadow = global.entry(base).or_insert_with(|| Shadow { places, ..Shadow::default() });
         let conflicts = Conflicts { order, parties, space: Space::Global, base, place_bits, kept: |entry| entry };
         conflicts.look(log, shadow, access, changes);
     }
@@ -303,13 +326,13 @@ impl<K: Fn(Entry) -> Entry> Conflicts<'_, K> {
         let write = (self.kept)(shadow.writes.get(place));
         let read = (self.kept)(shadow.reads.get(place));
         if read.is_none() || self.order.is_ordered(read, access, lane) {
-            shadow.reads.set(place, now);
+            shadow.reads.set(place, now, shadow.places);
         } else {
             let more = (self.kept)(shadow.more_reads.get(place));
             let same_warp = |a: Entry, b: Entry| a.block() == b.block() && a.warp() == b.warp();
             let of_another_warp = !same_warp(read, now) && same_warp(read, more);
             if more.is_none() || of_another_warp || self.order.is_ordered(more, access, lane) {
-                shadow.more_reads.set(place, now);
+                shadow.more_reads.set(place, now, shadow.places);
             }
         }
         self.clash(write, access, lane).then_some(write)
@@ -332,7 +355,7 @@ impl<K: Fn(Entry) -> Entry> Conflicts<'_, K> {
         // Behind an atomic write, a plain one of the same thread, or one that is unordered, would go unseen.
         let hides = access.strong && !write.is_none() && !write.strong();
         if !hides || write.thread() != now.thread() && self.order.is_ordered(write, access, lane) {
-            shadow.writes.set(place, now);
+            shadow.writes.set(place, now, shadow.places);
         }
         rival
     }
