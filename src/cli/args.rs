@@ -50,6 +50,9 @@ pub(super) enum Command {
     /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The software GPU stops it there.
     #[cfg(feature = "interp")]
     RunPtx(RunPtx),
+    /// List the PTX that the software GPU has, as Markdown, or what of it a file uses and what it lacks
+    #[cfg(feature = "interp")]
+    PtxForms(PtxForms),
 }
 
 #[derive(Args)]
@@ -110,6 +113,14 @@ pub(super) struct RunPtx {
     /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given several times
     #[arg(long = "dump", value_name = "I=OUT.npy")]
     pub(super) dumps: Vec<Dump>,
+}
+
+#[cfg(feature = "interp")]
+#[derive(Args)]
+pub(super) struct PtxForms {
+    /// PTX whose kernels are looked through, instead of listing everything
+    #[arg(value_name = "FILE.ptx")]
+    pub(super) file: Option<PathBuf>,
 }
 
 fn shape(text: &str) -> Result<[usize; 2], String> {

@@ -6,18 +6,21 @@
 //! more than a function of plain values name their [`Shape`] in brackets, and a handler that gets the warp.
 //!
 //! Two's complement serves both signs where only low bits are kept, so many lines cover `u` and `s`.
-//! A new form is a new line. The idea of declaring the instruction set once is wasmi's.
+//! A new form is a new line; a doc comment begins a section of them. The idea of declaring the instruction set once is wasmi's.
 
 use super::exec::registers::{Kind, Value};
 
 /// Alternatives that many spellings share.
-const SETS: &[(&str, &[&str])] = &[
+pub(crate) const SETS: &[(&str, &[&str])] = &[
     ("type", &["b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"]),
     ("vector", &["", ".v2", ".v4"]),
-    ("read", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"]),
-    ("acquire", &[".acquire.cta", ".acquire.gpu", ".acquire.sys"]),
-    ("write", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"]),
-    ("release", &[".release.cta", ".release.gpu", ".release.sys"]),
+    ("read", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.cluster", ".relaxed.gpu", ".relaxed.sys"]),
+    ("acquire", &[".acquire.cta", ".acquire.cluster", ".acquire.gpu", ".acquire.sys"]),
+    ("write", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.cluster", ".relaxed.gpu", ".relaxed.sys"]),
+    ("release", &[".release.cta", ".release.cluster", ".release.gpu", ".release.sys"]),
+    ("order", &["", ".relaxed", ".acquire", ".release", ".acq_rel"]),
+    ("scope", &["", ".cta", ".cluster", ".gpu", ".sys"]),
+    ("where", &["", ".global", ".shared", ".shared::cta"]),
     (
         "cache",
         &[
@@ -35,12 +38,13 @@ const SETS: &[(&str, &[&str])] = &[
         ],
     ),
     ("cta", &["", "::cta"]),
+    ("sync", &["", ".sync"]),
 ];
 
 /// Passes the table to the macro `$with`, after `$first`.
 macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
 
-    // Integer arithmetic
+    /// Integer arithmetic
     AddB16      "add.{u16,s16}"             (u16, u16) -> u16           = u16::wrapping_add;
     AddB32      "add.{u32,s32}"             (u32, u32) -> u32           = u32::wrapping_add;
     AddB64      "add.{u64,s64}"             (u64, u64) -> u64           = u64::wrapping_add;
@@ -98,7 +102,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     NegS32      "neg.s32"                   (i32) -> i32                = i32::wrapping_neg;
     NegS64      "neg.s64"                   (i64) -> i64                = i64::wrapping_neg;
 
-    // Bits
+    /// Bits
     AndB16      "and.b16"                   (u16, u16) -> u16           = |a, b| a & b;
     AndB32      "and.b32"                   (u32, u32) -> u32           = |a, b| a & b;
     AndB64      "and.b64"                   (u64, u64) -> u64           = |a, b| a & b;
@@ -143,7 +147,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     BrevB32     "brev.b32"                  (u32) -> u32                = u32::reverse_bits;
     BrevB64     "brev.b64"                  (u64) -> u64                = u64::reverse_bits;
 
-    // Moves; those between vectors and wider registers, and the halves of the latter, are told apart by their operands.
+    /// Moves
+    // Those between vectors and wider registers, and the halves of the latter, are told apart by their operands.
     MovB16      "mov.{b16,u16,s16}"         (u16) -> u16                = |a| a;
     MovB32      "mov.{b32,u32,s32,f32}"     (u32) -> u32                = |a| a;
     MovB64      "mov.{b64,u64,s64,f64}"     (u64) -> u64                = |a| a;
@@ -157,7 +162,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     SelpB32     "selp.{b32,u32,s32,f32}"    (u32, u32, bool) -> u32     = |a, b, p| if p { a } else { b };
     SelpB64     "selp.{b64,u64,s64,f64}"    (u64, u64, bool) -> u64     = |a, b, p| if p { a } else { b };
 
-    // Comparisons
+    /// Comparisons
     EqB16       "setp.eq.{b16,u16,s16}"     (u16, u16) -> bool          = |a, b| a == b;
     EqB32       "setp.eq.{b32,u32,s32}"     (u32, u32) -> bool          = |a, b| a == b;
     EqB64       "setp.eq.{b64,u64,s64}"     (u64, u64) -> bool          = |a, b| a == b;
@@ -217,7 +222,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     NumF64      "setp.num.f64"              (f64, f64) -> bool          = |a, b| !semantics::unordered64(a, b);
     NanF64      "setp.nan.f64"              (f64, f64) -> bool          = semantics::unordered64;
 
-    // Floating point: no form here flushes denormals, so where the result is a number the host's arithmetic is the device's,
+    /// Floating point
+    // No form here flushes denormals, so where the result is a number the host's arithmetic is the device's,
     // bit for bit. A NaN of single precision is the one that an H100 gives; which of its bits a result of double precision
     // keeps from its operands is not modelled, but for moves of a sign.
     AddF32      "add{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a + b);
@@ -243,7 +249,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CopysignF32 "copysign.f32"              (f32, f32) -> f32           = |sign, value| f32::copysign(value, sign);
     CopysignF64 "copysign.f64"              (f64, f64) -> f64           = |sign, value| f64::copysign(value, sign);
 
-    // Conversions: to fewer bits keeps the low ones, to more extends by the source's sign.
+    /// Conversions
+    // To fewer bits keeps the low ones, to more extends by the source's sign.
     CvtU8From32   "cvt.u8.{u16,s16,u32,s32}"    (u32) -> u8     = |a| a as u8;
     CvtS8From32   "cvt.s8.{u16,s16,u32,s32}"    (u32) -> i8     = |a| a as i8;
     CvtU8From64   "cvt.u8.{u64,s64}"            (u64) -> u8     = |a| a as u8;
@@ -288,7 +295,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtU32FromF64 "cvt.rzi.u32.f64"             (f64) -> u32    = semantics::integer_u32;
     CvtS32FromF64 "cvt.rzi.s32.f64"             (f64) -> i32    = semantics::integer_s32;
 
-    // Addresses: shared and local ones are offsets until `cvta` makes them generic.
+    /// Addresses
+    // Shared and local ones are offsets until `cvta` makes them generic.
     CvtaGlobal    "cvta{,.to}.global.u64"       (u64) -> u64    = |a| a;
     CvtaShared    "cvta.shared{cta}.u64"        (u64) -> u64    = |a| space::SHARED.wrapping_add(a);
     CvtaToShared  "cvta.to.shared{cta}.u64"     (u64) -> u64    = |a: u64| a.wrapping_sub(space::SHARED);
@@ -297,7 +305,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtaParam     "cvta.param.u64"              (u64) -> u64    = |a| space::PARAM.wrapping_add(a);
     CvtaToParam   "cvta.to.param.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::PARAM);
 
-    // Memory
+    /// Memory
     LdGeneric   "ld{read}{cache}{vector}.{type}"                [Load]      = memory::load_generic;
     LdGlobal    "ld{read}.global{cache}{,.nc}{cache}{vector}.{type}" [Load] = memory::load_global;
     LdShared    "ld{read}.shared{cta}{vector}.{type}"           [Load]      = memory::load_shared;
@@ -316,15 +324,88 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
     Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
-    // Control
+    /// Atomics
+    // In the order of the types, the value there and the operands; libcu++ spells the ordering behind the operation.
+    AtomAddU32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.u32" [Atomic u32] = u32::wrapping_add;
+    AtomAddS32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.s32" [Atomic u32] = u32::wrapping_add;
+    AtomAddU64  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.u64" [Atomic u64] = u64::wrapping_add;
+    AtomAddF32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}{vector}.f32" [Atomic f32] = |a, b| semantics::canonical32(a + b);
+    AtomAddF64  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.f64" [Atomic f64] = |a, b| a + b;
+    AtomMinU32  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.u32" [Atomic u32] = u32::min;
+    AtomMinS32  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.s32" [Atomic i32] = i32::min;
+    AtomMinU64  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.u64" [Atomic u64] = u64::min;
+    AtomMinS64  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.s64" [Atomic i64] = i64::min;
+    AtomMaxU32  "{atom,red}{where}{order}{scope}{where}.max{order}{scope}.u32" [Atomic u32] = u32::max;
+    AtomMaxS32  "{atom,red}{where}{order}{scope}{where}.max{order}{scope}.s32" [Atomic i32] = i32::max;
+    AtomMaxU64  "{atom,red}{where}{order}{scope}{where}.max{order}{scope}.u64" [Atomic u64] = u64::max;
+    AtomMaxS64  "{atom,red}{where}{order}{scope}{where}.max{order}{scope}.s64" [Atomic i64] = i64::max;
+    AtomInc     "{atom,red}{where}{order}{scope}{where}.inc{order}{scope}.u32" [Atomic u32] = |a, b| if a >= b { 0 } else { a + 1 };
+    AtomDec     "{atom,red}{where}{order}{scope}{where}.dec{order}{scope}.u32" [Atomic u32] = |a, b| if a == 0 || a > b { b } else { a - 1 };
+    AtomAnd32   "{atom,red}{where}{order}{scope}{where}.and{order}{scope}.b32" [Atomic u32] = |a, b| a & b;
+    AtomAnd64   "{atom,red}{where}{order}{scope}{where}.and{order}{scope}.b64" [Atomic u64] = |a, b| a & b;
+    AtomOr32    "{atom,red}{where}{order}{scope}{where}.or{order}{scope}.b32" [Atomic u32] = |a, b| a | b;
+    AtomOr64    "{atom,red}{where}{order}{scope}{where}.or{order}{scope}.b64" [Atomic u64] = |a, b| a | b;
+    AtomXor32   "{atom,red}{where}{order}{scope}{where}.xor{order}{scope}.b32" [Atomic u32] = |a, b| a ^ b;
+    AtomXor64   "{atom,red}{where}{order}{scope}{where}.xor{order}{scope}.b64" [Atomic u64] = |a, b| a ^ b;
+    AtomExch32  "atom{where}{order}{scope}{where}.exch{order}{scope}.b32" [Atomic u32] = |_, b| b;
+    AtomExch64  "atom{where}{order}{scope}{where}.exch{order}{scope}.b64" [Atomic u64] = |_, b| b;
+    AtomCas16   "atom{where}{order}{scope}{where}.cas{order}{scope}.b16" [Atomic u16, u16] = |a, old, new| if a == old { new } else { a };
+    AtomCas32   "atom{where}{order}{scope}{where}.cas{order}{scope}.b32" [Atomic u32, u32] = |a, old, new| if a == old { new } else { a };
+    AtomCas64   "atom{where}{order}{scope}{where}.cas{order}{scope}.b64" [Atomic u64, u64] = |a, old, new| if a == old { new } else { a };
+
+    /// Control
     Bra         "bra{,.uni}"                                    [Branch]    = control::branch;
     Exit        "{ret,exit}{,.uni}"                             [Exit]      = control::exit;
     Trap        "trap"                                          [Trap]      = control::trap;
-    BarAligned  "{bar.sync,bar.cta.sync,barrier.sync.aligned,barrier.cta.sync.aligned}" [Barrier] = control::aligned_barrier;
-    Barrier     "barrier{,.cta}.sync"                           [Barrier]   = control::barrier;
-    WarpSync    "bar.warp.sync"                                 [WarpSync]  = control::warp_sync;
+    BarAligned  "{bar,bar.cta}.sync"                            [Barrier]   = barrier::sync_aligned;
+    BarSyncAligned "barrier{,.cta}.sync.aligned"                [Barrier]   = barrier::sync_aligned;
+    Barrier     "barrier{,.cta}.sync"                           [Barrier]   = barrier::sync;
+    Arrive      "{bar,barrier}{,.cta}.arrive{,.aligned}"        [Arrive]    = barrier::arrive;
+    BarCount    "bar{,.cta}.red.popc.u32"                       [BarrierCount] = barrier::count_aligned;
+    BarAll      "bar{,.cta}.red.and.pred"                       [BarrierVote] = barrier::all_aligned;
+    BarAny      "bar{,.cta}.red.or.pred"                        [BarrierVote] = barrier::any_aligned;
+    CountAligned "barrier{,.cta}.red.popc.aligned.u32"          [BarrierCount] = barrier::count_aligned;
+    AllAligned  "barrier{,.cta}.red.and.aligned.pred"           [BarrierVote] = barrier::all_aligned;
+    AnyAligned  "barrier{,.cta}.red.or.aligned.pred"            [BarrierVote] = barrier::any_aligned;
+    Count       "barrier{,.cta}.red.popc.u32"                   [BarrierCount] = barrier::count;
+    All         "barrier{,.cta}.red.and.pred"                   [BarrierVote] = barrier::all;
+    Any         "barrier{,.cta}.red.or.pred"                    [BarrierVote] = barrier::any;
+    Nanosleep   "nanosleep.u32"                                 [Sleep]     = control::sleep;
+    Dependents  "griddepcontrol.{launch_dependents,wait}"       [Nothing]   = control::nothing;
+    Prefetch    "prefetch{,.global,.local}.{L1,L2}"             [Hint]      = control::nothing;
+    PrefetchU   "prefetchu.L1"                                  [Hint]      = control::nothing;
+    Discard     "discard{,.global}.L2"                          [Hint]      = control::nothing;
+    Priority    "applypriority{,.global}.L2::evict_normal"      [Hint]      = control::nothing;
 
-    // Special registers that change while a warp runs; the rest are constants of the launch or block.
+    /// Warp operations
+    // Those with `.sync` are done by the lanes that their last operand names, wherever those are; the others, from before
+    // Volta, by the lanes that execute them.
+    WarpSync    "bar.warp.sync"                                 [WarpSync]  = exchange::warp_sync;
+    ActiveMask  "activemask.b32"                                [ActiveMask] = exchange::active_mask;
+    ShflUp      "shfl{sync}.up.b32"                             [Shuffle u32] = exchange::shuffle_up;
+    ShflDown    "shfl{sync}.down.b32"                           [Shuffle u32] = exchange::shuffle_down;
+    ShflBfly    "shfl{sync}.bfly.b32"                           [Shuffle u32] = exchange::shuffle_butterfly;
+    ShflIdx     "shfl{sync}.idx.b32"                            [Shuffle u32] = exchange::shuffle_index;
+    VoteAll     "vote{sync}.all.pred"                           [Vote bool] = exchange::vote_all;
+    VoteAny     "vote{sync}.any.pred"                           [Vote bool] = exchange::vote_any;
+    VoteUni     "vote{sync}.uni.pred"                           [Vote bool] = exchange::vote_uniform;
+    VoteBallot  "vote{sync}.ballot.b32"                         [Reduce bool] = exchange::vote_ballot;
+    MatchAny32  "match.any.sync.b32"                            [Reduce u32] = exchange::match_any;
+    MatchAny64  "match.any.sync.b64"                            [Reduce u64] = exchange::match_any;
+    MatchAll32  "match.all.sync.b32"                            [Reduce u32] = exchange::match_all;
+    MatchAll64  "match.all.sync.b64"                            [Reduce u64] = exchange::match_all;
+    ReduxAdd    "redux.sync.add.{u32,s32}"                      [Reduce u32] = exchange::sum;
+    ReduxMinU32 "redux.sync.min.u32"                            [Reduce u32] = exchange::min_u32;
+    ReduxMinS32 "redux.sync.min.s32"                            [Reduce u32] = exchange::min_s32;
+    ReduxMaxU32 "redux.sync.max.u32"                            [Reduce u32] = exchange::max_u32;
+    ReduxMaxS32 "redux.sync.max.s32"                            [Reduce u32] = exchange::max_s32;
+    ReduxAnd    "redux.sync.and.b32"                            [Reduce u32] = exchange::all_bits;
+    ReduxOr     "redux.sync.or.b32"                             [Reduce u32] = exchange::any_bits;
+    ReduxXor    "redux.sync.xor.b32"                            [Reduce u32] = exchange::odd_bits;
+    Elect       "elect.sync"                                    [Elect u32] = exchange::elect;
+
+    /// Special registers
+    // Those that change while a warp runs; the rest are constants of the launch or block.
     Clock       "%clock"                                        [ReadB32]   = control::clock;
     Clock64     "%clock64"                                      [ReadB64]   = control::clock64;
     Timer       "%globaltimer"                                  [ReadB64]   = control::global_timer;
@@ -352,12 +433,36 @@ pub(crate) enum Shape {
     Exit,
     /// The launch ends.
     Trap,
+    /// Nothing, or a number of nanoseconds: time passes.
+    Sleep,
+    /// Nothing, and nothing is done.
+    Nothing,
+    /// An address, and perhaps a number of bytes: nothing is done.
+    Hint,
     /// A barrier's number, and perhaps how many threads it waits for.
     Barrier,
+    /// A barrier's number, and how many threads it waits for.
+    Arrive,
+    /// A 32-bit result, a barrier's number, perhaps how many threads it waits for, a predicate.
+    BarrierCount,
+    /// A predicate as result, a barrier's number, perhaps how many threads it waits for, a predicate.
+    BarrierVote,
+    /// A result, an address, and so many operands; of `red` no result.
+    Atomic(&'static [Kind]),
+    /// A result and perhaps a predicate, a value, how far to look, within which bounds, and the lanes.
+    Shuffle(Kind),
+    /// A predicate as result, a predicate, and the lanes.
+    Vote(Kind),
+    /// A result and perhaps a predicate, a value, and the lanes.
+    Reduce(Kind),
+    /// A result and a predicate, and the lanes.
+    Elect(Kind),
     /// None: what was written before is seen before what is written after.
     Fence,
     /// The lanes of the warp that wait for each other.
     WarpSync,
+    /// A result.
+    ActiveMask,
     /// A register of 32 bits.
     ReadB32,
     /// A register of 64 bits.
@@ -368,11 +473,15 @@ pub(crate) enum Shape {
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) op: Op,
+    /// The section that begins with it.
+    pub(crate) section: Option<&'static str>,
     pub(crate) spelling: &'static str,
     pub(crate) shape: Shape,
 }
 
 macro_rules! shape {
+    ([Atomic $($type:ty),+]) => { Shape::Atomic(&[$(<$type as Value>::KIND),+]) };
+    ([$shape:ident $type:ty]) => { Shape::$shape(<$type as Value>::KIND) };
     ([$shape:ident]) => { Shape::$shape };
     ({$($pred:ident),*}) => { shape!(($(shape!(@bool $pred)),*) -> bool) };
     (($($source:ty),*) -> $result:ty) => {
@@ -382,7 +491,7 @@ macro_rules! shape {
 }
 
 macro_rules! declare {
-    ({} $($op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
+    ({} $($(#[doc = $section:literal])? $op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
         /// A form's number: what execution dispatches on.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u16)]
@@ -390,10 +499,20 @@ macro_rules! declare {
 
         /// Every form.
         pub(crate) const FORMS: &[Form] =
-            &[$(Form { op: Op::$op, spelling: $spelling, shape: shape!($operands $(-> $result)?) }),*];
+            &[$(Form {
+                op: Op::$op,
+                section: first([$($section)?]),
+                spelling: $spelling,
+                shape: shape!($operands $(-> $result)?),
+            }),*];
     };
 }
 instruction_table!(declare {});
+
+/// The section that a line names, if it names one.
+const fn first<const N: usize>(named: [&'static str; N]) -> Option<&'static str> {
+    if N == 0 { None } else { Some(named[0]) }
+}
 
 /// The forms with this spelling: usually one; `mov.b64` alone and from a vector are two.
 pub(crate) fn forms<'o>(opcode: &'o str) -> impl Iterator<Item = &'static Form> + 'o {
@@ -409,10 +528,23 @@ fn matches(pattern: &str, text: &str) -> bool {
     let Some(text) = text.strip_prefix(literal) else { return false };
     let Some((group, rest)) = rest.split_once('}') else { return false };
     let continues = |choice: &str| text.strip_prefix(choice).is_some_and(|text| matches(rest, text));
-    match SETS.iter().find(|(name, _)| *name == group) {
-        Some((_, choices)) => choices.iter().copied().any(continues),
+    match named(group) {
+        Some(choices) => choices.iter().copied().any(continues),
         None => group.split(',').any(continues),
     }
+}
+
+/// The alternatives of that name.
+fn named(group: &str) -> Option<&'static [&'static str]> {
+    SETS.iter().find(|(name, _)| *name == group).map(|(_, choices)| *choices)
+}
+
+/// A pattern's parts: text, and the alternatives that follow it, of which the last part has none.
+pub(crate) fn groups(pattern: &'static str) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    pattern.split('}').map(|part| match part.split_once('{') {
+        None => (part, Vec::new()),
+        Some((literal, group)) => (literal, named(group).map_or_else(|| group.split(',').collect(), <[_]>::to_vec)),
+    })
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ pub struct Waiting {
 /// A memory access that cannot be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadAccess {
-    /// Load or store.
+    /// What was to be done.
     pub access: AccessKind,
     /// The space accessed; a generic address counts as the space it lies in.
     pub space: Space,
@@ -107,17 +107,23 @@ pub struct BadAccess {
     pub space_bytes: u64,
 }
 
-/// Whether memory is read or written.
+/// What an instruction does to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum AccessKind {
     /// `ld`
     Load,
     /// `st`
     Store,
+    /// `atom`: memory is read and written at once, and what was there returned.
+    Atomic,
+    /// `red`, or an atomic whose result nobody reads.
+    Reduction,
 }
 
 /// A state space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Space {
     /// Device memory.
     Global,
@@ -129,12 +135,29 @@ pub enum Space {
     Param,
 }
 
-impl fmt::Display for AccessKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl AccessKind {
+    /// What a thread does with memory.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
             AccessKind::Load => "load",
             AccessKind::Store => "store",
-        })
+            AccessKind::Atomic | AccessKind::Reduction => "update",
+        }
+    }
+
+    /// Whether memory is read.
+    pub(crate) fn reads(self) -> bool {
+        self != AccessKind::Store
+    }
+
+    /// Whether memory is written.
+    pub(crate) fn writes(self) -> bool {
+        self != AccessKind::Load
+    }
+
+    /// Whether others may do the like at the same time.
+    pub(crate) fn is_update(self) -> bool {
+        matches!(self, AccessKind::Atomic | AccessKind::Reduction)
     }
 }
 
@@ -164,7 +187,7 @@ impl BadAccess {
 
 impl fmt::Display for BadAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}s {} bytes at {:#x}", self.access, self.bytes, self.address)?;
+        write!(f, "{}s {} bytes at {:#x}", self.access.verb(), self.bytes, self.address)?;
         if self.space != Space::Global {
             return write!(f, " of {} memory, which has {} bytes", self.space, self.space_bytes);
         }

@@ -29,7 +29,7 @@ pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> V
         "shared_bytes": args.shared,
         "counters": outcome.report.as_ref().map(|report| report.counters),
         "thread_instructions": outcome.report.as_ref().map(|report| report.thread_instructions),
-        "findings": outcome.report.as_ref().map(|report| findings_json(&report.findings)),
+        "findings": outcome.report.as_ref().map(|report| &report.findings),
         "seconds": outcome.seconds,
     })
 }
@@ -40,23 +40,8 @@ pub(super) fn stopped_json(args: &args::RunPtx, device: &Device, stop: &Stop) ->
         "ptx": args.file.display().to_string(),
         "device": output::info_json(device.info()),
         "kernel": args.entry,
-        "findings": findings_json(&stop.findings),
+        "findings": stop.findings,
     })
-}
-
-fn findings_json(findings: &[Finding]) -> Value {
-    let one = |finding: &Finding| {
-        json!({
-            "check": finding.check.name(),
-            "line": finding.place.line,
-            "source": finding.place.source,
-            "block": finding.place.block,
-            "thread": finding.place.thread,
-            "times": finding.times,
-            "text": finding.to_string(),
-        })
-    };
-    findings.iter().map(one).collect()
 }
 
 /// A paragraph each.
@@ -75,13 +60,17 @@ pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> S
         );
     };
     let mut table = output::table(&["", "instructions", "requests", "sectors", "wavefronts", "bank conflicts"]);
-    let counters = report.counters;
-    for (access, count) in [("global load", counters.global_load), ("global store", counters.global_store)] {
+    let updates = [("global atomic", report.global_atomic), ("global reduction", report.global_reduction)];
+    let updates = updates.into_iter().filter(|(_, count)| count.instructions > 0);
+    let accesses = [("global load", report.global_load), ("global store", report.global_store)];
+    for (access, count) in accesses.into_iter().chain(updates) {
         let figures = [count.instructions, count.requests, count.sectors].map(|figure| figure.to_string());
         let [instructions, requests, sectors] = &figures;
         table.add_row([access, instructions, requests, sectors, "-", "-"]);
     }
-    for (access, count) in [("shared load", counters.shared_load), ("shared store", counters.shared_store)] {
+    let updates = Some(("shared atomic", report.shared_atomic)).filter(|(_, count)| count.instructions > 0);
+    let accesses = [("shared load", report.shared_load), ("shared store", report.shared_store)];
+    for (access, count) in accesses.into_iter().chain(updates) {
         let figures = [count.instructions, count.wavefronts, count.bank_conflicts].map(|figure| figure.to_string());
         let [instructions, wavefronts, conflicts] = &figures;
         table.add_row([access, instructions, "-", "-", wavefronts, conflicts]);

@@ -151,7 +151,7 @@ impl Found {
 impl fmt::Display for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let strong = if self.strong { "atomic " } else { "" };
-        write!(f, "{strong}{} of {} bytes", self.access, self.bytes)
+        write!(f, "{strong}{} of {} bytes", self.access.verb(), self.bytes)
     }
 }
 
@@ -192,5 +192,25 @@ impl fmt::Display for Finding {
             2 => f.write_str("\n  and once more"),
             more => write!(f, "\n  and {} times more", more - 1),
         }
+    }
+}
+
+/// Flat: where it is, how often, and the whole of it as text.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Finding {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let Place { line, instruction, source, block, thread } = &self.place;
+        let mut fields = serializer.serialize_struct("Finding", 9)?;
+        fields.serialize_field("check", self.check.name())?;
+        fields.serialize_field("kernel", &self.kernel)?;
+        fields.serialize_field("line", line)?;
+        fields.serialize_field("instruction", instruction)?;
+        fields.serialize_field("source", source)?;
+        fields.serialize_field("block", block)?;
+        fields.serialize_field("thread", thread)?;
+        fields.serialize_field("times", &self.times)?;
+        fields.serialize_field("text", &self.to_string())?;
+        fields.end()
     }
 }

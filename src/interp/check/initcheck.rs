@@ -10,7 +10,7 @@ use crate::interp::code::Code;
 use crate::interp::exec::registers::{FULL, LANES};
 use crate::interp::mem::written::Written;
 use crate::interp::mem::{Allocation, Nearest};
-use crate::interp::stop::{AccessKind, Space};
+use crate::interp::stop::Space;
 
 /// What a block has written to memory of its own.
 #[derive(Debug)]
@@ -78,14 +78,15 @@ fn look(
 ) {
     let bytes = u64::from(access.bytes);
     let side_by_side = access.mask == FULL && (1..LANES).all(|lane| offsets[lane] == offsets[lane - 1] + bytes);
-    match (access.kind, side_by_side) {
-        (AccessKind::Store, true) => written.add(offsets[0], LANES as u64 * bytes),
-        (AccessKind::Store, false) => access.lanes().for_each(|lane| written.add(offsets[lane], bytes)),
-        (AccessKind::Load, true) if written.holds(offsets[0], LANES as u64 * bytes) => {}
-        (AccessKind::Load, _) => {
-            for lane in access.lanes().filter(|&lane| !written.holds(offsets[lane], bytes)) {
-                log.add(Who { block, thread: access.thread(lane), pc: access.pc }, what(lane));
-            }
+    let whole = (offsets[0], LANES as u64 * bytes);
+    if access.kind.reads() && !(side_by_side && written.holds(whole.0, whole.1)) {
+        for lane in access.lanes().filter(|&lane| !written.holds(offsets[lane], bytes)) {
+            log.add(Who { block, thread: access.thread(lane), pc: access.pc }, what(lane));
         }
+    }
+    if access.kind.writes() && side_by_side {
+        written.add(whole.0, whole.1);
+    } else if access.kind.writes() {
+        access.lanes().for_each(|lane| written.add(offsets[lane], bytes));
     }
 }

@@ -229,7 +229,7 @@ impl Racecheck {
         let parties: HashMap<u32, Party> = accesses
             .map(|(ins, pc)| {
                 let access = code.sites[ins.site as usize].kind;
-                (pc, Party { access, strong: ins.access.strong, bytes: ins.access.bytes() })
+                (pc, Party { access, strong: ins.access.strong || access.is_update(), bytes: ins.access.bytes() })
             })
             .collect();
         let narrowest = parties.values().map(|party| party.bytes).min().unwrap_or(1);
@@ -304,7 +304,7 @@ impl<K: Fn(Entry) -> Entry> Conflicts<'_, K> {
             for place in first..first + places {
                 let rival = match access.kind {
                     AccessKind::Load => self.load(shadow, access, lane, place, now),
-                    AccessKind::Store => self.store(shadow, access, lane, place, now, &changes),
+                    _ => self.store(shadow, access, lane, place, now, &changes),
                 };
                 if let Some(rival) = rival.filter(|_| !told) {
                     // One for the thread, however many places it has in common with the other.
@@ -350,7 +350,8 @@ impl<K: Fn(Entry) -> Entry> Conflicts<'_, K> {
     ) -> Option<Entry> {
         let write = (self.kept)(shadow.writes.get(place));
         let reads = [&shadow.reads, &shadow.more_reads].map(|reads| (self.kept)(reads.get(place)));
-        let rival = Some(write).filter(|&write| self.clash(write, access, lane) && changes(lane));
+        let rival =
+            Some(write).filter(|&write| self.clash(write, access, lane) && (access.kind.is_update() || changes(lane)));
         let rival = rival.or_else(|| reads.into_iter().find(|&read| self.clash(read, access, lane)));
         // Behind an atomic write, a plain one of the same thread, or one that is unordered, would go unseen.
         let hides = access.strong && !write.is_none() && !write.strong();

@@ -3,14 +3,14 @@
 //! A warp runs to its barrier or its end, or for a long turn, then the next one does: that keeps one warp's registers in the
 //! cache.
 
+use super::barrier::Wait;
 use super::dispatch::Engine;
 use super::registers::{LANES, Registers};
-use super::tally::{self, Tally};
-use super::warp::{Wait, Warp};
+use super::tally::Totals;
+use super::warp::Warp;
 use super::{Context, Fault};
 use crate::abi::LaunchShape;
-use crate::interp::Report;
-use crate::interp::check::{Checker, Checks, Who};
+use crate::interp::check::{Checker, Checks, Finding, Who};
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
 use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
@@ -37,9 +37,8 @@ pub(super) struct Worker<'a> {
     warps: Vec<Warp>,
     params: Scratch,
     shared: Scratch,
-    tallies: Vec<Tally>,
-    warp_instructions: u64,
-    thread_instructions: u64,
+    /// What its blocks did.
+    totals: Totals,
     checker: Option<Box<Checker>>,
 }
 
@@ -49,7 +48,7 @@ impl<'a> Worker<'a> {
         let code = launch.code;
         let warps = (0..launch.warps()).map(|index| {
             let local = Scratch::new(LANES as u64 * code.local_stride())?;
-            let mut warp = Warp::new(Registers::new(code.registers)?, local);
+            let mut warp = Warp::new(Registers::new(code.registers)?, local, code.sites.len());
             for preset in &code.presets {
                 launch.fill(&mut warp.registers, preset, index);
             }
@@ -65,20 +64,16 @@ impl<'a> Worker<'a> {
             warps: warps.collect::<Option<_>>()?,
             params: Scratch::holding(launch.params)?,
             shared: Scratch::new(shared_bytes)?,
-            tallies: vec![Tally::default(); code.sites.len()],
-            warp_instructions: 0,
-            thread_instructions: 0,
+            totals: Totals::new(code.sites.len()),
             checker,
         })
     }
 
     /// What its blocks did, and what was found wrong with it.
-    pub(super) fn report(self) -> Report {
-        let Self { launch, warp_instructions, thread_instructions, .. } = self;
-        let counters = tally::totals(&launch.code.sites, &self.tallies);
+    pub(super) fn into_totals(self) -> (Totals, Vec<Finding>) {
         let found = self.checker.map_or_else(Vec::new, |checker| checker.into_found());
-        let findings = found.into_iter().map(|found| found.told(&launch.kernel.name, |who| launch.place(who)));
-        Report { counters, warp_instructions, thread_instructions, findings: findings.collect() }
+        let kernel = &self.launch.kernel.name;
+        (self.totals, found.into_iter().map(|found| found.told(kernel, |who| self.launch.place(who))).collect())
     }
 
     /// Runs the block of this number, counted with x fastest.
@@ -88,10 +83,13 @@ impl<'a> Worker<'a> {
         if let Some(checker) = &mut self.checker {
             checker.begin(number);
         }
-        let outcome = self.run_warps();
+        let outcome = self.run_warps(number);
         for warp in &self.warps {
-            self.warp_instructions += warp.issued;
-            self.thread_instructions += warp.lanes_issued;
+            self.totals.warp_instructions += warp.issued;
+            self.totals.thread_instructions += warp.lanes_issued;
+            for (tally, executions) in self.totals.tallies.iter_mut().zip(&warp.executions) {
+                tally.executions += executions;
+            }
         }
         let Err((index, fault)) = outcome else { return Ok(()) };
         let Fault { lane, reason } = *fault;
@@ -122,7 +120,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn run_warps(&mut self) -> Result<(), (u32, Box<Fault>)> {
+    fn run_warps(&mut self, block: u64) -> Result<(), (u32, Box<Fault>)> {
         loop {
             for (index, warp) in self.warps.iter_mut().enumerate() {
                 if warp.live == 0 || warp.wait.is_some() {
@@ -133,7 +131,8 @@ impl<'a> Worker<'a> {
                     global: self.launch.global,
                     params: &self.params,
                     shared: &self.shared,
-                    tallies: &mut self.tallies,
+                    tallies: &mut self.totals.tallies,
+                    block,
                     warp: index as u32,
                     checker: self.checker.as_deref_mut(),
                     limit: self.launch.limit,
@@ -149,15 +148,30 @@ impl<'a> Worker<'a> {
 
     /// Lets go on whoever waits at a barrier that all have reached. Warps that have ended are not waited for.
     fn release(&mut self) -> Result<(), (u32, Box<Fault>)> {
-        let live = self.warps.iter().filter(|warp| warp.live != 0).count();
-        let at = |wait: Wait| self.warps.iter().filter(|warp| warp.wait == Some(wait)).count();
-        let complete = |wait: &Wait| match wait.threads {
-            0 => at(*wait) == live,
-            threads => at(*wait) >= threads as usize / LANES,
+        let complete = |wait: &Wait| {
+            let arrived = |warp: &Warp| match warp.arrived[wait.barrier as usize] {
+                0 => false,
+                lanes => warp.live & !lanes == 0,
+            };
+            let there = |warp: &&Warp| warp.wait == Some(*wait) || arrived(warp);
+            match wait.threads {
+                0 => self.warps.iter().filter(|warp| warp.live != 0).all(|warp| there(&warp)),
+                threads => self.warps.iter().filter(there).count() >= threads as usize / LANES,
+            }
         };
-        let mut waits = self.warps.iter().filter_map(|warp| warp.wait);
-        if let Some(wait) = waits.find(complete) {
-            self.pass(wait);
+        if let Some(wait) = self.warps.iter().filter_map(|warp| warp.wait).find(complete) {
+            let waiting = self.warps.iter().filter(|warp| warp.wait == Some(wait));
+            if let Some(checker) = &mut self.checker {
+                let (passed, ended) = passing(&self.warps, wait);
+                checker.barrier(&passed, &ended);
+            }
+            let result = wait.vote.result(waiting.map(|warp| (warp.live, warp.votes)));
+            for warp in &mut self.warps {
+                warp.arrived[wait.barrier as usize] = 0;
+                if warp.wait == Some(wait) {
+                    warp.release(result);
+                }
+            }
             return Ok(());
         }
         if self.warps.iter().any(|warp| warp.live != 0 && warp.wait.is_none()) {
@@ -166,7 +180,7 @@ impl<'a> Worker<'a> {
         }
         let waiting = self.warps.iter().enumerate();
         let waiting = waiting.filter_map(|(index, warp)| {
-            let Wait { barrier, threads } = warp.wait?;
+            let Wait { barrier, threads, .. } = warp.wait?;
             Some(Waiting { warp: index as u32, barrier, threads })
         });
         let waiting: Vec<Waiting> = waiting.collect();
@@ -174,20 +188,23 @@ impl<'a> Worker<'a> {
         let lane = self.warps[first as usize].live.trailing_zeros();
         Err((first, Fault::new(lane, Reason::Deadlock { waiting })))
     }
+}
 
-    /// Lets go on all warps that wait for `wait`.
-    fn pass(&mut self, wait: Wait) {
-        if let Some(checker) = &mut self.checker {
-            let clocks = |of: &dyn Fn(&Warp) -> bool| -> Vec<(u32, u32)> {
-                let warps = self.warps.iter().zip(0..).filter(|(warp, _)| of(warp));
-                warps.map(|(warp, index)| (index, warp.clock)).collect()
-            };
-            // A barrier of all threads is passed also because some have ended.
-            let ended = clocks(&|warp| warp.live == 0 && wait.threads == 0);
-            checker.barrier(&clocks(&|warp| warp.wait == Some(wait)), &ended);
+/// The warps that a complete barrier lets go on, and those that have done their part, each with its clock: they arrived, or
+/// have ended where all are waited for.
+fn passing(warps: &[Warp], wait: Wait) -> (Vec<(u32, u32)>, Vec<(u32, u32)>) {
+    let (mut passed, mut others) = (Vec::new(), Vec::new());
+    for (warp, index) in warps.iter().zip(0..) {
+        let barrier = wait.barrier as usize;
+        if warp.wait == Some(wait) {
+            passed.push((index, warp.clock));
+        } else if warp.live == 0 && wait.threads == 0 {
+            others.push((index, warp.clock));
+        } else if warp.arrived[barrier] != 0 {
+            others.push((index, warp.arrived_at[barrier]));
         }
-        self.warps.iter_mut().filter(|warp| warp.wait == Some(wait)).for_each(Warp::release);
     }
+    (passed, others)
 }
 
 impl Launch<'_> {
@@ -210,7 +227,7 @@ impl Launch<'_> {
         if threads >= LANES as u32 { u32::MAX } else { (1 << threads) - 1 }
     }
 
-    fn block(&self, number: u64) -> [u32; 3] {
+    pub(super) fn block(&self, number: u64) -> [u32; 3] {
         let [x, y, _] = self.shape.grid.map(u64::from);
         [number % x, number / x % y, number / x / y].map(|index| index as u32)
     }

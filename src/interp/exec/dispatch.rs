@@ -55,6 +55,15 @@ impl Engine {
 
 /// How the function of a table line is applied, by what stands for its operands.
 macro_rules! execute {
+    ($cx:ident $warp:ident $ins:ident $mask:ident [Atomic $a:ty] = $run:expr) => {
+        atomic::apply::<$a>($cx, $warp, $ins, $mask, |old, b, _| $run(old, b))
+    };
+    ($cx:ident $warp:ident $ins:ident $mask:ident [Atomic $a:ty, $b:ty] = $run:expr) => {
+        atomic::apply::<$a>($cx, $warp, $ins, $mask, $run)
+    };
+    ($cx:ident $warp:ident $ins:ident $mask:ident [$shape:ident $type:ty] = $run:expr) => {
+        exchange::run::<$type>($cx, $warp, $ins, $mask, $run)
+    };
     ($cx:ident $warp:ident $ins:ident $mask:ident [$shape:ident] = $run:expr) => { $run($cx, $warp, $ins, $mask) };
     ($cx:ident $warp:ident $ins:ident $mask:ident {pred} = $run:expr) => {{
         pred1(&mut $warp.registers, $ins, $mask, $run);
@@ -76,10 +85,10 @@ macro_rules! execute {
 
 /// One copy: a function for each line of the table, and the loop that calls them. `$attribute` says for which processor.
 macro_rules! engine {
-    ($attribute:tt $($op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
+    ($attribute:tt $($(#[doc = $section:literal])? $op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
         use super::super::lanes::{map1, map2, map3, map4, pred1, pred2};
         use super::super::warp::Warp;
-        use super::super::{Context, Fault, Flow, control, memory};
+        use super::super::{Context, Fault, Flow, atomic, barrier, control, exchange, memory};
         use super::TURN;
         use crate::interp::code::{Ins, NEGATED};
         use crate::interp::isa::Op;
@@ -88,6 +97,8 @@ macro_rules! engine {
         use crate::interp::stop::Reason;
 
         $(
+            // A call costs nothing that could be measured; one function with hundreds of others in it, most of the build.
+            #[inline(never)]
             #$attribute
             #[allow(non_snake_case, unused_variables)]
             fn $op(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
@@ -133,7 +144,7 @@ macro_rules! engine {
 }
 
 mod baseline {
-    crate::interp::isa::instruction_table!(engine[inline]);
+    crate::interp::isa::instruction_table!(engine[allow(unused_variables)]);
 }
 
 #[cfg(target_arch = "x86_64")]

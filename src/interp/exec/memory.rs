@@ -17,15 +17,32 @@ use crate::interp::stop::{AccessKind, BadAccess, Reason, Space};
 
 pub(super) type Addresses = [u64; LANES];
 
+/// What is done at addresses that have been checked and counted.
+pub(super) trait Action: Copy {
+    /// Its kind, which is the instruction's.
+    fn kind(self, cx: &Context, ins: &Ins) -> AccessKind;
+    /// Does it for the lanes of `mask`.
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses);
+}
+
+#[derive(Clone, Copy)]
+struct Load;
+
+#[derive(Clone, Copy)]
+struct Store;
+
 macro_rules! instructions {
     ($($load:ident $store:ident $space:ident;)*) => {$(
         #[inline(always)]
         pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-            $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
+            observe::execution(cx, warp, ins, mask);
+            let flow = $space(cx, warp, ins, mask, addresses(warp, ins, mask), Load);
+            if ins.access.strong { after_poll(flow, warp) } else { flow }
         }
         #[inline(always)]
         pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-            $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Store)
+            observe::execution(cx, warp, ins, mask);
+            $space(cx, warp, ins, mask, addresses(warp, ins, mask), Store)
         }
     )*};
 }
@@ -37,17 +54,20 @@ instructions! {
     load_local store_local local;
 }
 
+/// A load that is not served from a cache may be one of many that wait for a value.
+pub(super) fn after_poll(flow: Flow, warp: &mut Warp) -> Flow {
+    if let Flow::Next = flow { warp.poll() } else { flow }
+}
+
 macro_rules! ordered {
     ($($acquire:ident after $load:ident, $release:ident before $store:ident;)*) => {$(
         pub(super) fn $acquire(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
             let flow = $load(cx, warp, ins, mask);
             atomic::fence(Ordering::Acquire);
-            observe::fence(cx, warp);
             flow
         }
         pub(super) fn $release(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
             atomic::fence(Ordering::Release);
-            observe::fence(cx, warp);
             $store(cx, warp, ins, mask)
         }
     )*};
@@ -59,9 +79,21 @@ ordered! {
     acquire_global after load_global, release_global before store_global;
 }
 
+/// `atom` and `red`
+pub(super) fn update<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, act: A) -> Flow {
+    observe::execution(cx, warp, ins, mask);
+    let addresses = addresses(warp, ins, mask);
+    match ins.access.space {
+        Some(Space::Global) => global(cx, warp, ins, mask, addresses, act),
+        Some(Space::Shared) => shared(cx, warp, ins, mask, addresses, act),
+        _ => generic(cx, warp, ins, mask, addresses, act),
+    }
+}
+
 /// `ld.param` with an address that is computed; others are constants of the launch.
 pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    param(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
+    observe::execution(cx, warp, ins, mask);
+    param(cx, warp, ins, mask, addresses(warp, ins, mask), Load)
 }
 
 #[inline(always)]
@@ -96,17 +128,17 @@ fn lend(addresses: &mut Addresses, mask: u32) {
 
 /// An address without a space: nearly always global.
 #[inline(always)]
-fn generic(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, kind: AccessKind) -> Flow {
+fn generic<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
     let lowest = addresses.iter().fold(u64::MAX, |lowest, &address| lowest.min(address));
     if space::is_beyond_windows(lowest) {
-        global(cx, warp, ins, mask, addresses, kind)
+        global(cx, warp, ins, mask, addresses, act)
     } else {
-        windows(cx, warp, ins, mask, addresses, kind)
+        windows(cx, warp, ins, mask, addresses, act)
     }
 }
 
 /// Generic addresses of which some lie in windows: each space's lanes apart, as the hardware does.
-fn windows(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, kind: AccessKind) -> Flow {
+fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
     let mut rest = mask;
     while rest != 0 {
         let base = space::window(addresses[rest.trailing_zeros() as usize]);
@@ -115,10 +147,10 @@ fn windows(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: A
         let mut within = each(|lane| addresses[lane].wrapping_sub(base));
         lend(&mut within, lanes);
         let flow = match base {
-            space::SHARED => shared(cx, warp, ins, lanes, within, kind),
-            space::LOCAL => local(cx, warp, ins, lanes, within, kind),
-            space::PARAM => param(cx, warp, ins, lanes, within, kind),
-            _ => global(cx, warp, ins, lanes, within, kind),
+            space::SHARED => shared(cx, warp, ins, lanes, within, act),
+            space::LOCAL => local(cx, warp, ins, lanes, within, act),
+            space::PARAM => param(cx, warp, ins, lanes, within, act),
+            _ => global(cx, warp, ins, lanes, within, act),
         };
         if let Flow::Stop(_) = flow {
             return flow;
@@ -129,15 +161,15 @@ fn windows(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: A
 }
 
 #[inline(always)]
-fn global(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, kind: AccessKind) -> Flow {
+fn global<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
     let fits = |live: &&Allocation| all_fit(&addresses, live.base(), live.bytes(), ins.access.bytes());
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
-        return scattered(cx, warp, ins, mask, addresses, kind);
+        return scattered(cx, warp, ins, mask, addresses, act);
     };
-    observe::global(cx, ins, mask, &addresses);
+    observe::global(cx, warp, ins, mask, &addresses);
     let offsets = each(|lane| addresses[lane] - allocation.base());
-    observe::check_global(cx, warp, ins, mask, allocation, &offsets, kind);
-    transfer(allocation, warp, ins, mask, &offsets, kind);
+    observe::check_global(cx, warp, ins, mask, allocation, &offsets);
+    act.act(allocation, warp, ins, mask, &offsets);
     Flow::Next
 }
 
@@ -155,15 +187,15 @@ fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -> bool {
 
 /// Lanes in several allocations, or a fault.
 #[cold]
-fn scattered(
+fn scattered<A: Action>(
     cx: &mut Context,
     warp: &mut Warp,
     ins: &Ins,
     mask: u32,
     mut addresses: Addresses,
-    kind: AccessKind,
+    act: A,
 ) -> Flow {
-    let (global, bytes) = (cx.global, ins.access.bytes());
+    let (global, bytes, access) = (cx.global, ins.access.bytes(), act.kind(cx, ins));
     let wrong = |lane: usize| {
         let address = addresses[lane];
         let inside = global.find(address).is_some_and(|live| live.offset(address, u64::from(bytes)).is_some());
@@ -171,16 +203,16 @@ fn scattered(
             return None;
         }
         let nearest = global.nearest(address);
-        let bad = BadAccess { access: kind, space: Space::Global, bytes, address, nearest, space_bytes: 0 };
+        let bad = BadAccess { access, space: Space::Global, bytes, address, nearest, space_bytes: 0 };
         Some(if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
     };
-    let mask = match permitted(cx, warp, ins, mask, kind, wrong) {
+    let mask = match permitted(cx, warp, ins, mask, wrong) {
         Ok(0) => return Flow::Next,
         Ok(mask) => mask,
         Err(fault) => return Flow::Stop(fault),
     };
     lend(&mut addresses, mask);
-    observe::global(cx, ins, mask, &addresses);
+    observe::global(cx, warp, ins, mask, &addresses);
     let base = |lane: usize| global.find(addresses[lane]).map_or(0, Allocation::base);
     let mut rest = mask;
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
@@ -188,117 +220,141 @@ fn scattered(
         let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
         let mut offsets = each(|lane| addresses[lane].wrapping_sub(allocation.base()));
         lend(&mut offsets, lanes);
-        observe::check_global(cx, warp, ins, lanes, allocation, &offsets, kind);
-        transfer(allocation, warp, ins, lanes, &offsets, kind);
+        observe::check_global(cx, warp, ins, lanes, allocation, &offsets);
+        act.act(allocation, warp, ins, lanes, &offsets);
         rest &= !lanes;
     }
     Flow::Next
 }
 
 #[inline(always)]
-fn shared(
+fn shared<A: Action>(
     cx: &mut Context,
     warp: &mut Warp,
     ins: &Ins,
     mut mask: u32,
     mut offsets: Addresses,
-    kind: AccessKind,
+    act: A,
 ) -> Flow {
     let (memory, bytes) = (cx.shared, ins.access.bytes());
     if !all_fit(&offsets, 0, memory.bytes(), bytes) {
-        match beyond(cx, warp, ins, mask, (Space::Shared, memory.bytes()), &mut offsets, kind) {
+        let bad = BadAccess {
+            access: act.kind(cx, ins),
+            space: Space::Shared,
+            bytes,
+            address: 0,
+            nearest: None,
+            space_bytes: memory.bytes(),
+        };
+        match beyond(cx, warp, ins, mask, &mut offsets, bad) {
             Ok(0) => return Flow::Next,
             Ok(lanes) => mask = lanes,
             Err(fault) => return Flow::Stop(fault),
         }
     }
-    observe::shared(cx, warp, ins, mask, &offsets, kind);
-    observe::check_shared(cx, warp, ins, mask, &offsets, kind);
-    transfer(memory, warp, ins, mask, &offsets, kind);
+    observe::shared(cx, warp, ins, mask, &offsets, act.kind(cx, ins));
+    observe::check_shared(cx, warp, ins, mask, &offsets);
+    act.act(memory, warp, ins, mask, &offsets);
     Flow::Next
 }
 
-fn local(
+fn local<A: Action>(
     cx: &mut Context,
     warp: &mut Warp,
     ins: &Ins,
     mut mask: u32,
     mut offsets: Addresses,
-    kind: AccessKind,
+    act: A,
 ) -> Flow {
     let (size, bytes) = (u64::from(cx.code.local_bytes), ins.access.bytes());
     if !all_fit(&offsets, 0, size, bytes) {
-        match beyond(cx, warp, ins, mask, (Space::Local, size), &mut offsets, kind) {
+        let bad = BadAccess {
+            access: act.kind(cx, ins),
+            space: Space::Local,
+            bytes,
+            address: 0,
+            nearest: None,
+            space_bytes: size,
+        };
+        match beyond(cx, warp, ins, mask, &mut offsets, bad) {
             Ok(0) => return Flow::Next,
             Ok(lanes) => mask = lanes,
             Err(fault) => return Flow::Stop(fault),
         }
     }
-    observe::check_local(cx, warp, ins, mask, &offsets, kind);
+    observe::check_local(cx, warp, ins, mask, &offsets);
     let stride = cx.code.local_stride();
     let places = each(|lane| lane as u64 * stride + offsets[lane]);
     let memory = std::mem::take(&mut warp.local);
-    transfer(&memory, warp, ins, mask, &places, kind);
+    act.act(&memory, warp, ins, mask, &places);
     warp.local = memory;
     Flow::Next
 }
 
-fn param(
+fn param<A: Action>(
     cx: &mut Context,
     warp: &mut Warp,
     ins: &Ins,
     mut mask: u32,
     mut offsets: Addresses,
-    kind: AccessKind,
+    act: A,
 ) -> Flow {
     let (memory, bytes): (&Scratch, u32) = (cx.params, ins.access.bytes());
-    if kind == AccessKind::Store || !all_fit(&offsets, 0, memory.bytes(), bytes) {
-        match beyond(cx, warp, ins, mask, (Space::Param, memory.bytes()), &mut offsets, kind) {
+    if act.kind(cx, ins) != AccessKind::Load || !all_fit(&offsets, 0, memory.bytes(), bytes) {
+        let bad = BadAccess {
+            access: act.kind(cx, ins),
+            space: Space::Param,
+            bytes,
+            address: 0,
+            nearest: None,
+            space_bytes: memory.bytes(),
+        };
+        match beyond(cx, warp, ins, mask, &mut offsets, bad) {
             Ok(0) => return Flow::Next,
             Ok(lanes) => mask = lanes,
             Err(fault) => return Flow::Stop(fault),
         }
     }
-    transfer(memory, warp, ins, mask, &offsets, kind);
+    act.act(memory, warp, ins, mask, &offsets);
     Flow::Next
 }
 
-/// Of lanes of which some access what is not in a space of so many bytes, those that may; offsets are theirs from then on.
+/// Of lanes of which some access what is not in their space, those that may; offsets are theirs from then on. `bad` says
+/// all but the address.
 #[cold]
 fn beyond(
     cx: &mut Context,
     warp: &mut Warp,
     ins: &Ins,
     mask: u32,
-    (space, size): (Space, u64),
     offsets: &mut Addresses,
-    kind: AccessKind,
+    bad: BadAccess,
 ) -> Result<u32, Box<Fault>> {
-    let bytes = ins.access.bytes();
     let wrong = |lane: usize| {
-        let address = offsets[lane];
-        let inside = address.checked_add(u64::from(bytes)).is_some_and(|end| end <= size);
-        let read_only = space == Space::Param && kind == AccessKind::Store;
-        if inside && address.is_multiple_of(u64::from(bytes)) && !read_only {
+        let (address, bytes) = (offsets[lane], u64::from(bad.bytes));
+        let inside = address.checked_add(bytes).is_some_and(|end| end <= bad.space_bytes);
+        let aligned = address.is_multiple_of(bytes);
+        let read_only = bad.space == Space::Param && bad.access.writes();
+        if inside && aligned && !read_only {
             return None;
         }
-        let bad = BadAccess { access: kind, space, bytes, address, nearest: None, space_bytes: size };
-        let misaligned = inside && !address.is_multiple_of(u64::from(bytes));
-        Some(if misaligned { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
+        let bad = BadAccess { address, ..bad };
+        Some(if inside && !aligned { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
     };
-    let permitted = permitted(cx, warp, ins, mask, kind, wrong)?;
-    lend(offsets, permitted);
+    let permitted = permitted(cx, warp, ins, mask, wrong)?;
+    if permitted != 0 {
+        lend(offsets, permitted);
+    }
     Ok(permitted)
 }
 
 /// The lanes of `mask` of whose access nothing is `wrong`. Any other stops the launch, or with memcheck is a finding, and
-/// what it loads is 0.
+/// what it reads is 0.
 fn permitted(
     cx: &mut Context,
     warp: &mut Warp,
     ins: &Ins,
     mask: u32,
-    kind: AccessKind,
     wrong: impl Fn(usize) -> Option<Reason>,
 ) -> Result<u32, Box<Fault>> {
     let mut permitted = mask;
@@ -310,57 +366,77 @@ fn permitted(
         }
         permitted &= !(1 << lane);
     }
-    if kind == AccessKind::Load {
-        let refused = mask & !permitted;
-        for &slot in &ins.s[..usize::from(ins.access.count)] {
+    let kind = cx.code.sites[ins.site as usize].kind;
+    if kind.reads() {
+        for element in 0..ins.access.count {
+            let slot = if kind.is_update() { ins.s[0] + u16::from(element) } else { ins.s[usize::from(element)] };
             match ins.access.width == 8 || ins.access.wide {
-                true => warp.registers.write64(slot, &[0; LANES], refused),
-                false => warp.registers.write32(slot, &[0; LANES], refused),
+                true => warp.registers.write64(slot, &[0; LANES], mask & !permitted),
+                false => warp.registers.write32(slot, &[0; LANES], mask & !permitted),
             }
         }
     }
     Ok(permitted)
 }
 
-/// Whether what a lane stores differs from what is there, where lanes before it store first.
-pub(super) fn changes<C: Cells>(
-    cells: &C,
-    warp: &Warp,
-    ins: &Ins,
-    mask: u32,
-    offsets: &Addresses,
-    lane: usize,
-) -> bool {
-    let Access { width, count, wide, .. } = ins.access;
-    let before = (0..lane).rev().find(|&other| mask >> other & 1 == 1 && offsets[other] == offsets[lane]);
-    let unused = 64 - 8 * u32::from(width);
-    (0..usize::from(count)).any(|element| {
-        let slot = usize::from(ins.s[element]);
-        let stored = |lane: usize| match width == 8 || wide {
-            true => warp.registers.b64[slot][lane],
-            false => u64::from(warp.registers.b32[slot][lane]),
-        };
-        let offset = offsets[lane] + element as u64 * u64::from(width);
-        let there = before.map_or_else(
-            || match width {
+/// A store before it is done.
+pub(super) struct Change<'a, C> {
+    pub(super) cells: &'a C,
+    pub(super) warp: &'a Warp,
+    pub(super) ins: &'a Ins,
+    pub(super) mask: u32,
+    pub(super) offsets: &'a Addresses,
+}
+
+impl<C: Cells> Change<'_, C> {
+    /// Whether what a lane stores differs from what is there, where lanes before it store first.
+    pub(super) fn by(&self, lane: usize) -> bool {
+        let Self { cells, warp, ins, mask, offsets } = *self;
+        let Access { width, count, wide, .. } = ins.access;
+        let before = (0..lane).rev().find(|&other| mask >> other & 1 == 1 && offsets[other] == offsets[lane]);
+        let unused = 64 - 8 * u32::from(width);
+        (0..usize::from(count)).any(|element| {
+            let slot = usize::from(ins.s[element]);
+            let stored = |lane: usize| match width == 8 || wide {
+                true => warp.registers.b64[slot][lane],
+                false => u64::from(warp.registers.b32[slot][lane]),
+            };
+            let offset = offsets[lane] + element as u64 * u64::from(width);
+            let there = || match width {
                 1 => u64::from(cells.load8(offset)),
                 2 => u64::from(cells.load16(offset)),
                 4 => u64::from(cells.load32(offset)),
                 _ => cells.load64(offset),
-            },
-            stored,
-        );
-        (stored(lane) ^ there) << unused != 0
-    })
+            };
+            (stored(lane) ^ before.map_or_else(there, stored)) << unused != 0
+        })
+    }
 }
 
-#[inline(always)]
-fn transfer<C: Cells>(cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
-    for element in 0..usize::from(ins.access.count) {
-        let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
-        match kind {
-            AccessKind::Load => load(cells, warp, ins.s[element], ins.access, mask, offset),
-            AccessKind::Store => store(cells, warp, ins.s[element], ins.access, mask, offset),
+impl Action for Load {
+    #[inline(always)]
+    fn kind(self, _: &Context, _: &Ins) -> AccessKind {
+        AccessKind::Load
+    }
+    #[inline(always)]
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+        for element in 0..usize::from(ins.access.count) {
+            let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
+            load(cells, warp, ins.s[element], ins.access, mask, offset);
+        }
+    }
+}
+
+impl Action for Store {
+    #[inline(always)]
+    fn kind(self, _: &Context, _: &Ins) -> AccessKind {
+        AccessKind::Store
+    }
+    #[inline(always)]
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+        for element in 0..usize::from(ins.access.count) {
+            let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
+            store(cells, warp, ins.s[element], ins.access, mask, offset);
         }
     }
 }
@@ -373,6 +449,9 @@ fn load<C: Cells>(cells: &C, warp: &mut Warp, slot: u16, access: Access, mask: u
         (2, false) => each(|lane| u32::from(cells.load16(offset(lane)))),
         (2, true) => each(|lane| cells.load16(offset(lane)) as i16 as u32),
         (4, _) => each(|lane| cells.load32(offset(lane))),
+        _ if access.strong => {
+            return warp.registers.write64(slot, &each(|lane| cells.load64_whole(offset(lane))), mask);
+        }
         _ => return warp.registers.write64(slot, &each(|lane| cells.load64(offset(lane))), mask),
     };
     match (access.wide, access.signed) {
@@ -388,6 +467,9 @@ fn store<C: Cells>(cells: &C, warp: &Warp, slot: u16, access: Access, mask: u32,
     let slot = usize::from(slot);
     if access.width == 8 {
         let row = &warp.registers.b64[slot];
+        if access.strong {
+            return active(mask, |lane| cells.store64_whole(offset(lane), row[lane]));
+        }
         return active(mask, |lane| cells.store64(offset(lane), row[lane]));
     }
     let row = if access.wide {
@@ -404,7 +486,7 @@ fn store<C: Cells>(cells: &C, warp: &Warp, slot: u16, access: Access, mask: u32,
 }
 
 #[inline(always)]
-fn active(mask: u32, mut act: impl FnMut(usize)) {
+pub(super) fn active(mask: u32, mut act: impl FnMut(usize)) {
     for lane in 0..LANES {
         if mask >> lane & 1 == 1 {
             act(lane);

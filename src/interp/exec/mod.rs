@@ -1,8 +1,11 @@
 //! Running code: lanes within a warp, warps within a block, blocks within a grid.
 
+mod atomic;
+mod barrier;
 mod block;
 mod control;
 mod dispatch;
+mod exchange;
 pub(crate) mod grid;
 mod lanes;
 mod memory;
@@ -27,6 +30,8 @@ struct Context<'a> {
     shared: &'a Scratch,
     /// One for each of the code's sites.
     tallies: &'a mut [Tally],
+    /// The block's number, counted with x fastest.
+    block: u64,
     /// The warp's number in the block.
     warp: u32,
     /// Where there is something to look for.

@@ -3,24 +3,43 @@
 
 use super::Context;
 use super::lanes::each;
-use super::memory::{self, Addresses};
+use super::memory::{Addresses, Change};
 use super::registers::{FULL, LANES};
+use super::tally::Sample;
 use super::warp::Warp;
+use crate::counters::SharedCounters;
 use crate::interp::check;
-use crate::interp::code::Ins;
+use crate::interp::code::{Code, Ins};
 use crate::interp::mem::Allocation;
-use crate::interp::model::banks;
-use crate::interp::model::coalesce::{SECTOR_BYTES, sectors};
+use crate::interp::model::atomics::{self, Cost, Update};
+use crate::interp::model::banks::{self, Wavefronts};
+use crate::interp::model::coalesce::{SECTOR_BYTES, Sectors, sectors};
 use crate::interp::stop::AccessKind;
+
+/// An instruction that accesses memory, executed by the lanes of `mask`: once, whatever spaces its addresses lead to.
+#[inline(always)]
+pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
+    warp.executions[ins.site as usize] += 1;
+    cx.tallies[ins.site as usize].lanes += u64::from(mask.count_ones());
+    if ins.access.fence {
+        fence(cx, warp);
+    }
+}
 
 /// An access to global memory by the lanes of `mask`; the others have a neighbour's address.
 #[inline(always)]
-pub(super) fn global(cx: &mut Context, ins: &Ins, mask: u32, addresses: &Addresses) {
+pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses) {
+    let Sectors { mut touched, ideal } = distinct_sectors(addresses, ins.access.bytes());
+    if matches!(cx.code.sites[ins.site as usize].kind, AccessKind::Atomic | AccessKind::Reduction) {
+        touched = atomics::sectors(addresses, mask);
+    }
     let tally = &mut cx.tallies[ins.site as usize];
-    tally.lanes += u64::from(mask.count_ones());
     tally.global.instructions += 1;
     tally.global.requests += 1;
-    tally.global.sectors += u64::from(distinct_sectors(addresses, ins.access.bytes()));
+    tally.global.sectors += u64::from(touched);
+    tally.ideal_sectors += u64::from(ideal);
+    let sample = sample(cx.block, cx.warp, warp, ins, mask, addresses);
+    tally.worst_global.note(touched, ideal, sample);
 }
 
 /// An access to shared memory by the lanes of `mask`.
@@ -29,14 +48,55 @@ pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, of
     let access = match kind {
         AccessKind::Load => banks::Access::Load,
         AccessKind::Store => banks::Access::Store,
+        AccessKind::Atomic | AccessKind::Reduction => return shared_update(cx, warp, ins, mask, offsets),
     };
     let within = each(|lane| offsets[lane] as u32);
     let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, ins.access.bytes(), access);
     let tally = &mut cx.tallies[ins.site as usize];
-    tally.lanes += u64::from(mask.count_ones());
     tally.shared.instructions += 1;
     tally.shared.wavefronts += u64::from(passes.taken);
     tally.shared.bank_conflicts += u64::from(passes.taken - passes.ideal);
+    let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
+    tally.worst_shared.note(passes.taken, passes.ideal, sample);
+}
+
+/// An update of shared memory by the lanes of `mask`.
+fn shared_update(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    let within = each(|lane| offsets[lane] as u32);
+    let update = cx.code.sites[ins.site as usize].update;
+    let Cost { turns, updates, loads } = atomics::shared(&within, mask, ins.access.bytes(), update);
+    let tally = &mut cx.tallies[ins.site as usize];
+    let counted = |passes: Wavefronts, instructions: u32| SharedCounters {
+        instructions: u64::from(instructions),
+        wavefronts: u64::from(passes.taken),
+        bank_conflicts: u64::from(passes.taken - passes.ideal),
+    };
+    tally.shared += counted(updates, turns);
+    if update == Update::Loop {
+        tally.loop_loads += counted(loads, turns);
+    }
+    let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
+    tally.worst_shared.note(updates.taken, updates.ideal, sample);
+}
+
+/// The access, in case that it is the worst.
+#[inline(always)]
+fn sample(
+    block: u64,
+    index: u32,
+    warp: &Warp,
+    ins: &Ins,
+    lanes: u32,
+    addresses: &Addresses,
+) -> impl FnOnce() -> Sample {
+    move || Sample {
+        block,
+        warp: index,
+        execution: warp.executions[ins.site as usize],
+        bytes: ins.access.bytes(),
+        lanes,
+        addresses: *addresses,
+    }
 }
 
 /// Shows the checkers an access to an allocation, at these offsets.
@@ -48,29 +108,32 @@ pub(super) fn check_global(
     mask: u32,
     allocation: &Allocation,
     offsets: &Addresses,
-    kind: AccessKind,
 ) {
+    let (code, global) = (cx.code, cx.global);
     if let Some(checker) = &mut cx.checker {
-        let access = access(cx.warp, warp, ins, mask, offsets, kind);
-        let known = cx.global.knows(allocation);
-        checker.global(&access, allocation, known, |lane| memory::changes(allocation, warp, ins, mask, offsets, lane));
+        let access = access(code, cx.warp, warp, ins, mask, offsets);
+        let change = Change { cells: allocation, warp, ins, mask, offsets };
+        checker.global(&access, allocation, global.knows(allocation), |lane| change.by(lane));
     }
 }
 
 /// Shows the checkers an access to shared memory.
 #[inline(always)]
-pub(super) fn check_shared(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
+pub(super) fn check_shared(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    let (code, cells) = (cx.code, cx.shared);
     if let Some(checker) = &mut cx.checker {
-        let access = access(cx.warp, warp, ins, mask, offsets, kind);
-        checker.shared(&access, |lane| memory::changes(cx.shared, warp, ins, mask, offsets, lane));
+        let access = access(code, cx.warp, warp, ins, mask, offsets);
+        let change = Change { cells, warp, ins, mask, offsets };
+        checker.shared(&access, |lane| change.by(lane));
     }
 }
 
 /// Shows the checkers an access to local memory.
 #[inline(always)]
-pub(super) fn check_local(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
+pub(super) fn check_local(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    let code = cx.code;
     if let Some(checker) = &mut cx.checker {
-        checker.local(&access(cx.warp, warp, ins, mask, offsets, kind), cx.code.local_stride());
+        checker.local(&access(code, cx.warp, warp, ins, mask, offsets), code.local_stride());
     }
 }
 
@@ -79,31 +142,33 @@ pub(super) fn fence(cx: &mut Context, warp: &mut Warp) {
     if let Some(checker) = &mut cx.checker {
         checker.fence(cx.warp, warp.clock);
     }
-    warp.meet(0);
+    warp.sync(0);
 }
 
 fn access<'a>(
+    code: &Code,
     index: u32,
     warp: &'a Warp,
     ins: &Ins,
     mask: u32,
     offsets: &'a Addresses,
-    kind: AccessKind,
 ) -> check::Access<'a> {
-    let (bytes, strong) = (ins.access.bytes(), ins.access.strong);
-    let (met, clock) = (&warp.met, warp.clock);
+    let (kind, bytes) = (code.sites[ins.site as usize].kind, ins.access.bytes());
+    let (met, clock, strong) = (&warp.met, warp.clock, ins.access.strong || kind.is_update());
     check::Access { warp: index, pc: warp.pc - 1, mask, offsets, bytes, kind, strong, met, clock }
 }
 
 #[inline(always)]
-fn distinct_sectors(addresses: &Addresses, bytes: u32) -> u32 {
+fn distinct_sectors(addresses: &Addresses, bytes: u32) -> Sectors {
     let each_bytes = u64::from(bytes);
     let side_by_side = (1..LANES).fold(true, |side_by_side, lane| {
         side_by_side & (addresses[lane] == addresses[lane - 1].wrapping_add(each_bytes))
     });
     if side_by_side {
         let end = addresses[LANES - 1] + each_bytes - 1;
-        return (end / SECTOR_BYTES - addresses[0] / SECTOR_BYTES) as u32 + 1;
+        let touched = (end / SECTOR_BYTES - addresses[0] / SECTOR_BYTES) as u32 + 1;
+        // A warp's 32 lanes fill as many sectors of 32 bytes as each has bytes.
+        return Sectors { touched, ideal: bytes };
     }
     sectors(addresses, FULL, bytes)
 }

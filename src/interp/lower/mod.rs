@@ -2,8 +2,10 @@
 //!
 //! An entry that needs what we do not have is not an error here: its kernel carries the reason, and launching it fails.
 
+mod atomics;
 mod names;
 mod operands;
+mod together;
 
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use super::cfg::{Graph, Next, Uses};
 use super::code::{ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, NEGATED, Origin, Param, PresetValue, Site};
 use super::exec::registers::{File, Kind};
 use super::isa::{self, Form, Op, Shape};
+use super::model::atomics::Update;
 use super::parse::ast::{self, Operand, Statement};
 use super::stop::AccessKind;
 use crate::error::{Error, ErrorKind};
@@ -40,7 +43,10 @@ fn kernel(module: &ast::Module, entry: &ast::Entry, listing: &Arc<Listing>) -> K
         let (offset, size, align) = (offset as usize, size as usize, param.align as usize);
         params.push(Param { name: param.name.to_owned(), offset, size, align });
     }
-    let code = Lowering::new(module, &params).entry(entry).map_err(|(span, refusal)| {
+    let mut lowering = Lowering::new(module, &params);
+    let code = lowering.entry(entry);
+    let refusals = lowering.refusals;
+    let code = code.map_err(|(span, refusal)| {
         let (line, what) = (span.line, listing.line(span));
         let context = format!(
             "unsupported PTX: `{what}` in kernel {:?} (PTX line {line}): {refusal}; run it on a CUDA device instead",
@@ -50,7 +56,7 @@ fn kernel(module: &ast::Module, entry: &ast::Entry, listing: &Arc<Listing>) -> K
     });
     let name = entry.name.to_owned();
     let (param_bytes, bounds, listing) = (end as usize, entry.bounds, Arc::clone(listing));
-    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, code, listing }) }
+    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, code, refusals, listing }) }
 }
 
 struct Lowering<'m, 't> {
@@ -60,6 +66,8 @@ struct Lowering<'m, 't> {
     /// The pc of each label, by the number that `names` gives it.
     labels: Vec<Option<u32>>,
     source: Option<(u32, u32)>,
+    /// The instructions that cannot be had.
+    refusals: Vec<(ast::Span, Refusal)>,
 }
 
 /// The registers that an instruction reads and writes, and whether it has a guard.
@@ -88,11 +96,11 @@ impl Draft {
 
 impl<'m, 't> Lowering<'m, 't> {
     fn new(module: &'m ast::Module<'t>, params: &'m [Param]) -> Self {
-        let (touched, labels) = (Vec::new(), Vec::new());
-        Self { names: Names::new(module, params), code: Code::default(), touched, labels, source: None }
+        let (names, code) = (Names::new(module, params), Code::default());
+        Self { names, code, touched: Vec::new(), labels: Vec::new(), source: None, refusals: Vec::new() }
     }
 
-    fn entry(mut self, entry: &'m ast::Entry<'t>) -> Result<Code, (ast::Span, Refusal)> {
+    fn entry(&mut self, entry: &'m ast::Entry<'t>) -> Result<Code, (ast::Span, Refusal)> {
         let at_entry = |refusal| (entry.span, refusal);
         let sized = entry.params.iter().all(|param| param.bytes.is_some());
         if !sized || self.names.param_bytes() > 4096 {
@@ -101,12 +109,15 @@ impl<'m, 't> Lowering<'m, 't> {
         // Number `ALWAYS` is the first to be given.
         let always = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
         debug_assert_eq!(always, ALWAYS);
-        self.scope(&entry.body)?;
+        self.scope(&entry.body);
+        if let Some(first) = self.refusals.first() {
+            return Err(first.clone());
+        }
         self.emit(Draft::new(Op::Exit), ALWAYS, entry.span);
         self.finish().map_err(at_entry)
     }
 
-    fn scope(&mut self, statements: &'m [Statement<'t>]) -> Result<(), (ast::Span, Refusal)> {
+    fn scope(&mut self, statements: &'m [Statement<'t>]) {
         let labels = statements.iter().filter_map(|statement| match statement {
             Statement::Label(name) => Some(*name),
             _ => None,
@@ -121,15 +132,16 @@ impl<'m, 't> Lowering<'m, 't> {
                 }
                 Statement::Registers { kind, names } => self.names.registers(kind, names),
                 Statement::Variable(variable) => self.names.variable(variable),
-                Statement::Scope(inner) => self.scope(inner)?,
+                Statement::Scope(inner) => self.scope(inner),
                 Statement::Location { file, line } => self.source = Some((*file, *line)),
                 Statement::Instruction(instruction) => {
-                    self.instruction(instruction).map_err(|refusal| (instruction.span, refusal))?;
+                    if let Err(refusal) = self.instruction(instruction) {
+                        self.refusals.push((instruction.span, refusal));
+                    }
                 }
             }
         }
         self.names.close();
-        Ok(())
     }
 
     fn instruction(&mut self, instruction: &ast::Instruction<'t>) -> Result<(), Refusal> {
@@ -165,7 +177,14 @@ impl<'m, 't> Lowering<'m, 't> {
             _ => true,
         };
         let form = forms.find(fits).ok_or("it has another number of operands than the software GPU knows")?;
-        Ok(vec![self.shaped(form, opcode, operands)?])
+        match form.shape {
+            Shape::Atomic(kinds) => self.atomic(form.op, kinds, opcode, operands),
+            Shape::Shuffle(kind) | Shape::Vote(kind) | Shape::Reduce(kind) | Shape::Elect(kind) => {
+                self.exchange(form, kind, opcode, operands)
+            }
+            Shape::BarrierCount | Shape::BarrierVote => self.barrier_vote(form, operands),
+            _ => Ok(vec![self.shaped(form, opcode, operands)?]),
+        }
     }
 
     fn shaped(&mut self, form: &Form, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
@@ -176,9 +195,13 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Branch => self.branch(form.op, operands),
             Shape::Barrier => self.barrier(form.op, operands),
             Shape::WarpSync => self.warp_sync(form.op, operands),
-            Shape::Exit | Shape::Trap | Shape::Fence => Ok(Draft::new(form.op)),
-            // Spelled as registers, so no instruction has them; see `read_special`.
-            Shape::ReadB32 | Shape::ReadB64 => Err("it is no instruction".to_owned()),
+            Shape::Arrive if operands.len() == 1 => Err("it does not say for how many threads".to_owned()),
+            Shape::Arrive => self.barrier(form.op, operands),
+            Shape::ActiveMask => self.active_mask(form.op, operands),
+            Shape::Hint => self.hint(form.op, operands),
+            Shape::Exit | Shape::Trap | Shape::Fence | Shape::Sleep | Shape::Nothing => Ok(Draft::new(form.op)),
+            // Spelled as registers, so no instruction has them, see `read_special`; or not a single step.
+            _ => Err("it is no instruction".to_owned()),
         }
     }
 
@@ -201,41 +224,21 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(Draft { imm: label as i32, ..Draft::new(op) })
     }
 
-    fn barrier(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let mut draft = Draft::new(op);
-        let all = Operand::Integer(0);
-        let (barrier, threads) = match operands {
-            [barrier] => (barrier, &all),
-            [barrier, threads] => (barrier, threads),
-            _ => return Err("it has another number of operands than the software GPU knows".to_owned()),
-        };
-        for (index, operand) in [barrier, threads].into_iter().enumerate() {
-            draft.s[index] = self.source(operand, Kind::B32)?;
-            draft.reads.push((File::B32, draft.s[index]));
-        }
-        Ok(draft)
-    }
-
-    fn warp_sync(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let [members] = operands else { return Err("it has another number of operands than one".to_owned()) };
-        let slot = self.source(members, Kind::B32)?;
-        Ok(Draft { s: [slot, 0, 0, 0], reads: vec![(File::B32, slot)], ..Draft::new(op) })
-    }
-
     fn emit(&mut self, draft: Draft, guard: u16, span: ast::Span) {
         let Draft { op, mut reads, writes, d, s, access, imm } = draft;
         reads.push((File::Pred, guard & !NEGATED));
         self.touched.push(Touched { reads, writes, conditional: guard != ALWAYS });
         let site = self.code.sites.len() as u32;
         if let Some(kind) = accesses(op) {
-            self.code.sites.push(Site { kind });
+            let pc = self.code.instructions.len() as u32;
+            self.code.sites.push(Site { kind, update: Update::default(), pc });
         }
         self.code.instructions.push(Ins { op, guard, d, s, access, imm, site });
         self.code.origins.push(Origin { span, source: self.source });
     }
 
-    fn finish(mut self) -> Result<Code, Refusal> {
-        let mut code = self.code;
+    fn finish(&mut self) -> Result<Code, Refusal> {
+        let mut code = std::mem::take(&mut self.code);
         for ins in code.instructions.iter_mut().filter(|ins| ins.op == Op::Bra) {
             let pc = self.labels.get(ins.imm as usize).copied().flatten();
             ins.imm = pc.ok_or("a label without a place")? as i32;
@@ -248,6 +251,7 @@ impl<'m, 't> Lowering<'m, 't> {
         code.reconvergence = graph.reconvergence();
         code.registers = self.names.counts();
         code.presets = self.names.presets();
+        atomics::classify(&mut code, &self.touched);
         code.cleared = cleared(&graph, &self.touched, &code);
         (code.shared_bytes, code.dynamic_align, code.local_bytes) = self.names.memory()?;
         Ok(code)
@@ -305,6 +309,7 @@ fn accesses(op: Op) -> Option<AccessKind> {
     match isa::FORMS[op as usize].shape {
         Shape::Load => Some(AccessKind::Load),
         Shape::Store => Some(AccessKind::Store),
+        Shape::Atomic(_) => Some(AccessKind::Atomic),
         _ => None,
     }
 }
