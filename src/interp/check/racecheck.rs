@@ -21,7 +21,7 @@
 //!
 //! # What is kept
 //!
-//! For each place (the bytes of the narrowest access that the kernel has) the last write and two reads: the first that
+//! For each place (the bytes of the narrowest access that the kernel has) the last write, plain and strong apart, and two reads: the first that
 //! nothing yet orders before all others, and one more, of another warp where there is one. Which of many unordered readers
 //! a write races with may thus be missed where some of them are ordered and others are not.
 
@@ -137,6 +137,8 @@ struct Shadow {
     /// How many places there are.
     places: usize,
     writes: Places,
+    /// Those that may meet others like them. Apart, so that they hide no plain write before them.
+    strong_writes: Places,
     reads: Places,
     more_reads: Places,
 }
@@ -323,7 +325,6 @@ impl<K: Fn(Entry) -> Entry> Conflicts<'_, K> {
 
     #[inline]
     fn load(&self, shadow: &mut Shadow, access: &Access, lane: usize, place: usize, now: Entry) -> Option<Entry> {
-        let write = (self.kept)(shadow.writes.get(place));
         let read = (self.kept)(shadow.reads.get(place));
         if read.is_none() || self.order.is_ordered(read, access, lane) {
             shadow.reads.set(place, now, shadow.places);
@@ -335,7 +336,8 @@ impl<K: Fn(Entry) -> Entry> Conflicts<'_, K> {
                 shadow.more_reads.set(place, now, shadow.places);
             }
         }
-        self.clash(write, access, lane).then_some(write)
+        let writes = [&shadow.writes, &shadow.strong_writes].map(|writes| (self.kept)(writes.get(place)));
+        writes.into_iter().find(|&write| self.clash(write, access, lane))
     }
 
     #[inline]
@@ -348,16 +350,13 @@ impl<K: Fn(Entry) -> Entry> Conflicts<'_, K> {
         now: Entry,
         changes: impl Fn(usize) -> bool,
     ) -> Option<Entry> {
-        let write = (self.kept)(shadow.writes.get(place));
+        let writes = [&shadow.writes, &shadow.strong_writes].map(|writes| (self.kept)(writes.get(place)));
         let reads = [&shadow.reads, &shadow.more_reads].map(|reads| (self.kept)(reads.get(place)));
-        let rival =
-            Some(write).filter(|&write| self.clash(write, access, lane) && (access.kind.is_update() || changes(lane)));
+        let write = writes.into_iter().find(|&write| self.clash(write, access, lane));
+        let rival = write.filter(|_| access.kind.is_update() || changes(lane));
         let rival = rival.or_else(|| reads.into_iter().find(|&read| self.clash(read, access, lane)));
-        // Behind an atomic write, a plain one of the same thread, or one that is unordered, would go unseen.
-        let hides = access.strong && !write.is_none() && !write.strong();
-        if !hides || write.thread() != now.thread() && self.order.is_ordered(write, access, lane) {
-            shadow.writes.set(place, now, shadow.places);
-        }
+        let writes = if access.strong { &mut shadow.strong_writes } else { &mut shadow.writes };
+        writes.set(place, now, shadow.places);
         rival
     }
 
