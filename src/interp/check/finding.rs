@@ -30,7 +30,7 @@ pub struct Finding {
 pub enum Problem {
     /// What would have stopped the launch without the checker.
     Fault(Reason),
-    /// A load of bytes that nobody has written.
+    /// A read of bytes that nobody has written.
     Uninitialised {
         /// The space.
         space: Space,
@@ -160,7 +160,7 @@ impl fmt::Display for Problem {
         match self {
             Problem::Fault(reason) => reason.fmt(f),
             Problem::Uninitialised { space, address, bytes, allocation } => {
-                write!(f, "loads {bytes} bytes at {address:#x} of {space} memory")?;
+                write!(f, "reads {bytes} bytes at {address:#x} of {space} memory")?;
                 if let Some(Nearest { base, bytes, .. }) = allocation {
                     write!(f, ", {} bytes into an allocation of {bytes} bytes at {base:#x}", address - base)?;
                 }
