@@ -190,9 +190,12 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// The warps that a complete barrier lets go on, and those that have done their part, each with its clock: they arrived, or
-/// have ended where all are waited for.
-fn passing(warps: &[Warp], wait: Wait) -> (Vec<(u32, u32)>, Vec<(u32, u32)>) {
+/// Warps, each with its clock.
+type Clocks = Vec<(u32, u32)>;
+
+/// The warps that a complete barrier lets go on, and those that have done their part: they arrived, or have ended where all are
+/// waited for.
+fn passing(warps: &[Warp], wait: Wait) -> (Clocks, Clocks) {
     let (mut passed, mut others) = (Vec::new(), Vec::new());
     for (warp, index) in warps.iter().zip(0..) {
         let barrier = wait.barrier as usize;

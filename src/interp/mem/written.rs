@@ -33,7 +33,7 @@ impl Written {
         if bytes >= self.bytes {
             return self.all.store(true, Relaxed);
         }
-        let Some(bits) = self.bits.get().or_else(|| self.make()) else {
+        let Some(bits) = self.bits.get().map(Box::as_ref).or_else(|| self.make()) else {
             // The host has no memory for the bits: better silent than wrong.
             return self.all.store(true, Relaxed);
         };
@@ -59,7 +59,7 @@ impl Written {
         self.bits.get_mut().into_iter().flat_map(|bits| bits.iter_mut()).for_each(|word| *word.get_mut() = 0);
     }
 
-    fn make(&self) -> Option<&Box<[AtomicU64]>> {
+    fn make(&self) -> Option<&[AtomicU64]> {
         let count = usize::try_from(self.bytes.div_ceil(64)).ok()?;
         let mut bits = Vec::new();
         bits.try_reserve_exact(count).ok()?;

@@ -172,7 +172,13 @@ fn the_driver_keeps_what_was_found() {
 
 const PRELUDE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
 
-fn run_text(body: &str, shape: LaunchShape, checks: Checks, memory: &Memory, p: u64) -> Result<Vec<Finding>, Stop> {
+fn run_text(
+    body: &str,
+    shape: LaunchShape,
+    checks: Checks,
+    memory: &Memory,
+    p: u64,
+) -> Result<Vec<Finding>, Box<Stop>> {
     let text = format!(
         "{PRELUDE}.visible .entry k(.param .u64 p) {{ .reg .b32 %r<8>; .reg .b64 %a<4>; .reg .pred %p<2>;
         ld.param.u64 %a1, [p]; {body} }}"
@@ -180,7 +186,7 @@ fn run_text(body: &str, shape: LaunchShape, checks: Checks, memory: &Memory, p: 
     let module = Module::parse(&text).expect("it parses");
     let config = Config { checks, ..Config::default() };
     let report = run(module.kernel("k").expect("it is there"), &shape, &p.to_le_bytes(), memory, &config);
-    report.map(|report| report.findings).map_err(|stop| *stop)
+    report.map(|report| report.findings)
 }
 
 /// compute-sanitizer's terms: what the host, a copy, a fill or an earlier kernel wrote is initialised.
