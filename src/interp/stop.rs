@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use super::check::Finding;
 use super::mem::Nearest;
+use super::mem::space;
 use crate::error::{Error, ErrorKind};
 
 /// A launch that did not end. Memory keeps what was written until then.
@@ -10,10 +12,12 @@ use crate::error::{Error, ErrorKind};
 pub struct Stop {
     /// The kernel's name.
     pub kernel: String,
-    /// Which instruction of which thread; `None` where nothing ran.
+    /// Which instruction of which thread; `None` where nothing ran, or it was all of the launch.
     pub place: Option<Place>,
     /// What was wrong.
     pub reason: Reason,
+    /// What the checkers had found until then.
+    pub findings: Vec<Finding>,
 }
 
 /// One thread at one instruction.
@@ -67,6 +71,13 @@ pub enum Reason {
     },
     /// A warp ran for this many instructions without ending.
     InstructionLimit(u64),
+    /// The blocks of the launch were more work than it may be.
+    LaunchLimit {
+        /// [`crate::interp::Config::launch_work_limit`]
+        limit: u64,
+        /// `blockIdx` of the block at whose end that was so.
+        block: [u32; 3],
+    },
     /// The kernel executed `trap`: in Rust kernels, a panic.
     Trap,
     /// An `assert` of the kernel failed.
@@ -163,6 +174,43 @@ pub enum Space {
     Param,
 }
 
+impl AccessKind {
+    /// What a thread does with memory.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            AccessKind::Load => "load",
+            AccessKind::Store => "store",
+            AccessKind::Atomic | AccessKind::Reduction => "update",
+        }
+    }
+
+    /// Whether memory is read.
+    pub(crate) fn reads(self) -> bool {
+        self != AccessKind::Store
+    }
+
+    /// Whether memory is written.
+    pub(crate) fn writes(self) -> bool {
+        self != AccessKind::Load
+    }
+
+    /// Whether others may do the like at the same time.
+    pub(crate) fn is_update(self) -> bool {
+        matches!(self, AccessKind::Atomic | AccessKind::Reduction)
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Param => "parameter",
+        })
+    }
+}
+
 impl BadAccess {
     /// Bytes from the address to the nearest allocation: negative before it, 0 or more behind its end.
     /// `None` within it, or without one.
@@ -178,22 +226,12 @@ impl BadAccess {
 
 impl fmt::Display for BadAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (verb, space) = (
-            match self.access {
-                AccessKind::Load => "loads",
-                AccessKind::Store => "stores",
-                AccessKind::Atomic | AccessKind::Reduction => "updates",
-            },
-            match self.space {
-                Space::Global => "global",
-                Space::Shared => "shared",
-                Space::Local => "local",
-                Space::Param => "parameter",
-            },
-        );
-        write!(f, "{verb} {} bytes at {:#x}", self.bytes, self.address)?;
+        write!(f, "{}s {} bytes at {:#x}", self.access.verb(), self.bytes, self.address)?;
         if self.space != Space::Global {
-            return write!(f, " of {space} memory, which has {} bytes", self.space_bytes);
+            return write!(f, " of {} memory, which has {} bytes", self.space, self.space_bytes);
+        }
+        if let Some(other) = space::named(self.address) {
+            return write!(f, ", which is an address of {other} memory and none of global memory");
         }
         let Some(nearest) = self.nearest else { return f.write_str(", and nothing is allocated") };
         let what = if nearest.freed { "a freed allocation" } else { "an allocation" };
@@ -244,6 +282,11 @@ impl fmt::Display for Reason {
             Reason::InstructionLimit(limit) => {
                 write!(f, "ran for {limit} warp instructions without ending; look for a loop that never ends")
             }
+            Reason::LaunchLimit { limit, block: [x, y, z] } => write!(
+                f,
+                "its blocks up to ({x}, {y}, {z}) were more than {limit} warp instructions of work; launch a smaller grid, or \
+                 raise the limit"
+            ),
             Reason::Trap => f.write_str("executed a trap: the kernel panicked or asserted"),
             Reason::Assertion { message, file, line, function } => {
                 write!(f, "failed the assertion `{message}` at {file}:{line} in {function}; look why it does not hold")
@@ -285,6 +328,7 @@ impl fmt::Display for Stop {
             // It names the kernel itself.
             (_, Reason::Unsupported(error)) => error.fmt(f),
             (Some(place), reason) => write!(f, "kernel {:?} stopped at {place} {reason}", self.kernel),
+            (None, reason @ Reason::LaunchLimit { .. }) => write!(f, "kernel {:?} was stopped: {reason}", self.kernel),
             (None, reason) => write!(f, "kernel {:?} cannot be launched: {reason}", self.kernel),
         }
     }

@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use super::block::{Launch, Worker};
+use super::budget::Budget;
 use super::dispatch::Engine;
 use super::tally::Totals;
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
+use crate::interp::check::{Check, MAX_RACECHECK_BLOCKS};
 use crate::interp::code::{Code, Kernel};
 use crate::interp::mem::Memory;
 use crate::interp::parse::ast::Bounds;
@@ -43,11 +45,9 @@ fn run_on(
     config: &Config,
 ) -> Result<Report, Box<Stop>> {
     let code = check(kernel, shape, params)?;
-    let variables = kernel.inner.variables.addresses(memory).map_err(|error| {
-        let reason = Reason::Launch(error.to_string());
-        Box::new(Stop { kernel: kernel.name().to_owned(), place: None, reason })
-    })?;
-    let global = memory.snapshot();
+    let refuse = |error: crate::error::Error| refusal(kernel.name(), Reason::Launch(error.to_string()));
+    let variables = kernel.inner.variables.addresses(memory).map_err(refuse)?;
+    let global = memory.snapshot_for_launch(config.checks.contains(Check::Initcheck));
     let launch = Launch {
         kernel: &kernel.inner,
         code,
@@ -57,14 +57,31 @@ fn run_on(
         variables: &variables,
         engine,
         limit: config.warp_instruction_limit,
+        checks: config.checks,
     };
-    run_blocks(&launch, shape.grid.iter().map(|&extent| u64::from(extent)).product(), config.threads)
+    let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
+    if config.checks.contains(Check::Racecheck) && blocks > MAX_RACECHECK_BLOCKS {
+        let context = format!(
+            "racecheck follows at most {MAX_RACECHECK_BLOCKS} blocks, and the grid has {blocks}; use a smaller one, or leave \
+             racecheck out"
+        );
+        return Err(refusal(kernel.name(), Reason::Launch(context)));
+    }
+    // Checkers see blocks one after the other, in order; see `check`.
+    let threads = if config.checks.is_empty() { config.threads } else { 1 };
+    run_blocks(&launch, blocks, config.launch_work_limit, threads)
 }
 
-fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Box<Stop>> {
+fn run_blocks(launch: &Launch, blocks: u64, work_limit: u64, threads: usize) -> Result<Report, Box<Stop>> {
+    // Every warp executes at least one instruction.
+    let least = (u64::from(launch.warps()) + launch.preparation()).saturating_mul(blocks);
+    if least > work_limit {
+        return Err(too_much(launch, least, work_limit));
+    }
+    let budget = Budget::new(work_limit);
     let next = AtomicU64::new(0);
     let first_stop = AtomicU64::new(u64::MAX);
-    let total = Mutex::new((Totals::new(launch.code.sites.len()), None::<(u64, Box<Stop>)>));
+    let total = Mutex::new((Totals::new(launch.code.sites.len()), Vec::new(), None::<(u64, Box<Stop>)>));
     let work = || {
         let take = || {
             let block = next.fetch_add(1, Relaxed);
@@ -75,7 +92,10 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
         let (worked, stopped) = match Worker::new(launch) {
             Some(mut worker) => {
                 let mut taken = std::iter::once(first).chain(std::iter::from_fn(take));
-                let stopped = taken.find_map(|block| Some((block, worker.run(block).err()?)));
+                let stopped = taken.find_map(|block| match worker.run(block) {
+                    Ok(work) => budget.spend(block, work).map(|last| (last, exhausted(launch, last, work_limit))),
+                    Err(stop) => Some((block, stop)),
+                });
                 (Some(worker.into_totals()), stopped)
             }
             None => (None, Some((first, out_of_memory(launch)))),
@@ -84,13 +104,15 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
             first_stop.fetch_min(block, Relaxed);
         }
         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(worked) = worked {
+        if let Some((worked, findings)) = worked {
             total.0.merge(worked);
+            // Of one worker, where there are any.
+            total.1.extend(findings);
         }
         if let Some(new) = stopped
-            && total.1.as_ref().is_none_or(|known| new.0 < known.0)
+            && total.2.as_ref().is_none_or(|known| new.0 < known.0)
         {
-            total.1 = Some(new);
+            total.2 = Some(new);
         }
     };
     let helpers = workers(launch, blocks, threads) - 1;
@@ -105,14 +127,14 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
         });
     }
     match total.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        (_, Some((_, stop))) => Err(stop),
-        (totals, None) => Ok(totals.report(launch)),
+        (_, findings, Some((_, stop))) => Err(Box::new(Stop { findings, ..*stop })),
+        (totals, findings, None) => Ok(totals.report(launch, findings)),
     }
 }
 
 /// The kernel's code, if it can be launched so; see [`crate::interp::check_launch`].
 pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) -> Result<&'a Code, Box<Stop>> {
-    let refuse = |reason| Box::new(Stop { kernel: kernel.name().to_owned(), place: None, reason });
+    let refuse = |reason| refusal(kernel.name(), reason);
     let code = kernel.inner.code.as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
     possible(kernel, code, shape, params).map_err(|context| refuse(Reason::Launch(context)))?;
     Ok(code)
@@ -126,12 +148,32 @@ fn workers(launch: &Launch, blocks: u64, threads: usize) -> u64 {
     blocks.min(threads as u64).min(fit).max(1)
 }
 
+/// The grid is larger than could be run.
+fn too_much(launch: &Launch, least: u64, limit: u64) -> Box<Stop> {
+    let context = format!(
+        "a grid of {:?} blocks; they are at least {least} warp instructions of work, and the limit is {limit}: launch a \
+         smaller one, or raise the limit",
+        launch.shape.grid
+    );
+    refusal(&launch.kernel.name, Reason::Launch(context))
+}
+
+/// The launch has done what it may with this block.
+fn exhausted(launch: &Launch, block: u64, limit: u64) -> Box<Stop> {
+    refusal(&launch.kernel.name, Reason::LaunchLimit { limit, block: launch.block(block) })
+}
+
 fn out_of_memory(launch: &Launch) -> Box<Stop> {
     let context = format!(
         "the host has not the {} bytes that a block's registers and local memory take; use smaller blocks",
         launch.worker_bytes()
     );
-    Box::new(Stop { kernel: launch.kernel.name.clone(), place: None, reason: Reason::Launch(context) })
+    refusal(&launch.kernel.name, Reason::Launch(context))
+}
+
+/// A launch that does not begin, or ends at no instruction.
+fn refusal(kernel: &str, reason: Reason) -> Box<Stop> {
+    Box::new(Stop { kernel: kernel.to_owned(), place: None, reason, findings: Vec::new() })
 }
 
 /// What a CUDA driver would refuse.
@@ -185,7 +227,7 @@ fn check_bounds(bounds: &Bounds, block: [u64; 3]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interp::Module;
+    use crate::interp::{Checks, Module};
 
     /// Integers, floats, a part of the lanes, shared memory: what the two copies of the table compile differently.
     const TEXT: &str = "
@@ -217,6 +259,7 @@ mod tests {
             variables: &[],
             engine: Engine::BASELINE,
             limit: 100,
+            checks: Checks::NONE,
         };
         workers(&launch, 1000, threads)
     }

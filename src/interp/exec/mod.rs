@@ -3,6 +3,7 @@
 mod atomic;
 mod barrier;
 mod block;
+mod budget;
 mod call;
 mod control;
 mod dispatch;
@@ -18,6 +19,7 @@ mod runtime;
 pub(crate) mod tally;
 mod warp;
 
+use super::check::Checker;
 use super::code::Code;
 use super::mem::Snapshot;
 use super::mem::cells::Scratch;
@@ -38,6 +40,8 @@ struct Context<'a> {
     warp: u32,
     /// What the block has printed.
     printed: &'a mut Vec<u8>,
+    /// Where there is something to look for.
+    checker: Option<&'a mut Checker>,
     /// Instructions that a warp may run.
     limit: u64,
 }

@@ -10,7 +10,7 @@ mod operands;
 mod together;
 mod variables;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use self::names::Names;
@@ -200,6 +200,9 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     fn instruction(&mut self, instruction: &ast::Instruction<'t>) -> Result<(), Refusal> {
+        if self.code.instructions.len() >= MAX_INSTRUCTIONS {
+            return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
+        }
         let operands = instruction.operands.as_deref();
         let operands = operands.ok_or("its operands have a form that the software GPU does not know")?;
         let guard = match instruction.guard {
@@ -352,8 +355,10 @@ impl<'m, 't> Lowering<'m, 't> {
         }
         let nexts: Vec<Next> = self.code.instructions[first..].iter().map(|ins| self.next(ins, first as u32)).collect();
         let graph = Graph::new(&nexts);
-        let meets = graph.reconvergence().into_iter();
-        self.code.reconvergence.extend(meets.map(|meet| if meet == NOWHERE { meet } else { meet + first as u32 }));
+        let meets = graph.reconvergence().ok_or("its branches are too tangled to find where threads meet again")?;
+        self.code
+            .reconvergence
+            .extend(meets.into_iter().map(|meet| if meet == NOWHERE { meet } else { meet + first as u32 }));
         let cleared = cleared(&graph, &self.touched[first..], self.names.counts(), self.names.filled());
         self.code.cleared.extend(cleared);
         Ok(())
@@ -429,8 +434,8 @@ fn cleared(graph: &Graph, touched: &[Touched], registers: [usize; 3], filled: &[
         conditional: touched.conditional,
     });
     let early = graph.read_before_written(&uses.collect::<Vec<_>>(), preds + b32s + b64s);
-    let filled = |file, slot| filled.iter().any(|preset| preset.file == file && preset.slot == slot);
-    early.into_iter().map(named).filter(|&(file, slot)| !filled(file, slot)).collect()
+    let filled: HashSet<(File, u16)> = filled.iter().map(|preset| (preset.file, preset.slot)).collect();
+    early.into_iter().map(named).filter(|register| !filled.contains(register)).collect()
 }
 
 /// What an instruction does to memory.

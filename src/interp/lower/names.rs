@@ -8,8 +8,8 @@ use super::variables::Symbols;
 use crate::interp::code::{Layout, MAX_LOCAL, NEGATED, Param, Preset, PresetValue};
 use crate::interp::exec::registers::File;
 use crate::interp::mem::space;
+use crate::interp::parse::Ranges;
 use crate::interp::parse::ast::{Module, RegisterName, Signature, Space, Statement, Variable};
-use crate::interp::parse::is_in_range;
 
 /// Static shared memory that PTX may declare, in bytes; a block may have more, as dynamic shared memory.
 const MAX_STATIC_SHARED: u64 = 48 << 10;
@@ -58,8 +58,9 @@ pub(super) struct Names<'m, 't> {
 #[derive(Default)]
 struct Scope<'m, 't> {
     names: HashMap<&'t str, Binding>,
-    /// `%r<59>`: what the names begin with, how many there are, and their file; `None` for a type we do not have.
-    ranges: Vec<(&'t str, u64, Option<File>)>,
+    /// Declared registers that nothing has named yet, and their file; `None` for a type we do not have.
+    singles: HashMap<&'t str, Option<File>>,
+    ranges: Ranges<'t, Option<File>>,
     labels: HashMap<&'t str, usize>,
     prototypes: HashMap<&'t str, &'m Signature<'t>>,
     tables: HashMap<&'t str, &'m [&'t str]>,
@@ -143,8 +144,12 @@ impl<'m, 't> Names<'m, 't> {
             _ => None,
         };
         let Some(scope) = self.scopes.last_mut() else { return };
-        // A single name is a range of its own, told apart by its count.
-        scope.ranges.extend(names.iter().map(|name| (name.name, name.count.unwrap_or(u64::MAX), file)));
+        for name in names {
+            match name.count {
+                Some(count) => scope.ranges.insert(name.name, count, file),
+                None => drop(scope.singles.insert(name.name, file)),
+            }
+        }
     }
 
     /// Declares a variable of function scope.
@@ -194,8 +199,8 @@ impl<'m, 't> Names<'m, 't> {
             if let Some(binding) = self.scopes[index].names.get(name) {
                 return Ok(*binding);
             }
-            let range = self.scopes[index].ranges.iter().find(|(prefix, count, _)| declares(name, prefix, *count));
-            if let Some(&(_, _, file)) = range {
+            let scope = &self.scopes[index];
+            if let Some(&file) = scope.singles.get(name).or_else(|| scope.ranges.get(name)) {
                 let file = file.ok_or_else(|| format!("{name} is of a type that the software GPU does not have"))?;
                 let binding = Binding::Register(file, self.allocate(file)?);
                 self.scopes[index].names.insert(name, binding);
@@ -336,11 +341,6 @@ impl<'m, 't> Names<'m, 't> {
     }
 }
 
-/// Whether a declaration has `name`: `prefix` and a number below `count`, or the bare prefix where that is `u64::MAX`.
-fn declares(name: &str, prefix: &str, count: u64) -> bool {
-    if count == u64::MAX { name == prefix } else { is_in_range(name, prefix, count) }
-}
-
 /// The value of a special register that keeps it while a block runs.
 pub(super) fn special(name: &str) -> Option<PresetValue> {
     let mask = |below, equal, above| PresetValue::LaneMask { below, equal, above };
@@ -353,7 +353,7 @@ pub(super) fn special(name: &str) -> Option<PresetValue> {
         "%smid" | "%gridid" | "%cluster_ctarank" | "%is_explicit_cluster" => PresetValue::Bits(0),
         "%nsmid" | "%cluster_nctarank" => PresetValue::Bits(1),
         "%dynamic_smem_size" => PresetValue::SharedBytes { fixed: false },
-        "%total_smem_size" | "%aggr_smem_size" => PresetValue::SharedBytes { fixed: true },
+        "%total_smem_size" => PresetValue::SharedBytes { fixed: true },
         "%lanemask_lt" => mask(true, false, false),
         "%lanemask_le" => mask(true, true, false),
         "%lanemask_eq" => mask(false, true, false),

@@ -6,5 +6,5 @@ mod lexer;
 mod module;
 mod parser;
 
-pub(crate) use declarations::is_in_range;
+pub(crate) use declarations::Ranges;
 pub(crate) use parser::parse;
