@@ -80,7 +80,7 @@ mod tests {
     use warpstride::interp::Module;
 
     use super::*;
-    use crate::cli::run_ptx::Argument;
+    use crate::cli::argument::Argument;
 
     const PTX: &str = "
         .version 7.0

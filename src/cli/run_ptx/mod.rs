@@ -1,27 +1,26 @@
 //! `warpstride run-ptx FILE.ptx`: a kernel of anybody's, with the same arguments and results on a GPU and on the software GPU.
 
-mod argument;
 mod buffer;
 mod gpu;
+mod instructions;
 mod report;
 mod soft;
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use warpstride::abi::LaunchShape;
-use warpstride::device::Backend;
+use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::error::Error;
 use warpstride::interp::{Args, Kernel, Module};
 
+use super::argument::{Argument, Dump, Value};
 use super::output::Output;
 use super::target::Target;
 use super::{args, ensure_room, npy, open};
-use argument::Value;
 use buffer::Buffer;
-
-pub(super) use argument::{Argument, Dump, extents};
 
 /// What is to be run, once it is known to go together.
 struct Launch<'a> {
@@ -31,6 +30,13 @@ struct Launch<'a> {
     arguments: &'a [Argument],
     /// The arguments whose buffers are wanted back.
     dumps: Vec<usize>,
+}
+
+/// Where results go.
+struct Targets {
+    /// For each dump the file, and its elements' type and shape.
+    dumps: Vec<(Target, String, Vec<usize>)>,
+    drawing: Option<Target>,
 }
 
 pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Result<()> {
@@ -55,6 +61,7 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
     };
 
     let device = open(backend, output)?;
+    ensure_counted(args, &device)?;
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
     ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{}`", args.entry))?;
@@ -64,8 +71,11 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
         DriverKind::Soft => launch.on_soft(buffers, device.info().memory_bytes)?,
         DriverKind::Cuda => launch.on_gpu(buffers, &device)?,
     };
-    for ((target, descr, shape), bytes) in targets.into_iter().zip(&outcome.dumped) {
+    for ((target, descr, shape), bytes) in targets.dumps.into_iter().zip(&outcome.dumped) {
         target.replace(|file| npy::write(file, &descr, &shape, bytes))?;
+    }
+    if let (Some(target), Some(report)) = (targets.drawing, &outcome.report) {
+        target.replace(|file| file.write_all(report.to_svg().as_bytes()))?;
     }
     drop(progress);
     output.result(&report::text(args, &device, &outcome), report::json(args, &device, &outcome))
@@ -84,10 +94,20 @@ fn parameters(kernel: &Kernel, arguments: &[Argument], address: impl Fn(usize) -
     params.finish()
 }
 
-/// For each dump the file in the making, and its elements' type and shape.
-fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>]) -> Result<Vec<(Target, String, Vec<usize>)>> {
-    let mut targets = Vec::with_capacity(args.dumps.len());
-    for (position, Dump { argument, path }) in args.dumps.iter().enumerate() {
+/// Fails where what a GPU does not count is asked of one.
+fn ensure_counted(args: &args::RunPtx, device: &Device) -> Result<()> {
+    let options = [("--report", args.report), ("--report-json", args.report_json), ("--draw", args.draw.is_some())];
+    if let Some((option, _)) = options.into_iter().find(|(_, asked)| *asked && device.info().kind == DriverKind::Cuda) {
+        let name = &device.info().name;
+        return Err(anyhow!("{option} shows what is counted, and nothing is counted on {name}; add --device soft"));
+    }
+    Ok(())
+}
+
+/// Checks, before any work, where results go.
+fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>]) -> Result<Targets> {
+    let mut dumps: Vec<(Target, String, Vec<usize>)> = Vec::with_capacity(args.dumps.len());
+    for Dump { argument, path } in &args.dumps {
         let count = buffers.len();
         let buffer = buffers.get(*argument).ok_or_else(|| {
             anyhow!("--dump {argument}: there are {count} arguments, counted from 0; name another one, or pass more")
@@ -95,19 +115,27 @@ fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>]) -> Result<Vec<(Targe
         let buffer = buffer.as_ref().ok_or_else(|| {
             anyhow!("--dump {argument}: {} is a number and stays as it is; dump a buffer", args.arguments[*argument])
         })?;
+        let target = target(args, path, &dumps)?;
+        dumps.push((target, buffer.descr.clone(), buffer.shape.clone()));
+    }
+    let drawing = args.draw.as_ref().map(|path| target(args, path, &dumps)).transpose()?;
+    Ok(Targets { dumps, drawing })
+}
+
+/// The file in the making, if it is none of the inputs and none of the outputs before.
+fn target(args: &args::RunPtx, path: &Path, before: &[(Target, String, Vec<usize>)]) -> Result<Target> {
+    for input in args.arguments.iter().filter_map(Argument::file) {
         ensure!(
-            args.dumps[..position].iter().all(|earlier| earlier.path != *path),
-            "--dump names {} twice; give each argument a file of its own",
+            !same_file::is_same_file(path, input).unwrap_or(false),
+            "input and output are the same file, {}; name another output",
             path.display()
         );
-        for input in args.arguments.iter().filter_map(Argument::file) {
-            ensure!(
-                !same_file::is_same_file(path, input).unwrap_or(false),
-                "input and output are the same file, {}; name another output",
-                path.display()
-            );
-        }
-        targets.push((Target::check(path, &args.file)?, buffer.descr.clone(), buffer.shape.clone()));
     }
-    Ok(targets)
+    let target = Target::check(path, &args.file)?;
+    ensure!(
+        before.iter().all(|(earlier, ..)| *earlier != target),
+        "{} is named twice; give each output a file of its own",
+        path.display()
+    );
+    Ok(target)
 }

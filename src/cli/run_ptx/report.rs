@@ -5,6 +5,7 @@ use warpstride::device::Device;
 use warpstride::interp::Report;
 
 use super::super::{args, output};
+use super::instructions;
 
 /// What a launch left behind.
 pub(super) struct Outcome {
@@ -17,7 +18,8 @@ pub(super) struct Outcome {
 }
 
 pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> Value {
-    json!({
+    let report = outcome.report.as_ref();
+    let mut document = json!({
         // Not every path is text.
         "ptx": args.file.display().to_string(),
         "device": output::info_json(device.info()),
@@ -25,10 +27,15 @@ pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> V
         "grid": args.grid,
         "block": args.block,
         "shared_bytes": args.shared,
-        "counters": outcome.report.as_ref().map(|report| report.counters),
-        "thread_instructions": outcome.report.as_ref().map(|report| report.thread_instructions),
+        "counters": report.map(|report| report.counters),
+        "thread_instructions": report.map(|report| report.thread_instructions),
         "seconds": outcome.seconds,
-    })
+    });
+    if let Some(report) = report.filter(|_| args.report || args.report_json) {
+        document["instructions"] = report.instructions.iter().map(instructions::json).collect();
+        document["nsight_metrics"] = instructions::metrics_json();
+    }
+    document
 }
 
 pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> String {
@@ -53,7 +60,9 @@ pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> S
         table.add_row([access, instructions, "-", "-", wavefronts, conflicts]);
     }
     let threads = report.thread_instructions;
+    let details = if args.report { instructions::text(report) } else { String::new() };
     format!(
-        "{title}\n{table}\n{threads} thread instructions in {seconds:.3} s of this host, which is no time of a GPU\n"
+        "{title}\n{table}\n{threads} thread instructions in {seconds:.3} s of this host, which is no time of a GPU\n\
+         {details}"
     )
 }

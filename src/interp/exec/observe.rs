@@ -8,7 +8,7 @@ use super::tally::Sample;
 use super::warp::Warp;
 use crate::interp::code::Ins;
 use crate::interp::model::banks;
-use crate::interp::model::coalesce::{SECTOR_BYTES, Sectors, sectors};
+use crate::interp::model::coalesce::{SECTOR_BYTES, ideal_sectors, sectors};
 use crate::interp::stop::AccessKind;
 
 /// An instruction that accesses memory, executed by the lanes of `mask`: once, whatever spaces its addresses lead to.
@@ -21,7 +21,9 @@ pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32)
 /// An access to global memory by the lanes of `mask`; the others have a neighbour's address.
 #[inline(always)]
 pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses) {
-    let Sectors { touched, ideal } = distinct_sectors(addresses, ins.access.bytes());
+    let bytes = ins.access.bytes();
+    let touched = distinct_sectors(addresses, bytes);
+    let ideal = ideal_sectors(touched, mask.count_ones(), bytes);
     let tally = &mut cx.tallies[ins.site as usize];
     tally.global.instructions += 1;
     tally.global.requests += 1;
@@ -39,11 +41,13 @@ pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, of
         AccessKind::Store => banks::Access::Store,
     };
     let within = each(|lane| offsets[lane] as u32);
-    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, ins.access.bytes(), access);
+    let bytes = ins.access.bytes();
+    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, bytes, access);
     let tally = &mut cx.tallies[ins.site as usize];
     tally.shared.instructions += 1;
     tally.shared.wavefronts += u64::from(passes.taken);
     tally.shared.bank_conflicts += u64::from(passes.taken - passes.ideal);
+    tally.ideal_wavefronts += u64::from(banks::ideal_wavefronts(passes.taken, mask.count_ones(), bytes));
     let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
     tally.worst_shared.note(passes.taken, passes.ideal, sample);
 }
@@ -69,16 +73,14 @@ fn sample(
 }
 
 #[inline(always)]
-fn distinct_sectors(addresses: &Addresses, bytes: u32) -> Sectors {
+fn distinct_sectors(addresses: &Addresses, bytes: u32) -> u32 {
     let each_bytes = u64::from(bytes);
     let side_by_side = (1..LANES).fold(true, |side_by_side, lane| {
         side_by_side & (addresses[lane] == addresses[lane - 1].wrapping_add(each_bytes))
     });
     if side_by_side {
         let end = addresses[LANES - 1] + each_bytes - 1;
-        let touched = (end / SECTOR_BYTES - addresses[0] / SECTOR_BYTES) as u32 + 1;
-        // A warp's 32 lanes fill as many sectors of 32 bytes as each has bytes.
-        return Sectors { touched, ideal: bytes };
+        return (end / SECTOR_BYTES - addresses[0] / SECTOR_BYTES) as u32 + 1;
     }
     sectors(addresses, FULL, bytes)
 }

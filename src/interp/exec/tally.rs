@@ -25,10 +25,12 @@ pub(crate) struct Tally {
     pub(crate) lanes: u64,
     /// Its accesses to global memory.
     pub(crate) global: GlobalCounters,
-    /// The fewest sectors that those could have had.
+    /// The fewest sectors that those could have had, as [`crate::interp::model::coalesce::ideal_sectors`] says.
     pub(crate) ideal_sectors: u64,
     /// Its accesses to shared memory.
     pub(crate) shared: SharedCounters,
+    /// The fewest wavefronts that those could have had, as [`crate::interp::model::banks::ideal_wavefronts`] says.
+    pub(crate) ideal_wavefronts: u64,
     pub(super) worst_global: Worst,
     pub(super) worst_shared: Worst,
 }
@@ -97,6 +99,7 @@ impl Totals {
             tally.global += other.global;
             tally.ideal_sectors += other.ideal_sectors;
             tally.shared += other.shared;
+            tally.ideal_wavefronts += other.ideal_wavefronts;
             tally.worst_global.merge(other.worst_global);
             tally.worst_shared.merge(other.worst_shared);
         }
@@ -136,9 +139,9 @@ fn instruction(launch: &Launch, site: &Site, tally: Tally) -> InstructionReport 
     let (origin, listing) = (&launch.code.origins[site.pc as usize], &launch.kernel.listing);
     let access = |worst: Worst, space| {
         let Sample { block, warp, execution, bytes, lanes, addresses } = *worst.access?;
-        let active = |lane: usize| if lanes >> lane & 1 == 1 { addresses[lane] } else { 0 };
+        let active = |lane: usize| (lanes >> lane & 1 == 1).then_some(addresses[lane]);
         let (block, addresses) = (launch.block(block), std::array::from_fn(active));
-        Some(WarpAccess { block, warp, execution, kind: site.kind, space, bytes, lanes, addresses })
+        Some(WarpAccess { block, warp, execution, kind: site.kind, space, bytes, addresses })
     };
     InstructionReport {
         line: origin.span.line,
@@ -150,6 +153,7 @@ fn instruction(launch: &Launch, site: &Site, tally: Tally) -> InstructionReport 
         global: tally.global,
         ideal_sectors: tally.ideal_sectors,
         shared: tally.shared,
+        ideal_wavefronts: tally.ideal_wavefronts,
         worst_global: access(tally.worst_global, Space::Global),
         worst_shared: access(tally.worst_shared, Space::Shared),
     }
