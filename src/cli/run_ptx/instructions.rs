@@ -10,8 +10,8 @@ use super::super::output;
 
 /// The columns' names in Nsight Compute; stores have `st` for `ld`.
 const METRICS: [(&str, &str); 9] = [
-    ("executions", "inst_executed"),
-    ("lanes", "thread_inst_executed / inst_executed"),
+    ("executions", "smsp__sass_inst_executed_op_global_ld.sum, smsp__sass_inst_executed_op_shared_ld.sum"),
+    ("lanes", "thread_inst_executed_true / inst_executed"),
     ("requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
     ("sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"),
     ("ideal sectors", "memory_l2_theoretical_sectors_global_ideal"),
@@ -21,9 +21,11 @@ const METRICS: [(&str, &str); 9] = [
     ("conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"),
 ];
 
-/// Characters of an instruction in a table, and of a place in a source; longer ones are cut.
-const INSTRUCTION: usize = 40;
-const SOURCE: usize = 20;
+/// Characters of a place in a source, of an instruction beside one, and of an instruction alone; longer ones are cut, so that
+/// tables have about 120 columns.
+const SOURCE: usize = 18;
+const BESIDE_SOURCE: usize = 32;
+const ALONE: usize = 52;
 
 /// A column: its header, and the figure of an instruction.
 type Column = (&'static str, fn(&InstructionReport) -> String);
@@ -102,7 +104,8 @@ fn table(rows: &[&InstructionReport], columns: &[Column]) -> Table {
     let mut table = output::table(&header);
     table.column_iter_mut().take(words).for_each(|column| column.set_cell_alignment(CellAlignment::Left));
     for row in rows {
-        let mut cells = vec![row.line.to_string(), beginning(&row.instruction, INSTRUCTION)];
+        let mut cells =
+            vec![row.line.to_string(), beginning(&row.instruction, if sources { BESIDE_SOURCE } else { ALONE })];
         cells.extend(sources.then(|| end(row.source.as_deref().unwrap_or("-"), SOURCE)));
         cells.extend(columns.iter().map(|(_, figure)| figure(row)));
         table.add_row(cells);

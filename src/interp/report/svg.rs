@@ -19,14 +19,15 @@ const ROW: f64 = 24.0;
 const LINE: f64 = 20.0;
 const WIDTH: f64 = MARGIN + LABELS + ROW_BYTES as f64 * BYTE + 3.0 * GAP + MARGIN;
 
+/// Colours are spelled out for light and dark alike, for few renderers but browsers know variables.
 const STYLE: &str = "\
-.ws{--page:#fff;--text:#1f2733;--faint:#667085;--line:#e4e8ee;--moved:#dfe5ee;--bad:#c3261b;--bad-back:#fbe3e0}\
-@media(prefers-color-scheme:dark){.ws{--page:#14181f;--text:#e8ecf2;--faint:#98a3b3;--line:#262d38;--moved:#3a4454;\
---bad:#ff8a7a;--bad-back:#47211f}}\
-.ws text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:var(--text)}\
-.ws .page{fill:var(--page)}.ws .title{font-weight:bold}.ws .faint{fill:var(--faint)}.ws .bad{fill:var(--bad)}\
-.ws .row{fill:none;stroke:var(--line)}.ws .moved{fill:var(--moved)}.ws .crowd{fill:var(--bad-back)}\
-.ws .mid{text-anchor:middle}.ws .end{text-anchor:end}.ws .lane{fill:#fff;font-size:11px}.ws .half{font-size:9px}";
+.ws text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2733}.ws .title{font-weight:bold}\
+.ws .mid{text-anchor:middle}.ws .end{text-anchor:end}\
+.ws .page{fill:#fff}.ws .faint{fill:#667085}.ws .bad{fill:#b42318}.ws .row{fill:none;stroke:#dfe4ec}\
+.ws .moved{fill:#cfd7e3}.ws .crowd{fill:#fbe3e0}\
+@media(prefers-color-scheme:dark){.ws text{fill:#e8ecf2}.ws .page{fill:#14181f}.ws .faint{fill:#98a3b3}.ws .bad{fill:#ff9c8f}\
+.ws .row{stroke:#2b3340}.ws .moved{fill:#465266}.ws .crowd{fill:#4b2421}}\
+.ws .lane{fill:#fff;font-size:11px}.ws .half{font-size:8px}";
 
 /// A drawing in the making: what is drawn, and where the next thing goes.
 struct Canvas {
@@ -38,7 +39,7 @@ impl Report {
     /// Draws the worst accesses of all instructions, in the order of the PTX: to global memory as lines and sectors, to shared
     /// memory as banks.
     pub fn to_svg(&self) -> String {
-        let mut canvas = Canvas { body: String::new(), y: MARGIN };
+        let mut canvas = Canvas { body: String::new(), y: 10.0 };
         for instruction in &self.instructions {
             for access in [&instruction.worst_global, &instruction.worst_shared].into_iter().flatten() {
                 // Writing to a string does not fail.
@@ -53,7 +54,7 @@ impl Report {
 impl WarpAccess {
     /// Draws the 32 addresses as an SVG image, which needs nothing else: what [`WarpAccess::draw`] shows, byte by byte.
     pub fn to_svg(&self) -> String {
-        let mut canvas = Canvas { body: String::new(), y: MARGIN };
+        let mut canvas = Canvas { body: String::new(), y: 10.0 };
         // Writing to a string does not fail.
         let _ = canvas.access(self);
         canvas.finish()
@@ -73,8 +74,7 @@ impl Canvas {
     /// Writes a line of text from the left.
     fn line(&mut self, class: &str, text: &str) -> fmt::Result {
         self.y += LINE;
-        let y = self.y - 6.0;
-        writeln!(self.body, "<text class=\"{class}\" x=\"{MARGIN}\" y=\"{y}\">{}</text>", escaped(text))
+        writeln!(self.body, "<text class=\"{class}\" x=\"{MARGIN}\" y=\"{}\">{}</text>", self.y, escaped(text))
     }
 
     fn instruction(&mut self, instruction: &InstructionReport) -> fmt::Result {
