@@ -58,6 +58,9 @@ pub(super) enum Command {
     /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The software GPU stops it there.
     #[cfg(feature = "interp")]
     RunPtx(RunPtx),
+    /// List the PTX that the software GPU has, as Markdown, or what of it a file uses and what it lacks
+    #[cfg(feature = "interp")]
+    PtxForms(PtxForms),
 }
 
 #[derive(Args)]
@@ -124,6 +127,14 @@ pub(super) struct RunPtx {
     /// Draw the worst access of each instruction into an image; on the software GPU, as --report
     #[arg(long, value_name = "FILE.svg")]
     pub(super) draw: Option<PathBuf>,
+}
+
+#[cfg(feature = "interp")]
+#[derive(Args)]
+pub(super) struct PtxForms {
+    /// PTX whose kernels are looked through, instead of listing everything
+    #[arg(value_name = "FILE.ptx")]
+    pub(super) file: Option<PathBuf>,
 }
 
 fn shape(text: &str) -> Result<[usize; 2], String> {

@@ -7,6 +7,8 @@ mod compare;
 mod devices;
 mod npy;
 mod output;
+#[cfg(feature = "interp")]
+mod ptx_forms;
 mod room;
 #[cfg(feature = "interp")]
 mod run_ptx;
@@ -67,6 +69,8 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Compare(args) => compare::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),
+        #[cfg(feature = "interp")]
+        Command::PtxForms(args) => ptx_forms::run(args, output),
     }
 }
 

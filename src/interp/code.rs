@@ -204,6 +204,8 @@ pub(crate) struct Inner {
     pub(crate) bounds: Bounds,
     /// Or why it cannot run.
     pub(crate) code: crate::error::Result<Code>,
+    /// The instructions that are not supported, with the reason as the end of a sentence.
+    pub(crate) refusals: Vec<(Span, String)>,
     pub(crate) listing: Arc<Listing>,
 }
 

@@ -6,12 +6,12 @@
 //! more than a function of plain values name their [`Shape`] in brackets, and a handler that gets the warp.
 //!
 //! Two's complement serves both signs where only low bits are kept, so many lines cover `u` and `s`.
-//! A new form is a new line. The idea of declaring the instruction set once is wasmi's.
+//! A new form is a new line; a doc comment begins a section of them. The idea of declaring the instruction set once is wasmi's.
 
 use super::exec::registers::{Kind, Value};
 
 /// Alternatives that many spellings share.
-const SETS: &[(&str, &[&str])] = &[
+pub(crate) const SETS: &[(&str, &[&str])] = &[
     ("type", &["b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"]),
     ("vector", &["", ".v2", ".v4"]),
     ("read", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"]),
@@ -40,7 +40,7 @@ const SETS: &[(&str, &[&str])] = &[
 /// Passes the table to the macro `$with`, after `$first`.
 macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
 
-    // Integer arithmetic
+    /// Integer arithmetic
     AddB16      "add.{u16,s16}"             (u16, u16) -> u16           = u16::wrapping_add;
     AddB32      "add.{u32,s32}"             (u32, u32) -> u32           = u32::wrapping_add;
     AddB64      "add.{u64,s64}"             (u64, u64) -> u64           = u64::wrapping_add;
@@ -98,7 +98,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     NegS32      "neg.s32"                   (i32) -> i32                = i32::wrapping_neg;
     NegS64      "neg.s64"                   (i64) -> i64                = i64::wrapping_neg;
 
-    // Bits
+    /// Bits
     AndB16      "and.b16"                   (u16, u16) -> u16           = |a, b| a & b;
     AndB32      "and.b32"                   (u32, u32) -> u32           = |a, b| a & b;
     AndB64      "and.b64"                   (u64, u64) -> u64           = |a, b| a & b;
@@ -143,7 +143,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     BrevB32     "brev.b32"                  (u32) -> u32                = u32::reverse_bits;
     BrevB64     "brev.b64"                  (u64) -> u64                = u64::reverse_bits;
 
-    // Moves; those between vectors and wider registers, and the halves of the latter, are told apart by their operands.
+    /// Moves
+    // Those between vectors and wider registers, and the halves of the latter, are told apart by their operands.
     MovB16      "mov.{b16,u16,s16}"         (u16) -> u16                = |a| a;
     MovB32      "mov.{b32,u32,s32,f32}"     (u32) -> u32                = |a| a;
     MovB64      "mov.{b64,u64,s64,f64}"     (u64) -> u64                = |a| a;
@@ -157,7 +158,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     SelpB32     "selp.{b32,u32,s32,f32}"    (u32, u32, bool) -> u32     = |a, b, p| if p { a } else { b };
     SelpB64     "selp.{b64,u64,s64,f64}"    (u64, u64, bool) -> u64     = |a, b, p| if p { a } else { b };
 
-    // Comparisons
+    /// Comparisons
     EqB16       "setp.eq.{b16,u16,s16}"     (u16, u16) -> bool          = |a, b| a == b;
     EqB32       "setp.eq.{b32,u32,s32}"     (u32, u32) -> bool          = |a, b| a == b;
     EqB64       "setp.eq.{b64,u64,s64}"     (u64, u64) -> bool          = |a, b| a == b;
@@ -217,7 +218,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     NumF64      "setp.num.f64"              (f64, f64) -> bool          = |a, b| !semantics::unordered64(a, b);
     NanF64      "setp.nan.f64"              (f64, f64) -> bool          = semantics::unordered64;
 
-    // Floating point: no form here flushes denormals, so where the result is a number the host's arithmetic is the device's,
+    /// Floating point
+    // No form here flushes denormals, so where the result is a number the host's arithmetic is the device's,
     // bit for bit. A NaN of single precision is the one that an H100 gives; which of its bits a result of double precision
     // keeps from its operands is not modelled, but for moves of a sign.
     AddF32      "add{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a + b);
@@ -243,7 +245,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CopysignF32 "copysign.f32"              (f32, f32) -> f32           = |sign, value| f32::copysign(value, sign);
     CopysignF64 "copysign.f64"              (f64, f64) -> f64           = |sign, value| f64::copysign(value, sign);
 
-    // Conversions: to fewer bits keeps the low ones, to more extends by the source's sign.
+    /// Conversions
+    // To fewer bits keeps the low ones, to more extends by the source's sign.
     CvtU8From32   "cvt.u8.{u16,s16,u32,s32}"    (u32) -> u8     = |a| a as u8;
     CvtS8From32   "cvt.s8.{u16,s16,u32,s32}"    (u32) -> i8     = |a| a as i8;
     CvtU8From64   "cvt.u8.{u64,s64}"            (u64) -> u8     = |a| a as u8;
@@ -288,7 +291,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtU32FromF64 "cvt.rzi.u32.f64"             (f64) -> u32    = semantics::integer_u32;
     CvtS32FromF64 "cvt.rzi.s32.f64"             (f64) -> i32    = semantics::integer_s32;
 
-    // Addresses: shared and local ones are offsets until `cvta` makes them generic.
+    /// Addresses
+    // Shared and local ones are offsets until `cvta` makes them generic.
     CvtaGlobal    "cvta{,.to}.global.u64"       (u64) -> u64    = |a| a;
     CvtaShared    "cvta.shared{cta}.u64"        (u64) -> u64    = |a| space::SHARED.wrapping_add(a);
     CvtaToShared  "cvta.to.shared{cta}.u64"     (u64) -> u64    = |a: u64| a.wrapping_sub(space::SHARED);
@@ -297,7 +301,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtaParam     "cvta.param.u64"              (u64) -> u64    = |a| space::PARAM.wrapping_add(a);
     CvtaToParam   "cvta.to.param.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::PARAM);
 
-    // Memory
+    /// Memory
     LdGeneric   "ld{read}{cache}{vector}.{type}"                [Load]      = memory::load_generic;
     LdGlobal    "ld{read}.global{cache}{,.nc}{cache}{vector}.{type}" [Load] = memory::load_global;
     LdShared    "ld{read}.shared{cta}{vector}.{type}"           [Load]      = memory::load_shared;
@@ -316,7 +320,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
     Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
-    // Control
+    /// Control
     Bra         "bra{,.uni}"                                    [Branch]    = control::branch;
     Exit        "{ret,exit}{,.uni}"                             [Exit]      = control::exit;
     Trap        "trap"                                          [Trap]      = control::trap;
@@ -324,7 +328,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Barrier     "barrier{,.cta}.sync"                           [Barrier]   = control::barrier;
     WarpSync    "bar.warp.sync"                                 [WarpSync]  = control::warp_sync;
 
-    // Special registers that change while a warp runs; the rest are constants of the launch or block.
+    /// Special registers
+    // Those that change while a warp runs; the rest are constants of the launch or block.
     Clock       "%clock"                                        [ReadB32]   = control::clock;
     Clock64     "%clock64"                                      [ReadB64]   = control::clock64;
     Timer       "%globaltimer"                                  [ReadB64]   = control::global_timer;
@@ -368,6 +373,8 @@ pub(crate) enum Shape {
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) op: Op,
+    /// The section that begins with it.
+    pub(crate) section: Option<&'static str>,
     pub(crate) spelling: &'static str,
     pub(crate) shape: Shape,
 }
@@ -382,7 +389,7 @@ macro_rules! shape {
 }
 
 macro_rules! declare {
-    ({} $($op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
+    ({} $($(#[doc = $section:literal])? $op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
         /// A form's number: what execution dispatches on.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u16)]
@@ -390,10 +397,20 @@ macro_rules! declare {
 
         /// Every form.
         pub(crate) const FORMS: &[Form] =
-            &[$(Form { op: Op::$op, spelling: $spelling, shape: shape!($operands $(-> $result)?) }),*];
+            &[$(Form {
+                op: Op::$op,
+                section: first([$($section)?]),
+                spelling: $spelling,
+                shape: shape!($operands $(-> $result)?),
+            }),*];
     };
 }
 instruction_table!(declare {});
+
+/// The section that a line names, if it names one.
+const fn first<const N: usize>(named: [&'static str; N]) -> Option<&'static str> {
+    if N == 0 { None } else { Some(named[0]) }
+}
 
 /// The forms with this spelling: usually one; `mov.b64` alone and from a vector are two.
 pub(crate) fn forms<'o>(opcode: &'o str) -> impl Iterator<Item = &'static Form> + 'o {
@@ -409,10 +426,23 @@ fn matches(pattern: &str, text: &str) -> bool {
     let Some(text) = text.strip_prefix(literal) else { return false };
     let Some((group, rest)) = rest.split_once('}') else { return false };
     let continues = |choice: &str| text.strip_prefix(choice).is_some_and(|text| matches(rest, text));
-    match SETS.iter().find(|(name, _)| *name == group) {
-        Some((_, choices)) => choices.iter().copied().any(continues),
+    match named(group) {
+        Some(choices) => choices.iter().copied().any(continues),
         None => group.split(',').any(continues),
     }
+}
+
+/// The alternatives of that name.
+fn named(group: &str) -> Option<&'static [&'static str]> {
+    SETS.iter().find(|(name, _)| *name == group).map(|(_, choices)| *choices)
+}
+
+/// A pattern's parts: text, and the alternatives that follow it, of which the last part has none.
+pub(crate) fn groups(pattern: &'static str) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    pattern.split('}').map(|part| match part.split_once('{') {
+        None => (part, Vec::new()),
+        Some((literal, group)) => (literal, named(group).map_or_else(|| group.split(',').collect(), <[_]>::to_vec)),
+    })
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@
 mod args;
 mod cfg;
 mod code;
+pub mod coverage;
 mod exec;
 mod isa;
 mod lower;

@@ -28,7 +28,7 @@ pub(crate) enum File {
 
 /// How an operand is read: its file, and what an immediate means there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A predicate.
     Pred,
     /// 8 bits, in a 32-bit register.

@@ -40,7 +40,10 @@ fn kernel(module: &ast::Module, entry: &ast::Entry, listing: &Arc<Listing>) -> K
         let (offset, size, align) = (offset as usize, size as usize, param.align as usize);
         params.push(Param { name: param.name.to_owned(), offset, size, align });
     }
-    let code = Lowering::new(module, &params).entry(entry).map_err(|(span, refusal)| {
+    let mut lowering = Lowering::new(module, &params);
+    let code = lowering.entry(entry);
+    let refusals = lowering.refusals;
+    let code = code.map_err(|(span, refusal)| {
         let (line, what) = (span.line, listing.line(span));
         let context = format!(
             "unsupported PTX: `{what}` in kernel {:?} (PTX line {line}): {refusal}; run it on a CUDA device instead",
@@ -50,7 +53,7 @@ fn kernel(module: &ast::Module, entry: &ast::Entry, listing: &Arc<Listing>) -> K
     });
     let name = entry.name.to_owned();
     let (param_bytes, bounds, listing) = (end as usize, entry.bounds, Arc::clone(listing));
-    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, code, listing }) }
+    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, code, refusals, listing }) }
 }
 
 struct Lowering<'m, 't> {
@@ -60,6 +63,8 @@ struct Lowering<'m, 't> {
     /// The pc of each label, by the number that `names` gives it.
     labels: Vec<Option<u32>>,
     source: Option<(u32, u32)>,
+    /// The instructions that cannot be had.
+    refusals: Vec<(ast::Span, Refusal)>,
 }
 
 /// The registers that an instruction reads and writes, and whether it has a guard.
@@ -88,11 +93,11 @@ impl Draft {
 
 impl<'m, 't> Lowering<'m, 't> {
     fn new(module: &'m ast::Module<'t>, params: &'m [Param]) -> Self {
-        let (touched, labels) = (Vec::new(), Vec::new());
-        Self { names: Names::new(module, params), code: Code::default(), touched, labels, source: None }
+        let (names, code) = (Names::new(module, params), Code::default());
+        Self { names, code, touched: Vec::new(), labels: Vec::new(), source: None, refusals: Vec::new() }
     }
 
-    fn entry(mut self, entry: &'m ast::Entry<'t>) -> Result<Code, (ast::Span, Refusal)> {
+    fn entry(&mut self, entry: &'m ast::Entry<'t>) -> Result<Code, (ast::Span, Refusal)> {
         let at_entry = |refusal| (entry.span, refusal);
         let sized = entry.params.iter().all(|param| param.bytes.is_some());
         if !sized || self.names.param_bytes() > 4096 {
@@ -101,12 +106,15 @@ impl<'m, 't> Lowering<'m, 't> {
         // Number `ALWAYS` is the first to be given.
         let always = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
         debug_assert_eq!(always, ALWAYS);
-        self.scope(&entry.body)?;
+        self.scope(&entry.body);
+        if let Some(first) = self.refusals.first() {
+            return Err(first.clone());
+        }
         self.emit(Draft::new(Op::Exit), ALWAYS, entry.span);
         self.finish().map_err(at_entry)
     }
 
-    fn scope(&mut self, statements: &'m [Statement<'t>]) -> Result<(), (ast::Span, Refusal)> {
+    fn scope(&mut self, statements: &'m [Statement<'t>]) {
         let labels = statements.iter().filter_map(|statement| match statement {
             Statement::Label(name) => Some(*name),
             _ => None,
@@ -121,15 +129,16 @@ impl<'m, 't> Lowering<'m, 't> {
                 }
                 Statement::Registers { kind, names } => self.names.registers(kind, names),
                 Statement::Variable(variable) => self.names.variable(variable),
-                Statement::Scope(inner) => self.scope(inner)?,
+                Statement::Scope(inner) => self.scope(inner),
                 Statement::Location { file, line } => self.source = Some((*file, *line)),
                 Statement::Instruction(instruction) => {
-                    self.instruction(instruction).map_err(|refusal| (instruction.span, refusal))?;
+                    if let Err(refusal) = self.instruction(instruction) {
+                        self.refusals.push((instruction.span, refusal));
+                    }
                 }
             }
         }
         self.names.close();
-        Ok(())
     }
 
     fn instruction(&mut self, instruction: &ast::Instruction<'t>) -> Result<(), Refusal> {
@@ -234,8 +243,8 @@ impl<'m, 't> Lowering<'m, 't> {
         self.code.origins.push(Origin { span, source: self.source });
     }
 
-    fn finish(mut self) -> Result<Code, Refusal> {
-        let mut code = self.code;
+    fn finish(&mut self) -> Result<Code, Refusal> {
+        let mut code = std::mem::take(&mut self.code);
         for ins in code.instructions.iter_mut().filter(|ins| ins.op == Op::Bra) {
             let pc = self.labels.get(ins.imm as usize).copied().flatten();
             ins.imm = pc.ok_or("a label without a place")? as i32;

@@ -3,6 +3,8 @@
 mod bad_input;
 mod compare;
 #[cfg(feature = "interp")]
+mod ptx_forms;
+#[cfg(feature = "interp")]
 mod run_ptx;
 mod transpose;
 mod usage;
