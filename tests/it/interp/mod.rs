@@ -2,6 +2,7 @@
 
 mod barriers;
 mod divergence;
+mod drawings;
 mod faults;
 mod kernels;
 mod lanes;
