@@ -52,16 +52,19 @@ impl Buffer {
         }
     }
 
-    /// Makes or reads the elements.
-    pub(super) fn into_contents(self) -> Result<Vec<u8>> {
+    /// Makes or reads the elements, and hands their bytes to whoever takes them to the device.
+    pub(super) fn hand_to<E>(self, place: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<()>
+    where
+        anyhow::Error: From<E>,
+    {
         match self.contents {
             Contents::Made(dtype, fill) => {
                 let mut bytes = zeroed(self.bytes)?;
                 write(fill, dtype, &mut bytes);
-                Ok(bytes)
+                Ok(place(&bytes)?)
             }
             Contents::Read(source) => {
-                by_width!(source.dtype, T => Ok(bytemuck::cast_slice(&source.read::<T>()?).to_vec()))
+                by_width!(source.dtype, T => Ok(place(bytemuck::cast_slice(&source.read::<T>()?))?))
             }
         }
     }

@@ -69,7 +69,7 @@ fn place(device: &Device, buffer: Option<Buffer>) -> Result<Option<DeviceBuffer<
     let Some(buffer) = buffer else { return Ok(None) };
     // First of all, since it knows what there is room for.
     let mut place = device.alloc::<u8>(buffer.bytes)?;
-    place.upload_from(&buffer.into_contents()?)?;
+    buffer.hand_to(|contents| place.upload_from(contents))?;
     Ok(Some(place))
 }
 

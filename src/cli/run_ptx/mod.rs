@@ -11,8 +11,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use warpstride::abi::LaunchShape;
-use warpstride::device::{Backend, Device};
-use warpstride::driver::DriverKind;
+use warpstride::device::Backend;
+use warpstride::driver::{DeviceInfo, DriverKind};
 use warpstride::error::Error;
 use warpstride::interp::{Args, Kernel, Module};
 
@@ -46,7 +46,9 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
     let module = Module::parse(&text).with_context(|| format!("cannot parse {file}"))?;
     let kernel = module.kernel(&args.entry).ok_or_else(|| {
         let names = module.kernels().map(Kernel::name).collect::<Vec<_>>().join(", ");
-        anyhow!("{file} has no kernel `{}`; name one of: {names}", args.entry)
+        let instead =
+            if names.is_empty() { "it has none; check the file".into() } else { format!("name one of: {names}") };
+        anyhow!("{file} has no kernel `{}`; {instead}", args.entry)
     })?;
     // Before any work: whether they go together, whatever the addresses.
     parameters(kernel, &args.arguments, |_| 0)?;
@@ -61,7 +63,7 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
     };
 
     let device = open(backend, output)?;
-    ensure_counted(args, &device)?;
+    ensure_counted(args, device.info())?;
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
     ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{}`", args.entry))?;
@@ -95,13 +97,15 @@ fn parameters(kernel: &Kernel, arguments: &[Argument], address: impl Fn(usize) -
 }
 
 /// Fails where what a GPU does not count is asked of one.
-fn ensure_counted(args: &args::RunPtx, device: &Device) -> Result<()> {
+fn ensure_counted(args: &args::RunPtx, device: &DeviceInfo) -> Result<()> {
     let options = [("--report", args.report), ("--report-json", args.report_json), ("--draw", args.draw.is_some())];
-    if let Some((option, _)) = options.into_iter().find(|(_, asked)| *asked && device.info().kind == DriverKind::Cuda) {
-        let name = &device.info().name;
-        return Err(anyhow!("{option} shows what is counted, and nothing is counted on {name}; add --device soft"));
+    match options.into_iter().find(|(_, asked)| *asked && device.kind == DriverKind::Cuda) {
+        Some((option, _)) => {
+            let name = &device.name;
+            Err(anyhow!("{option} shows what is counted, and nothing is counted on {name}; add --device soft"))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Checks, before any work, where results go.
@@ -138,4 +142,34 @@ fn target(args: &args::RunPtx, path: &Path, before: &[(Target, String, Vec<usize
         path.display()
     );
     Ok(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use warpstride::device::Device;
+
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+
+    #[test]
+    fn what_a_gpu_does_not_count_is_not_asked_of_one() {
+        let soft = Device::open(Backend::Soft).unwrap().info().clone();
+        let gpu = DeviceInfo { kind: DriverKind::Cuda, name: "NVIDIA H100".into(), ..soft.clone() };
+        let asked = |options: &[&str], device: &DeviceInfo| {
+            let words = ["warpstride", "run-ptx", "k.ptx", "--entry", "k", "--grid", "1", "--block", "1"];
+            let cli = Cli::try_parse_from(words.iter().chain(options)).unwrap();
+            let Command::RunPtx(args) = cli.command else { panic!("another command") };
+            ensure_counted(&args, device).map_err(|error| error.to_string())
+        };
+        for options in [&["--report"][..], &["--report-json"], &["--draw", "k.svg"]] {
+            let refused = asked(options, &gpu).unwrap_err();
+            assert!(
+                refused.starts_with(options[0]) && refused.ends_with("NVIDIA H100; add --device soft"),
+                "{refused}"
+            );
+            assert_eq!(asked(options, &soft), Ok(()));
+        }
+        assert_eq!(asked(&["--json"], &gpu), Ok(()));
+    }
 }

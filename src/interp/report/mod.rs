@@ -111,9 +111,10 @@ impl WarpAccess {
             AccessKind::Load => ("load", if lanes == 1 { "s" } else { "" }),
             AccessKind::Store => ("store", if lanes == 1 { "s" } else { "" }),
         };
+        let each = if lanes == 1 { "" } else { " each" };
         let (lanes, bytes) = (count(lanes, "lane"), count(self.width(), "byte"));
         let (warp, execution) = (self.warp, self.execution);
-        format!("block ({x}, {y}, {z}), warp {warp}, execution {execution}: {lanes} {verb}{s} {bytes} each")
+        format!("block ({x}, {y}, {z}), warp {warp}, execution {execution}: {lanes} {verb}{s} {bytes}{each}")
     }
 
     /// What that takes of the memory system: the second line.
@@ -132,7 +133,7 @@ impl WarpAccess {
         let verdict = if taken > ideal { format!("{sectors} where {ideal} would do") } else { sectors };
         let (moved, used) = (32 * taken, self.pieces(u32::MAX).len() as u32 * self.width());
         let share = (1000.0 * f64::from(used) / f64::from(moved.max(1))).round() / 10.0;
-        format!("{verdict}: {used} of {moved} bytes are asked for, {share} %")
+        format!("{verdict}: {used} of {moved} bytes asked for, {share} %")
     }
 }
 
