@@ -317,7 +317,7 @@ fn a_report_tells_instructions_apart_and_draws_the_worst() {
         "global load ",
         "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
         "memory_l2_theoretical_sectors_global_ideal",
-        "The worst access to global memory\nPTX line 12: ld.global.f32 %f1, [%rd3]\nblock (0, 0, 0), warp 0, execution 1: ",
+        "The worst access to global memory\nPTX line 13: ld.global.f32 %f1, [%rd3]\nblock (0, 0, 0), warp 0, execution 1: ",
         "4 sectors: 128 of 128 bytes",
     ] {
         assert!(run.stdout.contains(part), "{part:?} is not in {}", run.stdout);
@@ -340,7 +340,7 @@ fn the_document_holds_the_instructions_where_they_are_asked_for() {
     assert_eq!((&reported["schema"], &reported["counters"]["global_load"]["sectors"]), (&json!(1), &json!(13)));
     let [load, store] = &reported["instructions"].as_array().expect("an array")[..] else { panic!("{reported}") };
     assert_eq!(store["kind"], "store");
-    assert_eq!((&load["line"], &load["source"]), (&json!(12), &Value::Null));
+    assert_eq!((&load["line"], &load["source"]), (&json!(13), &Value::Null));
     assert_eq!((&load["instruction"], &load["kind"]), (&json!("ld.global.f32 %f1, [%rd3]"), &json!("load")));
     assert_eq!((&load["executions"], &load["active_lanes"]), (&json!(4), &json!(25.0)));
     assert_eq!(load["global"], json!({ "instructions": 4, "requests": 4, "sectors": 13 }));
@@ -368,7 +368,7 @@ fn drawings_go_to_a_file_that_is_replaced_at_the_end() {
     let image = roxmltree::Document::parse(&image).expect("it is XML");
     let titles = image.descendants().filter(|node| node.attribute("class") == Some("title"));
     let titles: Vec<&str> = titles.filter_map(|node| node.text()).collect();
-    assert_eq!(titles, ["PTX line 12: ld.global.f32 %f1, [%rd3]", "PTX line 12: st.global.f32 [%rd4], %f2"]);
+    assert_eq!(titles, ["PTX line 13: ld.global.f32 %f1, [%rd3]", "PTX line 13: st.global.f32 [%rd4], %f2"]);
 
     let refused = |path: &str, parts: &[&str]| folder.run("twice", "1", &RAGGED, &["--draw", path]).failed(parts);
     refused(&folder.text("absent/out.svg"), &["cannot write", "absent/out.svg"]);
