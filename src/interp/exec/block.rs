@@ -72,8 +72,9 @@ impl<'a> Worker<'a> {
         for warp in &self.warps {
             self.totals.warp_instructions += warp.issued;
             self.totals.thread_instructions += warp.lanes_issued;
-            for (tally, executions) in self.totals.tallies.iter_mut().zip(&warp.executions) {
-                tally.executions += executions;
+            for (tally, executed) in self.totals.tallies.iter_mut().zip(&warp.executed) {
+                tally.executions += executed.times;
+                tally.lanes += executed.lanes;
             }
         }
         outcome.map_err(|(index, fault)| self.launch.stop(block, index, &self.warps[index as usize], *fault))

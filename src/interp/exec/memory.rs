@@ -21,12 +21,12 @@ macro_rules! instructions {
     ($($load:ident $store:ident $space:ident;)*) => {$(
         #[inline(always)]
         pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-            observe::execution(cx, warp, ins, mask);
+            observe::execution(warp, ins, mask);
             $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
         }
         #[inline(always)]
         pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-            observe::execution(cx, warp, ins, mask);
+            observe::execution(warp, ins, mask);
             $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Store)
         }
     )*};
@@ -61,7 +61,7 @@ ordered! {
 
 /// `ld.param` with an address that is computed; others are constants of the launch.
 pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    observe::execution(cx, warp, ins, mask);
+    observe::execution(warp, ins, mask);
     param(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
 }
 

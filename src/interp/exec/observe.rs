@@ -13,9 +13,10 @@ use crate::interp::stop::AccessKind;
 
 /// An instruction that accesses memory, executed by the lanes of `mask`: once, whatever spaces its addresses lead to.
 #[inline(always)]
-pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
-    warp.executions[ins.site as usize] += 1;
-    cx.tallies[ins.site as usize].lanes += u64::from(mask.count_ones());
+pub(super) fn execution(warp: &mut Warp, ins: &Ins, mask: u32) {
+    let executed = &mut warp.executed[ins.site as usize];
+    executed.times += 1;
+    executed.lanes += u64::from(mask.count_ones());
 }
 
 /// An access to global memory by the lanes of `mask`; the others have a neighbour's address.
@@ -29,8 +30,7 @@ pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addres
     tally.global.requests += 1;
     tally.global.sectors += u64::from(touched);
     tally.ideal_sectors += u64::from(ideal);
-    let sample = sample(cx.block, cx.warp, warp, ins, mask, addresses);
-    tally.worst_global.note(touched, ideal, sample);
+    tally.worst_global.note(touched, touched - ideal, sample(cx.block, cx.warp, warp, ins, mask, addresses));
 }
 
 /// An access to shared memory by the lanes of `mask`.
@@ -49,7 +49,7 @@ pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, of
     tally.shared.bank_conflicts += u64::from(passes.taken - passes.ideal);
     tally.ideal_wavefronts += u64::from(banks::ideal_wavefronts(passes.taken, mask.count_ones(), bytes));
     let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
-    tally.worst_shared.note(passes.taken, passes.ideal, sample);
+    tally.worst_shared.note(passes.taken, passes.taken - passes.ideal, sample);
 }
 
 /// The access, in case that it is the worst.
@@ -65,7 +65,7 @@ fn sample(
     move || Sample {
         block,
         warp: index,
-        execution: warp.executions[ins.site as usize],
+        execution: warp.executed[ins.site as usize].times,
         bytes: ins.access.bytes(),
         lanes,
         addresses: *addresses,

@@ -16,6 +16,15 @@ pub(super) struct Totals {
     pub(super) thread_instructions: u64,
 }
 
+/// How a warp executed an instruction in its block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Executed {
+    /// How many times.
+    pub(super) times: u64,
+    /// Active lanes, summed over those.
+    pub(super) lanes: u64,
+}
+
 /// What one instruction that accesses memory did. A generic address may have led it to several spaces.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
@@ -59,19 +68,20 @@ pub(super) struct Sample {
 }
 
 impl Worst {
-    /// Keeps the access that `sample` gives if it is worse than those before: it takes more beyond the ideal, or as much
-    /// and more in all. `taken` and `ideal` are sectors or wavefronts, at most 64.
+    /// Keeps the access that `sample` gives if it is worse than those before: it takes more in `excess` of the ideal, or as
+    /// much and more in all. Both are sectors or wavefronts, at most 64.
     #[inline(always)]
-    pub(super) fn note(&mut self, taken: u32, ideal: u32, sample: impl FnOnce() -> Sample) {
-        let rank = taken.saturating_sub(ideal) << 8 | taken;
+    pub(super) fn note(&mut self, taken: u32, excess: u32, sample: impl FnOnce() -> Sample) {
+        let rank = excess << 8 | taken;
         if rank > self.rank {
-            self.keep(rank, sample());
+            self.keep(rank, sample);
         }
     }
 
     #[cold]
-    fn keep(&mut self, rank: u32, sample: Sample) {
-        *self = Self { rank, access: Some(Box::new(sample)) };
+    #[inline(never)]
+    fn keep(&mut self, rank: u32, sample: impl FnOnce() -> Sample) {
+        *self = Self { rank, access: Some(Box::new(sample())) };
     }
 
     /// Takes the other's access if it is worse, or as bad and of an earlier block.

@@ -8,6 +8,7 @@
 
 use super::patterns::Patterns;
 use super::registers::Registers;
+use super::tally::Executed;
 use super::{Fault, Flow};
 use crate::interp::code::NOWHERE;
 use crate::interp::mem::cells::Scratch;
@@ -39,8 +40,8 @@ pub(super) struct Warp {
     pub(super) issued: u64,
     /// The same, times active lanes.
     pub(super) lanes_issued: u64,
-    /// For each of the code's sites, how many times the warp executed it in this block.
-    pub(super) executions: Vec<u64>,
+    /// For each of the code's sites, how the warp executed it in this block.
+    pub(super) executed: Vec<Executed>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +94,7 @@ impl Warp {
             wait: None,
             issued: 0,
             lanes_issued: 0,
-            executions: vec![0; sites],
+            executed: vec![Executed::default(); sites],
         }
     }
 
@@ -101,7 +102,7 @@ impl Warp {
     pub(super) fn restart(&mut self, live: u32) {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
         (self.wait, self.issued, self.lanes_issued) = (None, 0, 0);
-        self.executions.fill(0);
+        self.executed.fill(Executed::default());
         self.stack.clear();
         self.parked.clear();
     }

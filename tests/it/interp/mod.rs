@@ -7,6 +7,7 @@ mod faults;
 mod kernels;
 mod lanes;
 mod probes;
+mod report;
 mod text;
 
 use warpstride::abi::LaunchShape;
