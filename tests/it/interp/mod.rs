@@ -4,6 +4,7 @@ mod barriers;
 mod divergence;
 mod drawings;
 mod faults;
+mod forms;
 mod kernels;
 mod lanes;
 mod probes;
