@@ -35,7 +35,8 @@ impl Target {
                     path.display()
                 )
             })?,
-            Err(error) if error.kind() == ErrorKind::NotFound => in_its_folder(path),
+            Err(error) if error.kind() == ErrorKind::NotFound && names_a_file => in_its_folder(path),
+            Err(error) if error.kind() == ErrorKind::NotFound => path.into(),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot write {}: check the path", path.display()));
             }
