@@ -4,6 +4,7 @@ mod barriers;
 mod check;
 mod determinism;
 mod divergence;
+mod drawings;
 mod faults;
 mod forms;
 mod kernels;
@@ -15,6 +16,7 @@ mod patterns;
 mod probes;
 mod progress;
 mod record;
+mod report;
 mod text;
 mod together;
 
