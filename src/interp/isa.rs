@@ -151,15 +151,15 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     VAbsDiff4   "vabsdiff4.u32.u32.u32"     (u32, u32, u32) -> u32      = |a, b, _| packed::distances(a, b);
     VAbsDiff4Add "vabsdiff4.u32.u32.u32.add" (u32, u32, u32) -> u32     = packed::sum_of_distances;
 
-    // With a carry: lowered to the result and the carry, each a form of its own.
-    AddC32      "addc 32"                   (u32, u32, bool) -> u32     = |a, b, c| integer::add_carry32(a, b, c).0;
-    AddC64      "addc 64"                   (u64, u64, bool) -> u64     = |a, b, c| integer::add_carry64(a, b, c).0;
-    SubC32      "subc 32"                   (u32, u32, bool) -> u32     = |a, b, c| integer::sub_borrow32(a, b, c).0;
-    SubC64      "subc 64"                   (u64, u64, bool) -> u64     = |a, b, c| integer::sub_borrow64(a, b, c).0;
-    Carry32     "carry of addc 32"          (u32, u32, bool) -> bool    = |a, b, c| integer::add_carry32(a, b, c).1;
-    Carry64     "carry of addc 64"          (u64, u64, bool) -> bool    = |a, b, c| integer::add_carry64(a, b, c).1;
-    Borrow32    "borrow of subc 32"         (u32, u32, bool) -> bool    = |a, b, c| integer::sub_borrow32(a, b, c).1;
-    Borrow64    "borrow of subc 64"         (u64, u64, bool) -> bool    = |a, b, c| integer::sub_borrow64(a, b, c).1;
+    /// Integers with a carry: each result and each carry is a form, and instructions are made of both
+    AddC32      "sum of addc.{u32,s32}"                   (u32, u32, bool) -> u32     = |a, b, c| integer::add_carry32(a, b, c).0;
+    AddC64      "sum of addc.{u64,s64}"                   (u64, u64, bool) -> u64     = |a, b, c| integer::add_carry64(a, b, c).0;
+    SubC32      "difference of subc.{u32,s32}"                   (u32, u32, bool) -> u32     = |a, b: u32, c| integer::add_carry32(a, !b, c).0;
+    SubC64      "difference of subc.{u64,s64}"                   (u64, u64, bool) -> u64     = |a, b: u64, c| integer::add_carry64(a, !b, c).0;
+    AddCarry32  "carry of addc.{u32,s32}"          (u32, u32, bool) -> bool    = |a, b, c| integer::add_carry32(a, b, c).1;
+    AddCarry64  "carry of addc.{u64,s64}"          (u64, u64, bool) -> bool    = |a, b, c| integer::add_carry64(a, b, c).1;
+    SubCarry32  "carry of subc.{u32,s32}"          (u32, u32, bool) -> bool    = |a, b: u32, c| integer::add_carry32(a, !b, c).1;
+    SubCarry64  "carry of subc.{u64,s64}"          (u64, u64, bool) -> bool    = |a, b: u64, c| integer::add_carry64(a, !b, c).1;
 
     /// Bits
     AndB16      "and.b16"                   (u16, u16) -> u16           = |a, b| a & b;
@@ -311,7 +311,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     NumF64      "setp.num.f64"              (f64, f64) -> bool          = |a, b| !native::unordered64(a, b);
     NanF64      "setp.nan.f64"              (f64, f64) -> bool          = native::unordered64;
     CompareFtz  "setp.{compare}.ftz.f32"    (Modifiers, f32, f32) -> bool = compare::flushed;
-    CompareHalf "setp.{compare}{ftz}.{half}" (Modifiers, u16, u16) -> bool = compare::halves;
+    CompareHalf "setp.{compare}{ftz}.f16"   (Modifiers, u16, u16) -> bool = compare::halves;
+    CompareBf   "setp.{compare}.bf16"       (Modifiers, u16, u16) -> bool = compare::halves;
     SetHalves   "set.{compare}{ftz}.{f16x2,u32,s32}.f16x2" (Modifiers, u32, u32) -> u32 = compare::set_halves;
     SetBfHalves "set.{compare}.{bf16x2,u32,s32}.bf16x2" (Modifiers, u32, u32) -> u32 = compare::set_halves;
     Finite32    "testp.finite.f32"          (f32) -> bool               = f32::is_finite;
@@ -322,27 +323,27 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Number64    "testp.number.f64"          (f64) -> bool               = |a: f64| !a.is_nan();
     NotANumber32 "testp.notanumber.f32"     (f32) -> bool               = f32::is_nan;
     NotANumber64 "testp.notanumber.f64"     (f64) -> bool               = f64::is_nan;
-    Normal32    "testp.normal.f32"          (f32) -> bool               = f32::is_normal;
-    Normal64    "testp.normal.f64"          (f64) -> bool               = f64::is_normal;
+    Normal32    "testp.normal.f32"          (f32) -> bool               = |a: f32| a.is_normal() || a == 0.0;
+    Normal64    "testp.normal.f64"          (f64) -> bool               = |a: f64| a.is_normal() || a == 0.0;
     Subnormal32 "testp.subnormal.f32"       (f32) -> bool               = f32::is_subnormal;
     Subnormal64 "testp.subnormal.f64"       (f64) -> bool               = f64::is_subnormal;
 
     /// Floating point
     // Floating point to nearest in single and double precision: where the result is a number the host's arithmetic is the
-    // device's, bit for bit. A NaN of single precision is the one that an H100 gives; which of its bits a result of double
-    // precision keeps from its operands is not modelled, but for moves of a sign.
+    // device's, bit for bit. A NaN of single precision is the one that an H100 gives; of double precision it is an operand's,
+    // which `first_nan` names in the H100's order.
     AddF32      "add{,.rn}.f32"             (f32, f32) -> f32           = |a, b| native::canonical32(a + b);
-    AddF64      "add{,.rn}.f64"             (f64, f64) -> f64           = |a, b| native::canonical64(a + b);
+    AddF64      "add{,.rn}.f64"             (f64, f64) -> f64           = |a, b| native::first_nan(a + b, [b, a]);
     SubF32      "sub{,.rn}.f32"             (f32, f32) -> f32           = |a, b| native::canonical32(a - b);
-    SubF64      "sub{,.rn}.f64"             (f64, f64) -> f64           = |a, b| native::canonical64(a - b);
+    SubF64      "sub{,.rn}.f64"             (f64, f64) -> f64           = |a, b| native::first_nan(a - b, [b, a]);
     MulF32      "mul{,.rn}.f32"             (f32, f32) -> f32           = |a, b| native::canonical32(a * b);
-    MulF64      "mul{,.rn}.f64"             (f64, f64) -> f64           = |a, b| native::canonical64(a * b);
+    MulF64      "mul{,.rn}.f64"             (f64, f64) -> f64           = |a, b| native::first_nan(a * b, [b, a]);
     FmaF32      "{fma,mad}.rn.f32"          (f32, f32, f32) -> f32      = |a, b, c| native::canonical32(f32::mul_add(a, b, c));
-    FmaF64      "{fma,mad}.rn.f64"          (f64, f64, f64) -> f64      = |a, b, c| native::canonical64(f64::mul_add(a, b, c));
+    FmaF64      "{fma,mad}.rn.f64"          (f64, f64, f64) -> f64      = |a, b, c| native::first_nan(f64::mul_add(a, b, c), [b, c, a]);
     DivF32      "div.rn.f32"                (f32, f32) -> f32           = |a, b| native::canonical32(a / b);
-    DivF64      "div.rn.f64"                (f64, f64) -> f64           = |a, b| native::canonical64(a / b);
+    DivF64      "div.rn.f64"                (f64, f64) -> f64           = |a, b| native::first_nan(a / b, [a, b]);
     SqrtF32     "sqrt.rn.f32"               (f32) -> f32                = |a| native::canonical32(f32::sqrt(a));
-    SqrtF64     "sqrt.rn.f64"               (f64) -> f64                = |a| native::canonical64(f64::sqrt(a));
+    SqrtF64     "sqrt.rn.f64"               (f64) -> f64                = |a| native::first_nan(f64::sqrt(a), [a]);
     MinF32      "min.f32"                   (f32, f32) -> f32           = native::min_f32;
     MinF64      "min.f64"                   (f64, f64) -> f64           = native::min_f64;
     MaxF32      "max.f32"                   (f32, f32) -> f32           = native::max_f32;
@@ -355,15 +356,15 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CopysignF64 "copysign.f64"              (f64, f64) -> f64           = |sign, value| f64::copysign(value, sign);
     AddFtz      "add{,.rn}.ftz.f32"         (f32, f32) -> f32           = |a, b| native::ftz(native::flush(a) + native::flush(b));
     SubFtz      "sub{,.rn}.ftz.f32"         (f32, f32) -> f32           = |a, b| native::ftz(native::flush(a) - native::flush(b));
-    MulFtz      "mul{,.rn}.ftz.f32"         (f32, f32) -> f32           = |a, b| native::ftz(native::flush(a) * native::flush(b));
-    FmaFtz      "{fma,mad}.rn.ftz.f32"      (f32, f32, f32) -> f32      = |a, b, c| native::ftz(f32::mul_add(native::flush(a), native::flush(b), native::flush(c)));
+    MulFtz      "mul{,.rn}.ftz.f32"         (Modifiers, f32, f32) -> f32 = |m, a, b| native::ftz_product(native::flush(a) * native::flush(b), || float::mul(m, a, b));
+    FmaFtz      "{fma,mad}.rn.ftz.f32"      (Modifiers, f32, f32, f32) -> f32 = |m, a, b, c| native::ftz_product(f32::mul_add(native::flush(a), native::flush(b), native::flush(c)), || float::fma(m, a, b, c));
     MinFtz      "min.ftz.f32"               (f32, f32) -> f32           = |a, b| native::min_f32(native::flush(a), native::flush(b));
     MaxFtz      "max.ftz.f32"               (f32, f32) -> f32           = |a, b| native::max_f32(native::flush(a), native::flush(b));
     NegFtz      "neg.ftz.f32"               (f32) -> f32                = |a| native::ftz(-a);
     AbsFtz      "abs.ftz.f32"               (f32) -> f32                = |a: f32| native::ftz(a.abs());
 
-    // And in any rounding and format, through integers. The first line that has a spelling is taken, so what the lines above
-    // have is not slowed down.
+    // The first line that has a spelling is taken, so what the lines above have is not slowed down by these.
+    /// Floating point in any rounding and format, through integers
     AddAnyF32   "add{round}{ftz}{sat}.f32"  (Modifiers, f32, f32) -> f32 = float::add;
     AddAnyF64   "add{directed}.f64"         (Modifiers, f64, f64) -> f64 = float::add;
     AddHalf     "add{,.rn}{ftz}{sat}.f16"   (Modifiers, u16, u16) -> u16 = float::add;
@@ -413,17 +414,19 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     AbsHalves   "abs{ftz}.f16x2"            (Modifiers, u32) -> u32     = |m, a| packed::both([a], |[a]| float::abs(m, a));
     AbsBfHalves "abs.bf16x2"                (Modifiers, u32) -> u32     = |m, a| packed::both([a], |[a]| float::abs(m, a));
 
-    // Approximations: the ISA bounds their error and leaves the bits open.
-    DivApprox   "div.{approx,full}{ftz}.f32" (Modifiers, f32, f32) -> f32 = approx::div;
+    /// Approximations: the ISA bounds their error and leaves the bits open
+    DivApprox   "div.approx{ftz}.f32"       (Modifiers, f32, f32) -> f32 = approx::fast_div;
+    DivFull     "div.full{ftz}.f32"         (Modifiers, f32, f32) -> f32 = approx::div;
     RcpApprox   "rcp.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, approx::rcp);
     RcpUpper    "rcp.approx.ftz.f64"        (Modifiers, f64) -> f64     = |m, a| approx::upper_half(m, a, approx::rcp);
     SqrtApprox  "sqrt.approx{ftz}.f32"      (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::sqrt);
     RsqrtApprox "rsqrt.approx{ftz}.f32"     (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, approx::rsqrt);
-    RsqrtUpper  "rsqrt.approx{ftz}.f64"     (Modifiers, f64) -> f64     = |m, a| approx::upper_half(m, a, approx::rsqrt);
+    RsqrtUpper  "rsqrt.approx.ftz.f64"      (Modifiers, f64) -> f64     = |m, a| approx::upper_half(m, a, approx::rsqrt);
+    RsqrtDouble "rsqrt.approx.f64"          (Modifiers, f64) -> f64     = |m, a| native::first_nan(approx::unary(m, a, approx::rsqrt), [a]);
     Ex2Approx   "ex2.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::exp2);
     Lg2Approx   "lg2.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::log2);
-    SinApprox   "sin.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::sin);
-    CosApprox   "cos.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::cos);
+    SinApprox   "sin.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::of_turns(m, a, approx::sin);
+    CosApprox   "cos.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::of_turns(m, a, approx::cos);
     TanhApprox  "tanh.approx.f32"           (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::tanh);
     Ex2Half     "ex2.approx.{f16,ftz.bf16}" (Modifiers, u16) -> u16     = |m, a| approx::unary(m, a, f64::exp2);
     Ex2Halves   "ex2.approx.{f16x2,ftz.bf16x2}" (Modifiers, u32) -> u32 = |m, a| packed::both([a], |[a]| approx::unary(m, a, f64::exp2));
@@ -462,42 +465,57 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtF32FromS32 "cvt.rn.f32.s32"              (i32) -> f32    = |a| a as f32;
     CvtF32FromU64 "cvt.rn.f32.u64"              (u64) -> f32    = |a| a as f32;
     CvtF32FromS64 "cvt.rn.f32.s64"              (i64) -> f32    = |a| a as f32;
-    CvtF32FromF64 "cvt.rn.f32.f64"              (f64) -> f32    = |a| native::canonical32(a as f32);
+    CvtF32FromF64 "cvt.rn.f32.f64"              (f64) -> f32    = convert::f64_as_f32;
     CvtF64FromU16 "cvt.rn.f64.u16"              (u16) -> f64    = f64::from;
     CvtF64FromS16 "cvt.rn.f64.s16"              (i16) -> f64    = f64::from;
     CvtF64FromU32 "cvt.rn.f64.u32"              (u32) -> f64    = f64::from;
     CvtF64FromS32 "cvt.rn.f64.s32"              (i32) -> f64    = f64::from;
     CvtF64FromU64 "cvt.rn.f64.u64"              (u64) -> f64    = |a| a as f64;
     CvtF64FromS64 "cvt.rn.f64.s64"              (i64) -> f64    = |a| a as f64;
-    CvtF64FromF32 "cvt.f64.f32"                 (f32) -> f64    = |a| native::canonical64(f64::from(a));
+    CvtF64FromF32 "cvt.f64.f32"                 (f32) -> f64    = convert::f32_as_f64;
     // To an integer saturates, as `as` does; a NaN gives 0, and of double precision 1 << 31, as an H100 has it.
     CvtU32FromF32 "cvt.rzi.u32.f32"             (f32) -> u32    = |a| a as u32;
     CvtS32FromF32 "cvt.rzi.s32.f32"             (f32) -> i32    = |a| a as i32;
     CvtU32FromF64 "cvt.rzi.u32.f64"             (f64) -> u32    = native::integer_u32;
     CvtS32FromF64 "cvt.rzi.s32.f64"             (f64) -> i32    = native::integer_s32;
+    CvtF32FromF32 "cvt.f32.f32"                 (u32) -> u32    = |a| a;
+    CvtF64FromF64 "cvt.f64.f64"                 (u64) -> u64    = |a| a;
     CvtF32FromF16 "cvt.f32.f16"                 (u16) -> f32    = convert::f16_as_f32;
     CvtF32FromBf  "cvt.f32.bf16"                (u16) -> f32    = convert::bf16_as_f32;
 
-    // And any other, through integers; a form for the widths of both registers.
+    /// Any other conversions, through integers
     CvtSat32From32 "cvt.sat.{narrow}.{narrow}"  (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
     CvtSat32From64 "cvt.sat.{narrow}.{long}"    (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
     CvtSat64From32 "cvt.sat.{long}.{narrow}"    (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
     CvtSat64From64 "cvt.sat.{long}.{long}"      (Modifiers, u64) -> u64 = convert::convert;
-    CvtFloat32From32 "cvt{rounds}{sat}.{f16,bf16,f32}.{narrow}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
-    CvtFloat32From64 "cvt{rounds}{sat}.{f16,bf16,f32}.{long}" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
-    CvtFloat64From32 "cvt{rounds}{sat}.f64.{narrow}" (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
-    CvtFloat64From64 "cvt{rounds}{sat}.f64.{long}" (Modifiers, u64) -> u64 = convert::convert;
-    CvtInt32From32 "cvt{integral}{ftz}{sat}.{narrow}.{f16,bf16,f32}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
-    CvtInt64From32 "cvt{integral}{ftz}{sat}.{long}.{f16,bf16,f32}" (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
-    CvtInt32From64 "cvt{integral}{sat}.{narrow}.f64" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
-    CvtInt64From64 "cvt{integral}{sat}.{long}.f64" (Modifiers, u64) -> u64 = convert::convert;
-    CvtIntegral32 "cvt{integral}{ftz}{sat}.{f16.f16,bf16.bf16,f32.f32}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
-    CvtIntegral64 "cvt{integral}{sat}.f64.f64"  (Modifiers, u64) -> u64 = convert::convert;
-    CvtSame32     "cvt{ftz}{sat}.{f16.f16,f32.f32,f32.f16}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
-    CvtSame64     "cvt{sat}.f64.f64"            (Modifiers, u64) -> u64 = convert::convert;
-    CvtWiden      "cvt{ftz}{sat}.f64.{f16,bf16,f32}" (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
-    CvtNarrow     "cvt{rounds}{ftz}{sat}.{f16.f32,bf16.f32,bf16.f16,f16.bf16}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
-    CvtNarrow64   "cvt{rounds}{ftz}{sat}.{f16,bf16,f32}.f64" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
+    CvtFloatFrom32 "cvt{rounds}{sat}.{f16,f32}.{narrow}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtFloatFrom64 "cvt{rounds}{sat}.{f16,f32}.{long}" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
+    CvtBfFrom32 "cvt{rounds}.bf16.{u16,s16,u32,s32}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtBfFrom64 "cvt{rounds}.bf16.{long}" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
+    CvtDoubleFrom32 "cvt{rounds}{sat}.f64.{narrow}" (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
+    CvtDoubleFrom64 "cvt{rounds}{sat}.f64.{long}" (Modifiers, u64) -> u64 = convert::convert;
+    CvtIntFromHalf "cvt{integral}{sat}.{narrow}.f16" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtIntFromBf "cvt{integral}.{u16,s16,u32,s32}.bf16" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtIntFromFloat "cvt{integral}{ftz}{sat}.{narrow}.f32" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtIntFromDouble "cvt{integral}{sat}.{narrow}.f64" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
+    CvtLongFromHalf "cvt{integral}{sat}.{long}.f16" (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
+    CvtLongFromBf "cvt{integral}.{long}.bf16" (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
+    CvtLongFromFloat "cvt{integral}{ftz}{sat}.{long}.f32" (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
+    CvtLongFromDouble "cvt{integral}{sat}.{long}.f64" (Modifiers, u64) -> u64 = convert::convert;
+    CvtIntegralHalf "cvt{integral}{sat}.f16.f16" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtIntegralBf "cvt{integral}.bf16.bf16" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtIntegralFloat "cvt{integral}{ftz}{sat}.f32.f32" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtIntegralDouble "cvt{integral}{sat}.f64.f64" (Modifiers, u64) -> u64 = convert::convert;
+    CvtSameHalf "cvt{sat}.f16.f16" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtSameFloat "cvt.{sat,ftz,ftz.sat}.{f32.f32,f32.f16}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtSameDouble "cvt.sat.f64.f64" (Modifiers, u64) -> u64 = convert::convert;
+    CvtWiden "cvt.{f64.f16,f64.bf16,sat.f64.f16,sat.f64.f32,ftz.f64.f32,ftz.sat.f64.f32}" (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
+    CvtNarrowHalf "cvt{rounds}{ftz}{sat}.f16.f32" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtNarrowBf "cvt{rounds}{ftz}.bf16.f32" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtBetweenHalves "cvt{rounds}.{bf16.f16,f16.bf16}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtHalfFromDouble "cvt{rounds}{sat}.f16.f64" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
+    CvtBfFromDouble "cvt{rounds}.bf16.f64" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
+    CvtFloatFromDouble "cvt{rounds}{ftz}{sat}.f32.f64" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
     CvtRelu       "cvt.{rn,rz}.relu.{f16,bf16}.f32" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
     CvtTf32       "cvt.{rna,rn,rz,rn.relu,rz.relu}.tf32.f32" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
     CvtFloats     "cvt.{rn,rz}{relu}.{f16x2,bf16x2}.f32" (Modifiers, f32, f32) -> u32 = convert::pack_floats;
@@ -544,6 +562,10 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     AtomAddU64  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.u64" [Atomic u64] = u64::wrapping_add;
     AtomAddF32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}{vector}.f32" [Atomic f32] = |a, b| native::canonical32(a + b);
     AtomAddF64  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.f64" [Atomic f64] = |a, b| a + b;
+    AtomAddF16  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.noftz.f16" [Atomic u16] = |a, b| float::add(Modifiers::F16, a, b);
+    AtomAddBf16 "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.noftz.bf16" [Atomic u16] = |a, b| float::add(Modifiers::BF16, a, b);
+    AtomAddF16x2 "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.noftz.f16x2" [Atomic u32] = |a, b| packed::both([a, b], |[a, b]| float::add(Modifiers::F16, a, b));
+    AtomAddBf16x2 "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.noftz.bf16x2" [Atomic u32] = |a, b| packed::both([a, b], |[a, b]| float::add(Modifiers::BF16, a, b));
     AtomMinU32  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.u32" [Atomic u32] = u32::min;
     AtomMinS32  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.s32" [Atomic i32] = i32::min;
     AtomMinU64  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.u64" [Atomic u64] = u64::min;
@@ -788,7 +810,17 @@ mod tests {
 
     #[test]
     fn what_is_not_in_the_table_is_not_found() {
-        for opcode in ["", "add", "add.f16", "add.ftz.f32", "ld.global", "ld.const.b32", "bar.syncs", "wgmma"] {
+        for opcode in [
+            "",
+            "add",
+            "add.rn.sat.f64",
+            "add.ftz.f64",
+            "cvt.rn.s32.f32",
+            "ld.global",
+            "ld.const.b32",
+            "bar.syncs",
+            "wgmma",
+        ] {
             assert_eq!(ops(opcode), [], "{opcode}");
         }
     }

@@ -6,7 +6,7 @@ use crate::interp::modifiers::{Modifiers, Rounding, Type};
 
 /// A format of IEEE 754's kind.
 #[derive(Debug)]
-pub(super) struct Format {
+pub(crate) struct Format {
     /// Bits of the whole.
     width: u32,
     /// Bits of the significand, with the hidden one.
@@ -15,15 +15,15 @@ pub(super) struct Format {
     bias: i32,
     /// Low bits that are there but always zero.
     padding: u32,
-    /// The NaN that the hardware makes.
+    /// The NaN that the hardware makes where no operand is one; but in double precision, where one is.
     nan: u64,
 }
 
 const F16: Format = Format { width: 16, precision: 11, bias: 15, padding: 0, nan: 0x7fff };
 const BF16: Format = Format { width: 16, precision: 8, bias: 127, padding: 0, nan: 0x7fff };
-const TF32: Format = Format { width: 32, precision: 11, bias: 127, padding: 13, nan: 0x7fff_ffff };
+const TF32: Format = Format { width: 32, precision: 11, bias: 127, padding: 13, nan: 0x7fff_e000 };
 const F32: Format = Format { width: 32, precision: 24, bias: 127, padding: 0, nan: 0x7fff_ffff };
-const F64: Format = Format { width: 64, precision: 53, bias: 1023, padding: 0, nan: 0x7ff8 << 48 };
+const F64: Format = Format { width: 64, precision: 53, bias: 1023, padding: 0, nan: 0xfff8 << 48 };
 
 impl Format {
     /// The format of a type; of an integer's there is none, and no caller asks.
@@ -55,13 +55,34 @@ impl Format {
     }
 
     #[inline(always)]
+    pub(super) fn is_nan(&self, bits: u64) -> bool {
+        bits & (self.sign() - 1) > self.infinity()
+    }
+
+    #[inline(always)]
     pub(super) fn nan(&self) -> u64 {
         self.nan
     }
 
+    /// A NaN of another format, quiet, with as much of its sign and fraction as there is room for.
+    pub(super) fn with_payload_of(&self, other: &Format, bits: u64) -> u64 {
+        let sign = if bits & other.sign() != 0 { self.sign() } else { 0 };
+        // To the left of 64 bits and back.
+        let fraction = bits << (65 - other.precision) >> (65 - self.precision);
+        sign | self.infinity() | self.quiet() | fraction
+    }
+
+    /// The bit of a NaN that makes it a quiet one.
     #[inline(always)]
-    pub(super) fn is_nan(&self, bits: u64) -> bool {
-        bits & (self.sign() - 1) > self.infinity()
+    pub(super) fn quiet(&self) -> u64 {
+        1 << (self.precision - 2 + self.padding)
+    }
+
+    /// What an operation gives whose operands are not all numbers: in double precision the first of `operands` that is none,
+    /// made quiet.
+    fn nan_among<const N: usize>(&self, operands: [u64; N]) -> Option<u64> {
+        let nan = operands.into_iter().find(|bits| self.is_nan(*bits))?;
+        Some(if self.width == 64 { nan | self.quiet() } else { self.nan })
     }
 
     /// The same number, or for a denormal the zero of its sign.
@@ -147,6 +168,11 @@ impl Number {
         matches!(self, Finite { mantissa: 0, .. })
     }
 
+    /// The zero of its sign.
+    fn zero(self) -> Self {
+        Finite { negative: self.negative(), exponent: 0, mantissa: 0 }
+    }
+
     fn with_sign(self, negative: bool) -> Self {
         match self {
             Nan => Nan,
@@ -225,11 +251,23 @@ pub(super) fn pack(format: &Format, rounding: Rounding, number: Number) -> u64 {
     }
 }
 
-/// Rounds, and then does what the opcode adds: flushing, saturation to 0..1, no less than zero.
+/// Rounds, and does what the opcode adds: denormals are flushed, results kept within 0..1 or from falling below zero.
 pub(super) fn finish(format: &Format, modifiers: Modifiers, number: Number) -> u64 {
-    let bits = pack(format, modifiers.rounding(), number);
-    let bits = if modifiers.flushes() { format.flush(bits) } else { bits };
-    clamp(format, modifiers, bits)
+    let flush = modifiers.flushes() && is_tiny(format, modifiers.rounding(), number);
+    let number = if flush { number.zero() } else { number };
+    clamp(format, modifiers, pack(format, modifiers.rounding(), number))
+}
+
+/// Whether a number would be a denormal if it were rounded with as many exponents as it takes: then it is flushed, also
+/// where as a denormal it would be rounded up to the least normal number.
+pub(super) fn is_tiny(format: &Format, rounding: Rounding, number: Number) -> bool {
+    let Finite { negative, exponent, mantissa } = number else { return false };
+    if mantissa == 0 {
+        return false;
+    }
+    let unit = exponent + 128 - mantissa.leading_zeros() as i32 - format.precision as i32;
+    let kept = shifted(rounding, negative, mantissa, unit - exponent);
+    unit + 127 - (kept.leading_zeros() as i32) < 1 - format.bias
 }
 
 /// `.sat` and `.relu`
@@ -336,37 +374,47 @@ fn root(a: Number) -> Number {
 }
 
 macro_rules! operations {
-    ($($(#[$doc:meta])* $name:ident($($operand:ident),*) = |$rounding:ident| $compute:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($($operand:ident),*), [$($first:ident),*] = |$rounding:ident| $compute:expr;)*) => {$(
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<T: Float>(modifiers: Modifiers, $($operand: T),*) -> T {
-            // Per format and operation one copy of the code, whatever the copies of the engine.
-            #[inline(never)]
-            fn compute(format: &Format, modifiers: Modifiers, $($operand: u64),*) -> u64 {
-                $(let $operand = unpack(format, $operand, modifiers.flushes());)*
-                let $rounding = modifiers.rounding();
-                finish(format, modifiers, $compute)
-            }
-            T::of_bits(compute(T::format(modifiers), modifiers, $($operand.bits()),*))
+            T::of_bits(bits::$name(T::format(modifiers), modifiers, $($operand.bits()),*))
         }
-    )*};
+    )*
+        /// One copy of the code for all formats and both copies of the engine.
+        mod bits {
+            use super::*;
+            $(
+                #[inline(never)]
+                pub(super) fn $name(format: &Format, modifiers: Modifiers, $($operand: u64),*) -> u64 {
+                    if let Some(nan) = format.nan_among([$($first),*]) {
+                        return clamp(format, modifiers, nan);
+                    }
+                    $(let $operand = unpack(format, $operand, modifiers.flushes());)*
+                    let $rounding = modifiers.rounding();
+                    finish(format, modifiers, $compute)
+                }
+            )*
+        }
+    };
 }
 
+// In brackets the operands in the order in which a NaN of theirs is the result's, as an H100 has it.
 operations! {
     /// `a + b`
-    add(a, b) = |rounding| sum(rounding, a, b);
+    add(a, b), [b, a] = |rounding| sum(rounding, a, b);
     /// `a - b`
-    sub(a, b) = |rounding| sum(rounding, a, b.with_sign(!b.negative()));
+    sub(a, b), [b, a] = |rounding| sum(rounding, a, b.with_sign(!b.negative()));
     /// `a * b`
-    mul(a, b) = |_rounding| product(a, b);
+    mul(a, b), [b, a] = |_rounding| product(a, b);
     /// `a * b + c`, rounded once.
-    fma(a, b, c) = |rounding| sum(rounding, product(a, b), c);
+    fma(a, b, c), [b, c, a] = |rounding| sum(rounding, product(a, b), c);
     /// `a / b`
-    div(a, b) = |_rounding| quotient(a, b);
+    div(a, b), [a, b] = |_rounding| quotient(a, b);
     /// `1 / a`
-    rcp(a) = |_rounding| quotient(ONE, a);
+    rcp(a), [a] = |_rounding| quotient(ONE, a);
     /// The square root.
-    sqrt(a) = |_rounding| root(a);
+    sqrt(a), [a] = |_rounding| root(a);
 }
 
 macro_rules! extrema {
@@ -416,4 +464,73 @@ fn sign_only<T: Float>(modifiers: Modifiers, a: T, change: impl Fn(u64, u64) -> 
     let format = T::format(modifiers);
     let bits = if modifiers.flushes() { format.flush(a.bits()) } else { a.bits() };
     T::of_bits(if format.is_nan(bits) { format.nan } else { change(bits, format.sign()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of all magnitudes, and where something turns over.
+    fn singles() -> impl Iterator<Item = f32> + Clone {
+        const EDGES: [u32; 14] = [
+            0,
+            0x8000_0000,
+            1,
+            0x7f_ffff,
+            0x80_0000,
+            0x80_0001,
+            0x3f80_0000,
+            0xbf80_0001,
+            0x3f00_0000,
+            0x4b80_0001,
+            0x7f7f_ffff,
+            0xff7f_ffff,
+            0x7f80_0000,
+            0xff80_0000,
+        ];
+        let spread = (0..40_u32).map(|step| step.wrapping_mul(0x9e37_79b9));
+        EDGES.into_iter().chain(spread).map(f32::from_bits).filter(|value| !value.is_nan())
+    }
+
+    #[test]
+    fn to_nearest_it_is_the_host_s_arithmetic() {
+        let nearest = Modifiers::of("add.rn.f32");
+        let same = |ours: f32, host: f32| {
+            assert!(ours.to_bits() == host.to_bits() || ours.is_nan() && host.is_nan(), "{ours:e} for {host:e}");
+        };
+        for (a, b) in singles().flat_map(|a| singles().map(move |b| (a, b))) {
+            same(add(nearest, a, b), a + b);
+            same(sub(nearest, a, b), a - b);
+            same(mul(nearest, a, b), a * b);
+            same(div(nearest, a, b), a / b);
+            same(sqrt(nearest, a), a.sqrt());
+            same(fma(nearest, a, b, -1.5e-3), a.mul_add(b, -1.5e-3));
+            let [x, y, z] = [a, b, 3.7].map(f64::from);
+            let double = fma(Modifiers::of("fma.rn.f64"), x / 3.0, y, z);
+            assert!(double == (x / 3.0).mul_add(y, z) || double.is_nan(), "{x:e} * {y:e}");
+        }
+    }
+
+    #[test]
+    fn directed_results_enclose_the_exact_one() {
+        let [down, up] = ["mul.rm.f32", "mul.rp.f32"].map(Modifiers::of);
+        for (a, b) in singles().flat_map(|a| singles().map(move |b| (a, b))).filter(|(a, b)| (a * b).is_finite()) {
+            // Of two numbers of single precision the product is exact in double.
+            let exact = f64::from(a) * f64::from(b);
+            let (low, high) = (mul(down, a, b), mul(up, a, b));
+            assert!(f64::from(low) <= exact && exact <= f64::from(high), "{a:e} * {b:e}");
+            assert!(low == high || low.next_up() == high, "{a:e} * {b:e}");
+        }
+    }
+
+    #[test]
+    fn flushing_saturation_and_relu_come_after_rounding() {
+        let add = |opcode: &str, a: u16, b: u16| add(Modifiers::of(opcode), a, b);
+        assert_eq!((add("add.f16", 1, 1), add("add.ftz.f16", 1, 1), add("add.f16", 0x3c00, 0x3c00)), (2, 0, 0x4000));
+        assert_eq!((add("add.sat.f16", 0x3c00, 0x3c00), add("add.sat.f16", 0x7e00, 0)), (0x3c00, 0));
+        let fma = |opcode: &str, a: u16| fma(Modifiers::of(opcode), a, 0x3c00, 0x8000);
+        assert_eq!((fma("fma.rn.relu.f16", 0xbc00), fma("fma.rn.relu.f16", 0x7e01)), (0, 0x7fff));
+        let flushed = mul(Modifiers::of("mul.rn.ftz.f32"), f32::from_bits(0x1fff_ffff), f32::from_bits(0x2000_0000));
+        assert_eq!(flushed, 0.0, "rounded up to the least normal number, but as a denormal");
+    }
 }
