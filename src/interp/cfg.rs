@@ -13,7 +13,7 @@ const MAX_STEPS: u64 = 1 << 26;
 const MAX_LIVENESS: usize = 1 << 26;
 
 /// Where an instruction leads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
     /// To the one behind it.
     On,
@@ -21,10 +21,14 @@ pub(crate) enum Next {
     Jump(u32),
     /// To another, or on.
     Branch(u32),
+    /// To any of these; on too, where it has a guard.
+    Table(Vec<u32>, bool),
     /// To the end.
     End,
     /// To the end, or on.
     MayEnd,
+    /// Nowhere: a thread that ends inside a function does not come to the function's end.
+    Nowhere,
 }
 
 /// Basic blocks of a piece of code.
@@ -43,8 +47,10 @@ impl Graph {
         let mut leads = vec![false; code.len() + 1];
         leads[0] = true;
         for (pc, next) in code.iter().enumerate() {
-            if let Next::Jump(target) | Next::Branch(target) = *next {
-                leads[target as usize] = true;
+            match next {
+                Next::Jump(target) | Next::Branch(target) => leads[*target as usize] = true,
+                Next::Table(targets, _) => targets.iter().for_each(|&target| leads[target as usize] = true),
+                _ => {}
             }
             leads[pc + 1] |= *next != Next::On;
         }
@@ -57,12 +63,20 @@ impl Graph {
     fn leads_to(&self, block: usize, code: &[Next]) -> Vec<usize> {
         let last = self.range(block).end - 1;
         let end = self.starts.len();
-        match code[last as usize] {
+        match &code[last as usize] {
             Next::On => vec![block + 1],
-            Next::Jump(target) => vec![self.block_of(target)],
-            Next::Branch(target) => vec![block + 1, self.block_of(target)],
+            Next::Jump(target) => vec![self.block_of(*target)],
+            Next::Branch(target) => vec![block + 1, self.block_of(*target)],
+            Next::Table(targets, on) => {
+                let mut blocks: Vec<usize> = targets.iter().map(|&target| self.block_of(target)).collect();
+                blocks.extend(on.then_some(block + 1));
+                blocks.sort_unstable();
+                blocks.dedup();
+                blocks
+            }
             Next::End => vec![end],
             Next::MayEnd => vec![block + 1, end],
+            Next::Nowhere => vec![],
         }
     }
 
@@ -292,6 +306,20 @@ mod tests {
         assert_eq!(meets(&[Next::Branch(3), Next::MayEnd, Next::On, Next::End]), [3]);
         // Unless it is the only way out.
         assert_eq!(meets(&[Next::Branch(2), Next::On, Next::MayEnd, Next::Jump(0)]), [2]);
+    }
+
+    #[test]
+    fn the_targets_of_a_table_meet_behind_the_last() {
+        let code = [Next::Table(vec![1, 3, 3], false), Next::On, Next::Jump(4), Next::On, Next::End];
+        assert_eq!(Graph::new(&code).reconvergence().unwrap()[0], 4);
+        // A guard lets some on to the next instruction.
+        let code = [Next::Table(vec![3], true), Next::On, Next::Jump(4), Next::On, Next::End];
+        assert_eq!(Graph::new(&code).reconvergence().unwrap()[0], 4);
+    }
+
+    #[test]
+    fn who_ends_inside_a_function_is_not_waited_for() {
+        assert_eq!(meets(&[Next::Branch(2), Next::Nowhere, Next::On, Next::End]), [2]);
     }
 
     #[test]

@@ -8,9 +8,12 @@ use super::isa::Op;
 use super::model::atomics::Update;
 use super::parse::ast::{Bounds, Span};
 use super::stop::{AccessKind, Space};
+use super::variables::Variables;
 
 /// A pc that is none: where a branch's lanes never meet again.
 pub(crate) const NOWHERE: u32 = u32::MAX;
+/// Local memory that a thread may have on any GPU, in bytes; here frames of functions and their saved registers count too.
+pub(crate) const MAX_LOCAL: u32 = 512 << 10;
 /// Set in [`Ins::guard`] where the guard is negated.
 pub(crate) const NEGATED: u16 = 1 << 15;
 /// The predicate that is true in every lane: the guard of what has none.
@@ -33,7 +36,8 @@ pub(crate) struct Ins {
     pub(crate) s: [u16; 4],
     /// For what accesses memory, what is moved.
     pub(crate) access: Access,
-    /// A branch's target; a load's or store's offset in bytes.
+    /// A branch's target; a load's or store's offset in bytes, within the frame where it is one of the frame's; the number
+    /// of a call, a function or a table of targets.
     pub(crate) imm: i32,
     /// Of what accesses memory, which of the kernel's [`Code::sites`] it is.
     pub(crate) site: u32,
@@ -85,6 +89,8 @@ pub(crate) enum PresetValue {
     Param { offset: u32, bytes: u8, signed: bool },
     /// Where dynamic shared memory begins.
     DynamicShared,
+    /// The address of a variable of the module, and bytes to add.
+    Variable { index: u32, offset: i64 },
     /// Bytes of dynamic shared memory, or with the fixed ones of all.
     SharedBytes { fixed: bool },
     /// `%tid`
@@ -114,6 +120,59 @@ pub(crate) struct Site {
     pub(crate) update: Update,
     /// Where it stands.
     pub(crate) pc: u32,
+}
+
+/// A function of the kernel's code.
+#[derive(Debug)]
+pub(crate) struct Function {
+    /// Its first instruction.
+    pub(crate) entry: u32,
+    /// Bytes that an activation takes of each thread's local memory: its parameters and results first, then its variables,
+    /// then the saved registers.
+    pub(crate) frame_bytes: u32,
+    /// Where parameters and results lie in the frame.
+    pub(crate) layout: Layout,
+    /// Registers to save while it runs, since it may be active already.
+    pub(crate) saved: Vec<(File, u16)>,
+    /// Where in the frame.
+    pub(crate) saved_at: u32,
+}
+
+/// Where the parameters and results of a function lie in its frame: offset and bytes of each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) params: Vec<(u32, u32)>,
+    pub(crate) results: Vec<(u32, u32)>,
+}
+
+impl Layout {
+    /// Bytes of all of them.
+    pub(crate) fn bytes(&self) -> u32 {
+        self.params.iter().chain(&self.results).map(|(offset, bytes)| offset + bytes).max().unwrap_or(0)
+    }
+}
+
+/// A call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) target: Target,
+    /// Where what it passes and gets lies in the caller's frame.
+    pub(crate) passed: Layout,
+    /// Where the function has the same; of a call through a pointer, where any must have it.
+    pub(crate) layout: Layout,
+}
+
+/// What is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The function of this number.
+    Function(u32),
+    /// The one whose address a register holds: any, or one of these.
+    Pointer(Option<Vec<u32>>),
+    /// `vprintf` of the CUDA runtime.
+    Print,
+    /// `__assertfail` of the CUDA runtime.
+    Assert,
 }
 
 /// Where an instruction comes from.
@@ -159,8 +218,14 @@ pub(crate) struct Code {
     pub(crate) shared_bytes: u32,
     /// Alignment of dynamic shared memory.
     pub(crate) dynamic_align: u32,
-    /// Bytes of local memory that a thread declares.
+    /// Bytes of local memory that a thread declares; calls add frames to them.
     pub(crate) local_bytes: u32,
+    /// The functions that it may call, by their numbers in the module.
+    pub(crate) functions: Vec<Option<Function>>,
+    /// Its calls.
+    pub(crate) calls: Vec<Call>,
+    /// The targets of its indexed branches.
+    pub(crate) tables: Vec<Vec<u32>>,
 }
 
 impl Code {
@@ -228,7 +293,11 @@ pub(crate) struct Inner {
     pub(crate) code: crate::error::Result<Code>,
     /// The instructions that are not supported, with the reason as the end of a sentence.
     pub(crate) refusals: Vec<(Span, String)>,
+    /// The numbers of the functions that it may call.
+    pub(crate) called: Vec<u32>,
     pub(crate) listing: Arc<Listing>,
+    /// Those of the module.
+    pub(crate) variables: Arc<Variables>,
 }
 
 impl Kernel {

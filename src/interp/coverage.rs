@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::code::Kernel;
 use super::isa::{self, Shape};
-use super::parse::ast::{Instruction, Statement};
+use super::parse::ast::{Instruction, Module, Statement};
 use super::{lower, parse};
 use crate::error::Result;
 
@@ -144,13 +144,16 @@ pub struct Refused {
 /// `UnsupportedPtx` with the line where the text is not PTX.
 pub fn survey(text: &str) -> Result<Vec<Survey>> {
     let module = parse::parse(text)?;
-    let kernels = lower::lower(&module, text);
-    Ok(module.entries.iter().zip(&kernels).map(|(entry, kernel)| survey_kernel(&entry.body, kernel)).collect())
+    let (kernels, _) = lower::lower(&module, text);
+    Ok(module.entries.iter().zip(&kernels).map(|(entry, kernel)| survey_kernel(&module, &entry.body, kernel)).collect())
 }
 
-fn survey_kernel(body: &[Statement], kernel: &Kernel) -> Survey {
+fn survey_kernel(module: &Module, body: &[Statement], kernel: &Kernel) -> Survey {
     let mut instructions = Vec::new();
     collect(body, &mut instructions);
+    // What it calls is its own too.
+    let called = kernel.inner.called.iter().filter_map(|&number| module.functions[number as usize].body.as_ref());
+    called.for_each(|body| collect(body, &mut instructions));
     instructions.sort_by_key(|instruction| (instruction.opcode, instruction.span.start));
     let uses = instructions.chunk_by(|a, b| a.opcode == b.opcode).map(|same| {
         let refused = same.iter().filter_map(|instruction| refused(instruction, kernel)).collect();

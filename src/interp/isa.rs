@@ -39,6 +39,7 @@ pub(crate) const SETS: &[(&str, &[&str])] = &[
         ],
     ),
     ("cta", &["", "::cta"]),
+    ("param", &["", "::entry", "::func"]),
     ("round", &["", ".rn", ".rz", ".rm", ".rp"]),
     ("rounds", &[".rn", ".rz", ".rm", ".rp"]),
     ("directed", &[".rz", ".rm", ".rp"]),
@@ -529,6 +530,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtaToShared  "cvta.to.shared{cta}.u64"     (u64) -> u64    = |a: u64| a.wrapping_sub(space::SHARED);
     CvtaLocal     "cvta.local.u64"              (u64) -> u64    = |a| space::LOCAL.wrapping_add(a);
     CvtaToLocal   "cvta.to.local.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::LOCAL);
+    CvtaConst     "cvta{,.to}.const.u64"        (u64) -> u64    = |a| a;
     CvtaParam     "cvta.param.u64"              (u64) -> u64    = |a| space::PARAM.wrapping_add(a);
     CvtaToParam   "cvta.to.param.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::PARAM);
     IsGlobal      "isspacep.global"             (u64) -> bool   = |a| space::window(a) == 0;
@@ -544,7 +546,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     LdGenericAcquire "ld{acquire}{vector}.{type}"               [Load]      = memory::acquire_generic;
     LdGlobalAcquire  "ld{acquire}.global{vector}.{type}"        [Load]      = memory::acquire_global;
     LdSharedAcquire  "ld{acquire}.shared{cta}{vector}.{type}"   [Load]      = memory::load_shared;
-    LdParam     "ld.param{vector}.{type}"                       [Load]      = memory::load_param;
+    LdParam     "ld.param{param}{vector}.{type}"                [Load]      = memory::load_param;
+    LdConst     "ld.const{vector}.{type}"                       [Load]      = memory::load_const;
     StGeneric   "st{write}{cache}{vector}.{type}"               [Store]     = memory::store_generic;
     StGlobal    "st{write}.global{cache}{vector}.{type}"        [Store]     = memory::store_global;
     StShared    "st{write}.shared{cta}{vector}.{type}"          [Store]     = memory::store_shared;
@@ -590,7 +593,14 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
 
     /// Control
     Bra         "bra{,.uni}"                                    [Branch]    = control::branch;
+    BrxIdx      "brx.idx{,.uni}"                                [BranchTable] = control::branch_table;
     Exit        "{ret,exit}{,.uni}"                             [Exit]      = control::exit;
+    Call        "call{,.uni}"                                   [Call]      = call::call;
+    Return      "end of a function"                             [Return]    = call::ret;
+    LdFrame     "ld.param of a function"                        [Frame]     = call::load;
+    StFrame     "st.param{param}{vector}.{type}"                [Frame]     = call::store;
+    FrameB32    "address in the frame in 32 bits"               [Frame]     = call::address32;
+    FrameB64    "address in the frame in 64 bits"               [Frame]     = call::address64;
     Trap        "trap"                                          [Trap]      = control::trap;
     BarAligned  "{bar,bar.cta}.sync"                            [Barrier]   = barrier::sync_aligned;
     BarSyncAligned "barrier{,.cta}.sync.aligned"                [Barrier]   = barrier::sync_aligned;
@@ -664,8 +674,16 @@ pub(crate) enum Shape {
     Store,
     /// A label.
     Branch,
-    /// The lanes end.
+    /// A register and a table of labels.
+    BranchTable,
+    /// The lanes end; `ret` in a function is a branch to its end.
     Exit,
+    /// What a function gives, the function, what it takes, and perhaps what is known of it.
+    Call,
+    /// Emitted behind each function.
+    Return,
+    /// Something in the frame of the function.
+    Frame,
     /// The launch ends.
     Trap,
     /// Nothing, or a number of nanoseconds: time passes.
@@ -810,17 +828,8 @@ mod tests {
 
     #[test]
     fn what_is_not_in_the_table_is_not_found() {
-        for opcode in [
-            "",
-            "add",
-            "add.rn.sat.f64",
-            "add.ftz.f64",
-            "cvt.rn.s32.f32",
-            "ld.global",
-            "ld.const.b32",
-            "bar.syncs",
-            "wgmma",
-        ] {
+        for opcode in ["", "add", "add.rn.sat.f64", "add.ftz.f64", "cvt.rn.s32.f32", "ld.global", "bar.syncs", "wgmma"]
+        {
             assert_eq!(ops(opcode), [], "{opcode}");
         }
     }

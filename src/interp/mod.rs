@@ -55,6 +55,7 @@ mod parse;
 mod report;
 mod semantics;
 pub mod stop;
+mod variables;
 
 pub use args::{Args, Value};
 pub use check::{Checks, Finding};
@@ -63,6 +64,9 @@ pub use mem::Memory;
 pub use report::{InstructionReport, Report, WarpAccess};
 pub use stop::Stop;
 
+use std::sync::Arc;
+
+use self::variables::Variables;
 use crate::abi::LaunchShape;
 use crate::error::Result;
 
@@ -79,6 +83,7 @@ pub const MAX_TEXT_BYTES: usize = 16 << 20;
 #[derive(Debug, Clone)]
 pub struct Module {
     kernels: Vec<Kernel>,
+    variables: Arc<Variables>,
 }
 
 impl Module {
@@ -89,7 +94,8 @@ impl Module {
     /// `UnsupportedPtx` with the line where the text is not PTX. An instruction that the software GPU does not have is no
     /// error here: see [`Kernel::supported`].
     pub fn parse(text: &str) -> Result<Module> {
-        Ok(Self { kernels: lower::lower(&parse::parse(text)?, text) })
+        let (kernels, variables) = lower::lower(&parse::parse(text)?, text);
+        Ok(Self { kernels, variables })
     }
 
     /// The kernel of that name.
@@ -100,6 +106,45 @@ impl Module {
     /// All kernels, in the order of the text.
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
         self.kernels.iter()
+    }
+
+    /// The names of its `.global` and `.const` variables, in the order of the text.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.variables.list.iter().map(|variable| variable.name.as_str())
+    }
+
+    /// Puts the module's variables into `memory`, unless they are there.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfMemory` where there is no room for them.
+    pub fn load(&self, memory: &Memory) -> Result<()> {
+        self.variables.addresses(memory).map(|_| ())
+    }
+
+    /// Address and bytes in `memory` of a `.global` or `.const` variable of the module; `None` where it has none of that
+    /// name.
+    ///
+    /// A module's variables are in each memory that its kernels run in: they are put there by [`Module::load`], the first
+    /// launch or the first call of this, and keep their values until [`Module::unload`], or until the memory is gone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Module::load`].
+    pub fn variable(&self, memory: &Memory, name: &str) -> Result<Option<(u64, u64)>> {
+        let Some(index) = self.variables.list.iter().position(|variable| variable.name == name) else {
+            return Ok(None);
+        };
+        Ok(Some((self.variables.addresses(memory)?[index], self.variables.list[index].bytes)))
+    }
+
+    /// Frees the module's variables in `memory`; a later launch there begins with fresh ones.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where one has been freed by its address.
+    pub fn unload(&self, memory: &Memory) -> Result<()> {
+        self.variables.remove(memory)
     }
 }
 

@@ -80,6 +80,38 @@ pub enum Reason {
     },
     /// The kernel executed `trap`: in Rust kernels, a panic.
     Trap,
+    /// An `assert` of the kernel failed.
+    Assertion {
+        /// Its condition.
+        message: String,
+        /// Where it stands.
+        file: String,
+        /// The line.
+        line: u32,
+        /// The function.
+        function: String,
+    },
+    /// A call through an address that is no function's, or that of another kind of function.
+    BadCall {
+        /// The address.
+        address: u64,
+        /// Whether there is a function.
+        other: bool,
+    },
+    /// Calls within calls took more local memory than a thread can have.
+    StackOverflow {
+        /// Bytes that the last call would have needed.
+        bytes: u32,
+        /// How many there are.
+        limit: u32,
+    },
+    /// An indexed branch has no target for its index.
+    BranchIndex {
+        /// The index.
+        index: u32,
+        /// How many targets there are.
+        targets: u32,
+    },
     /// The launch itself is impossible.
     Launch(String),
     /// The kernel needs what the software GPU does not have.
@@ -256,6 +288,23 @@ impl fmt::Display for Reason {
                  raise the limit"
             ),
             Reason::Trap => f.write_str("executed a trap: the kernel panicked or asserted"),
+            Reason::Assertion { message, file, line, function } => {
+                write!(f, "failed the assertion `{message}` at {file}:{line} in {function}; look why it does not hold")
+            }
+            Reason::BadCall { address, other: true } => {
+                write!(f, "calls the function at {address:#x}, which takes or gives something else; check the pointer")
+            }
+            Reason::BadCall { address, .. } => {
+                write!(f, "calls {address:#x}, which is no function's address here; check the pointer")
+            }
+            Reason::StackOverflow { bytes, limit } => write!(
+                f,
+                "needs {bytes} bytes of local memory for its calls and a thread has {limit}; look for a recursion that never \
+                 ends"
+            ),
+            Reason::BranchIndex { index, targets } => {
+                write!(f, "picks target {index} of {targets}; check the index")
+            }
             Reason::Launch(context) => f.write_str(context),
             Reason::Unsupported(error) => error.fmt(f),
         }

@@ -31,6 +31,7 @@ impl Launch<'_> {
             Err(stop) => (None, Some(*stop)),
         };
         let seconds = begin.elapsed().as_secs_f64();
+        eprint!("{}", report.printed);
         let mut dumped = Vec::with_capacity(self.dumps.len());
         for &argument in &self.dumps {
             let (address, bytes) = places[argument];

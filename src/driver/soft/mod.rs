@@ -180,7 +180,10 @@ impl Soft {
             Err(stop) => &mut stop.findings,
         };
         self.findings.lock().unwrap_or_else(PoisonError::into_inner).append(found);
-        Ok(report.map_err(|stop| Error::from(*stop))?.counters)
+        let report = report.map_err(|stop| Error::from(*stop))?;
+        // There is no other way out for it, and standard output is the program's own.
+        eprint!("{}", report.printed);
+        Ok(report.counters)
     }
 }
 
@@ -343,6 +346,7 @@ unsafe impl Driver for Soft {
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
         let mut state = self.working()?;
         let module = Module::parse(ptx)?;
+        module.load(&self.memory)?;
         let handle = state.handle();
         state.modules.insert(handle, Loaded { module, functions: BTreeMap::new() });
         Ok(ModuleHandle(handle))
@@ -350,12 +354,16 @@ unsafe impl Driver for Soft {
 
     unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
         let mut state = self.lock();
+        // Its variables go with it, and what is queued may use them.
+        let uses_memory = state.modules.get(&module.0).is_some_and(|loaded| loaded.module.variables().next().is_some());
+        let drained = if uses_memory { self.drain(&mut state) } else { Ok(()) };
         let removed = state.modules.remove(&module.0);
+        let freed = removed.as_ref().map_or(Ok(()), |loaded| loaded.module.unload(&self.memory));
         for function in removed.iter().flat_map(|loaded| loaded.functions.values()) {
             state.functions.remove(&function.0);
         }
         state.check()?;
-        removed.map(drop).ok_or_else(|| no_such("module", module.0))
+        removed.map(drop).ok_or_else(|| no_such("module", module.0)).and(drained).and(freed)
     }
 
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {

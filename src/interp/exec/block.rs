@@ -19,6 +19,13 @@ use crate::interp::stop::{Place, Reason, Stop, Waiting};
 /// What shared and local memory hold at first, so that reading before writing shows, and is alike on every run.
 const POISON: u32 = 0xA5A5_A5A5;
 
+/// Local memory as it is at first.
+pub(super) fn poisoned(bytes: u64) -> Option<Scratch> {
+    let mut scratch = Scratch::new(bytes)?;
+    scratch.fill(POISON);
+    Some(scratch)
+}
+
 /// A launch, as all of its blocks see it.
 pub(super) struct Launch<'a> {
     pub(super) kernel: &'a Inner,
@@ -26,6 +33,8 @@ pub(super) struct Launch<'a> {
     pub(super) shape: &'a LaunchShape,
     pub(super) params: &'a [u8],
     pub(super) global: &'a Snapshot,
+    /// The addresses of the module's variables.
+    pub(super) variables: &'a [u64],
     pub(super) engine: Engine,
     pub(super) limit: u64,
     pub(super) checks: Checks,
@@ -48,7 +57,7 @@ impl<'a> Worker<'a> {
         let code = launch.code;
         let warps = (0..launch.warps()).map(|index| {
             let local = Scratch::new(LANES as u64 * code.local_stride())?;
-            let mut warp = Warp::new(Registers::new(code.registers)?, local, code.sites.len());
+            let mut warp = Warp::new(Registers::new(code.registers)?, local, code.local_stride(), code.sites.len());
             for preset in &code.presets {
                 launch.fill(&mut warp.registers, preset, index);
             }
@@ -83,7 +92,9 @@ impl<'a> Worker<'a> {
         if let Some(checker) = &mut self.checker {
             checker.begin(number);
         }
-        let outcome = self.run_warps(number);
+        let mut printed = Vec::new();
+        let outcome = self.run_warps(number, &mut printed);
+        self.totals.print(number, printed);
         let mut work = self.launch.preparation();
         for warp in &self.warps {
             work += warp.issued;
@@ -109,7 +120,7 @@ impl<'a> Worker<'a> {
         let code = self.launch.code;
         self.shared.fill(POISON);
         for (index, warp) in self.warps.iter_mut().enumerate() {
-            warp.restart(self.launch.lanes(index as u32));
+            warp.restart(self.launch.lanes(index as u32), code.local_bytes);
             warp.local.fill(POISON);
             for &(file, slot) in &code.cleared {
                 warp.registers.clear(file, slot);
@@ -123,7 +134,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn run_warps(&mut self, block: u64) -> Result<(), (u32, Box<Fault>)> {
+    fn run_warps(&mut self, block: u64, printed: &mut Vec<u8>) -> Result<(), (u32, Box<Fault>)> {
         loop {
             for (index, warp) in self.warps.iter_mut().enumerate() {
                 if warp.live == 0 || warp.wait.is_some() {
@@ -137,6 +148,7 @@ impl<'a> Worker<'a> {
                     tallies: &mut self.totals.tallies,
                     block,
                     warp: index as u32,
+                    printed,
                     checker: self.checker.as_deref_mut(),
                     limit: self.launch.limit,
                 };
@@ -268,6 +280,7 @@ impl Launch<'_> {
                     let value = u64::from_le_bytes(value);
                     if signed { ((value << unused) as i64 >> unused) as u64 } else { value }
                 }
+                PresetValue::Variable { index, offset } => self.variables[index as usize].wrapping_add_signed(offset),
                 PresetValue::DynamicShared => u64::from(self.code.dynamic_base()),
                 PresetValue::SharedBytes { fixed } => {
                     let fixed = if fixed { u64::from(self.code.dynamic_base()) } else { 0 };

@@ -3,7 +3,7 @@
 use std::sync::atomic::{self, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::registers::LANES;
+use super::registers::{LANES, Value};
 use super::warp::Warp;
 use super::{Context, Fault, Flow, observe};
 use crate::interp::code::Ins;
@@ -17,6 +17,31 @@ pub(super) fn branch(cx: &mut Context, warp: &mut Warp, ins: &Ins, taken: u32) -
     } else {
         let meet = cx.code.reconvergence[warp.pc as usize - 1];
         warp.diverge(taken, ins.imm as u32, meet);
+    }
+    Flow::Next
+}
+
+/// `brx.idx`: each lane goes to the target that its index picks.
+pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    let targets = &cx.code.tables[ins.imm as usize];
+    let indices = u32::read(&warp.registers, ins.s[0]);
+    let mut groups = vec![(warp.pc, warp.mask & !mask)];
+    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+        let index = indices[lane];
+        let Some(&target) = targets.get(index as usize) else {
+            let reason = Reason::BranchIndex { index, targets: targets.len() as u32 };
+            return Flow::Stop(Fault::new(lane as u32, reason));
+        };
+        match groups.iter_mut().find(|(pc, _)| *pc == target) {
+            Some((_, lanes)) => *lanes |= 1 << lane,
+            None => groups.push((target, 1 << lane)),
+        }
+    }
+    groups.retain(|&(_, lanes)| lanes != 0);
+    let meet = cx.code.reconvergence[warp.pc as usize - 1];
+    match groups[..] {
+        [(pc, _)] => warp.pc = pc,
+        _ => warp.scatter(&groups, meet),
     }
     Flow::Next
 }

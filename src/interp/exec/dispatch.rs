@@ -88,7 +88,7 @@ macro_rules! engine {
     ($attribute:tt $($(#[doc = $section:literal])? $op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
         use super::super::lanes::{map1, map2, map3, map4, pred1, pred2};
         use super::super::warp::Warp;
-        use super::super::{Context, Fault, Flow, atomic, barrier, control, exchange, memory};
+        use super::super::{Context, Fault, Flow, atomic, barrier, call, control, exchange, memory};
         use super::TURN;
         use crate::interp::code::{Ins, NEGATED};
         use crate::interp::isa::Op;

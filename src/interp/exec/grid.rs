@@ -45,6 +45,8 @@ fn run_on(
     config: &Config,
 ) -> Result<Report, Box<Stop>> {
     let code = check(kernel, shape, params)?;
+    let refuse = |error: crate::error::Error| refusal(kernel.name(), Reason::Launch(error.to_string()));
+    let variables = kernel.inner.variables.addresses(memory).map_err(refuse)?;
     let global = memory.snapshot_for_launch(config.checks.contains(Check::Initcheck));
     let launch = Launch {
         kernel: &kernel.inner,
@@ -52,6 +54,7 @@ fn run_on(
         shape,
         params,
         global: &global,
+        variables: &variables,
         engine,
         limit: config.warp_instruction_limit,
         checks: config.checks,
@@ -253,6 +256,7 @@ mod tests {
             shape: &LaunchShape { grid: [1000, 1, 1], block: [1024, 1, 1], dynamic_shared: 0 },
             params: &[],
             global: &memory.snapshot(),
+            variables: &[],
             engine: Engine::BASELINE,
             limit: 100,
             checks: Checks::NONE,

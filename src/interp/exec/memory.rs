@@ -25,11 +25,13 @@ pub(super) trait Action: Copy {
     fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses);
 }
 
+/// Memory to registers.
 #[derive(Clone, Copy)]
-struct Load;
+pub(super) struct Load;
 
+/// Registers to memory.
 #[derive(Clone, Copy)]
-struct Store;
+pub(super) struct Store;
 
 macro_rules! instructions {
     ($($load:ident $store:ident $space:ident;)*) => {$(
@@ -94,6 +96,13 @@ pub(super) fn update<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, ma
 pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     observe::execution(cx, warp, ins, mask);
     param(cx, warp, ins, mask, addresses(warp, ins, mask), Load)
+}
+
+/// `ld.const`: what is in global memory too, by a cache of its own, so it counts as no access to that.
+pub(super) fn load_const(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    observe::execution(cx, warp, ins, mask);
+    let addresses = addresses(warp, ins, mask);
+    scattered(cx, warp, ins, mask, addresses, Load, false)
 }
 
 #[inline(always)]
@@ -164,7 +173,7 @@ fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, a
 fn global<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
     let fits = |live: &&Allocation| all_fit(&addresses, live.base(), live.bytes(), ins.access.bytes());
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
-        return scattered(cx, warp, ins, mask, addresses, act);
+        return scattered(cx, warp, ins, mask, addresses, act, true);
     };
     observe::global(cx, warp, ins, mask, &addresses);
     let offsets = each(|lane| addresses[lane] - allocation.base());
@@ -194,6 +203,7 @@ fn scattered<A: Action>(
     mask: u32,
     mut addresses: Addresses,
     act: A,
+    counted: bool,
 ) -> Flow {
     let (global, bytes, access) = (cx.global, ins.access.bytes(), act.kind(cx, ins));
     let wrong = |lane: usize| {
@@ -212,7 +222,9 @@ fn scattered<A: Action>(
         Err(fault) => return Flow::Stop(fault),
     };
     lend(&mut addresses, mask);
-    observe::global(cx, warp, ins, mask, &addresses);
+    if counted {
+        observe::global(cx, warp, ins, mask, &addresses);
+    }
     let base = |lane: usize| global.find(addresses[lane]).map_or(0, Allocation::base);
     let mut rest = mask;
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
@@ -266,7 +278,7 @@ fn local<A: Action>(
     mut offsets: Addresses,
     act: A,
 ) -> Flow {
-    let (size, bytes) = (u64::from(cx.code.local_bytes), ins.access.bytes());
+    let (size, bytes) = (u64::from(warp.frame.end), ins.access.bytes());
     if !all_fit(&offsets, 0, size, bytes) {
         let bad = BadAccess {
             access: act.kind(cx, ins),
@@ -283,8 +295,7 @@ fn local<A: Action>(
         }
     }
     observe::check_local(cx, warp, ins, mask, &offsets);
-    let stride = cx.code.local_stride();
-    let places = each(|lane| lane as u64 * stride + offsets[lane]);
+    let places = each(|lane| lane as u64 * warp.stride + offsets[lane]);
     let memory = std::mem::take(&mut warp.local);
     act.act(&memory, warp, ins, mask, &places);
     warp.local = memory;

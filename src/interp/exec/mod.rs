@@ -4,6 +4,7 @@ mod atomic;
 mod barrier;
 mod block;
 mod budget;
+mod call;
 mod control;
 mod dispatch;
 mod exchange;
@@ -12,7 +13,9 @@ mod lanes;
 mod memory;
 mod observe;
 mod patterns;
+mod printf;
 pub(crate) mod registers;
+mod runtime;
 pub(crate) mod tally;
 mod warp;
 
@@ -35,6 +38,8 @@ struct Context<'a> {
     block: u64,
     /// The warp's number in the block.
     warp: u32,
+    /// What the block has printed.
+    printed: &'a mut Vec<u8>,
     /// Where there is something to look for.
     checker: Option<&'a mut Checker>,
     /// Instructions that a warp may run.

@@ -8,6 +8,9 @@ use crate::interp::code::Site;
 use crate::interp::report::{InstructionReport, Report, WarpAccess};
 use crate::interp::stop::{AccessKind, Space};
 
+/// Bytes that a launch may print; CUDA's buffer has as many.
+const MAX_PRINTED: usize = 1 << 20;
+
 /// What the blocks of a launch did, or those that one host thread ran.
 #[derive(Debug)]
 pub(super) struct Totals {
@@ -15,6 +18,10 @@ pub(super) struct Totals {
     pub(super) tallies: Vec<Tally>,
     pub(super) warp_instructions: u64,
     pub(super) thread_instructions: u64,
+    /// What blocks printed, each with its number.
+    printed: Vec<(u64, Vec<u8>)>,
+    /// Bytes of it.
+    printed_bytes: usize,
 }
 
 /// How a warp executed an instruction in its block.
@@ -99,13 +106,29 @@ impl Worst {
 impl Totals {
     /// Nothing done yet by code of so many sites.
     pub(super) fn new(sites: usize) -> Self {
-        Self { tallies: vec![Tally::default(); sites], warp_instructions: 0, thread_instructions: 0 }
+        Self {
+            tallies: vec![Tally::default(); sites],
+            warp_instructions: 0,
+            thread_instructions: 0,
+            printed: Vec::new(),
+            printed_bytes: 0,
+        }
+    }
+
+    /// Adds what a block printed, behind those before it.
+    pub(super) fn print(&mut self, block: u64, text: Vec<u8>) {
+        // What is behind this much of one thread's blocks is behind it in the launch's.
+        if !text.is_empty() && self.printed_bytes <= MAX_PRINTED {
+            self.printed_bytes += text.len();
+            self.printed.push((block, text));
+        }
     }
 
     /// Adds what other blocks did. The result does not depend on who ran which blocks.
     pub(super) fn merge(&mut self, other: Self) {
         self.warp_instructions += other.warp_instructions;
         self.thread_instructions += other.thread_instructions;
+        self.printed.extend(other.printed);
         for (tally, other) in self.tallies.iter_mut().zip(other.tallies) {
             tally.executions += other.executions;
             tally.lanes += other.lanes;
@@ -126,6 +149,7 @@ impl Totals {
             counters: counters(sites, &self.tallies),
             warp_instructions: self.warp_instructions,
             thread_instructions: self.thread_instructions,
+            printed: in_order(self.printed),
             findings,
             instructions: sites
                 .iter()
@@ -134,6 +158,17 @@ impl Totals {
                 .collect(),
         }
     }
+}
+
+/// What blocks printed, as one text: as much as there is room for.
+fn in_order(mut printed: Vec<(u64, Vec<u8>)>) -> String {
+    printed.sort_by_key(|(block, _)| *block);
+    let mut all: Vec<u8> = printed.into_iter().flat_map(|(_, text)| text).take(MAX_PRINTED + 1).collect();
+    if all.len() > MAX_PRINTED {
+        all.truncate(MAX_PRINTED);
+        all.extend(b"\n(what the kernel printed beyond this is lost)\n");
+    }
+    String::from_utf8_lossy(&all).into_owned()
 }
 
 /// What all instructions did together.

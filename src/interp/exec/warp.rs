@@ -26,6 +26,10 @@ pub(super) struct Warp {
     pub(super) registers: Registers,
     /// Local memory of all lanes, one lane's after the other's.
     pub(super) local: Scratch,
+    /// Bytes from one lane's local memory to the next one's.
+    pub(super) stride: u64,
+    /// What of it the function has that runs.
+    pub(super) frame: Frame,
     /// What its accesses to shared memory cost last.
     pub(super) patterns: Patterns,
     /// The next instruction.
@@ -64,21 +68,47 @@ pub(super) struct Warp {
     pub(super) executed: Vec<Executed>,
 }
 
+/// The part of a thread's local memory that an activation of a function has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Frame {
+    pub(super) base: u32,
+    /// Its end, and that of the memory in use.
+    pub(super) end: u32,
+}
+
+/// Lanes that are to go on at a place.
 #[derive(Debug, Clone, Copy)]
-struct Path {
-    pc: u32,
-    mask: u32,
-    meet: u32,
+pub(super) struct Path {
+    pub(super) mask: u32,
+    pub(super) at: Point,
+}
+
+/// Where lanes are: where they go on, where they meet others then, and with which frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Point {
+    pub(super) pc: u32,
+    pub(super) meet: u32,
+    pub(super) frame: Frame,
 }
 
 /// Lanes that go on together.
 #[derive(Debug, Default)]
 struct Group {
     /// Where.
-    pc: u32,
+    at: Point,
     mask: u32,
-    /// Where they are to meet others, outermost first: [`NOWHERE`] and what was on the stack.
-    meets: Vec<u32>,
+    /// The places on the stack where they meet others or return to, outermost first.
+    outer: Vec<Point>,
+}
+
+impl Group {
+    /// The places that they return to from functions. Where lanes meet others it is at the enclosing place; a function
+    /// begins with none.
+    fn returns(&self) -> impl Iterator<Item = u32> {
+        let inner = self.outer.iter().skip(1).chain([&self.at]);
+        let calls = self.outer.iter().zip(inner).filter(|(_, inner)| inner.meet == NOWHERE);
+        calls.map(|(outer, _)| outer.pc)
+    }
 }
 
 /// Lanes that wait for others of the warp.
@@ -100,10 +130,12 @@ pub(super) enum Halt {
 }
 
 impl Warp {
-    pub(super) fn new(registers: Registers, local: Scratch, sites: usize) -> Self {
+    pub(super) fn new(registers: Registers, local: Scratch, stride: u64, sites: usize) -> Self {
         Self {
             registers,
             local,
+            stride,
+            frame: Frame::default(),
             patterns: Patterns::new(),
             pc: 0,
             mask: 0,
@@ -125,9 +157,11 @@ impl Warp {
         }
     }
 
-    /// Back to the kernel's first instruction with the lanes of `live`. Registers stay as they are.
-    pub(super) fn restart(&mut self, live: u32) {
+    /// Back to the kernel's first instruction with the lanes of `live`, which have `local_bytes` of local memory. Registers
+    /// stay as they are.
+    pub(super) fn restart(&mut self, live: u32, local_bytes: u32) {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
+        self.frame = Frame { base: 0, end: local_bytes };
         (self.wait, self.issued, self.lanes_issued) = (None, 0, 0);
         (self.votes, self.polls, self.arrived) = (0, 0, [0; BARRIERS]);
         self.results.clear();
@@ -139,28 +173,59 @@ impl Warp {
 
     /// Parts the lanes: those of `taken` to `target`, the rest to the next instruction, together again at `meet`.
     pub(super) fn diverge(&mut self, taken: u32, target: u32, meet: u32) {
-        // Lanes that never meet again before their end still wait for whom the enclosing branch parted.
-        let meet = if meet == NOWHERE { self.meet } else { meet };
-        let rest = self.mask & !taken;
-        // Where the enclosing branch's lanes meet at the same place, they wait there already.
-        if meet != self.meet {
-            self.stack.push(Path { pc: meet, mask: self.mask, meet: self.meet });
-        }
-        (self.meet, self.mask) = (meet, rest);
+        let meet = self.part(meet);
+        self.mask &= !taken;
         if self.pc == meet {
             (self.pc, self.mask) = (target, taken);
         } else if target != meet {
-            self.stack.push(Path { pc: target, mask: taken, meet });
+            self.later(target, taken);
         }
+    }
+
+    /// Parts the lanes into `groups` of a pc and a mask each, together again at `meet`.
+    pub(super) fn scatter(&mut self, groups: &[(u32, u32)], meet: u32) {
+        let meet = self.part(meet);
+        groups.iter().filter(|(pc, _)| *pc != meet).for_each(|&(pc, mask)| self.later(pc, mask));
+        self.join();
+    }
+
+    /// Has the lanes go on together at `meet` when they have been parted.
+    #[inline(always)]
+    fn part(&mut self, meet: u32) -> u32 {
+        // Lanes that never meet again before their end still wait for whom the enclosing branch parted.
+        let meet = if meet == NOWHERE { self.meet } else { meet };
+        // Where the enclosing branch's lanes meet at the same place, they wait there already.
+        if meet != self.meet {
+            let at = Point { pc: meet, meet: self.meet, frame: self.frame };
+            self.stack.push(Path { mask: self.mask, at });
+        }
+        self.meet = meet;
+        meet
+    }
+
+    /// Has lanes go on at `pc` when those that run have come to where they meet.
+    #[inline(always)]
+    pub(super) fn later(&mut self, pc: u32, mask: u32) {
+        self.stack.push(Path { mask, at: Point { pc, meet: self.meet, frame: self.frame } });
+    }
+
+    /// Has lanes begin or return somewhere else, when those that run have ended what they do.
+    pub(super) fn push(&mut self, path: Path) {
+        self.stack.push(path);
+    }
+
+    /// Where the function that ends returns to.
+    pub(super) fn caller(&self) -> Option<Point> {
+        self.stack.last().map(|path| path.at)
     }
 
     /// The lanes have come to where they meet others: on with the next path. Whether there was one.
     #[cold]
     pub(super) fn join(&mut self) -> bool {
-        while let Some(path) = self.stack.pop() {
-            let mask = path.mask & self.live;
+        while let Some(Path { mask, at }) = self.stack.pop() {
+            let mask = mask & self.live;
             if mask != 0 {
-                (self.pc, self.mask, self.meet) = (path.pc, mask, path.meet);
+                (self.pc, self.mask, self.meet, self.frame) = (at.pc, mask, at.meet, at.frame);
                 return true;
             }
         }
@@ -175,18 +240,20 @@ impl Warp {
 
     /// Holds the lanes of `lanes` where others of the warp have yet to come.
     pub(super) fn park(&mut self, lanes: u32, at: Halt, offer: Option<Box<Offer>>) -> Flow {
-        let meets = self.meets(self.stack.len(), lanes, self.meet);
+        let group = Group { at: self.here(), mask: lanes, outer: self.outer(self.stack.len(), lanes) };
         self.stack.iter_mut().for_each(|path| path.mask &= !lanes);
-        self.parked.push(Parked { group: Group { pc: self.pc, mask: lanes, meets }, at, offer });
+        self.parked.push(Parked { group, at, offer });
         self.leave(lanes)
     }
 
-    /// Where lanes of the path at this place of the stack are to meet others, outermost first.
-    fn meets(&self, place: usize, lanes: u32, meet: u32) -> Vec<u32> {
-        let enclosing = self.stack[..place].iter().filter(|path| path.mask & lanes != 0).map(|path| path.meet);
-        let mut meets: Vec<u32> = enclosing.chain([meet]).collect();
-        meets.dedup();
-        meets
+    /// Where the lanes are that run.
+    pub(super) fn here(&self) -> Point {
+        Point { pc: self.pc, meet: self.meet, frame: self.frame }
+    }
+
+    /// Where lanes of the path at this place of the stack are to meet others or to return to, outermost first.
+    fn outer(&self, place: usize, lanes: u32) -> Vec<Point> {
+        self.stack[..place].iter().filter(|path| path.mask & lanes != 0).map(|path| path.at).collect()
     }
 
     /// On without the lanes of `lanes`.
@@ -198,7 +265,9 @@ impl Warp {
     /// Every lane is parked or has ended: lets go on who waits for nobody else, or has the warp wait for others.
     #[cold]
     fn settle(&mut self) -> Flow {
-        let Some(&Parked { at, group: Group { pc, mask, .. }, .. }) = self.parked.first() else { return Flow::Yield };
+        let Some(&Parked { at, group: Group { at: Point { pc, .. }, mask, .. }, .. }) = self.parked.first() else {
+            return Flow::Yield;
+        };
         let released = self.complete();
         if !released.is_empty() {
             self.resume(released);
@@ -206,12 +275,12 @@ impl Warp {
         }
         self.pc = pc;
         if let Halt::Block { wait, aligned } = at
-            && self.parked.iter().all(|parked| parked.at == at && (parked.group.pc == pc || !aligned))
+            && self.parked.iter().all(|parked| parked.at == at && (parked.group.at.pc == pc || !aligned))
         {
             self.wait = Some(wait);
             return Flow::Yield;
         }
-        let same = self.parked.iter().filter(|parked| parked.group.pc == pc && parked.at == at);
+        let same = self.parked.iter().filter(|parked| parked.group.at.pc == pc && parked.at == at);
         let arrived = same.fold(0, |lanes, parked| lanes | parked.group.mask);
         let reason = Reason::DivergentBarrier { arrived, elsewhere: self.live & !arrived };
         Flow::Stop(Fault::new(mask.trailing_zeros(), reason))
@@ -255,7 +324,7 @@ impl Warp {
         self.sync(FULL);
         if !self.parked.is_empty() {
             let mut groups: Vec<Group> = self.parked.drain(..).map(|parked| parked.group).collect();
-            groups.sort_by(|a, b| (&b.meets, b.pc).cmp(&(&a.meets, a.pc)));
+            groups.sort_by(|a, b| (&b.outer, b.at).cmp(&(&a.outer, a.at)));
             self.resume(groups);
         }
     }
@@ -275,12 +344,12 @@ impl Warp {
         std::thread::yield_now();
         let mut groups = self.complete();
         let mut above = 0;
-        self.stack.push(Path { pc: self.pc, mask: self.mask, meet: self.meet });
+        self.stack.push(Path { mask: self.mask, at: self.here() });
         for (place, path) in self.stack.iter().enumerate().rev() {
             let mask = path.mask & self.live & !above;
             above |= path.mask;
             if mask != 0 {
-                groups.push(Group { pc: path.pc, mask, meets: self.meets(place, mask, path.meet) });
+                groups.push(Group { at: path.at, mask, outer: self.outer(place, mask) });
             }
         }
         let spinning = groups.iter().position(|group| group.mask & self.mask != 0).map(|place| groups.remove(place));
@@ -291,32 +360,31 @@ impl Warp {
     }
 
     /// Puts groups of lanes on the empty stack, so that they meet where they were to: those at one place at once, the others
-    /// path by path, in this order as far as meeting places allow. Meeting places that they share become one.
+    /// path by path, in this order as far as meeting places allow. Outer places that they share become one.
     fn resume(&mut self, groups: Vec<Group>) {
-        let mut open: Vec<u32> = Vec::new();
+        let mut open: &[Point] = &[];
         let groups = in_order(merged(groups));
         for (index, group) in groups.iter().enumerate() {
-            let known = open.iter().zip(&group.meets).take_while(|(a, b)| a == b).count().max(1);
-            for depth in known..group.meets.len() {
-                let inside = groups[index..].iter().take_while(|other| other.meets.starts_with(&group.meets[..=depth]));
+            let known = open.iter().zip(&group.outer).take_while(|(a, b)| a == b).count();
+            for depth in known..group.outer.len() {
+                let inside = groups[index..].iter().take_while(|other| other.outer.starts_with(&group.outer[..=depth]));
                 let mask = inside.fold(0, |lanes, other| lanes | other.mask);
-                self.stack.push(Path { pc: group.meets[depth], mask, meet: group.meets[depth - 1] });
+                self.stack.push(Path { mask, at: group.outer[depth] });
             }
-            open.clone_from(&group.meets);
-            let meet = open.last().copied().unwrap_or(NOWHERE);
-            if group.pc != meet {
-                self.stack.push(Path { pc: group.pc, mask: group.mask, meet });
+            open = &group.outer;
+            if group.at.pc != group.at.meet {
+                self.stack.push(Path { mask: group.mask, at: group.at });
             }
         }
         self.join();
     }
 }
 
-/// Groups at one place become one.
+/// Groups at one place, and in one activation of its function, become one.
 fn merged(groups: Vec<Group>) -> Vec<Group> {
     let mut merged: Vec<Group> = Vec::new();
     for group in groups {
-        match merged.iter_mut().find(|other| other.pc == group.pc) {
+        match merged.iter_mut().find(|other| other.at.pc == group.at.pc && other.returns().eq(group.returns())) {
             Some(other) => other.mask |= group.mask,
             None => merged.push(group),
         }
@@ -327,9 +395,9 @@ fn merged(groups: Vec<Group>) -> Vec<Group> {
 /// The order of the stack, from its bottom, for groups that are to run in the order given: those that meet somewhere stand
 /// together, where the last of them would.
 fn in_order(mut groups: Vec<Group>) -> Vec<Group> {
-    let last = |meets: &[u32]| groups.iter().rposition(|other| other.meets.starts_with(meets));
+    let last = |outer: &[Point]| groups.iter().rposition(|other| other.outer.starts_with(outer));
     let rank = |(place, group): (usize, &Group)| -> Vec<Option<usize>> {
-        let shared = (1..=group.meets.len()).map(|depth| last(&group.meets[..depth]));
+        let shared = (0..=group.outer.len()).map(|depth| last(&group.outer[..depth]));
         shared.chain([Some(place)]).collect()
     };
     let ranks: Vec<_> = groups.iter().enumerate().map(rank).collect();

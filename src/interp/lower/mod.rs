@@ -4,22 +4,28 @@
 
 mod atomics;
 mod expand;
+mod functions;
 mod names;
 mod operands;
 mod together;
+mod variables;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use self::names::Names;
 use self::operands::guard_of;
+use self::variables::Symbols;
 use super::cfg::{Graph, Next, Uses};
-use super::code::{ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, NEGATED, Origin, Param, PresetValue, Site};
+use super::code::{
+    ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, NEGATED, NOWHERE, Origin, Param, Preset, PresetValue, Site,
+};
 use super::exec::registers::{File, Kind};
 use super::isa::{self, Form, Op, Shape};
 use super::model::atomics::Update;
 use super::parse::ast::{self, Operand, Statement};
 use super::stop::AccessKind;
+use super::variables::Variables;
 use crate::error::{Error, ErrorKind};
 
 /// Instructions of a kernel, far beyond what compilers emit: the analysis of control flow is quadratic at worst.
@@ -27,15 +33,26 @@ const MAX_INSTRUCTIONS: usize = 1 << 17;
 
 /// Why an instruction cannot be had, as the end of a sentence.
 type Refusal = String;
+/// The same, and where.
+type Refused = (ast::Span, Refusal);
 
-/// The kernels of a module.
-pub(crate) fn lower(module: &ast::Module, text: &str) -> Vec<Kernel> {
+/// The kernels of a module, and its variables.
+pub(crate) fn lower(module: &ast::Module, text: &str) -> (Vec<Kernel>, Arc<Variables>) {
     let files = module.files.iter().map(|(number, name)| (*number, (*name).to_owned())).collect();
     let listing = Arc::new(Listing { text: text.to_owned(), files });
-    module.entries.iter().map(|entry| kernel(module, entry, &listing)).collect()
+    let (symbols, variables) = variables::module(module);
+    let variables = Arc::new(variables);
+    let kernel = |entry| kernel(module, &symbols, entry, &listing, &variables);
+    (module.entries.iter().map(kernel).collect(), Arc::clone(&variables))
 }
 
-fn kernel(module: &ast::Module, entry: &ast::Entry, listing: &Arc<Listing>) -> Kernel {
+fn kernel(
+    module: &ast::Module,
+    symbols: &Symbols,
+    entry: &ast::Entry,
+    listing: &Arc<Listing>,
+    variables: &Arc<Variables>,
+) -> Kernel {
     let mut params = Vec::new();
     let mut end = 0_u64;
     for param in &entry.params {
@@ -45,9 +62,9 @@ fn kernel(module: &ast::Module, entry: &ast::Entry, listing: &Arc<Listing>) -> K
         let (offset, size, align) = (offset as usize, size as usize, param.align as usize);
         params.push(Param { name: param.name.to_owned(), offset, size, align });
     }
-    let mut lowering = Lowering::new(module, &params);
+    let mut lowering = Lowering::new(module, symbols, &params);
     let code = lowering.entry(entry);
-    let refusals = lowering.refusals;
+    let (refusals, called) = (lowering.refusals, lowering.called);
     let code = code.map_err(|(span, refusal)| {
         let (line, what) = (span.line, listing.line(span));
         let context = format!(
@@ -58,7 +75,8 @@ fn kernel(module: &ast::Module, entry: &ast::Entry, listing: &Arc<Listing>) -> K
     });
     let name = entry.name.to_owned();
     let (param_bytes, bounds, listing) = (end as usize, entry.bounds, Arc::clone(listing));
-    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, code, refusals, listing }) }
+    let variables = Arc::clone(variables);
+    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, code, refusals, called, listing, variables }) }
 }
 
 struct Lowering<'m, 't> {
@@ -68,8 +86,24 @@ struct Lowering<'m, 't> {
     /// The pc of each label, by the number that `names` gives it.
     labels: Vec<Option<u32>>,
     source: Option<(u32, u32)>,
+    /// What must run before the instruction that is being lowered.
+    prelude: Vec<Draft>,
+    /// The label at the end of the function, where its lanes meet to return; none in the kernel itself.
+    end: Option<usize>,
+    /// The function, by its number.
+    current: Option<u32>,
+    /// Where the name of the kernel or function stands.
+    span: ast::Span,
+    /// For each call of the code, the function it stands in.
+    callers: Vec<Option<u32>>,
+    /// Functions that have been lowered.
+    called: Vec<u32>,
+    /// Functions to lower.
+    pending: Vec<u32>,
+    /// Functions whose address the code takes.
+    taken: BTreeSet<u32>,
     /// The instructions that cannot be had.
-    refusals: Vec<(ast::Span, Refusal)>,
+    refusals: Vec<Refused>,
 }
 
 /// The registers that an instruction reads and writes, and whether it has a guard.
@@ -97,13 +131,28 @@ impl Draft {
 }
 
 impl<'m, 't> Lowering<'m, 't> {
-    fn new(module: &'m ast::Module<'t>, params: &'m [Param]) -> Self {
-        let (names, code) = (Names::new(module, params), Code::default());
-        Self { names, code, touched: Vec::new(), labels: Vec::new(), source: None, refusals: Vec::new() }
+    fn new(module: &'m ast::Module<'t>, symbols: &'m Symbols<'t>, params: &'m [Param]) -> Self {
+        Self {
+            names: Names::new(module, symbols, params),
+            code: Code::default(),
+            touched: Vec::new(),
+            labels: Vec::new(),
+            source: None,
+            prelude: Vec::new(),
+            end: None,
+            current: None,
+            span: ast::Span::default(),
+            callers: Vec::new(),
+            called: Vec::new(),
+            pending: Vec::new(),
+            taken: BTreeSet::new(),
+            refusals: Vec::new(),
+        }
     }
 
-    fn entry(&mut self, entry: &'m ast::Entry<'t>) -> Result<Code, (ast::Span, Refusal)> {
+    fn entry(&mut self, entry: &'m ast::Entry<'t>) -> Result<Code, Refused> {
         let at_entry = |refusal| (entry.span, refusal);
+        self.span = entry.span;
         let sized = entry.params.iter().all(|param| param.bytes.is_some());
         if !sized || self.names.param_bytes() > 4096 {
             return Err((entry.span, "parameters of more than 4096 bytes, or of no size".to_owned()));
@@ -112,19 +161,18 @@ impl<'m, 't> Lowering<'m, 't> {
         let always = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
         debug_assert_eq!(always, ALWAYS);
         self.scope(&entry.body);
+        self.emit(Draft::new(Op::Exit), ALWAYS, entry.span);
+        self.finish_part(0).map_err(at_entry)?;
+        self.code.local_bytes = self.names.frame_bytes();
+        self.reachable()?;
         if let Some(first) = self.refusals.first() {
             return Err(first.clone());
         }
-        self.emit(Draft::new(Op::Exit), ALWAYS, entry.span);
         self.finish().map_err(at_entry)
     }
 
     fn scope(&mut self, statements: &'m [Statement<'t>]) {
-        let labels = statements.iter().filter_map(|statement| match statement {
-            Statement::Label(name) => Some(*name),
-            _ => None,
-        });
-        self.names.open(labels, &mut self.labels);
+        self.names.open(statements, &mut self.labels);
         for statement in statements {
             match statement {
                 Statement::Label(name) => {
@@ -133,7 +181,12 @@ impl<'m, 't> Lowering<'m, 't> {
                     }
                 }
                 Statement::Registers { kind, names } => self.names.registers(kind, names),
-                Statement::Variable(variable) => self.names.variable(variable),
+                Statement::Variable(variable) => {
+                    if let Err(refusal) = self.names.variable(variable) {
+                        self.refusals.push((self.span, refusal));
+                    }
+                }
+                Statement::Prototype(..) | Statement::Targets(..) => {}
                 Statement::Scope(inner) => self.scope(inner),
                 Statement::Location { file, line } => self.source = Some((*file, *line)),
                 Statement::Instruction(instruction) => {
@@ -158,7 +211,7 @@ impl<'m, 't> Lowering<'m, 't> {
         };
         let drafts = self.drafts(instruction.opcode, operands)?;
         let guard = self.lasting(guard, &drafts, instruction.span)?;
-        for draft in drafts {
+        for draft in std::mem::take(&mut self.prelude).into_iter().chain(drafts) {
             self.emit(draft, guard, instruction.span);
         }
         Ok(())
@@ -183,6 +236,9 @@ impl<'m, 't> Lowering<'m, 't> {
         if let Some(drafts) = self.read_special(opcode, operands)? {
             return Ok(drafts);
         }
+        if let Some(drafts) = self.frame(opcode, operands)? {
+            return Ok(drafts);
+        }
         if let Some(drafts) = self.load_param(opcode, operands)? {
             return Ok(drafts);
         }
@@ -202,6 +258,7 @@ impl<'m, 't> Lowering<'m, 't> {
         };
         let form = forms.find(fits).ok_or("it has another number of operands than the software GPU knows")?;
         match form.shape {
+            Shape::Call => self.call(operands),
             Shape::Atomic(kinds) => self.atomic(form.op, kinds, opcode, operands),
             Shape::Shuffle(kind) | Shape::Vote(kind) | Shape::Reduce(kind) | Shape::Elect(kind) => {
                 self.exchange(form, kind, opcode, operands)
@@ -219,10 +276,15 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Branch => self.branch(form.op, operands),
             Shape::Barrier => self.barrier(form.op, operands),
             Shape::WarpSync => self.warp_sync(form.op, operands),
+            Shape::BranchTable => self.branch_table(form.op, operands),
             Shape::Arrive if operands.len() == 1 => Err("it does not say for how many threads".to_owned()),
             Shape::Arrive => self.barrier(form.op, operands),
             Shape::ActiveMask => self.active_mask(form.op, operands),
             Shape::Hint => self.hint(form.op, operands),
+            // A function's lanes meet at its end before they return.
+            Shape::Exit if opcode.starts_with("ret") && self.end.is_some() => {
+                Ok(Draft { imm: self.end.unwrap_or_default() as i32, ..Draft::new(Op::Bra) })
+            }
             Shape::Exit | Shape::Trap | Shape::Fence | Shape::Sleep | Shape::Nothing => Ok(Draft::new(form.op)),
             // Spelled as registers, so no instruction has them, see `read_special`; or not a single step.
             _ => Err("it is no instruction".to_owned()),
@@ -268,21 +330,64 @@ impl<'m, 't> Lowering<'m, 't> {
         self.code.origins.push(Origin { span, source: self.source });
     }
 
-    fn finish(&mut self) -> Result<Code, Refusal> {
-        let mut code = std::mem::take(&mut self.code);
-        for ins in code.instructions.iter_mut().filter(|ins| ins.op == Op::Bra) {
-            let pc = self.labels.get(ins.imm as usize).copied().flatten();
-            ins.imm = pc.ok_or("a label without a place")? as i32;
+    /// Control flow of what was lowered from the pc `first` on: the kernel itself, or a function.
+    fn finish_part(&mut self, first: usize) -> Result<(), Refusal> {
+        let place = |label: u32| {
+            let pc = self.labels.get(label as usize).copied().flatten();
+            pc.ok_or_else(|| "a label without a place".to_owned())
+        };
+        for ins in &mut self.code.instructions[first..] {
+            match ins.op {
+                Op::Bra => ins.imm = place(ins.imm as u32)? as i32,
+                Op::BrxIdx => {
+                    for target in &mut self.code.tables[ins.imm as usize] {
+                        *target = place(*target)?;
+                    }
+                }
+                _ => {}
+            }
         }
-        branches_to_the_end(&mut code.instructions);
-        let graph = Graph::new(&code.instructions.iter().map(next).collect::<Vec<_>>());
-        let meets = graph.reconvergence();
-        code.reconvergence = meets.ok_or("its branches are too tangled to find where threads meet again")?;
+        if self.code.instructions.len() > MAX_INSTRUCTIONS {
+            return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
+        }
+        if self.end.is_none() {
+            branches_to_the_end(&mut self.code.instructions);
+        }
+        let nexts: Vec<Next> = self.code.instructions[first..].iter().map(|ins| self.next(ins, first as u32)).collect();
+        let graph = Graph::new(&nexts);
+        let meets = graph.reconvergence().ok_or("its branches are too tangled to find where threads meet again")?;
+        self.code
+            .reconvergence
+            .extend(meets.into_iter().map(|meet| if meet == NOWHERE { meet } else { meet + first as u32 }));
+        let cleared = cleared(&graph, &self.touched[first..], self.names.counts(), self.names.filled());
+        self.code.cleared.extend(cleared);
+        Ok(())
+    }
+
+    /// Where an instruction leads, counted from the pc `first`.
+    fn next(&self, ins: &Ins, first: u32) -> Next {
+        let target = ins.imm as u32;
+        match (ins.op, ins.guard, self.end) {
+            (Op::Bra, ALWAYS, _) => Next::Jump(target - first),
+            (Op::Bra, ..) => Next::Branch(target - first),
+            (Op::BrxIdx, guard, _) => {
+                let targets = self.code.tables[ins.imm as usize].iter().map(|target| target - first);
+                Next::Table(targets.collect(), guard != ALWAYS)
+            }
+            (Op::Exit, ALWAYS, None) | (Op::Return, ..) => Next::End,
+            (Op::Exit, _, None) => Next::MayEnd,
+            (Op::Exit, ALWAYS, Some(_)) => Next::Nowhere,
+            _ => Next::On,
+        }
+    }
+
+    fn finish(&mut self) -> Result<Code, Refusal> {
+        self.save_registers();
+        let mut code = std::mem::take(&mut self.code);
         code.registers = self.names.counts();
         code.presets = self.names.presets();
         atomics::classify(&mut code, &self.touched);
-        code.cleared = cleared(&graph, &self.touched, &code);
-        (code.shared_bytes, code.dynamic_align, code.local_bytes) = self.names.memory()?;
+        (code.shared_bytes, code.dynamic_align) = self.names.shared()?;
         Ok(code)
     }
 }
@@ -311,8 +416,8 @@ fn branches_to_the_end(code: &mut [Ins]) {
 }
 
 /// Registers that may be read before they are written and are not filled.
-fn cleared(graph: &Graph, touched: &[Touched], code: &Code) -> Vec<(File, u16)> {
-    let [preds, b32s, b64s] = code.registers;
+fn cleared(graph: &Graph, touched: &[Touched], registers: [usize; 3], filled: &[Preset]) -> Vec<(File, u16)> {
+    let [preds, b32s, b64s] = registers;
     let number = |&(file, slot): &(File, u16)| match file {
         File::Pred => usize::from(slot),
         File::B32 => preds + usize::from(slot),
@@ -329,7 +434,7 @@ fn cleared(graph: &Graph, touched: &[Touched], code: &Code) -> Vec<(File, u16)> 
         conditional: touched.conditional,
     });
     let early = graph.read_before_written(&uses.collect::<Vec<_>>(), preds + b32s + b64s);
-    let filled: HashSet<(File, u16)> = code.presets.iter().map(|preset| (preset.file, preset.slot)).collect();
+    let filled: HashSet<(File, u16)> = filled.iter().map(|preset| (preset.file, preset.slot)).collect();
     early.into_iter().map(named).filter(|register| !filled.contains(register)).collect()
 }
 
@@ -340,17 +445,6 @@ fn accesses(op: Op) -> Option<AccessKind> {
         Shape::Store => Some(AccessKind::Store),
         Shape::Atomic(_) => Some(AccessKind::Atomic),
         _ => None,
-    }
-}
-
-/// Where an instruction leads.
-fn next(ins: &Ins) -> Next {
-    match (ins.op, ins.guard) {
-        (Op::Bra, ALWAYS) => Next::Jump(ins.imm as u32),
-        (Op::Bra, _) => Next::Branch(ins.imm as u32),
-        (Op::Exit, ALWAYS) => Next::End,
-        (Op::Exit, _) => Next::MayEnd,
-        _ => Next::On,
     }
 }
 

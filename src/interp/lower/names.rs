@@ -1,18 +1,20 @@
 //! What names mean where they stand: registers, variables, labels, special registers. Declarations in braces end with them,
 //! so two inlinings of one piece of assembly have each their own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Refusal;
-use crate::interp::code::{NEGATED, Param, Preset, PresetValue};
+use super::variables::Symbols;
+use crate::interp::code::{Layout, MAX_LOCAL, NEGATED, Param, Preset, PresetValue};
 use crate::interp::exec::registers::File;
+use crate::interp::mem::space;
 use crate::interp::parse::Ranges;
-use crate::interp::parse::ast::{Module, RegisterName, Space, Variable};
+use crate::interp::parse::ast::{Module, RegisterName, Signature, Space, Statement, Variable};
 
 /// Static shared memory that PTX may declare, in bytes; a block may have more, as dynamic shared memory.
 const MAX_STATIC_SHARED: u64 = 48 << 10;
-/// Local memory that a thread may have on any GPU, in bytes.
-const MAX_LOCAL: u64 = 512 << 10;
+/// Frames begin at multiples of this, so it is the alignment that a function's variables can have.
+pub(super) const FRAME_ALIGN: u64 = 16;
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,16 +23,25 @@ pub(super) enum Binding {
     Register(File, u16),
     /// A variable's address within its space.
     Address(PresetValue),
-    /// A parameter: where it begins.
+    /// A parameter of the kernel: where it begins.
     Param(u64),
+    /// Something in the frame of the function: where it begins, and its bytes.
+    Frame(u32, u32),
+    /// The function of this number.
+    Function(u32),
     /// Something that can be declared but not used.
     Refused(&'static str),
 }
 
 pub(super) struct Names<'m, 't> {
-    module: &'m Module<'t>,
+    pub(super) module: &'m Module<'t>,
+    pub(super) symbols: &'m Symbols<'t>,
+    /// Those of the kernel; a function that it calls does not see them.
     params: &'m [Param],
-    scopes: Vec<Scope<'t>>,
+    /// The first is the module's.
+    scopes: Vec<Scope<'m, 't>>,
+    /// Whether what is lowered is a function that the kernel calls.
+    pub(super) in_function: bool,
     /// Registers given so far, by file.
     counts: [usize; 3],
     /// Registers for what nobody reads, by file.
@@ -39,42 +50,60 @@ pub(super) struct Names<'m, 't> {
     presets: Vec<Preset>,
     shared_bytes: u64,
     dynamic_align: u64,
-    local_bytes: u64,
+    /// Bytes of the frame.
+    frame_bytes: u64,
     carry: Option<u16>,
 }
 
 #[derive(Default)]
-struct Scope<'t> {
+struct Scope<'m, 't> {
     names: HashMap<&'t str, Binding>,
     /// Declared registers that nothing has named yet, and their file; `None` for a type we do not have.
     singles: HashMap<&'t str, Option<File>>,
     ranges: Ranges<'t, Option<File>>,
     labels: HashMap<&'t str, usize>,
+    prototypes: HashMap<&'t str, &'m Signature<'t>>,
+    tables: HashMap<&'t str, &'m [&'t str]>,
 }
 
 impl<'m, 't> Names<'m, 't> {
-    pub(super) fn new(module: &'m Module<'t>, params: &'m [Param]) -> Self {
+    pub(super) fn new(module: &'m Module<'t>, symbols: &'m Symbols<'t>, params: &'m [Param]) -> Self {
         Self {
             module,
+            symbols,
             params,
-            scopes: Vec::new(),
+            scopes: vec![Scope::default()],
+            in_function: false,
             counts: [0; 3],
             unread: [None; 3],
             constants: HashMap::new(),
             presets: Vec::new(),
             shared_bytes: 0,
             dynamic_align: 1,
-            local_bytes: 0,
+            frame_bytes: 0,
             carry: None,
         }
     }
 
-    /// Opens a scope that has these labels; each gets a number, the index of its place in `places`.
-    pub(super) fn open(&mut self, labels: impl Iterator<Item = &'t str>, places: &mut Vec<Option<u32>>) {
+    /// Begins a function that has this in its frame.
+    pub(super) fn enter(&mut self, layout: &Layout) {
+        self.in_function = true;
+        self.frame_bytes = u64::from(layout.bytes());
+    }
+
+    /// Opens the scope of these statements; each label gets a number, the index of its place in `places`.
+    pub(super) fn open(&mut self, statements: &'m [Statement<'t>], places: &mut Vec<Option<u32>>) {
         let mut scope = Scope::default();
-        for name in labels {
-            scope.labels.insert(name, places.len());
-            places.push(None);
+        for statement in statements {
+            match statement {
+                Statement::Label(name) => {
+                    scope.labels.insert(name, places.len());
+                    places.push(None);
+                }
+                Statement::Prototype(name, signature) => drop(scope.prototypes.insert(name, signature)),
+                Statement::Targets(name, targets) => drop(scope.tables.insert(name, targets.as_slice())),
+                _ => {}
+            }
         }
         self.scopes.push(scope);
     }
@@ -86,6 +115,23 @@ impl<'m, 't> Names<'m, 't> {
     /// The number of the innermost label of that name.
     pub(super) fn label(&self, name: &str) -> Option<usize> {
         self.scopes.iter().rev().find_map(|scope| scope.labels.get(name).copied())
+    }
+
+    /// The innermost prototype of that name.
+    pub(super) fn prototype(&self, name: &str) -> Option<&'m Signature<'t>> {
+        self.scopes.iter().rev().find_map(|scope| scope.prototypes.get(name).copied())
+    }
+
+    /// The innermost list of targets of that name.
+    pub(super) fn table(&self, name: &str) -> Option<&'m [&'t str]> {
+        self.scopes.iter().rev().find_map(|scope| scope.tables.get(name).copied())
+    }
+
+    /// Lets a name stand for something.
+    pub(super) fn bind(&mut self, name: &'t str, binding: Binding) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.insert(name, binding);
+        }
     }
 
     /// Declares registers.
@@ -107,31 +153,44 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     /// Declares a variable of function scope.
-    pub(super) fn variable(&mut self, variable: &Variable<'t>) {
-        let binding = self.place(variable);
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.names.insert(variable.name, binding);
-        }
+    pub(super) fn variable(&mut self, variable: &Variable<'t>) -> Result<(), Refusal> {
+        let binding = self.place(variable)?;
+        self.bind(variable.name, binding);
+        Ok(())
     }
 
-    fn place(&mut self, variable: &Variable) -> Binding {
-        let within = |used: &mut u64| {
-            let offset = used.checked_next_multiple_of(variable.align).unwrap_or(u64::MAX);
-            *used = offset.saturating_add(variable.bytes.unwrap_or(0));
-            Binding::Address(PresetValue::Bits(offset))
-        };
-        match (variable.space, variable.bytes) {
-            (Space::Shared, Some(_)) => within(&mut self.shared_bytes),
+    /// Takes room in the frame.
+    pub(super) fn reserve(&mut self, bytes: u64, align: u64) -> Result<u32, Refusal> {
+        if self.in_function && align > FRAME_ALIGN {
+            return Err(format!("variables of functions aligned to more than {FRAME_ALIGN} bytes are not supported"));
+        }
+        let offset = self.frame_bytes.checked_next_multiple_of(align).unwrap_or(u64::MAX);
+        self.frame_bytes = offset.saturating_add(bytes);
+        if self.frame_bytes > u64::from(MAX_LOCAL) {
+            let needed = self.frame_bytes;
+            return Err(format!("{needed} bytes of local memory; no GPU has more than {MAX_LOCAL} for a thread"));
+        }
+        Ok(offset as u32)
+    }
+
+    fn place(&mut self, variable: &Variable) -> Result<Binding, Refusal> {
+        Ok(match (variable.space, variable.bytes) {
+            (Space::Shared, Some(bytes)) => {
+                let offset = self.shared_bytes.checked_next_multiple_of(variable.align).unwrap_or(u64::MAX);
+                self.shared_bytes = offset.saturating_add(bytes);
+                Binding::Address(PresetValue::Bits(offset))
+            }
             (Space::Shared, None) => {
                 self.dynamic_align = self.dynamic_align.max(variable.align);
                 Binding::Address(PresetValue::DynamicShared)
             }
-            (Space::Local, Some(_)) => within(&mut self.local_bytes),
-            (Space::Global | Space::Const, _) => {
-                Binding::Refused("is a variable of the module, which the software GPU does not have")
-            }
+            (Space::Local, Some(bytes)) => match self.reserve(bytes, variable.align)? {
+                offset if self.in_function => Binding::Frame(offset, bytes as u32),
+                offset => Binding::Address(PresetValue::Bits(u64::from(offset))),
+            },
+            (Space::Param, Some(bytes)) => Binding::Frame(self.reserve(bytes, variable.align)?, bytes as u32),
             _ => Binding::Refused("is a kind of variable that the software GPU does not have"),
-        }
+        })
     }
 
     /// What `name` means here; a register gets its number when it is first asked for.
@@ -148,16 +207,45 @@ impl<'m, 't> Names<'m, 't> {
                 return Ok(binding);
             }
         }
-        if let Some(param) = self.params.iter().find(|param| param.name == name) {
+        if !self.in_function
+            && let Some(param) = self.params.iter().find(|param| param.name == name)
+        {
             return Ok(Binding::Param(param.offset as u64));
         }
-        let module = self.module;
-        let variable = module.variables.iter().find(|variable| variable.name == name);
-        let binding = self.place(variable.ok_or_else(|| format!("the name {name:?} is not declared"))?);
-        if let Some(outermost) = self.scopes.first_mut() {
-            outermost.names.insert(name, binding);
-        }
+        let binding = self.of_module(name)?;
+        self.scopes[0].names.insert(name, binding);
         Ok(binding)
+    }
+
+    fn of_module(&mut self, name: &str) -> Result<Binding, Refusal> {
+        if let Some(function) = self.symbols.function(name) {
+            return Ok(Binding::Function(function));
+        }
+        let index = self.symbols.variable(name).ok_or_else(|| format!("the name {name:?} is not declared"))?;
+        let variable = &self.module.variables[index];
+        if matches!(variable.space, Space::Global | Space::Const) {
+            let place = self.symbols.place(index).map_err(|why| format!("the variable {name:?} {why}"))?;
+            return Ok(Binding::Address(PresetValue::Variable { index: place as u32, offset: 0 }));
+        }
+        if variable.space != Space::Shared {
+            return Err(format!("{name} is a kind of variable that the software GPU does not have in a module"));
+        }
+        self.place(variable)
+    }
+
+    /// The value that an address is: that of something known before the code runs.
+    pub(super) fn address(&mut self, binding: Binding, offset: i64) -> Option<PresetValue> {
+        match binding {
+            Binding::Address(PresetValue::Bits(base)) | Binding::Param(base) => {
+                Some(PresetValue::Bits(base.wrapping_add_signed(offset)))
+            }
+            Binding::Address(PresetValue::Variable { index, offset: known }) => {
+                Some(PresetValue::Variable { index, offset: known.wrapping_add(offset) })
+            }
+            Binding::Address(value) if offset == 0 => Some(value),
+            Binding::Function(number) if offset == 0 => Some(PresetValue::Bits(space::function_address(number))),
+            _ => None,
+        }
     }
 
     /// The register of that name, which must be of `file`.
@@ -217,23 +305,39 @@ impl<'m, 't> Names<'m, 't> {
         self.counts
     }
 
+    /// The registers given since there were so many, but for those that are filled beforehand.
+    pub(super) fn registers_since(&self, before: [usize; 3]) -> Vec<(File, u16)> {
+        let files = [File::Pred, File::B32, File::B64].into_iter();
+        let all =
+            files.flat_map(|file| (before[file as usize]..self.counts[file as usize]).map(move |n| (file, n as u16)));
+        let filled: HashSet<(File, u16)> = self.presets.iter().map(|preset| (preset.file, preset.slot)).collect();
+        all.filter(|register| !filled.contains(register)).collect()
+    }
+
+    /// Registers to fill, so far.
+    pub(super) fn filled(&self) -> &[Preset] {
+        &self.presets
+    }
+
     /// Registers to fill.
     pub(super) fn presets(&mut self) -> Vec<Preset> {
         std::mem::take(&mut self.presets)
     }
 
-    /// Bytes of static shared memory, alignment of the dynamic one, and bytes of local memory.
-    pub(super) fn memory(&self) -> Result<(u32, u32, u32), Refusal> {
-        let (shared, local) = (self.shared_bytes, self.local_bytes);
+    /// Bytes of static shared memory, and the alignment of the dynamic one.
+    pub(super) fn shared(&self) -> Result<(u32, u32), Refusal> {
+        let shared = self.shared_bytes;
         if shared > MAX_STATIC_SHARED {
             return Err(format!(
                 "{shared} bytes of static shared memory; there may be {MAX_STATIC_SHARED}, more as dynamic shared memory"
             ));
         }
-        if local > MAX_LOCAL {
-            return Err(format!("{local} bytes of local memory are more than any GPU has"));
-        }
-        Ok((shared as u32, self.dynamic_align as u32, local as u32))
+        Ok((shared as u32, self.dynamic_align as u32))
+    }
+
+    /// Bytes of the frame.
+    pub(super) fn frame_bytes(&self) -> u32 {
+        self.frame_bytes as u32
     }
 }
 

@@ -58,16 +58,33 @@ impl<'t> Lowering<'_, 't> {
         if let Some(value) = special(name) {
             return self.names.constant(file, value);
         }
-        let value = match self.names.resolve(name)? {
+        let binding = self.names.resolve(name)?;
+        match binding {
             Binding::Register(..) if offset == 0 => return self.names.register(name, file),
-            Binding::Address(PresetValue::Bits(base)) | Binding::Param(base) => {
-                PresetValue::Bits(base.wrapping_add_signed(offset))
-            }
-            Binding::Address(value) if offset == 0 => value,
             Binding::Refused(why) => return Err(format!("{name} {why}")),
-            _ => return Err(format!("{name} with an offset is not supported here")),
-        };
+            Binding::Frame(place, _) => return self.frame_address(i64::from(place) + offset, file),
+            Binding::Function(number) => drop(self.taken.insert(number)),
+            _ => {}
+        }
+        let unknown = || format!("{name} with an offset is not supported here");
+        let value = self.names.address(binding, offset).ok_or_else(unknown)?;
+        if file == File::B32 && !matches!(value, PresetValue::DynamicShared | PresetValue::Bits(0..0x1_0000_0000)) {
+            return Err(format!("the address of {name} has 64 bits"));
+        }
         self.names.constant(file, value)
+    }
+
+    /// A register that is given the address of something in the frame.
+    fn frame_address(&mut self, offset: i64, file: File) -> Result<u16, Refusal> {
+        let op = match file {
+            File::B64 => Op::FrameB64,
+            File::B32 => Op::FrameB32,
+            File::Pred => return Err("an address stands where a predicate belongs".to_owned()),
+        };
+        let imm = i32::try_from(offset).map_err(|_| "its offset exceeds 32 bits".to_owned())?;
+        let d = self.names.allocate(file)?;
+        self.prelude.push(Draft { d, imm, writes: vec![(file, d)], ..Draft::new(op) });
+        Ok(d)
     }
 
     /// The register that a result goes to; `_` is one that nobody reads.
@@ -154,28 +171,29 @@ impl<'t> Lowering<'_, 't> {
     pub(super) fn load(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         let [results, address] = operands else { return Err(operand_count()) };
         let mut draft = self.addressed(op, opcode, address)?;
-        let mut file = None;
-        for (index, result) in self.elements(results, draft.access)?.into_iter().enumerate() {
-            let own = *file.get_or_insert(self.data_file(result, draft.access)?);
-            draft.s[index] = self.result(result, own)?;
-            draft.writes.push((own, draft.s[index]));
-        }
-        draft.access.wide = file == Some(File::B64);
+        self.data(results, true, &mut draft)?;
         Ok(draft)
     }
 
     pub(super) fn store(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         let [address, values] = operands else { return Err(operand_count()) };
         let mut draft = self.addressed(op, opcode, address)?;
+        self.data(values, false, &mut draft)?;
+        Ok(draft)
+    }
+
+    /// The registers that are loaded or stored.
+    pub(super) fn data(&mut self, operand: &Operand<'t>, load: bool, draft: &mut Draft) -> Result<(), Refusal> {
         let mut file = None;
-        for (index, value) in self.elements(values, draft.access)?.into_iter().enumerate() {
-            let own = *file.get_or_insert(self.data_file(value, draft.access)?);
+        for (index, element) in self.elements(operand, draft.access)?.into_iter().enumerate() {
+            let own = *file.get_or_insert(self.data_file(element, draft.access)?);
             let kind = if own == File::B64 { Kind::B64 } else { Kind::B32 };
-            draft.s[index] = self.source(value, kind)?;
-            draft.reads.push((own, draft.s[index]));
+            let slot = if load { self.result(element, own)? } else { self.source(element, kind)? };
+            draft.s[index] = slot;
+            if load { &mut draft.writes } else { &mut draft.reads }.push((own, slot));
         }
         draft.access.wide = file == Some(File::B64);
-        Ok(draft)
+        Ok(())
     }
 
     pub(super) fn elements<'o>(
@@ -204,7 +222,8 @@ impl<'t> Lowering<'_, 't> {
     pub(super) fn addressed(&mut self, op: Op, opcode: &str, operand: &Operand<'t>) -> Result<Draft, Refusal> {
         let Operand::Address { base, offset } = *operand else { return Err("its address has no brackets".to_owned()) };
         let mut draft = Draft { access: access(opcode)?, ..Draft::new(op) };
-        let constant = match base.map(|name| self.names.resolve(name)).transpose()? {
+        let binding = base.map(|name| self.names.resolve(name)).transpose()?;
+        let slot = match binding {
             Some(Binding::Register(file @ (File::B32 | File::B64), slot)) => {
                 draft.imm = i32::try_from(offset).map_err(|_| "its offset exceeds 32 bits".to_owned())?;
                 draft.access.wide_address = file == File::B64;
@@ -212,20 +231,24 @@ impl<'t> Lowering<'_, 't> {
                 draft.reads.push((file, slot));
                 return Ok(draft);
             }
-            Some(Binding::Address(PresetValue::Bits(base)) | Binding::Param(base)) => {
-                PresetValue::Bits(base.wrapping_add_signed(offset))
-            }
-            Some(Binding::Address(value)) => {
-                draft.imm = i32::try_from(offset).map_err(|_| "its offset exceeds 32 bits".to_owned())?;
-                value
-            }
-            Some(Binding::Refused(why)) => return Err(format!("{} {why}", base.unwrap_or_default())),
             Some(Binding::Register(..)) => return Err("its address is a predicate".to_owned()),
-            None => PresetValue::Bits(offset as u64),
+            Some(Binding::Refused(why)) => return Err(format!("{} {why}", base.unwrap_or_default())),
+            Some(Binding::Frame(place, _)) => self.frame_address(i64::from(place) + offset, File::B64)?,
+            Some(binding) => {
+                let value = match self.names.address(binding, offset) {
+                    Some(value) => value,
+                    None => {
+                        draft.imm = i32::try_from(offset).map_err(|_| "its offset exceeds 32 bits".to_owned())?;
+                        self.names.address(binding, 0).ok_or("its address has a form that is not supported")?
+                    }
+                };
+                self.names.constant(File::B64, value)?
+            }
+            None => self.names.constant(File::B64, PresetValue::Bits(offset as u64))?,
         };
         draft.access.wide_address = true;
-        draft.d = self.names.constant(File::B64, constant)?;
-        draft.reads.push((File::B64, draft.d));
+        draft.d = slot;
+        draft.reads.push((File::B64, slot));
         Ok(draft)
     }
 }
@@ -246,7 +269,7 @@ fn integer(value: u64, kind: Kind) -> Result<u64, Refusal> {
 }
 
 /// What `ld.global.v2.b64` and its like move, from their spelling.
-fn access(opcode: &str) -> Result<Access, Refusal> {
+pub(super) fn access(opcode: &str) -> Result<Access, Refusal> {
     let kind = opcode.rsplit('.').next().unwrap_or_default();
     let width = match kind {
         "b8" | "u8" | "s8" => 1,

@@ -11,6 +11,7 @@
 //! read and write, and so do the loads and stores that must not be torn, those of `.relaxed` and stronger; PTX promises no
 //! more, for an access that is weak, or of another width, races with an atomic.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -35,6 +36,8 @@ static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 pub struct Memory {
     limit: u64,
     state: Mutex<State>,
+    /// The addresses of variables, by the number of their module.
+    modules: Mutex<BTreeMap<u64, Arc<[u64]>>>,
 }
 
 struct State {
@@ -84,7 +87,7 @@ impl Memory {
     /// Memory that hands out at most `limit` bytes at a time.
     pub fn new(limit: u64) -> Self {
         let state = State { slots: Arc::new(Vec::new()), used: 0, next_reuse: 0, unseen: 0 };
-        Self { limit, state: Mutex::new(state) }
+        Self { limit, state: Mutex::new(state), modules: Mutex::default() }
     }
 
     /// Bytes that may be allocated at a time.
@@ -248,6 +251,22 @@ impl Memory {
         let (allocation, offset) = snapshot.range(address, bytes, what)?;
         allocation.written.add(offset, bytes);
         Ok(())
+    }
+
+    /// The addresses of a module's variables, which `place` puts here if they are not.
+    pub(crate) fn module(&self, id: u64, place: impl FnOnce() -> Result<Vec<u64>>) -> Result<Arc<[u64]>> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = modules.get(&id) {
+            return Ok(Arc::clone(known));
+        }
+        let addresses: Arc<[u64]> = place()?.into();
+        modules.insert(id, Arc::clone(&addresses));
+        Ok(addresses)
+    }
+
+    /// The same, if they are here, which is forgotten.
+    pub(crate) fn forget_module(&self, id: u64) -> Arc<[u64]> {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(&id).unwrap_or_else(|| Arc::new([]))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -10,6 +10,21 @@ pub(crate) const SHARED: u64 = 1 << 32;
 pub(crate) const LOCAL: u64 = 2 << 32;
 /// Where the window onto the parameters begins.
 pub(crate) const PARAM: u64 = 3 << 32;
+/// Where the addresses of functions begin; nothing can be loaded from them.
+const CODE: u64 = 4 << 32;
+/// Bytes from one function's address to the next one's.
+const CODE_STEP: u64 = 16;
+
+/// The address of the function of this number.
+pub(crate) fn function_address(number: u32) -> u64 {
+    CODE + CODE_STEP * u64::from(number)
+}
+
+/// The number of the function that may be at this address.
+pub(crate) fn function_number(address: u64) -> Option<u32> {
+    let distance = address.checked_sub(CODE).filter(|distance| distance.is_multiple_of(CODE_STEP))?;
+    u32::try_from(distance / CODE_STEP).ok()
+}
 
 /// The base of the window that a generic address lies in, or 0 where it means global memory.
 #[inline(always)]

@@ -16,8 +16,12 @@ pub(crate) struct Span {
 pub(crate) struct Module<'t> {
     /// Variables of module scope.
     pub(crate) variables: Vec<Variable<'t>>,
-    /// Kernels; functions that are not entries are left out.
+    /// Kernels.
     pub(crate) entries: Vec<Entry<'t>>,
+    /// Other functions; each name once, with its body where the module has it.
+    pub(crate) functions: Vec<Function<'t>>,
+    /// `.alias`: another name, and the function that it stands for.
+    pub(crate) aliases: Vec<(&'t str, &'t str)>,
     /// `.file` directives: number and name.
     pub(crate) files: Vec<(u32, &'t str)>,
 }
@@ -35,6 +39,37 @@ pub(crate) struct Entry<'t> {
     pub(crate) bounds: Bounds,
     /// Its statements.
     pub(crate) body: Vec<Statement<'t>>,
+}
+
+/// A `.func`.
+#[derive(Debug)]
+pub(crate) struct Function<'t> {
+    /// Its name.
+    pub(crate) name: &'t str,
+    /// Where that stands.
+    pub(crate) span: Span,
+    /// What it takes and gives.
+    pub(crate) signature: Signature<'t>,
+    /// Its statements; `None` where it is only declared.
+    pub(crate) body: Option<Vec<Statement<'t>>>,
+}
+
+/// What a function takes and gives.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Signature<'t> {
+    /// What it gives back.
+    pub(crate) results: Vec<Formal<'t>>,
+    /// What it takes.
+    pub(crate) params: Vec<Formal<'t>>,
+}
+
+/// One parameter or result of a function.
+#[derive(Debug, Clone)]
+pub(crate) struct Formal<'t> {
+    /// Its name, `_` in a prototype; its size is always known.
+    pub(crate) variable: Variable<'t>,
+    /// The type of the register that it is, where it is declared with `.reg`.
+    pub(crate) register: Option<&'t str>,
 }
 
 /// What an entry says of its blocks.
@@ -72,6 +107,30 @@ pub(crate) struct Variable<'t> {
     pub(crate) align: u64,
     /// Its bytes; `None` for an array without an extent, whose size the launch gives.
     pub(crate) bytes: Option<u64>,
+    /// Bytes of an element, and the extents of its array, outermost first.
+    pub(crate) shape: (u64, Vec<u64>),
+    /// What it holds at first.
+    pub(crate) initial: Option<Initial<'t>>,
+    /// Declared here and defined in another module.
+    pub(crate) external: bool,
+}
+
+/// An initialiser.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Initial<'t> {
+    /// A number, as [`Operand`] has them.
+    Number(Operand<'t>),
+    /// `name+8`, `generic(name)+8`, or with a mask `0xFF00(name)`: the bits of the address that the mask has.
+    Address {
+        /// A variable or function.
+        name: &'t str,
+        /// Bytes to add.
+        offset: i64,
+        /// The bits that are wanted.
+        mask: u64,
+    },
+    /// `{1, 2, {3}}`
+    List(Vec<Initial<'t>>),
 }
 
 /// A statement of a body.
@@ -88,6 +147,10 @@ pub(crate) enum Statement<'t> {
     },
     /// `.shared .align 16 .b8 tile[4224];`
     Variable(Variable<'t>),
+    /// `prototype_3 : .callprototype (.param .b32 _) _ (.param .b64 _);`
+    Prototype(&'t str, Signature<'t>),
+    /// `table: .branchtargets $L1, $L2;` or `.calltargets f, g;`
+    Targets(&'t str, Vec<&'t str>),
     /// `{ ... }`: names declared inside end with it.
     Scope(Vec<Statement<'t>>),
     /// `.loc`: what follows comes from this line of this file.
@@ -149,6 +212,8 @@ pub(crate) enum Operand<'t> {
     F64(u64),
     /// `{a, b}`
     Vector(Vec<Operand<'t>>),
+    /// `(a, b)`: what a call passes or gets.
+    List(Vec<Operand<'t>>),
     /// `[base+offset]`
     Address {
         /// A register or variable; `None` for an absolute address.

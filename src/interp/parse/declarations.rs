@@ -22,7 +22,9 @@ impl<'t> Declarations<'t> {
     /// Adds what a statement declares, or names what was declared before.
     pub(super) fn add(&mut self, statement: &Statement<'t>) -> Result<(), &'t str> {
         match statement {
-            Statement::Label(label) => fresh(self.labels.insert(label), label),
+            Statement::Label(label) | Statement::Prototype(label, _) | Statement::Targets(label, _) => {
+                fresh(self.labels.insert(label), label)
+            }
             Statement::Variable(variable) => self.single(variable.name),
             Statement::Registers { names, .. } => names.iter().try_for_each(|name| match name.count {
                 Some(count) => self.range(name.name, count),

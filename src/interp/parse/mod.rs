@@ -3,6 +3,7 @@
 pub(crate) mod ast;
 mod declarations;
 mod lexer;
+mod module;
 mod parser;
 
 pub(crate) use declarations::Ranges;

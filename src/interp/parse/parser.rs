@@ -4,17 +4,16 @@
 //! form not known here is kept as an instruction without operands, so that one exotic instruction spoils one kernel and
 //! not the module.
 
-use std::collections::HashSet;
-
-use super::ast::{Bounds, Entry, Guard, Instruction, Module, Operand, RegisterName, Space, Span, Statement, Variable};
+use super::ast::{Guard, Instruction, Module, Operand, RegisterName, Span, Statement};
 use super::declarations::Declarations;
 use super::lexer::{self, Kind, Token};
+use super::module::{Known, space};
 use crate::error::{Error, ErrorKind, Result};
 use crate::interp::MAX_TEXT_BYTES;
 use crate::interp::code::beginning;
 
 /// Scopes within scopes, beyond which the text is not taken for PTX: the parser calls itself for each.
-const MAX_DEPTH: u32 = 64;
+pub(super) const MAX_DEPTH: u32 = 64;
 
 /// Parses a module.
 pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
@@ -22,7 +21,7 @@ pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
         let (bytes, most) = (text.len(), MAX_TEXT_BYTES >> 20);
         return Err(error(1, format!("a module of {bytes} bytes; those of more than {most} MiB are not supported")));
     }
-    let mut parser = Parser { text, tokens: lexer::tokens(text), entries: HashSet::new(), at: 0, depth: 0 };
+    let mut parser = Parser { text, tokens: lexer::tokens(text), known: Known::default(), at: 0, depth: 0 };
     let mut module = Module::default();
     while !parser.at_end() {
         parser.top_level(&mut module)?;
@@ -30,82 +29,82 @@ pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
     Ok(module)
 }
 
-fn error(line: u32, what: impl std::fmt::Display) -> Error {
+pub(super) fn error(line: u32, what: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::UnsupportedPtx, format!("PTX line {line}: {what}"))
 }
 
-struct Parser<'t> {
+pub(super) struct Parser<'t> {
     text: &'t str,
     tokens: Vec<Token>,
-    entries: HashSet<&'t str>,
-    at: usize,
+    /// The names of the module so far.
+    pub(super) known: Known<'t>,
+    pub(super) at: usize,
     depth: u32,
 }
 
-/// What precedes the name in a declaration.
-struct Declared {
-    align: Option<u64>,
-    element_bytes: u64,
-}
-
 impl<'t> Parser<'t> {
-    fn at_end(&self) -> bool {
+    pub(super) fn at_end(&self) -> bool {
         self.at >= self.tokens.len()
     }
 
-    fn peek(&self) -> Option<Kind> {
+    pub(super) fn peek(&self) -> Option<Kind> {
         self.tokens.get(self.at).map(|token| token.kind)
     }
 
-    fn span(&self) -> Span {
+    pub(super) fn span(&self) -> Span {
         let last = || self.tokens.last().map_or(Span { line: 1, ..Span::default() }, |token| token.span);
         self.tokens.get(self.at).map_or_else(last, |token| token.span)
     }
 
-    fn line(&self) -> u32 {
+    pub(super) fn line(&self) -> u32 {
         self.span().line
     }
 
-    fn slice(&self, span: Span) -> &'t str {
+    pub(super) fn slice(&self, span: Span) -> &'t str {
         &self.text[span.start as usize..span.end as usize]
     }
 
     /// The next token's text, if it is a word.
-    fn peek_word(&self) -> Option<&'t str> {
+    pub(super) fn peek_word(&self) -> Option<&'t str> {
         (self.peek() == Some(Kind::Word)).then(|| self.slice(self.span()))
     }
 
-    fn take_word(&mut self) -> Option<&'t str> {
+    /// Whether a colon follows the next token.
+    pub(super) fn is_labelled(&self) -> bool {
+        self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Mark(b':'))
+    }
+
+    pub(super) fn take_word(&mut self) -> Option<&'t str> {
         let word = self.peek_word()?;
         self.at += 1;
         Some(word)
     }
 
-    fn take_mark(&mut self, mark: u8) -> bool {
+    pub(super) fn take_mark(&mut self, mark: u8) -> bool {
         let found = self.peek() == Some(Kind::Mark(mark));
         self.at += usize::from(found);
         found
     }
 
-    fn take_integer(&mut self) -> Option<u64> {
+    pub(super) fn take_integer(&mut self) -> Option<u64> {
         let Some(Kind::Integer(value)) = self.peek() else { return None };
         self.at += 1;
         Some(value)
     }
 
-    fn expect_word(&mut self, what: &str) -> Result<&'t str> {
+    pub(super) fn expect_word(&mut self, what: &str) -> Result<&'t str> {
         self.take_word().ok_or_else(|| self.unexpected(what))
     }
 
-    fn expect_mark(&mut self, mark: u8) -> Result<()> {
+    pub(super) fn expect_mark(&mut self, mark: u8) -> Result<()> {
         if self.take_mark(mark) { Ok(()) } else { Err(self.unexpected(&format!("`{}`", mark as char))) }
     }
 
-    fn expect_integer(&mut self, what: &str) -> Result<u64> {
+    pub(super) fn expect_integer(&mut self, what: &str) -> Result<u64> {
         self.take_integer().ok_or_else(|| self.unexpected(what))
     }
 
-    fn unexpected(&self, wanted: &str) -> Error {
+    pub(super) fn unexpected(&self, wanted: &str) -> Error {
         if self.at_end() {
             return error(self.line(), format!("the text ends where {wanted} was expected; is the file whole?"));
         }
@@ -113,7 +112,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Over words and numbers between commas: PTX has no lines that would end a directive.
-    fn skip_list(&mut self) {
+    pub(super) fn skip_list(&mut self) {
         self.at += usize::from(!self.at_end());
         while self.take_mark(b',') {
             self.at += usize::from(!self.at_end());
@@ -121,7 +120,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Up to and over the next semicolon. A brace that closes what was not opened inside ends no statement.
-    fn skip_statement(&mut self) -> Result<()> {
+    pub(super) fn skip_statement(&mut self) -> Result<()> {
         let mut open = 0_u32;
         while open > 0 || !self.take_mark(b';') {
             match self.peek() {
@@ -136,7 +135,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Over a `{ ... }`, whatever is inside.
-    fn skip_braces(&mut self) -> Result<()> {
+    pub(super) fn skip_braces(&mut self) -> Result<()> {
         self.expect_mark(b'{')?;
         let mut open = 1_u32;
         while open > 0 {
@@ -151,69 +150,8 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn top_level(&mut self, module: &mut Module<'t>) -> Result<()> {
-        let Some(word) = self.peek_word() else { return Err(self.unexpected("a directive")) };
-        match word {
-            ".address_size" => {
-                self.at += 1;
-                let line = self.line();
-                let bits = self.expect_integer("the address size")?;
-                if bits != 64 {
-                    Err(error(line, format!("addresses of {bits} bits are not supported")))
-                } else {
-                    Ok(())
-                }
-            }
-            ".version" | ".target" => {
-                self.at += 1;
-                self.skip_list();
-                Ok(())
-            }
-            ".loc" => self.location().map(|_| ()),
-            ".file" => self.file(module),
-            ".section" => {
-                self.at += 1;
-                self.take_word();
-                self.skip_braces()
-            }
-            ".visible" | ".weak" | ".extern" | ".common" => {
-                self.at += 1;
-                Ok(())
-            }
-            ".entry" => {
-                let entry = self.entry()?;
-                if !self.entries.insert(entry.name) {
-                    return Err(error(entry.span.line, format!("the entry {:?} is there twice", entry.name)));
-                }
-                module.entries.push(entry);
-                Ok(())
-            }
-            ".func" => self.skip_function(),
-            ".alias" | ".pragma" => self.skip_statement(),
-            _ => match space(word) {
-                Some(space) => {
-                    self.at += 1;
-                    self.variables(space, &mut module.variables)
-                }
-                None => Err(error(self.line(), format!("the directive {word:?} is not supported"))),
-            },
-        }
-    }
-
-    fn file(&mut self, module: &mut Module<'t>) -> Result<()> {
-        self.at += 1;
-        let number = self.expect_integer("the number of a file")?;
-        if self.peek() != Some(Kind::Text) {
-            return Err(self.unexpected("the name of a file"));
-        }
-        module.files.push((number as u32, self.slice(self.span()).trim_matches('"')));
-        // Its time and size may follow.
-        self.skip_list();
-        Ok(())
-    }
-
     /// `.loc 1 44 5, function_name $L__info_string0+8, inlined_at 1 40 3`
-    fn location(&mut self) -> Result<Statement<'t>> {
+    pub(super) fn location(&mut self) -> Result<Statement<'t>> {
         self.at += 1;
         let [file, line] = self.place()?;
         while self.take_mark(b',') {
@@ -244,63 +182,8 @@ impl<'t> Parser<'t> {
         Ok([file as u32, line as u32])
     }
 
-    fn entry(&mut self) -> Result<Entry<'t>> {
-        self.at += 1;
-        let span = self.span();
-        let name = self.expect_word("the name of an entry")?;
-        let mut params = Vec::new();
-        if self.take_mark(b'(') && !self.take_mark(b')') {
-            loop {
-                if self.expect_word("`.param`")? != ".param" {
-                    self.at -= 1;
-                    return Err(self.unexpected("`.param`"));
-                }
-                let declared = self.declared()?;
-                params.push(self.declarator(Space::Param, &declared)?);
-                if !self.take_mark(b',') {
-                    break;
-                }
-            }
-            self.expect_mark(b')')?;
-        }
-        let bounds = self.bounds()?;
-        let body = self.scope()?;
-        Ok(Entry { name, span, params, bounds, body })
-    }
-
-    /// `.maxntid 256, 1, 1`, `.reqntid 16, 16`, and hints that nothing depends on: `.minnctapersm 2`.
-    fn bounds(&mut self) -> Result<Bounds> {
-        let mut bounds = Bounds::default();
-        while let Some(word) = self.take_word() {
-            let mut extents = [1; 3];
-            let mut given = 0;
-            while given < 3 && (given == 0 || self.take_mark(b',')) {
-                let Some(extent) = self.take_integer() else { break };
-                extents[given] = extent;
-                given += 1;
-            }
-            match word {
-                ".maxntid" if given > 0 => {
-                    bounds.max_threads = Some(extents.iter().fold(1, |a, b| a.saturating_mul(*b)))
-                }
-                ".reqntid" if given > 0 => bounds.required = Some(extents),
-                ".maxntid" | ".reqntid" => return Err(self.unexpected("a number of threads")),
-                _ => {}
-            }
-        }
-        Ok(bounds)
-    }
-
-    /// A function that is no entry: a call to it is refused where it stands.
-    fn skip_function(&mut self) -> Result<()> {
-        while !matches!(self.peek(), None | Some(Kind::Mark(b'{' | b';'))) {
-            self.at += 1;
-        }
-        if self.take_mark(b';') { Ok(()) } else { self.skip_braces() }
-    }
-
     /// `{ statements }`
-    fn scope(&mut self) -> Result<Vec<Statement<'t>>> {
+    pub(super) fn scope(&mut self) -> Result<Vec<Statement<'t>>> {
         self.expect_mark(b'{')?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -339,9 +222,9 @@ impl<'t> Parser<'t> {
 
     fn worded_statement(&mut self, out: &mut Vec<Statement<'t>>) -> Result<()> {
         let word = self.peek_word().unwrap_or_default();
-        if self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Mark(b':')) {
+        if self.is_labelled() {
             self.at += 2;
-            out.push(Statement::Label(word));
+            out.push(self.labelled(word)?);
             return Ok(());
         }
         match word {
@@ -352,7 +235,7 @@ impl<'t> Parser<'t> {
                 Some(space) => {
                     self.at += 1;
                     let mut variables = Vec::new();
-                    self.variables(space, &mut variables)?;
+                    self.variables(space, false, &mut variables)?;
                     out.extend(variables.into_iter().map(Statement::Variable));
                 }
                 // `.extern .shared` and the like: the variable follows.
@@ -361,6 +244,28 @@ impl<'t> Parser<'t> {
             },
         }
         Ok(())
+    }
+
+    /// What a name and a colon introduce: as a rule a place.
+    fn labelled(&mut self, name: &'t str) -> Result<Statement<'t>> {
+        match self.peek_word() {
+            Some(".callprototype") => {
+                self.at += 1;
+                let (_, signature) = self.signature()?;
+                self.skip_statement()?;
+                Ok(Statement::Prototype(name, signature))
+            }
+            Some(".branchtargets" | ".calltargets") => {
+                self.at += 1;
+                let mut targets = vec![self.expect_word("a target")?];
+                while self.take_mark(b',') {
+                    targets.push(self.expect_word("a target")?);
+                }
+                self.expect_mark(b';')?;
+                Ok(Statement::Targets(name, targets))
+            }
+            _ => Ok(Statement::Label(name)),
+        }
     }
 
     fn registers(&mut self) -> Result<Statement<'t>> {
@@ -381,79 +286,6 @@ impl<'t> Parser<'t> {
         }
         self.expect_mark(b';')?;
         Ok(Statement::Registers { kind, names })
-    }
-
-    /// The declarations after a state space, up to and over the semicolon.
-    fn variables(&mut self, space: Space, out: &mut Vec<Variable<'t>>) -> Result<()> {
-        let declared = self.declared()?;
-        loop {
-            out.push(self.declarator(space, &declared)?);
-            if !self.take_mark(b',') {
-                break;
-            }
-        }
-        // An initialiser: those variables are refused where they are used.
-        self.skip_statement()
-    }
-
-    /// `.align 8 .v2 .b32` and the attributes that may stand between.
-    fn declared(&mut self) -> Result<Declared> {
-        let (mut align, mut bytes, mut lanes) = (None, None, 1);
-        while let Some(word) = self.peek_word().filter(|word| word.starts_with('.')) {
-            let line = self.line();
-            self.at += 1;
-            match word {
-                ".align" => {
-                    let value = self.expect_integer("an alignment")?;
-                    if !value.is_power_of_two() || value > 1 << 20 {
-                        return Err(error(line, format!("an alignment of {value} is not supported")));
-                    }
-                    // After `.ptr` it is that of what the pointer points to.
-                    align = align.or(bytes.is_none().then_some(value));
-                }
-                ".v2" => lanes = 2,
-                ".v4" => lanes = 4,
-                ".ptr" | ".global" | ".const" | ".shared" | ".local" => {}
-                ".attribute" => self.skip_parentheses()?,
-                _ => {
-                    let known = type_bytes(word.trim_start_matches('.'));
-                    bytes = Some(known.ok_or_else(|| error(line, format!("the type {word:?} is not supported")))?);
-                }
-            }
-        }
-        let element_bytes = bytes.ok_or_else(|| self.unexpected("a type"))? * lanes;
-        Ok(Declared { align, element_bytes })
-    }
-
-    fn skip_parentheses(&mut self) -> Result<()> {
-        self.expect_mark(b'(')?;
-        while !self.take_mark(b')') {
-            if self.at_end() {
-                return Err(self.unexpected("`)`"));
-            }
-            self.at += 1;
-        }
-        Ok(())
-    }
-
-    /// `name[4][2]`
-    fn declarator(&mut self, space: Space, declared: &Declared) -> Result<Variable<'t>> {
-        let line = self.line();
-        let name = self.expect_word("the name of a variable")?;
-        let mut bytes = Some(declared.element_bytes);
-        while self.take_mark(b'[') {
-            let extent = self.take_integer();
-            self.expect_mark(b']')?;
-            bytes = match (bytes, extent) {
-                (Some(bytes), Some(extent)) => {
-                    let product = bytes.checked_mul(extent).filter(|&product| product < 1 << 40);
-                    Some(product.ok_or_else(|| error(line, format!("{name:?} is larger than any memory")))?)
-                }
-                _ => None,
-            };
-        }
-        let align = declared.align.unwrap_or(declared.element_bytes);
-        Ok(Variable { space, name, align, bytes })
     }
 
     fn instruction(&mut self, start: Span, guard: Option<Guard<'t>>) -> Result<Statement<'t>> {
@@ -478,7 +310,8 @@ impl<'t> Parser<'t> {
         loop {
             operands.push(match self.peek()? {
                 Kind::Mark(b'[') => self.address()?,
-                Kind::Mark(b'{') => self.vector()?,
+                Kind::Mark(b'{') => Operand::Vector(self.list(b'}')?),
+                Kind::Mark(b'(') => Operand::List(self.list(b')')?),
                 _ => self.scalar()?,
             });
             if !self.take_mark(b',') {
@@ -487,7 +320,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn scalar(&mut self) -> Option<Operand<'t>> {
+    pub(super) fn scalar(&mut self) -> Option<Operand<'t>> {
         if self.take_mark(b'!') {
             return self.take_word().map(Operand::Negated);
         }
@@ -508,16 +341,20 @@ impl<'t> Parser<'t> {
         Some(operand)
     }
 
-    fn vector(&mut self) -> Option<Operand<'t>> {
+    /// What stands in braces or parentheses.
+    fn list(&mut self, close: u8) -> Option<Vec<Operand<'t>>> {
         self.at += 1;
         let mut elements = Vec::new();
+        if close == b')' && self.take_mark(close) {
+            return Some(elements);
+        }
         loop {
             elements.push(self.scalar()?);
             if !self.take_mark(b',') {
                 break;
             }
         }
-        self.take_mark(b'}').then_some(Operand::Vector(elements))
+        self.take_mark(close).then_some(elements)
     }
 
     fn address(&mut self) -> Option<Operand<'t>> {
@@ -530,7 +367,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `+4`, `-4`, `+-4` or nothing.
-    fn offset(&mut self) -> Option<i64> {
+    pub(super) fn offset(&mut self) -> Option<i64> {
         let plus = self.take_mark(b'+');
         let minus = self.take_mark(b'-');
         if !plus && !minus {
@@ -539,27 +376,4 @@ impl<'t> Parser<'t> {
         let value = self.take_integer()? as i64;
         Some(if minus { value.wrapping_neg() } else { value })
     }
-}
-
-fn space(word: &str) -> Option<Space> {
-    Some(match word {
-        ".global" => Space::Global,
-        ".const" => Space::Const,
-        ".shared" => Space::Shared,
-        ".local" => Space::Local,
-        ".param" => Space::Param,
-        _ => return None,
-    })
-}
-
-/// Bytes of a fundamental type.
-fn type_bytes(name: &str) -> Option<u64> {
-    Some(match name {
-        "b8" | "u8" | "s8" => 1,
-        "b16" | "u16" | "s16" | "f16" | "bf16" => 2,
-        "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16x2" => 4,
-        "b64" | "u64" | "s64" | "f64" => 8,
-        "b128" => 16,
-        _ => return None,
-    })
 }

@@ -20,6 +20,8 @@ pub struct Report {
     pub warp_instructions: u64,
     /// The same, times the lanes that were active.
     pub thread_instructions: u64,
+    /// What `printf` in the kernel printed, block after block; beyond 1 MiB it ends in a note.
+    pub printed: String,
     /// The kernel's instructions that access memory, in the order of the PTX, those included that no warp came to. Loads of
     /// parameters are none where their address is written in the instruction: the hardware has them in its constant cache.
     pub instructions: Vec<InstructionReport>,

@@ -2,11 +2,13 @@
 
 mod barriers;
 mod check;
+mod cuda;
 mod determinism;
 mod divergence;
 mod drawings;
 mod faults;
 mod forms;
+mod functions;
 mod kernels;
 mod lanes;
 mod limits;

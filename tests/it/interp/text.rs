@@ -142,7 +142,7 @@ fn special_registers_know_their_thread() {
 fn refusals_name_instruction_kernel_and_line() {
     let refusal = |body: &str| {
         let text = format!(
-            "{PRELUDE}.global .align 4 .u32 table[2] = {{1, 2}};\n.visible .entry k(.param .u32 q) {{\n.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b128 %w; .reg .pred %p, %q;\n{body}\n}}"
+            "{PRELUDE}.global .align 4 .u32 table[2] = {{1, 2}}; .extern .global .u32 elsewhere; .func takes(.reg .u32 a) {{ ret; }} .extern .func malloc(.param .b64 size);\n.visible .entry k(.param .u32 q) {{\n.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b128 %w; .reg .pred %p, %q;\n{body}\n}}"
         );
         let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}"));
         let error = module.kernel("k").expect("a kernel").supported().expect_err("it is refused");
@@ -158,7 +158,15 @@ fn refusals_name_instruction_kernel_and_line() {
     assert!(refusal("add.s32 %r1, %rd1, 3;").contains("%rd1 is a register of another width"));
     assert!(refusal("add.s32 %r1, %r3, 3;").contains("the name \"%r3\" is not declared"));
     assert!(refusal("add.s32 %r1, %r2;").contains("another number of operands"));
-    assert!(refusal("mov.u64 %rd1, table;").contains("table is a variable of the module"));
+    assert!(refusal("mov.u32 %r1, table;").contains("the address of table has 64 bits"));
+    assert!(refusal("mov.u64 %rd1, elsewhere;").contains("\"elsewhere\" is declared `.extern` and defined nowhere"));
+    assert!(refusal("call malloc, (%rd1);").contains("the function \"malloc\" is defined nowhere in this module"));
+    assert!(refusal("call takes, (1, 2);").contains("takes has another number of parameters"));
+    assert!(refusal("{ .param .b64 p; call takes, (p); }").contains("p has 8 bytes where the function has 4"));
+    assert!(refusal("{ .param .b32 p; st.param.b64 [p], %rd1; }").contains("it reaches beyond the 4 bytes of p"));
+    assert!(refusal("{ .param .b8 p[8]; st.param.b32 [p+2], %r1; }").contains("its address is misaligned"));
+    assert!(refusal("call (), %rd1, ();").contains("a call through a register without a prototype"));
+    assert!(refusal("brx.idx %r1, nothing;").contains("there is no table \"nothing\" in reach"));
     assert!(refusal("mov.b128 %w, 0;").contains("`mov.b128 %w, 0` in"));
     assert!(refusal("bra $nowhere;").contains("there is no label \"$nowhere\" in reach"));
     assert!(refusal("{ $inner: } bra $inner;").contains("there is no label \"$inner\" in reach"));
@@ -221,7 +229,16 @@ fn what_is_no_ptx_names_its_line() {
         error(".entry k() {\nadd.s32 a"),
         "PTX line 2: the text ends where `;` was expected; is the file whole?"
     );
-    assert_eq!(error(".entry k() { }\n.entry k() { }"), "PTX line 2: the entry \"k\" is there twice");
+    assert_eq!(error(".entry k() { }\n.entry k() { }"), "PTX line 2: the name \"k\" is there twice");
+    assert_eq!(error(".global .u32 x;\n.const .u32 x;"), "PTX line 2: the name \"x\" is there twice");
+    assert_eq!(error(".func f() { }\n.entry f() { }"), "PTX line 2: the name \"f\" is there twice");
+    assert_eq!(error(".func f();\n.func f() { }\n.func f() { }"), "PTX line 3: the name \"f\" is there twice");
+    assert_eq!(
+        error(".global .u32 x = {1,"),
+        "PTX line 1: the text ends where a value was expected; is the file whole?"
+    );
+    let nested = format!(".global .u32 x = {}", "{".repeat(100_000));
+    assert_eq!(error(&nested), "PTX line 1: lists nested more than 64 deep are not supported");
     assert_eq!(error(".entry k(.param .u24 x) { }"), "PTX line 1: the type \".u24\" is not supported");
     assert_eq!(error(".global .align 3 .u32 x;"), "PTX line 1: an alignment of 3 is not supported");
     assert_eq!(error(".shared .b8 x[4611686018427387904][8];"), "PTX line 1: \"x\" is larger than any memory");

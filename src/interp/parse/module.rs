@@ -1,0 +1,387 @@
+//! The frame of a module: directives, functions, variables and what these hold at first.
+
+use std::collections::HashMap;
+
+use super::ast::{Bounds, Entry, Formal, Function, Initial, Module, Operand, Signature, Space, Span, Variable};
+use super::lexer::Kind;
+use super::parser::{MAX_DEPTH, Parser, error};
+use crate::error::Result;
+
+/// The names that a module has declared so far.
+#[derive(Debug, Default)]
+pub(super) struct Known<'t> {
+    names: HashMap<&'t str, Name>,
+}
+
+/// What a name of the module is, and where in its list.
+#[derive(Debug, Clone, Copy)]
+enum Name {
+    Entry,
+    Function(usize),
+    Variable(usize),
+}
+
+/// What precedes the name in a declaration.
+struct Declared {
+    align: Option<u64>,
+    element_bytes: u64,
+}
+
+impl<'t> Parser<'t> {
+    pub(super) fn top_level(&mut self, module: &mut Module<'t>) -> Result<()> {
+        let Some(word) = self.peek_word() else { return Err(self.unexpected("a directive")) };
+        if self.is_labelled() {
+            // LLVM ends its debug sections in one.
+            self.at += 2;
+            return Ok(());
+        }
+        match word {
+            ".address_size" => {
+                self.at += 1;
+                let line = self.line();
+                let bits = self.expect_integer("the address size")?;
+                if bits != 64 {
+                    Err(error(line, format!("addresses of {bits} bits are not supported")))
+                } else {
+                    Ok(())
+                }
+            }
+            ".version" | ".target" => {
+                self.at += 1;
+                self.skip_list();
+                Ok(())
+            }
+            ".loc" => self.location().map(|_| ()),
+            ".file" => self.file(module),
+            ".section" => {
+                self.at += 1;
+                self.take_word();
+                self.skip_braces()
+            }
+            ".visible" | ".weak" | ".common" => {
+                self.at += 1;
+                Ok(())
+            }
+            ".extern" => {
+                self.at += 1;
+                match self.peek_word().and_then(space) {
+                    Some(space) => self.module_variables(space, true, module),
+                    None => Ok(()),
+                }
+            }
+            ".entry" => self.entry(module),
+            ".func" => self.function(module),
+            ".alias" => self.alias(module),
+            ".pragma" => self.skip_statement(),
+            _ => match space(word) {
+                Some(space) => self.module_variables(space, false, module),
+                None => Err(error(self.line(), format!("the directive {word:?} is not supported"))),
+            },
+        }
+    }
+
+    fn file(&mut self, module: &mut Module<'t>) -> Result<()> {
+        self.at += 1;
+        let number = self.expect_integer("the number of a file")?;
+        if self.peek() != Some(Kind::Text) {
+            return Err(self.unexpected("the name of a file"));
+        }
+        module.files.push((number as u32, self.slice(self.span()).trim_matches('"')));
+        // Its time and size may follow.
+        self.skip_list();
+        Ok(())
+    }
+
+    fn entry(&mut self, module: &mut Module<'t>) -> Result<()> {
+        self.at += 1;
+        let span = self.span();
+        let name = self.expect_word("the name of an entry")?;
+        let mut params = Vec::new();
+        for formal in self.formals()? {
+            if formal.register.is_some() {
+                return Err(error(span.line, format!("the entry {name:?} has parameters that are no `.param`")));
+            }
+            params.push(formal.variable);
+        }
+        let bounds = self.bounds()?;
+        if self.take_mark(b';') {
+            // A declaration of what comes later.
+            return Ok(());
+        }
+        let body = self.scope()?;
+        if self.known.names.insert(name, Name::Entry).is_some() {
+            return Err(error(span.line, format!("the name {name:?} is there twice")));
+        }
+        module.entries.push(Entry { name, span, params, bounds, body });
+        Ok(())
+    }
+
+    /// `.maxntid 256, 1, 1`, `.reqntid 16, 16`, and hints that nothing depends on: `.minnctapersm 2`.
+    fn bounds(&mut self) -> Result<Bounds> {
+        let mut bounds = Bounds::default();
+        while let Some(word) = self.take_word() {
+            match word {
+                ".pragma" => self.skip_statement()?,
+                _ if self.peek() == Some(Kind::Mark(b'(')) => self.skip_parentheses()?,
+                _ => {}
+            }
+            let mut extents = [1; 3];
+            let mut given = 0;
+            while given < 3 && (given == 0 || self.take_mark(b',')) {
+                let Some(extent) = self.take_integer() else { break };
+                extents[given] = extent;
+                given += 1;
+            }
+            match word {
+                ".maxntid" if given > 0 => {
+                    bounds.max_threads = Some(extents.iter().fold(1, |a, b| a.saturating_mul(*b)))
+                }
+                ".reqntid" if given > 0 => bounds.required = Some(extents),
+                ".maxntid" | ".reqntid" => return Err(self.unexpected("a number of threads")),
+                _ => {}
+            }
+        }
+        Ok(bounds)
+    }
+
+    /// `.func (.param .b32 result) name (.param .b64 first) .noreturn { ... }`, or with a semicolon for its body.
+    fn function(&mut self, module: &mut Module<'t>) -> Result<()> {
+        self.at += 1;
+        let (span, signature) = self.signature()?;
+        let name = self.slice(span);
+        // `.noreturn`, `.attribute(.unified(0x1, 0x2))`, `.abi_preserve 4`: nothing depends on them.
+        while !matches!(self.peek(), None | Some(Kind::Mark(b'{' | b';'))) {
+            self.at += 1;
+        }
+        let body = if self.take_mark(b';') { None } else { Some(self.scope()?) };
+        let function = Function { name, span, signature, body };
+        match self.known.names.get(name) {
+            None => {
+                self.known.names.insert(name, Name::Function(module.functions.len()));
+                module.functions.push(function);
+            }
+            Some(&Name::Function(known)) if function.body.is_none() || module.functions[known].body.is_none() => {
+                if function.body.is_some() {
+                    module.functions[known] = function;
+                }
+            }
+            Some(_) => return Err(error(span.line, format!("the name {name:?} is there twice"))),
+        }
+        Ok(())
+    }
+
+    /// `(results) name (params)`; the place is the name's.
+    pub(super) fn signature(&mut self) -> Result<(Span, Signature<'t>)> {
+        let results = self.formals()?;
+        let span = self.span();
+        self.expect_word("the name of a function")?;
+        let params = self.formals()?;
+        Ok((span, Signature { results, params }))
+    }
+
+    /// `(.param .b32 a, .reg .u32 b)`, or nothing.
+    fn formals(&mut self) -> Result<Vec<Formal<'t>>> {
+        let mut formals = Vec::new();
+        if !self.take_mark(b'(') || self.take_mark(b')') {
+            return Ok(formals);
+        }
+        loop {
+            let kind = self.expect_word("`.param`")?;
+            if !matches!(kind, ".param" | ".reg") {
+                self.at -= 1;
+                return Err(self.unexpected("`.param`"));
+            }
+            let register = (kind == ".reg").then(|| self.peek_word().unwrap_or_default().trim_start_matches('.'));
+            let declared = self.declared()?;
+            formals.push(Formal { variable: self.declarator(Space::Param, &declared)?, register });
+            if !self.take_mark(b',') {
+                break;
+            }
+        }
+        self.expect_mark(b')')?;
+        Ok(formals)
+    }
+
+    /// `.alias name, of;`
+    fn alias(&mut self, module: &mut Module<'t>) -> Result<()> {
+        self.at += 1;
+        let name = self.expect_word("a name")?;
+        self.expect_mark(b',')?;
+        module.aliases.push((name, self.expect_word("the name of a function")?));
+        self.expect_mark(b';')
+    }
+
+    fn module_variables(&mut self, space: Space, external: bool, module: &mut Module<'t>) -> Result<()> {
+        let line = self.line();
+        self.at += 1;
+        let mut declared = Vec::new();
+        self.variables(space, external, &mut declared)?;
+        for variable in declared {
+            match self.known.names.get(variable.name) {
+                None => {
+                    self.known.names.insert(variable.name, Name::Variable(module.variables.len()));
+                    module.variables.push(variable);
+                }
+                // Of a declaration and a definition the latter counts.
+                Some(&Name::Variable(known)) if external || module.variables[known].external => {
+                    if !external {
+                        module.variables[known] = variable;
+                    }
+                }
+                Some(_) => return Err(error(line, format!("the name {:?} is there twice", variable.name))),
+            }
+        }
+        Ok(())
+    }
+
+    /// The declarations after a state space, up to and over the semicolon.
+    pub(super) fn variables(&mut self, space: Space, external: bool, out: &mut Vec<Variable<'t>>) -> Result<()> {
+        let declared = self.declared()?;
+        loop {
+            let mut variable = self.declarator(space, &declared)?;
+            variable.external = external;
+            if self.take_mark(b'=') {
+                variable.initial = Some(self.initial(0)?);
+                // `x[] = {1, 2}` is as long as what it holds.
+                if let (None, Some(Initial::List(list))) = (variable.bytes, &variable.initial) {
+                    let rest: u64 = variable.shape.1.iter().skip(1).product();
+                    variable.shape.1[0] = list.len() as u64;
+                    variable.bytes = Some(list.len() as u64 * rest * variable.shape.0);
+                }
+            }
+            out.push(variable);
+            if !self.take_mark(b',') {
+                break;
+            }
+        }
+        self.expect_mark(b';')
+    }
+
+    fn initial(&mut self, depth: u32) -> Result<Initial<'t>> {
+        if depth > MAX_DEPTH {
+            return Err(error(self.line(), format!("lists nested more than {MAX_DEPTH} deep are not supported")));
+        }
+        if self.take_mark(b'{') {
+            let mut list = Vec::new();
+            while !self.take_mark(b'}') {
+                list.push(self.initial(depth + 1)?);
+                if !self.take_mark(b',') {
+                    self.expect_mark(b'}')?;
+                    break;
+                }
+            }
+            return Ok(Initial::List(list));
+        }
+        let value = self.scalar().ok_or_else(|| self.unexpected("a value"))?;
+        let opened = self.take_mark(b'(');
+        match value {
+            // A global variable's address is its generic address.
+            Operand::Name("generic", 0) if opened => self.address_of(u64::MAX),
+            Operand::Integer(mask) if opened => self.address_of(mask),
+            _ if opened => Err(self.unexpected("a value")),
+            Operand::Name(name, offset) => Ok(Initial::Address { name, offset, mask: u64::MAX }),
+            number => Ok(Initial::Number(number)),
+        }
+    }
+
+    /// `name+8)`, `generic(name)+8)` or `generic(name))+8`, behind the parenthesis that a mask or `generic` opened.
+    fn address_of(&mut self, mask: u64) -> Result<Initial<'t>> {
+        let name = self.expect_word("the name of a variable")?;
+        let generic = name == "generic" && self.take_mark(b'(');
+        let name = if generic { self.expect_word("the name of a variable")? } else { name };
+        let mut offset = 0_i64;
+        for _ in 0..=u32::from(generic) {
+            let beyond = |parser: &Self| parser.unexpected("an offset");
+            offset = offset.wrapping_add(self.offset().ok_or_else(|| beyond(self))?);
+            self.expect_mark(b')')?;
+        }
+        offset = offset.wrapping_add(self.offset().ok_or_else(|| self.unexpected("an offset"))?);
+        Ok(Initial::Address { name, offset, mask })
+    }
+
+    /// `.align 8 .v2 .b32` and the attributes that may stand between.
+    fn declared(&mut self) -> Result<Declared> {
+        let (mut align, mut bytes, mut lanes) = (None, None, 1);
+        while let Some(word) = self.peek_word().filter(|word| word.starts_with('.')) {
+            let line = self.line();
+            self.at += 1;
+            match word {
+                ".align" => {
+                    let value = self.expect_integer("an alignment")?;
+                    if !value.is_power_of_two() || value > 1 << 20 {
+                        return Err(error(line, format!("an alignment of {value} is not supported")));
+                    }
+                    // After `.ptr` it is that of what the pointer points to.
+                    align = align.or(bytes.is_none().then_some(value));
+                }
+                ".v2" => lanes = 2,
+                ".v4" => lanes = 4,
+                ".ptr" | ".global" | ".const" | ".shared" | ".local" => {}
+                ".attribute" => self.skip_parentheses()?,
+                _ => {
+                    let known = type_bytes(word.trim_start_matches('.'));
+                    bytes = Some(known.ok_or_else(|| error(line, format!("the type {word:?} is not supported")))?);
+                }
+            }
+        }
+        let element_bytes = bytes.ok_or_else(|| self.unexpected("a type"))? * lanes;
+        Ok(Declared { align, element_bytes })
+    }
+
+    fn skip_parentheses(&mut self) -> Result<()> {
+        self.expect_mark(b'(')?;
+        while !self.take_mark(b')') {
+            if self.at_end() {
+                return Err(self.unexpected("`)`"));
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// `name[4][2]`
+    fn declarator(&mut self, space: Space, declared: &Declared) -> Result<Variable<'t>> {
+        let line = self.line();
+        let name = self.expect_word("the name of a variable")?;
+        let mut bytes = Some(declared.element_bytes);
+        let mut extents = Vec::new();
+        while self.take_mark(b'[') {
+            let extent = self.take_integer();
+            extents.push(extent.unwrap_or(0));
+            self.expect_mark(b']')?;
+            bytes = match (bytes, extent) {
+                (Some(bytes), Some(extent)) => {
+                    let product = bytes.checked_mul(extent).filter(|&product| product < 1 << 40);
+                    Some(product.ok_or_else(|| error(line, format!("{name:?} is larger than any memory")))?)
+                }
+                _ => None,
+            };
+        }
+        let align = declared.align.unwrap_or(declared.element_bytes);
+        let shape = (declared.element_bytes, extents);
+        Ok(Variable { space, name, align, bytes, shape, initial: None, external: false })
+    }
+}
+
+pub(super) fn space(word: &str) -> Option<Space> {
+    Some(match word {
+        ".global" => Space::Global,
+        ".const" => Space::Const,
+        ".shared" => Space::Shared,
+        ".local" => Space::Local,
+        ".param" => Space::Param,
+        _ => return None,
+    })
+}
+
+/// Bytes of a fundamental type.
+fn type_bytes(name: &str) -> Option<u64> {
+    Some(match name {
+        "b8" | "u8" | "s8" => 1,
+        "b16" | "u16" | "s16" | "f16" | "bf16" => 2,
+        "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16x2" => 4,
+        "b64" | "u64" | "s64" | "f64" => 8,
+        "b128" => 16,
+        _ => return None,
+    })
+}

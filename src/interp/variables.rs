@@ -1,0 +1,104 @@
+//! The variables of a module: what they hold at first, and where they are in each memory that its kernels run in.
+//!
+//! As in CUDA they live as long as the module is loaded and keep their values from launch to launch; loaded means here that
+//! a kernel of the module has run in a memory, or that [`Module::variable`](super::Module::variable) was asked for one
+//! there. Each is an allocation of its own, so that an access beyond its end is found.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::mem::{Memory, space};
+use crate::error::Result;
+
+/// The variables of one parsed module.
+#[derive(Debug, Default)]
+pub(crate) struct Variables {
+    /// Tells modules apart.
+    id: u64,
+    pub(crate) list: Vec<Variable>,
+}
+
+/// A variable of module scope, in global or constant memory.
+#[derive(Debug)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    /// How many there are; those not in `image` are 0.
+    pub(crate) bytes: u64,
+    /// Its first bytes.
+    pub(crate) image: Vec<u8>,
+    /// The addresses in it.
+    pub(crate) pointers: Vec<Pointer>,
+}
+
+/// An address that a variable holds at first.
+#[derive(Debug)]
+pub(crate) struct Pointer {
+    /// Where it stands, and in how many bytes.
+    pub(crate) at: (u64, u8),
+    pub(crate) to: Symbol,
+    /// Bytes to add.
+    pub(crate) offset: i64,
+    /// The bits of it that stand there, moved down.
+    pub(crate) mask: u64,
+}
+
+/// What has an address.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Symbol {
+    /// A variable of the list.
+    Variable(usize),
+    /// A function of the module.
+    Function(u32),
+}
+
+impl Variables {
+    pub(crate) fn new(list: Vec<Variable>) -> Self {
+        static MODULES: AtomicU64 = AtomicU64::new(0);
+        Self { id: MODULES.fetch_add(1, Ordering::Relaxed), list }
+    }
+
+    /// Their addresses in `memory`, where they are put on the first call.
+    pub(crate) fn addresses(&self, memory: &Memory) -> Result<Arc<[u64]>> {
+        if self.list.is_empty() {
+            return Ok(Arc::new([]));
+        }
+        memory.module(self.id, || self.place(memory))
+    }
+
+    /// Takes them out of `memory`.
+    pub(crate) fn remove(&self, memory: &Memory) -> Result<()> {
+        memory.forget_module(self.id).iter().try_for_each(|&address| memory.free(address))
+    }
+
+    fn place(&self, memory: &Memory) -> Result<Vec<u64>> {
+        let mut addresses = Vec::with_capacity(self.list.len());
+        for variable in &self.list {
+            match memory.alloc(variable.bytes) {
+                Ok(address) => addresses.push(address),
+                Err(error) => {
+                    addresses.iter().try_for_each(|&address| memory.free(address))?;
+                    return Err(error.while_doing(format!("placing variable {:?} of the module", variable.name)));
+                }
+            }
+        }
+        for (variable, &address) in self.list.iter().zip(&addresses) {
+            memory.fill(address, 0, variable.bytes)?;
+            memory.write(address, &variable.image)?;
+            for pointer in &variable.pointers {
+                let (at, width) = pointer.at;
+                memory.write(address + at, &pointer.value(&addresses).to_le_bytes()[..usize::from(width)])?;
+            }
+        }
+        Ok(addresses)
+    }
+}
+
+impl Pointer {
+    fn value(&self, addresses: &[u64]) -> u64 {
+        let base = match self.to {
+            Symbol::Variable(index) => addresses[index],
+            Symbol::Function(number) => space::function_address(number),
+        };
+        (base.wrapping_add_signed(self.offset) & self.mask) >> self.mask.trailing_zeros().min(63)
+    }
+}
