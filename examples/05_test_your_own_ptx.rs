@@ -8,10 +8,13 @@
 //! `31 - tid`. However one permutes 32 neighbouring words, each lies in a bank of its own, so there is no conflict. With
 //! places twice as far apart only every second bank is used, and two threads wait for each other.
 //!
+//! A report has the totals of the launch, every instruction that accesses memory, and of each its worst access, which can be
+//! drawn: as text here, as an image with `to_svg`.
+//!
 //! The same from the command line, where the kernel is in a file:
 //!
 //! ```text
-//! warpstride run-ptx reverse.ptx --entry reverse --grid 1 --block 32 --arg 'f32[32]=iota' --arg u32:4 --dump 0=out.npy
+//! warpstride run-ptx reverse.ptx --entry reverse --grid 1 --block 32 --arg 'f32[32]=iota' --arg u32:8 --report --draw out.svg
 //! cargo run --example 05_test_your_own_ptx
 //! ```
 
@@ -47,6 +50,7 @@ const PTX: &str = "
     }";
 
 fn main() -> Result<()> {
+    // The totals of the launch.
     let near = reverse(4)?;
     println!("places 4 bytes apart: {} bank conflicts", near.shared_load.bank_conflicts);
     assert_eq!(near.shared_load.bank_conflicts, 0);
@@ -57,7 +61,16 @@ fn main() -> Result<()> {
     println!("places 8 bytes apart: {} bank conflict", apart.shared_load.bank_conflicts);
     assert_eq!(apart.shared_load.bank_conflicts, 1);
 
-    println!("\nquestion: `places` has 256 bytes. What does the software GPU say of places 12 bytes apart?");
+    // One instruction, found by its text.
+    let load = apart.instruction("ld.shared").expect("the kernel has one");
+    assert_eq!((load.executions, load.active_lanes()), (1, Some(32.0)));
+    assert_eq!((load.shared.wavefronts, load.ideal_wavefronts), (2, 1));
+
+    // Its worst access: 16 banks serve two words each, and the others none.
+    let worst = load.worst_shared.as_ref().expect("it was executed");
+    println!("\nPTX line {}: {}\n{}", load.line, load.instruction, worst.draw());
+
+    println!("question: `places` has 256 bytes. What does the software GPU say of places 12 bytes apart?");
     Ok(())
 }
 

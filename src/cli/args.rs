@@ -11,7 +11,7 @@ use warpstride::ops::Variant;
 use warpstride::interp::Checks;
 
 #[cfg(feature = "interp")]
-use super::run_ptx::{Argument, Dump, extents};
+use super::argument::{Argument, Dump, extents};
 
 /// Transposes matrices on an NVIDIA GPU, or on a software GPU where there is none.
 #[derive(Parser)]
@@ -21,6 +21,17 @@ pub(super) struct Cli {
     pub(super) global: Global,
     #[command(subcommand)]
     pub(super) command: Command,
+}
+
+impl Cli {
+    /// Whether one JSON document is wanted.
+    pub(super) fn json(&self) -> bool {
+        #[cfg(feature = "interp")]
+        if let Command::RunPtx(RunPtx { report_json: true, .. }) = self.command {
+            return true;
+        }
+        self.global.json
+    }
 }
 
 /// What every command takes.
@@ -113,6 +124,16 @@ pub(super) struct RunPtx {
     /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given several times
     #[arg(long = "dump", value_name = "I=OUT.npy")]
     pub(super) dumps: Vec<Dump>,
+    /// Show what each instruction that accesses memory did, and draw the worst accesses; with --json, put all of it into the
+    /// document. The software GPU counts: --device soft
+    #[arg(long)]
+    pub(super) report: bool,
+    /// Short for --report --json
+    #[arg(long)]
+    pub(super) report_json: bool,
+    /// Draw the worst access of each instruction into an image; on the software GPU, as --report
+    #[arg(long, value_name = "FILE.svg")]
+    pub(super) draw: Option<PathBuf>,
 }
 
 #[cfg(feature = "interp")]

@@ -1,6 +1,8 @@
 //! The command line's one entry, and what its commands share.
 
 mod args;
+#[cfg(feature = "interp")]
+mod argument;
 mod compare;
 mod devices;
 mod npy;
@@ -48,7 +50,7 @@ use by_width;
 /// Runs the command that was typed: 0 done, 1 failed, and 2, from clap, for wrong usage.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
-    let output = Output::new(cli.global.json, cli.global.quiet);
+    let output = Output::new(cli.json(), cli.global.quiet);
     match run(&cli, &output) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has read enough.

@@ -15,7 +15,9 @@ fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a result goes. It is written beside what it replaces, and takes its place when it is complete.
+/// Where a result goes. It is written beside what it replaces, and takes its place when it is complete. Two are equal where
+/// they are one file.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
     path: PathBuf,
 }
@@ -33,6 +35,7 @@ impl Target {
                     path.display()
                 )
             })?,
+            Err(error) if error.kind() == ErrorKind::NotFound && names_a_file => in_its_folder(path),
             Err(error) if error.kind() == ErrorKind::NotFound => path.into(),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot write {}: check the path", path.display()));
@@ -101,6 +104,16 @@ impl Target {
         tempfile::Builder::new().prefix(".warpstride-").make_in(folder, open).with_context(|| {
             format!("cannot write {}: check that its folder exists and may be written", self.path.display())
         })
+    }
+}
+
+/// The path of a file that is not there yet, the same for every way to write it.
+fn in_its_folder(path: &Path) -> PathBuf {
+    let folder = path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    match (folder.map(fs::canonicalize), path.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        // Opening it will fail, and say so of the path as it was written.
+        _ => path.into(),
     }
 }
 

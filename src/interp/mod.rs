@@ -2,7 +2,8 @@
 //!
 //! Text becomes a tree (`parse`), the tree flat code over numbered registers (`lower`, which asks the instruction table
 //! `isa`), and code runs in warps of 32 lanes (`exec`) on memory (`mem`), counted by a model of the memory system
-//! (`model`). What stops a launch is data ([`Stop`]). Nothing here knows of CUDA or of a driver.
+//! (`model`). What a launch did is told in all and instruction by instruction ([`Report`]), and single accesses can be drawn
+//! ([`WarpAccess::draw`]). What stops a launch is data ([`Stop`]). Nothing here knows of CUDA or of a driver.
 //!
 //! ```
 //! use warpstride::abi::LaunchShape;
@@ -30,7 +31,9 @@
 //! let params = Args::new(kernel).value(out)?.finish()?;
 //! let shape = LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 };
 //! let report = run(kernel, &shape, &params, &memory, &Config::default()).map_err(|stop| *stop)?;
-//! assert_eq!(report.global_store.sectors, 4);
+//! assert_eq!(report.global_store.sectors, 4); // of the launch
+//! let store = report.instruction("st.global").expect("it is in the text");
+//! assert_eq!((store.line, store.global.sectors, store.ideal_sectors), (13, 4, 4)); // of one instruction
 //! assert_eq!(memory.download::<u32>(out, 32)?[31], 31 * 31);
 //! # Ok::<(), warpstride::Error>(())
 //! ```

@@ -65,4 +65,7 @@ fn lesson_5_tests_a_kernel_of_its_own() {
     let printed = lesson("05_test_your_own_ptx");
     assert!(printed.contains("places 4 bytes apart: 0 bank conflicts"), "{printed}");
     assert!(printed.contains("places 8 bytes apart: 1 bank conflict\n"), "{printed}");
+    assert!(printed.contains("PTX line 22: ld.shared.f32 %f2, [%r6]\n"), "{printed}");
+    // The second row of the drawing: lanes 15 to 0 in every second bank.
+    assert_eq!(line(&printed, "words")[2..], ["2"; 16].into_iter().chain(["│"]).collect::<Vec<_>>(), "{printed}");
 }

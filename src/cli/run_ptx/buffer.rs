@@ -1,11 +1,12 @@
 //! What a buffer holds before the launch.
 
 use anyhow::{Result, ensure};
+use half::{bf16, f16};
 use warpstride::element::DType;
 
+use super::super::argument::{Argument, Fill, Value};
 use super::super::npy::Source;
 use super::super::{by_width, zeroed};
-use super::argument::{Argument, Fill, Value};
 
 /// The buffer that an argument asks for.
 pub(super) struct Buffer {
@@ -51,17 +52,21 @@ impl Buffer {
         }
     }
 
-    /// Makes or reads the elements; `None` where the buffer is to stay as the device gives it.
-    pub(super) fn into_contents(self) -> Result<Option<Vec<u8>>> {
+    /// Makes or reads the elements, and hands their bytes to whoever takes them to the device; a buffer that is to stay as the
+    /// device gives it has none.
+    pub(super) fn hand_to<E>(self, place: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<()>
+    where
+        anyhow::Error: From<E>,
+    {
         match self.contents {
-            Contents::Made(_, Fill::Uninit) => Ok(None),
+            Contents::Made(_, Fill::Uninit) => Ok(()),
             Contents::Made(dtype, fill) => {
                 let mut bytes = zeroed(self.bytes)?;
-                fill.write(dtype, &mut bytes);
-                Ok(Some(bytes))
+                write(fill, dtype, &mut bytes);
+                Ok(place(&bytes)?)
             }
             Contents::Read(source) => {
-                by_width!(source.dtype, T => Ok(Some(bytemuck::cast_slice(&source.read::<T>()?).to_vec())))
+                by_width!(source.dtype, T => Ok(place(bytemuck::cast_slice(&source.read::<T>()?))?))
             }
         }
     }
@@ -77,4 +82,54 @@ fn numpy_name(dtype: DType) -> String {
     };
     let order = if dtype.width() == 1 { '|' } else { '<' };
     format!("{order}{letter}{}", dtype.width())
+}
+
+/// Writes the elements into `bytes`, which are zero.
+fn write(fill: Fill, dtype: DType, bytes: &mut [u8]) {
+    let complex = matches!(dtype, DType::C64 | DType::C128);
+    let parts = if complex { 2 } else { 1 };
+    let width = dtype.width() / parts;
+    let put = |bytes: &mut [u8], bits: u64| bytes.copy_from_slice(&bits.to_le_bytes()[..width]);
+    match fill {
+        Fill::Zeros | Fill::Uninit => {}
+        Fill::Iota => {
+            let elements = bytes.chunks_exact_mut(dtype.width()).zip(0..);
+            elements.for_each(|(element, i)| put(&mut element[..width], whole(dtype, i)));
+        }
+        Fill::Random(seed) => {
+            let numbers = bytes.chunks_exact_mut(width).zip(0..);
+            numbers.for_each(|(number, i)| put(number, unit(dtype, scrambled(seed, i))));
+        }
+    }
+}
+
+/// The bits of the whole number `i`.
+fn whole(dtype: DType, i: u64) -> u64 {
+    match dtype {
+        DType::F16 => f16::from_f64(i as f64).to_bits().into(),
+        DType::Bf16 => bf16::from_f64(i as f64).to_bits().into(),
+        DType::F32 | DType::C64 => (i as f32).to_bits().into(),
+        DType::F64 | DType::C128 => (i as f64).to_bits(),
+        _ => i,
+    }
+}
+
+/// The bits of a number made of random ones: a float in [0, 1) of as many digits as its type has, or any integer.
+fn unit(dtype: DType, random: u64) -> u64 {
+    let fraction = |digits: u32| (random >> (64 - digits)) as f64 / (1_u64 << digits) as f64;
+    match dtype {
+        DType::F16 => f16::from_f64(fraction(11)).to_bits().into(),
+        DType::Bf16 => bf16::from_f64(fraction(8)).to_bits().into(),
+        DType::F32 | DType::C64 => (fraction(24) as f32).to_bits().into(),
+        DType::F64 | DType::C128 => fraction(53).to_bits(),
+        _ => random,
+    }
+}
+
+/// Number `i` of the sequence of `seed` (SplitMix64: Steele, Lea and Flood 2014).
+fn scrambled(seed: u64, i: u64) -> u64 {
+    let mut z = seed.wrapping_add((i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }

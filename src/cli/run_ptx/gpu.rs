@@ -69,9 +69,7 @@ fn place(device: &Device, buffer: Option<Buffer>) -> Result<Option<DeviceBuffer<
     let Some(buffer) = buffer else { return Ok(None) };
     // First of all, since it knows what there is room for.
     let mut place = device.alloc::<u8>(buffer.bytes)?;
-    if let Some(contents) = buffer.into_contents()? {
-        place.upload_from(&contents)?;
-    }
+    buffer.hand_to(|contents| place.upload_from(contents))?;
     Ok(Some(place))
 }
 
@@ -82,7 +80,7 @@ mod tests {
     use warpstride::interp::{Checks, Module};
 
     use super::*;
-    use crate::cli::run_ptx::Argument;
+    use crate::cli::argument::Argument;
 
     const PTX: &str = "
         .version 7.0

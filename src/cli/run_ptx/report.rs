@@ -5,6 +5,7 @@ use warpstride::device::Device;
 use warpstride::interp::{Finding, Report, Stop};
 
 use super::super::{args, output};
+use super::instructions;
 
 /// What a launch left behind.
 pub(super) struct Outcome {
@@ -19,7 +20,8 @@ pub(super) struct Outcome {
 }
 
 pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> Value {
-    json!({
+    let report = outcome.report.as_ref();
+    let mut document = json!({
         // Not every path is text.
         "ptx": args.file.display().to_string(),
         "device": output::info_json(device.info()),
@@ -27,11 +29,16 @@ pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> V
         "grid": args.grid,
         "block": args.block,
         "shared_bytes": args.shared,
-        "counters": outcome.report.as_ref().map(|report| report.counters),
-        "thread_instructions": outcome.report.as_ref().map(|report| report.thread_instructions),
-        "findings": outcome.report.as_ref().map(|report| &report.findings),
+        "counters": report.map(|report| report.counters),
+        "thread_instructions": report.map(|report| report.thread_instructions),
+        "findings": report.map(|report| &report.findings),
         "seconds": outcome.seconds,
-    })
+    });
+    if let Some(report) = report.filter(|_| args.report || args.report_json) {
+        document["instructions"] = report.instructions.iter().map(instructions::json).collect();
+        document["nsight_metrics"] = instructions::metrics_json();
+    }
+    document
 }
 
 /// Of a launch that stopped, what was found before.
@@ -77,7 +84,9 @@ pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> S
     }
     let threads = report.thread_instructions;
     let found = findings_text(&report.findings);
+    let details = if args.report { instructions::text(report) } else { String::new() };
     format!(
-        "{title}\n{table}\n{threads} thread instructions in {seconds:.3} s of this host, which is no time of a GPU\n{found}"
+        "{title}\n{table}\n{threads} thread instructions in {seconds:.3} s of this host, which is no time of a GPU\n\
+         {details}{found}"
     )
 }

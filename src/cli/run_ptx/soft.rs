@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use warpstride::error::Error;
 use warpstride::interp::{self, Memory};
 
 use super::super::zeroed;
@@ -13,8 +14,9 @@ use super::{Launch, parameters};
 impl Launch<'_> {
     /// Runs it in memory of at most `limit` bytes.
     pub(super) fn on_soft(&self, buffers: Vec<Option<Buffer>>, limit: u64) -> Result<Outcome> {
-        // A kernel that cannot run is told of before its buffers are made.
-        self.kernel.supported()?;
+        // What cannot run is told of before buffers are made.
+        let anywhere = parameters(self.kernel, self.arguments, |_| 0)?;
+        interp::check_launch(self.kernel, &self.shape, &anywhere).map_err(|stop| Error::from(*stop))?;
         let memory = Memory::new(limit);
         let mut places = Vec::with_capacity(buffers.len());
         for buffer in buffers {
@@ -49,8 +51,6 @@ fn place(memory: &Memory, buffer: Option<Buffer>) -> Result<(u64, usize)> {
     let bytes = buffer.bytes;
     // First of all, since it knows what there is room for.
     let address = memory.alloc(bytes as u64)?;
-    if let Some(contents) = buffer.into_contents()? {
-        memory.write(address, &contents)?;
-    }
+    buffer.hand_to(|contents| memory.write(address, contents))?;
     Ok((address, bytes))
 }

@@ -100,8 +100,9 @@ impl<'a> Worker<'a> {
             work += warp.issued;
             self.totals.warp_instructions += warp.issued;
             self.totals.thread_instructions += warp.lanes_issued;
-            for (tally, executions) in self.totals.tallies.iter_mut().zip(&warp.executions) {
-                tally.executions += executions;
+            for (tally, executed) in self.totals.tallies.iter_mut().zip(&warp.executed) {
+                tally.executions += executed.times;
+                tally.lanes += executed.lanes;
             }
         }
         let Err((index, fault)) = outcome else { return Ok(work) };

@@ -4,7 +4,7 @@
 use super::Context;
 use super::lanes::each;
 use super::memory::{Addresses, Change};
-use super::registers::LANES;
+use super::registers::{FULL, LANES};
 use super::tally::Sample;
 use super::warp::Warp;
 use crate::counters::SharedCounters;
@@ -13,14 +13,15 @@ use crate::interp::code::{Code, Ins};
 use crate::interp::mem::Allocation;
 use crate::interp::model::atomics::{self, Cost, Update};
 use crate::interp::model::banks::{self, Wavefronts};
-use crate::interp::model::coalesce::{SECTOR_BYTES, Sectors, sectors};
+use crate::interp::model::coalesce::{SECTOR_BYTES, ideal_sectors, sectors};
 use crate::interp::stop::AccessKind;
 
 /// An instruction that accesses memory, executed by the lanes of `mask`: once, whatever spaces its addresses lead to.
 #[inline(always)]
 pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
-    warp.executions[ins.site as usize] += 1;
-    cx.tallies[ins.site as usize].lanes += u64::from(mask.count_ones());
+    let executed = &mut warp.executed[ins.site as usize];
+    executed.times += 1;
+    executed.lanes += u64::from(mask.count_ones());
     if ins.access.fence {
         fence(cx, warp);
     }
@@ -29,17 +30,18 @@ pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32)
 /// An access to global memory by the lanes of `mask`; the others have a neighbour's address.
 #[inline(always)]
 pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses) {
-    let Sectors { mut touched, ideal } = distinct_sectors(addresses, mask, ins.access.bytes());
-    if matches!(cx.code.sites[ins.site as usize].kind, AccessKind::Atomic | AccessKind::Reduction) {
-        touched = atomics::sectors(addresses, mask);
-    }
+    let bytes = ins.access.bytes();
+    let touched = match cx.code.sites[ins.site as usize].kind {
+        AccessKind::Atomic | AccessKind::Reduction => atomics::sectors(addresses, mask),
+        AccessKind::Load | AccessKind::Store => distinct_sectors(addresses, bytes),
+    };
+    let ideal = ideal_sectors(touched, mask.count_ones(), bytes);
     let tally = &mut cx.tallies[ins.site as usize];
     tally.global.instructions += 1;
     tally.global.requests += 1;
     tally.global.sectors += u64::from(touched);
     tally.ideal_sectors += u64::from(ideal);
-    let sample = sample(cx.block, cx.warp, warp, ins, mask, addresses);
-    tally.worst_global.note(touched, ideal, sample);
+    tally.worst_global.note(touched, touched - ideal, sample(cx.block, cx.warp, warp, ins, mask, addresses));
 }
 
 /// An access to shared memory by the lanes of `mask`.
@@ -51,13 +53,15 @@ pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, of
         AccessKind::Atomic | AccessKind::Reduction => return shared_update(cx, warp, ins, mask, offsets),
     };
     let within = each(|lane| offsets[lane] as u32);
-    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, ins.access.bytes(), access);
+    let bytes = ins.access.bytes();
+    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, bytes, access);
     let tally = &mut cx.tallies[ins.site as usize];
     tally.shared.instructions += 1;
     tally.shared.wavefronts += u64::from(passes.taken);
     tally.shared.bank_conflicts += u64::from(passes.taken - passes.ideal);
+    tally.ideal_wavefronts += u64::from(banks::ideal_wavefronts(passes.taken, mask.count_ones(), bytes));
     let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
-    tally.worst_shared.note(passes.taken, passes.ideal, sample);
+    tally.worst_shared.note(passes.taken, passes.taken - passes.ideal, sample);
 }
 
 /// An update of shared memory by the lanes of `mask`.
@@ -92,7 +96,7 @@ fn sample(
     move || Sample {
         block,
         warp: index,
-        execution: warp.executions[ins.site as usize],
+        execution: warp.executed[ins.site as usize].times,
         bytes: ins.access.bytes(),
         lanes,
         addresses: *addresses,
@@ -160,16 +164,14 @@ fn access<'a>(
 }
 
 #[inline(always)]
-fn distinct_sectors(addresses: &Addresses, mask: u32, bytes: u32) -> Sectors {
+fn distinct_sectors(addresses: &Addresses, bytes: u32) -> u32 {
     let each_bytes = u64::from(bytes);
     let side_by_side = (1..LANES).fold(true, |side_by_side, lane| {
         side_by_side & (addresses[lane] == addresses[lane - 1].wrapping_add(each_bytes))
     });
     if side_by_side {
         let end = addresses[LANES - 1] + each_bytes - 1;
-        let touched = (end / SECTOR_BYTES - addresses[0] / SECTOR_BYTES) as u32 + 1;
-        // A warp's 32 lanes fill as many sectors of 32 bytes as each has bytes.
-        return Sectors { touched, ideal: bytes };
+        return (end / SECTOR_BYTES - addresses[0] / SECTOR_BYTES) as u32 + 1;
     }
-    sectors(addresses, mask, bytes)
+    sectors(addresses, FULL, bytes)
 }

@@ -24,6 +24,15 @@ pub(super) struct Totals {
     printed_bytes: usize,
 }
 
+/// How a warp executed an instruction in its block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Executed {
+    /// How many times.
+    pub(super) times: u64,
+    /// Active lanes, summed over those.
+    pub(super) lanes: u64,
+}
+
 /// What one instruction that accesses memory did. A generic address may have led it to several spaces.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
@@ -33,12 +42,14 @@ pub(crate) struct Tally {
     pub(crate) lanes: u64,
     /// Its accesses to global memory.
     pub(crate) global: GlobalCounters,
-    /// The fewest sectors that those could have had.
+    /// The fewest sectors that those could have had, as [`crate::interp::model::coalesce::ideal_sectors`] says.
     pub(crate) ideal_sectors: u64,
     /// Its accesses to shared memory.
     pub(crate) shared: SharedCounters,
     /// The loads of the loop that it is in shared memory, if it is an atomic and one.
     pub(crate) loop_loads: SharedCounters,
+    /// The fewest wavefronts that those could have had, as [`crate::interp::model::banks::ideal_wavefronts`] says.
+    pub(crate) ideal_wavefronts: u64,
     pub(super) worst_global: Worst,
     pub(super) worst_shared: Worst,
 }
@@ -46,8 +57,8 @@ pub(crate) struct Tally {
 /// The worst access so far, the first of several.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Worst {
-    /// 0 before the first access.
-    rank: u32,
+    /// Excess and all that it took; 0 before the first access.
+    rank: u64,
     access: Option<Box<Sample>>,
 }
 
@@ -67,19 +78,20 @@ pub(super) struct Sample {
 }
 
 impl Worst {
-    /// Keeps the access that `sample` gives if it is worse than those before: it takes more beyond the ideal, or as much
-    /// and more in all. `taken` and `ideal` are sectors or wavefronts, at most 64.
+    /// Keeps the access that `sample` gives if it is worse than those before: it takes more in `excess` of the ideal, or as
+    /// much and more in all. Both are sectors or wavefronts.
     #[inline(always)]
-    pub(super) fn note(&mut self, taken: u32, ideal: u32, sample: impl FnOnce() -> Sample) {
-        let rank = taken.saturating_sub(ideal) << 8 | taken;
+    pub(super) fn note(&mut self, taken: u32, excess: u32, sample: impl FnOnce() -> Sample) {
+        let rank = u64::from(excess) << 32 | u64::from(taken);
         if rank > self.rank {
-            self.keep(rank, sample());
+            self.keep(rank, sample);
         }
     }
 
     #[cold]
-    fn keep(&mut self, rank: u32, sample: Sample) {
-        *self = Self { rank, access: Some(Box::new(sample)) };
+    #[inline(never)]
+    fn keep(&mut self, rank: u64, sample: impl FnOnce() -> Sample) {
+        *self = Self { rank, access: Some(Box::new(sample())) };
     }
 
     /// Takes the other's access if it is worse, or as bad and of an earlier block.
@@ -124,6 +136,7 @@ impl Totals {
             tally.ideal_sectors += other.ideal_sectors;
             tally.shared += other.shared;
             tally.loop_loads += other.loop_loads;
+            tally.ideal_wavefronts += other.ideal_wavefronts;
             tally.worst_global.merge(other.worst_global);
             tally.worst_shared.merge(other.worst_shared);
         }
@@ -179,10 +192,11 @@ fn counters(sites: &[Site], tallies: &[Tally]) -> Counters {
 fn instruction(launch: &Launch, site: &Site, tally: Tally) -> InstructionReport {
     let (origin, listing) = (&launch.code.origins[site.pc as usize], &launch.kernel.listing);
     let access = |worst: Worst, space| {
+        let (excess, taken) = ((worst.rank >> 32) as u32, worst.rank as u32);
         let Sample { block, warp, execution, bytes, lanes, addresses } = *worst.access?;
-        let active = |lane: usize| if lanes >> lane & 1 == 1 { addresses[lane] } else { 0 };
+        let active = |lane: usize| (lanes >> lane & 1 == 1).then_some(addresses[lane]);
         let (block, addresses) = (launch.block(block), std::array::from_fn(active));
-        Some(WarpAccess { block, warp, execution, kind: site.kind, space, bytes, lanes, addresses })
+        Some(WarpAccess { block, warp, execution, kind: site.kind, space, bytes, taken, excess, addresses })
     };
     InstructionReport {
         line: origin.span.line,
@@ -195,6 +209,7 @@ fn instruction(launch: &Launch, site: &Site, tally: Tally) -> InstructionReport 
         ideal_sectors: tally.ideal_sectors,
         shared: tally.shared,
         loop_loads: tally.loop_loads,
+        ideal_wavefronts: tally.ideal_wavefronts,
         worst_global: access(tally.worst_global, Space::Global),
         worst_shared: access(tally.worst_shared, Space::Shared),
     }

@@ -10,6 +10,7 @@ use super::barrier::{BARRIERS, Vote, Wait};
 use super::exchange::{self, Offer};
 use super::patterns::Patterns;
 use super::registers::{FULL, LANES, Registers};
+use super::tally::Executed;
 use super::{Fault, Flow};
 use crate::interp::code::NOWHERE;
 use crate::interp::isa::Op;
@@ -63,8 +64,8 @@ pub(super) struct Warp {
     pub(super) met: [u32; LANES],
     /// For each of the block's barriers, the clock when the warp last arrived without waiting.
     pub(super) arrived_at: [u32; BARRIERS],
-    /// For each of the code's sites, how many times the warp executed it in this block.
-    pub(super) executions: Vec<u64>,
+    /// For each of the code's sites, how the warp executed it in this block.
+    pub(super) executed: Vec<Executed>,
 }
 
 /// The part of a thread's local memory that an activation of a function has.
@@ -152,7 +153,7 @@ impl Warp {
             clock: 0,
             met: [0; LANES],
             arrived_at: [0; BARRIERS],
-            executions: vec![0; sites],
+            executed: vec![Executed::default(); sites],
         }
     }
 
@@ -165,7 +166,7 @@ impl Warp {
         (self.votes, self.polls, self.arrived) = (0, 0, [0; BARRIERS]);
         self.results.clear();
         (self.clock, self.met) = (0, [0; LANES]);
-        self.executions.fill(0);
+        self.executed.fill(Executed::default());
         self.stack.clear();
         self.parked.clear();
     }

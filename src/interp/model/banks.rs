@@ -32,8 +32,7 @@ pub fn wavefronts(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) 
         let taken = narrow_group(&words, mask);
         return Wavefronts { taken, ideal: u32::from(mask != 0) };
     }
-    let paired = access == Access::Load && (pairs_agree(&words, mask, 1) || pairs_agree(&words, mask, 2));
-    let lanes = if paired { 256 / bytes } else { 128 / bytes };
+    let lanes = group_lanes(addresses, mask, bytes, access);
     let mut total = Wavefronts { taken: 0, ideal: 0 };
     for first in (0..32).step_by(lanes as usize) {
         let group = mask & (((1_u64 << lanes) - 1) as u32) << first;
@@ -41,6 +40,25 @@ pub fn wavefronts(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) 
         total.ideal += u32::from(group != 0);
     }
     total
+}
+
+/// What Nsight Compute's source page calls ideal for an access by `lanes` lanes that took `wavefronts`: as few as could carry
+/// the lanes' bytes, 128 each, or those taken where lanes share. Bank conflicts have another ideal, [`Wavefronts::ideal`], which
+/// does not make up for lanes that are off. Equal to the profiler's on an H100.
+#[inline]
+pub fn ideal_wavefronts(wavefronts: u32, lanes: u32, bytes: u32) -> u32 {
+    wavefronts.min((lanes * bytes).div_ceil(128))
+}
+
+/// How many neighbouring lanes are served together: all 32, or fewer where each accesses 8 or 16 bytes.
+#[inline]
+pub fn group_lanes(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) -> u32 {
+    if bytes <= 4 {
+        return 32;
+    }
+    let words = addresses.map(|address| address / 4);
+    let paired = access == Access::Load && (pairs_agree(&words, mask, 1) || pairs_agree(&words, mask, 2));
+    if paired { 256 / bytes } else { 128 / bytes }
 }
 
 /// One word a lane: the most distinct words that meet in one bank.
@@ -164,6 +182,14 @@ mod tests {
         let quads = wavefronts(&packed, 0x5555_5555, 16, Access::Load);
         assert_eq!(quads, Wavefronts { taken: 2, ideal: 2 });
         assert_eq!(wavefronts(&strided(16), 1 << 9, 16, Access::Load), Wavefronts { taken: 1, ideal: 1 });
+    }
+
+    #[test]
+    fn ideal_are_as_few_as_the_bytes_need() {
+        assert_eq!([1, 4, 8, 16].map(|bytes| ideal_wavefronts(32, 32, bytes)), [1, 1, 2, 4]);
+        assert_eq!(ideal_wavefronts(2, 16, 8), 1, "every second lane is off");
+        assert_eq!(ideal_wavefronts(1, 32, 8), 1, "a broadcast");
+        assert_eq!(ideal_wavefronts(0, 0, 4), 0);
     }
 
     #[test]

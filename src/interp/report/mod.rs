@@ -1,4 +1,8 @@
-//! What a launch did, in all and instruction by instruction.
+//! What a launch did, in all and instruction by instruction, and drawings of single accesses.
+
+mod draw;
+mod rows;
+mod svg;
 
 use std::ops::Deref;
 
@@ -43,13 +47,17 @@ pub struct InstructionReport {
     pub thread_executions: u64,
     /// Its accesses to global memory. An address of no space may have led it to several spaces.
     pub global: GlobalCounters,
-    /// The fewest sectors that each access to global memory could have had, summed.
+    /// Of each of them the fewest sectors that it could have had, summed:
+    /// [`ideal_sectors`](super::model::coalesce::ideal_sectors).
     pub ideal_sectors: u64,
     /// Its accesses to shared memory.
     pub shared: SharedCounters,
     /// Of an atomic that the hardware has no instruction for in shared memory, the loads of the loop that takes its place:
     /// part of the launch's loads.
     pub loop_loads: SharedCounters,
+    /// Of each of them the fewest wavefronts that it could have had, summed:
+    /// [`ideal_wavefronts`](super::model::banks::ideal_wavefronts).
+    pub ideal_wavefronts: u64,
     /// Of its accesses to global memory the one with the most sectors beyond the ideal ones, and of several the first.
     pub worst_global: Option<WarpAccess>,
     /// Of its accesses to shared memory the one with the most bank conflicts, and of several the first.
@@ -72,10 +80,12 @@ pub struct WarpAccess {
     pub space: Space,
     /// Bytes that each lane accessed.
     pub bytes: u32,
-    /// The active lanes, a bit each.
-    pub lanes: u32,
-    /// For each lane its address, or in shared memory the offset from its beginning; 0 for lanes that were not active.
-    pub addresses: [u64; 32],
+    /// Sectors or wavefronts that it took.
+    pub taken: u32,
+    /// How many of them an ideal access would not take: of wavefronts, the bank conflicts.
+    pub excess: u32,
+    /// For each lane its address, or in shared memory the offset from its beginning; `None` for lanes that were not active.
+    pub addresses: [Option<u64>; 32],
 }
 
 impl Report {
@@ -100,4 +110,44 @@ impl InstructionReport {
     pub fn active_lanes(&self) -> Option<f64> {
         (self.executions > 0).then(|| self.thread_executions as f64 / self.executions as f64)
     }
+}
+
+impl WarpAccess {
+    /// Who did what: the first line of a drawing.
+    fn heading(&self) -> String {
+        let [x, y, z] = self.block;
+        let lanes = self.lanes().count_ones();
+        let (verb, s) = match self.kind {
+            AccessKind::Load => ("load", if lanes == 1 { "s" } else { "" }),
+            AccessKind::Store => ("store", if lanes == 1 { "s" } else { "" }),
+            AccessKind::Atomic | AccessKind::Reduction => ("update", if lanes == 1 { "s" } else { "" }),
+        };
+        let each = if lanes == 1 { "" } else { " each" };
+        let (lanes, bytes) = (count(lanes, "lane"), count(self.width(), "byte"));
+        let (warp, execution) = (self.warp, self.execution);
+        format!("block ({x}, {y}, {z}), warp {warp}, execution {execution}: {lanes} {verb}{s} {bytes}{each}")
+    }
+
+    /// What that takes of the memory system: the second line.
+    fn cost(&self) -> String {
+        if self.space == Space::Shared {
+            let wavefronts = count(self.taken, "wavefront");
+            if self.excess == 0 {
+                return format!("{wavefronts}: no bank conflict");
+            }
+            let ideal = self.taken - self.excess;
+            return format!("{wavefronts} where {ideal} would do: {}", count(self.excess, "bank conflict"));
+        }
+        let (taken, ideal) = (self.taken, self.taken - self.excess);
+        let sectors = count(taken, "sector");
+        let verdict = if taken > ideal { format!("{sectors} where {ideal} would do") } else { sectors };
+        let (moved, used) = (32 * taken, self.pieces(u32::MAX).len() as u32 * self.width());
+        let share = (1000.0 * f64::from(used) / f64::from(moved.max(1))).round() / 10.0;
+        format!("{verdict}: {used} of {moved} bytes asked for, {share} %")
+    }
+}
+
+/// `1 sector`, `2 sectors`
+fn count(number: u32, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

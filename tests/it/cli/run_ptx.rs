@@ -341,6 +341,89 @@ fn a_fault_is_told_and_leaves_the_old_file() {
     assert_eq!(fs::read_dir(folder.folder.path()).expect("listing the folder").count(), 2);
 }
 
+/// A launch of which the last 28 of 128 threads do nothing.
+const RAGGED: [&str; 3] = ["f32[100]=zeros", "f32[100]=iota", "u32:100"];
+
+#[test]
+fn a_report_tells_instructions_apart_and_draws_the_worst() {
+    let folder = Folder::new();
+    let run = folder.run("twice", "2", &RAGGED, &["--report"]).succeeded();
+    let row = |instruction: &str| {
+        let row = run.stdout.lines().find(|line| line.contains(instruction)).expect("a row");
+        row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    // 3 warps of 32 lanes and one of 4: 25 lanes and 3.25 sectors a request.
+    let figures = ["4", "25.00", "4", "13", "13", "3.25"];
+    assert_eq!(row("ld.global.f32 %f1, [%rd3]")[4..], figures, "{}", run.stdout);
+    assert_eq!(row("st.global.f32 [%rd4], %f2")[4..], figures, "{}", run.stdout);
+    for part in [
+        "global load ",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+        "memory_l2_theoretical_sectors_global_ideal",
+        "The worst access to global memory\nPTX line 13: ld.global.f32 %f1, [%rd3]\nblock (0, 0, 0), warp 0, execution 1: ",
+        "4 sectors: 128 of 128 bytes",
+    ] {
+        assert!(run.stdout.contains(part), "{part:?} is not in {}", run.stdout);
+    }
+    assert!(!run.stdout.contains("Shared memory"), "{}", run.stdout);
+    assert!(run.stdout.lines().all(|line| line.chars().count() <= 120), "{}", run.stdout);
+}
+
+#[test]
+fn the_document_holds_the_instructions_where_they_are_asked_for() {
+    let folder = Folder::new();
+    let document = |options: &[&str]| {
+        let mut document = folder.run("twice", "2", &RAGGED, options).succeeded().json();
+        document["seconds"] = Value::Null;
+        document
+    };
+    let reported = document(&["--report-json"]);
+    assert_eq!(reported, document(&["--json", "--report"]));
+    assert!(document(&["--json"]).get("instructions").is_none());
+    assert_eq!((&reported["schema"], &reported["counters"]["global_load"]["sectors"]), (&json!(1), &json!(13)));
+    let [load, store] = &reported["instructions"].as_array().expect("an array")[..] else { panic!("{reported}") };
+    assert_eq!(store["kind"], "store");
+    assert_eq!((&load["line"], &load["source"]), (&json!(13), &Value::Null));
+    assert_eq!((&load["instruction"], &load["kind"]), (&json!("ld.global.f32 %f1, [%rd3]"), &json!("load")));
+    assert_eq!((&load["executions"], &load["active_lanes"]), (&json!(4), &json!(25.0)));
+    assert_eq!(load["global"], json!({ "instructions": 4, "requests": 4, "sectors": 13 }));
+    assert_eq!((&load["ideal_sectors"], &load["sectors_per_request"]), (&json!(13), &json!(3.25)));
+    assert_eq!((&load["worst_shared"], &load["ideal_wavefronts"]), (&Value::Null, &json!(0)));
+    let worst = &load["worst_global"];
+    assert_eq!((&worst["block"], &worst["warp"], &worst["execution"]), (&json!([0, 0, 0]), &json!(0), &json!(1)));
+    let addresses: Vec<u64> =
+        worst["addresses"].as_array().expect("an array").iter().map(|a| a.as_u64().expect("an address")).collect();
+    assert_eq!(addresses, (0..32).map(|lane| addresses[0] + 4 * lane).collect::<Vec<_>>());
+}
+
+#[test]
+fn drawings_go_to_a_file_that_is_replaced_at_the_end() {
+    let folder = Folder::new();
+    let (drawing, out) = (folder.text("out.svg"), folder.text("out.npy"));
+    fs::write(folder.path("out.svg"), OLD).expect("writing the old output");
+    let run = |arguments: &[&str], more: &[&str]| {
+        folder.run("twice", "2", arguments, &[&["--draw", &drawing], more].concat())
+    };
+    run(&["f32[4]=zeros", "f32[100]=zeros", "u32:100"], &[]).failed(&["st.global.f32", "past the end"]);
+    assert_eq!(fs::read(&drawing).expect("it is there"), OLD);
+    run(&RAGGED, &["--dump", &format!("0={out}"), "--json"]).succeeded().json();
+    let image = fs::read_to_string(&drawing).expect("it is there");
+    let image = roxmltree::Document::parse(&image).expect("it is XML");
+    let titles = image.descendants().filter(|node| node.attribute("class") == Some("title"));
+    let titles: Vec<&str> = titles.filter_map(|node| node.text()).collect();
+    assert_eq!(titles, ["PTX line 13: ld.global.f32 %f1, [%rd3]", "PTX line 13: st.global.f32 [%rd4], %f2"]);
+
+    let refused = |path: &str, parts: &[&str]| folder.run("twice", "1", &RAGGED, &["--draw", path]).failed(parts);
+    refused(&folder.text("absent/out.svg"), &["cannot write", "absent/out.svg"]);
+    refused(&folder.text(""), &["cannot write"]);
+    refused(&folder.text("k.ptx"), &["same file", "k.ptx"]);
+    // One file, written in two ways, before there is one.
+    fs::remove_file(&out).expect("it is there");
+    let (dump, again) = (format!("0={out}"), folder.text("./out.npy"));
+    folder.run("twice", "2", &RAGGED, &["--dump", &dump, "--draw", &again]).failed(&["out.npy", "twice"]);
+    assert!(!folder.path("out.npy").exists());
+}
+
 #[test]
 fn wrong_usage_is_exit_2() {
     let misused = |grid: &str, more: &[&str], part: &str| {

@@ -5,6 +5,7 @@ mod check;
 mod cuda;
 mod determinism;
 mod divergence;
+mod drawings;
 mod faults;
 mod forms;
 mod functions;
@@ -17,6 +18,7 @@ mod patterns;
 mod probes;
 mod progress;
 mod record;
+mod report;
 mod text;
 mod together;
 

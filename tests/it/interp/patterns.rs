@@ -1,6 +1,8 @@
 //! Patterns of every kind, and textbook kernels, compiled by NVIDIA's compiler and counted by Nsight Compute on an H100: our
 //! counters must be the same, but for what is named here with its reason.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use warpstride::interp::Module;
 
@@ -12,20 +14,23 @@ const RECORD: &str = include_str!("../../data/patterns-h100.json");
 /// Kinds of access that Nsight Compute counts and we do not.
 const NOT_COUNTED: [&str; 2] = ["local_load", "local_store"];
 
-/// Launches of atomics that the hardware counts otherwise. Adds of a whole warp at one address become the add of one lane in
-/// SASS; an atomic without a space counts passes of shared memory without an instruction; where two warps fight for one place
-/// in a loop, its turns depend on timing; and a histogram of random words had 13 sectors more than the rule gives.
-fn differs(launch: &Value) -> bool {
-    let name = launch["kernel"].as_str().expect("a name");
-    let has = |argument: &str| launch["args"].as_array().is_some_and(|args| args.iter().any(|arg| arg == argument));
-    let fights = name.ends_with("_add_u64") && name.starts_with("s_") && has("u32:5");
-    let odd = name == "histogram_global" && has("u32:256");
-    name == "count_all" || name == "generic_atom" && !expected(launch)["shared_atomic"].is_null() || fights || odd
-}
-
 /// The kernel whose SASS accesses memory otherwise than its PTX does: NVIDIA's assembler merges its loads of neighbouring words
 /// of shared memory. `matmul_tiled_merged` has in PTX what it makes of it.
 const MERGED: &str = "matmul_tiled";
+
+/// Kernels of which some launch is counted otherwise than by the H100, each with the reason.
+const DIFFERENT: [(&str, &str); 7] = [
+    (MERGED, "the assembler merges loads"),
+    ("count_all", "the assembler lets one lane add for the warp"),
+    (
+        "generic_atom",
+        "the H100 has a wavefront of shared memory for a generic atomic whose lanes are all in global memory",
+    ),
+    ("histogram_global", "of 256 bins, 512 bytes and more apart in one access, the H100 takes 2 % more sectors"),
+    ("s_atom_add_u64", "lane 0 adds 0: the compare of the next lane succeeds in the same turn of the assembler's loop"),
+    ("s_dead_add_u64", "as s_atom_add_u64"),
+    ("s_red_add_u64", "as s_atom_add_u64"),
+];
 
 fn module() -> Module {
     Module::parse(PTX).expect("it parses")
@@ -49,16 +54,21 @@ fn expected(launch: &Value) -> Value {
 #[test]
 fn every_launch_counts_what_an_h100_counts() {
     let module = module();
-    let mut compared = 0;
+    let (mut equal, mut different, mut wrong) = (0, BTreeSet::new(), Vec::new());
     for launch in record::launches(RECORD) {
-        let name = launch["kernel"].as_str().expect("a name");
-        if name == MERGED || differs(&launch) {
-            continue;
+        let name = launch["kernel"].as_str().expect("a name").to_string();
+        let (ours, theirs) = (counted(&module, &launch), expected(&launch));
+        if ours == theirs {
+            equal += 1;
+        } else if DIFFERENT.iter().any(|(kernel, _)| *kernel == name) {
+            different.insert(name);
+        } else {
+            wrong.push(format!("{}: ours {ours}, the H100's {theirs}", record::case(&launch)));
         }
-        assert_eq!(counted(&module, &launch), expected(&launch), "{}", record::case(&launch));
-        compared += 1;
     }
-    assert_eq!(compared, 680);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let named = DIFFERENT.map(|(kernel, _)| kernel.to_string()).into();
+    assert_eq!((equal, different), (681, named), "launches that are equal, and kernels that are named and differ");
 }
 
 /// What Nsight Compute's source page takes for ideal, over all instructions of a launch.
@@ -67,7 +77,9 @@ fn ideal_sectors_are_nsight_computes() {
     let module = module();
     let launches = record::launches(include_str!("../../data/patterns-ideal-h100.json"));
     assert_eq!(launches.len(), 230);
-    for launch in launches {
+    // The assembler unrolls this one's loop further, so that it parts the lanes otherwise; sectors happen to be the same.
+    let unrolled = |launch: &Value| launch["kernel"] == "lane_loop" && launch["args"][2] == "u32:32";
+    for launch in launches.into_iter().filter(|launch| !unrolled(launch)) {
         let report = record::report(&module, &launch);
         let ideal: u64 = report.instructions.iter().map(|instruction| instruction.ideal_sectors).sum();
         let sectors = report.global_load.sectors + report.global_store.sectors;

@@ -1,4 +1,4 @@
-//! What `--arg` and `--dump` mean.
+//! What `--arg`, `--dump`, `--grid` and `--block` of `run-ptx` mean.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use warpstride::element::DType;
 
 /// One `--arg`: what a kernel is given.
 #[derive(Debug, Clone)]
-pub(crate) struct Argument {
+pub(super) struct Argument {
     /// As it was typed.
     text: String,
     pub(super) value: Value,
@@ -39,7 +39,7 @@ pub(super) enum Fill {
 
 /// One `--dump`: an argument, counted from 0, and the file that its elements go to.
 #[derive(Debug, Clone)]
-pub(crate) struct Dump {
+pub(super) struct Dump {
     pub(super) argument: usize,
     pub(super) path: PathBuf,
 }
@@ -88,7 +88,7 @@ impl FromStr for Dump {
 }
 
 /// Blocks or threads in x, y and z, of which the last are 1 unless given.
-pub(crate) fn extents(text: &str) -> Result<[u32; 3], String> {
+pub(super) fn extents(text: &str) -> Result<[u32; 3], String> {
     let given = text.split(',').map(|extent| extent.trim().parse().ok().filter(|&extent| extent > 0));
     match *given.collect::<Option<Vec<u32>>>().unwrap_or_default() {
         [x] => Ok([x, 1, 1]),
@@ -147,56 +147,4 @@ fn scalar(dtype: DType, text: &str) -> Result<Vec<u8>, String> {
         DType::C64 | DType::C128 => return Err("complex numbers come in buffers only; pass two arguments".into()),
     };
     bytes.ok_or_else(|| format!("`{text}` is no {dtype}"))
-}
-
-impl Fill {
-    /// Writes the elements into `bytes`, which are zero.
-    pub(super) fn write(self, dtype: DType, bytes: &mut [u8]) {
-        let complex = matches!(dtype, DType::C64 | DType::C128);
-        let parts = if complex { 2 } else { 1 };
-        let width = dtype.width() / parts;
-        let put = |bytes: &mut [u8], bits: u64| bytes.copy_from_slice(&bits.to_le_bytes()[..width]);
-        match self {
-            Self::Zeros | Self::Uninit => {}
-            Self::Iota => {
-                let elements = bytes.chunks_exact_mut(dtype.width()).zip(0..);
-                elements.for_each(|(element, i)| put(&mut element[..width], whole(dtype, i)));
-            }
-            Self::Random(seed) => {
-                let numbers = bytes.chunks_exact_mut(width).zip(0..);
-                numbers.for_each(|(number, i)| put(number, unit(dtype, scrambled(seed, i))));
-            }
-        }
-    }
-}
-
-/// The bits of the whole number `i`.
-fn whole(dtype: DType, i: u64) -> u64 {
-    match dtype {
-        DType::F16 => f16::from_f64(i as f64).to_bits().into(),
-        DType::Bf16 => bf16::from_f64(i as f64).to_bits().into(),
-        DType::F32 | DType::C64 => (i as f32).to_bits().into(),
-        DType::F64 | DType::C128 => (i as f64).to_bits(),
-        _ => i,
-    }
-}
-
-/// The bits of a number made of random ones: a float in [0, 1) of as many digits as its type has, or any integer.
-fn unit(dtype: DType, random: u64) -> u64 {
-    let fraction = |digits: u32| (random >> (64 - digits)) as f64 / (1_u64 << digits) as f64;
-    match dtype {
-        DType::F16 => f16::from_f64(fraction(11)).to_bits().into(),
-        DType::Bf16 => bf16::from_f64(fraction(8)).to_bits().into(),
-        DType::F32 | DType::C64 => (fraction(24) as f32).to_bits().into(),
-        DType::F64 | DType::C128 => fraction(53).to_bits(),
-        _ => random,
-    }
-}
-
-/// Number `i` of the sequence of `seed` (SplitMix64: Steele, Lea and Flood 2014).
-fn scrambled(seed: u64, i: u64) -> u64 {
-    let mut z = seed.wrapping_add((i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -1,0 +1,97 @@
+//! An access as text, at most 120 columns wide.
+
+use std::fmt::{self, Write};
+
+use super::WarpAccess;
+use super::rows::{Group, Row, SECTOR_WORDS, WORDS, each};
+use crate::interp::stop::Space;
+
+const GLOBAL_KEY: &str =
+    "a cell is a word of 4 bytes: the lane that touches it (+ and others), or · where it comes along unused";
+const SHARED_KEY: &str =
+    "a cell is a word of 4 bytes: the lane that touches it (+ and others); words in one bank take turns";
+
+impl WarpAccess {
+    /// Draws the 32 addresses as text of at most 120 columns. Global memory is drawn in lines of 128 bytes and their sectors of
+    /// 32, as far as they are touched; shared memory in rows of a word for each of the 32 banks, with the number of words
+    /// that each bank has to serve below.
+    pub fn draw(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = match self.space {
+            Space::Shared => self.draw_banks(&mut text),
+            _ => self.draw_sectors(&mut text),
+        };
+        text
+    }
+
+    fn draw_sectors(&self, text: &mut String) -> fmt::Result {
+        let rows = self.rows(u32::MAX);
+        let labels = labels(&rows);
+        let width = labels.iter().map(|label| label.len()).max().unwrap_or(0);
+        writeln!(text, "{}\n{}", self.heading(), self.cost())?;
+        write!(text, "{:width$} ", "")?;
+        for sector in 0..WORDS / SECTOR_WORDS {
+            write!(text, "│{:^24}", format!("sector {sector}"))?;
+        }
+        writeln!(text, "│")?;
+        for (row, label) in rows.iter().zip(labels) {
+            write!(text, "{label:>width$} ")?;
+            for (word, &lanes) in row.words.iter().enumerate() {
+                let border = if word % SECTOR_WORDS == 0 { "│" } else { "" };
+                write!(text, "{border}{}", cell(lanes, if row.touches(word / SECTOR_WORDS) { " · " } else { "   " }))?;
+            }
+            writeln!(text, "│")?;
+        }
+        writeln!(text, "{GLOBAL_KEY}")
+    }
+
+    fn draw_banks(&self, text: &mut String) -> fmt::Result {
+        let groups = self.groups();
+        let width = groups.iter().flat_map(|group| labels(&group.rows)).map(|label| label.len()).max().unwrap_or(0);
+        let width = width.max("words".len());
+        writeln!(text, "{}\n{}", self.heading(), self.cost())?;
+        for group in &groups {
+            draw_group(text, group, width, groups.len() > 1)?;
+        }
+        writeln!(text, "{SHARED_KEY}")
+    }
+}
+
+fn draw_group(text: &mut String, group: &Group, width: usize, one_of_several: bool) -> fmt::Result {
+    if one_of_several {
+        writeln!(text, "{}", group.heading())?;
+    }
+    write!(text, "{:>width$} │", "bank")?;
+    (0..WORDS).try_for_each(|bank| write!(text, "{bank:>2} "))?;
+    writeln!(text, "│")?;
+    for (row, label) in group.rows.iter().zip(labels(&group.rows)) {
+        write!(text, "{label:>width$} │")?;
+        row.words.iter().try_for_each(|&lanes| text.write_str(&cell(lanes, "   ")))?;
+        writeln!(text, "│")?;
+    }
+    write!(text, "{:>width$} │", "words")?;
+    for words in group.words_in_bank {
+        if words == 0 { write!(text, "   ") } else { write!(text, "{words:>2} ") }?;
+    }
+    writeln!(text, "│")
+}
+
+/// Three columns of a word that `lanes` touch; `untouched` where there are none.
+fn cell(lanes: u32, untouched: &str) -> String {
+    match (each(lanes).next(), lanes.count_ones()) {
+        (None, _) => untouched.to_owned(),
+        (Some(lane), 1) => format!("{lane:>2} "),
+        (Some(lane), _) => format!("{lane:>2}+"),
+    }
+}
+
+/// The first row's address, and how many bytes behind it the others begin.
+pub(super) fn labels(rows: &[Row]) -> Vec<String> {
+    let first = rows.first().map_or(0, |row| row.start);
+    let label = |(index, row): (usize, &Row)| match index {
+        0 => format!("{first:#x}"),
+        _ => format!("+{}", row.start - first),
+    };
+    rows.iter().enumerate().map(label).collect()
+}

@@ -1,0 +1,148 @@
+//! Drawings of accesses, as golden text: a kernel accesses at offsets that the test chooses, and its report is drawn.
+//!
+//! `WARPSTRIDE_BLESS=1 cargo test --test it drawings` writes `tests/data/drawings` anew; then read what changed.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use roxmltree::Document;
+use warpstride::interp::{InstructionReport, Memory, Report, WarpAccess};
+
+use super::{launch, shape};
+
+/// A lane that is not active.
+const OFF: u32 = u32::MAX;
+/// Bytes that there are to access.
+const BYTES: u32 = 1 << 15;
+
+/// Runs one instruction with a lane's offset in `[A]`, in memory of [`BYTES`] bytes; global, or shared where it says so.
+fn access(instruction: &str, offsets: [u32; 32]) -> Report {
+    let text = format!(
+        ".version 7.0 .target sm_80 .address_size 64 .file 1 \"a<b>&'c'.cu\"
+        .visible .entry gather(.param .u64 offsets, .param .u64 buffer) {{
+            .reg .pred %p; .reg .b16 %h<2>; .reg .b32 %r<6>; .reg .f32 %f<5>; .reg .f64 %d<3>; .reg .b64 %rd<5>;
+            .shared .align 16 .b8 tile[{BYTES}];
+            ld.param.u64 %rd1, [offsets]; ld.param.u64 %rd2, [buffer]; mov.u32 %r1, %tid.x;
+            mad.wide.u32 %rd3, %r1, 4, %rd1; ld.global.u32 %r2, [%rd3]; setp.ne.u32 %p, %r2, 0xffffffff;
+            cvt.u64.u32 %rd4, %r2; add.u64 %rd4, %rd4, %rd2; mov.u32 %r3, tile; add.u32 %r4, %r2, %r3;
+            .loc 1 7 3
+            @%p {instruction};
+            ret; }}",
+        instruction = instruction.replace("[A]", if instruction.contains(".shared") { "[%r4]" } else { "[%rd4]" })
+    );
+    let memory = Memory::new(1 << 20);
+    let params = [memory.upload(&offsets).expect("it fits"), memory.alloc(BYTES.into()).expect("it fits")];
+    let params: Vec<u8> = params.into_iter().flat_map(u64::to_le_bytes).collect();
+    launch(&text, shape(1, 32), &params, &memory).unwrap_or_else(|stop| panic!("{stop}"))
+}
+
+/// What the report has of the instruction, and of its access.
+fn accessed(report: &Report) -> (&InstructionReport, &WarpAccess) {
+    let instruction = report.instruction("@%p").expect("it is in the text");
+    let worst = instruction.worst_global.as_ref().or(instruction.worst_shared.as_ref());
+    (instruction, worst.expect("it accessed something"))
+}
+
+#[track_caller]
+fn is_drawn_as(name: &str, instruction: &str, offset: impl Fn(u32) -> u32) {
+    let report = access(instruction, std::array::from_fn(|lane| offset(lane as u32)));
+    let drawing = accessed(&report).1.draw();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/drawings").join(name).with_extension("txt");
+    if std::env::var_os("WARPSTRIDE_BLESS").is_some() {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("the folder");
+        fs::write(&path, &drawing).expect("writing the drawing");
+    }
+    let golden = fs::read_to_string(&path).expect("a drawing; WARPSTRIDE_BLESS=1 makes it");
+    assert_eq!(drawing, golden, "{name}: not as drawn before; now it is\n{drawing}");
+}
+
+#[test]
+fn accesses_to_global_memory_are_drawn_as_sectors() {
+    is_drawn_as("global-coalesced", "ld.global.f32 %f1, [A]", |lane| 4 * lane);
+    is_drawn_as("global-misaligned", "ld.global.f32 %f1, [A]", |lane| 4 * lane + 20);
+    is_drawn_as("global-every-second-word", "ld.global.f32 %f1, [A]", |lane| 8 * lane);
+    is_drawn_as("global-column", "st.global.f32 [A], %f1", |lane| 512 * lane + 12);
+    is_drawn_as("global-scattered", "ld.global.f32 %f1, [A]", |lane| lane * lane * 7919 % 128 * 4);
+    is_drawn_as("global-broadcast", "ld.global.f32 %f1, [A]", |_| 64);
+    is_drawn_as("global-bytes", "ld.global.u8 %h1, [A]", |lane| lane + 3);
+    is_drawn_as("global-16-bytes", "st.global.v4.f32 [A], {%f1, %f2, %f3, %f4}", |lane| 16 * lane);
+    is_drawn_as("global-5-lanes", "ld.global.f64 %d1, [A]", |lane| if lane % 7 == 3 { 24 * lane } else { OFF });
+    is_drawn_as("global-1-lane", "ld.global.u8 %h1, [A]", |lane| if lane == 31 { 1000 } else { OFF });
+}
+
+#[test]
+fn accesses_to_shared_memory_are_drawn_as_banks() {
+    is_drawn_as("shared-conflict-free", "ld.shared.f32 %f1, [A]", |lane| 4 * lane);
+    is_drawn_as("shared-2-way", "ld.shared.f32 %f1, [A]", |lane| 8 * lane);
+    is_drawn_as("shared-column", "ld.shared.f32 %f1, [A]", |lane| 128 * lane);
+    is_drawn_as("shared-padded-column", "st.shared.f32 [A], %f1", |lane| 132 * lane);
+    is_drawn_as("shared-broadcast", "ld.shared.f32 %f1, [A]", |lane| lane / 8 * 4);
+    is_drawn_as("shared-8-bytes", "ld.shared.f64 %d1, [A]", |lane| 8 * lane);
+    is_drawn_as("shared-8-bytes-2-way", "st.shared.f64 [A], %d1", |lane| 16 * lane);
+    is_drawn_as("shared-8-bytes-in-pairs", "ld.shared.f64 %d1, [A]", |lane| lane / 2 * 8);
+    is_drawn_as("shared-16-bytes", "ld.shared.v4.f32 {%f1, %f2, %f3, %f4}, [A]", |lane| 16 * lane);
+    is_drawn_as("shared-9-lanes", "st.shared.f32 [A], %f1", |lane| if lane < 9 { 64 * lane } else { OFF });
+}
+
+#[test]
+fn drawings_are_as_images_what_they_are_as_text() {
+    let report = access("ld.global.f32 %f1, [A]", std::array::from_fn(|lane| lane as u32 * 100 / 4 * 4));
+    let (_, access) = accessed(&report);
+    let image = access.to_svg();
+    let image = Document::parse(&image).expect("it is XML");
+    let texts: Vec<&str> =
+        image.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text()).collect();
+    for line in access.draw().lines().take(2) {
+        assert!(texts.contains(&line), "{line:?} is not among {texts:?}");
+    }
+    for lane in 0..32 {
+        assert_eq!(texts.iter().filter(|text| **text == lane.to_string()).count(), 1, "lane {lane}");
+    }
+    let moved = image.descendants().filter(|node| node.attribute("class") == Some("moved")).count();
+    assert_eq!(moved as u64, report.instruction("@%p").expect("it is there").global.sectors);
+}
+
+#[test]
+fn an_image_of_a_report_has_every_access_and_escapes_what_it_quotes() {
+    let report = access("st.shared.f32 [A], %f1", std::array::from_fn(|lane| lane as u32 * 4));
+    let image = report.to_svg();
+    let image = Document::parse(&image).expect("it is XML");
+    let titles = image.descendants().filter(|node| node.attribute("class") == Some("title"));
+    let titles: Vec<&str> = titles.filter_map(|node| node.text()).collect();
+    assert_eq!(titles.len(), 2, "{titles:?}");
+    assert!(titles[0].ends_with(": ld.global.u32 %r2, [%rd3]"), "{titles:?}");
+    assert!(titles[1].ends_with(", a<b>&'c'.cu:7: @%p st.shared.f32 [%r4], %f1"), "{titles:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The drawing counts by itself: it must come to what was counted, and fit a terminal.
+    #[test]
+    fn drawings_agree_with_the_counters(
+        places in prop::array::uniform32(0_u32..1000), spread in 1_u32..40, lanes: u32, full: bool, log_bytes in 0_u32..5,
+        shared: bool,
+    ) {
+        let space = if shared { "shared" } else { "global" };
+        let (operation, value) = [
+            ("u8", "%h1"), ("u16", "%h1"), ("f32", "%f1"), ("f64", "%d1"), ("v2.f64", "{%d1, %d2}"),
+        ][log_bytes as usize];
+        let lanes = if full || lanes == 0 { u32::MAX } else { lanes };
+        let offset = |lane: usize| (places[lane] % (25 * spread)) << log_bytes;
+        let offsets = std::array::from_fn(|lane| if lanes >> lane & 1 == 1 { offset(lane) } else { OFF });
+        let report = access(&format!("ld.{space}.{operation} {value}, [A]"), offsets);
+        let (counted, access) = accessed(&report);
+        let drawing = access.draw();
+        prop_assert!(drawing.lines().all(|line| line.chars().count() <= 120), "{}", drawing);
+        let cost = drawing.lines().nth(1).expect("two lines");
+        let number: u64 = cost.split(' ').next().expect("a word").parse().expect("a number");
+        prop_assert_eq!(number, counted.global.sectors + counted.shared.wavefronts, "{}", cost);
+        let words = |name: &str| drawing.lines().filter(|line| line.trim_start().starts_with(name)).map(|line| {
+            let words = line.split('│').nth(1).expect("cells").split_whitespace();
+            words.map(|word| word.parse::<u64>().expect("a number")).max().expect("a bank")
+        }).sum::<u64>();
+        prop_assert_eq!(words("words"), counted.shared.wavefronts, "{}", drawing);
+        Document::parse(&report.to_svg()).expect("it is XML");
+    }
+}

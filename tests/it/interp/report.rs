@@ -1,0 +1,95 @@
+//! What a report tells of single instructions: how often, with how many lanes, and which access was the worst.
+
+use warpstride::interp::stop::AccessKind;
+use warpstride::interp::{Config, Memory, Module, run};
+
+use super::{launch, shape};
+
+/// In each of 4 turns a warp loads words that lie `stride` apart, 4 bytes but for two warps' third turn: 32 bytes in warp 1 of
+/// block 2, and 128 in warp 0 of block 3.
+const TURNS: &str = "
+    .version 7.0 .target sm_80 .address_size 64
+    .visible .entry turns(.param .u64 data) {
+        .reg .pred %p, %q, %again; .reg .b32 %r<9>; .reg .f32 %f<2>; .reg .b64 %rd<3>;
+        ld.param.u64 %rd1, [data];
+        mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 31; shr.u32 %r3, %r1, 5; mov.u32 %r4, %ctaid.x; mov.u32 %r5, 1;
+    again:
+        mov.u32 %r6, 4;
+        setp.eq.u32 %p, %r5, 3; setp.eq.u32 %q, %r4, 2; and.pred %p, %p, %q;
+        setp.eq.u32 %q, %r3, 1; and.pred %p, %p, %q; @%p mov.u32 %r6, 32;
+        setp.eq.u32 %p, %r5, 3; setp.eq.u32 %q, %r4, 3; and.pred %p, %p, %q;
+        setp.eq.u32 %q, %r3, 0; and.pred %p, %p, %q; @%p mov.u32 %r6, 128;
+        mad.wide.u32 %rd2, %r2, %r6, %rd1;
+        ld.global.f32 %f1, [%rd2];
+        add.u32 %r5, %r5, 1; setp.le.u32 %again, %r5, 4;
+        @%again bra again;
+        setp.lt.u32 %q, %r2, 7;
+        @%q st.global.f32 [%rd1], %f1;
+        setp.gt.u32 %q, %r2, 99;
+        @%q st.global.f32 [%rd1+4], %f1;
+        ret;
+    }";
+
+#[test]
+fn the_worst_access_is_the_first_of_the_worst_for_any_number_of_threads() {
+    let module = Module::parse(TURNS).expect("it parses");
+    let kernel = module.kernel("turns").expect("it is there");
+    for threads in [1, 2, 3, 8] {
+        let memory = Memory::new(1 << 20);
+        let data = memory.alloc(1 << 12).expect("it fits");
+        let config = Config { threads, ..Config::default() };
+        let report = run(kernel, &shape(5, 64), &data.to_le_bytes(), &memory, &config);
+        let report = report.unwrap_or_else(|stop| panic!("{stop}"));
+        let [load, store, never] = &report.instructions[..] else { panic!("{:?}", report.instructions) };
+
+        assert_eq!((load.line, load.kind, load.executions, load.thread_executions), (14, AccessKind::Load, 40, 1280));
+        // 38 of 4 sectors, and 2 of 32.
+        assert_eq!((load.global.requests, load.global.sectors, load.ideal_sectors), (40, 38 * 4 + 2 * 32, 40 * 4));
+        let worst = load.worst_global.as_ref().expect("it was executed");
+        assert_eq!((worst.block, worst.warp, worst.execution), ([2, 0, 0], 1, 3), "{threads} threads");
+        assert_eq!(worst.addresses, std::array::from_fn(|lane| Some(data + 32 * lane as u64)));
+
+        assert_eq!((store.executions, store.active_lanes(), store.ideal_sectors), (10, Some(7.0), 10));
+        let worst = store.worst_global.as_ref().expect("it was executed");
+        assert_eq!((worst.block, worst.warp, worst.execution), ([0, 0, 0], 0, 1));
+        assert_eq!(worst.addresses, std::array::from_fn(|lane| (lane < 7).then_some(data)));
+
+        assert_eq!((never.executions, never.active_lanes(), &never.worst_global), (0, None, &None));
+    }
+}
+
+/// Lanes below 8 have an address in local memory, those below 16 one in shared memory, and the others one in global memory.
+#[test]
+fn an_address_of_no_space_counts_once_and_in_each_space_that_it_leads_to() {
+    let text = "
+        .version 7.0 .target sm_80 .address_size 64
+        .file 3 \"lib/mix.cu\"
+        .visible .entry mix(.param .u64 data) {
+            .reg .pred %p; .reg .b32 %r<3>; .reg .b64 %rd<6>; .shared .align 4 .b8 tile[64]; .local .align 4 .b8 own[4];
+            .loc 3 70 1
+            ld.param.u64 %rd1, [data]; mov.u32 %r1, %tid.x;
+            mov.u64 %rd2, tile; cvta.shared.u64 %rd3, %rd2; mov.u64 %rd4, own; cvta.local.u64 %rd5, %rd4;
+            setp.lt.u32 %p, %r1, 16; @%p mov.u64 %rd1, %rd3; setp.lt.u32 %p, %r1, 8; @%p mov.u64 %rd1, %rd5;
+            .loc 3 71 1
+            st.u32 [%rd1], %r1;
+            st.local.u32 [own], %r1;
+            ret; }";
+    let memory = Memory::new(1 << 20);
+    let data = memory.alloc(4).expect("it fits");
+    let report = launch(text, shape(1, 32), &data.to_le_bytes(), &memory).unwrap_or_else(|stop| panic!("{stop}"));
+    let store = report.instruction("st.u32").expect("it is in the text");
+    assert_eq!((store.executions, store.active_lanes()), (1, Some(32.0)));
+    assert_eq!((store.global.requests, store.global.sectors, store.ideal_sectors), (1, 1, 1));
+    assert_eq!((store.shared.instructions, store.shared.wavefronts, store.ideal_wavefronts), (1, 1, 1));
+    assert_eq!(store.source.as_deref(), Some("lib/mix.cu:71"));
+    let active = |access: &Option<warpstride::interp::WarpAccess>| {
+        let addresses = access.as_ref().expect("it was done").addresses;
+        addresses.map(|address| address.is_some())
+    };
+    assert_eq!(active(&store.worst_global), std::array::from_fn(|lane| lane >= 16));
+    assert_eq!(active(&store.worst_shared), std::array::from_fn(|lane| (8..16).contains(&lane)));
+
+    let local = report.instruction("st.local").expect("it is in the text");
+    assert_eq!((local.executions, local.thread_executions, local.global.requests), (1, 32, 0));
+    assert!(local.worst_global.is_none() && local.worst_shared.is_none());
+}
