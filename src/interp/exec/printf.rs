@@ -251,7 +251,7 @@ mod tests {
         );
         assert_eq!(printed("%u %x %X %#x %o", &[u64::MAX, 255, 255, 255, 8]), "4294967295 ff FF 0xff 10");
         assert_eq!(printed("%lld %lu %hhd", &[-2_i64 as u64, 1 << 40, 0x1ff]), "-2 1099511627776 -1");
-        assert_eq!(printed("%f %.2f %8.3f|", &[real(1.5), real(-2.675), real(3.14)]), "1.500000 -2.67    3.140|");
+        assert_eq!(printed("%f %.2f %8.3f|", &[real(1.5), real(-2.675), real(3.25)]), "1.500000 -2.67    3.250|");
         assert_eq!(
             printed("%e %.0e %E", &[real(12345.678), real(0.0), real(1e-300)]),
             "1.234568e+04 0e+00 1.000000E-300"
