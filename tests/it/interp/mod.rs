@@ -6,6 +6,7 @@ mod faults;
 mod kernels;
 mod lanes;
 mod probes;
+mod random;
 mod text;
 
 use warpstride::abi::LaunchShape;
