@@ -48,14 +48,14 @@ const PTX: &str = "
 
 fn main() -> Result<()> {
     let near = reverse(4)?;
-    println!("places 4 bytes apart: {} bank conflicts", near.counters.shared_load.bank_conflicts);
-    assert_eq!(near.counters.shared_load.bank_conflicts, 0);
+    println!("places 4 bytes apart: {} bank conflicts", near.shared_load.bank_conflicts);
+    assert_eq!(near.shared_load.bank_conflicts, 0);
     // 32 loads of 4 bytes beside each other: 4 sectors of 32 bytes, none of them wasted.
-    assert_eq!(near.counters.global_load.sectors, 4);
+    assert_eq!(near.global_load.sectors, 4);
 
     let apart = reverse(8)?;
-    println!("places 8 bytes apart: {} bank conflict", apart.counters.shared_load.bank_conflicts);
-    assert_eq!(apart.counters.shared_load.bank_conflicts, 1);
+    println!("places 8 bytes apart: {} bank conflict", apart.shared_load.bank_conflicts);
+    assert_eq!(apart.shared_load.bank_conflicts, 1);
 
     println!("\nquestion: `places` has 256 bytes. What does the software GPU say of places 12 bytes apart?");
     Ok(())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::exec::registers::{File, LANES};
 use super::isa::Op;
 use super::parse::ast::{Bounds, Span};
+use super::stop::AccessKind;
 
 /// A pc that is none: where a branch's lanes never meet again.
 pub(crate) const NOWHERE: u32 = u32::MAX;
@@ -30,6 +31,8 @@ pub(crate) struct Ins {
     pub(crate) access: Access,
     /// A branch's target; a load's or store's offset in bytes.
     pub(crate) imm: i32,
+    /// Of what accesses memory, which of the kernel's [`Code::sites`] it is.
+    pub(crate) site: u32,
 }
 
 /// What a load or store moves for each lane.
@@ -90,6 +93,15 @@ pub(crate) enum PresetValue {
     LaneMask { below: bool, equal: bool, above: bool },
 }
 
+/// An instruction that accesses memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Site {
+    /// What it does there.
+    pub(crate) kind: AccessKind,
+    /// Where it stands.
+    pub(crate) pc: u32,
+}
+
 /// Where an instruction comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
@@ -119,6 +131,8 @@ pub(crate) struct Code {
     pub(crate) instructions: Vec<Ins>,
     /// For each instruction that is a branch, where its lanes meet again.
     pub(crate) reconvergence: Vec<u32>,
+    /// The instructions that access memory, in order.
+    pub(crate) sites: Vec<Site>,
     /// For each instruction, where it comes from.
     pub(crate) origins: Vec<Origin>,
     /// Registers to fill.

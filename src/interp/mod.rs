@@ -30,7 +30,7 @@
 //! let params = Args::new(kernel).value(out)?.finish()?;
 //! let shape = LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 };
 //! let report = run(kernel, &shape, &params, &memory, &Config::default()).map_err(|stop| *stop)?;
-//! assert_eq!(report.counters.global_store.sectors, 4);
+//! assert_eq!(report.global_store.sectors, 4);
 //! assert_eq!(memory.download::<u32>(out, 32)?[31], 31 * 31);
 //! # Ok::<(), warpstride::Error>(())
 //! ```
@@ -47,16 +47,17 @@ mod lower;
 pub mod mem;
 pub mod model;
 mod parse;
+mod report;
 mod semantics;
 pub mod stop;
 
 pub use args::{Args, Value};
 pub use code::{Kernel, Param};
 pub use mem::Memory;
+pub use report::{InstructionReport, Report, WarpAccess};
 pub use stop::Stop;
 
 use crate::abi::LaunchShape;
-use crate::counters::Counters;
 use crate::error::Result;
 
 /// Most threads of a block.
@@ -108,17 +109,6 @@ impl Default for Config {
         // Some seconds of one warp; kernels worth running here are four orders of magnitude below.
         Self { threads: 0, warp_instruction_limit: 1 << 28 }
     }
-}
-
-/// What a launch did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Report {
-    /// What it did to memory.
-    pub counters: Counters,
-    /// Instructions that warps executed, whether or not their guard held anywhere.
-    pub warp_instructions: u64,
-    /// The same, times the lanes that were active.
-    pub thread_instructions: u64,
 }
 
 /// Whether [`run`] would begin: the kernel is supported, and the launch is one that a CUDA driver would accept.

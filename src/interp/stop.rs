@@ -105,6 +105,7 @@ pub struct BadAccess {
 
 /// Whether memory is read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum AccessKind {
     /// `ld`
     Load,
@@ -114,6 +115,7 @@ pub enum AccessKind {
 
 /// A state space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Space {
     /// Device memory.
     Global,

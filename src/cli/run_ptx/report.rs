@@ -25,8 +25,8 @@ pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> V
         "grid": args.grid,
         "block": args.block,
         "shared_bytes": args.shared,
-        "counters": outcome.report.map(|report| report.counters),
-        "thread_instructions": outcome.report.map(|report| report.thread_instructions),
+        "counters": outcome.report.as_ref().map(|report| report.counters),
+        "thread_instructions": outcome.report.as_ref().map(|report| report.thread_instructions),
         "seconds": outcome.seconds,
     })
 }
@@ -35,20 +35,19 @@ pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> S
     let ([gx, gy, gz], [bx, by, bz], seconds) = (args.grid, args.block, outcome.seconds);
     let (kernel, name) = (&args.entry, &device.info().name);
     let title = format!("{kernel} on {name}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads");
-    let Some(report) = outcome.report else {
+    let Some(report) = &outcome.report else {
         return format!(
             "{title}: {:.4} ms\nNothing is counted on a GPU; --device soft counts the same launch.\n",
             1e3 * seconds
         );
     };
     let mut table = output::table(&["", "instructions", "requests", "sectors", "wavefronts", "bank conflicts"]);
-    let counters = report.counters;
-    for (access, count) in [("global load", counters.global_load), ("global store", counters.global_store)] {
+    for (access, count) in [("global load", report.global_load), ("global store", report.global_store)] {
         let figures = [count.instructions, count.requests, count.sectors].map(|figure| figure.to_string());
         let [instructions, requests, sectors] = &figures;
         table.add_row([access, instructions, requests, sectors, "-", "-"]);
     }
-    for (access, count) in [("shared load", counters.shared_load), ("shared store", counters.shared_store)] {
+    for (access, count) in [("shared load", report.shared_load), ("shared store", report.shared_store)] {
         let figures = [count.instructions, count.wavefronts, count.bank_conflicts].map(|figure| figure.to_string());
         let [instructions, wavefronts, conflicts] = &figures;
         table.add_row([access, instructions, "-", "-", wavefronts, conflicts]);

@@ -5,11 +5,10 @@
 
 use super::dispatch::Engine;
 use super::registers::{LANES, Registers};
+use super::tally::Totals;
 use super::warp::{Wait, Warp};
 use super::{Context, Fault};
 use crate::abi::LaunchShape;
-use crate::counters::Counters;
-use crate::interp::Report;
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
 use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
@@ -35,9 +34,8 @@ pub(super) struct Worker<'a> {
     warps: Vec<Warp>,
     params: Scratch,
     shared: Scratch,
-    counters: Counters,
-    warp_instructions: u64,
-    thread_instructions: u64,
+    /// What its blocks did.
+    totals: Totals,
 }
 
 impl<'a> Worker<'a> {
@@ -46,7 +44,7 @@ impl<'a> Worker<'a> {
         let code = launch.code;
         let warps = (0..launch.warps()).map(|index| {
             let local = Scratch::new(LANES as u64 * code.local_stride())?;
-            let mut warp = Warp::new(Registers::new(code.registers)?, local);
+            let mut warp = Warp::new(Registers::new(code.registers)?, local, code.sites.len());
             for preset in &code.presets {
                 launch.fill(&mut warp.registers, preset, index);
             }
@@ -57,26 +55,26 @@ impl<'a> Worker<'a> {
             warps: warps.collect::<Option<_>>()?,
             params: Scratch::holding(launch.params)?,
             shared: Scratch::new(u64::from(code.dynamic_base()) + u64::from(launch.shape.dynamic_shared))?,
-            counters: Counters::default(),
-            warp_instructions: 0,
-            thread_instructions: 0,
+            totals: Totals::new(code.sites.len()),
         })
     }
 
     /// What its blocks did.
-    pub(super) fn report(&self) -> Report {
-        let Self { counters, warp_instructions, thread_instructions, .. } = *self;
-        Report { counters, warp_instructions, thread_instructions }
+    pub(super) fn into_totals(self) -> Totals {
+        self.totals
     }
 
     /// Runs the block of this number, counted with x fastest.
     pub(super) fn run(&mut self, number: u64) -> Result<(), Box<Stop>> {
         let block = self.launch.block(number);
         self.restart(block);
-        let outcome = self.run_warps();
+        let outcome = self.run_warps(number);
         for warp in &self.warps {
-            self.warp_instructions += warp.issued;
-            self.thread_instructions += warp.lanes_issued;
+            self.totals.warp_instructions += warp.issued;
+            self.totals.thread_instructions += warp.lanes_issued;
+            for (tally, executions) in self.totals.tallies.iter_mut().zip(&warp.executions) {
+                tally.executions += executions;
+            }
         }
         outcome.map_err(|(index, fault)| self.launch.stop(block, index, &self.warps[index as usize], *fault))
     }
@@ -99,7 +97,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn run_warps(&mut self) -> Result<(), (u32, Box<Fault>)> {
+    fn run_warps(&mut self, block: u64) -> Result<(), (u32, Box<Fault>)> {
         loop {
             for (index, warp) in self.warps.iter_mut().enumerate() {
                 if warp.live == 0 || warp.wait.is_some() {
@@ -110,7 +108,9 @@ impl<'a> Worker<'a> {
                     global: self.launch.global,
                     params: &self.params,
                     shared: &self.shared,
-                    counters: &mut self.counters,
+                    tallies: &mut self.totals.tallies,
+                    block,
+                    warp: index as u32,
                     limit: self.launch.limit,
                 };
                 self.launch.engine.run(&mut cx, warp).map_err(|fault| (index as u32, fault))?;
@@ -171,7 +171,7 @@ impl Launch<'_> {
         if threads >= LANES as u32 { u32::MAX } else { (1 << threads) - 1 }
     }
 
-    fn block(&self, number: u64) -> [u32; 3] {
+    pub(super) fn block(&self, number: u64) -> [u32; 3] {
         let [x, y, _] = self.shape.grid.map(u64::from);
         [number % x, number / x % y, number / x / y].map(|index| index as u32)
     }

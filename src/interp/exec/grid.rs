@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::block::{Launch, Worker};
 use super::dispatch::Engine;
+use super::tally::Totals;
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::interp::code::{Code, Kernel};
 use crate::interp::mem::Memory;
@@ -58,7 +59,7 @@ fn run_on(
 fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Box<Stop>> {
     let next = AtomicU64::new(0);
     let first_stop = AtomicU64::new(u64::MAX);
-    let total = Mutex::new((Report::default(), None::<(u64, Box<Stop>)>));
+    let total = Mutex::new((Totals::new(launch.code.sites.len()), None::<(u64, Box<Stop>)>));
     let work = || {
         let take = || {
             let block = next.fetch_add(1, Relaxed);
@@ -70,17 +71,17 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
             Some(mut worker) => {
                 let mut taken = std::iter::once(first).chain(std::iter::from_fn(take));
                 let stopped = taken.find_map(|block| Some((block, worker.run(block).err()?)));
-                (worker.report(), stopped)
+                (Some(worker.into_totals()), stopped)
             }
-            None => (Report::default(), Some((first, out_of_memory(launch)))),
+            None => (None, Some((first, out_of_memory(launch)))),
         };
         if let Some((block, _)) = stopped {
             first_stop.fetch_min(block, Relaxed);
         }
         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-        total.0.counters += worked.counters;
-        total.0.warp_instructions += worked.warp_instructions;
-        total.0.thread_instructions += worked.thread_instructions;
+        if let Some(worked) = worked {
+            total.0.merge(worked);
+        }
         if let Some(new) = stopped
             && total.1.as_ref().is_none_or(|known| new.0 < known.0)
         {
@@ -100,7 +101,7 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
     }
     match total.into_inner().unwrap_or_else(PoisonError::into_inner) {
         (_, Some((_, stop))) => Err(stop),
-        (report, None) => Ok(report),
+        (totals, None) => Ok(totals.report(launch)),
     }
 }
 
@@ -241,6 +242,6 @@ mod tests {
             (report, out)
         });
         assert_eq!(results[0], results[1]);
-        assert!(results[0].0.counters.shared_store.bank_conflicts > 0);
+        assert!(results[0].0.shared_store.bank_conflicts > 0);
     }
 }

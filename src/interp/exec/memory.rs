@@ -9,24 +9,24 @@ use std::sync::atomic::{self, Ordering};
 use super::lanes::each;
 use super::registers::{FULL, LANES};
 use super::warp::Warp;
-use super::{Context, Fault, Flow};
+use super::{Context, Fault, Flow, observe};
 use crate::interp::code::{Access, Ins};
 use crate::interp::mem::cells::{Cells, Scratch};
 use crate::interp::mem::{Allocation, space};
-use crate::interp::model::banks;
-use crate::interp::model::coalesce::{SECTOR_BYTES, sectors};
 use crate::interp::stop::{AccessKind, BadAccess, Reason, Space};
 
-type Addresses = [u64; LANES];
+pub(super) type Addresses = [u64; LANES];
 
 macro_rules! instructions {
     ($($load:ident $store:ident $space:ident;)*) => {$(
         #[inline(always)]
         pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            observe::execution(cx, warp, ins, mask);
             $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
         }
         #[inline(always)]
         pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            observe::execution(cx, warp, ins, mask);
             $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Store)
         }
     )*};
@@ -61,6 +61,7 @@ ordered! {
 
 /// `ld.param` with an address that is computed; others are constants of the launch.
 pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    observe::execution(cx, warp, ins, mask);
     param(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
 }
 
@@ -134,34 +135,10 @@ fn global(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Ad
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
         return scattered(cx, warp, ins, mask, &addresses, kind);
     };
-    count_request(cx, ins, &addresses, kind);
+    observe::global(cx, warp, ins, mask, &addresses);
     let offsets = each(|lane| addresses[lane] - allocation.base());
     transfer(allocation, warp, ins, mask, &offsets, kind);
     Flow::Next
-}
-
-#[inline(always)]
-fn count_request(cx: &mut Context, ins: &Ins, addresses: &Addresses, kind: AccessKind) {
-    let counters = match kind {
-        AccessKind::Load => &mut cx.counters.global_load,
-        AccessKind::Store => &mut cx.counters.global_store,
-    };
-    counters.instructions += 1;
-    counters.requests += 1;
-    counters.sectors += u64::from(distinct_sectors(addresses, ins.access.bytes()));
-}
-
-#[inline(always)]
-fn distinct_sectors(addresses: &Addresses, bytes: u32) -> u32 {
-    let each_bytes = u64::from(bytes);
-    let side_by_side = (1..LANES).fold(true, |side_by_side, lane| {
-        side_by_side & (addresses[lane] == addresses[lane - 1].wrapping_add(each_bytes))
-    });
-    if side_by_side {
-        let end = addresses[LANES - 1] + each_bytes - 1;
-        return (end / SECTOR_BYTES - addresses[0] / SECTOR_BYTES) as u32 + 1;
-    }
-    sectors(addresses, FULL, bytes)
 }
 
 /// Whether `bytes` bytes at each address are aligned, and within `size` bytes from `base`.
@@ -191,7 +168,7 @@ fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses:
         let reason = if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
         return Flow::Stop(Fault::new(lane as u32, reason));
     }
-    count_request(cx, ins, addresses, kind);
+    observe::global(cx, warp, ins, mask, addresses);
     let base = |lane: usize| global.find(addresses[lane]).map_or(0, Allocation::base);
     let mut rest = mask;
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
@@ -211,15 +188,7 @@ fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addr
     if !all_fit(&offsets, 0, memory.bytes(), bytes) {
         return beyond(Space::Shared, memory.bytes(), bytes, mask, &offsets, kind);
     }
-    let (counters, access) = match kind {
-        AccessKind::Load => (&mut cx.counters.shared_load, banks::Access::Load),
-        AccessKind::Store => (&mut cx.counters.shared_store, banks::Access::Store),
-    };
-    let within = each(|lane| offsets[lane] as u32);
-    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, bytes, access);
-    counters.instructions += 1;
-    counters.wavefronts += u64::from(passes.taken);
-    counters.bank_conflicts += u64::from(passes.taken - passes.ideal);
+    observe::shared(cx, warp, ins, mask, &offsets, kind);
     transfer(memory, warp, ins, mask, &offsets, kind);
     Flow::Next
 }

@@ -6,15 +6,17 @@ mod dispatch;
 pub(crate) mod grid;
 mod lanes;
 mod memory;
+mod observe;
 mod patterns;
 pub(crate) mod registers;
+pub(crate) mod tally;
 mod warp;
 
 use super::code::Code;
 use super::mem::Snapshot;
 use super::mem::cells::Scratch;
 use super::stop::Reason;
-use crate::counters::Counters;
+use tally::Tally;
 
 /// What a warp's instructions act on, besides the warp.
 struct Context<'a> {
@@ -22,7 +24,12 @@ struct Context<'a> {
     global: &'a Snapshot,
     params: &'a Scratch,
     shared: &'a Scratch,
-    counters: &'a mut Counters,
+    /// One for each of the code's sites.
+    tallies: &'a mut [Tally],
+    /// The block's number, counted with x fastest.
+    block: u64,
+    /// The warp's number in the block.
+    warp: u32,
     /// Instructions that a warp may run.
     limit: u64,
 }

@@ -39,6 +39,8 @@ pub(super) struct Warp {
     pub(super) issued: u64,
     /// The same, times active lanes.
     pub(super) lanes_issued: u64,
+    /// For each of the code's sites, how many times the warp executed it in this block.
+    pub(super) executions: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +79,7 @@ pub(super) struct Wait {
 }
 
 impl Warp {
-    pub(super) fn new(registers: Registers, local: Scratch) -> Self {
+    pub(super) fn new(registers: Registers, local: Scratch, sites: usize) -> Self {
         Self {
             registers,
             local,
@@ -91,6 +93,7 @@ impl Warp {
             wait: None,
             issued: 0,
             lanes_issued: 0,
+            executions: vec![0; sites],
         }
     }
 
@@ -98,6 +101,7 @@ impl Warp {
     pub(super) fn restart(&mut self, live: u32) {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
         (self.wait, self.issued, self.lanes_issued) = (None, 0, 0);
+        self.executions.fill(0);
         self.stack.clear();
         self.parked.clear();
     }

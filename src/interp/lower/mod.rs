@@ -10,10 +10,11 @@ use std::sync::Arc;
 use self::names::Names;
 use self::operands::guard_of;
 use super::cfg::{Graph, Next, Uses};
-use super::code::{ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, NEGATED, Origin, Param, PresetValue};
+use super::code::{ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, NEGATED, Origin, Param, PresetValue, Site};
 use super::exec::registers::{File, Kind};
 use super::isa::{self, Form, Op, Shape};
 use super::parse::ast::{self, Operand, Statement};
+use super::stop::AccessKind;
 use crate::error::{Error, ErrorKind};
 
 /// Instructions of a kernel, far beyond what compilers emit: the analysis of control flow is quadratic at worst.
@@ -234,7 +235,11 @@ impl<'m, 't> Lowering<'m, 't> {
         let Draft { op, mut reads, writes, d, s, access, imm } = draft;
         reads.push((File::Pred, guard & !NEGATED));
         self.touched.push(Touched { reads, writes, conditional: guard != ALWAYS });
-        self.code.instructions.push(Ins { op, guard, d, s, access, imm });
+        let site = self.code.sites.len() as u32;
+        if let Some(kind) = accesses(op) {
+            self.code.sites.push(Site { kind, pc: self.code.instructions.len() as u32 });
+        }
+        self.code.instructions.push(Ins { op, guard, d, s, access, imm, site });
         self.code.origins.push(Origin { span, source: self.source });
     }
 
@@ -302,6 +307,15 @@ fn cleared(graph: &Graph, touched: &[Touched], code: &Code) -> Vec<(File, u16)> 
     let early = graph.read_before_written(&uses.collect::<Vec<_>>(), preds + b32s + b64s);
     let filled = |file, slot| code.presets.iter().any(|preset| preset.file == file && preset.slot == slot);
     early.into_iter().map(named).filter(|&(file, slot)| !filled(file, slot)).collect()
+}
+
+/// What an instruction does to memory.
+fn accesses(op: Op) -> Option<AccessKind> {
+    match isa::FORMS[op as usize].shape {
+        Shape::Load => Some(AccessKind::Load),
+        Shape::Store => Some(AccessKind::Store),
+        _ => None,
+    }
 }
 
 /// Where an instruction leads.

@@ -3,36 +3,43 @@
 /// Bytes of a sector, the unit in which the caches move data.
 pub const SECTOR_BYTES: u64 = 32;
 
-/// Distinct sectors touched by the lanes of `mask`, each of which accesses `bytes` bytes (at most 32) at its address.
-#[inline]
-pub fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
-    let first = addresses.map(|address| address / SECTOR_BYTES);
-    let last = addresses.map(|address| (address + u64::from(bytes) - 1) / SECTOR_BYTES);
-    // Sorted addresses are the rule, and then a sector is new where it differs from the lane's before; this form needs no
-    // branch, so it is vectorised.
-    let ascending = mask == u32::MAX
-        && first == last
-        && (1..32).fold(true, |sorted, lane| sorted & (first[lane - 1] <= first[lane]));
-    if ascending {
-        return 1 + (1..32).map(|lane| u32::from(first[lane - 1] != first[lane])).sum::<u32>();
-    }
-    scattered(&first, &last, mask)
+/// Sectors of one access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sectors {
+    /// How many it touches.
+    pub touched: u32,
+    /// How many would hold the distinct bytes that it touches, if those lay side by side.
+    pub ideal: u32,
 }
 
-fn scattered(first: &[u64; 32], last: &[u64; 32], mask: u32) -> u32 {
-    let mut seen = [0; 64];
-    let mut count = 0;
-    let mut note = |sector: u64| {
-        if !seen[..count].contains(&sector) {
-            seen[count] = sector;
-            count += 1;
-        }
-    };
-    for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
-        note(first[lane]);
-        note(last[lane]);
+/// Sectors touched by the lanes of `mask`, each of which accesses `bytes` bytes (1, 2, 4, 8, 16 or 32) at its aligned address.
+#[inline]
+pub fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> Sectors {
+    // Sorted addresses are the rule. Then what is new differs from the lane's before; this form needs no branch, so it is
+    // vectorised.
+    if mask == u32::MAX && (1..32).fold(true, |sorted, lane| sorted & (addresses[lane - 1] <= addresses[lane])) {
+        return ascending(addresses, bytes);
     }
-    count as u32
+    let Some(mut last) = (mask != 0).then(|| addresses[mask.trailing_zeros() as usize]) else {
+        return Sectors { touched: 0, ideal: 0 };
+    };
+    // A lane that is not active repeats another's address.
+    let mut sorted = *addresses;
+    for (lane, address) in sorted.iter_mut().enumerate() {
+        last = if mask >> lane & 1 == 1 { *address } else { last };
+        *address = last;
+    }
+    sorted.sort_unstable();
+    ascending(&sorted, bytes)
+}
+
+/// Aligned addresses lie within a sector, and are equal or `bytes` bytes apart.
+#[inline(always)]
+fn ascending(addresses: &[u64; 32], bytes: u32) -> Sectors {
+    let distinct = |unit: u64| {
+        1 + (1..32).map(|lane| u32::from(addresses[lane - 1] / unit != addresses[lane] / unit)).sum::<u32>()
+    };
+    Sectors { touched: distinct(SECTOR_BYTES), ideal: (distinct(1) * bytes).div_ceil(SECTOR_BYTES as u32) }
 }
 
 #[cfg(test)]
@@ -47,30 +54,37 @@ mod tests {
         std::array::from_fn(|lane| start + lane as u64 * stride)
     }
 
-    /// The definition: every byte's sector.
-    fn naive(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
+    /// The definition, byte by byte.
+    fn naive(addresses: &[u64; 32], mask: u32, bytes: u32) -> Sectors {
         let lanes = (0..32).filter(|lane| mask >> lane & 1 == 1);
         let bytes = lanes.flat_map(|lane| (0..u64::from(bytes)).map(move |byte| addresses[lane] + byte));
-        bytes.map(|byte| byte / SECTOR_BYTES).collect::<BTreeSet<_>>().len() as u32
+        let bytes: BTreeSet<u64> = bytes.collect();
+        let touched = bytes.iter().map(|byte| byte / SECTOR_BYTES).collect::<BTreeSet<_>>().len() as u32;
+        Sectors { touched, ideal: bytes.len().div_ceil(32) as u32 }
     }
 
     #[test]
     fn closed_forms() {
-        assert_eq!(sectors(&strided(0, 4), u32::MAX, 4), 4);
-        assert_eq!(sectors(&strided(4, 4), u32::MAX, 4), 5, "a shifted row touches one sector more");
-        assert_eq!(sectors(&strided(0, 16), u32::MAX, 16), 16);
-        assert_eq!(sectors(&strided(0, 1), u32::MAX, 1), 1);
-        assert_eq!(sectors(&strided(0, 4096), u32::MAX, 4), 32, "a column: every lane in a sector of its own");
-        assert_eq!(sectors(&strided(64, 0), u32::MAX, 4), 1, "a broadcast");
-        assert_eq!(sectors(&strided(0, 4), 0b11111, 4), 1);
-        assert_eq!(sectors(&strided(0, 4), 0, 4), 0);
+        let counted = |start, stride, mask, bytes| {
+            let Sectors { touched, ideal } = sectors(&strided(start, stride), mask, bytes);
+            (touched, ideal)
+        };
+        assert_eq!(counted(0, 4, u32::MAX, 4), (4, 4));
+        assert_eq!(counted(4, 4, u32::MAX, 4), (5, 4), "a shifted row touches one sector more");
+        assert_eq!(counted(0, 16, u32::MAX, 16), (16, 16));
+        assert_eq!(counted(0, 1, u32::MAX, 1), (1, 1));
+        assert_eq!(counted(0, 4096, u32::MAX, 4), (32, 4), "a column: every lane in a sector of its own");
+        assert_eq!(counted(64, 0, u32::MAX, 4), (1, 1), "a broadcast");
+        assert_eq!(counted(0, 8, u32::MAX, 4), (8, 4), "every second word");
+        assert_eq!(counted(0, 4, 0b11111, 4), (1, 1));
+        assert_eq!(counted(0, 4, 0, 4), (0, 0));
     }
 
     proptest! {
         #[test]
         fn equals_the_definition(
             start in 0_u64..4096, addresses in prop::array::uniform32(0_u64..2048), mask: u32, full: bool, sorted: bool,
-            log_bytes in 0_u32..5,
+            log_bytes in 0_u32..6,
         ) {
             let bytes = 1 << log_bytes;
             let mut addresses = addresses.map(|address| (start + address) & !(u64::from(bytes) - 1));

@@ -148,7 +148,7 @@ proptest! {
         prop_assert_eq!(got, input.iter().map(|x| alone(*x)).collect::<Vec<_>>(), "{}", text);
         if !ends_early(&statements) {
             // All lanes have met again at the last store.
-            prop_assert_eq!(report.counters.global_store.instructions, input.len().div_ceil(32) as u64, "{}", text);
+            prop_assert_eq!(report.global_store.instructions, input.len().div_ceil(32) as u64, "{}", text);
         }
     }
 }

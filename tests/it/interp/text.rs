@@ -90,7 +90,7 @@ fn lanes_may_reach_several_allocations_at_once() {
     let (a, b) = (memory.alloc(64).expect("it fits"), memory.alloc(64).expect("it fits"));
     let params: Vec<u8> = [a, b].into_iter().flat_map(u64::to_le_bytes).collect();
     let report = launch(&text, shape(1, 32), &params, &memory).unwrap_or_else(|stop| panic!("{stop}"));
-    assert_eq!((report.counters.global_store.sectors, report.counters.global_store.requests), (8, 2));
+    assert_eq!((report.global_store.sectors, report.counters.global_store.requests), (8, 2));
     for (address, odd) in [(a, 0), (b, 1)] {
         let mut out = [0; 64];
         memory.read(address, &mut out).expect("it is there");

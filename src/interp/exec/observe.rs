@@ -1,0 +1,84 @@
+//! What is written down of each access before it is done: how much of the memory system it takes.
+
+use super::Context;
+use super::lanes::each;
+use super::memory::Addresses;
+use super::registers::{FULL, LANES};
+use super::tally::Sample;
+use super::warp::Warp;
+use crate::interp::code::Ins;
+use crate::interp::model::banks;
+use crate::interp::model::coalesce::{SECTOR_BYTES, Sectors, sectors};
+use crate::interp::stop::AccessKind;
+
+/// An instruction that accesses memory, executed by the lanes of `mask`: once, whatever spaces its addresses lead to.
+#[inline(always)]
+pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
+    warp.executions[ins.site as usize] += 1;
+    cx.tallies[ins.site as usize].lanes += u64::from(mask.count_ones());
+}
+
+/// An access to global memory by the lanes of `mask`; the others have a neighbour's address.
+#[inline(always)]
+pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses) {
+    let Sectors { touched, ideal } = distinct_sectors(addresses, ins.access.bytes());
+    let tally = &mut cx.tallies[ins.site as usize];
+    tally.global.instructions += 1;
+    tally.global.requests += 1;
+    tally.global.sectors += u64::from(touched);
+    tally.ideal_sectors += u64::from(ideal);
+    let sample = sample(cx.block, cx.warp, warp, ins, mask, addresses);
+    tally.worst_global.note(touched, ideal, sample);
+}
+
+/// An access to shared memory by the lanes of `mask`.
+#[inline(always)]
+pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
+    let access = match kind {
+        AccessKind::Load => banks::Access::Load,
+        AccessKind::Store => banks::Access::Store,
+    };
+    let within = each(|lane| offsets[lane] as u32);
+    let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, ins.access.bytes(), access);
+    let tally = &mut cx.tallies[ins.site as usize];
+    tally.shared.instructions += 1;
+    tally.shared.wavefronts += u64::from(passes.taken);
+    tally.shared.bank_conflicts += u64::from(passes.taken - passes.ideal);
+    let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
+    tally.worst_shared.note(passes.taken, passes.ideal, sample);
+}
+
+/// The access, in case that it is the worst.
+#[inline(always)]
+fn sample(
+    block: u64,
+    index: u32,
+    warp: &Warp,
+    ins: &Ins,
+    lanes: u32,
+    addresses: &Addresses,
+) -> impl FnOnce() -> Sample {
+    move || Sample {
+        block,
+        warp: index,
+        execution: warp.executions[ins.site as usize],
+        bytes: ins.access.bytes(),
+        lanes,
+        addresses: *addresses,
+    }
+}
+
+#[inline(always)]
+fn distinct_sectors(addresses: &Addresses, bytes: u32) -> Sectors {
+    let each_bytes = u64::from(bytes);
+    let side_by_side = (1..LANES).fold(true, |side_by_side, lane| {
+        side_by_side & (addresses[lane] == addresses[lane - 1].wrapping_add(each_bytes))
+    });
+    if side_by_side {
+        let end = addresses[LANES - 1] + each_bytes - 1;
+        let touched = (end / SECTOR_BYTES - addresses[0] / SECTOR_BYTES) as u32 + 1;
+        // A warp's 32 lanes fill as many sectors of 32 bytes as each has bytes.
+        return Sectors { touched, ideal: bytes };
+    }
+    sectors(addresses, FULL, bytes)
+}
