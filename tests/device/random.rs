@@ -27,7 +27,7 @@ const SHOWN: usize = 8;
 fn random_programs_give_what_the_software_gpu_gives(setup: &Setup) {
     let default = if setup.is_soft() { 50 } else { PROGRAMS };
     let count = std::env::var(COUNT).map_or(default, |count| count.parse().expect("a number of programs"));
-    let catalog = Catalog::new(None).expect("every form");
+    let catalog = catalog(setup);
     let (next, entries, differing) = (AtomicU64::new(0), Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let work = || {
         let device = program::Program::new(&setup.driver);
@@ -55,9 +55,23 @@ fn random_programs_give_what_the_software_gpu_gives(setup: &Setup) {
         let mut entries = entries.into_inner().unwrap();
         entries.sort();
         let programs = entries.into_iter().map(|(_, entry)| entry).collect();
-        let record = Record { device: setup.driver.info().name.clone(), forms: catalog.patterns(), programs };
-        std::fs::write(path, format!("{:#}\n", record.to_json())).expect("writing the record");
+        let forms = catalog.patterns();
+        let device = setup.driver.info().name.clone();
+        let record = Record { device, target: catalog.target, forms, refused: catalog.refused, programs };
+        let text = serde_json::to_string_pretty(&record).expect("texts alone");
+        std::fs::write(path, text + "\n").expect("writing the record");
     }
+}
+
+/// What programs are drawn from: on a GPU whatever the table spells and its assembler takes, elsewhere what the record's
+/// programs were drawn from.
+fn catalog(setup: &Setup) -> Catalog {
+    if setup.is_soft() {
+        return Record::committed().catalog().expect("the table has what it had");
+    }
+    let device = program::Program::new(&setup.driver);
+    let target = if setup.driver.info().compute_capability < (9, 0) { "sm_80" } else { "sm_90" };
+    Catalog::new(target, |module| device.module(module).is_ok())
 }
 
 /// The output that the driver and the software GPU agree on, or how they differ.

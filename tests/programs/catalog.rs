@@ -1,15 +1,29 @@
 //! What programs are made of: the forms of the instruction table, by what the generator does with them.
 
+use std::collections::HashSet;
+
 use warpstride::interp::coverage::{self, Form, Kind, Operands};
 
 use super::random::Random;
 
 /// The forms that programs are drawn from.
 pub(crate) struct Catalog {
+    /// The architecture that the programs are for: `sm_90`.
+    pub(crate) target: String,
+    /// Spellings of functions that the table's patterns have and PTX has not.
+    pub(crate) refused: Vec<String>,
     /// Functions of values.
-    values: Vec<Form>,
+    values: Vec<Function>,
     /// All others.
     others: Vec<Form>,
+}
+
+/// A function of values.
+pub(crate) struct Function {
+    pattern: &'static str,
+    spellings: Vec<String>,
+    pub(crate) result: Kind,
+    pub(crate) sources: &'static [Kind],
 }
 
 /// The widths that registers are declared with.
@@ -63,39 +77,82 @@ pub(crate) fn last_type(opcode: &str) -> &str {
 }
 
 impl Catalog {
-    /// Of the forms with these patterns, or of all. An error names a pattern that the table lacks.
-    pub(crate) fn new(patterns: Option<&[String]>) -> Result<Self, String> {
-        if let Some(lost) = patterns.into_iter().flatten().find(|name| coverage::forms().all(|f| f.pattern() != **name))
-        {
+    /// Of every form, in the spellings that `accepts` says of a module's text that an assembler takes.
+    pub(crate) fn new(target: &str, accepts: impl Fn(&str) -> bool) -> Self {
+        let mut catalog = Self::of(target, coverage::forms(), &[]);
+        let takes = |f: &Function, spellings: &[String]| accepts(&super::values::module(target, f, spellings));
+        for function in &mut catalog.values {
+            if !takes(function, &function.spellings) {
+                let all = std::mem::take(&mut function.spellings);
+                let (taken, refused): (Vec<_>, Vec<_>) =
+                    all.into_iter().partition(|one| takes(function, std::slice::from_ref(one)));
+                function.spellings = taken;
+                catalog.refused.extend(refused);
+            }
+        }
+        catalog.values.retain(|function| !function.spellings.is_empty());
+        catalog
+    }
+
+    /// Of the forms with these patterns, without the spellings that were refused. An error names a pattern that the table
+    /// lacks.
+    pub(crate) fn recorded(target: &str, patterns: &[String], refused: &[String]) -> Result<Self, String> {
+        if let Some(lost) = patterns.iter().find(|name| coverage::forms().all(|form| form.pattern() != **name)) {
             return Err(format!("the instruction table has no form `{lost}` any more"));
         }
-        let wanted = |form: &Form| patterns.is_none_or(|names| names.iter().any(|name| name == form.pattern()));
-        let (values, others) = coverage::forms().filter(wanted).partition(is_value);
-        Ok(Self { values, others })
+        let wanted = coverage::forms().filter(|form| patterns.iter().any(|name| name == form.pattern()));
+        Ok(Self::of(target, wanted, refused))
+    }
+
+    fn of(target: &str, forms: impl Iterator<Item = Form>, refused: &[String]) -> Self {
+        let (mut values, mut others) = (Vec::new(), Vec::new());
+        let mut seen: HashSet<(String, usize)> = HashSet::new();
+        for form in forms {
+            let Operands::Values { result, sources } = form.operands() else {
+                others.push(form);
+                continue;
+            };
+            if is_vague(form.pattern()) {
+                others.push(form);
+                continue;
+            }
+            // The first line with a spelling is the one that is taken.
+            let spellings = (0..form.spellings()).map(|number| form.spelling(number));
+            let spellings: Vec<String> =
+                spellings.filter(|one| seen.insert((one.clone(), sources.len())) && !refused.contains(one)).collect();
+            if !spellings.is_empty() {
+                values.push(Function { pattern: form.pattern(), spellings, result, sources });
+            }
+        }
+        Self { target: target.to_owned(), refused: refused.to_vec(), values, others }
     }
 
     /// The patterns of its forms.
     pub(crate) fn patterns(&self) -> Vec<String> {
+        let values = self.values.iter().map(|function| function.pattern);
         let mut patterns: Vec<String> =
-            self.values.iter().chain(&self.others).map(|f| f.pattern().to_owned()).collect();
+            values.chain(self.others.iter().map(Form::pattern)).map(str::to_owned).collect();
+        patterns.sort();
         patterns.dedup();
         patterns
     }
 
-    /// The functions of values, by all their spellings.
-    pub(crate) fn value_spellings(&self) -> impl Iterator<Item = String> {
-        self.values.iter().flat_map(|form| (0..form.spellings()).map(|number| form.spelling(number)))
+    /// A function of values, by its opcode.
+    pub(crate) fn value(&self, random: &mut Random) -> (&str, &Function) {
+        let function = random.pick(&self.values);
+        (&function.spellings[random.below(function.spellings.len())], function)
     }
 
-    /// A function of values: its opcode, result and sources.
-    pub(crate) fn value(&self, random: &mut Random) -> (String, Kind, &'static [Kind]) {
-        let form = random.pick(&self.values);
-        let Operands::Values { result, sources } = form.operands() else { unreachable!("it was asked before") };
-        (form.spelling(random.below(form.spellings())), result, sources)
+    /// The functions of values that a text has no spelling of.
+    pub(crate) fn not_in(&self, opcodes: &HashSet<String>) -> Vec<&'static str> {
+        let absent = self.values.iter().filter(|f| f.spellings.iter().all(|spelling| !opcodes.contains(spelling)));
+        absent.map(|function| function.pattern).collect()
     }
 
     /// An opcode of another form that `allowed` holds for, if there is one among many draws.
     pub(crate) fn other(&self, random: &mut Random, prefix: &str, allowed: impl Fn(&str) -> bool) -> Option<String> {
+        let old = self.target.as_str() < "sm_90";
+        let allowed = |opcode: &str| allowed(opcode) && !(old && opcode.contains("cluster"));
         let begins = |form: &&Form| form.pattern().starts_with(prefix) || form.pattern().starts_with('{');
         let forms: Vec<&Form> = self.others.iter().filter(begins).collect();
         let mut draw = || {
@@ -108,18 +165,21 @@ impl Catalog {
         (0..2000).map(|_| draw()).find(|opcode| opcode.starts_with(prefix) && allowed(opcode))
     }
 
-    /// Whether there is an opcode of this spelling.
+    /// Whether there is an opcode of this spelling among the others.
     pub(crate) fn has(&self, opcode: &str) -> bool {
-        let spells = |form: &Form| (0..form.spellings()).any(|number| form.spelling(number) == opcode);
         let root = opcode.split('.').next().unwrap_or_default();
-        self.others.iter().chain(&self.values).filter(|form| form.pattern().starts_with(root)).any(spells)
+        let spells = |form: &Form| (0..form.spellings()).any(|number| form.spelling(number) == opcode);
+        self.others.iter().filter(|form| form.pattern().starts_with(root)).any(spells)
+    }
+
+    /// Whether there is a line of this pattern.
+    pub(crate) fn has_pattern(&self, pattern: &str) -> bool {
+        self.others.iter().any(|form| form.pattern() == pattern)
     }
 }
 
-/// Whether its result is defined, bit for bit, by sources of any value. Addresses in other spaces are not, nor are
-/// approximations, and halves of a move are no instructions by themselves.
-fn is_value(form: &Form) -> bool {
-    let pattern = form.pattern();
-    let vague = [".approx", ".full", "cvta", "isspacep", " "].iter().any(|part| pattern.contains(part));
-    matches!(form.operands(), Operands::Values { .. }) && !vague
+/// Whether its result depends on more than its sources' values, or not on them alone: approximations; addresses in other
+/// spaces; parts of an instruction, which are none by themselves.
+fn is_vague(pattern: &str) -> bool {
+    ["approx", "full", "cvta", "isspacep", " "].iter().any(|part| pattern.contains(part))
 }

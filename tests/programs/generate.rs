@@ -9,7 +9,7 @@ use warpstride::abi::LaunchShape;
 use super::catalog::{Catalog, Class};
 use super::program::{INPUT, Node, OWN, POOL, Program, RECORD, register, registers};
 use super::random::{BRAIN, DOUBLE, Format, HALF, Random, SINGLE};
-use super::{control, memory, values, warp};
+use super::{atomic, control, memory, values, warp};
 
 /// A kind of statement: how often it is drawn, and the function that writes one, or nothing where it may not stand.
 type Statement = (usize, fn(&mut Generator));
@@ -19,6 +19,7 @@ const STATEMENTS: &[Statement] = &[
     (3, values::special),
     (3, values::parameter),
     (2, values::halves),
+    (2, values::carries),
     (6, memory::read_input),
     (10, memory::own),
     (3, memory::exchange),
@@ -29,6 +30,9 @@ const STATEMENTS: &[Statement] = &[
     (1, control::end),
     (8, warp::shuffle),
     (8, warp::vote),
+    (5, atomic::own),
+    (5, atomic::shared),
+    (3, atomic::gathered),
 ];
 
 /// The types of the parameters, by number.
@@ -68,10 +72,8 @@ pub(crate) struct Generator<'c> {
     pub(crate) some_ended: bool,
     /// Some threads may have gone to the epilogue, where they wait for no barrier.
     pub(crate) some_left: bool,
-    /// Cells shared by threads: what is done there, and where.
+    /// Cells that threads share, by number: what is done there, and where counting there wraps around.
     pub(crate) cells: Vec<(String, usize)>,
-    /// Instructions of `sm_90`.
-    pub(crate) hopper: bool,
     fresh: [usize; 4],
     labels: usize,
 }
@@ -97,7 +99,6 @@ pub(crate) fn draw(seed: u64, catalog: &Catalog) -> Program {
         some_ended: false,
         some_left: false,
         cells: Vec::new(),
-        hopper: false,
         fresh: [0; 4],
         labels: 0,
     };
@@ -211,12 +212,12 @@ impl Generator<'_> {
     }
 
     fn head(&self) -> String {
-        let target = if self.hopper { "sm_90" } else { "sm_80" };
         let scalars: Vec<String> =
             SCALARS.iter().enumerate().map(|(number, name)| format!(".param .{name} scalar{number}")).collect();
         format!(
-            ".version 8.0\n.target {target}\n.address_size 64\n\n.visible .entry random(\n    .param .u64 output, .param .u64 \
-             input,\n    {},\n    .param .align 16 .b8 packed[{STRUCT}]\n)\n{{\n",
+            "{}\n.visible .entry random(\n    .param .u64 output, .param .u64 input,\n    {},\n    .param .align 16 .b8 \
+             packed[{STRUCT}]\n)\n{{\n",
+            directives(&self.catalog.target),
             scalars.join(", ")
         )
     }
@@ -289,6 +290,11 @@ impl Generator<'_> {
             8 * class.bytes(),
         )
     }
+}
+
+/// What a module begins with.
+pub(crate) fn directives(target: &str) -> String {
+    format!(".version 8.0\n.target {target}\n.address_size 64\n")
 }
 
 /// Stores the registers.

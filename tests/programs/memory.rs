@@ -145,7 +145,7 @@ pub(crate) fn exchange(g: &mut Generator) {
 }
 
 /// A barrier of the whole block.
-fn barrier(g: &mut Generator) -> String {
+pub(crate) fn barrier(g: &mut Generator) -> String {
     let barriers = ["bar.sync 0;", "barrier.sync.aligned 1;", "barrier.sync 2;", "bar.cta.sync 3;"];
     (*g.random.pick(&barriers)).to_owned()
 }
@@ -154,7 +154,6 @@ fn barrier(g: &mut Generator) -> String {
 pub(crate) fn fence(g: &mut Generator) {
     let root = *g.random.pick(&["membar", "fence"]);
     let Some(opcode) = g.catalog.other(&mut g.random, root, |opcode| !opcode.contains("proxy")) else { return };
-    g.hopper |= opcode.contains("cluster");
     let guard = g.guard();
     emit!(g, "{guard}{opcode};");
 }

@@ -13,6 +13,7 @@ macro_rules! emit {
     }};
 }
 
+mod atomic;
 mod catalog;
 mod control;
 mod generate;
