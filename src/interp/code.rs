@@ -75,6 +75,8 @@ pub(crate) enum PresetValue {
     Param { offset: u32, bytes: u8, signed: bool },
     /// Where dynamic shared memory begins.
     DynamicShared,
+    /// Bytes of dynamic shared memory, or with the fixed ones of all.
+    SharedBytes { fixed: bool },
     /// `%tid`
     Tid(u8),
     /// `%ntid`

@@ -9,6 +9,7 @@
 //! A new form is a new line; a doc comment begins a section of them. The idea of declaring the instruction set once is wasmi's.
 
 use super::exec::registers::{Kind, Value};
+use super::modifiers::Modifiers;
 
 /// Alternatives that many spellings share.
 pub(crate) const SETS: &[(&str, &[&str])] = &[
@@ -35,6 +36,20 @@ pub(crate) const SETS: &[(&str, &[&str])] = &[
         ],
     ),
     ("cta", &["", "::cta"]),
+    ("round", &["", ".rn", ".rz", ".rm", ".rp"]),
+    ("rounds", &[".rn", ".rz", ".rm", ".rp"]),
+    ("directed", &[".rz", ".rm", ".rp"]),
+    ("integral", &[".rni", ".rzi", ".rmi", ".rpi"]),
+    ("ftz", &["", ".ftz"]),
+    ("sat", &["", ".sat"]),
+    ("relu", &["", ".relu"]),
+    ("NaN", &["", ".NaN"]),
+    ("xorsign", &["", ".xorsign.abs"]),
+    ("compare", &["eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"]),
+    ("narrow", &["u8", "s8", "u16", "s16", "u32", "s32"]),
+    ("long", &["u64", "s64"]),
+    ("half", &["f16", "bf16"]),
+    ("halves", &["f16x2", "bf16x2"]),
 ];
 
 /// Passes the table to the macro `$with`, after `$first`.
@@ -50,10 +65,10 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     MulB16      "mul.lo.{u16,s16}"          (u16, u16) -> u16           = u16::wrapping_mul;
     MulB32      "mul.lo.{u32,s32}"          (u32, u32) -> u32           = u32::wrapping_mul;
     MulB64      "mul.lo.{u64,s64}"          (u64, u64) -> u64           = u64::wrapping_mul;
-    MulHiU32    "mul.hi.u32"                (u32, u32) -> u32           = semantics::mul_hi_u32;
-    MulHiS32    "mul.hi.s32"                (i32, i32) -> i32           = semantics::mul_hi_s32;
-    MulHiU64    "mul.hi.u64"                (u64, u64) -> u64           = semantics::mul_hi_u64;
-    MulHiS64    "mul.hi.s64"                (i64, i64) -> i64           = semantics::mul_hi_s64;
+    MulHiU32    "mul.hi.u32"                (u32, u32) -> u32           = integer::mul_hi_u32;
+    MulHiS32    "mul.hi.s32"                (i32, i32) -> i32           = integer::mul_hi_s32;
+    MulHiU64    "mul.hi.u64"                (u64, u64) -> u64           = integer::mul_hi_u64;
+    MulHiS64    "mul.hi.s64"                (i64, i64) -> i64           = integer::mul_hi_s64;
     MulWideU16  "mul.wide.u16"              (u16, u16) -> u32           = |a, b| u32::from(a) * u32::from(b);
     MulWideS16  "mul.wide.s16"              (i16, i16) -> i32           = |a, b| i32::from(a) * i32::from(b);
     MulWideU32  "mul.wide.u32"              (u32, u32) -> u64           = |a, b| u64::from(a) * u64::from(b);
@@ -61,24 +76,24 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     MadB16      "mad.lo.{u16,s16}"          (u16, u16, u16) -> u16      = |a, b, c| a.wrapping_mul(b).wrapping_add(c);
     MadB32      "mad.lo.{u32,s32}"          (u32, u32, u32) -> u32      = |a, b, c| a.wrapping_mul(b).wrapping_add(c);
     MadB64      "mad.lo.{u64,s64}"          (u64, u64, u64) -> u64      = |a, b, c| a.wrapping_mul(b).wrapping_add(c);
-    MadHiU32    "mad.hi.u32"                (u32, u32, u32) -> u32      = |a, b, c| semantics::mul_hi_u32(a, b).wrapping_add(c);
-    MadHiS32    "mad.hi.s32"                (i32, i32, i32) -> i32      = |a, b, c| semantics::mul_hi_s32(a, b).wrapping_add(c);
+    MadHiU32    "mad.hi.u32"                (u32, u32, u32) -> u32      = |a, b, c| integer::mul_hi_u32(a, b).wrapping_add(c);
+    MadHiS32    "mad.hi.s32"                (i32, i32, i32) -> i32      = |a, b, c| integer::mul_hi_s32(a, b).wrapping_add(c);
     MadWideU16  "mad.wide.u16"              (u16, u16, u32) -> u32      = |a, b, c| (u32::from(a) * u32::from(b)).wrapping_add(c);
     MadWideS16  "mad.wide.s16"              (i16, i16, i32) -> i32      = |a, b, c| (i32::from(a) * i32::from(b)).wrapping_add(c);
     MadWideU32  "mad.wide.u32"              (u32, u32, u64) -> u64      = |a, b, c| (u64::from(a) * u64::from(b)).wrapping_add(c);
     MadWideS32  "mad.wide.s32"              (i32, i32, i64) -> i64      = |a, b, c| (i64::from(a) * i64::from(b)).wrapping_add(c);
-    DivU16      "div.u16"                   (u16, u16) -> u16           = semantics::div_u16;
-    DivS16      "div.s16"                   (i16, i16) -> i16           = semantics::div_s16;
-    DivU32      "div.u32"                   (u32, u32) -> u32           = semantics::div_u32;
-    DivS32      "div.s32"                   (i32, i32) -> i32           = semantics::div_s32;
-    DivU64      "div.u64"                   (u64, u64) -> u64           = semantics::div_u64;
-    DivS64      "div.s64"                   (i64, i64) -> i64           = semantics::div_s64;
-    RemU16      "rem.u16"                   (u16, u16) -> u16           = semantics::rem_u16;
-    RemS16      "rem.s16"                   (i16, i16) -> i16           = semantics::rem_s16;
-    RemU32      "rem.u32"                   (u32, u32) -> u32           = semantics::rem_u32;
-    RemS32      "rem.s32"                   (i32, i32) -> i32           = semantics::rem_s32;
-    RemU64      "rem.u64"                   (u64, u64) -> u64           = semantics::rem_u64;
-    RemS64      "rem.s64"                   (i64, i64) -> i64           = semantics::rem_s64;
+    DivU16      "div.u16"                   (u16, u16) -> u16           = integer::div_u16;
+    DivS16      "div.s16"                   (i16, i16) -> i16           = integer::div_s16;
+    DivU32      "div.u32"                   (u32, u32) -> u32           = integer::div_u32;
+    DivS32      "div.s32"                   (i32, i32) -> i32           = integer::div_s32;
+    DivU64      "div.u64"                   (u64, u64) -> u64           = integer::div_u64;
+    DivS64      "div.s64"                   (i64, i64) -> i64           = integer::div_s64;
+    RemU16      "rem.u16"                   (u16, u16) -> u16           = integer::rem_u16;
+    RemS16      "rem.s16"                   (i16, i16) -> i16           = integer::rem_s16;
+    RemU32      "rem.u32"                   (u32, u32) -> u32           = integer::rem_u32;
+    RemS32      "rem.s32"                   (i32, i32) -> i32           = integer::rem_s32;
+    RemU64      "rem.u64"                   (u64, u64) -> u64           = integer::rem_u64;
+    RemS64      "rem.s64"                   (i64, i64) -> i64           = integer::rem_s64;
     MinU16      "min.u16"                   (u16, u16) -> u16           = u16::min;
     MinS16      "min.s16"                   (i16, i16) -> i16           = i16::min;
     MinU32      "min.u32"                   (u32, u32) -> u32           = u32::min;
@@ -97,6 +112,50 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     NegS16      "neg.s16"                   (i16) -> i16                = i16::wrapping_neg;
     NegS32      "neg.s32"                   (i32) -> i32                = i32::wrapping_neg;
     NegS64      "neg.s64"                   (i64) -> i64                = i64::wrapping_neg;
+    AddSatS32   "add.sat.s32"               (i32, i32) -> i32           = i32::saturating_add;
+    SubSatS32   "sub.sat.s32"               (i32, i32) -> i32           = i32::saturating_sub;
+    MulHiU16    "mul.hi.u16"                (u16, u16) -> u16           = |a, b| (u32::from(a) * u32::from(b) >> 16) as u16;
+    MulHiS16    "mul.hi.s16"                (i16, i16) -> i16           = |a, b| (i32::from(a) * i32::from(b) >> 16) as i16;
+    MadHiU16    "mad.hi.u16"                (u16, u16, u16) -> u16      = |a, b, c| ((u32::from(a) * u32::from(b) >> 16) as u16).wrapping_add(c);
+    MadHiS16    "mad.hi.s16"                (i16, i16, i16) -> i16      = |a, b, c| ((i32::from(a) * i32::from(b) >> 16) as i16).wrapping_add(c);
+    MadHiU64    "mad.hi.u64"                (u64, u64, u64) -> u64      = |a, b, c| integer::mul_hi_u64(a, b).wrapping_add(c);
+    MadHiS64    "mad.hi.s64"                (i64, i64, i64) -> i64      = |a, b, c| integer::mul_hi_s64(a, b).wrapping_add(c);
+    MadHiSat    "mad.hi.sat.s32"            (i32, i32, i32) -> i32      = |a, b, c| integer::mul_hi_s32(a, b).saturating_add(c);
+    Mul24LoU    "mul24.lo.u32"              (u32, u32) -> u32           = |a, b| integer::mul24_u(a, b) as u32;
+    Mul24LoS    "mul24.lo.s32"              (i32, i32) -> i32           = |a, b| integer::mul24_s(a, b) as i32;
+    Mul24HiU    "mul24.hi.u32"              (u32, u32) -> u32           = |a, b| (integer::mul24_u(a, b) >> 16) as u32;
+    Mul24HiS    "mul24.hi.s32"              (i32, i32) -> i32           = |a, b| (integer::mul24_s(a, b) >> 16) as i32;
+    Mad24LoU    "mad24.lo.u32"              (u32, u32, u32) -> u32      = |a, b, c| (integer::mul24_u(a, b) as u32).wrapping_add(c);
+    Mad24LoS    "mad24.lo.s32"              (i32, i32, i32) -> i32      = |a, b, c| (integer::mul24_s(a, b) as i32).wrapping_add(c);
+    Mad24HiU    "mad24.hi.u32"              (u32, u32, u32) -> u32      = |a, b, c| ((integer::mul24_u(a, b) >> 16) as u32).wrapping_add(c);
+    Mad24HiS    "mad24.hi.s32"              (i32, i32, i32) -> i32      = |a, b, c| ((integer::mul24_s(a, b) >> 16) as i32).wrapping_add(c);
+    Mad24HiSat  "mad24.hi.sat.s32"          (i32, i32, i32) -> i32      = |a, b, c| ((integer::mul24_s(a, b) >> 16) as i32).saturating_add(c);
+    SadU16      "sad.u16"                   (u16, u16, u16) -> u16      = |a, b, c| c.wrapping_add(a.abs_diff(b));
+    SadS16      "sad.s16"                   (i16, i16, i16) -> i16      = |a: i16, b, c: i16| c.wrapping_add_unsigned(a.abs_diff(b));
+    SadU32      "sad.u32"                   (u32, u32, u32) -> u32      = |a, b, c| c.wrapping_add(a.abs_diff(b));
+    SadS32      "sad.s32"                   (i32, i32, i32) -> i32      = |a: i32, b, c: i32| c.wrapping_add_unsigned(a.abs_diff(b));
+    SadU64      "sad.u64"                   (u64, u64, u64) -> u64      = |a, b, c| c.wrapping_add(a.abs_diff(b));
+    SadS64      "sad.s64"                   (i64, i64, i64) -> i64      = |a: i64, b, c: i64| c.wrapping_add_unsigned(a.abs_diff(b));
+    MinReluS32  "min.s32.relu"              (i32, i32) -> i32           = |a: i32, b| a.min(b).max(0);
+    MaxReluS32  "max.s32.relu"              (i32, i32) -> i32           = |a: i32, b| a.max(b).max(0);
+    Add16x2     "add.{u16x2,s16x2}"         (u32, u32) -> u32           = |a, b| packed::both([a, b], |[a, b]| a.wrapping_add(b));
+    Min16x2     "min.{u16x2,s16x2,s16x2.relu}" (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| packed::min16(m, a, b));
+    Max16x2     "max.{u16x2,s16x2,s16x2.relu}" (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| packed::max16(m, a, b));
+    Dp4a        "dp4a.{u32,s32}.{u32,s32}"  (Modifiers, u32, u32, u32) -> u32 = packed::dp4a;
+    Dp2aLo      "dp2a.lo.{u32,s32}.{u32,s32}" (Modifiers, u32, u32, u32) -> u32 = |m, a, b, c| packed::dp2a(m, a, b, c, 0);
+    Dp2aHi      "dp2a.hi.{u32,s32}.{u32,s32}" (Modifiers, u32, u32, u32) -> u32 = |m, a, b, c| packed::dp2a(m, a, b, c, 2);
+    VAbsDiff4   "vabsdiff4.u32.u32.u32"     (u32, u32, u32) -> u32      = |a, b, _| packed::distances(a, b);
+    VAbsDiff4Add "vabsdiff4.u32.u32.u32.add" (u32, u32, u32) -> u32     = packed::sum_of_distances;
+
+    // With a carry: lowered to the result and the carry, each a form of its own.
+    AddC32      "addc 32"                   (u32, u32, bool) -> u32     = |a, b, c| integer::add_carry32(a, b, c).0;
+    AddC64      "addc 64"                   (u64, u64, bool) -> u64     = |a, b, c| integer::add_carry64(a, b, c).0;
+    SubC32      "subc 32"                   (u32, u32, bool) -> u32     = |a, b, c| integer::sub_borrow32(a, b, c).0;
+    SubC64      "subc 64"                   (u64, u64, bool) -> u64     = |a, b, c| integer::sub_borrow64(a, b, c).0;
+    Carry32     "carry of addc 32"          (u32, u32, bool) -> bool    = |a, b, c| integer::add_carry32(a, b, c).1;
+    Carry64     "carry of addc 64"          (u64, u64, bool) -> bool    = |a, b, c| integer::add_carry64(a, b, c).1;
+    Borrow32    "borrow of subc 32"         (u32, u32, bool) -> bool    = |a, b, c| integer::sub_borrow32(a, b, c).1;
+    Borrow64    "borrow of subc 64"         (u64, u64, bool) -> bool    = |a, b, c| integer::sub_borrow64(a, b, c).1;
 
     /// Bits
     AndB16      "and.b16"                   (u16, u16) -> u16           = |a, b| a & b;
@@ -116,32 +175,57 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     XorPred     "xor.pred"                  {pred, pred}                = |a, b| a ^ b;
     NotPred     "not.pred"                  {pred}                      = |a: u32| !a;
     MovPred     "mov.pred"                  {pred}                      = |a| a;
-    ShlB16      "shl.b16"                   (u16, u32) -> u16           = semantics::shl16;
-    ShlB32      "shl.b32"                   (u32, u32) -> u32           = semantics::shl32;
-    ShlB64      "shl.b64"                   (u64, u32) -> u64           = semantics::shl64;
-    ShrU16      "shr.{u16,b16}"             (u16, u32) -> u16           = semantics::shr_u16;
-    ShrU32      "shr.{u32,b32}"             (u32, u32) -> u32           = semantics::shr_u32;
-    ShrU64      "shr.{u64,b64}"             (u64, u32) -> u64           = semantics::shr_u64;
-    ShrS16      "shr.s16"                   (i16, u32) -> i16           = semantics::shr_s16;
-    ShrS32      "shr.s32"                   (i32, u32) -> i32           = semantics::shr_s32;
-    ShrS64      "shr.s64"                   (i64, u32) -> i64           = semantics::shr_s64;
-    ShfLWrap    "shf.l.wrap.b32"            (u32, u32, u32) -> u32      = |a, b, n| semantics::funnel_left(a, b, n & 31);
-    ShfLClamp   "shf.l.clamp.b32"           (u32, u32, u32) -> u32      = |a, b, n: u32| semantics::funnel_left(a, b, n.min(32));
-    ShfRWrap    "shf.r.wrap.b32"            (u32, u32, u32) -> u32      = |a, b, n| semantics::funnel_right(a, b, n & 31);
-    ShfRClamp   "shf.r.clamp.b32"           (u32, u32, u32) -> u32      = |a, b, n: u32| semantics::funnel_right(a, b, n.min(32));
-    BfeU32      "bfe.u32"                   (u32, u32, u32) -> u32      = semantics::bfe_u32;
-    BfeS32      "bfe.s32"                   (i32, u32, u32) -> i32      = semantics::bfe_s32;
-    BfeU64      "bfe.u64"                   (u64, u32, u32) -> u64      = semantics::bfe_u64;
-    BfeS64      "bfe.s64"                   (i64, u32, u32) -> i64      = semantics::bfe_s64;
-    BfiB32      "bfi.b32"                   (u32, u32, u32, u32) -> u32 = semantics::bfi32;
-    BfiB64      "bfi.b64"                   (u64, u64, u32, u32) -> u64 = semantics::bfi64;
-    PrmtB32     "prmt.b32"                  (u32, u32, u32) -> u32      = semantics::prmt;
+    ShlB16      "shl.b16"                   (u16, u32) -> u16           = integer::shl16;
+    ShlB32      "shl.b32"                   (u32, u32) -> u32           = integer::shl32;
+    ShlB64      "shl.b64"                   (u64, u32) -> u64           = integer::shl64;
+    ShrU16      "shr.{u16,b16}"             (u16, u32) -> u16           = integer::shr_u16;
+    ShrU32      "shr.{u32,b32}"             (u32, u32) -> u32           = integer::shr_u32;
+    ShrU64      "shr.{u64,b64}"             (u64, u32) -> u64           = integer::shr_u64;
+    ShrS16      "shr.s16"                   (i16, u32) -> i16           = integer::shr_s16;
+    ShrS32      "shr.s32"                   (i32, u32) -> i32           = integer::shr_s32;
+    ShrS64      "shr.s64"                   (i64, u32) -> i64           = integer::shr_s64;
+    ShfLWrap    "shf.l.wrap.b32"            (u32, u32, u32) -> u32      = |a, b, n| integer::funnel_left(a, b, n & 31);
+    ShfLClamp   "shf.l.clamp.b32"           (u32, u32, u32) -> u32      = |a, b, n: u32| integer::funnel_left(a, b, n.min(32));
+    ShfRWrap    "shf.r.wrap.b32"            (u32, u32, u32) -> u32      = |a, b, n| integer::funnel_right(a, b, n & 31);
+    ShfRClamp   "shf.r.clamp.b32"           (u32, u32, u32) -> u32      = |a, b, n: u32| integer::funnel_right(a, b, n.min(32));
+    BfeU32      "bfe.u32"                   (u32, u32, u32) -> u32      = integer::bfe_u32;
+    BfeS32      "bfe.s32"                   (i32, u32, u32) -> i32      = integer::bfe_s32;
+    BfeU64      "bfe.u64"                   (u64, u32, u32) -> u64      = integer::bfe_u64;
+    BfeS64      "bfe.s64"                   (i64, u32, u32) -> i64      = integer::bfe_s64;
+    BfiB32      "bfi.b32"                   (u32, u32, u32, u32) -> u32 = integer::bfi32;
+    BfiB64      "bfi.b64"                   (u64, u64, u32, u32) -> u64 = integer::bfi64;
+    PrmtB32     "prmt.b32"                  (u32, u32, u32) -> u32      = integer::prmt;
     ClzB32      "clz.b32"                   (u32) -> u32                = u32::leading_zeros;
     ClzB64      "clz.b64"                   (u64) -> u32                = u64::leading_zeros;
     PopcB32     "popc.b32"                  (u32) -> u32                = u32::count_ones;
     PopcB64     "popc.b64"                  (u64) -> u32                = u64::count_ones;
     BrevB32     "brev.b32"                  (u32) -> u32                = u32::reverse_bits;
     BrevB64     "brev.b64"                  (u64) -> u64                = u64::reverse_bits;
+    PrmtF4e     "prmt.b32.f4e"              (u32, u32, u32) -> u32      = |a, b, c| integer::prmt_mode(a, b, c, integer::FORWARD);
+    PrmtB4e     "prmt.b32.b4e"              (u32, u32, u32) -> u32      = |a, b, c| integer::prmt_mode(a, b, c, integer::BACKWARD);
+    PrmtRc8     "prmt.b32.rc8"              (u32, u32, u32) -> u32      = |a, b, c| integer::prmt_mode(a, b, c, integer::REPLICATE_BYTE);
+    PrmtEcl     "prmt.b32.ecl"              (u32, u32, u32) -> u32      = |a, b, c| integer::prmt_mode(a, b, c, integer::CLAMP_LEFT);
+    PrmtEcr     "prmt.b32.ecr"              (u32, u32, u32) -> u32      = |a, b, c| integer::prmt_mode(a, b, c, integer::CLAMP_RIGHT);
+    PrmtRc16    "prmt.b32.rc16"             (u32, u32, u32) -> u32      = |a, b, c| integer::prmt_mode(a, b, c, integer::REPLICATE_HALF);
+    Lop3        "lop3.b32"                  (u32, u32, u32, u32) -> u32 = integer::lop3;
+    CnotB16     "cnot.b16"                  (u16) -> u16                = |a| u16::from(a == 0);
+    CnotB32     "cnot.b32"                  (u32) -> u32                = |a| u32::from(a == 0);
+    CnotB64     "cnot.b64"                  (u64) -> u64                = |a| u64::from(a == 0);
+    BfindU32    "bfind.u32"                 (u32) -> u32                = integer::bfind_u32;
+    BfindS32    "bfind.s32"                 (i32) -> u32                = |a| integer::bfind_u32(integer::unsigned_bits32(a));
+    BfindU64    "bfind.u64"                 (u64) -> u32                = integer::bfind_u64;
+    BfindS64    "bfind.s64"                 (i64) -> u32                = |a| integer::bfind_u64(integer::unsigned_bits64(a));
+    ShiftU32    "bfind.shiftamt.u32"        (u32) -> u32                = |a| integer::shift_amount(integer::bfind_u32(a), 31);
+    ShiftS32    "bfind.shiftamt.s32"        (i32) -> u32                = |a| integer::shift_amount(integer::bfind_u32(integer::unsigned_bits32(a)), 31);
+    ShiftU64    "bfind.shiftamt.u64"        (u64) -> u32                = |a| integer::shift_amount(integer::bfind_u64(a), 63);
+    ShiftS64    "bfind.shiftamt.s64"        (i64) -> u32                = |a| integer::shift_amount(integer::bfind_u64(integer::unsigned_bits64(a)), 63);
+    Fns         "fns.b32"                   (u32, u32, i32) -> u32      = integer::nth_set;
+    SzextWrapU  "szext.wrap.u32"            (u32, u32) -> u32           = |a, n| integer::extend_u32(a, n & 31);
+    SzextWrapS  "szext.wrap.s32"            (i32, u32) -> i32           = |a, n| integer::extend_s32(a, n & 31);
+    SzextClampU "szext.clamp.u32"           (u32, u32) -> u32           = |a, n: u32| integer::extend_u32(a, n.min(32));
+    SzextClampS "szext.clamp.s32"           (i32, u32) -> i32           = |a, n: u32| integer::extend_s32(a, n.min(32));
+    BmskWrap    "bmsk.wrap.b32"             (u32, u32) -> u32           = |start, width| integer::mask32(start & 31, width & 31);
+    BmskClamp   "bmsk.clamp.b32"            (u32, u32) -> u32           = |start: u32, width: u32| integer::mask32(start.min(32), width.min(32));
 
     /// Moves
     // Those between vectors and wider registers, and the halves of the latter, are told apart by their operands.
@@ -150,13 +234,18 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     MovB64      "mov.{b64,u64,s64,f64}"     (u64) -> u64                = |a| a;
     PackB32     "mov.b32"                   (u16, u16) -> u32           = |a, b| u32::from(a) | u32::from(b) << 16;
     PackB64     "mov.b64"                   (u32, u32) -> u64           = |a, b| u64::from(a) | u64::from(b) << 32;
+    PackQuarters "mov.b64"                  (u16, u16, u16, u16) -> u64 = |a, b, c, d| packed::quarters([a, b, c, d]);
     LowB32      "low half of mov.b32"       (u32) -> u16                = |a| a as u16;
     HighB32     "high half of mov.b32"      (u32) -> u16                = |a| (a >> 16) as u16;
     LowB64      "low half of mov.b64"       (u64) -> u32                = |a| a as u32;
     HighB64     "high half of mov.b64"      (u64) -> u32                = |a| (a >> 32) as u32;
+    Quarter     "quarter of mov.b64"        (u64, u32) -> u16           = |a, from| (a >> from) as u16;
     SelpB16     "selp.{b16,u16,s16}"        (u16, u16, bool) -> u16     = |a, b, p| if p { a } else { b };
     SelpB32     "selp.{b32,u32,s32,f32}"    (u32, u32, bool) -> u32     = |a, b, p| if p { a } else { b };
     SelpB64     "selp.{b64,u64,s64,f64}"    (u64, u64, bool) -> u64     = |a, b, p| if p { a } else { b };
+    SlctB16     "slct{ftz}.{b16,u16,s16}.{s32,f32}" (Modifiers, u16, u16, u32) -> u16 = |m, a, b, c| if compare::not_below_zero(m, c) { a } else { b };
+    SlctB32     "slct{ftz}.{b32,u32,s32,f32}.{s32,f32}" (Modifiers, u32, u32, u32) -> u32 = |m, a, b, c| if compare::not_below_zero(m, c) { a } else { b };
+    SlctB64     "slct{ftz}.{b64,u64,s64,f64}.{s32,f32}" (Modifiers, u64, u64, u32) -> u64 = |m, a, b, c| if compare::not_below_zero(m, c) { a } else { b };
 
     /// Comparisons
     EqB16       "setp.eq.{b16,u16,s16}"     (u16, u16) -> bool          = |a, b| a == b;
@@ -190,60 +279,152 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     GeU64       "setp.{ge,hs}.u64"          (u64, u64) -> bool          = |a, b| a >= b;
     GeS64       "setp.ge.s64"               (i64, i64) -> bool          = |a, b| a >= b;
     EqF32       "setp.eq.f32"               (f32, f32) -> bool          = |a, b| a == b;
-    NeF32       "setp.ne.f32"               (f32, f32) -> bool          = |a, b| a != b && !semantics::unordered32(a, b);
+    NeF32       "setp.ne.f32"               (f32, f32) -> bool          = |a, b| a != b && !native::unordered32(a, b);
     LtF32       "setp.lt.f32"               (f32, f32) -> bool          = |a, b| a < b;
     LeF32       "setp.le.f32"               (f32, f32) -> bool          = |a, b| a <= b;
     GtF32       "setp.gt.f32"               (f32, f32) -> bool          = |a, b| a > b;
     GeF32       "setp.ge.f32"               (f32, f32) -> bool          = |a, b| a >= b;
-    EquF32      "setp.equ.f32"              (f32, f32) -> bool          = |a, b| a == b || semantics::unordered32(a, b);
+    EquF32      "setp.equ.f32"              (f32, f32) -> bool          = |a, b| a == b || native::unordered32(a, b);
     NeuF32      "setp.neu.f32"              (f32, f32) -> bool          = |a, b| a != b;
-    LtuF32      "setp.ltu.f32"              (f32, f32) -> bool          = |a, b| a < b || semantics::unordered32(a, b);
-    LeuF32      "setp.leu.f32"              (f32, f32) -> bool          = |a, b| a <= b || semantics::unordered32(a, b);
-    GtuF32      "setp.gtu.f32"              (f32, f32) -> bool          = |a, b| a > b || semantics::unordered32(a, b);
-    GeuF32      "setp.geu.f32"              (f32, f32) -> bool          = |a, b| a >= b || semantics::unordered32(a, b);
-    NumF32      "setp.num.f32"              (f32, f32) -> bool          = |a, b| !semantics::unordered32(a, b);
-    NanF32      "setp.nan.f32"              (f32, f32) -> bool          = semantics::unordered32;
+    LtuF32      "setp.ltu.f32"              (f32, f32) -> bool          = |a, b| a < b || native::unordered32(a, b);
+    LeuF32      "setp.leu.f32"              (f32, f32) -> bool          = |a, b| a <= b || native::unordered32(a, b);
+    GtuF32      "setp.gtu.f32"              (f32, f32) -> bool          = |a, b| a > b || native::unordered32(a, b);
+    GeuF32      "setp.geu.f32"              (f32, f32) -> bool          = |a, b| a >= b || native::unordered32(a, b);
+    NumF32      "setp.num.f32"              (f32, f32) -> bool          = |a, b| !native::unordered32(a, b);
+    NanF32      "setp.nan.f32"              (f32, f32) -> bool          = native::unordered32;
     EqF64       "setp.eq.f64"               (f64, f64) -> bool          = |a, b| a == b;
-    NeF64       "setp.ne.f64"               (f64, f64) -> bool          = |a, b| a != b && !semantics::unordered64(a, b);
+    NeF64       "setp.ne.f64"               (f64, f64) -> bool          = |a, b| a != b && !native::unordered64(a, b);
     LtF64       "setp.lt.f64"               (f64, f64) -> bool          = |a, b| a < b;
     LeF64       "setp.le.f64"               (f64, f64) -> bool          = |a, b| a <= b;
     GtF64       "setp.gt.f64"               (f64, f64) -> bool          = |a, b| a > b;
     GeF64       "setp.ge.f64"               (f64, f64) -> bool          = |a, b| a >= b;
-    EquF64      "setp.equ.f64"              (f64, f64) -> bool          = |a, b| a == b || semantics::unordered64(a, b);
+    EquF64      "setp.equ.f64"              (f64, f64) -> bool          = |a, b| a == b || native::unordered64(a, b);
     NeuF64      "setp.neu.f64"              (f64, f64) -> bool          = |a, b| a != b;
-    LtuF64      "setp.ltu.f64"              (f64, f64) -> bool          = |a, b| a < b || semantics::unordered64(a, b);
-    LeuF64      "setp.leu.f64"              (f64, f64) -> bool          = |a, b| a <= b || semantics::unordered64(a, b);
-    GtuF64      "setp.gtu.f64"              (f64, f64) -> bool          = |a, b| a > b || semantics::unordered64(a, b);
-    GeuF64      "setp.geu.f64"              (f64, f64) -> bool          = |a, b| a >= b || semantics::unordered64(a, b);
-    NumF64      "setp.num.f64"              (f64, f64) -> bool          = |a, b| !semantics::unordered64(a, b);
-    NanF64      "setp.nan.f64"              (f64, f64) -> bool          = semantics::unordered64;
+    LtuF64      "setp.ltu.f64"              (f64, f64) -> bool          = |a, b| a < b || native::unordered64(a, b);
+    LeuF64      "setp.leu.f64"              (f64, f64) -> bool          = |a, b| a <= b || native::unordered64(a, b);
+    GtuF64      "setp.gtu.f64"              (f64, f64) -> bool          = |a, b| a > b || native::unordered64(a, b);
+    GeuF64      "setp.geu.f64"              (f64, f64) -> bool          = |a, b| a >= b || native::unordered64(a, b);
+    NumF64      "setp.num.f64"              (f64, f64) -> bool          = |a, b| !native::unordered64(a, b);
+    NanF64      "setp.nan.f64"              (f64, f64) -> bool          = native::unordered64;
+    CompareFtz  "setp.{compare}.ftz.f32"    (Modifiers, f32, f32) -> bool = compare::flushed;
+    CompareHalf "setp.{compare}{ftz}.{half}" (Modifiers, u16, u16) -> bool = compare::halves;
+    SetHalves   "set.{compare}{ftz}.{f16x2,u32,s32}.f16x2" (Modifiers, u32, u32) -> u32 = compare::set_halves;
+    SetBfHalves "set.{compare}.{bf16x2,u32,s32}.bf16x2" (Modifiers, u32, u32) -> u32 = compare::set_halves;
+    Finite32    "testp.finite.f32"          (f32) -> bool               = f32::is_finite;
+    Finite64    "testp.finite.f64"          (f64) -> bool               = f64::is_finite;
+    Infinite32  "testp.infinite.f32"        (f32) -> bool               = f32::is_infinite;
+    Infinite64  "testp.infinite.f64"        (f64) -> bool               = f64::is_infinite;
+    Number32    "testp.number.f32"          (f32) -> bool               = |a: f32| !a.is_nan();
+    Number64    "testp.number.f64"          (f64) -> bool               = |a: f64| !a.is_nan();
+    NotANumber32 "testp.notanumber.f32"     (f32) -> bool               = f32::is_nan;
+    NotANumber64 "testp.notanumber.f64"     (f64) -> bool               = f64::is_nan;
+    Normal32    "testp.normal.f32"          (f32) -> bool               = f32::is_normal;
+    Normal64    "testp.normal.f64"          (f64) -> bool               = f64::is_normal;
+    Subnormal32 "testp.subnormal.f32"       (f32) -> bool               = f32::is_subnormal;
+    Subnormal64 "testp.subnormal.f64"       (f64) -> bool               = f64::is_subnormal;
 
     /// Floating point
-    // No form here flushes denormals, so where the result is a number the host's arithmetic is the device's,
-    // bit for bit. A NaN of single precision is the one that an H100 gives; which of its bits a result of double precision
-    // keeps from its operands is not modelled, but for moves of a sign.
-    AddF32      "add{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a + b);
-    AddF64      "add{,.rn}.f64"             (f64, f64) -> f64           = |a, b| semantics::canonical64(a + b);
-    SubF32      "sub{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a - b);
-    SubF64      "sub{,.rn}.f64"             (f64, f64) -> f64           = |a, b| semantics::canonical64(a - b);
-    MulF32      "mul{,.rn}.f32"             (f32, f32) -> f32           = |a, b| semantics::canonical32(a * b);
-    MulF64      "mul{,.rn}.f64"             (f64, f64) -> f64           = |a, b| semantics::canonical64(a * b);
-    FmaF32      "{fma,mad}.rn.f32"          (f32, f32, f32) -> f32      = |a, b, c| semantics::canonical32(f32::mul_add(a, b, c));
-    FmaF64      "{fma,mad}.rn.f64"          (f64, f64, f64) -> f64      = |a, b, c| semantics::canonical64(f64::mul_add(a, b, c));
-    DivF32      "div.rn.f32"                (f32, f32) -> f32           = |a, b| semantics::canonical32(a / b);
-    DivF64      "div.rn.f64"                (f64, f64) -> f64           = |a, b| semantics::canonical64(a / b);
-    SqrtF32     "sqrt.rn.f32"               (f32) -> f32                = |a| semantics::canonical32(f32::sqrt(a));
-    SqrtF64     "sqrt.rn.f64"               (f64) -> f64                = |a| semantics::canonical64(f64::sqrt(a));
-    MinF32      "min.f32"                   (f32, f32) -> f32           = semantics::min_f32;
-    MinF64      "min.f64"                   (f64, f64) -> f64           = semantics::min_f64;
-    MaxF32      "max.f32"                   (f32, f32) -> f32           = semantics::max_f32;
-    MaxF64      "max.f64"                   (f64, f64) -> f64           = semantics::max_f64;
-    NegF32      "neg.f32"                   (f32) -> f32                = |a: f32| semantics::canonical32(-a);
-    NegF64      "neg.f64"                   (f64) -> f64                = semantics::neg_f64;
-    AbsF32      "abs.f32"                   (f32) -> f32                = |a: f32| semantics::canonical32(a.abs());
-    AbsF64      "abs.f64"                   (f64) -> f64                = semantics::abs_f64;
+    // Floating point to nearest in single and double precision: where the result is a number the host's arithmetic is the
+    // device's, bit for bit. A NaN of single precision is the one that an H100 gives; which of its bits a result of double
+    // precision keeps from its operands is not modelled, but for moves of a sign.
+    AddF32      "add{,.rn}.f32"             (f32, f32) -> f32           = |a, b| native::canonical32(a + b);
+    AddF64      "add{,.rn}.f64"             (f64, f64) -> f64           = |a, b| native::canonical64(a + b);
+    SubF32      "sub{,.rn}.f32"             (f32, f32) -> f32           = |a, b| native::canonical32(a - b);
+    SubF64      "sub{,.rn}.f64"             (f64, f64) -> f64           = |a, b| native::canonical64(a - b);
+    MulF32      "mul{,.rn}.f32"             (f32, f32) -> f32           = |a, b| native::canonical32(a * b);
+    MulF64      "mul{,.rn}.f64"             (f64, f64) -> f64           = |a, b| native::canonical64(a * b);
+    FmaF32      "{fma,mad}.rn.f32"          (f32, f32, f32) -> f32      = |a, b, c| native::canonical32(f32::mul_add(a, b, c));
+    FmaF64      "{fma,mad}.rn.f64"          (f64, f64, f64) -> f64      = |a, b, c| native::canonical64(f64::mul_add(a, b, c));
+    DivF32      "div.rn.f32"                (f32, f32) -> f32           = |a, b| native::canonical32(a / b);
+    DivF64      "div.rn.f64"                (f64, f64) -> f64           = |a, b| native::canonical64(a / b);
+    SqrtF32     "sqrt.rn.f32"               (f32) -> f32                = |a| native::canonical32(f32::sqrt(a));
+    SqrtF64     "sqrt.rn.f64"               (f64) -> f64                = |a| native::canonical64(f64::sqrt(a));
+    MinF32      "min.f32"                   (f32, f32) -> f32           = native::min_f32;
+    MinF64      "min.f64"                   (f64, f64) -> f64           = native::min_f64;
+    MaxF32      "max.f32"                   (f32, f32) -> f32           = native::max_f32;
+    MaxF64      "max.f64"                   (f64, f64) -> f64           = native::max_f64;
+    NegF32      "neg.f32"                   (f32) -> f32                = |a: f32| native::canonical32(-a);
+    NegF64      "neg.f64"                   (f64) -> f64                = native::neg_f64;
+    AbsF32      "abs.f32"                   (f32) -> f32                = |a: f32| native::canonical32(a.abs());
+    AbsF64      "abs.f64"                   (f64) -> f64                = native::abs_f64;
     CopysignF32 "copysign.f32"              (f32, f32) -> f32           = |sign, value| f32::copysign(value, sign);
     CopysignF64 "copysign.f64"              (f64, f64) -> f64           = |sign, value| f64::copysign(value, sign);
+    AddFtz      "add{,.rn}.ftz.f32"         (f32, f32) -> f32           = |a, b| native::ftz(native::flush(a) + native::flush(b));
+    SubFtz      "sub{,.rn}.ftz.f32"         (f32, f32) -> f32           = |a, b| native::ftz(native::flush(a) - native::flush(b));
+    MulFtz      "mul{,.rn}.ftz.f32"         (f32, f32) -> f32           = |a, b| native::ftz(native::flush(a) * native::flush(b));
+    FmaFtz      "{fma,mad}.rn.ftz.f32"      (f32, f32, f32) -> f32      = |a, b, c| native::ftz(f32::mul_add(native::flush(a), native::flush(b), native::flush(c)));
+    MinFtz      "min.ftz.f32"               (f32, f32) -> f32           = |a, b| native::min_f32(native::flush(a), native::flush(b));
+    MaxFtz      "max.ftz.f32"               (f32, f32) -> f32           = |a, b| native::max_f32(native::flush(a), native::flush(b));
+    NegFtz      "neg.ftz.f32"               (f32) -> f32                = |a| native::ftz(-a);
+    AbsFtz      "abs.ftz.f32"               (f32) -> f32                = |a: f32| native::ftz(a.abs());
+
+    // And in any rounding and format, through integers. The first line that has a spelling is taken, so what the lines above
+    // have is not slowed down.
+    AddAnyF32   "add{round}{ftz}{sat}.f32"  (Modifiers, f32, f32) -> f32 = float::add;
+    AddAnyF64   "add{directed}.f64"         (Modifiers, f64, f64) -> f64 = float::add;
+    AddHalf     "add{,.rn}{ftz}{sat}.f16"   (Modifiers, u16, u16) -> u16 = float::add;
+    AddBf       "add{,.rn}.bf16"            (Modifiers, u16, u16) -> u16 = float::add;
+    AddHalves   "add{,.rn}{ftz}{sat}.f16x2" (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| float::add(m, a, b));
+    AddBfHalves "add{,.rn}.bf16x2"          (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| float::add(m, a, b));
+    SubAnyF32   "sub{round}{ftz}{sat}.f32"  (Modifiers, f32, f32) -> f32 = float::sub;
+    SubAnyF64   "sub{directed}.f64"         (Modifiers, f64, f64) -> f64 = float::sub;
+    SubHalf     "sub{,.rn}{ftz}{sat}.f16"   (Modifiers, u16, u16) -> u16 = float::sub;
+    SubBf       "sub{,.rn}.bf16"            (Modifiers, u16, u16) -> u16 = float::sub;
+    SubHalves   "sub{,.rn}{ftz}{sat}.f16x2" (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| float::sub(m, a, b));
+    SubBfHalves "sub{,.rn}.bf16x2"          (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| float::sub(m, a, b));
+    MulAnyF32   "mul{round}{ftz}{sat}.f32"  (Modifiers, f32, f32) -> f32 = float::mul;
+    MulAnyF64   "mul{directed}.f64"         (Modifiers, f64, f64) -> f64 = float::mul;
+    MulHalf     "mul{,.rn}{ftz}{sat}.f16"   (Modifiers, u16, u16) -> u16 = float::mul;
+    MulBf       "mul{,.rn}.bf16"            (Modifiers, u16, u16) -> u16 = float::mul;
+    MulHalves   "mul{,.rn}{ftz}{sat}.f16x2" (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| float::mul(m, a, b));
+    MulBfHalves "mul{,.rn}.bf16x2"          (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| float::mul(m, a, b));
+    FmaAnyF32   "{fma,mad}{rounds}{ftz}{sat}.f32" (Modifiers, f32, f32, f32) -> f32 = float::fma;
+    FmaAnyF64   "{fma,mad}{directed}.f64"   (Modifiers, f64, f64, f64) -> f64 = float::fma;
+    FmaHalf     "fma.rn{ftz}{,.sat,.relu}.f16" (Modifiers, u16, u16, u16) -> u16 = float::fma;
+    FmaBf       "fma.rn{relu}.bf16"         (Modifiers, u16, u16, u16) -> u16 = float::fma;
+    FmaHalves   "fma.rn{ftz}{,.sat,.relu}.f16x2" (Modifiers, u32, u32, u32) -> u32 = |m, a, b, c| packed::both([a, b, c], |[a, b, c]| float::fma(m, a, b, c));
+    FmaBfHalves "fma.rn{relu}.bf16x2"       (Modifiers, u32, u32, u32) -> u32 = |m, a, b, c| packed::both([a, b, c], |[a, b, c]| float::fma(m, a, b, c));
+    DivAnyF32   "div{rounds}{ftz}.f32"      (Modifiers, f32, f32) -> f32 = float::div;
+    DivAnyF64   "div{directed}.f64"         (Modifiers, f64, f64) -> f64 = float::div;
+    RcpAnyF32   "rcp{rounds}{ftz}.f32"      (Modifiers, f32) -> f32     = float::rcp;
+    RcpAnyF64   "rcp{rounds}.f64"           (Modifiers, f64) -> f64     = float::rcp;
+    SqrtAnyF32  "sqrt{rounds}{ftz}.f32"     (Modifiers, f32) -> f32     = float::sqrt;
+    SqrtAnyF64  "sqrt{directed}.f64"        (Modifiers, f64) -> f64     = float::sqrt;
+    MinAnyF32   "min{ftz}{NaN}{xorsign}.f32" (Modifiers, f32, f32) -> f32 = float::min;
+    MinHalf     "min{ftz}{NaN}{xorsign}.f16" (Modifiers, u16, u16) -> u16 = float::min;
+    MinBf       "min{NaN}{xorsign}.bf16"    (Modifiers, u16, u16) -> u16 = float::min;
+    MinHalves   "min{ftz}{NaN}{xorsign}.f16x2" (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| float::min(m, a, b));
+    MinBfHalves "min{NaN}{xorsign}.bf16x2"  (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| float::min(m, a, b));
+    MaxAnyF32   "max{ftz}{NaN}{xorsign}.f32" (Modifiers, f32, f32) -> f32 = float::max;
+    MaxHalf     "max{ftz}{NaN}{xorsign}.f16" (Modifiers, u16, u16) -> u16 = float::max;
+    MaxBf       "max{NaN}{xorsign}.bf16"    (Modifiers, u16, u16) -> u16 = float::max;
+    MaxHalves   "max{ftz}{NaN}{xorsign}.f16x2" (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| float::max(m, a, b));
+    MaxBfHalves "max{NaN}{xorsign}.bf16x2"  (Modifiers, u32, u32) -> u32 = |m, a, b| packed::both([a, b], |[a, b]| float::max(m, a, b));
+    NegHalf     "neg{ftz}.f16"              (Modifiers, u16) -> u16     = float::neg;
+    NegBf       "neg.bf16"                  (Modifiers, u16) -> u16     = float::neg;
+    NegHalves   "neg{ftz}.f16x2"            (Modifiers, u32) -> u32     = |m, a| packed::both([a], |[a]| float::neg(m, a));
+    NegBfHalves "neg.bf16x2"                (Modifiers, u32) -> u32     = |m, a| packed::both([a], |[a]| float::neg(m, a));
+    AbsHalf     "abs{ftz}.f16"              (Modifiers, u16) -> u16     = float::abs;
+    AbsBf       "abs.bf16"                  (Modifiers, u16) -> u16     = float::abs;
+    AbsHalves   "abs{ftz}.f16x2"            (Modifiers, u32) -> u32     = |m, a| packed::both([a], |[a]| float::abs(m, a));
+    AbsBfHalves "abs.bf16x2"                (Modifiers, u32) -> u32     = |m, a| packed::both([a], |[a]| float::abs(m, a));
+
+    // Approximations: the ISA bounds their error and leaves the bits open.
+    DivApprox   "div.{approx,full}{ftz}.f32" (Modifiers, f32, f32) -> f32 = approx::div;
+    RcpApprox   "rcp.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, approx::rcp);
+    RcpUpper    "rcp.approx.ftz.f64"        (Modifiers, f64) -> f64     = |m, a| approx::upper_half(m, a, approx::rcp);
+    SqrtApprox  "sqrt.approx{ftz}.f32"      (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::sqrt);
+    RsqrtApprox "rsqrt.approx{ftz}.f32"     (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, approx::rsqrt);
+    RsqrtUpper  "rsqrt.approx{ftz}.f64"     (Modifiers, f64) -> f64     = |m, a| approx::upper_half(m, a, approx::rsqrt);
+    Ex2Approx   "ex2.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::exp2);
+    Lg2Approx   "lg2.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::log2);
+    SinApprox   "sin.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::sin);
+    CosApprox   "cos.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::cos);
+    TanhApprox  "tanh.approx.f32"           (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::tanh);
+    Ex2Half     "ex2.approx.{f16,ftz.bf16}" (Modifiers, u16) -> u16     = |m, a| approx::unary(m, a, f64::exp2);
+    Ex2Halves   "ex2.approx.{f16x2,ftz.bf16x2}" (Modifiers, u32) -> u32 = |m, a| packed::both([a], |[a]| approx::unary(m, a, f64::exp2));
+    TanhHalf    "tanh.approx.{half}"        (Modifiers, u16) -> u16     = |m, a| approx::unary(m, a, f64::tanh);
+    TanhHalves  "tanh.approx.{halves}"      (Modifiers, u32) -> u32     = |m, a| packed::both([a], |[a]| approx::unary(m, a, f64::tanh));
 
     /// Conversions
     // To fewer bits keeps the low ones, to more extends by the source's sign.
@@ -277,19 +458,47 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtF32FromS32 "cvt.rn.f32.s32"              (i32) -> f32    = |a| a as f32;
     CvtF32FromU64 "cvt.rn.f32.u64"              (u64) -> f32    = |a| a as f32;
     CvtF32FromS64 "cvt.rn.f32.s64"              (i64) -> f32    = |a| a as f32;
-    CvtF32FromF64 "cvt.rn.f32.f64"              (f64) -> f32    = |a| semantics::canonical32(a as f32);
+    CvtF32FromF64 "cvt.rn.f32.f64"              (f64) -> f32    = |a| native::canonical32(a as f32);
     CvtF64FromU16 "cvt.rn.f64.u16"              (u16) -> f64    = f64::from;
     CvtF64FromS16 "cvt.rn.f64.s16"              (i16) -> f64    = f64::from;
     CvtF64FromU32 "cvt.rn.f64.u32"              (u32) -> f64    = f64::from;
     CvtF64FromS32 "cvt.rn.f64.s32"              (i32) -> f64    = f64::from;
     CvtF64FromU64 "cvt.rn.f64.u64"              (u64) -> f64    = |a| a as f64;
     CvtF64FromS64 "cvt.rn.f64.s64"              (i64) -> f64    = |a| a as f64;
-    CvtF64FromF32 "cvt.f64.f32"                 (f32) -> f64    = |a| semantics::canonical64(f64::from(a));
+    CvtF64FromF32 "cvt.f64.f32"                 (f32) -> f64    = |a| native::canonical64(f64::from(a));
     // To an integer saturates, as `as` does; a NaN gives 0, and of double precision 1 << 31, as an H100 has it.
     CvtU32FromF32 "cvt.rzi.u32.f32"             (f32) -> u32    = |a| a as u32;
     CvtS32FromF32 "cvt.rzi.s32.f32"             (f32) -> i32    = |a| a as i32;
-    CvtU32FromF64 "cvt.rzi.u32.f64"             (f64) -> u32    = semantics::integer_u32;
-    CvtS32FromF64 "cvt.rzi.s32.f64"             (f64) -> i32    = semantics::integer_s32;
+    CvtU32FromF64 "cvt.rzi.u32.f64"             (f64) -> u32    = native::integer_u32;
+    CvtS32FromF64 "cvt.rzi.s32.f64"             (f64) -> i32    = native::integer_s32;
+    CvtF32FromF16 "cvt.f32.f16"                 (u16) -> f32    = convert::f16_as_f32;
+    CvtF32FromBf  "cvt.f32.bf16"                (u16) -> f32    = convert::bf16_as_f32;
+
+    // And any other, through integers; a form for the widths of both registers.
+    CvtSat32From32 "cvt.sat.{narrow}.{narrow}"  (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtSat32From64 "cvt.sat.{narrow}.{long}"    (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
+    CvtSat64From32 "cvt.sat.{long}.{narrow}"    (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
+    CvtSat64From64 "cvt.sat.{long}.{long}"      (Modifiers, u64) -> u64 = convert::convert;
+    CvtFloat32From32 "cvt{rounds}{sat}.{f16,bf16,f32}.{narrow}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtFloat32From64 "cvt{rounds}{sat}.{f16,bf16,f32}.{long}" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
+    CvtFloat64From32 "cvt{rounds}{sat}.f64.{narrow}" (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
+    CvtFloat64From64 "cvt{rounds}{sat}.f64.{long}" (Modifiers, u64) -> u64 = convert::convert;
+    CvtInt32From32 "cvt{integral}{ftz}{sat}.{narrow}.{f16,bf16,f32}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtInt64From32 "cvt{integral}{ftz}{sat}.{long}.{f16,bf16,f32}" (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
+    CvtInt32From64 "cvt{integral}{sat}.{narrow}.f64" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
+    CvtInt64From64 "cvt{integral}{sat}.{long}.f64" (Modifiers, u64) -> u64 = convert::convert;
+    CvtIntegral32 "cvt{integral}{ftz}{sat}.{f16.f16,bf16.bf16,f32.f32}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtIntegral64 "cvt{integral}{sat}.f64.f64"  (Modifiers, u64) -> u64 = convert::convert;
+    CvtSame32     "cvt{ftz}{sat}.{f16.f16,f32.f32,f32.f16}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtSame64     "cvt{sat}.f64.f64"            (Modifiers, u64) -> u64 = convert::convert;
+    CvtWiden      "cvt{ftz}{sat}.f64.{f16,bf16,f32}" (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
+    CvtNarrow     "cvt{rounds}{ftz}{sat}.{f16.f32,bf16.f32,bf16.f16,f16.bf16}" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtNarrow64   "cvt{rounds}{ftz}{sat}.{f16,bf16,f32}.f64" (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
+    CvtRelu       "cvt.{rn,rz}.relu.{f16,bf16}.f32" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtTf32       "cvt.{rna,rn,rz,rn.relu,rz.relu}.tf32.f32" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
+    CvtFloats     "cvt.{rn,rz}{relu}.{f16x2,bf16x2}.f32" (Modifiers, f32, f32) -> u32 = convert::pack_floats;
+    CvtPackHalves "cvt.pack.sat.{u16,s16}.s32"  (Modifiers, i32, i32) -> u32 = convert::pack_halves;
+    CvtPackBytes  "cvt.pack.sat.{u8,s8}.s32.b32" (Modifiers, i32, i32, u32) -> u32 = convert::pack_bytes;
 
     /// Addresses
     // Shared and local ones are offsets until `cvta` makes them generic.
@@ -300,6 +509,10 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtaToLocal   "cvta.to.local.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::LOCAL);
     CvtaParam     "cvta.param.u64"              (u64) -> u64    = |a| space::PARAM.wrapping_add(a);
     CvtaToParam   "cvta.to.param.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::PARAM);
+    IsGlobal      "isspacep.global"             (u64) -> bool   = |a| space::window(a) == 0;
+    IsShared      "isspacep.shared{,::cta,::cluster}" (u64) -> bool = |a| space::window(a) == space::SHARED;
+    IsLocal       "isspacep.local"              (u64) -> bool   = |a| space::window(a) == space::LOCAL;
+    IsParam       "isspacep.param{,::entry}"    (u64) -> bool   = |a| space::window(a) == space::PARAM;
 
     /// Memory
     LdGeneric   "ld{read}{cache}{vector}.{type}"                [Load]      = memory::load_generic;
@@ -418,6 +631,11 @@ pub(crate) fn forms<'o>(opcode: &'o str) -> impl Iterator<Item = &'static Form> 
     let first = opcode.as_bytes().first();
     let may = move |spelling: &str| spelling.starts_with('{') || spelling.as_bytes().first() == first;
     FORMS.iter().filter(move |form| may(form.spelling) && matches(form.spelling, opcode))
+}
+
+/// How many operands sources of these kinds are.
+pub(crate) fn operands(sources: &[Kind]) -> usize {
+    sources.iter().filter(|kind| **kind != Kind::Modifiers).count()
 }
 
 /// Whether `text` is one of the spellings that `pattern` stands for.

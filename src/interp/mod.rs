@@ -46,6 +46,7 @@ mod isa;
 mod lower;
 pub mod mem;
 pub mod model;
+mod modifiers;
 mod parse;
 mod report;
 mod semantics;

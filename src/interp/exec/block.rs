@@ -197,6 +197,10 @@ impl Launch<'_> {
                     if signed { ((value << unused) as i64 >> unused) as u64 } else { value }
                 }
                 PresetValue::DynamicShared => u64::from(self.code.dynamic_base()),
+                PresetValue::SharedBytes { fixed } => {
+                    let fixed = if fixed { u64::from(self.code.dynamic_base()) } else { 0 };
+                    fixed + u64::from(self.shape.dynamic_shared)
+                }
                 PresetValue::Tid(axis) => u64::from(self.thread(warp, lane)[usize::from(axis)]),
                 PresetValue::Ntid(axis) => u64::from(self.shape.block[usize::from(axis)]),
                 PresetValue::Nctaid(axis) => u64::from(self.shape.grid[usize::from(axis)]),

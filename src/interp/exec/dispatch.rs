@@ -84,7 +84,8 @@ macro_rules! engine {
         use crate::interp::code::{Ins, NEGATED};
         use crate::interp::isa::Op;
         use crate::interp::mem::space;
-        use crate::interp::semantics;
+        use crate::interp::modifiers::Modifiers;
+        use crate::interp::semantics::{approx, compare, convert, float, integer, native, packed};
         use crate::interp::stop::Reason;
 
         $(

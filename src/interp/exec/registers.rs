@@ -1,5 +1,7 @@
 //! A warp's registers: each holds the values of all 32 lanes side by side, so that one instruction is a loop over an array.
 
+use crate::interp::modifiers::Modifiers;
+
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
 /// Every lane.
@@ -43,6 +45,8 @@ pub enum Kind {
     F32,
     /// Double precision.
     F64,
+    /// No operand: what the opcode says, in a 32-bit register.
+    Modifiers,
 }
 
 impl Kind {
@@ -50,7 +54,7 @@ impl Kind {
     pub(crate) fn file(self) -> File {
         match self {
             Kind::Pred => File::Pred,
-            Kind::B8 | Kind::B16 | Kind::B32 | Kind::F32 => File::B32,
+            Kind::B8 | Kind::B16 | Kind::B32 | Kind::F32 | Kind::Modifiers => File::B32,
             Kind::B64 | Kind::F64 => File::B64,
         }
     }
@@ -185,6 +189,7 @@ value!(i16, B16, u32, b32, write32, |bits| bits as i16, |value| value as u32);
 value!(i32, B32, u32, b32, write32, |bits| bits as i32, |value| value as u32);
 value!(i64, B64, u64, b64, write64, |bits| bits as i64, |value| value as u64);
 value!(f32, F32, u32, b32, write32, f32::from_bits, f32::to_bits);
+value!(Modifiers, Modifiers, u32, b32, write32, Modifiers, |Modifiers(bits)| bits);
 value!(f64, F64, u64, b64, write64, f64::from_bits, f64::to_bits);
 
 impl Value for bool {

@@ -2,6 +2,7 @@
 //!
 //! An entry that needs what we do not have is not an error here: its kernel carries the reason, and launching it fails.
 
+mod expand;
 mod names;
 mod operands;
 
@@ -148,10 +149,26 @@ impl<'m, 't> Lowering<'m, 't> {
             Some(guard) => guard_of(self.names.register(guard.name, File::Pred)?, guard.negated),
             None => ALWAYS,
         };
-        for draft in self.drafts(instruction.opcode, operands)? {
+        let drafts = self.drafts(instruction.opcode, operands)?;
+        let guard = self.lasting(guard, &drafts, instruction.span)?;
+        for draft in drafts {
             self.emit(draft, guard, instruction.span);
         }
         Ok(())
+    }
+
+    /// The guard of an instruction of several steps: a copy, where a step before the last writes the guard itself.
+    fn lasting(&mut self, guard: u16, drafts: &[Draft], span: ast::Span) -> Result<u16, Refusal> {
+        let register = guard & !NEGATED;
+        let early = drafts.split_last().map_or(&[][..], |(_, early)| early);
+        if !early.iter().any(|draft| draft.writes.contains(&(File::Pred, register))) {
+            return Ok(guard);
+        }
+        let copy = self.names.allocate(File::Pred)?;
+        let (reads, writes) = (vec![(File::Pred, register)], vec![(File::Pred, copy)]);
+        let keep = Draft { d: copy, s: [register, 0, 0, 0], reads, writes, ..Draft::new(Op::MovPred) };
+        self.emit(keep, ALWAYS, span);
+        Ok(copy | guard & NEGATED)
     }
 
     /// What an instruction becomes: itself, as a rule.
@@ -165,12 +182,15 @@ impl<'m, 't> Lowering<'m, 't> {
         if let Some(drafts) = self.unpack(opcode, operands)? {
             return Ok(drafts);
         }
+        if let Some(drafts) = self.expand(opcode, operands)? {
+            return Ok(drafts);
+        }
         let mut forms = isa::forms(opcode).peekable();
         if forms.peek().is_none() {
             return Err("the software GPU does not have this instruction".to_owned());
         }
         let fits = |form: &&Form| match form.shape {
-            Shape::Pure { sources, .. } => operands.len() > 1 && flat(&operands[1..]).count() == sources.len(),
+            Shape::Pure { sources, .. } => operands.len() > 1 && flat(&operands[1..]).count() == isa::operands(sources),
             _ => true,
         };
         let form = forms.find(fits).ok_or("it has another number of operands than the software GPU knows")?;
@@ -179,7 +199,7 @@ impl<'m, 't> Lowering<'m, 't> {
 
     fn shaped(&mut self, form: &Form, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         match form.shape {
-            Shape::Pure { result, sources } => self.pure(form.op, result, sources, operands),
+            Shape::Pure { result, sources } => self.pure(form.op, opcode, result, sources, operands),
             Shape::Load => self.load(form.op, opcode, operands),
             Shape::Store => self.store(form.op, opcode, operands),
             Shape::Branch => self.branch(form.op, operands),
@@ -191,14 +211,21 @@ impl<'m, 't> Lowering<'m, 't> {
         }
     }
 
-    fn pure(&mut self, op: Op, result: Kind, sources: &[Kind], operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
+    fn pure(
+        &mut self,
+        op: Op,
+        opcode: &str,
+        result: Kind,
+        kinds: &[Kind],
+        operands: &[Operand<'t>],
+    ) -> Result<Draft, Refusal> {
         let mut draft = Draft::new(op);
         let [first, rest @ ..] = operands else { return Err("it has no operands".to_owned()) };
         draft.d = self.result(first, result.file())?;
         draft.writes.push((result.file(), draft.d));
-        for (index, (operand, kind)) in flat(rest).zip(sources).enumerate() {
-            draft.s[index] = self.source(operand, *kind)?;
-            draft.reads.push((kind.file(), draft.s[index]));
+        draft.reads = self.sources(opcode, kinds, rest)?;
+        for (place, (_, slot)) in draft.s.iter_mut().zip(&draft.reads) {
+            *place = *slot;
         }
         Ok(draft)
     }

@@ -38,6 +38,7 @@ pub(super) struct Names<'m, 't> {
     shared_bytes: u64,
     dynamic_align: u64,
     local_bytes: u64,
+    carry: Option<u16>,
 }
 
 #[derive(Default)]
@@ -60,6 +61,7 @@ impl<'m, 't> Names<'m, 't> {
             shared_bytes: 0,
             dynamic_align: 1,
             local_bytes: 0,
+            carry: None,
         }
     }
 
@@ -86,7 +88,8 @@ impl<'m, 't> Names<'m, 't> {
     pub(super) fn registers(&mut self, kind: &str, names: &[RegisterName<'t>]) {
         let file = match kind {
             "pred" => Some(File::Pred),
-            "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32" | "f16x2" => {
+            "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32"
+            | "f16x2" | "bf16" | "bf16x2" => {
                 Some(File::B32)
             }
             "b64" | "u64" | "s64" | "f64" => Some(File::B64),
@@ -182,6 +185,12 @@ impl<'m, 't> Names<'m, 't> {
         Ok(slot)
     }
 
+    /// The predicate that `add.cc` leaves its carry in: one for the whole kernel.
+    pub(super) fn carry(&mut self) -> Result<u16, Refusal> {
+        let slot = self.carry.map_or_else(|| self.allocate(File::Pred), Ok)?;
+        Ok(*self.carry.insert(slot))
+    }
+
     /// Bytes of the parameters.
     pub(super) fn param_bytes(&self) -> usize {
         self.params.last().map_or(0, |param| param.offset + param.size)
@@ -225,6 +234,11 @@ pub(super) fn special(name: &str) -> Option<PresetValue> {
         "%warpid" => PresetValue::Warp,
         "%nwarpid" => PresetValue::Warps,
         "WARP_SZ" => PresetValue::Bits(32),
+        // One multiprocessor and one launch; a block is a cluster of its own.
+        "%smid" | "%gridid" | "%cluster_ctarank" | "%is_explicit_cluster" => PresetValue::Bits(0),
+        "%nsmid" | "%cluster_nctarank" => PresetValue::Bits(1),
+        "%dynamic_smem_size" => PresetValue::SharedBytes { fixed: false },
+        "%total_smem_size" | "%aggr_smem_size" => PresetValue::SharedBytes { fixed: true },
         "%lanemask_lt" => mask(true, false, false),
         "%lanemask_le" => mask(true, true, false),
         "%lanemask_eq" => mask(false, true, false),
@@ -236,8 +250,10 @@ pub(super) fn special(name: &str) -> Option<PresetValue> {
             match register {
                 "%tid" => PresetValue::Tid(axis),
                 "%ntid" => PresetValue::Ntid(axis),
-                "%ctaid" => PresetValue::Ctaid(axis),
-                "%nctaid" => PresetValue::Nctaid(axis),
+                "%ctaid" | "%clusterid" => PresetValue::Ctaid(axis),
+                "%nctaid" | "%nclusterid" => PresetValue::Nctaid(axis),
+                "%cluster_ctaid" => PresetValue::Bits(0),
+                "%cluster_nctaid" => PresetValue::Bits(1),
                 _ => return None,
             }
         }

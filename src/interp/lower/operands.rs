@@ -5,6 +5,7 @@ use super::{Draft, Lowering, Refusal, flat};
 use crate::interp::code::{Access, NEGATED, PresetValue};
 use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::{self, Op, Shape};
+use crate::interp::modifiers::Modifiers;
 use crate::interp::parse::ast::Operand;
 
 /// A predicate as a guard.
@@ -25,6 +26,31 @@ impl<'t> Lowering<'_, 't> {
             _ => return Err("one of its operands has a form that the software GPU does not know".to_owned()),
         };
         self.names.constant(file, PresetValue::Bits(bits))
+    }
+
+    /// The registers of all sources; what the opcode says is one of them where the form takes it.
+    pub(super) fn sources(
+        &mut self,
+        opcode: &str,
+        kinds: &[Kind],
+        operands: &[Operand<'t>],
+    ) -> Result<Vec<(File, u16)>, Refusal> {
+        let mut operands = flat(operands);
+        let mut slots = Vec::new();
+        for kind in kinds {
+            if *kind == Kind::Modifiers {
+                slots.push(self.modifiers(opcode)?);
+            } else if let Some(operand) = operands.next() {
+                slots.push((kind.file(), self.source(operand, *kind)?));
+            }
+        }
+        Ok(slots)
+    }
+
+    /// The register that holds what an opcode says.
+    pub(super) fn modifiers(&mut self, opcode: &str) -> Result<(File, u16), Refusal> {
+        let Modifiers(bits) = Modifiers::of(opcode);
+        Ok((File::B32, self.names.constant(File::B32, PresetValue::Bits(u64::from(bits)))?))
     }
 
     fn named_source(&mut self, name: &'t str, offset: i64, file: File) -> Result<u16, Refusal> {
@@ -94,27 +120,31 @@ impl<'t> Lowering<'_, 't> {
         Ok(Some(drafts))
     }
 
-    /// `mov.b64 {low, high}, value`: one move for each half that is wanted.
+    /// `mov.b64 {low, high}, value`: one move for each part that is wanted.
     pub(super) fn unpack(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
-        let [Operand::Vector(halves), value] = operands else { return Ok(None) };
-        let (kind, ops) = match opcode {
-            "mov.b32" => (Kind::B32, [Op::LowB32, Op::HighB32]),
-            "mov.b64" => (Kind::B64, [Op::LowB64, Op::HighB64]),
+        let [Operand::Vector(parts), value] = operands else { return Ok(None) };
+        let (kind, ops) = match (opcode, parts.len()) {
+            ("mov.b32", 2) => (Kind::B32, [Op::LowB32, Op::HighB32]),
+            ("mov.b64", 2) => (Kind::B64, [Op::LowB64, Op::HighB64]),
+            ("mov.b64", 4) => (Kind::B64, [Op::Quarter; 2]),
+            ("mov.b32" | "mov.b64", _) => return Err("it takes apart into more parts than four".to_owned()),
             _ => return Ok(None),
         };
-        if halves.len() != 2 {
-            return Err("it takes apart into more than two".to_owned());
-        }
         let source = self.source(value, kind)?;
         let mut drafts = Vec::new();
-        // A half may be the register that is taken apart only if it comes last; widths rule that out but for 32 bits.
-        for (half, op) in halves.iter().zip(ops).filter(|(half, _)| **half != Operand::Name("_", 0)) {
-            let d = self.result(half, File::B32)?;
+        // A part may be the register that is taken apart only if it comes last; widths rule that out but for 32 bits.
+        for (index, part) in parts.iter().enumerate().filter(|(_, part)| **part != Operand::Name("_", 0)) {
+            let d = self.result(part, File::B32)?;
             if (File::B32, d) == (kind.file(), source) {
                 return Err("it takes a register apart into itself".to_owned());
             }
-            let (reads, writes) = (vec![(kind.file(), source)], vec![(File::B32, d)]);
-            drafts.push(Draft { d, s: [source, 0, 0, 0], reads, writes, ..Draft::new(op) });
+            let mut draft = Draft { d, s: [source, 0, 0, 0], writes: vec![(File::B32, d)], ..Draft::new(ops[index % 2]) };
+            draft.reads.push((kind.file(), source));
+            if draft.op == Op::Quarter {
+                draft.s[1] = self.names.constant(File::B32, PresetValue::Bits(16 * index as u64))?;
+                draft.reads.push((File::B32, draft.s[1]));
+            }
+            drafts.push(draft);
         }
         Ok(Some(drafts))
     }
@@ -205,7 +235,7 @@ fn integer(value: u64, kind: Kind) -> Result<u64, Refusal> {
         Kind::B16 => value & 0xffff,
         Kind::B32 => value & 0xffff_ffff,
         Kind::B64 => value,
-        Kind::F32 | Kind::F64 => return Err("an integer stands where a fraction belongs".to_owned()),
+        Kind::F32 | Kind::F64 | Kind::Modifiers => return Err("an integer stands where a fraction belongs".to_owned()),
     })
 }
 

@@ -137,6 +137,10 @@ pub(crate) struct Guard<'t> {
 pub(crate) enum Operand<'t> {
     /// A register, variable, label or special register, plus a number of bytes.
     Name(&'t str, i64),
+    /// `!%p1`
+    Negated(&'t str),
+    /// `%p1|%p2`: two results.
+    Pair(&'t str, &'t str),
     /// An integer; PTX has them in 64 bits.
     Integer(u64),
     /// `0f3F800000`

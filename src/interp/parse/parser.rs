@@ -485,7 +485,13 @@ impl<'t> Parser<'t> {
     }
 
     fn scalar(&mut self) -> Option<Operand<'t>> {
+        if self.take_mark(b'!') {
+            return self.take_word().map(Operand::Negated);
+        }
         if let Some(word) = self.take_word() {
+            if self.take_mark(b'|') {
+                return Some(Operand::Pair(word, self.take_word()?));
+            }
             return Some(Operand::Name(word, self.offset()?));
         }
         let negative = self.take_mark(b'-');

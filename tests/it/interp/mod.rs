@@ -3,6 +3,7 @@
 mod barriers;
 mod divergence;
 mod faults;
+mod forms;
 mod kernels;
 mod lanes;
 mod probes;

@@ -1,7 +1,4 @@
-//! What instructions compute: functions of plain values, one lane's worth. Where the standard library has the function the
-//! table names that one; these are the rest, and where PTX differs from the obvious Rust the comment says so.
-//!
-//! All are total: a lane whose guard is off is computed like the others and its result dropped.
+//! Integers and bits.
 
 /// `shl`: amounts beyond the width give 0, they do not wrap.
 pub(crate) fn shl16(a: u16, amount: u32) -> u16 {
@@ -156,79 +153,125 @@ division! {
     i64: div_s64 rem_s64;
 }
 
-/// Whether an operand is no number, which makes `ltu` and its like true and the plain comparisons false.
-pub(crate) fn unordered32(a: f32, b: f32) -> bool {
-    a.is_nan() || b.is_nan()
+/// `mul24`: the low 24 bits of the operands, multiplied; the product has 48.
+pub(crate) fn mul24_u(a: u32, b: u32) -> u64 {
+    u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)
 }
 
-/// The same in double precision.
-pub(crate) fn unordered64(a: f64, b: f64) -> bool {
-    a.is_nan() || b.is_nan()
+/// The same with the sign in bit 23.
+pub(crate) fn mul24_s(a: i32, b: i32) -> i64 {
+    i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)
 }
 
-/// A result that is no number is the one NaN that the hardware makes. Told apart and chosen as bits, for the compiler may
-/// take any NaN for another.
-pub(crate) fn canonical32(value: f32) -> f32 {
-    let bits = value.to_bits();
-    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
+/// `lop3.b32`: bit `4a + 2b + c` of the table is the result where the operands' bits are `a`, `b` and `c`.
+#[inline(always)]
+pub(crate) fn lop3(a: u32, b: u32, c: u32, table: u32) -> u32 {
+    // All ones where the table has a bit, so that the loop over lanes has no branch.
+    let row = |index: u32| (table >> index & 1).wrapping_neg();
+    let of_c = |low: u32| row(low + 1) & c | row(low) & !c;
+    (of_c(6) & b | of_c(4) & !b) & a | (of_c(2) & b | of_c(0) & !b) & !a
 }
 
-/// The same in double precision: always the plain quiet NaN, where the hardware may keep bits of an operand's.
-pub(crate) fn canonical64(value: f64) -> f64 {
-    let bits = value.to_bits();
-    let nan = bits & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000;
-    f64::from_bits(if nan { 0x7ff8_0000_0000_0000 } else { bits })
+/// `bfind`: the place of the highest bit that is not the sign, from the lowest; all ones where there is none.
+pub(crate) fn bfind_u32(a: u32) -> u32 {
+    31_u32.wrapping_sub(a.leading_zeros())
 }
 
-/// `neg.f64`: a NaN stays as it is, sign and all.
-pub(crate) fn neg_f64(a: f64) -> f64 {
-    if a.is_nan() { a } else { -a }
+/// `bfind`
+pub(crate) fn bfind_u64(a: u64) -> u32 {
+    63_u32.wrapping_sub(a.leading_zeros())
 }
 
-/// `abs.f64`: a NaN stays as it is, sign and all.
-pub(crate) fn abs_f64(a: f64) -> f64 {
-    if a.is_nan() { a } else { a.abs() }
+/// What shifts the bit that `bfind` finds to the top.
+pub(crate) fn shift_amount(place: u32, top: u32) -> u32 {
+    if place == u32::MAX { place } else { top - place }
 }
 
-/// `cvt.rzi.u32.f64`
-pub(crate) fn integer_u32(a: f64) -> u32 {
-    if a.is_nan() { 1 << 31 } else { a as u32 }
+/// The bits in which a signed value differs from its sign.
+pub(crate) fn unsigned_bits32(a: i32) -> u32 {
+    (a ^ a >> 31) as u32
 }
 
-/// `cvt.rzi.s32.f64`
-pub(crate) fn integer_s32(a: f64) -> i32 {
-    if a.is_nan() { i32::MIN } else { a as i32 }
+/// The same of 64 bits.
+pub(crate) fn unsigned_bits64(a: i64) -> u64 {
+    (a ^ a >> 63) as u64
 }
 
-macro_rules! extrema {
-    ($type:ty, $canonical:ident: $min:ident $max:ident) => {
-        /// `min`: the operand that is a number, and -0 before +0.
-        pub(crate) fn $min(a: $type, b: $type) -> $type {
-            let equal = if a.is_sign_negative() { a } else { b };
-            $canonical(if a.is_nan() || b < a {
-                b
-            } else if a == b {
-                equal
-            } else {
-                a
-            })
-        }
-        /// `max`: the operand that is a number, and +0 after -0.
-        pub(crate) fn $max(a: $type, b: $type) -> $type {
-            let equal = if a.is_sign_negative() { b } else { a };
-            $canonical(if a.is_nan() || b > a {
-                b
-            } else if a == b {
-                equal
-            } else {
-                a
-            })
-        }
+/// `fns.b32`: from bit `base` on, upwards or with a negative `nth` downwards, the place of the nth set bit, from 1; for 0 that
+/// of bit `base` itself, if it is set.
+pub(crate) fn nth_set(mask: u32, base: u32, nth: i32) -> u32 {
+    let is_set = |place: &u32| mask >> place & 1 == 1;
+    let wanted = (nth.unsigned_abs() as usize).wrapping_sub(1);
+    let found = match nth {
+        0 => Some(base).filter(|base| *base < 32 && is_set(base)),
+        1.. => (base..32).filter(is_set).nth(wanted),
+        _ => (0..=base.min(31)).rev().filter(is_set).nth(wanted),
     };
+    found.unwrap_or(u32::MAX)
 }
 
-extrema!(f32, canonical32: min_f32 max_f32);
-extrema!(f64, canonical64: min_f64 max_f64);
+/// `szext`: the low `bits` of a value, at most 32, extended by their sign.
+pub(crate) fn extend_s32(a: i32, bits: u32) -> i32 {
+    bfe_s32(a, 0, bits)
+}
+
+/// The same, extended by zeros.
+pub(crate) fn extend_u32(a: u32, bits: u32) -> u32 {
+    bfe_u32(a, 0, bits)
+}
+
+/// `bmsk`: `width` ones from bit `start` on; neither is above 32.
+pub(crate) fn mask32(start: u32, width: u32) -> u32 {
+    shl32(((1_u64 << width) - 1) as u32, start)
+}
+
+/// `prmt.MODE`: four selectors, of which the low two bits of `c` choose.
+pub(crate) fn prmt_mode(a: u32, b: u32, c: u32, selectors: [u32; 4]) -> u32 {
+    prmt(a, b, selectors[(c & 3) as usize])
+}
+
+/// Four bytes from a place upwards.
+pub(crate) const FORWARD: [u32; 4] = [0x3210, 0x4321, 0x5432, 0x6543];
+/// And downwards.
+pub(crate) const BACKWARD: [u32; 4] = [0x5670, 0x6701, 0x7012, 0x0123];
+/// One byte, four times.
+pub(crate) const REPLICATE_BYTE: [u32; 4] = [0x0000, 0x1111, 0x2222, 0x3333];
+/// Bytes below a place become the one there.
+pub(crate) const CLAMP_LEFT: [u32; 4] = [0x3210, 0x3211, 0x3222, 0x3333];
+/// Bytes above a place become the one there.
+pub(crate) const CLAMP_RIGHT: [u32; 4] = [0x0000, 0x1110, 0x2210, 0x3210];
+/// One half, twice.
+pub(crate) const REPLICATE_HALF: [u32; 4] = [0x1010, 0x3232, 0x1010, 0x3232];
+
+/// `addc`, and whether it carries.
+#[inline(always)]
+pub(crate) fn add_carry32(a: u32, b: u32, carry: bool) -> (u32, bool) {
+    let sum = u64::from(a) + u64::from(b) + u64::from(carry);
+    (sum as u32, sum >> 32 != 0)
+}
+
+/// `addc` of 64 bits.
+#[inline(always)]
+pub(crate) fn add_carry64(a: u64, b: u64, carry: bool) -> (u64, bool) {
+    let (sum, first) = a.overflowing_add(b);
+    let (sum, second) = sum.overflowing_add(u64::from(carry));
+    (sum, first | second)
+}
+
+/// `subc`, and whether it borrows.
+#[inline(always)]
+pub(crate) fn sub_borrow32(a: u32, b: u32, borrow: bool) -> (u32, bool) {
+    let difference = u64::from(a).wrapping_sub(u64::from(b)).wrapping_sub(u64::from(borrow));
+    (difference as u32, difference >> 32 != 0)
+}
+
+/// `subc` of 64 bits.
+#[inline(always)]
+pub(crate) fn sub_borrow64(a: u64, b: u64, borrow: bool) -> (u64, bool) {
+    let (difference, first) = a.overflowing_sub(b);
+    let (difference, second) = difference.overflowing_sub(u64::from(borrow));
+    (difference, first | second)
+}
 
 #[cfg(test)]
 mod tests {
@@ -282,31 +325,5 @@ mod tests {
     fn division_never_traps() {
         assert_eq!((div_u32(7, 0), rem_u32(7, 0), rem_s16(7, 0)), (!0, !0, -1));
         assert_eq!((div_s32(i32::MIN, -1), rem_s32(i32::MIN, -1)), (i32::MIN, 0));
-    }
-
-    #[test]
-    fn extrema_prefer_numbers_and_order_zeros() {
-        assert_eq!((min_f32(f32::NAN, 1.0), max_f32(1.0, f32::NAN)), (1.0, 1.0));
-        assert_eq!(min_f32(f32::NAN, f32::NAN).to_bits(), 0x7fff_ffff);
-        assert!(min_f32(0.0, -0.0).is_sign_negative() && min_f32(-0.0, 0.0).is_sign_negative());
-        assert!(max_f64(0.0, -0.0).is_sign_positive() && max_f64(-0.0, 0.0).is_sign_positive());
-        assert_eq!((min_f64(2.0, 1.0), max_f64(2.0, 1.0)), (1.0, 2.0));
-    }
-
-    #[test]
-    fn no_number_is_the_hardware_s() {
-        for bits in [0x7f80_0001, 0x7fc0_0000, 0xffc0_0000, 0xffff_ffff] {
-            assert_eq!(canonical32(f32::from_bits(bits)).to_bits(), 0x7fff_ffff);
-        }
-        let infinite = [f32::NEG_INFINITY, f32::INFINITY];
-        assert_eq!(infinite.map(canonical32), infinite);
-        let nan = f64::from_bits(0xfff8_0000_0000_0123);
-        assert_eq!([neg_f64(nan), abs_f64(nan)].map(f64::to_bits), [nan.to_bits(); 2]);
-        assert_eq!(canonical64(nan).to_bits(), 0x7ff8 << 48);
-        assert_eq!((neg_f64(-2.0), abs_f64(-2.0), canonical64(f64::INFINITY)), (2.0, 2.0, f64::INFINITY));
-        assert_eq!(
-            (integer_u32(nan), integer_s32(nan), integer_u32(-1.5), integer_s32(-1.5)),
-            (1 << 31, i32::MIN, 0, -1)
-        );
     }
 }

@@ -1,0 +1,202 @@
+//! What an opcode says besides which form it is: rounding, flushing, saturation, a comparison, types.
+//!
+//! A form that has many of them takes them as data, its first source: so `add` in every rounding is one line of the table,
+//! and one function to compile. They are the same in every lane, and sit in a register that is filled beforehand.
+
+/// Rounding, flags, comparison and types, packed into a register's 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Modifiers(pub(crate) u32);
+
+/// How what does not fit is rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rounding {
+    /// To nearest, ties to even.
+    Nearest,
+    /// Towards zero.
+    Zero,
+    /// Towards minus infinity.
+    Down,
+    /// Towards plus infinity.
+    Up,
+    /// To nearest, ties away from zero.
+    Away,
+}
+
+/// A type of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Type {
+    U8,
+    S8,
+    U16,
+    S16,
+    U32,
+    S32,
+    U64,
+    S64,
+    F16,
+    Bf16,
+    Tf32,
+    F32,
+    F64,
+}
+
+const ROUNDINGS: [Rounding; 5] =
+    [Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up, Rounding::Away];
+
+/// What opcodes call types; of a vector of two halves, the type of one.
+const TYPES: [(Type, &[&str]); 13] = [
+    (Type::U8, &["u8", "b8"]),
+    (Type::S8, &["s8"]),
+    (Type::U16, &["u16", "b16", "u16x2"]),
+    (Type::S16, &["s16", "s16x2"]),
+    (Type::U32, &["u32", "b32"]),
+    (Type::S32, &["s32"]),
+    (Type::U64, &["u64", "b64"]),
+    (Type::S64, &["s64"]),
+    (Type::F16, &["f16", "f16x2"]),
+    (Type::Bf16, &["bf16", "bf16x2"]),
+    (Type::Tf32, &["tf32"]),
+    (Type::F32, &["f32"]),
+    (Type::F64, &["f64"]),
+];
+
+const INTEGRAL: u32 = 1 << 3;
+const FTZ: u32 = 1 << 4;
+const SAT: u32 = 1 << 5;
+const RELU: u32 = 1 << 6;
+const NAN: u32 = 1 << 7;
+const XORSIGN: u32 = 1 << 8;
+
+/// How two numbers may stand to each other; a comparison is the set of those that make it true.
+pub(crate) const LESS: u32 = 1 << 12;
+pub(crate) const EQUAL: u32 = 1 << 13;
+pub(crate) const GREATER: u32 = 1 << 14;
+pub(crate) const UNORDERED: u32 = 1 << 15;
+
+const PARTS: &[(&str, u32)] = &[
+    ("rz", Rounding::Zero as u32),
+    ("rm", Rounding::Down as u32),
+    ("rp", Rounding::Up as u32),
+    ("rna", Rounding::Away as u32),
+    ("rni", INTEGRAL),
+    ("rzi", INTEGRAL | Rounding::Zero as u32),
+    ("rmi", INTEGRAL | Rounding::Down as u32),
+    ("rpi", INTEGRAL | Rounding::Up as u32),
+    ("ftz", FTZ),
+    ("sat", SAT),
+    ("relu", RELU),
+    ("NaN", NAN),
+    ("xorsign", XORSIGN),
+    ("eq", EQUAL),
+    ("ne", LESS | GREATER),
+    ("lt", LESS),
+    ("le", LESS | EQUAL),
+    ("gt", GREATER),
+    ("ge", GREATER | EQUAL),
+    ("equ", EQUAL | UNORDERED),
+    ("neu", LESS | GREATER | UNORDERED),
+    ("ltu", LESS | UNORDERED),
+    ("leu", LESS | EQUAL | UNORDERED),
+    ("gtu", GREATER | UNORDERED),
+    ("geu", GREATER | EQUAL | UNORDERED),
+    ("num", LESS | EQUAL | GREATER),
+    ("nan", UNORDERED),
+];
+
+impl Modifiers {
+    /// What the parts of an opcode say; those that name its form alone say nothing here.
+    pub(crate) fn of(opcode: &str) -> Self {
+        let mut bits = 0;
+        let mut types = Vec::new();
+        for part in opcode.split('.').skip(1) {
+            types.extend(TYPES.iter().position(|(_, names)| names.contains(&part)));
+            bits |= PARTS.iter().find(|(name, _)| *name == part).map_or(0, |(_, bit)| *bit);
+        }
+        // `cvt.TO.FROM`; where one type serves both, it is named once.
+        if let (Some(to), Some(from)) = (types.first(), types.last()) {
+            bits |= (*to as u32) << 16 | (*from as u32) << 24;
+        }
+        Self(bits)
+    }
+
+    #[inline(always)]
+    fn has(self, bit: u32) -> bool {
+        self.0 & bit != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn rounding(self) -> Rounding {
+        ROUNDINGS[(self.0 & 7).min(4) as usize]
+    }
+
+    /// Results are rounded to integers of their type: `.rni` and its like.
+    #[inline(always)]
+    pub(crate) fn integral(self) -> bool {
+        self.has(INTEGRAL)
+    }
+
+    /// Denormal operands and results are zero.
+    #[inline(always)]
+    pub(crate) fn flushes(self) -> bool {
+        self.has(FTZ)
+    }
+
+    #[inline(always)]
+    pub(crate) fn saturates(self) -> bool {
+        self.has(SAT)
+    }
+
+    /// Results below zero are zero.
+    #[inline(always)]
+    pub(crate) fn relu(self) -> bool {
+        self.has(RELU)
+    }
+
+    /// An operand that is no number makes a result that is none.
+    #[inline(always)]
+    pub(crate) fn keeps_nan(self) -> bool {
+        self.has(NAN)
+    }
+
+    /// Magnitudes count, and the signs' product is the result's.
+    #[inline(always)]
+    pub(crate) fn xorsign(self) -> bool {
+        self.has(XORSIGN)
+    }
+
+    /// Whether the comparison is true of operands that stand so.
+    #[inline(always)]
+    pub(crate) fn holds(self, relation: u32) -> bool {
+        self.has(relation)
+    }
+
+    /// The type of the result, or the only one.
+    #[inline(always)]
+    pub(crate) fn to(self) -> Type {
+        TYPES[(self.0 >> 16 & 0xff).min(12) as usize].0
+    }
+
+    /// The type of the sources, or the only one.
+    #[inline(always)]
+    pub(crate) fn from(self) -> Type {
+        TYPES[(self.0 >> 24).min(12) as usize].0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_opcode_says_what_it_is() {
+        let cvt = Modifiers::of("cvt.rzi.ftz.s64.f32");
+        assert_eq!((cvt.rounding(), cvt.to(), cvt.from()), (Rounding::Zero, Type::S64, Type::F32));
+        assert!(cvt.integral() && cvt.flushes() && !cvt.saturates());
+        let add = Modifiers::of("add.rm.sat.f16x2");
+        assert_eq!((add.rounding(), add.to(), add.from()), (Rounding::Down, Type::F16, Type::F16));
+        assert!(add.saturates() && !add.integral() && !add.relu());
+        let setp = Modifiers::of("setp.geu.f32");
+        assert!([EQUAL, GREATER, UNORDERED].iter().all(|relation| setp.holds(*relation)) && !setp.holds(LESS));
+        assert_eq!(setp.rounding(), Rounding::Nearest);
+    }
+}

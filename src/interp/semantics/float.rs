@@ -1,0 +1,409 @@
+//! Floating point in any format and rounding, through integers: operands are taken apart, the operation is exact or leaves a
+//! sticky bit, and the result is rounded once. That serves what the host has no arithmetic for (half precision, directed
+//! rounding, flushed denormals); the rest is in `native`, which is faster.
+
+use crate::interp::modifiers::{Modifiers, Rounding, Type};
+
+/// A format of IEEE 754's kind.
+#[derive(Debug)]
+pub(super) struct Format {
+    /// Bits of the whole.
+    width: u32,
+    /// Bits of the significand, with the hidden one.
+    precision: u32,
+    /// Exponent of the largest numbers, and the bias.
+    bias: i32,
+    /// Low bits that are there but always zero.
+    padding: u32,
+    /// The NaN that the hardware makes.
+    nan: u64,
+}
+
+const F16: Format = Format { width: 16, precision: 11, bias: 15, padding: 0, nan: 0x7fff };
+const BF16: Format = Format { width: 16, precision: 8, bias: 127, padding: 0, nan: 0x7fff };
+const TF32: Format = Format { width: 32, precision: 11, bias: 127, padding: 13, nan: 0x7fff_ffff };
+const F32: Format = Format { width: 32, precision: 24, bias: 127, padding: 0, nan: 0x7fff_ffff };
+const F64: Format = Format { width: 64, precision: 53, bias: 1023, padding: 0, nan: 0x7ff8 << 48 };
+
+impl Format {
+    /// The format of a type; of an integer's there is none, and no caller asks.
+    #[inline(always)]
+    pub(super) fn of(name: Type) -> &'static Format {
+        match name {
+            Type::F16 => &F16,
+            Type::Bf16 => &BF16,
+            Type::Tf32 => &TF32,
+            Type::F64 => &F64,
+            _ => &F32,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn sign(&self) -> u64 {
+        1 << (self.width - 1)
+    }
+
+    /// The bits of infinity; a magnitude above is a NaN.
+    #[inline(always)]
+    pub(super) fn infinity(&self) -> u64 {
+        (2 * self.bias as u64 + 1) << (self.precision - 1 + self.padding)
+    }
+
+    #[inline(always)]
+    pub(super) fn one(&self) -> u64 {
+        (self.bias as u64) << (self.precision - 1 + self.padding)
+    }
+
+    #[inline(always)]
+    pub(super) fn nan(&self) -> u64 {
+        self.nan
+    }
+
+    #[inline(always)]
+    pub(super) fn is_nan(&self, bits: u64) -> bool {
+        bits & (self.sign() - 1) > self.infinity()
+    }
+
+    /// The same number, or for a denormal the zero of its sign.
+    #[inline(always)]
+    pub(super) fn flush(&self, bits: u64) -> u64 {
+        if bits & self.infinity() == 0 { bits & self.sign() } else { bits }
+    }
+}
+
+/// A type that holds numbers of some format: the host's, or 16 bits that the opcode gives a meaning.
+pub(crate) trait Float: Copy {
+    /// The format that an opcode means.
+    fn format(modifiers: Modifiers) -> &'static Format;
+    /// The bits.
+    fn bits(self) -> u64;
+    /// From the bits.
+    fn of_bits(bits: u64) -> Self;
+}
+
+impl Float for u16 {
+    #[inline(always)]
+    fn format(modifiers: Modifiers) -> &'static Format {
+        if modifiers.to() == Type::Bf16 { &BF16 } else { &F16 }
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        u64::from(self)
+    }
+    #[inline(always)]
+    fn of_bits(bits: u64) -> Self {
+        bits as u16
+    }
+}
+
+impl Float for f32 {
+    #[inline(always)]
+    fn format(_: Modifiers) -> &'static Format {
+        &F32
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        u64::from(self.to_bits())
+    }
+    #[inline(always)]
+    fn of_bits(bits: u64) -> Self {
+        f32::from_bits(bits as u32)
+    }
+}
+
+impl Float for f64 {
+    #[inline(always)]
+    fn format(_: Modifiers) -> &'static Format {
+        &F64
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+    #[inline(always)]
+    fn of_bits(bits: u64) -> Self {
+        f64::from_bits(bits)
+    }
+}
+
+/// A number taken apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Number {
+    /// None.
+    Nan,
+    /// An infinity.
+    Infinite { negative: bool },
+    /// `mantissa * 2^exponent`. The mantissa is below 2^127, and its lowest bit may stand for what lies below it.
+    Finite { negative: bool, exponent: i32, mantissa: u128 },
+}
+use Number::{Finite, Infinite, Nan};
+
+impl Number {
+    pub(super) fn negative(self) -> bool {
+        matches!(self, Infinite { negative: true } | Finite { negative: true, .. })
+    }
+
+    pub(super) fn is_zero(self) -> bool {
+        matches!(self, Finite { mantissa: 0, .. })
+    }
+
+    fn with_sign(self, negative: bool) -> Self {
+        match self {
+            Nan => Nan,
+            Infinite { .. } => Infinite { negative },
+            Finite { exponent, mantissa, .. } => Finite { negative, exponent, mantissa },
+        }
+    }
+}
+
+const ONE: Number = Finite { negative: false, exponent: 0, mantissa: 1 };
+
+/// Takes bits apart; a denormal is zero where the instruction flushes.
+pub(super) fn unpack(format: &Format, bits: u64, flush: bool) -> Number {
+    let bits = if flush { format.flush(bits) } else { bits };
+    let negative = bits & format.sign() != 0;
+    let magnitude = (bits & (format.sign() - 1)) >> format.padding;
+    let fraction = magnitude & ((1 << (format.precision - 1)) - 1);
+    let field = (magnitude >> (format.precision - 1)) as i32;
+    if field == 2 * format.bias + 1 {
+        return if fraction == 0 { Infinite { negative } } else { Nan };
+    }
+    let hidden = if field == 0 { 0 } else { 1 << (format.precision - 1) };
+    let exponent = field.max(1) - format.bias - (format.precision as i32 - 1);
+    Finite { negative, exponent, mantissa: u128::from(hidden | fraction) }
+}
+
+/// Whether a value's magnitude grows by a unit, of which it has `rest` beyond `kept`.
+fn rounds_up(rounding: Rounding, negative: bool, kept: u128, rest: u128, half: u128) -> bool {
+    match rounding {
+        Rounding::Nearest => rest > half || rest == half && kept & 1 == 1,
+        Rounding::Away => rest >= half,
+        Rounding::Zero => false,
+        Rounding::Down => negative && rest != 0,
+        Rounding::Up => !negative && rest != 0,
+    }
+}
+
+/// `mantissa / 2^shift`, rounded to an integer.
+pub(super) fn shifted(rounding: Rounding, negative: bool, mantissa: u128, shift: i32) -> u128 {
+    if shift <= 0 {
+        return mantissa << -shift;
+    }
+    // Far below a half is as good as a quarter.
+    let (mantissa, shift) = if shift > 127 { (u128::from(mantissa != 0), 2) } else { (mantissa, shift) };
+    let kept = mantissa >> shift;
+    let (rest, half) = (mantissa & ((1 << shift) - 1), 1 << (shift - 1));
+    kept + u128::from(rounds_up(rounding, negative, kept, rest, half))
+}
+
+/// Rounds to a format.
+pub(super) fn pack(format: &Format, rounding: Rounding, number: Number) -> u64 {
+    let sign = if number.negative() { format.sign() } else { 0 };
+    let (negative, exponent, mantissa) = match number {
+        Nan => return format.nan,
+        Infinite { .. } => return sign | format.infinity(),
+        Finite { mantissa: 0, .. } => return sign,
+        Finite { negative, exponent, mantissa } => (negative, exponent, mantissa),
+    };
+    let digits = format.precision as i32 - 1;
+    let top = exponent + 127 - mantissa.leading_zeros() as i32;
+    let unit = top.max(1 - format.bias) - digits;
+    let kept = shifted(rounding, negative, mantissa, unit - exponent) as u64;
+    // The hidden bit adds one to the field, and so does a carry out of the significand: both are as they should be.
+    let magnitude = ((unit + digits + format.bias - 1) as u64) * (1 << digits) + kept;
+    let overflows = magnitude << format.padding >= format.infinity();
+    let towards_zero = match rounding {
+        Rounding::Nearest | Rounding::Away => false,
+        Rounding::Zero => true,
+        Rounding::Down => !negative,
+        Rounding::Up => negative,
+    };
+    match overflows {
+        true if towards_zero => sign | ((format.infinity() >> format.padding) - 1) << format.padding,
+        true => sign | format.infinity(),
+        false => sign | magnitude << format.padding,
+    }
+}
+
+/// Rounds, and then does what the opcode adds: flushing, saturation to 0..1, no less than zero.
+pub(super) fn finish(format: &Format, modifiers: Modifiers, number: Number) -> u64 {
+    let bits = pack(format, modifiers.rounding(), number);
+    let bits = if modifiers.flushes() { format.flush(bits) } else { bits };
+    clamp(format, modifiers, bits)
+}
+
+/// `.sat` and `.relu`
+pub(super) fn clamp(format: &Format, modifiers: Modifiers, bits: u64) -> u64 {
+    let below = bits & format.sign() != 0;
+    if modifiers.saturates() {
+        return if format.is_nan(bits) || below { 0 } else { bits.min(format.one()) };
+    }
+    if modifiers.relu() && below && !format.is_nan(bits) { 0 } else { bits }
+}
+
+/// The exact product.
+fn product(a: Number, b: Number) -> Number {
+    let negative = a.negative() != b.negative();
+    match (a, b) {
+        (Nan, _) | (_, Nan) => Nan,
+        (Infinite { .. }, other) | (other, Infinite { .. }) if other.is_zero() => Nan,
+        (Infinite { .. }, _) | (_, Infinite { .. }) => Infinite { negative },
+        (Finite { exponent: e, mantissa: a, .. }, Finite { exponent: f, mantissa: b, .. }) => {
+            Finite { negative, exponent: e + f, mantissa: a * b }
+        }
+    }
+}
+
+/// The sum: exact, or with what is far below in the lowest bit.
+fn sum(rounding: Rounding, a: Number, b: Number) -> Number {
+    let (Finite { negative, .. }, Finite { negative: other, .. }) = (a, b) else {
+        return match (a, b) {
+            (Nan, _) | (_, Nan) => Nan,
+            (Infinite { negative: a }, Infinite { negative: b }) if a != b => Nan,
+            (Infinite { .. }, _) => a,
+            _ => b,
+        };
+    };
+    // What is zero has the sign of both, or where they differ that of the rounding.
+    let zero = Finite { negative: rounding == Rounding::Down, exponent: 0, mantissa: 0 };
+    match (a.is_zero(), b.is_zero()) {
+        (true, true) => return if negative == other { a } else { zero },
+        (true, false) => return b,
+        (false, true) => return a,
+        (false, false) => {}
+    }
+    let ((high, e), (low, f)) = (normal(a), normal(b));
+    let (a_first, distance) = ((e, high) >= (f, low), e.abs_diff(f));
+    let (big, small, exponent) = if a_first { (high, low, e) } else { (low, high, f) };
+    let sticky = |value: u128| match distance {
+        0..=127 => value >> distance | u128::from(value & ((1 << distance) - 1) != 0),
+        _ => 1,
+    };
+    let small = sticky(small);
+    let mantissa = if negative == other { big + small } else { big - small };
+    let sign = if a_first { negative } else { other };
+    if mantissa == 0 { zero } else { Finite { negative: sign, exponent, mantissa } }
+}
+
+/// A finite number's mantissa with its top bit at 125, and the exponent that goes with it. Products of two have at most 106
+/// bits, so the low ones are zero: where a difference cancels more than a bit, nothing was lost in the sticky one.
+fn normal(number: Number) -> (u128, i32) {
+    let Finite { exponent, mantissa, .. } = number else { return (0, 0) };
+    let up = mantissa.leading_zeros() as i32 - 2;
+    (mantissa << up, exponent - up)
+}
+
+/// The quotient, with a remainder in the lowest bit.
+fn quotient(a: Number, b: Number) -> Number {
+    let negative = a.negative() != b.negative();
+    match (a, b) {
+        (Nan, _) | (_, Nan) | (Infinite { .. }, Infinite { .. }) => Nan,
+        (Infinite { .. }, _) => Infinite { negative },
+        (_, Infinite { .. }) => Finite { negative, exponent: 0, mantissa: 0 },
+        _ if b.is_zero() => if a.is_zero() { Nan } else { Infinite { negative } },
+        _ if a.is_zero() => a.with_sign(negative),
+        (Finite { .. }, Finite { exponent: f, mantissa: divisor, .. }) => {
+            let (dividend, e) = normal(a);
+            let mantissa = dividend / divisor | u128::from(!dividend.is_multiple_of(divisor));
+            Finite { negative, exponent: e - f, mantissa }
+        }
+    }
+}
+
+/// The root, with a remainder in the lowest bit.
+fn root(a: Number) -> Number {
+    if a.is_zero() || a == (Infinite { negative: false }) {
+        return a;
+    }
+    if a == Nan || a.negative() {
+        return Nan;
+    }
+    let (mantissa, exponent) = normal(a);
+    let odd = exponent & 1;
+    let mantissa = mantissa << odd;
+    let root = mantissa.isqrt();
+    Finite { negative: false, exponent: (exponent - odd) / 2 - 1, mantissa: root << 1 | u128::from(root * root != mantissa) }
+}
+
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident($($operand:ident),*) = |$rounding:ident| $compute:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<T: Float>(modifiers: Modifiers, $($operand: T),*) -> T {
+            // Per format and operation one copy of the code, whatever the copies of the engine.
+            #[inline(never)]
+            fn compute(format: &Format, modifiers: Modifiers, $($operand: u64),*) -> u64 {
+                $(let $operand = unpack(format, $operand, modifiers.flushes());)*
+                let $rounding = modifiers.rounding();
+                finish(format, modifiers, $compute)
+            }
+            T::of_bits(compute(T::format(modifiers), modifiers, $($operand.bits()),*))
+        }
+    )*};
+}
+
+operations! {
+    /// `a + b`
+    add(a, b) = |rounding| sum(rounding, a, b);
+    /// `a - b`
+    sub(a, b) = |rounding| sum(rounding, a, b.with_sign(!b.negative()));
+    /// `a * b`
+    mul(a, b) = |_rounding| product(a, b);
+    /// `a * b + c`, rounded once.
+    fma(a, b, c) = |rounding| sum(rounding, product(a, b), c);
+    /// `a / b`
+    div(a, b) = |_rounding| quotient(a, b);
+    /// `1 / a`
+    rcp(a) = |_rounding| quotient(ONE, a);
+    /// The square root.
+    sqrt(a) = |_rounding| root(a);
+}
+
+macro_rules! extrema {
+    ($($name:ident $greater:literal;)*) => {$(
+        /// The lesser or the greater operand, under the opcode's rules for what is no number.
+        #[inline(always)]
+        pub(crate) fn $name<T: Float>(modifiers: Modifiers, a: T, b: T) -> T {
+            T::of_bits(extremum(T::format(modifiers), modifiers, [a.bits(), b.bits()], $greater))
+        }
+    )*};
+}
+
+extrema! { min false; max true; }
+
+#[inline(never)]
+fn extremum(format: &Format, modifiers: Modifiers, operands: [u64; 2], greater: bool) -> u64 {
+    let [a, b] = if modifiers.flushes() { operands.map(|bits| format.flush(bits)) } else { operands };
+    let sign = if modifiers.xorsign() { (a ^ b) & format.sign() } else { 0 };
+    let [a, b] = if modifiers.xorsign() { [a, b].map(|bits| bits & !format.sign()) } else { [a, b] };
+    // As integers numbers stand in order of magnitude; a negative one's complement is in order too, below the others.
+    let key = |bits: u64| if bits & format.sign() != 0 { !(bits & (format.sign() - 1)) as i64 } else { bits as i64 };
+    let bits = match (format.is_nan(a), format.is_nan(b)) {
+        (true, true) => return format.nan,
+        (true, _) | (_, true) if modifiers.keeps_nan() => return format.nan,
+        (true, _) => b,
+        (_, true) => a,
+        _ if (key(a) > key(b)) == greater => a,
+        _ => b,
+    };
+    bits | sign
+}
+
+/// `neg`
+#[inline(always)]
+pub(crate) fn neg<T: Float>(modifiers: Modifiers, a: T) -> T {
+    sign_only(modifiers, a, |bits, sign| bits ^ sign)
+}
+
+/// `abs`
+#[inline(always)]
+pub(crate) fn abs<T: Float>(modifiers: Modifiers, a: T) -> T {
+    sign_only(modifiers, a, |bits, sign| bits & !sign)
+}
+
+#[inline(always)]
+fn sign_only<T: Float>(modifiers: Modifiers, a: T, change: impl Fn(u64, u64) -> u64) -> T {
+    let format = T::format(modifiers);
+    let bits = if modifiers.flushes() { format.flush(a.bits()) } else { a.bits() };
+    T::of_bits(if format.is_nan(bits) { format.nan } else { change(bits, format.sign()) })
+}

@@ -1,0 +1,119 @@
+//! Floating point where the host's own arithmetic is the device's: single and double precision, to nearest, nothing flushed.
+
+/// Whether an operand is no number, which makes `ltu` and its like true and the plain comparisons false.
+pub(crate) fn unordered32(a: f32, b: f32) -> bool {
+    a.is_nan() || b.is_nan()
+}
+
+/// The same in double precision.
+pub(crate) fn unordered64(a: f64, b: f64) -> bool {
+    a.is_nan() || b.is_nan()
+}
+
+/// A result that is no number is the one NaN that the hardware makes. Told apart and chosen as bits, for the compiler may
+/// take any NaN for another.
+pub(crate) fn canonical32(value: f32) -> f32 {
+    let bits = value.to_bits();
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
+}
+
+/// The same in double precision: always the plain quiet NaN, where the hardware may keep bits of an operand's.
+pub(crate) fn canonical64(value: f64) -> f64 {
+    let bits = value.to_bits();
+    let nan = bits & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000;
+    f64::from_bits(if nan { 0x7ff8_0000_0000_0000 } else { bits })
+}
+
+/// What an operation with `.ftz` gives, from operands that were flushed.
+#[inline(always)]
+pub(crate) fn ftz(value: f32) -> f32 {
+    canonical32(flush(value))
+}
+
+/// The same number, or for a denormal the zero of its sign.
+#[inline(always)]
+pub(crate) fn flush(value: f32) -> f32 {
+    let bits = value.to_bits();
+    f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 1 << 31 } else { bits })
+}
+
+/// `neg.f64`: a NaN stays as it is, sign and all.
+pub(crate) fn neg_f64(a: f64) -> f64 {
+    if a.is_nan() { a } else { -a }
+}
+
+/// `abs.f64`: a NaN stays as it is, sign and all.
+pub(crate) fn abs_f64(a: f64) -> f64 {
+    if a.is_nan() { a } else { a.abs() }
+}
+
+/// `cvt.rzi.u32.f64`
+pub(crate) fn integer_u32(a: f64) -> u32 {
+    if a.is_nan() { 1 << 31 } else { a as u32 }
+}
+
+/// `cvt.rzi.s32.f64`
+pub(crate) fn integer_s32(a: f64) -> i32 {
+    if a.is_nan() { i32::MIN } else { a as i32 }
+}
+
+macro_rules! extrema {
+    ($type:ty, $canonical:ident: $min:ident $max:ident) => {
+        /// `min`: the operand that is a number, and -0 before +0.
+        pub(crate) fn $min(a: $type, b: $type) -> $type {
+            let equal = if a.is_sign_negative() { a } else { b };
+            $canonical(if a.is_nan() || b < a {
+                b
+            } else if a == b {
+                equal
+            } else {
+                a
+            })
+        }
+        /// `max`: the operand that is a number, and +0 after -0.
+        pub(crate) fn $max(a: $type, b: $type) -> $type {
+            let equal = if a.is_sign_negative() { b } else { a };
+            $canonical(if a.is_nan() || b > a {
+                b
+            } else if a == b {
+                equal
+            } else {
+                a
+            })
+        }
+    };
+}
+
+extrema!(f32, canonical32: min_f32 max_f32);
+extrema!(f64, canonical64: min_f64 max_f64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extrema_prefer_numbers_and_order_zeros() {
+        assert_eq!((min_f32(f32::NAN, 1.0), max_f32(1.0, f32::NAN)), (1.0, 1.0));
+        assert_eq!(min_f32(f32::NAN, f32::NAN).to_bits(), 0x7fff_ffff);
+        assert!(min_f32(0.0, -0.0).is_sign_negative() && min_f32(-0.0, 0.0).is_sign_negative());
+        assert!(max_f64(0.0, -0.0).is_sign_positive() && max_f64(-0.0, 0.0).is_sign_positive());
+        assert_eq!((min_f64(2.0, 1.0), max_f64(2.0, 1.0)), (1.0, 2.0));
+    }
+
+    #[test]
+    fn no_number_is_the_hardware_s() {
+        for bits in [0x7f80_0001, 0x7fc0_0000, 0xffc0_0000, 0xffff_ffff] {
+            assert_eq!(canonical32(f32::from_bits(bits)).to_bits(), 0x7fff_ffff);
+        }
+        let infinite = [f32::NEG_INFINITY, f32::INFINITY];
+        assert_eq!(infinite.map(canonical32), infinite);
+        let nan = f64::from_bits(0xfff8_0000_0000_0123);
+        assert_eq!([neg_f64(nan), abs_f64(nan)].map(f64::to_bits), [nan.to_bits(); 2]);
+        assert_eq!(canonical64(nan).to_bits(), 0x7ff8 << 48);
+        assert_eq!((neg_f64(-2.0), abs_f64(-2.0), canonical64(f64::INFINITY)), (2.0, 2.0, f64::INFINITY));
+        assert_eq!(
+            (integer_u32(nan), integer_s32(nan), integer_u32(-1.5), integer_s32(-1.5)),
+            (1 << 31, i32::MIN, 0, -1)
+        );
+    }
+}
