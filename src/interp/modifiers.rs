@@ -141,6 +141,16 @@ impl Modifiers {
         self.has(FTZ)
     }
 
+    /// The same, but that denormals are kept.
+    pub(crate) fn without_flushing(self) -> Self {
+        Self(self.0 & !FTZ)
+    }
+
+    /// The same, but rounding towards zero.
+    pub(crate) fn towards_zero(self) -> Self {
+        Self(self.0 & !7 | Rounding::Zero as u32)
+    }
+
     #[inline(always)]
     pub(crate) fn saturates(self) -> bool {
         self.has(SAT)

@@ -31,7 +31,8 @@ fn combination(part: &str) -> Option<Op> {
     })
 }
 
-/// The forms that sums with a carry are made of, for one width: low and high halves of products, results, carries.
+/// The forms that sums with a carry are made of, for one width: low and high halves of products,
+/// results, carries. A difference adds the complement: its carry is what a borrow is not, as an H100 has it.
 struct Carrying {
     kind: Kind,
     low: Op,
@@ -45,15 +46,15 @@ const CARRYING: [Carrying; 2] = [
         kind: Kind::B32,
         low: Op::MulB32,
         high: [Op::MulHiU32, Op::MulHiS32],
-        add: [Op::AddC32, Op::Carry32],
-        sub: [Op::SubC32, Op::Borrow32],
+        add: [Op::AddC32, Op::AddCarry32],
+        sub: [Op::SubC32, Op::SubCarry32],
     },
     Carrying {
         kind: Kind::B64,
         low: Op::MulB64,
         high: [Op::MulHiU64, Op::MulHiS64],
-        add: [Op::AddC64, Op::Carry64],
-        sub: [Op::SubC64, Op::Borrow64],
+        add: [Op::AddC64, Op::AddCarry64],
+        sub: [Op::SubC64, Op::SubCarry64],
     },
 ];
 
@@ -169,7 +170,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// `add.cc`, `addc`, `addc.cc`, the same of `sub`, and of `mad` with half of a product for `a`. The carry is a predicate of
-    /// the kernel's; a difference has its borrow there.
+    /// the kernel's.
     fn carrying(&mut self, parts: &[&str], result: &Operand<'t>, sources: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
         let unknown = || "the software GPU does not have this instruction".to_owned();
         let (forms, signed) = match parts.last() {
@@ -199,9 +200,10 @@ impl<'t> Lowering<'_, 't> {
             slots = vec![half, slots[2]];
         }
         let carry = (File::Pred, self.names.carry()?);
-        let none = (File::Pred, self.names.constant(File::Pred, PresetValue::Bits(0))?);
-        slots.push(if parts[0].ends_with('c') { carry } else { none });
-        let [sum, carries] = if parts[0].starts_with("sub") { forms.sub } else { forms.add };
+        let differs = parts[0].starts_with("sub");
+        let first = (File::Pred, self.names.constant(File::Pred, PresetValue::Bits(u64::from(differs)))?);
+        slots.push(if parts[0].ends_with('c') { carry } else { first });
+        let [sum, carries] = if differs { forms.sub } else { forms.add };
         let next = self.own(File::Pred)?;
         if gives {
             drafts.push(step(carries, next, &slots));

@@ -238,7 +238,7 @@ pub(super) fn special(name: &str) -> Option<PresetValue> {
         "%smid" | "%gridid" | "%cluster_ctarank" | "%is_explicit_cluster" => PresetValue::Bits(0),
         "%nsmid" | "%cluster_nctarank" => PresetValue::Bits(1),
         "%dynamic_smem_size" => PresetValue::SharedBytes { fixed: false },
-        "%total_smem_size" | "%aggr_smem_size" => PresetValue::SharedBytes { fixed: true },
+        "%total_smem_size" => PresetValue::SharedBytes { fixed: true },
         "%lanemask_lt" => mask(true, false, false),
         "%lanemask_le" => mask(true, true, false),
         "%lanemask_eq" => mask(false, true, false),

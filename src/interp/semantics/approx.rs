@@ -11,7 +11,7 @@ pub(crate) fn unary<T: Float>(modifiers: Modifiers, a: T, function: fn(f64) -> f
     T::of_bits(narrow(modifiers, format, function(wide(modifiers, format, a.bits()))))
 }
 
-/// `div.approx` and `div.full`
+/// `div.full`
 #[inline(always)]
 pub(crate) fn div(modifiers: Modifiers, a: f32, b: f32) -> f32 {
     let format = f32::format(modifiers);
@@ -19,12 +19,42 @@ pub(crate) fn div(modifiers: Modifiers, a: f32, b: f32) -> f32 {
     f32::of_bits(narrow(modifiers, format, a / b))
 }
 
-/// `rcp.approx.ftz.f64` and `rsqrt.approx.f64`: the lower halves of operand and result count for nothing.
+/// `div.approx`: of a divisor beyond 2^126 the reciprocal, a denormal, is taken for zero.
+#[inline(always)]
+pub(crate) fn fast_div(modifiers: Modifiers, a: f32, b: f32) -> f32 {
+    let beyond = b.abs() > f32::from_bits(0x7e80_0000);
+    div(modifiers, a, if beyond { f32::INFINITY.copysign(b) } else { b })
+}
+
+/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: the lower halves of operand and result count for nothing.
 #[inline(always)]
 pub(crate) fn upper_half(modifiers: Modifiers, a: f64, function: fn(f64) -> f64) -> f64 {
     const UPPER: u64 = !0 << 32;
-    let a = if a.is_nan() { a } else { f64::from_bits(a.to_bits() & UPPER) };
+    let a = f64::from_bits(a.to_bits() & UPPER);
     f64::from_bits(unary(modifiers, a, function).to_bits() & UPPER)
+}
+
+/// `sin.approx` and `cos.approx`: as in the hardware, the angle becomes turns first, in single precision and towards zero. That
+/// is most of the error of large angles.
+#[inline(always)]
+pub(crate) fn of_turns(modifiers: Modifiers, angle: f32, function: fn(f64) -> f64) -> f32 {
+    unary(modifiers, turns(modifiers, angle), function)
+}
+
+#[inline(never)]
+fn turns(modifiers: Modifiers, angle: f32) -> f32 {
+    const PER_RADIAN: f32 = 0.5 * std::f32::consts::FRAC_1_PI;
+    super::float::mul(modifiers.towards_zero(), angle, PER_RADIAN)
+}
+
+/// The sine of so many turns.
+pub(crate) fn sin(turns: f64) -> f64 {
+    (turns.fract() * std::f64::consts::TAU).sin()
+}
+
+/// The cosine of so many turns.
+pub(crate) fn cos(turns: f64) -> f64 {
+    (turns.fract() * std::f64::consts::TAU).cos()
 }
 
 #[inline(never)]

@@ -1,6 +1,6 @@
 //! Conversions in any rounding, between any two types: `cvt`.
 
-use super::float::{Float, Format, Number, finish, shifted, unpack};
+use super::float::{Float, Format, Number, clamp, finish, shifted, unpack};
 use crate::interp::modifiers::{Modifiers, Rounding, Type};
 
 /// Bits of an integer type and whether it is signed; `None` of a floating one.
@@ -65,20 +65,40 @@ fn to_integer(modifiers: Modifiers, bits: u64, to: (u32, bool)) -> u64 {
     value.clamp(least, greatest) as u64
 }
 
-/// What an H100 makes of no number: 0, but from double precision or to 64 bits the sign bit alone.
-fn nan_as_integer(from: Type, (width, _): (u32, bool)) -> u64 {
-    match width {
-        64 => 1 << 63,
-        _ if from == Type::F64 => 1 << 31,
+/// What an H100 makes of no number: 0, but from double precision or to 64 bits the top bit alone.
+fn nan_as_integer(from: Type, (width, signed): (u32, bool)) -> u64 {
+    match 1 << (width - 1) {
+        top if width == 64 || from == Type::F64 => value(top, (width, signed)) as u64,
         _ => 0,
     }
 }
 
 fn to_float(modifiers: Modifiers, bits: u64) -> u64 {
     let (from, to) = (modifiers.from(), modifiers.to());
-    let number = unpack(Format::of(from), bits, modifiers.flushes() && from == Type::F32);
+    let (source, target) = (Format::of(from), Format::of(to));
+    // To `f16` the hardware flushes nothing.
+    let modifiers = if to == Type::F16 { modifiers.without_flushing() } else { modifiers };
+    if source.is_nan(bits) {
+        return clamp(target, modifiers, nan_as_float(modifiers, bits));
+    }
+    let number = unpack(source, bits, modifiers.flushes() && from == Type::F32);
     let number = if modifiers.integral() { integral(modifiers.rounding(), number) } else { number };
-    finish(Format::of(to), modifiers, number)
+    finish(target, modifiers, number)
+}
+
+/// What is no number stays what it is where double precision takes part, but for bits that the result has not, and quiet.
+/// Otherwise it is the one NaN of its type.
+fn nan_as_float(modifiers: Modifiers, bits: u64) -> u64 {
+    let (from, to) = (modifiers.from(), modifiers.to());
+    let (source, target) = (Format::of(from), Format::of(to));
+    match to {
+        Type::F64 if modifiers.flushes() => target.with_payload_of(source, source.nan()),
+        Type::F64 => target.with_payload_of(source, bits),
+        _ if from == Type::F64 => target.with_payload_of(source, bits),
+        // Rounded away from zero means cut off here.
+        Type::Tf32 if modifiers.rounding() == Rounding::Away => bits & !0x1fff,
+        _ => target.nan(),
+    }
 }
 
 /// Rounded to an integer; a zero keeps its sign.
@@ -119,10 +139,10 @@ pub(super) fn widen(modifiers: Modifiers, half: u16) -> f32 {
     if modifiers.from() == Type::Bf16 { bf16_as_f32(half) } else { f16_as_f32(half) }
 }
 
-/// The upper half of the bits is all there is.
+/// The upper half of the bits is all there is, also of a NaN.
 #[inline(always)]
 pub(crate) fn bf16_as_f32(half: u16) -> f32 {
-    super::native::canonical32(f32::from_bits(u32::from(half) << 16))
+    f32::from_bits(u32::from(half) << 16)
 }
 
 /// The exponent is moved up by a product, which makes denormals right too.
@@ -132,4 +152,18 @@ pub(crate) fn f16_as_f32(half: u16) -> f32 {
     let scaled = (f32::from_bits(magnitude) * f32::from_bits(239 << 23)).to_bits();
     let bits = if half & 0x7c00 == 0x7c00 { magnitude | 0x7f80_0000 } else { scaled };
     super::native::canonical32(f32::from_bits(bits | u32::from(half & 0x8000) << 16))
+}
+
+/// `cvt.f64.f32`
+#[inline(always)]
+pub(crate) fn f32_as_f64(a: f32) -> f64 {
+    let nan = || Format::of(Type::F64).with_payload_of(Format::of(Type::F32), u64::from(a.to_bits()));
+    if a.is_nan() { f64::from_bits(nan()) } else { f64::from(a) }
+}
+
+/// `cvt.rn.f32.f64`
+#[inline(always)]
+pub(crate) fn f64_as_f32(a: f64) -> f32 {
+    let nan = || Format::of(Type::F32).with_payload_of(Format::of(Type::F64), a.to_bits());
+    if a.is_nan() { f32::from_bits(nan() as u32) } else { a as f32 }
 }

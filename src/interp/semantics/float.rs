@@ -6,7 +6,7 @@ use crate::interp::modifiers::{Modifiers, Rounding, Type};
 
 /// A format of IEEE 754's kind.
 #[derive(Debug)]
-pub(super) struct Format {
+pub(crate) struct Format {
     /// Bits of the whole.
     width: u32,
     /// Bits of the significand, with the hidden one.
@@ -15,15 +15,15 @@ pub(super) struct Format {
     bias: i32,
     /// Low bits that are there but always zero.
     padding: u32,
-    /// The NaN that the hardware makes.
+    /// The NaN that the hardware makes where no operand is one; but in double precision, where one is.
     nan: u64,
 }
 
 const F16: Format = Format { width: 16, precision: 11, bias: 15, padding: 0, nan: 0x7fff };
 const BF16: Format = Format { width: 16, precision: 8, bias: 127, padding: 0, nan: 0x7fff };
-const TF32: Format = Format { width: 32, precision: 11, bias: 127, padding: 13, nan: 0x7fff_ffff };
+const TF32: Format = Format { width: 32, precision: 11, bias: 127, padding: 13, nan: 0x7fff_e000 };
 const F32: Format = Format { width: 32, precision: 24, bias: 127, padding: 0, nan: 0x7fff_ffff };
-const F64: Format = Format { width: 64, precision: 53, bias: 1023, padding: 0, nan: 0x7ff8 << 48 };
+const F64: Format = Format { width: 64, precision: 53, bias: 1023, padding: 0, nan: 0xfff8 << 48 };
 
 impl Format {
     /// The format of a type; of an integer's there is none, and no caller asks.
@@ -55,13 +55,34 @@ impl Format {
     }
 
     #[inline(always)]
+    pub(super) fn is_nan(&self, bits: u64) -> bool {
+        bits & (self.sign() - 1) > self.infinity()
+    }
+
+    #[inline(always)]
     pub(super) fn nan(&self) -> u64 {
         self.nan
     }
 
+    /// A NaN of another format, quiet, with as much of its sign and fraction as there is room for.
+    pub(super) fn with_payload_of(&self, other: &Format, bits: u64) -> u64 {
+        let sign = if bits & other.sign() != 0 { self.sign() } else { 0 };
+        // To the left of 64 bits and back.
+        let fraction = bits << (65 - other.precision) >> (65 - self.precision);
+        sign | self.infinity() | self.quiet() | fraction
+    }
+
+    /// The bit of a NaN that makes it a quiet one.
     #[inline(always)]
-    pub(super) fn is_nan(&self, bits: u64) -> bool {
-        bits & (self.sign() - 1) > self.infinity()
+    pub(super) fn quiet(&self) -> u64 {
+        1 << (self.precision - 2 + self.padding)
+    }
+
+    /// What an operation gives whose operands are not all numbers: in double precision the first of `operands` that is none,
+    /// made quiet.
+    fn nan_among<const N: usize>(&self, operands: [u64; N]) -> Option<u64> {
+        let nan = operands.into_iter().find(|bits| self.is_nan(*bits))?;
+        Some(if self.width == 64 { nan | self.quiet() } else { self.nan })
     }
 
     /// The same number, or for a denormal the zero of its sign.
@@ -147,6 +168,11 @@ impl Number {
         matches!(self, Finite { mantissa: 0, .. })
     }
 
+    /// The zero of its sign.
+    fn zero(self) -> Self {
+        Finite { negative: self.negative(), exponent: 0, mantissa: 0 }
+    }
+
     fn with_sign(self, negative: bool) -> Self {
         match self {
             Nan => Nan,
@@ -225,11 +251,23 @@ pub(super) fn pack(format: &Format, rounding: Rounding, number: Number) -> u64 {
     }
 }
 
-/// Rounds, and then does what the opcode adds: flushing, saturation to 0..1, no less than zero.
+/// Rounds, and does what the opcode adds: denormals are flushed, results kept within 0..1 or from falling below zero.
 pub(super) fn finish(format: &Format, modifiers: Modifiers, number: Number) -> u64 {
-    let bits = pack(format, modifiers.rounding(), number);
-    let bits = if modifiers.flushes() { format.flush(bits) } else { bits };
-    clamp(format, modifiers, bits)
+    let flush = modifiers.flushes() && is_tiny(format, modifiers.rounding(), number);
+    let number = if flush { number.zero() } else { number };
+    clamp(format, modifiers, pack(format, modifiers.rounding(), number))
+}
+
+/// Whether a number would be a denormal if it were rounded with as many exponents as it takes: then it is flushed, also
+/// where as a denormal it would be rounded up to the least normal number.
+pub(super) fn is_tiny(format: &Format, rounding: Rounding, number: Number) -> bool {
+    let Finite { negative, exponent, mantissa } = number else { return false };
+    if mantissa == 0 {
+        return false;
+    }
+    let unit = exponent + 128 - mantissa.leading_zeros() as i32 - format.precision as i32;
+    let kept = shifted(rounding, negative, mantissa, unit - exponent);
+    unit + 127 - (kept.leading_zeros() as i32) < 1 - format.bias
 }
 
 /// `.sat` and `.relu`
@@ -326,37 +364,47 @@ fn root(a: Number) -> Number {
 }
 
 macro_rules! operations {
-    ($($(#[$doc:meta])* $name:ident($($operand:ident),*) = |$rounding:ident| $compute:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($($operand:ident),*), [$($first:ident),*] = |$rounding:ident| $compute:expr;)*) => {$(
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<T: Float>(modifiers: Modifiers, $($operand: T),*) -> T {
-            // Per format and operation one copy of the code, whatever the copies of the engine.
-            #[inline(never)]
-            fn compute(format: &Format, modifiers: Modifiers, $($operand: u64),*) -> u64 {
-                $(let $operand = unpack(format, $operand, modifiers.flushes());)*
-                let $rounding = modifiers.rounding();
-                finish(format, modifiers, $compute)
-            }
-            T::of_bits(compute(T::format(modifiers), modifiers, $($operand.bits()),*))
+            T::of_bits(bits::$name(T::format(modifiers), modifiers, $($operand.bits()),*))
         }
-    )*};
+    )*
+        /// One copy of the code for all formats and both copies of the engine.
+        mod bits {
+            use super::*;
+            $(
+                #[inline(never)]
+                pub(super) fn $name(format: &Format, modifiers: Modifiers, $($operand: u64),*) -> u64 {
+                    if let Some(nan) = format.nan_among([$($first),*]) {
+                        return clamp(format, modifiers, nan);
+                    }
+                    $(let $operand = unpack(format, $operand, modifiers.flushes());)*
+                    let $rounding = modifiers.rounding();
+                    finish(format, modifiers, $compute)
+                }
+            )*
+        }
+    };
 }
 
+// In brackets the operands in the order in which a NaN of theirs is the result's, as an H100 has it.
 operations! {
     /// `a + b`
-    add(a, b) = |rounding| sum(rounding, a, b);
+    add(a, b), [b, a] = |rounding| sum(rounding, a, b);
     /// `a - b`
-    sub(a, b) = |rounding| sum(rounding, a, b.with_sign(!b.negative()));
+    sub(a, b), [b, a] = |rounding| sum(rounding, a, b.with_sign(!b.negative()));
     /// `a * b`
-    mul(a, b) = |_rounding| product(a, b);
+    mul(a, b), [b, a] = |_rounding| product(a, b);
     /// `a * b + c`, rounded once.
-    fma(a, b, c) = |rounding| sum(rounding, product(a, b), c);
+    fma(a, b, c), [b, c, a] = |rounding| sum(rounding, product(a, b), c);
     /// `a / b`
-    div(a, b) = |_rounding| quotient(a, b);
+    div(a, b), [a, b] = |_rounding| quotient(a, b);
     /// `1 / a`
-    rcp(a) = |_rounding| quotient(ONE, a);
+    rcp(a), [a] = |_rounding| quotient(ONE, a);
     /// The square root.
-    sqrt(a) = |_rounding| root(a);
+    sqrt(a), [a] = |_rounding| root(a);
 }
 
 macro_rules! extrema {

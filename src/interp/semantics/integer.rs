@@ -57,16 +57,16 @@ pub(crate) fn funnel_right(low: u32, high: u32, amount: u32) -> u32 {
     (both >> amount) as u32
 }
 
-/// `bfe.u32`: `len` bits from `pos`; bits beyond the value read as 0. Both counts are taken modulo 256,
-/// as the ISA's manual has it; of 64-bit fields an H100 clamps whole counts instead.
+/// `bfe.u32`: `len` bits from `pos`; bits beyond the value read as 0. Of 32-bit fields the counts are taken modulo 256, as the
+/// ISA's manual has it; of 64-bit fields an H100 clamps the whole counts.
 pub(crate) fn bfe_u32(a: u32, pos: u32, len: u32) -> u32 {
-    bfe_u64(u64::from(a), pos, len) as u32
+    bfe_u64(u64::from(a), pos & 0xff, len & 0xff) as u32
 }
 
 /// `bfe.u64`
 pub(crate) fn bfe_u64(a: u64, pos: u32, len: u32) -> u64 {
-    let mask = 1_u64.checked_shl(len & 0xff).map_or(u64::MAX, |bit| bit - 1);
-    shr_u64(a, pos & 0xff) & mask
+    let mask = 1_u64.checked_shl(len).map_or(u64::MAX, |bit| bit - 1);
+    shr_u64(a, pos) & mask
 }
 
 /// `bfe.s32`: like the unsigned one, but filled with the field's top bit, and with the value's own beyond its end.
@@ -77,11 +77,11 @@ pub(crate) fn bfe_s32(a: i32, pos: u32, len: u32) -> i32 {
 
 /// `bfe.s64`
 pub(crate) fn bfe_s64(a: i64, pos: u32, len: u32) -> i64 {
-    let len = (len & 0xff).min(64);
+    let len = len.min(64);
     if len == 0 {
         return 0;
     }
-    shr_s64(a, pos & 0xff) << (64 - len) >> (64 - len)
+    shr_s64(a, pos) << (64 - len) >> (64 - len)
 }
 
 /// `bfi.b32`: `len` low bits of `a` put into `b` at `pos`; both counts modulo 256.
@@ -92,7 +92,6 @@ pub(crate) fn bfi32(a: u32, b: u32, pos: u32, len: u32) -> u32 {
 
 /// `bfi.b64`
 pub(crate) fn bfi64(a: u64, b: u64, pos: u32, len: u32) -> u64 {
-    let (pos, len) = (pos & 0xff, len & 0xff);
     let field = 1_u64.checked_shl(len).map_or(u64::MAX, |bit| bit - 1);
     let mask = shl64(field, pos);
     b & !mask | shl64(a, pos) & mask
@@ -198,14 +197,16 @@ pub(crate) fn unsigned_bits64(a: i64) -> u64 {
 }
 
 /// `fns.b32`: from bit `base` on, upwards or with a negative `nth` downwards, the place of the nth set bit, from 1; for 0 that
-/// of bit `base` itself, if it is set.
+/// of bit `base` itself, if it is set. Of the least integer an H100 makes 0.
 pub(crate) fn nth_set(mask: u32, base: u32, nth: i32) -> u32 {
     let is_set = |place: &u32| mask >> place & 1 == 1;
     let wanted = (nth.unsigned_abs() as usize).wrapping_sub(1);
     let found = match nth {
+        i32::MIN => Some(0),
         0 => Some(base).filter(|base| *base < 32 && is_set(base)),
         1.. => (base..32).filter(is_set).nth(wanted),
-        _ => (0..=base.min(31)).rev().filter(is_set).nth(wanted),
+        _ if base > 31 => None,
+        _ => (0..=base).rev().filter(is_set).nth(wanted),
     };
     found.unwrap_or(u32::MAX)
 }
@@ -256,21 +257,6 @@ pub(crate) fn add_carry64(a: u64, b: u64, carry: bool) -> (u64, bool) {
     let (sum, first) = a.overflowing_add(b);
     let (sum, second) = sum.overflowing_add(u64::from(carry));
     (sum, first | second)
-}
-
-/// `subc`, and whether it borrows.
-#[inline(always)]
-pub(crate) fn sub_borrow32(a: u32, b: u32, borrow: bool) -> (u32, bool) {
-    let difference = u64::from(a).wrapping_sub(u64::from(b)).wrapping_sub(u64::from(borrow));
-    (difference as u32, difference >> 32 != 0)
-}
-
-/// `subc` of 64 bits.
-#[inline(always)]
-pub(crate) fn sub_borrow64(a: u64, b: u64, borrow: bool) -> (u64, bool) {
-    let (difference, first) = a.overflowing_sub(b);
-    let (difference, second) = difference.overflowing_sub(u64::from(borrow));
-    (difference, first | second)
 }
 
 #[cfg(test)]

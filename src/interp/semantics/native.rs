@@ -17,17 +17,28 @@ pub(crate) fn canonical32(value: f32) -> f32 {
     f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
 }
 
-/// The same in double precision: always the plain quiet NaN, where the hardware may keep bits of an operand's.
-pub(crate) fn canonical64(value: f64) -> f64 {
+/// A result of double precision that is no number: the first of `operands` that is none either, made quiet, or where all are
+/// numbers the one NaN that the hardware makes.
+#[inline(always)]
+pub(crate) fn first_nan<const N: usize>(value: f64, operands: [f64; N]) -> f64 {
+    let is_nan = |bits: u64| bits & (u64::MAX >> 1) > 0x7ff0 << 48;
+    let none = operands.iter().rev().map(|operand| operand.to_bits()).fold(0xfff8 << 48, |found, bits| {
+        if is_nan(bits) { bits | 0x8 << 48 } else { found }
+    });
     let bits = value.to_bits();
-    let nan = bits & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000;
-    f64::from_bits(if nan { 0x7ff8_0000_0000_0000 } else { bits })
+    f64::from_bits(if is_nan(bits) { none } else { bits })
 }
 
-/// What an operation with `.ftz` gives, from operands that were flushed.
+/// What a sum, or a change of sign, with `.ftz` gives, from operands that were flushed.
 #[inline(always)]
 pub(crate) fn ftz(value: f32) -> f32 {
     canonical32(flush(value))
+}
+
+/// What a product with `.ftz` gives. The least normal number may have been rounded up from below: then `exact` says what it is.
+#[inline(always)]
+pub(crate) fn ftz_product(value: f32, exact: impl Fn() -> f32) -> f32 {
+    if value.abs() == f32::MIN_POSITIVE { exact() } else { ftz(value) }
 }
 
 /// The same number, or for a denormal the zero of its sign.
@@ -37,14 +48,14 @@ pub(crate) fn flush(value: f32) -> f32 {
     f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 1 << 31 } else { bits })
 }
 
-/// `neg.f64`: a NaN stays as it is, sign and all.
+/// `neg.f64`: a NaN keeps its sign.
 pub(crate) fn neg_f64(a: f64) -> f64 {
-    if a.is_nan() { a } else { -a }
+    first_nan(if a.is_nan() { a } else { -a }, [a])
 }
 
-/// `abs.f64`: a NaN stays as it is, sign and all.
+/// `abs.f64`: a NaN keeps its sign.
 pub(crate) fn abs_f64(a: f64) -> f64 {
-    if a.is_nan() { a } else { a.abs() }
+    first_nan(if a.is_nan() { a } else { a.abs() }, [a])
 }
 
 /// `cvt.rzi.u32.f64`
@@ -58,34 +69,24 @@ pub(crate) fn integer_s32(a: f64) -> i32 {
 }
 
 macro_rules! extrema {
-    ($type:ty, $canonical:ident: $min:ident $max:ident) => {
+    ($type:ty, $nan:expr; $min:ident $max:ident) => {
         /// `min`: the operand that is a number, and -0 before +0.
         pub(crate) fn $min(a: $type, b: $type) -> $type {
             let equal = if a.is_sign_negative() { a } else { b };
-            $canonical(if a.is_nan() || b < a {
-                b
-            } else if a == b {
-                equal
-            } else {
-                a
-            })
+            let least = if a.is_nan() || b < a { b } else if a == b { equal } else { a };
+            $nan(least, b)
         }
         /// `max`: the operand that is a number, and +0 after -0.
         pub(crate) fn $max(a: $type, b: $type) -> $type {
             let equal = if a.is_sign_negative() { b } else { a };
-            $canonical(if a.is_nan() || b > a {
-                b
-            } else if a == b {
-                equal
-            } else {
-                a
-            })
+            let greatest = if a.is_nan() || b > a { b } else if a == b { equal } else { a };
+            $nan(greatest, b)
         }
     };
 }
 
-extrema!(f32, canonical32: min_f32 max_f32);
-extrema!(f64, canonical64: min_f64 max_f64);
+extrema!(f32, |value, _| canonical32(value); min_f32 max_f32);
+extrema!(f64, |value, b| first_nan(value, [b]); min_f64 max_f64);
 
 #[cfg(test)]
 mod tests {
@@ -108,9 +109,11 @@ mod tests {
         let infinite = [f32::NEG_INFINITY, f32::INFINITY];
         assert_eq!(infinite.map(canonical32), infinite);
         let nan = f64::from_bits(0xfff8_0000_0000_0123);
+        let signalling = f64::from_bits(0x7ff0_0000_0000_0001);
         assert_eq!([neg_f64(nan), abs_f64(nan)].map(f64::to_bits), [nan.to_bits(); 2]);
-        assert_eq!(canonical64(nan).to_bits(), 0x7ff8 << 48);
-        assert_eq!((neg_f64(-2.0), abs_f64(-2.0), canonical64(f64::INFINITY)), (2.0, 2.0, f64::INFINITY));
+        assert_eq!(first_nan(f64::NAN, [1.0, signalling, nan]).to_bits(), 0x7ff8_0000_0000_0001);
+        assert_eq!(first_nan(f64::NAN, [1.0, 2.0]).to_bits(), 0xfff8 << 48);
+        assert_eq!((neg_f64(-2.0), abs_f64(-2.0), first_nan(f64::INFINITY, [nan])), (2.0, 2.0, f64::INFINITY));
         assert_eq!(
             (integer_u32(nan), integer_s32(nan), integer_u32(-1.5), integer_s32(-1.5)),
             (1 << 31, i32::MIN, 0, -1)

@@ -12,7 +12,7 @@ use warpstride::interp::{Args, Config, Memory, Module, run};
 use super::shape;
 
 /// Inputs of each form.
-const INPUTS: usize = 1024;
+const INPUTS: usize = 8192;
 /// Rows of inputs: no form has more sources.
 const ROWS: usize = 4;
 
@@ -22,7 +22,7 @@ struct Form<'r> {
     code: &'r str,
     /// The result's, and the sources'.
     types: Vec<&'r str>,
-    /// FNV of the results, unless they are approximations.
+    /// Of the results, unless they are approximations.
     hash: Option<u64>,
     /// The first results.
     results: Vec<u64>,
@@ -127,7 +127,7 @@ const SINGLES: &[u64] = &[
     0xdf00_0000, 0x5f80_0000, 0x3300_0000, 0x3300_0001, 0x3380_0000, 0x387f_e000, 0x3880_0000, 0x3f80_1000, 0x3f80_8000,
     0x3f80_3000, 0x3f81_8000, 0x1fff_ffff, 0x2000_0000, 0x7f7f_ffff, 0xff7f_ffff, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000,
     0xffc0_0000, 0x7fc1_2345, 0x7f80_0001, 0xffa5_4321, 0x7fff_ffff, 0x4049_0fdb, 0xc2c8_0000, 0x7e80_0000, 0x42b0_c0a5,
-    0x7f00_0000, 0x40, 0x40_0000,
+    0x7f00_0000, 0x40, 0x40_0000, 0xff_ffff, 0x100_0000, 0x100_0001, 0x3eff_fffe, 0x7e80_0001,
 ];
 /// The same in double precision, with the ends of single precision.
 const DOUBLES: &[u64] = &[
@@ -175,21 +175,30 @@ fn near_one(random: u64, width: u32, digits: u32) -> u64 {
     (random & 1) << (width - 1) | exponent << digits | few
 }
 
-/// The input in a row, of a type: three in four are edges.
+/// The input in a row, of a type: every edge of the first row with every one of the second, and then any with any; there
+/// three in four are edges.
 fn cell(class: usize, row: usize, index: usize) -> u64 {
     let random = mix((class * ROWS * INPUTS + row * INPUTS + index) as u64 + 1);
-    let of = |edges: &[u64], width, digits, random: u64| match random >> 40 & 3 {
-        0 => near_one(random, width, digits),
-        _ => edges[(random >> 8) as usize % edges.len()],
+    let pick = |edges: &[u64], random: u64| match (row, index / edges.len()) {
+        (0, place) if place < edges.len() => Some(edges[index % edges.len()]),
+        (1, place) if place < edges.len() => Some(edges[place]),
+        _ => Some(edges[(random >> 8) as usize % edges.len()]).filter(|_| random >> 40 & 3 != 0),
     };
-    let halves = |edges, digits| of(edges, 16, digits, random) | of(edges, 16, digits, mix(random)) << 16;
+    let of = |edges: &[u64], width, digits| pick(edges, random).unwrap_or_else(|| near_one(random, width, digits));
+    let upper = mix(random);
+    let halves = |edges: &[u64], digits| {
+        let high = match upper >> 40 & 3 {
+            0 => near_one(upper, 16, digits),
+            _ => edges[(upper >> 8) as usize % edges.len()],
+        };
+        of(edges, 16, digits) | high << 16
+    };
     match class {
-        1 => of(SINGLES, 32, 23, random),
-        2 => of(DOUBLES, 64, 52, random),
+        1 => of(SINGLES, 32, 23),
+        2 => of(DOUBLES, 64, 52),
         3 => halves(F16S, 10),
         4 => halves(BF16S, 7),
-        _ if random >> 40 & 3 == 0 => mix(random) >> (random >> 8 & 63),
-        _ => INTEGERS[(random >> 8) as usize % INTEGERS.len()],
+        _ => pick(INTEGERS, random).unwrap_or_else(|| upper >> (random >> 8 & 63)),
     }
 }
 
@@ -226,7 +235,7 @@ fn write_the_module_and_its_inputs() {
 /// What the software GPU gives for each form.
 fn results(forms: &[Form]) -> Vec<Vec<u64>> {
     let module = Module::parse(&module(forms)).expect("it parses");
-    let memory = Memory::new(1 << 22);
+    let memory = Memory::new(1 << 24);
     let cells = memory.upload(&cells()).expect("it fits");
     let results = memory.upload(&[0_u64; INPUTS]).expect("it fits");
     let launch = |(index, form): (usize, &Form)| {
@@ -239,12 +248,21 @@ fn results(forms: &[Form]) -> Vec<Vec<u64>> {
     forms.iter().enumerate().map(launch).collect()
 }
 
+/// Of values and their places.
+fn hash(results: &[u64]) -> u64 {
+    let terms = results.iter().enumerate().map(|(index, result)| mix(result ^ mix(index as u64)));
+    terms.fold(0, u64::wrapping_add)
+}
+
 #[test]
 #[ignore = "scratch"]
 fn write_ours() {
     let directory = std::path::PathBuf::from(std::env::var_os("FORMS").expect("FORMS is a directory"));
     let list = std::fs::read_to_string(directory.join("forms.txt")).expect("a list of forms");
     let forms = record(&list);
-    let ours: Vec<u8> = results(&forms).into_iter().flatten().flat_map(u64::to_le_bytes).collect();
+    let ours = results(&forms);
+    let hashes: Vec<u8> = ours.iter().flat_map(|results| hash(results).to_le_bytes()).collect();
+    std::fs::write(directory.join("hashes.bin"), hashes).expect("it can be written");
+    let ours: Vec<u8> = ours.into_iter().flatten().flat_map(u64::to_le_bytes).collect();
     std::fs::write(directory.join("ours.bin"), ours).expect("it can be written");
 }
