@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Sub};
 
-/// Accesses to global memory of one kind, load or store.
+/// Accesses to global memory of one kind: loads, stores, atomics or reductions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GlobalCounters {
@@ -10,11 +10,12 @@ pub struct GlobalCounters {
     pub instructions: u64,
     /// Requests to the L1 cache: one for each such instruction.
     pub requests: u64,
-    /// Distinct 32-byte sectors touched, summed over the requests.
+    /// Distinct 32-byte sectors touched, summed over the requests; by atomics and reductions, each as often as most lanes
+    /// want one address in it.
     pub sectors: u64,
 }
 
-/// Accesses to shared memory of one kind, load or store.
+/// Accesses to shared memory of one kind: loads, stores or atomics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SharedCounters {
@@ -38,6 +39,15 @@ pub struct Counters {
     pub shared_load: SharedCounters,
     /// Stores to shared memory.
     pub shared_store: SharedCounters,
+    /// Atomics in global memory whose result is used.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub global_atomic: GlobalCounters,
+    /// Atomics in global memory whose result is not.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub global_reduction: GlobalCounters,
+    /// Atomics in shared memory.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub shared_atomic: SharedCounters,
 }
 
 impl GlobalCounters {
@@ -49,9 +59,9 @@ impl GlobalCounters {
 }
 
 impl Counters {
-    /// Bank conflicts of loads and stores together.
+    /// Bank conflicts of loads, stores and atomics together.
     pub fn bank_conflicts(&self) -> u64 {
-        self.shared_load.bank_conflicts + self.shared_store.bank_conflicts
+        self.shared_load.bank_conflicts + self.shared_store.bank_conflicts + self.shared_atomic.bank_conflicts
     }
 }
 
@@ -80,4 +90,4 @@ macro_rules! fieldwise {
 
 fieldwise!(GlobalCounters: instructions requests sectors);
 fieldwise!(SharedCounters: instructions wavefronts bank_conflicts);
-fieldwise!(Counters: global_load global_store shared_load shared_store);
+fieldwise!(Counters: global_load global_store shared_load shared_store global_atomic global_reduction shared_atomic);

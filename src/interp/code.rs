@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::exec::registers::{File, LANES};
 use super::isa::Op;
+use super::model::atomics::Update;
 use super::parse::ast::{Bounds, Span};
-use super::stop::AccessKind;
+use super::stop::{AccessKind, Space};
 
 /// A pc that is none: where a branch's lanes never meet again.
 pub(crate) const NOWHERE: u32 = u32::MAX;
@@ -25,9 +26,9 @@ pub(crate) struct Ins {
     pub(crate) guard: u16,
     /// The result; for a load or store, the address.
     pub(crate) d: u16,
-    /// The sources; for a load, the results.
+    /// The sources; for a load, the results; for an atomic, the first of each: results, operands, operands to store.
     pub(crate) s: [u16; 4],
-    /// For a load or store, what is moved.
+    /// For what accesses memory, what is moved.
     pub(crate) access: Access,
     /// A branch's target; a load's or store's offset in bytes.
     pub(crate) imm: i32,
@@ -35,7 +36,7 @@ pub(crate) struct Ins {
     pub(crate) site: u32,
 }
 
-/// What a load or store moves for each lane.
+/// What an access to memory moves for each lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Access {
     /// Bytes of an element: 1, 2, 4 or 8.
@@ -48,6 +49,10 @@ pub(crate) struct Access {
     pub(crate) wide: bool,
     /// The address register is of 64 bits.
     pub(crate) wide_address: bool,
+    /// 8 bytes are moved as one: what `.volatile`, `.relaxed` and stronger ask for.
+    pub(crate) strong: bool,
+    /// Global or shared memory, where the instruction says so.
+    pub(crate) space: Option<Space>,
 }
 
 impl Access {
@@ -100,6 +105,8 @@ pub(crate) enum PresetValue {
 pub(crate) struct Site {
     /// What it does there.
     pub(crate) kind: AccessKind,
+    /// Of an atomic, what it is made of in shared memory.
+    pub(crate) update: Update,
     /// Where it stands.
     pub(crate) pc: u32,
 }

@@ -15,10 +15,13 @@ use super::modifiers::Modifiers;
 pub(crate) const SETS: &[(&str, &[&str])] = &[
     ("type", &["b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"]),
     ("vector", &["", ".v2", ".v4"]),
-    ("read", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"]),
-    ("acquire", &[".acquire.cta", ".acquire.gpu", ".acquire.sys"]),
-    ("write", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"]),
-    ("release", &[".release.cta", ".release.gpu", ".release.sys"]),
+    ("read", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.cluster", ".relaxed.gpu", ".relaxed.sys"]),
+    ("acquire", &[".acquire.cta", ".acquire.cluster", ".acquire.gpu", ".acquire.sys"]),
+    ("write", &["", ".weak", ".volatile", ".relaxed.cta", ".relaxed.cluster", ".relaxed.gpu", ".relaxed.sys"]),
+    ("release", &[".release.cta", ".release.cluster", ".release.gpu", ".release.sys"]),
+    ("order", &["", ".relaxed", ".acquire", ".release", ".acq_rel"]),
+    ("scope", &["", ".cta", ".cluster", ".gpu", ".sys"]),
+    ("where", &["", ".global", ".shared", ".shared::cta"]),
     (
         "cache",
         &[
@@ -50,6 +53,7 @@ pub(crate) const SETS: &[(&str, &[&str])] = &[
     ("long", &["u64", "s64"]),
     ("half", &["f16", "bf16"]),
     ("halves", &["f16x2", "bf16x2"]),
+    ("sync", &["", ".sync"]),
 ];
 
 /// Passes the table to the macro `$with`, after `$first`.
@@ -551,13 +555,85 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
     Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
+    /// Atomics
+    // In the order of the types, the value there and the operands; libcu++ spells the ordering behind the operation.
+    AtomAddU32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.u32" [Atomic u32] = u32::wrapping_add;
+    AtomAddS32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.s32" [Atomic u32] = u32::wrapping_add;
+    AtomAddU64  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.u64" [Atomic u64] = u64::wrapping_add;
+    AtomAddF32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}{vector}.f32" [Atomic f32] = |a, b| semantics::canonical32(a + b);
+    AtomAddF64  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.f64" [Atomic f64] = |a, b| a + b;
+    AtomMinU32  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.u32" [Atomic u32] = u32::min;
+    AtomMinS32  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.s32" [Atomic i32] = i32::min;
+    AtomMinU64  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.u64" [Atomic u64] = u64::min;
+    AtomMinS64  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.s64" [Atomic i64] = i64::min;
+    AtomMaxU32  "{atom,red}{where}{order}{scope}{where}.max{order}{scope}.u32" [Atomic u32] = u32::max;
+    AtomMaxS32  "{atom,red}{where}{order}{scope}{where}.max{order}{scope}.s32" [Atomic i32] = i32::max;
+    AtomMaxU64  "{atom,red}{where}{order}{scope}{where}.max{order}{scope}.u64" [Atomic u64] = u64::max;
+    AtomMaxS64  "{atom,red}{where}{order}{scope}{where}.max{order}{scope}.s64" [Atomic i64] = i64::max;
+    AtomInc     "{atom,red}{where}{order}{scope}{where}.inc{order}{scope}.u32" [Atomic u32] = |a, b| if a >= b { 0 } else { a + 1 };
+    AtomDec     "{atom,red}{where}{order}{scope}{where}.dec{order}{scope}.u32" [Atomic u32] = |a, b| if a == 0 || a > b { b } else { a - 1 };
+    AtomAnd32   "{atom,red}{where}{order}{scope}{where}.and{order}{scope}.b32" [Atomic u32] = |a, b| a & b;
+    AtomAnd64   "{atom,red}{where}{order}{scope}{where}.and{order}{scope}.b64" [Atomic u64] = |a, b| a & b;
+    AtomOr32    "{atom,red}{where}{order}{scope}{where}.or{order}{scope}.b32" [Atomic u32] = |a, b| a | b;
+    AtomOr64    "{atom,red}{where}{order}{scope}{where}.or{order}{scope}.b64" [Atomic u64] = |a, b| a | b;
+    AtomXor32   "{atom,red}{where}{order}{scope}{where}.xor{order}{scope}.b32" [Atomic u32] = |a, b| a ^ b;
+    AtomXor64   "{atom,red}{where}{order}{scope}{where}.xor{order}{scope}.b64" [Atomic u64] = |a, b| a ^ b;
+    AtomExch32  "atom{where}{order}{scope}{where}.exch{order}{scope}.b32" [Atomic u32] = |_, b| b;
+    AtomExch64  "atom{where}{order}{scope}{where}.exch{order}{scope}.b64" [Atomic u64] = |_, b| b;
+    AtomCas16   "atom{where}{order}{scope}{where}.cas{order}{scope}.b16" [Atomic u16, u16] = |a, old, new| if a == old { new } else { a };
+    AtomCas32   "atom{where}{order}{scope}{where}.cas{order}{scope}.b32" [Atomic u32, u32] = |a, old, new| if a == old { new } else { a };
+    AtomCas64   "atom{where}{order}{scope}{where}.cas{order}{scope}.b64" [Atomic u64, u64] = |a, old, new| if a == old { new } else { a };
+
     /// Control
     Bra         "bra{,.uni}"                                    [Branch]    = control::branch;
     Exit        "{ret,exit}{,.uni}"                             [Exit]      = control::exit;
     Trap        "trap"                                          [Trap]      = control::trap;
-    BarAligned  "{bar.sync,bar.cta.sync,barrier.sync.aligned,barrier.cta.sync.aligned}" [Barrier] = control::aligned_barrier;
-    Barrier     "barrier{,.cta}.sync"                           [Barrier]   = control::barrier;
-    WarpSync    "bar.warp.sync"                                 [WarpSync]  = control::warp_sync;
+    BarAligned  "{bar,bar.cta}.sync"                            [Barrier]   = barrier::sync_aligned;
+    BarSyncAligned "barrier{,.cta}.sync.aligned"                [Barrier]   = barrier::sync_aligned;
+    Barrier     "barrier{,.cta}.sync"                           [Barrier]   = barrier::sync;
+    Arrive      "{bar,barrier}{,.cta}.arrive{,.aligned}"        [Arrive]    = barrier::arrive;
+    BarCount    "bar{,.cta}.red.popc.u32"                       [BarrierCount] = barrier::count_aligned;
+    BarAll      "bar{,.cta}.red.and.pred"                       [BarrierVote] = barrier::all_aligned;
+    BarAny      "bar{,.cta}.red.or.pred"                        [BarrierVote] = barrier::any_aligned;
+    CountAligned "barrier{,.cta}.red.popc.aligned.u32"          [BarrierCount] = barrier::count_aligned;
+    AllAligned  "barrier{,.cta}.red.and.aligned.pred"           [BarrierVote] = barrier::all_aligned;
+    AnyAligned  "barrier{,.cta}.red.or.aligned.pred"            [BarrierVote] = barrier::any_aligned;
+    Count       "barrier{,.cta}.red.popc.u32"                   [BarrierCount] = barrier::count;
+    All         "barrier{,.cta}.red.and.pred"                   [BarrierVote] = barrier::all;
+    Any         "barrier{,.cta}.red.or.pred"                    [BarrierVote] = barrier::any;
+    Nanosleep   "nanosleep.u32"                                 [Sleep]     = control::sleep;
+    Dependents  "griddepcontrol.{launch_dependents,wait}"       [Nothing]   = control::nothing;
+    Prefetch    "prefetch{,.global,.local}.{L1,L2}"             [Hint]      = control::nothing;
+    PrefetchU   "prefetchu.L1"                                  [Hint]      = control::nothing;
+    Discard     "discard{,.global}.L2"                          [Hint]      = control::nothing;
+    Priority    "applypriority{,.global}.L2::evict_normal"      [Hint]      = control::nothing;
+
+    /// Warp operations
+    // Those with `.sync` are done by the lanes that their last operand names, wherever those are; the others, from before
+    // Volta, by the lanes that execute them.
+    WarpSync    "bar.warp.sync"                                 [WarpSync]  = exchange::warp_sync;
+    ActiveMask  "activemask.b32"                                [ActiveMask] = exchange::active_mask;
+    ShflUp      "shfl{sync}.up.b32"                             [Shuffle u32] = exchange::shuffle_up;
+    ShflDown    "shfl{sync}.down.b32"                           [Shuffle u32] = exchange::shuffle_down;
+    ShflBfly    "shfl{sync}.bfly.b32"                           [Shuffle u32] = exchange::shuffle_butterfly;
+    ShflIdx     "shfl{sync}.idx.b32"                            [Shuffle u32] = exchange::shuffle_index;
+    VoteAll     "vote{sync}.all.pred"                           [Vote bool] = exchange::vote_all;
+    VoteAny     "vote{sync}.any.pred"                           [Vote bool] = exchange::vote_any;
+    VoteUni     "vote{sync}.uni.pred"                           [Vote bool] = exchange::vote_uniform;
+    VoteBallot  "vote{sync}.ballot.b32"                         [Reduce bool] = exchange::vote_ballot;
+    MatchAny32  "match.any.sync.b32"                            [Reduce u32] = exchange::match_any;
+    MatchAny64  "match.any.sync.b64"                            [Reduce u64] = exchange::match_any;
+    MatchAll32  "match.all.sync.b32"                            [Reduce u32] = exchange::match_all;
+    MatchAll64  "match.all.sync.b64"                            [Reduce u64] = exchange::match_all;
+    ReduxAdd    "redux.sync.add.{u32,s32}"                      [Reduce u32] = exchange::sum;
+    ReduxMinU32 "redux.sync.min.u32"                            [Reduce u32] = exchange::min_u32;
+    ReduxMinS32 "redux.sync.min.s32"                            [Reduce u32] = exchange::min_s32;
+    ReduxMaxU32 "redux.sync.max.u32"                            [Reduce u32] = exchange::max_u32;
+    ReduxMaxS32 "redux.sync.max.s32"                            [Reduce u32] = exchange::max_s32;
+    ReduxAnd    "redux.sync.and.b32"                            [Reduce u32] = exchange::all_bits;
+    ReduxOr     "redux.sync.or.b32"                             [Reduce u32] = exchange::any_bits;
+    ReduxXor    "redux.sync.xor.b32"                            [Reduce u32] = exchange::odd_bits;
+    Elect       "elect.sync"                                    [Elect u32] = exchange::elect;
 
     /// Special registers
     // Those that change while a warp runs; the rest are constants of the launch or block.
@@ -588,12 +664,36 @@ pub(crate) enum Shape {
     Exit,
     /// The launch ends.
     Trap,
+    /// Nothing, or a number of nanoseconds: time passes.
+    Sleep,
+    /// Nothing, and nothing is done.
+    Nothing,
+    /// An address, and perhaps a number of bytes: nothing is done.
+    Hint,
     /// A barrier's number, and perhaps how many threads it waits for.
     Barrier,
+    /// A barrier's number, and how many threads it waits for.
+    Arrive,
+    /// A 32-bit result, a barrier's number, perhaps how many threads it waits for, a predicate.
+    BarrierCount,
+    /// A predicate as result, a barrier's number, perhaps how many threads it waits for, a predicate.
+    BarrierVote,
+    /// A result, an address, and so many operands; of `red` no result.
+    Atomic(&'static [Kind]),
+    /// A result and perhaps a predicate, a value, how far to look, within which bounds, and the lanes.
+    Shuffle(Kind),
+    /// A predicate as result, a predicate, and the lanes.
+    Vote(Kind),
+    /// A result and perhaps a predicate, a value, and the lanes.
+    Reduce(Kind),
+    /// A result and a predicate, and the lanes.
+    Elect(Kind),
     /// None: what was written before is seen before what is written after.
     Fence,
     /// The lanes of the warp that wait for each other.
     WarpSync,
+    /// A result.
+    ActiveMask,
     /// A register of 32 bits.
     ReadB32,
     /// A register of 64 bits.
@@ -611,6 +711,8 @@ pub(crate) struct Form {
 }
 
 macro_rules! shape {
+    ([Atomic $($type:ty),+]) => { Shape::Atomic(&[$(<$type as Value>::KIND),+]) };
+    ([$shape:ident $type:ty]) => { Shape::$shape(<$type as Value>::KIND) };
     ([$shape:ident]) => { Shape::$shape };
     ({$($pred:ident),*}) => { shape!(($(shape!(@bool $pred)),*) -> bool) };
     (($($source:ty),*) -> $result:ty) => {

@@ -40,8 +40,7 @@ pub(crate) enum Type {
     F64,
 }
 
-const ROUNDINGS: [Rounding; 5] =
-    [Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up, Rounding::Away];
+const ROUNDINGS: [Rounding; 5] = [Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up, Rounding::Away];
 
 /// What opcodes call types; of a vector of two halves, the type of one.
 const TYPES: [(Type, &[&str]); 13] = [

@@ -89,7 +89,7 @@ pub struct Waiting {
 /// A memory access that cannot be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadAccess {
-    /// Load or store.
+    /// What was to be done.
     pub access: AccessKind,
     /// The space accessed; a generic address counts as the space it lies in.
     pub space: Space,
@@ -103,7 +103,7 @@ pub struct BadAccess {
     pub space_bytes: u64,
 }
 
-/// Whether memory is read or written.
+/// What an instruction does to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum AccessKind {
@@ -111,6 +111,10 @@ pub enum AccessKind {
     Load,
     /// `st`
     Store,
+    /// `atom`: memory is read and written at once, and what was there returned.
+    Atomic,
+    /// `red`, or an atomic whose result nobody reads.
+    Reduction,
 }
 
 /// A state space.
@@ -146,6 +150,7 @@ impl fmt::Display for BadAccess {
             match self.access {
                 AccessKind::Load => "loads",
                 AccessKind::Store => "stores",
+                AccessKind::Atomic | AccessKind::Reduction => "updates",
             },
             match self.space {
                 Space::Global => "global",

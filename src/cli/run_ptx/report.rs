@@ -42,12 +42,17 @@ pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> S
         );
     };
     let mut table = output::table(&["", "instructions", "requests", "sectors", "wavefronts", "bank conflicts"]);
-    for (access, count) in [("global load", report.global_load), ("global store", report.global_store)] {
+    let updates = [("global atomic", report.global_atomic), ("global reduction", report.global_reduction)];
+    let updates = updates.into_iter().filter(|(_, count)| count.instructions > 0);
+    let accesses = [("global load", report.global_load), ("global store", report.global_store)];
+    for (access, count) in accesses.into_iter().chain(updates) {
         let figures = [count.instructions, count.requests, count.sectors].map(|figure| figure.to_string());
         let [instructions, requests, sectors] = &figures;
         table.add_row([access, instructions, requests, sectors, "-", "-"]);
     }
-    for (access, count) in [("shared load", report.shared_load), ("shared store", report.shared_store)] {
+    let updates = Some(("shared atomic", report.shared_atomic)).filter(|(_, count)| count.instructions > 0);
+    let accesses = [("shared load", report.shared_load), ("shared store", report.shared_store)];
+    for (access, count) in accesses.into_iter().chain(updates) {
         let figures = [count.instructions, count.wavefronts, count.bank_conflicts].map(|figure| figure.to_string());
         let [instructions, wavefronts, conflicts] = &figures;
         table.add_row([access, instructions, "-", "-", wavefronts, conflicts]);

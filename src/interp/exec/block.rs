@@ -3,10 +3,11 @@
 //! A warp runs to its barrier or its end, or for a long turn, then the next one does: that keeps one warp's registers in the
 //! cache.
 
+use super::barrier::Wait;
 use super::dispatch::Engine;
 use super::registers::{LANES, Registers};
 use super::tally::Totals;
-use super::warp::{Wait, Warp};
+use super::warp::Warp;
 use super::{Context, Fault};
 use crate::abi::LaunchShape;
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
@@ -124,15 +125,26 @@ impl<'a> Worker<'a> {
 
     /// Lets go on whoever waits at a barrier that all have reached. Warps that have ended are not waited for.
     fn release(&mut self) -> Result<(), (u32, Box<Fault>)> {
-        let live = self.warps.iter().filter(|warp| warp.live != 0).count();
-        let at = |wait: Wait| self.warps.iter().filter(|warp| warp.wait == Some(wait)).count();
-        let complete = |wait: &Wait| match wait.threads {
-            0 => at(*wait) == live,
-            threads => at(*wait) >= threads as usize / LANES,
+        let complete = |wait: &Wait| {
+            let arrived = |warp: &Warp| match warp.arrived[wait.barrier as usize] {
+                0 => false,
+                lanes => warp.live & !lanes == 0,
+            };
+            let there = |warp: &&Warp| warp.wait == Some(*wait) || arrived(warp);
+            match wait.threads {
+                0 => self.warps.iter().filter(|warp| warp.live != 0).all(|warp| there(&warp)),
+                threads => self.warps.iter().filter(there).count() >= threads as usize / LANES,
+            }
         };
-        let mut waits = self.warps.iter().filter_map(|warp| warp.wait);
-        if let Some(wait) = waits.find(complete) {
-            self.warps.iter_mut().filter(|warp| warp.wait == Some(wait)).for_each(Warp::release);
+        if let Some(wait) = self.warps.iter().filter_map(|warp| warp.wait).find(complete) {
+            let waiting = self.warps.iter().filter(|warp| warp.wait == Some(wait));
+            let result = wait.vote.result(waiting.map(|warp| (warp.live, warp.votes)));
+            for warp in &mut self.warps {
+                warp.arrived[wait.barrier as usize] = 0;
+                if warp.wait == Some(wait) {
+                    warp.release(result);
+                }
+            }
             return Ok(());
         }
         if self.warps.iter().any(|warp| warp.live != 0 && warp.wait.is_none()) {
@@ -141,7 +153,7 @@ impl<'a> Worker<'a> {
         }
         let waiting = self.warps.iter().enumerate();
         let waiting = waiting.filter_map(|(index, warp)| {
-            let Wait { barrier, threads } = warp.wait?;
+            let Wait { barrier, threads, .. } = warp.wait?;
             Some(Waiting { warp: index as u32, barrier, threads })
         });
         let waiting: Vec<Waiting> = waiting.collect();

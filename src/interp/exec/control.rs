@@ -3,14 +3,11 @@
 use std::sync::atomic::{self, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::registers::{LANES, Value};
-use super::warp::{Halt, Wait, Warp};
+use super::registers::LANES;
+use super::warp::Warp;
 use super::{Context, Fault, Flow};
 use crate::interp::code::Ins;
 use crate::interp::stop::Reason;
-
-/// Named barriers of a block.
-const BARRIERS: u32 = 16;
 
 /// Lanes of `taken` go to the target, the others on.
 #[inline(always)]
@@ -33,45 +30,19 @@ pub(super) fn trap(_: &mut Context, _: &mut Warp, _: &Ins, mask: u32) -> Flow {
     Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::Trap))
 }
 
-/// `barrier.sync`: the warp waits once all of its lanes do, wherever they are.
-pub(super) fn barrier(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    arrive(warp, ins, mask, false)
-}
-
-/// `bar.sync`: the warp waits once all of its lanes do, at this instruction.
-pub(super) fn aligned_barrier(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    arrive(warp, ins, mask, true)
-}
-
-fn arrive(warp: &mut Warp, ins: &Ins, mask: u32, aligned: bool) -> Flow {
-    let lane = mask.trailing_zeros();
-    let [numbers, counts] = [ins.s[0], ins.s[1]].map(|slot| u32::read(&warp.registers, slot));
-    let (barrier, threads) = (numbers[lane as usize], counts[lane as usize]);
-    let differs = |other: usize| mask >> other & 1 == 1 && (numbers[other], counts[other]) != (barrier, threads);
-    if let Some(other) = (0..LANES).find(|&other| differs(other)) {
-        let (lanes, barriers) = ([lane, other as u32], [barrier, numbers[other]]);
-        return Flow::Stop(Fault::new(lane, Reason::MixedBarrier { lanes, barriers }));
-    }
-    if barrier >= BARRIERS || threads % LANES as u32 != 0 {
-        return Flow::Stop(Fault::new(lane, Reason::BadBarrier { barrier, threads }));
-    }
-    let wait = Wait { barrier, threads };
-    if mask != warp.live {
-        return warp.park(mask, Halt::Block { wait, aligned });
-    }
-    warp.wait = Some(wait);
-    Flow::Yield
-}
-
-/// `bar.warp.sync`: lanes wait for those that their mask names.
-pub(super) fn warp_sync(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    let members = u32::read(&warp.registers, ins.s[0])[mask.trailing_zeros() as usize];
-    if members & warp.live & !mask == 0 { Flow::Next } else { warp.park(mask, Halt::Lanes(members)) }
-}
-
 /// Orders what this host thread's blocks do to global memory for those of others.
-pub(super) fn fence(_: &mut Context, _: &mut Warp, _: &Ins, _: u32) -> Flow {
+pub(super) fn fence(_: &mut Context, warp: &mut Warp, _: &Ins, _: u32) -> Flow {
     atomic::fence(Ordering::SeqCst);
+    warp.poll()
+}
+
+/// `nanosleep`: who sleeps waits for others.
+pub(super) fn sleep(_: &mut Context, warp: &mut Warp, _: &Ins, _: u32) -> Flow {
+    warp.poll()
+}
+
+/// What would change nothing here: hints to caches, and launches that overlap.
+pub(super) fn nothing(_: &mut Context, _: &mut Warp, _: &Ins, _: u32) -> Flow {
     Flow::Next
 }
 

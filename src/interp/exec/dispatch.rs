@@ -55,6 +55,15 @@ impl Engine {
 
 /// How the function of a table line is applied, by what stands for its operands.
 macro_rules! execute {
+    ($cx:ident $warp:ident $ins:ident $mask:ident [Atomic $a:ty] = $run:expr) => {
+        atomic::apply::<$a>($cx, $warp, $ins, $mask, |old, b, _| $run(old, b))
+    };
+    ($cx:ident $warp:ident $ins:ident $mask:ident [Atomic $a:ty, $b:ty] = $run:expr) => {
+        atomic::apply::<$a>($cx, $warp, $ins, $mask, $run)
+    };
+    ($cx:ident $warp:ident $ins:ident $mask:ident [$shape:ident $type:ty] = $run:expr) => {
+        exchange::run::<$type>($warp, $ins, $mask, $run)
+    };
     ($cx:ident $warp:ident $ins:ident $mask:ident [$shape:ident] = $run:expr) => { $run($cx, $warp, $ins, $mask) };
     ($cx:ident $warp:ident $ins:ident $mask:ident {pred} = $run:expr) => {{
         pred1(&mut $warp.registers, $ins, $mask, $run);
@@ -79,7 +88,7 @@ macro_rules! engine {
     ($attribute:tt $($(#[doc = $section:literal])? $op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
         use super::super::lanes::{map1, map2, map3, map4, pred1, pred2};
         use super::super::warp::Warp;
-        use super::super::{Context, Fault, Flow, control, memory};
+        use super::super::{Context, Fault, Flow, atomic, barrier, control, exchange, memory};
         use super::TURN;
         use crate::interp::code::{Ins, NEGATED};
         use crate::interp::isa::Op;

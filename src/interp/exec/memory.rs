@@ -17,17 +17,32 @@ use crate::interp::stop::{AccessKind, BadAccess, Reason, Space};
 
 pub(super) type Addresses = [u64; LANES];
 
+/// What is done at addresses that have been checked and counted.
+pub(super) trait Action: Copy {
+    /// Its kind, which is the instruction's.
+    fn kind(self, cx: &Context, ins: &Ins) -> AccessKind;
+    /// Does it for the lanes of `mask`.
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses);
+}
+
+#[derive(Clone, Copy)]
+struct Load;
+
+#[derive(Clone, Copy)]
+struct Store;
+
 macro_rules! instructions {
     ($($load:ident $store:ident $space:ident;)*) => {$(
         #[inline(always)]
         pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
             observe::execution(cx, warp, ins, mask);
-            $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
+            let flow = $space(cx, warp, ins, mask, addresses(warp, ins, mask), Load);
+            if ins.access.strong { after_poll(flow, warp) } else { flow }
         }
         #[inline(always)]
         pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
             observe::execution(cx, warp, ins, mask);
-            $space(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Store)
+            $space(cx, warp, ins, mask, addresses(warp, ins, mask), Store)
         }
     )*};
 }
@@ -37,6 +52,11 @@ instructions! {
     load_global store_global global;
     load_shared store_shared shared;
     load_local store_local local;
+}
+
+/// A load that is not served from a cache may be one of many that wait for a value.
+pub(super) fn after_poll(flow: Flow, warp: &mut Warp) -> Flow {
+    if let Flow::Next = flow { warp.poll() } else { flow }
 }
 
 macro_rules! ordered {
@@ -59,10 +79,21 @@ ordered! {
     acquire_global after load_global, release_global before store_global;
 }
 
+/// `atom` and `red`
+pub(super) fn update<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, act: A) -> Flow {
+    observe::execution(cx, warp, ins, mask);
+    let addresses = addresses(warp, ins, mask);
+    match ins.access.space {
+        Some(Space::Global) => global(cx, warp, ins, mask, addresses, act),
+        Some(Space::Shared) => shared(cx, warp, ins, mask, addresses, act),
+        _ => generic(cx, warp, ins, mask, addresses, act),
+    }
+}
+
 /// `ld.param` with an address that is computed; others are constants of the launch.
 pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     observe::execution(cx, warp, ins, mask);
-    param(cx, warp, ins, mask, addresses(warp, ins, mask), AccessKind::Load)
+    param(cx, warp, ins, mask, addresses(warp, ins, mask), Load)
 }
 
 #[inline(always)]
@@ -97,17 +128,17 @@ fn lend(addresses: &mut Addresses, mask: u32) {
 
 /// An address without a space: nearly always global.
 #[inline(always)]
-fn generic(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, kind: AccessKind) -> Flow {
+fn generic<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
     let lowest = addresses.iter().fold(u64::MAX, |lowest, &address| lowest.min(address));
     if space::is_beyond_windows(lowest) {
-        global(cx, warp, ins, mask, addresses, kind)
+        global(cx, warp, ins, mask, addresses, act)
     } else {
-        windows(cx, warp, ins, mask, addresses, kind)
+        windows(cx, warp, ins, mask, addresses, act)
     }
 }
 
 /// Generic addresses of which some lie in windows: each space's lanes apart, as the hardware does.
-fn windows(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, kind: AccessKind) -> Flow {
+fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
     let mut rest = mask;
     while rest != 0 {
         let base = space::window(addresses[rest.trailing_zeros() as usize]);
@@ -116,10 +147,10 @@ fn windows(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: A
         let mut within = each(|lane| addresses[lane].wrapping_sub(base));
         lend(&mut within, lanes);
         let flow = match base {
-            space::SHARED => shared(cx, warp, ins, lanes, within, kind),
-            space::LOCAL => local(cx, warp, ins, lanes, within, kind),
-            space::PARAM => param(cx, warp, ins, lanes, within, kind),
-            _ => global(cx, warp, ins, lanes, within, kind),
+            space::SHARED => shared(cx, warp, ins, lanes, within, act),
+            space::LOCAL => local(cx, warp, ins, lanes, within, act),
+            space::PARAM => param(cx, warp, ins, lanes, within, act),
+            _ => global(cx, warp, ins, lanes, within, act),
         };
         if let Flow::Stop(_) = flow {
             return flow;
@@ -130,14 +161,14 @@ fn windows(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: A
 }
 
 #[inline(always)]
-fn global(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, kind: AccessKind) -> Flow {
+fn global<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
     let fits = |live: &&Allocation| all_fit(&addresses, live.base(), live.bytes(), ins.access.bytes());
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
-        return scattered(cx, warp, ins, mask, &addresses, kind);
+        return scattered(cx, warp, ins, mask, &addresses, act);
     };
     observe::global(cx, warp, ins, mask, &addresses);
     let offsets = each(|lane| addresses[lane] - allocation.base());
-    transfer(allocation, warp, ins, mask, &offsets, kind);
+    act.act(allocation, warp, ins, mask, &offsets);
     Flow::Next
 }
 
@@ -155,7 +186,14 @@ fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -> bool {
 
 /// Lanes in several allocations, or a fault.
 #[cold]
-fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: &Addresses, kind: AccessKind) -> Flow {
+fn scattered<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    addresses: &Addresses,
+    act: A,
+) -> Flow {
     let (global, bytes) = (cx.global, ins.access.bytes());
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
         let address = addresses[lane];
@@ -164,7 +202,8 @@ fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses:
             continue;
         }
         let nearest = global.nearest(address);
-        let bad = BadAccess { access: kind, space: Space::Global, bytes, address, nearest, space_bytes: 0 };
+        let bad =
+            BadAccess { access: act.kind(cx, ins), space: Space::Global, bytes, address, nearest, space_bytes: 0 };
         let reason = if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
         return Flow::Stop(Fault::new(lane as u32, reason));
     }
@@ -176,42 +215,42 @@ fn scattered(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses:
         let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
         let mut offsets = each(|lane| addresses[lane].wrapping_sub(allocation.base()));
         lend(&mut offsets, lanes);
-        transfer(allocation, warp, ins, lanes, &offsets, kind);
+        act.act(allocation, warp, ins, lanes, &offsets);
         rest &= !lanes;
     }
     Flow::Next
 }
 
 #[inline(always)]
-fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
+fn shared<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, act: A) -> Flow {
     let (memory, bytes) = (cx.shared, ins.access.bytes());
     if !all_fit(&offsets, 0, memory.bytes(), bytes) {
-        return beyond(Space::Shared, memory.bytes(), bytes, mask, &offsets, kind);
+        return beyond(Space::Shared, memory.bytes(), bytes, mask, &offsets, act.kind(cx, ins));
     }
-    observe::shared(cx, warp, ins, mask, &offsets, kind);
-    transfer(memory, warp, ins, mask, &offsets, kind);
+    observe::shared(cx, warp, ins, mask, &offsets, act.kind(cx, ins));
+    act.act(memory, warp, ins, mask, &offsets);
     Flow::Next
 }
 
-fn local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
+fn local<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, act: A) -> Flow {
     let (size, bytes) = (u64::from(cx.code.local_bytes), ins.access.bytes());
     if !all_fit(&offsets, 0, size, bytes) {
-        return beyond(Space::Local, size, bytes, mask, &offsets, kind);
+        return beyond(Space::Local, size, bytes, mask, &offsets, act.kind(cx, ins));
     }
     let stride = cx.code.local_stride();
     let places = each(|lane| lane as u64 * stride + offsets[lane]);
     let memory = std::mem::take(&mut warp.local);
-    transfer(&memory, warp, ins, mask, &places, kind);
+    act.act(&memory, warp, ins, mask, &places);
     warp.local = memory;
     Flow::Next
 }
 
-fn param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, kind: AccessKind) -> Flow {
+fn param<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, act: A) -> Flow {
     let (memory, bytes): (&Scratch, u32) = (cx.params, ins.access.bytes());
-    if kind == AccessKind::Store || !all_fit(&offsets, 0, memory.bytes(), bytes) {
-        return beyond(Space::Param, memory.bytes(), bytes, mask, &offsets, kind);
+    if act.kind(cx, ins) != AccessKind::Load || !all_fit(&offsets, 0, memory.bytes(), bytes) {
+        return beyond(Space::Param, memory.bytes(), bytes, mask, &offsets, act.kind(cx, ins));
     }
-    transfer(memory, warp, ins, mask, &offsets, kind);
+    act.act(memory, warp, ins, mask, &offsets);
     Flow::Next
 }
 
@@ -227,13 +266,30 @@ fn beyond(space: Space, size: u64, bytes: u32, mask: u32, offsets: &Addresses, k
     Flow::Stop(Fault::new(lane as u32, reason))
 }
 
-#[inline(always)]
-fn transfer<C: Cells>(cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
-    for element in 0..usize::from(ins.access.count) {
-        let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
-        match kind {
-            AccessKind::Load => load(cells, warp, ins.s[element], ins.access, mask, offset),
-            AccessKind::Store => store(cells, warp, ins.s[element], ins.access, mask, offset),
+impl Action for Load {
+    #[inline(always)]
+    fn kind(self, _: &Context, _: &Ins) -> AccessKind {
+        AccessKind::Load
+    }
+    #[inline(always)]
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+        for element in 0..usize::from(ins.access.count) {
+            let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
+            load(cells, warp, ins.s[element], ins.access, mask, offset);
+        }
+    }
+}
+
+impl Action for Store {
+    #[inline(always)]
+    fn kind(self, _: &Context, _: &Ins) -> AccessKind {
+        AccessKind::Store
+    }
+    #[inline(always)]
+    fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+        for element in 0..usize::from(ins.access.count) {
+            let offset = |lane: usize| offsets[lane] + element as u64 * u64::from(ins.access.width);
+            store(cells, warp, ins.s[element], ins.access, mask, offset);
         }
     }
 }
@@ -246,6 +302,9 @@ fn load<C: Cells>(cells: &C, warp: &mut Warp, slot: u16, access: Access, mask: u
         (2, false) => each(|lane| u32::from(cells.load16(offset(lane)))),
         (2, true) => each(|lane| cells.load16(offset(lane)) as i16 as u32),
         (4, _) => each(|lane| cells.load32(offset(lane))),
+        _ if access.strong => {
+            return warp.registers.write64(slot, &each(|lane| cells.load64_whole(offset(lane))), mask);
+        }
         _ => return warp.registers.write64(slot, &each(|lane| cells.load64(offset(lane))), mask),
     };
     match (access.wide, access.signed) {
@@ -261,6 +320,9 @@ fn store<C: Cells>(cells: &C, warp: &Warp, slot: u16, access: Access, mask: u32,
     let slot = usize::from(slot);
     if access.width == 8 {
         let row = &warp.registers.b64[slot];
+        if access.strong {
+            return active(mask, |lane| cells.store64_whole(offset(lane), row[lane]));
+        }
         return active(mask, |lane| cells.store64(offset(lane), row[lane]));
     }
     let row = if access.wide {
@@ -277,7 +339,7 @@ fn store<C: Cells>(cells: &C, warp: &Warp, slot: u16, access: Access, mask: u32,
 }
 
 #[inline(always)]
-fn active(mask: u32, mut act: impl FnMut(usize)) {
+pub(super) fn active(mask: u32, mut act: impl FnMut(usize)) {
     for lane in 0..LANES {
         if mask >> lane & 1 == 1 {
             act(lane);

@@ -1,8 +1,11 @@
 //! Running code: lanes within a warp, warps within a block, blocks within a grid.
 
+mod atomic;
+mod barrier;
 mod block;
 mod control;
 mod dispatch;
+mod exchange;
 pub(crate) mod grid;
 mod lanes;
 mod memory;

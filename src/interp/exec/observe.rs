@@ -6,8 +6,10 @@ use super::memory::Addresses;
 use super::registers::{FULL, LANES};
 use super::tally::Sample;
 use super::warp::Warp;
+use crate::counters::SharedCounters;
 use crate::interp::code::Ins;
-use crate::interp::model::banks;
+use crate::interp::model::atomics::{self, Cost, Update};
+use crate::interp::model::banks::{self, Wavefronts};
 use crate::interp::model::coalesce::{SECTOR_BYTES, Sectors, sectors};
 use crate::interp::stop::AccessKind;
 
@@ -21,7 +23,10 @@ pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32)
 /// An access to global memory by the lanes of `mask`; the others have a neighbour's address.
 #[inline(always)]
 pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses) {
-    let Sectors { touched, ideal } = distinct_sectors(addresses, ins.access.bytes());
+    let Sectors { mut touched, ideal } = distinct_sectors(addresses, ins.access.bytes());
+    if matches!(cx.code.sites[ins.site as usize].kind, AccessKind::Atomic | AccessKind::Reduction) {
+        touched = atomics::sectors(addresses, mask);
+    }
     let tally = &mut cx.tallies[ins.site as usize];
     tally.global.instructions += 1;
     tally.global.requests += 1;
@@ -37,6 +42,7 @@ pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, of
     let access = match kind {
         AccessKind::Load => banks::Access::Load,
         AccessKind::Store => banks::Access::Store,
+        AccessKind::Atomic | AccessKind::Reduction => return shared_update(cx, warp, ins, mask, offsets),
     };
     let within = each(|lane| offsets[lane] as u32);
     let passes = warp.patterns.wavefronts(warp.pc - 1, &within, mask, ins.access.bytes(), access);
@@ -46,6 +52,25 @@ pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, of
     tally.shared.bank_conflicts += u64::from(passes.taken - passes.ideal);
     let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
     tally.worst_shared.note(passes.taken, passes.ideal, sample);
+}
+
+/// An update of shared memory by the lanes of `mask`.
+fn shared_update(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    let within = each(|lane| offsets[lane] as u32);
+    let update = cx.code.sites[ins.site as usize].update;
+    let Cost { turns, updates, loads } = atomics::shared(&within, mask, ins.access.bytes(), update);
+    let tally = &mut cx.tallies[ins.site as usize];
+    let counted = |passes: Wavefronts, instructions: u32| SharedCounters {
+        instructions: u64::from(instructions),
+        wavefronts: u64::from(passes.taken),
+        bank_conflicts: u64::from(passes.taken - passes.ideal),
+    };
+    tally.shared += counted(updates, turns);
+    if update == Update::Loop {
+        tally.loop_loads += counted(loads, turns);
+    }
+    let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
+    tally.worst_shared.note(updates.taken, updates.ideal, sample);
 }
 
 /// The access, in case that it is the worst.

@@ -29,6 +29,8 @@ pub(crate) struct Tally {
     pub(crate) ideal_sectors: u64,
     /// Its accesses to shared memory.
     pub(crate) shared: SharedCounters,
+    /// The loads of the loop that it is in shared memory, if it is an atomic and one.
+    pub(crate) loop_loads: SharedCounters,
     pub(super) worst_global: Worst,
     pub(super) worst_shared: Worst,
 }
@@ -97,6 +99,7 @@ impl Totals {
             tally.global += other.global;
             tally.ideal_sectors += other.ideal_sectors;
             tally.shared += other.shared;
+            tally.loop_loads += other.loop_loads;
             tally.worst_global.merge(other.worst_global);
             tally.worst_shared.merge(other.worst_shared);
         }
@@ -125,9 +128,13 @@ fn counters(sites: &[Site], tallies: &[Tally]) -> Counters {
         let (global, shared) = match site.kind {
             AccessKind::Load => (&mut total.global_load, &mut total.shared_load),
             AccessKind::Store => (&mut total.global_store, &mut total.shared_store),
+            AccessKind::Atomic => (&mut total.global_atomic, &mut total.shared_atomic),
+            // Shared memory has no reductions.
+            AccessKind::Reduction => (&mut total.global_reduction, &mut total.shared_atomic),
         };
         *global += tally.global;
         *shared += tally.shared;
+        total.shared_load += tally.loop_loads;
     }
     total
 }
@@ -150,6 +157,7 @@ fn instruction(launch: &Launch, site: &Site, tally: Tally) -> InstructionReport 
         global: tally.global,
         ideal_sectors: tally.ideal_sectors,
         shared: tally.shared,
+        loop_loads: tally.loop_loads,
         worst_global: access(tally.worst_global, Space::Global),
         worst_shared: access(tally.worst_shared, Space::Shared),
     }

@@ -6,12 +6,18 @@
 //! A barrier that only some lanes reach parks them, and the other paths run on without waiting for them: since Volta each
 //! thread arrives for itself. When nothing is left to run, `settle` looks whether those who are parked wait for each other.
 
+use super::barrier::{BARRIERS, Vote, Wait};
+use super::exchange::{self, Offer};
 use super::patterns::Patterns;
-use super::registers::Registers;
+use super::registers::{FULL, LANES, Registers};
 use super::{Fault, Flow};
 use crate::interp::code::NOWHERE;
+use crate::interp::isa::Op;
 use crate::interp::mem::cells::Scratch;
 use crate::interp::stop::Reason;
+
+/// Looks at memory that changed nothing, after which others have their turn.
+const PATIENCE: u32 = 1 << 8;
 
 /// One warp.
 #[derive(Debug)]
@@ -35,6 +41,14 @@ pub(super) struct Warp {
     parked: Vec<Parked>,
     /// The barrier that holds the warp.
     pub(super) wait: Option<Wait>,
+    /// Lanes whose predicate holds in the reduction that the warp waits for.
+    pub(super) votes: u32,
+    /// Registers that its result goes to, and in which lanes.
+    pub(super) results: Vec<(u16, u32)>,
+    /// Of each barrier of the block, the lanes that have arrived without waiting.
+    pub(super) arrived: [u32; BARRIERS],
+    /// Looks at memory since one of them changed something: atomics, loads that may not be cached, fences.
+    pub(super) polls: u32,
     /// Warp instructions executed in this block.
     pub(super) issued: u64,
     /// The same, times active lanes.
@@ -50,15 +64,23 @@ struct Path {
     meet: u32,
 }
 
-/// Lanes at a barrier.
-#[derive(Debug)]
-struct Parked {
-    /// Where they go on.
+/// Lanes that go on together.
+#[derive(Debug, Default)]
+struct Group {
+    /// Where.
     pc: u32,
     mask: u32,
-    at: Halt,
     /// Where they are to meet others, outermost first: [`NOWHERE`] and what was on the stack.
     meets: Vec<u32>,
+}
+
+/// Lanes that wait for others of the warp.
+#[derive(Debug)]
+pub(super) struct Parked {
+    group: Group,
+    at: Halt,
+    /// What they put in where values are exchanged.
+    pub(super) offer: Option<Box<Offer>>,
 }
 
 /// What lanes can be parked at.
@@ -66,16 +88,8 @@ struct Parked {
 pub(super) enum Halt {
     /// A barrier of the block. An aligned one wants all lanes of the warp at the same instruction.
     Block { wait: Wait, aligned: bool },
-    /// A barrier of these lanes of the warp.
-    Lanes(u32),
-}
-
-/// A barrier waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wait {
-    pub(super) barrier: u32,
-    /// How many threads it waits for, or 0 for all.
-    pub(super) threads: u32,
+    /// What these lanes of the warp do together.
+    Lanes { members: u32, op: Op },
 }
 
 impl Warp {
@@ -91,6 +105,10 @@ impl Warp {
             stack: Vec::new(),
             parked: Vec::new(),
             wait: None,
+            votes: 0,
+            results: Vec::new(),
+            arrived: [0; BARRIERS],
+            polls: 0,
             issued: 0,
             lanes_issued: 0,
             executions: vec![0; sites],
@@ -101,6 +119,8 @@ impl Warp {
     pub(super) fn restart(&mut self, live: u32) {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
         (self.wait, self.issued, self.lanes_issued) = (None, 0, 0);
+        (self.votes, self.polls, self.arrived) = (0, 0, [0; BARRIERS]);
+        self.results.clear();
         self.executions.fill(0);
         self.stack.clear();
         self.parked.clear();
@@ -142,14 +162,20 @@ impl Warp {
         self.leave(lanes)
     }
 
-    /// Holds the lanes of `lanes` at a barrier that others of the warp have not reached.
-    pub(super) fn park(&mut self, lanes: u32, at: Halt) -> Flow {
-        let enclosing = self.stack.iter().filter(|path| path.mask & lanes != 0).map(|path| path.meet);
-        let mut meets: Vec<u32> = enclosing.chain([self.meet]).collect();
-        meets.dedup();
+    /// Holds the lanes of `lanes` where others of the warp have yet to come.
+    pub(super) fn park(&mut self, lanes: u32, at: Halt, offer: Option<Box<Offer>>) -> Flow {
+        let meets = self.meets(self.stack.len(), lanes, self.meet);
         self.stack.iter_mut().for_each(|path| path.mask &= !lanes);
-        self.parked.push(Parked { pc: self.pc, mask: lanes, at, meets });
+        self.parked.push(Parked { group: Group { pc: self.pc, mask: lanes, meets }, at, offer });
         self.leave(lanes)
+    }
+
+    /// Where lanes of the path at this place of the stack are to meet others, outermost first.
+    fn meets(&self, place: usize, lanes: u32, meet: u32) -> Vec<u32> {
+        let enclosing = self.stack[..place].iter().filter(|path| path.mask & lanes != 0).map(|path| path.meet);
+        let mut meets: Vec<u32> = enclosing.chain([meet]).collect();
+        meets.dedup();
+        meets
     }
 
     /// On without the lanes of `lanes`.
@@ -161,56 +187,102 @@ impl Warp {
     /// Every lane is parked or has ended: lets go on who waits for nobody else, or has the warp wait for others.
     #[cold]
     fn settle(&mut self) -> Flow {
-        let Some(&Parked { pc, at, mask, .. }) = self.parked.first() else { return Flow::Yield };
-        let synced = self.parked.iter().filter(|parked| matches!(parked.at, Halt::Lanes(_)));
-        let absent = self.live & !synced.fold(0, |lanes, parked| lanes | parked.mask);
-        let complete = |parked: &mut Parked| matches!(parked.at, Halt::Lanes(members) if members & absent == 0);
-        let released: Vec<Parked> = self.parked.extract_if(.., complete).collect();
+        let Some(&Parked { at, group: Group { pc, mask, .. }, .. }) = self.parked.first() else { return Flow::Yield };
+        let released = self.complete();
         if !released.is_empty() {
             self.resume(released);
             return Flow::Next;
         }
         self.pc = pc;
         if let Halt::Block { wait, aligned } = at
-            && self.parked.iter().all(|parked| parked.at == at && (parked.pc == pc || !aligned))
+            && self.parked.iter().all(|parked| parked.at == at && (parked.group.pc == pc || !aligned))
         {
             self.wait = Some(wait);
             return Flow::Yield;
         }
-        let same = self.parked.iter().filter(|parked| parked.pc == pc && parked.at == at);
-        let arrived = same.fold(0, |lanes, parked| lanes | parked.mask);
+        let same = self.parked.iter().filter(|parked| parked.group.pc == pc && parked.at == at);
+        let arrived = same.fold(0, |lanes, parked| lanes | parked.group.mask);
         let reason = Reason::DivergentBarrier { arrived, elsewhere: self.live & !arrived };
         Flow::Stop(Fault::new(mask.trailing_zeros(), reason))
     }
 
-    /// The block's barrier is complete.
-    pub(super) fn release(&mut self) {
-        self.wait = None;
+    /// The parked groups whose lanes have all come, with what they came for.
+    fn complete(&mut self) -> Vec<Group> {
+        let mut released = Vec::new();
+        let all_here = |at: &Halt| {
+            let Halt::Lanes { members, .. } = *at else { return false };
+            let arrived = self.parked.iter().filter(|parked| parked.at == *at);
+            members & self.live & !arrived.fold(0, |lanes, parked| lanes | parked.group.mask) == 0
+        };
+        let complete: Vec<Halt> = self.parked.iter().map(|parked| parked.at).filter(all_here).collect();
+        for at in complete {
+            let together: Vec<Parked> = self.parked.extract_if(.., |parked| parked.at == at).collect();
+            exchange::settle_parked(&mut self.registers, &together);
+            released.extend(together.into_iter().map(|parked| parked.group));
+        }
+        released
+    }
+
+    /// The block's barrier is complete; of a reduction, with this result.
+    pub(super) fn release(&mut self, result: u32) {
+        let wait = self.wait.take();
+        for (slot, lanes) in std::mem::take(&mut self.results) {
+            match wait.map(|wait| wait.vote) {
+                Some(Vote::Count) => self.registers.write32(slot, &[result; LANES], lanes),
+                _ => self.registers.write_pred(slot, if result == 0 { 0 } else { FULL }, lanes),
+            }
+        }
+        self.votes = 0;
         if !self.parked.is_empty() {
-            let parked = std::mem::take(&mut self.parked);
-            self.resume(parked);
+            let mut groups: Vec<Group> = self.parked.drain(..).map(|parked| parked.group).collect();
+            groups.sort_by(|a, b| (&b.meets, b.pc).cmp(&(&a.meets, a.pc)));
+            self.resume(groups);
         }
     }
 
-    /// Puts parked lanes back on the empty stack, so that they meet where they were to: those at one place at once, the
-    /// others path by path. Meeting places that they share become one.
-    fn resume(&mut self, mut groups: Vec<Parked>) {
-        groups.sort_by_key(|group| group.pc);
-        groups.dedup_by(|next, group| {
-            let same = next.pc == group.pc;
-            group.mask |= if same { next.mask } else { 0 };
-            same
-        });
-        groups.sort_by(|a, b| a.meets.cmp(&b.meets));
-        let mut open: &[u32] = &[NOWHERE];
+    /// Another look at memory that changed nothing: after many, what is waited for may be for others to do.
+    #[inline(always)]
+    pub(super) fn poll(&mut self) -> Flow {
+        self.polls += 1;
+        if self.polls < PATIENCE { Flow::Next } else { self.take_turns() }
+    }
+
+    /// Lets the warp's other paths go on first, those included that only wait where this one is to meet them, and then the
+    /// other warps and blocks. Since Volta every thread has a program counter of its own, and so each goes on at last.
+    #[cold]
+    fn take_turns(&mut self) -> Flow {
+        self.polls = 0;
+        std::thread::yield_now();
+        let mut groups = self.complete();
+        let mut above = 0;
+        self.stack.push(Path { pc: self.pc, mask: self.mask, meet: self.meet });
+        for (place, path) in self.stack.iter().enumerate().rev() {
+            let mask = path.mask & self.live & !above;
+            above |= path.mask;
+            if mask != 0 {
+                groups.push(Group { pc: path.pc, mask, meets: self.meets(place, mask, path.meet) });
+            }
+        }
+        let spinning = groups.iter().position(|group| group.mask & self.mask != 0).map(|place| groups.remove(place));
+        groups.extend(spinning);
+        self.stack.clear();
+        self.resume(groups);
+        Flow::Yield
+    }
+
+    /// Puts groups of lanes on the empty stack, so that they meet where they were to: those at one place at once, the others
+    /// path by path, in this order as far as meeting places allow. Meeting places that they share become one.
+    fn resume(&mut self, groups: Vec<Group>) {
+        let mut open: Vec<u32> = Vec::new();
+        let groups = in_order(merged(groups));
         for (index, group) in groups.iter().enumerate() {
-            let known = open.iter().zip(&group.meets).take_while(|(a, b)| a == b).count();
+            let known = open.iter().zip(&group.meets).take_while(|(a, b)| a == b).count().max(1);
             for depth in known..group.meets.len() {
                 let inside = groups[index..].iter().take_while(|other| other.meets.starts_with(&group.meets[..=depth]));
                 let mask = inside.fold(0, |lanes, other| lanes | other.mask);
                 self.stack.push(Path { pc: group.meets[depth], mask, meet: group.meets[depth - 1] });
             }
-            open = &group.meets;
+            open.clone_from(&group.meets);
             let meet = open.last().copied().unwrap_or(NOWHERE);
             if group.pc != meet {
                 self.stack.push(Path { pc: group.pc, mask: group.mask, meet });
@@ -218,4 +290,30 @@ impl Warp {
         }
         self.join();
     }
+}
+
+/// Groups at one place become one.
+fn merged(groups: Vec<Group>) -> Vec<Group> {
+    let mut merged: Vec<Group> = Vec::new();
+    for group in groups {
+        match merged.iter_mut().find(|other| other.pc == group.pc) {
+            Some(other) => other.mask |= group.mask,
+            None => merged.push(group),
+        }
+    }
+    merged
+}
+
+/// The order of the stack, from its bottom, for groups that are to run in the order given: those that meet somewhere stand
+/// together, where the last of them would.
+fn in_order(mut groups: Vec<Group>) -> Vec<Group> {
+    let last = |meets: &[u32]| groups.iter().rposition(|other| other.meets.starts_with(meets));
+    let rank = |(place, group): (usize, &Group)| -> Vec<Option<usize>> {
+        let shared = (1..=group.meets.len()).map(|depth| last(&group.meets[..depth]));
+        shared.chain([Some(place)]).collect()
+    };
+    let ranks: Vec<_> = groups.iter().enumerate().map(rank).collect();
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.sort_by(|&a, &b| ranks[b].cmp(&ranks[a]));
+    order.into_iter().map(|place| std::mem::take(&mut groups[place])).collect()
 }

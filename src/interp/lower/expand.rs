@@ -171,7 +171,12 @@ impl<'t> Lowering<'_, 't> {
 
     /// `add.cc`, `addc`, `addc.cc`, the same of `sub`, and of `mad` with half of a product for `a`. The carry is a predicate of
     /// the kernel's.
-    fn carrying(&mut self, parts: &[&str], result: &Operand<'t>, sources: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
+    fn carrying(
+        &mut self,
+        parts: &[&str],
+        result: &Operand<'t>,
+        sources: &[Operand<'t>],
+    ) -> Result<Vec<Draft>, Refusal> {
         let unknown = || "the software GPU does not have this instruction".to_owned();
         let (forms, signed) = match parts.last() {
             Some(&name @ ("u32" | "s32")) => (&CARRYING[0], name == "s32"),

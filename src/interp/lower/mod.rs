@@ -2,9 +2,11 @@
 //!
 //! An entry that needs what we do not have is not an error here: its kernel carries the reason, and launching it fails.
 
+mod atomics;
 mod expand;
 mod names;
 mod operands;
+mod together;
 
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use super::cfg::{Graph, Next, Uses};
 use super::code::{ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, NEGATED, Origin, Param, PresetValue, Site};
 use super::exec::registers::{File, Kind};
 use super::isa::{self, Form, Op, Shape};
+use super::model::atomics::Update;
 use super::parse::ast::{self, Operand, Statement};
 use super::stop::AccessKind;
 use crate::error::{Error, ErrorKind};
@@ -194,7 +197,14 @@ impl<'m, 't> Lowering<'m, 't> {
             _ => true,
         };
         let form = forms.find(fits).ok_or("it has another number of operands than the software GPU knows")?;
-        Ok(vec![self.shaped(form, opcode, operands)?])
+        match form.shape {
+            Shape::Atomic(kinds) => self.atomic(form.op, kinds, opcode, operands),
+            Shape::Shuffle(kind) | Shape::Vote(kind) | Shape::Reduce(kind) | Shape::Elect(kind) => {
+                self.exchange(form, kind, opcode, operands)
+            }
+            Shape::BarrierCount | Shape::BarrierVote => self.barrier_vote(form, operands),
+            _ => Ok(vec![self.shaped(form, opcode, operands)?]),
+        }
     }
 
     fn shaped(&mut self, form: &Form, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
@@ -205,9 +215,13 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Branch => self.branch(form.op, operands),
             Shape::Barrier => self.barrier(form.op, operands),
             Shape::WarpSync => self.warp_sync(form.op, operands),
-            Shape::Exit | Shape::Trap | Shape::Fence => Ok(Draft::new(form.op)),
-            // Spelled as registers, so no instruction has them; see `read_special`.
-            Shape::ReadB32 | Shape::ReadB64 => Err("it is no instruction".to_owned()),
+            Shape::Arrive if operands.len() == 1 => Err("it does not say for how many threads".to_owned()),
+            Shape::Arrive => self.barrier(form.op, operands),
+            Shape::ActiveMask => self.active_mask(form.op, operands),
+            Shape::Hint => self.hint(form.op, operands),
+            Shape::Exit | Shape::Trap | Shape::Fence | Shape::Sleep | Shape::Nothing => Ok(Draft::new(form.op)),
+            // Spelled as registers, so no instruction has them, see `read_special`; or not a single step.
+            _ => Err("it is no instruction".to_owned()),
         }
     }
 
@@ -237,34 +251,14 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(Draft { imm: label as i32, ..Draft::new(op) })
     }
 
-    fn barrier(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let mut draft = Draft::new(op);
-        let all = Operand::Integer(0);
-        let (barrier, threads) = match operands {
-            [barrier] => (barrier, &all),
-            [barrier, threads] => (barrier, threads),
-            _ => return Err("it has another number of operands than the software GPU knows".to_owned()),
-        };
-        for (index, operand) in [barrier, threads].into_iter().enumerate() {
-            draft.s[index] = self.source(operand, Kind::B32)?;
-            draft.reads.push((File::B32, draft.s[index]));
-        }
-        Ok(draft)
-    }
-
-    fn warp_sync(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let [members] = operands else { return Err("it has another number of operands than one".to_owned()) };
-        let slot = self.source(members, Kind::B32)?;
-        Ok(Draft { s: [slot, 0, 0, 0], reads: vec![(File::B32, slot)], ..Draft::new(op) })
-    }
-
     fn emit(&mut self, draft: Draft, guard: u16, span: ast::Span) {
         let Draft { op, mut reads, writes, d, s, access, imm } = draft;
         reads.push((File::Pred, guard & !NEGATED));
         self.touched.push(Touched { reads, writes, conditional: guard != ALWAYS });
         let site = self.code.sites.len() as u32;
         if let Some(kind) = accesses(op) {
-            self.code.sites.push(Site { kind, pc: self.code.instructions.len() as u32 });
+            let pc = self.code.instructions.len() as u32;
+            self.code.sites.push(Site { kind, update: Update::default(), pc });
         }
         self.code.instructions.push(Ins { op, guard, d, s, access, imm, site });
         self.code.origins.push(Origin { span, source: self.source });
@@ -284,6 +278,7 @@ impl<'m, 't> Lowering<'m, 't> {
         code.reconvergence = graph.reconvergence();
         code.registers = self.names.counts();
         code.presets = self.names.presets();
+        atomics::classify(&mut code, &self.touched);
         code.cleared = cleared(&graph, &self.touched, &code);
         (code.shared_bytes, code.dynamic_align, code.local_bytes) = self.names.memory()?;
         Ok(code)
@@ -341,6 +336,7 @@ fn accesses(op: Op) -> Option<AccessKind> {
     match isa::FORMS[op as usize].shape {
         Shape::Load => Some(AccessKind::Load),
         Shape::Store => Some(AccessKind::Store),
+        Shape::Atomic(_) => Some(AccessKind::Atomic),
         _ => None,
     }
 }

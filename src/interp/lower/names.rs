@@ -33,6 +33,8 @@ pub(super) struct Names<'m, 't> {
     scopes: Vec<Scope<'t>>,
     /// Registers given so far, by file.
     counts: [usize; 3],
+    /// Registers for what nobody reads, by file.
+    unread: [Option<u16>; 3],
     constants: HashMap<(File, PresetValue), u16>,
     presets: Vec<Preset>,
     shared_bytes: u64,
@@ -56,6 +58,7 @@ impl<'m, 't> Names<'m, 't> {
             params,
             scopes: Vec::new(),
             counts: [0; 3],
+            unread: [None; 3],
             constants: HashMap::new(),
             presets: Vec::new(),
             shared_bytes: 0,
@@ -88,10 +91,8 @@ impl<'m, 't> Names<'m, 't> {
     pub(super) fn registers(&mut self, kind: &str, names: &[RegisterName<'t>]) {
         let file = match kind {
             "pred" => Some(File::Pred),
-            "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32"
-            | "f16x2" | "bf16" | "bf16x2" => {
-                Some(File::B32)
-            }
+            "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16"
+            | "bf16x2" => Some(File::B32),
             "b64" | "u64" | "s64" | "f64" => Some(File::B64),
             _ => None,
         };
@@ -172,6 +173,16 @@ impl<'m, 't> Names<'m, 't> {
         }
         *count += 1;
         Ok((*count - 1) as u16)
+    }
+
+    /// The register for results that nobody reads.
+    pub(super) fn unread(&mut self, file: File) -> Result<u16, Refusal> {
+        if let Some(slot) = self.unread[file as usize] {
+            return Ok(slot);
+        }
+        let slot = self.allocate(file)?;
+        self.unread[file as usize] = Some(slot);
+        Ok(slot)
     }
 
     /// The register that holds a value from the start.

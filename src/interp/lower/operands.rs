@@ -7,6 +7,7 @@ use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::{self, Op, Shape};
 use crate::interp::modifiers::Modifiers;
 use crate::interp::parse::ast::Operand;
+use crate::interp::stop::Space;
 
 /// A predicate as a guard.
 pub(super) fn guard_of(slot: u16, negated: bool) -> u16 {
@@ -72,7 +73,7 @@ impl<'t> Lowering<'_, 't> {
     /// The register that a result goes to; `_` is one that nobody reads.
     pub(super) fn result(&mut self, operand: &Operand<'t>, file: File) -> Result<u16, Refusal> {
         match *operand {
-            Operand::Name("_", 0) => self.names.allocate(file),
+            Operand::Name("_", 0) => self.names.unread(file),
             Operand::Name(name, 0) => self.names.register(name, file),
             _ => Err("its result is no register".to_owned()),
         }
@@ -138,7 +139,8 @@ impl<'t> Lowering<'_, 't> {
             if (File::B32, d) == (kind.file(), source) {
                 return Err("it takes a register apart into itself".to_owned());
             }
-            let mut draft = Draft { d, s: [source, 0, 0, 0], writes: vec![(File::B32, d)], ..Draft::new(ops[index % 2]) };
+            let mut draft =
+                Draft { d, s: [source, 0, 0, 0], writes: vec![(File::B32, d)], ..Draft::new(ops[index % 2]) };
             draft.reads.push((kind.file(), source));
             if draft.op == Op::Quarter {
                 draft.s[1] = self.names.constant(File::B32, PresetValue::Bits(16 * index as u64))?;
@@ -176,7 +178,11 @@ impl<'t> Lowering<'_, 't> {
         Ok(draft)
     }
 
-    fn elements<'o>(&self, operand: &'o Operand<'t>, access: Access) -> Result<Vec<&'o Operand<'t>>, Refusal> {
+    pub(super) fn elements<'o>(
+        &self,
+        operand: &'o Operand<'t>,
+        access: Access,
+    ) -> Result<Vec<&'o Operand<'t>>, Refusal> {
         let elements: Vec<_> = flat(std::slice::from_ref(operand)).collect();
         if elements.len() == usize::from(access.count) { Ok(elements) } else { Err(operand_count()) }
     }
@@ -195,7 +201,7 @@ impl<'t> Lowering<'_, 't> {
         }
     }
 
-    fn addressed(&mut self, op: Op, opcode: &str, operand: &Operand<'t>) -> Result<Draft, Refusal> {
+    pub(super) fn addressed(&mut self, op: Op, opcode: &str, operand: &Operand<'t>) -> Result<Draft, Refusal> {
         let Operand::Address { base, offset } = *operand else { return Err("its address has no brackets".to_owned()) };
         let mut draft = Draft { access: access(opcode)?, ..Draft::new(op) };
         let constant = match base.map(|name| self.names.resolve(name)).transpose()? {
@@ -224,7 +230,7 @@ impl<'t> Lowering<'_, 't> {
     }
 }
 
-fn operand_count() -> Refusal {
+pub(super) fn operand_count() -> Refusal {
     "it has another number of operands than its type says".to_owned()
 }
 
@@ -244,8 +250,8 @@ fn access(opcode: &str) -> Result<Access, Refusal> {
     let kind = opcode.rsplit('.').next().unwrap_or_default();
     let width = match kind {
         "b8" | "u8" | "s8" => 1,
-        "b16" | "u16" | "s16" => 2,
-        "b32" | "u32" | "s32" | "f32" => 4,
+        "b16" | "u16" | "s16" | "f16" | "bf16" => 2,
+        "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16x2" => 4,
         "b64" | "u64" | "s64" | "f64" => 8,
         _ => return Err(format!("the type {kind:?} is not supported")),
     };
@@ -259,5 +265,12 @@ fn access(opcode: &str) -> Result<Access, Refusal> {
     if width * count > 16 {
         return Err("no access is wider than 16 bytes".to_owned());
     }
-    Ok(Access { width, count, signed: kind.starts_with('s'), wide: false, wide_address: false })
+    let says = |part: &str| opcode.split('.').any(|other| other == part);
+    let strong = ["volatile", "relaxed", "acquire", "release"].into_iter().any(says);
+    let space = match () {
+        () if says("global") => Some(Space::Global),
+        () if says("shared") || says("shared::cta") => Some(Space::Shared),
+        () => None,
+    };
+    Ok(Access { width, count, signed: kind.starts_with('s'), strong, space, ..Access::default() })
 }

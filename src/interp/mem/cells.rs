@@ -6,6 +6,8 @@ use super::global::Allocation;
 
 /// Bytes that can be loaded and stored by offset; offsets are in bounds and aligned to the width.
 pub(crate) trait Cells {
+    /// Whether blocks share it.
+    const GLOBAL: bool;
     fn load8(&self, offset: u64) -> u8;
     fn load16(&self, offset: u64) -> u16;
     fn load32(&self, offset: u64) -> u32;
@@ -14,9 +16,20 @@ pub(crate) trait Cells {
     fn store16(&self, offset: u64, value: u16);
     fn store32(&self, offset: u64, value: u32);
     fn store64(&self, offset: u64, value: u64);
+    /// Loads 8 bytes of which no part is older than another.
+    fn load64_whole(&self, offset: u64) -> u64 {
+        self.load64(offset)
+    }
+    /// Stores 8 bytes which nobody sees a part of.
+    fn store64_whole(&self, offset: u64, value: u64) {
+        self.store64(offset, value);
+    }
+    /// Puts `function` of the 2, 4 or 8 bytes there in their place, and returns them as they were.
+    fn update(&self, offset: u64, width: u8, function: impl Fn(u64) -> u64) -> u64;
 }
 
 impl Cells for Allocation {
+    const GLOBAL: bool = true;
     #[inline(always)]
     fn load8(&self, offset: u64) -> u8 {
         self.load8(offset)
@@ -48,6 +61,20 @@ impl Cells for Allocation {
     #[inline(always)]
     fn store64(&self, offset: u64, value: u64) {
         self.store64(offset, value);
+    }
+    fn load64_whole(&self, offset: u64) -> u64 {
+        self.load64_whole(offset)
+    }
+    fn store64_whole(&self, offset: u64, value: u64) {
+        self.update64(offset, |_| value);
+    }
+    #[inline(always)]
+    fn update(&self, offset: u64, width: u8, function: impl Fn(u64) -> u64) -> u64 {
+        match width {
+            2 => u64::from(self.update16(offset, |old| function(u64::from(old)) as u16)),
+            4 => u64::from(self.update32(offset, |old| function(u64::from(old)) as u32)),
+            _ => self.update64(offset, function),
+        }
     }
 }
 
@@ -101,6 +128,7 @@ impl Scratch {
 }
 
 impl Cells for Scratch {
+    const GLOBAL: bool = false;
     #[inline(always)]
     fn load8(&self, offset: u64) -> u8 {
         (self.word(offset).get() >> (offset % 4 * 8)) as u8
@@ -133,6 +161,20 @@ impl Cells for Scratch {
     fn store64(&self, offset: u64, value: u64) {
         self.store32(offset, value as u32);
         self.store32(offset + 4, (value >> 32) as u32);
+    }
+    #[inline(always)]
+    fn update(&self, offset: u64, width: u8, function: impl Fn(u64) -> u64) -> u64 {
+        let old = match width {
+            2 => u64::from(self.load16(offset)),
+            4 => u64::from(self.load32(offset)),
+            _ => self.load64(offset),
+        };
+        match width {
+            2 => self.store16(offset, function(old) as u16),
+            4 => self.store32(offset, function(old) as u32),
+            _ => self.store64(offset, function(old)),
+        }
+        old
     }
 }
 

@@ -6,9 +6,14 @@
 //!
 //! Contents are words accessed as relaxed atomics: blocks run on several host threads, and a kernel with a race may not
 //! be undefined behaviour in the host. 8- and 16-bit stores exchange the word around them.
+//!
+//! Atomics of up to 4 bytes exchange a word until nobody came between. Those of 8 bytes, two words, hold a lock while they
+//! read and write, and so do the loads and stores that must not be torn, those of `.relaxed` and stronger; PTX promises no
+//! more, for an access that is weak, or of another width, races with an atomic.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -21,6 +26,9 @@ const POISON: u32 = 0xA5A5_A5A5;
 /// Bytes that copies and fills move at a time: a range may be as large as the host's memory, and a buffer as large as that
 /// could not be had.
 const CHUNK: u64 = 16 * 1024;
+
+/// Locks for accesses of 8 bytes at once: each place has one of them.
+static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
 /// Device memory of one software GPU. Any number of threads may use it.
 pub struct Memory {
@@ -352,6 +360,44 @@ impl Allocation {
     pub fn store64(&self, offset: u64, value: u64) {
         self.store32(offset, value as u32);
         self.store32(offset + 4, (value >> 32) as u32);
+    }
+
+    /// The 8 bytes at `offset`, a multiple of 8 in bounds, as one of those left them who write them as one.
+    pub fn load64_whole(&self, offset: u64) -> u64 {
+        let _guard = self.lock(offset);
+        self.load64(offset)
+    }
+
+    /// Puts `function` of the 2 bytes at an even offset in their place, atomically, and returns them as they were.
+    #[inline]
+    pub fn update16(&self, offset: u64, function: impl Fn(u16) -> u16) -> u16 {
+        let shift = offset % 4 * 8;
+        let merge = |word: u32| word & !(0xffff << shift) | u32::from(function((word >> shift) as u16)) << shift;
+        (self.update32(offset, merge) >> shift) as u16
+    }
+
+    /// Puts `function` of the 4 bytes around `offset` in their place, atomically, and returns them as they were.
+    #[inline]
+    pub fn update32(&self, offset: u64, function: impl Fn(u32) -> u32) -> u32 {
+        let word = self.word(offset);
+        let mut old = word.load(Relaxed);
+        while let Err(now) = word.compare_exchange_weak(old, function(old), AcqRel, Acquire) {
+            old = now;
+        }
+        old
+    }
+
+    /// Puts `function` of the 8 bytes at a multiple of 8 in their place, atomically, and returns them as they were.
+    pub fn update64(&self, offset: u64, function: impl Fn(u64) -> u64) -> u64 {
+        let _guard = self.lock(offset);
+        let old = self.load64(offset);
+        self.store64(offset, function(old));
+        old
+    }
+
+    fn lock(&self, offset: u64) -> MutexGuard<'static, ()> {
+        let place = (self.base >> ADDRESS_BITS).wrapping_add(offset / 8);
+        LOCKS[place as usize % LOCKS.len()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[inline]

@@ -42,6 +42,9 @@ pub struct InstructionReport {
     pub ideal_sectors: u64,
     /// Its accesses to shared memory.
     pub shared: SharedCounters,
+    /// Of an atomic that the hardware has no instruction for in shared memory, the loads of the loop that takes its place:
+    /// part of the launch's loads.
+    pub loop_loads: SharedCounters,
     /// Of its accesses to global memory the one with the most sectors beyond the ideal ones, and of several the first.
     pub worst_global: Option<WarpAccess>,
     /// Of its accesses to shared memory the one with the most bank conflicts, and of several the first.

@@ -55,8 +55,20 @@ fn to_integer(modifiers: Modifiers, bits: u64, to: (u32, bool)) -> u64 {
     let (least, greatest) = range(to);
     let value = match unpack(Format::of(from), bits, flush) {
         Number::Nan => return nan_as_integer(from, to),
-        Number::Infinite { negative } => if negative { least } else { greatest },
-        Number::Finite { negative, exponent, .. } if exponent > 64 => if negative { least } else { greatest },
+        Number::Infinite { negative } => {
+            if negative {
+                least
+            } else {
+                greatest
+            }
+        }
+        Number::Finite { negative, exponent, .. } if exponent > 64 => {
+            if negative {
+                least
+            } else {
+                greatest
+            }
+        }
         Number::Finite { negative, exponent, mantissa } => {
             let magnitude = shifted(modifiers.rounding(), negative, mantissa, -exponent) as i128;
             if negative { -magnitude } else { magnitude }

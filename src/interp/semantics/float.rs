@@ -338,7 +338,13 @@ fn quotient(a: Number, b: Number) -> Number {
         (Nan, _) | (_, Nan) | (Infinite { .. }, Infinite { .. }) => Nan,
         (Infinite { .. }, _) => Infinite { negative },
         (_, Infinite { .. }) => Finite { negative, exponent: 0, mantissa: 0 },
-        _ if b.is_zero() => if a.is_zero() { Nan } else { Infinite { negative } },
+        _ if b.is_zero() => {
+            if a.is_zero() {
+                Nan
+            } else {
+                Infinite { negative }
+            }
+        }
         _ if a.is_zero() => a.with_sign(negative),
         (Finite { .. }, Finite { exponent: f, mantissa: divisor, .. }) => {
             let (dividend, e) = normal(a);
@@ -360,7 +366,11 @@ fn root(a: Number) -> Number {
     let odd = exponent & 1;
     let mantissa = mantissa << odd;
     let root = mantissa.isqrt();
-    Finite { negative: false, exponent: (exponent - odd) / 2 - 1, mantissa: root << 1 | u128::from(root * root != mantissa) }
+    Finite {
+        negative: false,
+        exponent: (exponent - odd) / 2 - 1,
+        mantissa: root << 1 | u128::from(root * root != mantissa),
+    }
 }
 
 macro_rules! operations {

@@ -22,9 +22,11 @@ pub(crate) fn canonical32(value: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn first_nan<const N: usize>(value: f64, operands: [f64; N]) -> f64 {
     let is_nan = |bits: u64| bits & (u64::MAX >> 1) > 0x7ff0 << 48;
-    let none = operands.iter().rev().map(|operand| operand.to_bits()).fold(0xfff8 << 48, |found, bits| {
-        if is_nan(bits) { bits | 0x8 << 48 } else { found }
-    });
+    let none = operands
+        .iter()
+        .rev()
+        .map(|operand| operand.to_bits())
+        .fold(0xfff8 << 48, |found, bits| if is_nan(bits) { bits | 0x8 << 48 } else { found });
     let bits = value.to_bits();
     f64::from_bits(if is_nan(bits) { none } else { bits })
 }
@@ -73,13 +75,25 @@ macro_rules! extrema {
         /// `min`: the operand that is a number, and -0 before +0.
         pub(crate) fn $min(a: $type, b: $type) -> $type {
             let equal = if a.is_sign_negative() { a } else { b };
-            let least = if a.is_nan() || b < a { b } else if a == b { equal } else { a };
+            let least = if a.is_nan() || b < a {
+                b
+            } else if a == b {
+                equal
+            } else {
+                a
+            };
             $nan(least, b)
         }
         /// `max`: the operand that is a number, and +0 after -0.
         pub(crate) fn $max(a: $type, b: $type) -> $type {
             let equal = if a.is_sign_negative() { b } else { a };
-            let greatest = if a.is_nan() || b > a { b } else if a == b { equal } else { a };
+            let greatest = if a.is_nan() || b > a {
+                b
+            } else if a == b {
+                equal
+            } else {
+                a
+            };
             $nan(greatest, b)
         }
     };

@@ -40,9 +40,8 @@ fn byte(word: u32, index: u32, signed: bool) -> i32 {
 /// `dp4a.ATYPE.BTYPE`: four products of bytes, and `c`.
 pub(crate) fn dp4a(modifiers: Modifiers, a: u32, b: u32, c: u32) -> u32 {
     let (a_signed, b_signed) = (modifiers.to() == Type::S32, modifiers.from() == Type::S32);
-    (0..4).fold(c, |sum, index| {
-        sum.wrapping_add_signed(byte(a, index, a_signed).wrapping_mul(byte(b, index, b_signed)))
-    })
+    (0..4)
+        .fold(c, |sum, index| sum.wrapping_add_signed(byte(a, index, a_signed).wrapping_mul(byte(b, index, b_signed))))
 }
 
 /// `dp2a`: products of `a`'s halves with two bytes of `b`, from `first` on, and `c`.

@@ -1,0 +1,111 @@
+//! Barriers of a block: 16, each for all of its threads or for some, in whole warps.
+//!
+//! A warp that arrives marks its lanes and goes on. One that waits gives its lanes' predicates, where it is a reduction, and
+//! stops; `block` sees who is there.
+
+use super::registers::{LANES, Value};
+use super::warp::{Halt, Warp};
+use super::{Context, Fault, Flow};
+use crate::interp::code::Ins;
+use crate::interp::stop::Reason;
+
+/// Barriers of a block.
+pub(super) const BARRIERS: usize = 16;
+
+/// A barrier waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) barrier: u32,
+    /// How many threads it waits for, or 0 for all.
+    pub(super) threads: u32,
+    pub(super) vote: Vote,
+}
+
+/// What threads learn of the predicates of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Vote {
+    /// Nothing: `.sync`.
+    Nothing,
+    /// `.red.popc`: for how many it holds.
+    Count,
+    /// `.red.and`
+    All,
+    /// `.red.or`
+    Any,
+}
+
+impl Vote {
+    /// What is told, by the active lanes of each warp and those for which the predicate holds.
+    pub(super) fn result(self, warps: impl Iterator<Item = (u32, u32)>) -> u32 {
+        let (lanes, votes) = warps
+            .fold((0, 0), |sums, (lanes, votes)| (sums.0 + lanes.count_ones(), sums.1 + (votes & lanes).count_ones()));
+        match self {
+            Vote::Nothing => 0,
+            Vote::Count => votes,
+            Vote::All => u32::from(votes == lanes),
+            Vote::Any => u32::from(votes != 0),
+        }
+    }
+}
+
+macro_rules! waiting {
+    ($($name:ident $vote:ident $aligned:literal;)*) => {$(
+        pub(super) fn $name(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            wait(warp, ins, mask, Vote::$vote, $aligned)
+        }
+    )*};
+}
+
+// The warp waits once all of its lanes do: wherever they are, or if aligned at this instruction.
+waiting! {
+    sync Nothing false;
+    sync_aligned Nothing true;
+    count Count false;
+    count_aligned Count true;
+    all All false;
+    all_aligned All true;
+    any Any false;
+    any_aligned Any true;
+}
+
+fn wait(warp: &mut Warp, ins: &Ins, mask: u32, vote: Vote, aligned: bool) -> Flow {
+    let (barrier, threads) = match named(warp, ins, mask) {
+        Ok(named) => named,
+        Err(fault) => return Flow::Stop(fault),
+    };
+    if vote != Vote::Nothing {
+        warp.votes |= bool::read(&warp.registers, ins.s[2]) & mask;
+        warp.results.push((ins.d, mask));
+    }
+    let wait = Wait { barrier, threads, vote };
+    if mask != warp.live {
+        return warp.park(mask, Halt::Block { wait, aligned }, None);
+    }
+    warp.wait = Some(wait);
+    Flow::Yield
+}
+
+/// `bar.arrive`: the lanes are there and do not wait.
+pub(super) fn arrive(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+    match named(warp, ins, mask) {
+        Ok((barrier, _)) => warp.arrived[barrier as usize] |= mask,
+        Err(fault) => return Flow::Stop(fault),
+    }
+    Flow::Next
+}
+
+/// The barrier and the number of threads, which all lanes must name alike.
+fn named(warp: &Warp, ins: &Ins, mask: u32) -> Result<(u32, u32), Box<Fault>> {
+    let lane = mask.trailing_zeros();
+    let [numbers, counts] = [ins.s[0], ins.s[1]].map(|slot| u32::read(&warp.registers, slot));
+    let (barrier, threads) = (numbers[lane as usize], counts[lane as usize]);
+    let differs = |other: usize| mask >> other & 1 == 1 && (numbers[other], counts[other]) != (barrier, threads);
+    if let Some(other) = (0..LANES).find(|&other| differs(other)) {
+        let (lanes, barriers) = ([lane, other as u32], [barrier, numbers[other]]);
+        return Err(Fault::new(lane, Reason::MixedBarrier { lanes, barriers }));
+    }
+    if barrier >= BARRIERS as u32 || threads % LANES as u32 != 0 {
+        return Err(Fault::new(lane, Reason::BadBarrier { barrier, threads }));
+    }
+    Ok((barrier, threads))
+}
