@@ -25,7 +25,7 @@ pub enum Operands {
         /// What the result is.
         result: Kind,
         /// What the sources are, in order.
-        sources: &'static [Kind],
+        sources: Vec<Kind>,
     },
     /// Others, named by what the instruction does: `load`, `branch`.
     Other(String),
@@ -58,7 +58,10 @@ impl Form {
     /// Its operands.
     pub fn operands(&self) -> Operands {
         match self.line.shape {
-            Shape::Pure { result, sources } => Operands::Values { result, sources },
+            Shape::Pure { result, sources } => {
+                let sources = sources.iter().copied().filter(|kind| *kind != Kind::Modifiers).collect();
+                Operands::Values { result, sources }
+            }
             other => {
                 let name = format!("{other:?}").to_lowercase();
                 Operands::Other(name.split(' ').next().unwrap_or_default().to_owned())

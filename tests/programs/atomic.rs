@@ -25,7 +25,7 @@ fn is_legal(opcode: &str) -> bool {
     once(&orders)
         && once(&["cta", "cluster", "gpu", "sys"])
         && once(&["global", "shared", "shared::cta"])
-        && !(opcode.starts_with("red") && acquires)
+        && !(opcode.starts_with("red.") && acquires)
         && !operation(opcode).is_empty()
         && !opcode.contains(".v2")
         && !opcode.contains(".v4")
@@ -50,7 +50,7 @@ fn operands(g: &mut Generator, opcode: &str) -> String {
 
 /// On the thread's own memory.
 pub(crate) fn own(g: &mut Generator) {
-    let root = *g.random.pick(&["atom", "atom", "red"]);
+    let root = *g.random.pick(&["atom.", "atom.", "red."]);
     let Some(opcode) = g.catalog.other(&mut g.random, root, is_legal) else { return };
     let kind = last_type(&opcode);
     let space = space(&opcode);
@@ -62,7 +62,7 @@ pub(crate) fn own(g: &mut Generator) {
     let fraction = kind.starts_with(['f']) || kind.starts_with("bf");
     match root {
         _ if fraction => {}
-        "red" => emit!(g, "{guard}{opcode} {address}, {operands};"),
+        "red." => emit!(g, "{guard}{opcode} {address}, {operands};"),
         _ => emit!(g, "{guard}{opcode} {target}, {address}, {operands};"),
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn own(g: &mut Generator) {
 /// On cells that all threads share.
 pub(crate) fn shared(g: &mut Generator) {
     let global = |opcode: &str| is_legal(opcode) && is_unordered(opcode) && !opcode.contains(".shared");
-    let root = *g.random.pick(&["atom", "red"]);
+    let root = *g.random.pick(&["atom.", "red."]);
     let Some(opcode) = g.catalog.other(&mut g.random, root, global) else { return };
     let kind = last_type(&opcode).to_owned();
     let what = format!("{} {kind}", operation(&opcode));
@@ -93,7 +93,7 @@ pub(crate) fn shared(g: &mut Generator) {
     }
     let guard = g.guard();
     let place = format!("[{address}+{}]", number * CELL);
-    if root == "red" {
+    if root == "red." {
         return emit!(g, "{guard}{opcode} {place}, {operand};");
     }
     let unused = g.fresh(Class::of(&kind));
@@ -106,7 +106,7 @@ pub(crate) fn gathered(g: &mut Generator) {
         return;
     }
     let near = |opcode: &str| is_legal(opcode) && is_unordered(opcode) && opcode.contains(".shared");
-    let Some(opcode) = g.catalog.other(&mut g.random, "atom", near) else { return };
+    let Some(opcode) = g.catalog.other(&mut g.random, "atom.", near) else { return };
     let kind = last_type(&opcode).to_owned();
     let (class, width) = (Class::of(&kind), bits(&kind));
     let (value, result, bound) = (g.register(class), g.register(class), g.random.below(40));

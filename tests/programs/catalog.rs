@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use warpstride::interp::coverage::{self, Form, Kind, Operands};
 
 use super::random::Random;
+use super::values;
 
 /// The forms that programs are drawn from.
 pub(crate) struct Catalog {
@@ -23,7 +24,7 @@ pub(crate) struct Function {
     pattern: &'static str,
     spellings: Vec<String>,
     pub(crate) result: Kind,
-    pub(crate) sources: &'static [Kind],
+    pub(crate) sources: Vec<Kind>,
 }
 
 /// The widths that registers are declared with.
@@ -80,15 +81,11 @@ impl Catalog {
     /// Of every form, in the spellings that `accepts` says of a module's text that an assembler takes.
     pub(crate) fn new(target: &str, accepts: impl Fn(&str) -> bool) -> Self {
         let mut catalog = Self::of(target, coverage::forms(), &[]);
-        let takes = |f: &Function, spellings: &[String]| accepts(&super::values::module(target, f, spellings));
         for function in &mut catalog.values {
-            if !takes(function, &function.spellings) {
-                let all = std::mem::take(&mut function.spellings);
-                let (taken, refused): (Vec<_>, Vec<_>) =
-                    all.into_iter().partition(|one| takes(function, std::slice::from_ref(one)));
-                function.spellings = taken;
-                catalog.refused.extend(refused);
-            }
+            let all = std::mem::take(&mut function.spellings);
+            let mut taken = Vec::new();
+            sort_out(&all, &|some| accepts(&values::module(target, function, some)), &mut taken, &mut catalog.refused);
+            function.spellings = taken;
         }
         catalog.values.retain(|function| !function.spellings.is_empty());
         catalog
@@ -175,6 +172,19 @@ impl Catalog {
     /// Whether there is a line of this pattern.
     pub(crate) fn has_pattern(&self, pattern: &str) -> bool {
         self.others.iter().any(|form| form.pattern() == pattern)
+    }
+}
+
+/// Finds those that are accepted and those that are not, which mostly lie next to each other.
+fn sort_out(all: &[String], accepts: &dyn Fn(&[String]) -> bool, taken: &mut Vec<String>, refused: &mut Vec<String>) {
+    if accepts(all) {
+        taken.extend_from_slice(all);
+    } else if let [one] = all {
+        refused.push(one.clone());
+    } else {
+        let (first, second) = all.split_at(all.len() / 2);
+        sort_out(first, accepts, taken, refused);
+        sort_out(second, accepts, taken, refused);
     }
 }
 

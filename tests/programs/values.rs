@@ -87,7 +87,7 @@ pub(crate) fn settle(g: &mut Generator, register: &str, kind: &str) {
 fn classes(opcode: &str, function: &Function) -> Vec<Class> {
     match conversion(opcode) {
         Some([to, from]) => [to].into_iter().chain(function.sources.iter().map(|_| from)).map(Class::of).collect(),
-        None => [function.result].iter().chain(function.sources).map(|kind| Class::of_kind(*kind)).collect(),
+        None => [function.result].iter().chain(&function.sources).map(|kind| Class::of_kind(*kind)).collect(),
     }
 }
 

@@ -9,7 +9,6 @@ mod lanes;
 mod probes;
 mod random;
 mod text;
-mod tmp_hw;
 
 use warpstride::abi::LaunchShape;
 use warpstride::interp::{Config, Memory, Module, Report, Stop, run};
