@@ -150,7 +150,10 @@ impl Catalog {
     pub(crate) fn other(&self, random: &mut Random, prefix: &str, allowed: impl Fn(&str) -> bool) -> Option<String> {
         let old = self.target.as_str() < "sm_90";
         let allowed = |opcode: &str| allowed(opcode) && !(old && opcode.contains("cluster"));
-        let begins = |form: &&Form| form.pattern().starts_with(prefix) || form.pattern().starts_with('{');
+        let begins = |form: &&Form| {
+            let literal = form.pattern().split('{').next().unwrap_or_default();
+            literal.starts_with(prefix) || prefix.starts_with(literal)
+        };
         let forms: Vec<&Form> = self.others.iter().filter(begins).collect();
         let mut draw = || {
             let form = random.pick(&forms);

@@ -98,8 +98,11 @@ fn conversion(opcode: &str) -> Option<[&str; 2]> {
     if plain { Some([types.next()?, types.next()?]) } else { None }
 }
 
-/// A conversion's narrow integers may stand in wider registers, and do now and then.
+/// A conversion's narrow integers may stand in wider registers, and do now and then; not beside halves.
 fn widen(g: &mut Generator, opcode: &str, classes: &mut [Class]) {
+    if opcode.contains("f16") {
+        return;
+    }
     for (class, name) in classes.iter_mut().zip(conversion(opcode).into_iter().flatten()) {
         if name.starts_with(['u', 's']) && *class == Class::B16 && g.random.once_in(3) {
             *class = Class::B32;

@@ -3,7 +3,7 @@
 use super::Context;
 use super::lanes::each;
 use super::memory::Addresses;
-use super::registers::{FULL, LANES};
+use super::registers::LANES;
 use super::tally::Sample;
 use super::warp::Warp;
 use crate::counters::SharedCounters;
@@ -23,7 +23,7 @@ pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32)
 /// An access to global memory by the lanes of `mask`; the others have a neighbour's address.
 #[inline(always)]
 pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses) {
-    let Sectors { mut touched, ideal } = distinct_sectors(addresses, ins.access.bytes());
+    let Sectors { mut touched, ideal } = distinct_sectors(addresses, mask, ins.access.bytes());
     if matches!(cx.code.sites[ins.site as usize].kind, AccessKind::Atomic | AccessKind::Reduction) {
         touched = atomics::sectors(addresses, mask);
     }
@@ -94,7 +94,7 @@ fn sample(
 }
 
 #[inline(always)]
-fn distinct_sectors(addresses: &Addresses, bytes: u32) -> Sectors {
+fn distinct_sectors(addresses: &Addresses, mask: u32, bytes: u32) -> Sectors {
     let each_bytes = u64::from(bytes);
     let side_by_side = (1..LANES).fold(true, |side_by_side, lane| {
         side_by_side & (addresses[lane] == addresses[lane - 1].wrapping_add(each_bytes))
@@ -105,5 +105,5 @@ fn distinct_sectors(addresses: &Addresses, bytes: u32) -> Sectors {
         // A warp's 32 lanes fill as many sectors of 32 bytes as each has bytes.
         return Sectors { touched, ideal: bytes };
     }
-    sectors(addresses, FULL, bytes)
+    sectors(addresses, mask, bytes)
 }

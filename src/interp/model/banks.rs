@@ -2,9 +2,9 @@
 //!
 //! There are 32 banks of 4 bytes; word `w` lies in bank `w % 32`, and a wavefront serves one word of each. Lanes that want
 //! the same word share it. 8-byte accesses are served in 2 groups of 16 lanes, 16-byte ones in 4 groups of 8, so that a
-//! group without conflicts fills one wavefront. Loads alone have a shortcut: where every lane has a neighbour (lane ^ 1
-//! everywhere, or lane ^ 2 everywhere) that reads the same address, one wavefront returns what two groups ask for.
-//! Source: NVIDIA's counters on an H100, which show all of this.
+//! group without conflicts fills one wavefront. Loads alone have a shortcut: where no lane has a neighbour (lane ^ 1
+//! everywhere, or lane ^ 2 everywhere) that reads another address, one wavefront returns what two groups ask for. A neighbour
+//! that is not active reads none. Source: NVIDIA's counters on an H100, which show all of this (`docs/counters.md`).
 
 /// Whether lanes read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,11 +79,11 @@ fn wide_group(words: &[u32; 32], mask: u32, words_each: u32) -> u32 {
     banks.into_iter().max().unwrap_or(0)
 }
 
-/// Whether every active lane reads where the lane `distance` bits away does, which must be active too.
+/// Whether no two active lanes that are `distance` bits apart read different addresses.
 fn pairs_agree(words: &[u32; 32], mask: u32, distance: usize) -> bool {
     (0..32).filter(|lane| mask >> lane & 1 == 1).all(|lane| {
         let partner = lane ^ distance;
-        mask >> partner & 1 == 1 && words[lane] == words[partner]
+        mask >> partner & 1 == 0 || words[lane] == words[partner]
     })
 }
 
@@ -139,6 +139,31 @@ mod tests {
     fn neighbours_at_one_address_share_a_load_but_not_a_store() {
         assert_eq!((load(0, 8), store(0, 8)), ((1, 1), (2, 2)));
         assert_eq!((load(0, 16), store(0, 16)), ((2, 2), (4, 4)));
+    }
+
+    /// Halves and quarters of the warp cannot pair each in their own way.
+    #[test]
+    fn all_lanes_pair_alike_or_none_do() {
+        let lanes = |pair: fn(u32) -> u32| std::array::from_fn(|lane| pair(lane as u32) * 8);
+        let taken = |addresses| wavefronts(&addresses, u32::MAX, 8, Access::Load).taken;
+        assert_eq!(taken(lanes(|lane| lane / 2)), 1);
+        assert_eq!(taken(lanes(|lane| lane / 4 * 2 + lane % 2)), 1);
+        assert_eq!(taken(lanes(|lane| lane / 8 * 4 + lane % 4)), 2, "lane ^ 4 is no neighbour");
+        assert_eq!(taken(lanes(|lane| if lane < 16 { lane / 2 } else { lane / 4 * 2 + lane % 2 })), 2);
+        assert_eq!(taken(lanes(|lane| if lane < 16 { lane / 2 } else { lane })), 2);
+    }
+
+    /// So that every second lane alone is a pairing, with groups twice as large: half of the ideal, and conflicts.
+    #[test]
+    fn a_lane_whose_neighbour_is_off_is_a_pair() {
+        let even = |bytes, access| wavefronts(&strided(bytes), 0x5555_5555, bytes, access);
+        assert_eq!(even(8, Access::Load), Wavefronts { taken: 2, ideal: 1 });
+        assert_eq!(even(16, Access::Load), Wavefronts { taken: 4, ideal: 2 });
+        assert_eq!(even(8, Access::Store), Wavefronts { taken: 2, ideal: 2 });
+        let packed: [u32; 32] = std::array::from_fn(|lane| lane as u32 / 2 * 16);
+        let quads = wavefronts(&packed, 0x5555_5555, 16, Access::Load);
+        assert_eq!(quads, Wavefronts { taken: 2, ideal: 2 });
+        assert_eq!(wavefronts(&strided(16), 1 << 9, 16, Access::Load), Wavefronts { taken: 1, ideal: 1 });
     }
 
     #[test]

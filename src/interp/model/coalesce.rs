@@ -8,38 +8,33 @@ pub const SECTOR_BYTES: u64 = 32;
 pub struct Sectors {
     /// How many it touches.
     pub touched: u32,
-    /// How many would hold the distinct bytes that it touches, if those lay side by side.
+    /// How many would hold what its lanes access, if that lay side by side; no more than it touches, which is fewer where
+    /// lanes share.
     pub ideal: u32,
 }
 
 /// Sectors touched by the lanes of `mask`, each of which accesses `bytes` bytes (1, 2, 4, 8, 16 or 32) at its aligned address.
 #[inline]
 pub fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> Sectors {
-    // Sorted addresses are the rule. Then what is new differs from the lane's before; this form needs no branch, so it is
-    // vectorised.
-    if mask == u32::MAX && (1..32).fold(true, |sorted, lane| sorted & (addresses[lane - 1] <= addresses[lane])) {
-        return ascending(addresses, bytes);
-    }
     let Some(mut last) = (mask != 0).then(|| addresses[mask.trailing_zeros() as usize]) else {
         return Sectors { touched: 0, ideal: 0 };
     };
-    // A lane that is not active repeats another's address.
     let mut sorted = *addresses;
-    for (lane, address) in sorted.iter_mut().enumerate() {
-        last = if mask >> lane & 1 == 1 { *address } else { last };
-        *address = last;
+    if mask != u32::MAX {
+        // A lane that is not active repeats another's address.
+        for (lane, address) in sorted.iter_mut().enumerate() {
+            last = if mask >> lane & 1 == 1 { *address } else { last };
+            *address = last;
+        }
     }
-    sorted.sort_unstable();
-    ascending(&sorted, bytes)
-}
-
-/// Aligned addresses lie within a sector, and are equal or `bytes` bytes apart.
-#[inline(always)]
-fn ascending(addresses: &[u64; 32], bytes: u32) -> Sectors {
-    let distinct = |unit: u64| {
-        1 + (1..32).map(|lane| u32::from(addresses[lane - 1] / unit != addresses[lane] / unit)).sum::<u32>()
-    };
-    Sectors { touched: distinct(SECTOR_BYTES), ideal: (distinct(1) * bytes).div_ceil(SECTOR_BYTES as u32) }
+    if (1..32).fold(false, |unsorted, lane| unsorted | (sorted[lane - 1] > sorted[lane])) {
+        sorted.sort_unstable();
+    }
+    // Sorted, what is new differs from the lane's before: a form without branches, so it is vectorised. Aligned addresses lie
+    // within a sector.
+    let sector = |lane: usize| sorted[lane] / SECTOR_BYTES;
+    let touched = 1 + (1..32).map(|lane| u32::from(sector(lane - 1) != sector(lane))).sum::<u32>();
+    Sectors { touched, ideal: touched.min((mask.count_ones() * bytes).div_ceil(SECTOR_BYTES as u32)) }
 }
 
 #[cfg(test)]
@@ -57,10 +52,10 @@ mod tests {
     /// The definition, byte by byte.
     fn naive(addresses: &[u64; 32], mask: u32, bytes: u32) -> Sectors {
         let lanes = (0..32).filter(|lane| mask >> lane & 1 == 1);
-        let bytes = lanes.flat_map(|lane| (0..u64::from(bytes)).map(move |byte| addresses[lane] + byte));
-        let bytes: BTreeSet<u64> = bytes.collect();
-        let touched = bytes.iter().map(|byte| byte / SECTOR_BYTES).collect::<BTreeSet<_>>().len() as u32;
-        Sectors { touched, ideal: bytes.len().div_ceil(32) as u32 }
+        let bytes: Vec<u64> =
+            lanes.flat_map(|lane| (0..u64::from(bytes)).map(move |byte| addresses[lane] + byte)).collect();
+        let touched = bytes.iter().map(|byte| byte / SECTOR_BYTES).collect::<BTreeSet<_>>().len();
+        Sectors { touched: touched as u32, ideal: touched.min(bytes.len().div_ceil(32)) as u32 }
     }
 
     #[test]
@@ -76,6 +71,7 @@ mod tests {
         assert_eq!(counted(0, 4096, u32::MAX, 4), (32, 4), "a column: every lane in a sector of its own");
         assert_eq!(counted(64, 0, u32::MAX, 4), (1, 1), "a broadcast");
         assert_eq!(counted(0, 8, u32::MAX, 4), (8, 4), "every second word");
+        assert_eq!(counted(0, 32, 0xff, 4), (8, 1), "eight lanes have a sector's worth");
         assert_eq!(counted(0, 4, 0b11111, 4), (1, 1));
         assert_eq!(counted(0, 4, 0, 4), (0, 0));
     }

@@ -6,8 +6,11 @@ mod faults;
 mod forms;
 mod kernels;
 mod lanes;
+#[cfg(feature = "serde")]
+mod patterns;
 mod probes;
 mod random;
+mod record;
 mod text;
 
 use warpstride::abi::LaunchShape;

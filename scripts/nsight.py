@@ -1,0 +1,53 @@
+"""Nsight Compute from Python: which of its metrics the counters of the software GPU are, and what `ncu` says of a command."""
+
+import csv
+import subprocess
+import sys
+
+# Kinds of access by our JSON's name, each with its space and operation in Nsight Compute's metrics.
+KINDS = {
+    "global_load": ("global", "ld"),
+    "global_store": ("global", "st"),
+    "global_atomic": ("global", "atom"),
+    "global_reduction": ("global", "red"),
+    "local_load": ("local", "ld"),
+    "local_store": ("local", "st"),
+    "shared_load": ("shared", "ld"),
+    "shared_store": ("shared", "st"),
+    "shared_atomic": ("shared", "atom"),
+}
+# Fields of a kind, with {0} for its space and {1} for its operation.
+CACHED = {
+    "instructions": "smsp__sass_inst_executed_op_{0}_{1}.sum",
+    "requests": "l1tex__t_requests_pipe_lsu_mem_{0}_op_{1}.sum",
+    "sectors": "l1tex__t_sectors_pipe_lsu_mem_{0}_op_{1}.sum",
+}
+BANKED = {
+    "instructions": "smsp__sass_inst_executed_op_{0}_{1}.sum",
+    "wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_{0}_op_{1}.sum",
+    "bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_{0}_op_{1}.sum",
+}
+FIGURES = [
+    (kind, field, metric.format(space, operation))
+    for kind, (space, operation) in KINDS.items()
+    for field, metric in (BANKED if space == "shared" else CACHED).items()
+]
+
+# What hardware adds something to that differs from run to run.
+LOSSY = ("wavefronts", "bank_conflicts")
+
+
+def profile(command, metrics, *options):
+    """Runs `command` under `ncu`: the name and the metrics, as whole numbers, of each launch that it profiled."""
+    ncu = ["ncu", "--csv", "--page", "raw", "--clock-control", "none", *options, "--metrics", ",".join(metrics)]
+    done = subprocess.run(ncu + command, capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if done.returncode != 0 or start is None:
+        sys.exit(f"ncu profiled nothing of {' '.join(command)}:\n{done.stdout}\n{done.stderr}")
+    header, _units, *rows = list(csv.reader(lines[start:]))
+    number = lambda value: int(float(value.replace(",", "")))
+    return [
+        (row["Kernel Name"], {metric: number(row[metric]) for metric in metrics})
+        for row in (dict(zip(header, values)) for values in rows)
+    ]
