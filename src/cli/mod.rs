@@ -6,6 +6,8 @@ mod devices;
 mod npy;
 mod output;
 #[cfg(feature = "interp")]
+mod ptx_file;
+#[cfg(feature = "interp")]
 mod ptx_forms;
 mod room;
 #[cfg(feature = "interp")]

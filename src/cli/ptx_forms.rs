@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use warpstride::interp::coverage::{self, Form, Survey, Use};
 
-use super::args;
 use super::output::{self, Output};
+use super::{args, ptx_file};
 
 /// Spellings of a form that are written out; more stay a pattern.
 const WRITTEN_OUT: usize = 12;
@@ -17,8 +16,7 @@ const WRITTEN_OUT: usize = 12;
 pub(super) fn run(args: &args::PtxForms, output: &Output) -> Result<()> {
     let Some(file) = &args.file else { return output.result(&page(), page_json()) };
     let name = file.display();
-    let text = fs::read_to_string(file)
-        .with_context(|| format!("cannot read {name}: check the path, and that it is PTX as text"))?;
+    let text = ptx_file::read(file)?;
     let surveys = coverage::survey(&text).with_context(|| format!("cannot parse {name}"))?;
     output.result(&survey_text(&surveys), survey_json(&surveys))
 }

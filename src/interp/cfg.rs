@@ -6,6 +6,12 @@
 
 use super::code::NOWHERE;
 
+/// Steps along chains of post-dominators that an analysis may take. Code of compilers takes a few for each block, but code
+/// can be written for which they grow with the square of its length.
+const MAX_STEPS: u64 = 1 << 26;
+/// Blocks times registers up to which it is found out which registers may be read before they are written.
+const MAX_LIVENESS: usize = 1 << 26;
+
 /// Where an instruction leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -68,16 +74,17 @@ impl Graph {
         self.starts[block]..self.starts.get(block + 1).copied().unwrap_or(self.len)
     }
 
-    /// For each instruction, the pc where its lanes meet if it parts them, or [`NOWHERE`] before the end.
-    pub(crate) fn reconvergence(&self) -> Vec<u32> {
+    /// For each instruction, the pc where its lanes meet if it parts them, or [`NOWHERE`] before the end. `None` where that
+    /// is too long a search.
+    pub(crate) fn reconvergence(&self) -> Option<Vec<u32>> {
         // Who ends early is not waited for, so lanes meet where those do that go on.
-        let (going_on, all) = (self.post_dominators(false), self.post_dominators(true));
+        let (going_on, all) = (self.post_dominators(false)?, self.post_dominators(true)?);
         let mut out = Vec::with_capacity(self.len as usize);
         for block in 0..self.starts.len() {
             let meet = going_on[block].or(all[block]).and_then(|meet| self.starts.get(meet));
             out.extend(self.range(block).map(|_| meet.copied().unwrap_or(NOWHERE)));
         }
-        out
+        Some(out)
     }
 
     /// Blocks that `block` leads to, with or without the end where that is one of two.
@@ -86,8 +93,8 @@ impl Graph {
         successors.iter().copied().filter(move |&next| early_ends || next != end || successors.len() == 1)
     }
 
-    /// Each block's immediate post-dominator; `None` where no path leads to the end.
-    fn post_dominators(&self, early_ends: bool) -> Vec<Option<usize>> {
+    /// Each block's immediate post-dominator; `None` where no path leads to the end. No answer after [`MAX_STEPS`].
+    fn post_dominators(&self, early_ends: bool) -> Option<Vec<Option<usize>>> {
         let end = self.starts.len();
         let order = self.reversed_postorder(early_ends);
         let mut rank = vec![usize::MAX; end + 1];
@@ -96,17 +103,21 @@ impl Graph {
         }
         let mut immediate = vec![None; end + 1];
         immediate[end] = Some(end);
+        let mut steps = 0;
         let mut changed = true;
         while changed {
             changed = false;
             for &block in &order[1..] {
                 let known = self.next(block, early_ends).filter(|&next| immediate[next].is_some());
-                let new = known.reduce(|a, b| common(&immediate, &rank, a, b));
+                let new = known.reduce(|a, b| common(&immediate, &rank, a, b, &mut steps));
+                if steps > MAX_STEPS {
+                    return None;
+                }
                 changed |= new != immediate[block];
                 immediate[block] = new;
             }
         }
-        immediate
+        Some(immediate)
     }
 
     /// For each block and the end, the blocks that lead to it.
@@ -147,8 +158,12 @@ impl Graph {
     }
 
     /// Which of `count` registers may be read before they are written: those live at the first block. Liveness is found for
-    /// as many registers at a time as a word has bits, so that memory does not grow with their number.
+    /// as many registers at a time as a word has bits, so that memory does not grow with their number. Any may be, where
+    /// there is too much to look at.
     pub(crate) fn read_before_written(&self, uses: &[Uses], count: usize) -> Vec<usize> {
+        if self.starts.len().saturating_mul(count) > MAX_LIVENESS {
+            return (0..count).collect();
+        }
         let mut touched = vec![Touched::default(); count];
         for block in 0..self.starts.len() {
             self.touch(block, uses, &mut touched);
@@ -224,8 +239,9 @@ pub(crate) struct Uses {
 }
 
 /// The first block that both chains of post-dominators pass.
-fn common(immediate: &[Option<usize>], rank: &[usize], mut a: usize, mut b: usize) -> usize {
+fn common(immediate: &[Option<usize>], rank: &[usize], mut a: usize, mut b: usize, steps: &mut u64) -> usize {
     while a != b {
+        *steps += 1;
         let later = if rank[a] > rank[b] { &mut a } else { &mut b };
         match immediate[*later] {
             Some(next) => *later = next,
@@ -240,7 +256,7 @@ mod tests {
     use super::*;
 
     fn meets(code: &[Next]) -> Vec<u32> {
-        let all = Graph::new(code).reconvergence();
+        let all = Graph::new(code).reconvergence().unwrap();
         let branches = code.iter().zip(all).filter(|(next, _)| matches!(next, Next::Branch(_)));
         branches.map(|(_, meet)| meet).collect()
     }
@@ -298,6 +314,16 @@ mod tests {
         let early = Graph::new(&code).read_before_written(&uses, blocks as usize);
         assert_eq!(early.len(), blocks as usize);
         assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    }
+
+    /// Many branches with the two ends of one long chain of jumps as their ways on.
+    #[test]
+    fn what_would_be_searched_for_too_long_is_given_up() {
+        let half = 10_000;
+        let mut code: Vec<Next> = (0..half).flat_map(|_| [Next::Branch(2 * half), Next::Jump(3 * half - 1)]).collect();
+        code.extend((2 * half..3 * half).map(|pc| Next::Jump(pc + 1)));
+        code.push(Next::End);
+        assert!(Graph::new(&code).reconvergence().is_none());
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub(crate) const NEGATED: u16 = 1 << 15;
 /// The predicate that is true in every lane: the guard of what has none.
 pub(crate) const ALWAYS: u16 = 0;
 
+/// Characters of an instruction that a message shows at most.
+const SHOWN: usize = 400;
+
 /// One instruction. Operands are registers' numbers: immediates, parameters and special registers are registers too,
 /// filled beforehand.
 #[derive(Debug, Clone, Copy)]
@@ -169,11 +172,11 @@ impl Code {
         u64::from(self.local_bytes).next_multiple_of(16)
     }
 
-    /// Bytes that a warp's registers and local memory take on the host.
+    /// Bytes that a warp's registers, local memory and counts take on the host.
     pub(crate) fn warp_bytes(&self) -> u64 {
         let [pred, b32, b64] = self.registers.map(|count| count as u64);
         let lanes = LANES as u64;
-        4 * pred + lanes * (4 * b32 + 8 * b64 + self.local_stride())
+        4 * pred + lanes * (4 * b32 + 8 * b64 + self.local_stride()) + 8 * self.sites.len() as u64
     }
 }
 
@@ -186,16 +189,24 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// The text of a span, on one line.
+    /// The text of a span, on one line, or how a very long one begins.
     pub(crate) fn line(&self, span: Span) -> String {
         let text = self.text.get(span.start as usize..span.end as usize).unwrap_or_default();
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
+        beginning(&text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
     /// `src/gemm.rs:44`
     pub(crate) fn source(&self, (file, line): (u32, u32)) -> Option<String> {
         let (_, name) = self.files.iter().find(|(number, _)| *number == file)?;
         Some(format!("{name}:{line}"))
+    }
+}
+
+/// A text as a message shows it: of a very long one the beginning.
+pub(crate) fn beginning(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

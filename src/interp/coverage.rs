@@ -64,7 +64,7 @@ impl Form {
             }
             other => {
                 let name = format!("{other:?}").to_lowercase();
-                Operands::Other(name.split(' ').next().unwrap_or_default().to_owned())
+                Operands::Other(name.split([' ', '(']).next().unwrap_or_default().to_owned())
             }
         }
     }
@@ -92,7 +92,8 @@ impl fmt::Display for Operands {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Operands::Values { result, sources } => {
-                let sources: Vec<String> = sources.iter().map(Kind::to_string).collect();
+                let named = sources.iter().filter(|kind| **kind != Kind::Modifiers);
+                let sources: Vec<String> = named.map(Kind::to_string).collect();
                 write!(f, "{} -> {result}", sources.join(", "))
             }
             Operands::Other(name) => f.write_str(name),

@@ -151,15 +151,15 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     VAbsDiff4   "vabsdiff4.u32.u32.u32"     (u32, u32, u32) -> u32      = |a, b, _| packed::distances(a, b);
     VAbsDiff4Add "vabsdiff4.u32.u32.u32.add" (u32, u32, u32) -> u32     = packed::sum_of_distances;
 
-    // With a carry: lowered to the result and the carry, each a form of its own.
-    AddC32      "addc 32"                   (u32, u32, bool) -> u32     = |a, b, c| integer::add_carry32(a, b, c).0;
-    AddC64      "addc 64"                   (u64, u64, bool) -> u64     = |a, b, c| integer::add_carry64(a, b, c).0;
-    SubC32      "subc 32"                   (u32, u32, bool) -> u32     = |a, b: u32, c| integer::add_carry32(a, !b, c).0;
-    SubC64      "subc 64"                   (u64, u64, bool) -> u64     = |a, b: u64, c| integer::add_carry64(a, !b, c).0;
-    AddCarry32  "carry of addc 32"          (u32, u32, bool) -> bool    = |a, b, c| integer::add_carry32(a, b, c).1;
-    AddCarry64  "carry of addc 64"          (u64, u64, bool) -> bool    = |a, b, c| integer::add_carry64(a, b, c).1;
-    SubCarry32  "carry of subc 32"          (u32, u32, bool) -> bool    = |a, b: u32, c| integer::add_carry32(a, !b, c).1;
-    SubCarry64  "carry of subc 64"          (u64, u64, bool) -> bool    = |a, b: u64, c| integer::add_carry64(a, !b, c).1;
+    /// Integers with a carry: each result and each carry is a form, and instructions are made of both
+    AddC32      "sum of addc.{u32,s32}"                   (u32, u32, bool) -> u32     = |a, b, c| integer::add_carry32(a, b, c).0;
+    AddC64      "sum of addc.{u64,s64}"                   (u64, u64, bool) -> u64     = |a, b, c| integer::add_carry64(a, b, c).0;
+    SubC32      "difference of subc.{u32,s32}"                   (u32, u32, bool) -> u32     = |a, b: u32, c| integer::add_carry32(a, !b, c).0;
+    SubC64      "difference of subc.{u64,s64}"                   (u64, u64, bool) -> u64     = |a, b: u64, c| integer::add_carry64(a, !b, c).0;
+    AddCarry32  "carry of addc.{u32,s32}"          (u32, u32, bool) -> bool    = |a, b, c| integer::add_carry32(a, b, c).1;
+    AddCarry64  "carry of addc.{u64,s64}"          (u64, u64, bool) -> bool    = |a, b, c| integer::add_carry64(a, b, c).1;
+    SubCarry32  "carry of subc.{u32,s32}"          (u32, u32, bool) -> bool    = |a, b: u32, c| integer::add_carry32(a, !b, c).1;
+    SubCarry64  "carry of subc.{u64,s64}"          (u64, u64, bool) -> bool    = |a, b: u64, c| integer::add_carry64(a, !b, c).1;
 
     /// Bits
     AndB16      "and.b16"                   (u16, u16) -> u16           = |a, b| a & b;
@@ -330,8 +330,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
 
     /// Floating point
     // Floating point to nearest in single and double precision: where the result is a number the host's arithmetic is the
-    // device's, bit for bit. A NaN of single precision is the one that an H100 gives; which of its bits a result of double
-    // precision keeps from its operands is not modelled, but for moves of a sign.
+    // device's, bit for bit. A NaN of single precision is the one that an H100 gives; of double precision it is an operand's,
+    // which `first_nan` names in the H100's order.
     AddF32      "add{,.rn}.f32"             (f32, f32) -> f32           = |a, b| native::canonical32(a + b);
     AddF64      "add{,.rn}.f64"             (f64, f64) -> f64           = |a, b| native::first_nan(a + b, [b, a]);
     SubF32      "sub{,.rn}.f32"             (f32, f32) -> f32           = |a, b| native::canonical32(a - b);
@@ -363,8 +363,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     NegFtz      "neg.ftz.f32"               (f32) -> f32                = |a| native::ftz(-a);
     AbsFtz      "abs.ftz.f32"               (f32) -> f32                = |a: f32| native::ftz(a.abs());
 
-    // And in any rounding and format, through integers. The first line that has a spelling is taken, so what the lines above
-    // have is not slowed down.
+    // The first line that has a spelling is taken, so what the lines above have is not slowed down by these.
+    /// Floating point in any rounding and format, through integers
     AddAnyF32   "add{round}{ftz}{sat}.f32"  (Modifiers, f32, f32) -> f32 = float::add;
     AddAnyF64   "add{directed}.f64"         (Modifiers, f64, f64) -> f64 = float::add;
     AddHalf     "add{,.rn}{ftz}{sat}.f16"   (Modifiers, u16, u16) -> u16 = float::add;
@@ -414,7 +414,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     AbsHalves   "abs{ftz}.f16x2"            (Modifiers, u32) -> u32     = |m, a| packed::both([a], |[a]| float::abs(m, a));
     AbsBfHalves "abs.bf16x2"                (Modifiers, u32) -> u32     = |m, a| packed::both([a], |[a]| float::abs(m, a));
 
-    // Approximations: the ISA bounds their error and leaves the bits open.
+    /// Approximations: the ISA bounds their error and leaves the bits open
     DivApprox   "div.approx{ftz}.f32"       (Modifiers, f32, f32) -> f32 = approx::fast_div;
     DivFull     "div.full{ftz}.f32"         (Modifiers, f32, f32) -> f32 = approx::div;
     RcpApprox   "rcp.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, approx::rcp);
@@ -422,7 +422,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     SqrtApprox  "sqrt.approx{ftz}.f32"      (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::sqrt);
     RsqrtApprox "rsqrt.approx{ftz}.f32"     (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, approx::rsqrt);
     RsqrtUpper  "rsqrt.approx.ftz.f64"      (Modifiers, f64) -> f64     = |m, a| approx::upper_half(m, a, approx::rsqrt);
-    RsqrtDouble "rsqrt.approx.f64"          (Modifiers, f64) -> f64     = |m, a| approx::unary(m, a, approx::rsqrt);
+    RsqrtDouble "rsqrt.approx.f64"          (Modifiers, f64) -> f64     = |m, a| native::first_nan(approx::unary(m, a, approx::rsqrt), [a]);
     Ex2Approx   "ex2.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::exp2);
     Lg2Approx   "lg2.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::unary(m, a, f64::log2);
     SinApprox   "sin.approx{ftz}.f32"       (Modifiers, f32) -> f32     = |m, a| approx::of_turns(m, a, approx::sin);
@@ -483,7 +483,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtF32FromF16 "cvt.f32.f16"                 (u16) -> f32    = convert::f16_as_f32;
     CvtF32FromBf  "cvt.f32.bf16"                (u16) -> f32    = convert::bf16_as_f32;
 
-    // And any other, through integers; a form for the widths of both registers.
+    /// Any other conversions, through integers
     CvtSat32From32 "cvt.sat.{narrow}.{narrow}"  (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
     CvtSat32From64 "cvt.sat.{narrow}.{long}"    (Modifiers, u64) -> u32 = |m, a| convert::convert(m, a) as u32;
     CvtSat64From32 "cvt.sat.{long}.{narrow}"    (Modifiers, u32) -> u64 = |m, a| convert::convert(m, u64::from(a));
@@ -562,6 +562,10 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     AtomAddU64  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.u64" [Atomic u64] = u64::wrapping_add;
     AtomAddF32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}{vector}.f32" [Atomic f32] = |a, b| native::canonical32(a + b);
     AtomAddF64  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.f64" [Atomic f64] = |a, b| a + b;
+    AtomAddF16  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.noftz.f16" [Atomic u16] = |a, b| float::add(Modifiers::F16, a, b);
+    AtomAddBf16 "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.noftz.bf16" [Atomic u16] = |a, b| float::add(Modifiers::BF16, a, b);
+    AtomAddF16x2 "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.noftz.f16x2" [Atomic u32] = |a, b| packed::both([a, b], |[a, b]| float::add(Modifiers::F16, a, b));
+    AtomAddBf16x2 "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.noftz.bf16x2" [Atomic u32] = |a, b| packed::both([a, b], |[a, b]| float::add(Modifiers::BF16, a, b));
     AtomMinU32  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.u32" [Atomic u32] = u32::min;
     AtomMinS32  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.s32" [Atomic i32] = i32::min;
     AtomMinU64  "{atom,red}{where}{order}{scope}{where}.min{order}{scope}.u64" [Atomic u64] = u64::min;
@@ -806,7 +810,17 @@ mod tests {
 
     #[test]
     fn what_is_not_in_the_table_is_not_found() {
-        for opcode in ["", "add", "add.f16", "add.ftz.f32", "ld.global", "ld.const.b32", "bar.syncs", "wgmma"] {
+        for opcode in [
+            "",
+            "add",
+            "add.rn.sat.f64",
+            "add.ftz.f64",
+            "cvt.rn.s32.f32",
+            "ld.global",
+            "ld.const.b32",
+            "bar.syncs",
+            "wgmma",
+        ] {
             assert_eq!(ops(opcode), [], "{opcode}");
         }
     }

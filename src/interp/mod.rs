@@ -67,6 +67,9 @@ pub const MAX_BLOCK_THREADS: u32 = 1024;
 /// more, which there is no way to do here.
 pub const MAX_SHARED_BYTES: u32 = 48 << 10;
 
+/// Most bytes of a module's text: what is made of it takes some 150 times as much at worst, and compilers emit a few MiB.
+pub const MAX_TEXT_BYTES: usize = 16 << 20;
+
 /// Parsed PTX.
 #[derive(Debug, Clone)]
 pub struct Module {
@@ -103,12 +106,17 @@ pub struct Config {
     pub threads: usize,
     /// Instructions after which a warp is taken for one that never ends.
     pub warp_instruction_limit: u64,
+    /// Work after which a launch is taken for one whose end nobody waits for: the instructions of all warps, and one for each
+    /// KiB of registers, shared and local memory that a block begins with. Blocks count in their order, so where it stops
+    /// does not depend on the host threads; a grid that cannot fit is refused before it begins.
+    pub launch_work_limit: u64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        // Some seconds of one warp; kernels worth running here are four orders of magnitude below.
-        Self { threads: 0, warp_instruction_limit: 1 << 28 }
+        // Some seconds of one warp, and a quarter of an hour of one host thread; kernels worth running here are orders of
+        // magnitude below.
+        Self { threads: 0, warp_instruction_limit: 1 << 28, launch_work_limit: 1 << 36 }
     }
 }
 

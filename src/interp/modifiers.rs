@@ -103,6 +103,11 @@ const PARTS: &[(&str, u32)] = &[
 ];
 
 impl Modifiers {
+    /// What `add.f16` says: a type and no more.
+    pub(crate) const F16: Self = Self(8 << 16 | 8 << 24);
+    /// What `add.bf16` says.
+    pub(crate) const BF16: Self = Self(9 << 16 | 9 << 24);
+
     /// What the parts of an opcode say; those that name its form alone say nothing here.
     pub(crate) fn of(opcode: &str) -> Self {
         let mut bits = 0;
@@ -204,6 +209,7 @@ mod tests {
         let add = Modifiers::of("add.rm.sat.f16x2");
         assert_eq!((add.rounding(), add.to(), add.from()), (Rounding::Down, Type::F16, Type::F16));
         assert!(add.saturates() && !add.integral() && !add.relu());
+        assert_eq!([Modifiers::of("add.f16"), Modifiers::of("add.bf16")], [Modifiers::F16, Modifiers::BF16]);
         let setp = Modifiers::of("setp.geu.f32");
         assert!([EQUAL, GREATER, UNORDERED].iter().all(|relation| setp.holds(*relation)) && !setp.holds(LESS));
         assert_eq!(setp.rounding(), Rounding::Nearest);

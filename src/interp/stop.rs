@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind};
 pub struct Stop {
     /// The kernel's name.
     pub kernel: String,
-    /// Which instruction of which thread; `None` where nothing ran.
+    /// Which instruction of which thread; `None` where nothing ran, or it was all of the launch.
     pub place: Option<Place>,
     /// What was wrong.
     pub reason: Reason,
@@ -67,6 +67,13 @@ pub enum Reason {
     },
     /// A warp ran for this many instructions without ending.
     InstructionLimit(u64),
+    /// The blocks of the launch were more work than it may be.
+    LaunchLimit {
+        /// [`crate::interp::Config::launch_work_limit`]
+        limit: u64,
+        /// `blockIdx` of the block at whose end that was so.
+        block: [u32; 3],
+    },
     /// The kernel executed `trap`: in Rust kernels, a panic.
     Trap,
     /// The launch itself is impossible.
@@ -212,6 +219,11 @@ impl fmt::Display for Reason {
             Reason::InstructionLimit(limit) => {
                 write!(f, "ran for {limit} warp instructions without ending; look for a loop that never ends")
             }
+            Reason::LaunchLimit { limit, block: [x, y, z] } => write!(
+                f,
+                "its blocks up to ({x}, {y}, {z}) were more than {limit} warp instructions of work; launch a smaller grid, or \
+                 raise the limit"
+            ),
             Reason::Trap => f.write_str("executed a trap: the kernel panicked or asserted"),
             Reason::Launch(context) => f.write_str(context),
             Reason::Unsupported(error) => error.fmt(f),
@@ -236,6 +248,7 @@ impl fmt::Display for Stop {
             // It names the kernel itself.
             (_, Reason::Unsupported(error)) => error.fmt(f),
             (Some(place), reason) => write!(f, "kernel {:?} stopped at {place} {reason}", self.kernel),
+            (None, reason @ Reason::LaunchLimit { .. }) => write!(f, "kernel {:?} was stopped: {reason}", self.kernel),
             (None, reason) => write!(f, "kernel {:?} cannot be launched: {reason}", self.kernel),
         }
     }

@@ -6,8 +6,6 @@ mod gpu;
 mod report;
 mod soft;
 
-use std::fs;
-
 use anyhow::{Context, Result, anyhow, ensure};
 use warpstride::abi::LaunchShape;
 use warpstride::device::Backend;
@@ -17,7 +15,7 @@ use warpstride::interp::{Args, Kernel, Module};
 
 use super::output::Output;
 use super::target::Target;
-use super::{args, ensure_room, npy, open};
+use super::{args, ensure_room, npy, open, ptx_file};
 use argument::Value;
 use buffer::Buffer;
 
@@ -35,12 +33,12 @@ struct Launch<'a> {
 
 pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Result<()> {
     let file = args.file.display();
-    let text = fs::read_to_string(&args.file)
-        .with_context(|| format!("cannot read {file}: check the path, and that it is PTX as text"))?;
+    let text = ptx_file::read(&args.file)?;
     let module = Module::parse(&text).with_context(|| format!("cannot parse {file}"))?;
     let kernel = module.kernel(&args.entry).ok_or_else(|| {
         let names = module.kernels().map(Kernel::name).collect::<Vec<_>>().join(", ");
-        anyhow!("{file} has no kernel `{}`; name one of: {names}", args.entry)
+        let advice = if names.is_empty() { "it has none at all; check the path" } else { "name one of: " };
+        anyhow!("{file} has no kernel `{}`; {advice}{names}", args.entry)
     })?;
     // Before any work: whether they go together, whatever the addresses.
     parameters(kernel, &args.arguments, |_| 0)?;

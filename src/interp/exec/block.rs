@@ -55,7 +55,7 @@ impl<'a> Worker<'a> {
             launch,
             warps: warps.collect::<Option<_>>()?,
             params: Scratch::holding(launch.params)?,
-            shared: Scratch::new(u64::from(code.dynamic_base()) + u64::from(launch.shape.dynamic_shared))?,
+            shared: Scratch::new(launch.shared_bytes())?,
             totals: Totals::new(code.sites.len()),
         })
     }
@@ -65,19 +65,24 @@ impl<'a> Worker<'a> {
         self.totals
     }
 
-    /// Runs the block of this number, counted with x fastest.
-    pub(super) fn run(&mut self, number: u64) -> Result<(), Box<Stop>> {
+    /// Runs the block of this number, counted with x fastest, and returns how much work it was.
+    pub(super) fn run(&mut self, number: u64) -> Result<u64, Box<Stop>> {
         let block = self.launch.block(number);
         self.restart(block);
         let outcome = self.run_warps(number);
+        let mut work = self.launch.preparation();
         for warp in &self.warps {
+            work += warp.issued;
             self.totals.warp_instructions += warp.issued;
             self.totals.thread_instructions += warp.lanes_issued;
             for (tally, executions) in self.totals.tallies.iter_mut().zip(&warp.executions) {
                 tally.executions += executions;
             }
         }
-        outcome.map_err(|(index, fault)| self.launch.stop(block, index, &self.warps[index as usize], *fault))
+        match outcome {
+            Ok(()) => Ok(work),
+            Err((index, fault)) => Err(self.launch.stop(block, index, &self.warps[index as usize], *fault)),
+        }
     }
 
     fn restart(&mut self, block: [u32; 3]) {
@@ -173,7 +178,17 @@ impl Launch<'_> {
         u64::from(self.warps()) * self.code.warp_bytes()
     }
 
-    fn warps(&self) -> u32 {
+    fn shared_bytes(&self) -> u64 {
+        u64::from(self.code.dynamic_base()) + u64::from(self.shape.dynamic_shared)
+    }
+
+    /// The work that a block is before it begins: one for each KiB of its registers and memory.
+    pub(super) fn preparation(&self) -> u64 {
+        (self.worker_bytes() + self.shared_bytes()) >> 10
+    }
+
+    /// The warps of a block.
+    pub(super) fn warps(&self) -> u32 {
         self.threads().div_ceil(LANES as u32)
     }
 

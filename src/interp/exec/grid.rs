@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use super::block::{Launch, Worker};
+use super::budget::Budget;
 use super::dispatch::Engine;
 use super::tally::Totals;
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
@@ -53,10 +54,17 @@ fn run_on(
         engine,
         limit: config.warp_instruction_limit,
     };
-    run_blocks(&launch, shape.grid.iter().map(|&extent| u64::from(extent)).product(), config.threads)
+    let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
+    run_blocks(&launch, blocks, config)
 }
 
-fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Box<Stop>> {
+fn run_blocks(launch: &Launch, blocks: u64, config: &Config) -> Result<Report, Box<Stop>> {
+    // Every warp executes at least one instruction.
+    let least = (u64::from(launch.warps()) + launch.preparation()).saturating_mul(blocks);
+    if least > config.launch_work_limit {
+        return Err(too_much(launch, least, config.launch_work_limit));
+    }
+    let budget = Budget::new(config.launch_work_limit);
     let next = AtomicU64::new(0);
     let first_stop = AtomicU64::new(u64::MAX);
     let total = Mutex::new((Totals::new(launch.code.sites.len()), None::<(u64, Box<Stop>)>));
@@ -70,7 +78,10 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
         let (worked, stopped) = match Worker::new(launch) {
             Some(mut worker) => {
                 let mut taken = std::iter::once(first).chain(std::iter::from_fn(take));
-                let stopped = taken.find_map(|block| Some((block, worker.run(block).err()?)));
+                let stopped = taken.find_map(|block| match worker.run(block) {
+                    Ok(work) => budget.spend(block, work).map(|last| (last, exhausted(launch, last, config))),
+                    Err(stop) => Some((block, stop)),
+                });
                 (Some(worker.into_totals()), stopped)
             }
             None => (None, Some((first, out_of_memory(launch)))),
@@ -88,7 +99,7 @@ fn run_blocks(launch: &Launch, blocks: u64, threads: usize) -> Result<Report, Bo
             total.1 = Some(new);
         }
     };
-    let helpers = workers(launch, blocks, threads) - 1;
+    let helpers = workers(launch, blocks, config.threads) - 1;
     if helpers == 0 {
         work();
     } else {
@@ -119,6 +130,22 @@ fn workers(launch: &Launch, blocks: u64, threads: usize) -> u64 {
     let threads = if threads == 0 { there_are } else { threads.min(there_are) };
     let fit = WORKERS_BYTES / launch.worker_bytes().max(1);
     blocks.min(threads as u64).min(fit).max(1)
+}
+
+/// The grid is larger than could be run.
+fn too_much(launch: &Launch, least: u64, limit: u64) -> Box<Stop> {
+    let context = format!(
+        "a grid of {:?} blocks; they are at least {least} warp instructions of work, and the limit is {limit}: launch a \
+         smaller one, or raise the limit",
+        launch.shape.grid
+    );
+    Box::new(Stop { kernel: launch.kernel.name.clone(), place: None, reason: Reason::Launch(context) })
+}
+
+/// The launch has done what it may with this block.
+fn exhausted(launch: &Launch, block: u64, config: &Config) -> Box<Stop> {
+    let reason = Reason::LaunchLimit { limit: config.launch_work_limit, block: launch.block(block) };
+    Box::new(Stop { kernel: launch.kernel.name.clone(), place: None, reason })
 }
 
 fn out_of_memory(launch: &Launch) -> Box<Stop> {

@@ -3,6 +3,7 @@
 mod atomic;
 mod barrier;
 mod block;
+mod budget;
 mod control;
 mod dispatch;
 mod exchange;

@@ -8,6 +8,7 @@ mod names;
 mod operands;
 mod together;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use self::names::Names;
@@ -146,6 +147,9 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     fn instruction(&mut self, instruction: &ast::Instruction<'t>) -> Result<(), Refusal> {
+        if self.code.instructions.len() >= MAX_INSTRUCTIONS {
+            return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
+        }
         let operands = instruction.operands.as_deref();
         let operands = operands.ok_or("its operands have a form that the software GPU does not know")?;
         let guard = match instruction.guard {
@@ -270,12 +274,10 @@ impl<'m, 't> Lowering<'m, 't> {
             let pc = self.labels.get(ins.imm as usize).copied().flatten();
             ins.imm = pc.ok_or("a label without a place")? as i32;
         }
-        if code.instructions.len() > MAX_INSTRUCTIONS {
-            return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
-        }
         branches_to_the_end(&mut code.instructions);
         let graph = Graph::new(&code.instructions.iter().map(next).collect::<Vec<_>>());
-        code.reconvergence = graph.reconvergence();
+        let meets = graph.reconvergence();
+        code.reconvergence = meets.ok_or("its branches are too tangled to find where threads meet again")?;
         code.registers = self.names.counts();
         code.presets = self.names.presets();
         atomics::classify(&mut code, &self.touched);
@@ -327,8 +329,8 @@ fn cleared(graph: &Graph, touched: &[Touched], code: &Code) -> Vec<(File, u16)> 
         conditional: touched.conditional,
     });
     let early = graph.read_before_written(&uses.collect::<Vec<_>>(), preds + b32s + b64s);
-    let filled = |file, slot| code.presets.iter().any(|preset| preset.file == file && preset.slot == slot);
-    early.into_iter().map(named).filter(|&(file, slot)| !filled(file, slot)).collect()
+    let filled: HashSet<(File, u16)> = code.presets.iter().map(|preset| (preset.file, preset.slot)).collect();
+    early.into_iter().map(named).filter(|register| !filled.contains(register)).collect()
 }
 
 /// What an instruction does to memory.

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use super::Refusal;
 use crate::interp::code::{NEGATED, Param, Preset, PresetValue};
 use crate::interp::exec::registers::File;
+use crate::interp::parse::Ranges;
 use crate::interp::parse::ast::{Module, RegisterName, Space, Variable};
-use crate::interp::parse::is_in_range;
 
 /// Static shared memory that PTX may declare, in bytes; a block may have more, as dynamic shared memory.
 const MAX_STATIC_SHARED: u64 = 48 << 10;
@@ -46,8 +46,9 @@ pub(super) struct Names<'m, 't> {
 #[derive(Default)]
 struct Scope<'t> {
     names: HashMap<&'t str, Binding>,
-    /// `%r<59>`: what the names begin with, how many there are, and their file; `None` for a type we do not have.
-    ranges: Vec<(&'t str, u64, Option<File>)>,
+    /// Declared registers that nothing has named yet, and their file; `None` for a type we do not have.
+    singles: HashMap<&'t str, Option<File>>,
+    ranges: Ranges<'t, Option<File>>,
     labels: HashMap<&'t str, usize>,
 }
 
@@ -97,8 +98,12 @@ impl<'m, 't> Names<'m, 't> {
             _ => None,
         };
         let Some(scope) = self.scopes.last_mut() else { return };
-        // A single name is a range of its own, told apart by its count.
-        scope.ranges.extend(names.iter().map(|name| (name.name, name.count.unwrap_or(u64::MAX), file)));
+        for name in names {
+            match name.count {
+                Some(count) => scope.ranges.insert(name.name, count, file),
+                None => drop(scope.singles.insert(name.name, file)),
+            }
+        }
     }
 
     /// Declares a variable of function scope.
@@ -135,8 +140,8 @@ impl<'m, 't> Names<'m, 't> {
             if let Some(binding) = self.scopes[index].names.get(name) {
                 return Ok(*binding);
             }
-            let range = self.scopes[index].ranges.iter().find(|(prefix, count, _)| declares(name, prefix, *count));
-            if let Some(&(_, _, file)) = range {
+            let scope = &self.scopes[index];
+            if let Some(&file) = scope.singles.get(name).or_else(|| scope.ranges.get(name)) {
                 let file = file.ok_or_else(|| format!("{name} is of a type that the software GPU does not have"))?;
                 let binding = Binding::Register(file, self.allocate(file)?);
                 self.scopes[index].names.insert(name, binding);
@@ -230,11 +235,6 @@ impl<'m, 't> Names<'m, 't> {
         }
         Ok((shared as u32, self.dynamic_align as u32, local as u32))
     }
-}
-
-/// Whether a declaration has `name`: `prefix` and a number below `count`, or the bare prefix where that is `u64::MAX`.
-fn declares(name: &str, prefix: &str, count: u64) -> bool {
-    if count == u64::MAX { name == prefix } else { is_in_range(name, prefix, count) }
 }
 
 /// The value of a special register that keeps it while a block runs.

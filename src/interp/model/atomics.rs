@@ -45,7 +45,6 @@ pub fn sectors(addresses: &[u64; 32], mask: u32) -> u32 {
 /// What an update of shared memory takes: by the lanes of `mask`, of `bytes` bytes (2, 4 or 8) each at its aligned address.
 pub fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> Cost {
     let none = Wavefronts { taken: 0, ideal: 0 };
-    let most = most_in_a_bank(addresses, mask);
     let groups = if bytes <= 4 { [mask, 0] } else { [mask & 0xffff, mask & 0xffff_0000] };
     let served = groups.map(|group| most_in_a_bank(addresses, group));
     let ideal = groups.map(|group| u32::from(group != 0)).iter().sum();
@@ -58,25 +57,30 @@ pub fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> C
         Update::Count => {
             Cost { turns: 1, updates: banks::wavefronts(addresses, mask, bytes, banks::Access::Store), loads: none }
         }
-        Update::Loop => looped(addresses, mask, bytes, most),
+        Update::Loop => looped(addresses, mask, bytes),
     }
 }
 
-fn looped(addresses: &[u32; 32], mask: u32, bytes: u32, turns: u32) -> Cost {
-    let mut cost = Cost { turns, updates: Wavefronts { taken: 0, ideal: 0 }, loads: Wavefronts { taken: 0, ideal: 0 } };
+fn looped(addresses: &[u32; 32], mask: u32, bytes: u32) -> Cost {
+    let mut cost =
+        Cost { turns: 0, updates: Wavefronts { taken: 0, ideal: 0 }, loads: Wavefronts { taken: 0, ideal: 0 } };
     let mut waiting = mask;
     while waiting != 0 {
         let load = banks::wavefronts(addresses, waiting, bytes.max(4), banks::Access::Load);
         let groups = if bytes <= 4 { 1 } else { u32::from(waiting & 0xffff != 0) + u32::from(waiting >> 16 != 0) };
         cost.loads = Wavefronts { taken: cost.loads.taken + load.taken, ideal: cost.loads.ideal + load.ideal };
         cost.updates = Wavefronts { taken: cost.updates.taken + 2 * groups, ideal: cost.updates.ideal + 2 * groups };
-        // The lowest lane of each bank succeeds.
-        let mut banks = 0_u32;
-        for lane in (0..32).filter(|lane| waiting >> lane & 1 == 1).collect::<Vec<_>>() {
-            let bank = 1 << (addresses[lane] / 4 % 32);
-            waiting &= if banks & bank == 0 { !(1 << lane) } else { u32::MAX };
-            banks |= bank;
+        // The lowest lane of each bank succeeds; of 8 bytes, of each half of the warp, where it is not the other's place.
+        let mut won: Vec<(usize, u32, u32)> = Vec::new();
+        for lane in (0..32).filter(|lane| waiting >> lane & 1 == 1) {
+            let half = if bytes <= 4 { 0 } else { lane / 16 };
+            let (bank, address) = (addresses[lane] / 4 % 32, addresses[lane]);
+            if won.iter().all(|other| (other.0, other.1) != (half, bank) && other.2 != address) {
+                won.push((half, bank, address));
+                waiting &= !(1 << lane);
+            }
         }
+        cost.turns += 1;
     }
     cost
 }
@@ -128,5 +132,8 @@ mod tests {
         assert_eq!(cost(&row, u32::MAX, 4, Update::Loop), [1, 2, 0, 1, 0]);
         assert_eq!(cost(&one, u32::MAX, 4, Update::Loop), [32, 64, 0, 32, 0]);
         assert_eq!(cost(&pairs, u32::MAX, 4, Update::Loop), [2, 4, 0, 2 + 1, 1]);
+        // Halves of the warp do not hinder each other, but at one place.
+        assert_eq!(cost(&pairs, u32::MAX, 8, Update::Loop), [1, 4, 0, 2, 0]);
+        assert_eq!(cost(&one, u32::MAX, 8, Update::Loop)[0], 32);
     }
 }

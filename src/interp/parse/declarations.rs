@@ -1,6 +1,9 @@
 //! The names that one scope declares, none of them twice.
+//!
+//! `%r<59>` declares `%r0` to `%r58`. A name ends in few digits, so it is looked up under each stem that it may have:
+//! that keeps a scope with many declarations from being long work.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::ast::Statement;
 
@@ -10,8 +13,9 @@ pub(super) struct Declarations<'t> {
     labels: HashSet<&'t str>,
     /// Single registers and variables.
     names: HashSet<&'t str>,
-    /// `%r<59>`: what the names begin with, and how many there are.
-    ranges: Vec<(&'t str, u64)>,
+    ranges: Ranges<'t, ()>,
+    /// Of the single names, and the first of each range, the least number behind each stem.
+    numbered: HashMap<&'t str, u64>,
 }
 
 impl<'t> Declarations<'t> {
@@ -29,18 +33,25 @@ impl<'t> Declarations<'t> {
     }
 
     fn single(&mut self, name: &'t str) -> Result<(), &'t str> {
-        let in_range = self.ranges.iter().any(|&(prefix, count)| is_in_range(name, prefix, count));
-        fresh(self.names.insert(name) && !in_range, name)
+        let is_fresh = self.names.insert(name) && self.ranges.get(name).is_none();
+        stems(name).for_each(|(stem, number)| self.note(stem, number));
+        fresh(is_fresh, name)
     }
 
     fn range(&mut self, prefix: &'t str, count: u64) -> Result<(), &'t str> {
         // Of two ranges that share a name, one begins within the other: `%r<20>` has `%r10`, the first of `%r1<5>`.
-        let begins_in = |a: (&str, u64), b: (&str, u64)| a.1 > 0 && is_in_range(&format!("{}0", a.0), b.0, b.1);
-        let new = (prefix, count);
-        let overlaps = self.ranges.iter().any(|&old| begins_in(new, old) || begins_in(old, new));
-        let known = overlaps || self.names.iter().any(|name| is_in_range(name, prefix, count));
-        self.ranges.push(new);
-        fresh(!known, prefix)
+        let tens = |(stem, number): (&'t str, u64)| Some((stem, number.checked_mul(10)?)).filter(|_| number > 0);
+        let first: Vec<_> = stems(prefix).filter_map(tens).chain([(prefix, 0)]).filter(|_| count > 0).collect();
+        let begins_within = first.iter().any(|&(stem, number)| self.ranges.find(stem, number).is_some());
+        let contains = self.numbered.get(prefix).is_some_and(|&number| number < count);
+        first.into_iter().for_each(|(stem, number)| self.note(stem, number));
+        self.ranges.insert(prefix, count, ());
+        fresh(!begins_within && !contains, prefix)
+    }
+
+    fn note(&mut self, stem: &'t str, number: u64) {
+        let least = self.numbered.entry(stem).or_insert(number);
+        *least = number.min(*least);
     }
 }
 
@@ -48,9 +59,88 @@ fn fresh(is_fresh: bool, name: &str) -> Result<(), &str> {
     if is_fresh { Ok(()) } else { Err(name) }
 }
 
-/// Whether `name` is one of the `count` that `prefix<count>` declares.
-pub(crate) fn is_in_range(name: &str, prefix: &str, count: u64) -> bool {
-    let Some(digits) = name.strip_prefix(prefix) else { return false };
-    let canonical = digits == "0" || !digits.starts_with(['0', '+']);
-    canonical && digits.parse::<u64>().is_ok_and(|index| index < count)
+/// Names declared by the range, and what belongs to each range.
+#[derive(Debug)]
+pub(crate) struct Ranges<'t, T>(HashMap<&'t str, (u64, T)>);
+
+impl<T> Default for Ranges<'_, T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<'t, T> Ranges<'t, T> {
+    /// Adds `prefix<count>`, which shares no name with another.
+    pub(crate) fn insert(&mut self, prefix: &'t str, count: u64, value: T) {
+        if count > 0 {
+            self.0.insert(prefix, (count, value));
+        }
+    }
+
+    /// What belongs to the range that `name` is of.
+    pub(crate) fn get(&self, name: &str) -> Option<&T> {
+        stems(name).find_map(|(stem, number)| self.find(stem, number))
+    }
+
+    fn find(&self, stem: &str, number: u64) -> Option<&T> {
+        self.0.get(stem).filter(|(count, _)| number < *count).map(|(_, value)| value)
+    }
+}
+
+/// The ways in which a name may be one of a range: what the range is called, and the number behind that. A number has no
+/// leading zeros.
+fn stems(name: &str) -> impl Iterator<Item = (&str, u64)> {
+    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    // No number of a range has more than 20 digits.
+    (1..=digits.min(20)).filter_map(move |digits| {
+        let (stem, number) = name.split_at(name.len() - digits);
+        (digits == 1 || !number.starts_with('0')).then(|| Some((stem, number.parse().ok()?))).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ast::RegisterName;
+    use super::*;
+
+    /// The first name that is declared twice.
+    fn twice<'t>(names: &[(&'t str, Option<u64>)]) -> Option<&'t str> {
+        let names = names.iter().map(|&(name, count)| RegisterName { name, count }).collect();
+        Declarations::default().add(&Statement::Registers { kind: "b32", names }).err()
+    }
+
+    #[test]
+    fn a_name_belongs_to_the_range_that_has_its_number() {
+        let mut ranges = Ranges::default();
+        ranges.insert("%r", 12, 'a');
+        ranges.insert("%r1", 0, 'b');
+        ranges.insert("%q1", 5, 'c');
+        let found = ["%r0", "%r11", "%r12", "%r00", "%r01", "%r", "%q14", "%q15", "%q1", "%q10"];
+        let expected = [Some('a'), Some('a'), None, None, None, None, Some('c'), None, None, Some('c')];
+        assert_eq!(found.map(|name| ranges.get(name).copied()), expected);
+        assert_eq!(ranges.get("%r99999999999999999999999"), None);
+    }
+
+    #[test]
+    fn what_shares_a_name_is_found_in_either_order() {
+        for (a, b) in [
+            (("%r", Some(20)), ("%r1", Some(5))),
+            (("%r", Some(20)), ("%r7", None)),
+            (("%r", Some(4)), ("%r", Some(2))),
+            (("r", None), ("r", None)),
+            (("%r1", Some(2)), ("%r10", None)),
+        ] {
+            assert_eq!((twice(&[a, b]), twice(&[b, a])), (Some(b.0), Some(a.0)), "{a:?} {b:?}");
+        }
+        for (a, b) in [
+            (("%r", Some(10)), ("%r1", Some(5))),
+            (("%r", Some(7)), ("%r7", None)),
+            (("%r", Some(20)), ("%r0", Some(5))),
+            (("%r", Some(0)), ("%r0", None)),
+            (("%r", Some(20)), ("%r1", Some(0))),
+            (("%r", Some(20)), ("%r07", None)),
+        ] {
+            assert_eq!((twice(&[a, b]), twice(&[b, a])), (None, None), "{a:?} {b:?}");
+        }
+    }
 }

@@ -5,5 +5,5 @@ mod declarations;
 mod lexer;
 mod parser;
 
-pub(crate) use declarations::is_in_range;
+pub(crate) use declarations::Ranges;
 pub(crate) use parser::parse;

@@ -10,14 +10,17 @@ use super::ast::{Bounds, Entry, Guard, Instruction, Module, Operand, RegisterNam
 use super::declarations::Declarations;
 use super::lexer::{self, Kind, Token};
 use crate::error::{Error, ErrorKind, Result};
+use crate::interp::MAX_TEXT_BYTES;
+use crate::interp::code::beginning;
 
 /// Scopes within scopes, beyond which the text is not taken for PTX: the parser calls itself for each.
 const MAX_DEPTH: u32 = 64;
 
 /// Parses a module.
 pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
-    if u32::try_from(text.len()).is_err() {
-        return Err(error(1, "a module of 4 GiB or more is not supported"));
+    if text.len() > MAX_TEXT_BYTES {
+        let (bytes, most) = (text.len(), MAX_TEXT_BYTES >> 20);
+        return Err(error(1, format!("a module of {bytes} bytes; those of more than {most} MiB are not supported")));
     }
     let mut parser = Parser { text, tokens: lexer::tokens(text), entries: HashSet::new(), at: 0, depth: 0 };
     let mut module = Module::default();
@@ -106,7 +109,7 @@ impl<'t> Parser<'t> {
         if self.at_end() {
             return error(self.line(), format!("the text ends where {wanted} was expected; is the file whole?"));
         }
-        error(self.line(), format!("found `{}` where {wanted} was expected", self.slice(self.span())))
+        error(self.line(), format!("found `{}` where {wanted} was expected", beginning(self.slice(self.span()))))
     }
 
     /// Over words and numbers between commas: PTX has no lines that would end a directive.

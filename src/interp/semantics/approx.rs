@@ -26,12 +26,13 @@ pub(crate) fn fast_div(modifiers: Modifiers, a: f32, b: f32) -> f32 {
     div(modifiers, a, if beyond { f32::INFINITY.copysign(b) } else { b })
 }
 
-/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: the lower halves of operand and result count for nothing.
+/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: the lower halves of operand and result count for nothing, and the upper
+/// half of a NaN is that of single precision.
 #[inline(always)]
 pub(crate) fn upper_half(modifiers: Modifiers, a: f64, function: fn(f64) -> f64) -> f64 {
     const UPPER: u64 = !0 << 32;
-    let a = f64::from_bits(a.to_bits() & UPPER);
-    f64::from_bits(unary(modifiers, a, function).to_bits() & UPPER)
+    let result = unary(modifiers, f64::from_bits(a.to_bits() & UPPER), function);
+    f64::from_bits(if result.is_nan() { 0x7fff_ffff << 32 } else { result.to_bits() & UPPER })
 }
 
 /// `sin.approx` and `cos.approx`: as in the hardware, the angle becomes turns first, in single precision and towards zero. That

@@ -465,3 +465,72 @@ fn sign_only<T: Float>(modifiers: Modifiers, a: T, change: impl Fn(u64, u64) -> 
     let bits = if modifiers.flushes() { format.flush(a.bits()) } else { a.bits() };
     T::of_bits(if format.is_nan(bits) { format.nan } else { change(bits, format.sign()) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of all magnitudes, and where something turns over.
+    fn singles() -> impl Iterator<Item = f32> + Clone {
+        const EDGES: [u32; 14] = [
+            0,
+            0x8000_0000,
+            1,
+            0x7f_ffff,
+            0x80_0000,
+            0x80_0001,
+            0x3f80_0000,
+            0xbf80_0001,
+            0x3f00_0000,
+            0x4b80_0001,
+            0x7f7f_ffff,
+            0xff7f_ffff,
+            0x7f80_0000,
+            0xff80_0000,
+        ];
+        let spread = (0..40_u32).map(|step| step.wrapping_mul(0x9e37_79b9));
+        EDGES.into_iter().chain(spread).map(f32::from_bits).filter(|value| !value.is_nan())
+    }
+
+    #[test]
+    fn to_nearest_it_is_the_host_s_arithmetic() {
+        let nearest = Modifiers::of("add.rn.f32");
+        let same = |ours: f32, host: f32| {
+            assert!(ours.to_bits() == host.to_bits() || ours.is_nan() && host.is_nan(), "{ours:e} for {host:e}");
+        };
+        for (a, b) in singles().flat_map(|a| singles().map(move |b| (a, b))) {
+            same(add(nearest, a, b), a + b);
+            same(sub(nearest, a, b), a - b);
+            same(mul(nearest, a, b), a * b);
+            same(div(nearest, a, b), a / b);
+            same(sqrt(nearest, a), a.sqrt());
+            same(fma(nearest, a, b, -1.5e-3), a.mul_add(b, -1.5e-3));
+            let [x, y, z] = [a, b, 3.7].map(f64::from);
+            let double = fma(Modifiers::of("fma.rn.f64"), x / 3.0, y, z);
+            assert!(double == (x / 3.0).mul_add(y, z) || double.is_nan(), "{x:e} * {y:e}");
+        }
+    }
+
+    #[test]
+    fn directed_results_enclose_the_exact_one() {
+        let [down, up] = ["mul.rm.f32", "mul.rp.f32"].map(Modifiers::of);
+        for (a, b) in singles().flat_map(|a| singles().map(move |b| (a, b))).filter(|(a, b)| (a * b).is_finite()) {
+            // Of two numbers of single precision the product is exact in double.
+            let exact = f64::from(a) * f64::from(b);
+            let (low, high) = (mul(down, a, b), mul(up, a, b));
+            assert!(f64::from(low) <= exact && exact <= f64::from(high), "{a:e} * {b:e}");
+            assert!(low == high || low.next_up() == high, "{a:e} * {b:e}");
+        }
+    }
+
+    #[test]
+    fn flushing_saturation_and_relu_come_after_rounding() {
+        let add = |opcode: &str, a: u16, b: u16| add(Modifiers::of(opcode), a, b);
+        assert_eq!((add("add.f16", 1, 1), add("add.ftz.f16", 1, 1), add("add.f16", 0x3c00, 0x3c00)), (2, 0, 0x4000));
+        assert_eq!((add("add.sat.f16", 0x3c00, 0x3c00), add("add.sat.f16", 0x7e00, 0)), (0x3c00, 0));
+        let fma = |opcode: &str, a: u16| fma(Modifiers::of(opcode), a, 0x3c00, 0x8000);
+        assert_eq!((fma("fma.rn.relu.f16", 0xbc00), fma("fma.rn.relu.f16", 0x7e01)), (0, 0x7fff));
+        let flushed = mul(Modifiers::of("mul.rn.ftz.f32"), f32::from_bits(0x1fff_ffff), f32::from_bits(0x2000_0000));
+        assert_eq!(flushed, 0.0, "rounded up to the least normal number, but as a denormal");
+    }
+}

@@ -198,6 +198,7 @@ pub(crate) fn unsigned_bits64(a: i64) -> u64 {
 
 /// `fns.b32`: from bit `base` on, upwards or with a negative `nth` downwards, the place of the nth set bit, from 1; for 0 that
 /// of bit `base` itself, if it is set. Of the least integer an H100 makes 0.
+#[inline(never)]
 pub(crate) fn nth_set(mask: u32, base: u32, nth: i32) -> u32 {
     let is_set = |place: &u32| mask >> place & 1 == 1;
     let wanted = (nth.unsigned_abs() as usize).wrapping_sub(1);
@@ -227,6 +228,7 @@ pub(crate) fn mask32(start: u32, width: u32) -> u32 {
 }
 
 /// `prmt.MODE`: four selectors, of which the low two bits of `c` choose.
+#[inline(never)]
 pub(crate) fn prmt_mode(a: u32, b: u32, c: u32, selectors: [u32; 4]) -> u32 {
     prmt(a, b, selectors[(c & 3) as usize])
 }

@@ -38,6 +38,7 @@ fn byte(word: u32, index: u32, signed: bool) -> i32 {
 }
 
 /// `dp4a.ATYPE.BTYPE`: four products of bytes, and `c`.
+#[inline(never)]
 pub(crate) fn dp4a(modifiers: Modifiers, a: u32, b: u32, c: u32) -> u32 {
     let (a_signed, b_signed) = (modifiers.to() == Type::S32, modifiers.from() == Type::S32);
     (0..4)
@@ -45,6 +46,7 @@ pub(crate) fn dp4a(modifiers: Modifiers, a: u32, b: u32, c: u32) -> u32 {
 }
 
 /// `dp2a`: products of `a`'s halves with two bytes of `b`, from `first` on, and `c`.
+#[inline(never)]
 pub(crate) fn dp2a(modifiers: Modifiers, a: u32, b: u32, c: u32, first: u32) -> u32 {
     let (a_signed, b_signed) = (modifiers.to() == Type::S32, modifiers.from() == Type::S32);
     (0..2).fold(c, |sum, index| {
@@ -55,11 +57,13 @@ pub(crate) fn dp2a(modifiers: Modifiers, a: u32, b: u32, c: u32, first: u32) -> 
 }
 
 /// `vabsdiff4`: the distances of four bytes, each in its place.
+#[inline(never)]
 pub(crate) fn distances(a: u32, b: u32) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|index| a.to_le_bytes()[index].abs_diff(b.to_le_bytes()[index])))
 }
 
 /// `vabsdiff4.add`: their sum, and `c`.
+#[inline(never)]
 pub(crate) fn sum_of_distances(a: u32, b: u32, c: u32) -> u32 {
     distances(a, b).to_le_bytes().iter().fold(c, |sum, distance| sum.wrapping_add(u32::from(*distance)))
 }

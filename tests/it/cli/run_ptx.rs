@@ -283,6 +283,49 @@ fn a_kernel_that_cannot_run_is_named_with_its_line() {
 }
 
 #[test]
+fn what_is_no_ptx_file_is_refused() {
+    let folder = Folder::new();
+    let run = |file: &Path| run_ptx(file, "k", "1", "1", &[], &[]);
+    run(folder.folder.path()).failed(&["cannot read", "that it is PTX as text"]);
+    let written = |bytes: &[u8]| {
+        fs::write(folder.path("other.ptx"), bytes).expect("writing the file");
+        run(&folder.path("other.ptx"))
+    };
+    written(b"").failed(&["other.ptx has no kernel `k`", "none at all"]);
+    written(b".version 7.0 \xff").failed(&["cannot read", "UTF-8", "that it is PTX as text"]);
+    written(&[0; 1000]).failed(&["cannot parse", "PTX line 1"]);
+    // Of a file that takes no room on the disk no more is read than shows its size.
+    let large = fs::File::create(folder.path("other.ptx")).expect("creating the file");
+    large.set_len(5 << 30).expect("a sparse file");
+    run(&folder.path("other.ptx")).failed(&["other.ptx has more than 16 MiB"]);
+    #[cfg(unix)]
+    run(Path::new("/dev/zero")).failed(&["/dev/zero has more than 16 MiB"]);
+}
+
+#[test]
+fn absurd_arguments_are_refused_before_anything_runs() {
+    let folder = Folder::new();
+    let (grid, args) = ("2147483647,65535,65535", ["f32[4]=zeros", "f32[4]=zeros", "u32:0"]);
+    folder.run("twice", grid, &args, &[]).failed(&["a grid of [2147483647, 65535, 65535] blocks", "smaller one"]);
+    folder.run("twice", "4294967295", &args, &[]).failed(&["a grid of [4294967295, 1, 1] blocks"]);
+    folder.run("twice", "1", &args, &["--shared", "4294967295"]).failed(&["4294967295 of them dynamic"]);
+    let mut bad = npy("<f4", "(4611686018427387904, 4)", &[0; 16]);
+    fs::write(folder.path("in.npy"), &bad).expect("writing the input");
+    let file = format!("npy:{}", folder.text("in.npy"));
+    folder.run("twice", "1", &[&file, "f32[4]=zeros", "u32:4"], &[]).failed(&["in.npy"]);
+    for cut in 0..bad.len() {
+        fs::write(folder.path("in.npy"), &bad[..cut]).expect("writing the input");
+        folder.run("twice", "1", &[&file, "f32[4]=zeros", "u32:4"], &[]).failed(&["in.npy"]);
+    }
+    bad.fill(0xff);
+    fs::write(folder.path("in.npy"), &bad).expect("writing the input");
+    folder.run("twice", "1", &[&file, "f32[4]=zeros", "u32:4"], &[]).failed(&["in.npy"]);
+    folder
+        .run("twice", "1", &[&format!("npy:{}", folder.folder.path().display()), "f32[4]=zeros", "u32:4"], &[])
+        .failed(&["not a regular file"]);
+}
+
+#[test]
 fn a_fault_is_told_and_leaves_the_old_file() {
     let folder = Folder::new();
     fs::write(folder.path("out.npy"), OLD).expect("writing the old output");

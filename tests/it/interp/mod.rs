@@ -1,17 +1,22 @@
 //! The software GPU through its public interface: PTX in, memory, counters and stops out.
 
 mod barriers;
+mod determinism;
 mod divergence;
 mod faults;
 mod forms;
 mod kernels;
 mod lanes;
+mod limits;
+mod mutations;
 #[cfg(feature = "serde")]
 mod patterns;
 mod probes;
+mod progress;
 mod random;
 mod record;
 mod text;
+mod together;
 
 use warpstride::abi::LaunchShape;
 use warpstride::interp::{Config, Memory, Module, Report, Stop, run};
@@ -26,4 +31,11 @@ fn launch(text: &str, shape: LaunchShape, params: &[u8], memory: &Memory) -> Res
     let module = Module::parse(text).expect("it parses");
     let kernel = module.kernels().next().expect("it has a kernel");
     run(kernel, &shape, params, memory, &Config::default())
+}
+
+/// What `body` gives on 1, 2, 3 and 8 host threads, of a pool that has as many whatever the cores.
+fn on_threads<T: Send>(config: &Config, body: impl Fn(&Config) -> T + Sync) -> Vec<T> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().expect("threads");
+    let on = |threads| body(&Config { threads, ..config.clone() });
+    pool.install(|| [1, 2, 3, 8].into_iter().map(on).collect())
 }

@@ -10,13 +10,17 @@ const PTX: &str = include_str!("../../data/patterns.ptx");
 const RECORD: &str = include_str!("../../data/patterns-h100.json");
 
 /// Kinds of access that Nsight Compute counts and we do not.
-const NOT_COUNTED: [&str; 5] = ["global_atomic", "global_reduction", "local_load", "local_store", "shared_atomic"];
+const NOT_COUNTED: [&str; 2] = ["local_load", "local_store"];
 
-/// Whether a kernel needs instructions that the software GPU does not have yet: atomics and shuffles.
-fn is_refused(kernel: &str) -> bool {
-    ["atom", "_dead_", "_red", "cas", "count_all", "histogram"].iter().any(|part| kernel.contains(part))
-        && !matches!(kernel, "reduce_interleaved" | "reduce_strided" | "reduce_sequential" | "reduce_warp_unrolled")
-        || kernel == "reduce_shuffle"
+/// Launches of atomics that the hardware counts otherwise. Adds of a whole warp at one address become the add of one lane in
+/// SASS; an atomic without a space counts passes of shared memory without an instruction; where two warps fight for one place
+/// in a loop, its turns depend on timing; and a histogram of random words had 13 sectors more than the rule gives.
+fn differs(launch: &Value) -> bool {
+    let name = launch["kernel"].as_str().expect("a name");
+    let has = |argument: &str| launch["args"].as_array().is_some_and(|args| args.iter().any(|arg| arg == argument));
+    let fights = name.ends_with("_add_u64") && name.starts_with("s_") && has("u32:5");
+    let odd = name == "histogram_global" && has("u32:256");
+    name == "count_all" || name == "generic_atom" && !expected(launch)["shared_atomic"].is_null() || fights || odd
 }
 
 /// The kernel whose SASS accesses memory otherwise than its PTX does: NVIDIA's assembler merges its loads of neighbouring words
@@ -48,13 +52,13 @@ fn every_launch_counts_what_an_h100_counts() {
     let mut compared = 0;
     for launch in record::launches(RECORD) {
         let name = launch["kernel"].as_str().expect("a name");
-        if is_refused(name) || name == MERGED {
+        if name == MERGED || differs(&launch) {
             continue;
         }
         assert_eq!(counted(&module, &launch), expected(&launch), "{}", record::case(&launch));
         compared += 1;
     }
-    assert_eq!(compared, 470);
+    assert_eq!(compared, 680);
 }
 
 /// What Nsight Compute's source page takes for ideal, over all instructions of a launch.
@@ -80,7 +84,7 @@ fn ideal_sectors_are_nsight_computes() {
 fn what_is_left_out_is_what_cannot_be_compared() {
     let module = module();
     for kernel in module.kernels() {
-        assert_eq!(kernel.supported().is_err(), is_refused(kernel.name()), "{}", kernel.name());
+        kernel.supported().unwrap_or_else(|error| panic!("{error}"));
     }
     let ours = serde_json::to_value(warpstride::counters::Counters::default()).expect("counters are JSON");
     for kind in NOT_COUNTED {

@@ -142,7 +142,7 @@ fn special_registers_know_their_thread() {
 fn refusals_name_instruction_kernel_and_line() {
     let refusal = |body: &str| {
         let text = format!(
-            "{PRELUDE}.global .align 4 .u32 table[2] = {{1, 2}};\n.visible .entry k(.param .u32 q) {{\n.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b128 %w;\n{body}\n}}"
+            "{PRELUDE}.global .align 4 .u32 table[2] = {{1, 2}};\n.visible .entry k(.param .u32 q) {{\n.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b128 %w; .reg .pred %p, %q;\n{body}\n}}"
         );
         let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}"));
         let error = module.kernel("k").expect("a kernel").supported().expect_err("it is refused");
@@ -169,6 +169,42 @@ fn refusals_name_instruction_kernel_and_line() {
     assert!(refusal("ld.param.v4.u8 {%r1}, [q];").contains("another number of operands than its type says"));
     assert!(refusal("bar.warp.sync;").contains("another number of operands"));
     assert!(refusal("clz.b32 %r1, %r1, [%rd1];").contains("another number of operands"));
+    assert!(refusal("setp.lt.and.s32 %p, %r1, %r2;").contains("another number of operands than its opcode says"));
+    assert!(refusal("setp.lt.f8 %p|%q, %r1, %r2;").contains("does not have this comparison"));
+    assert!(refusal("set.lt.u64.s32 %rd1, %r1, %r2;").contains("a result of type \"u64\" is not supported"));
+    assert!(refusal("add.cc.u16 %r1, %r1, %r2;").contains("does not have this instruction"));
+    assert!(refusal("madc.wide.u32 %r1, %r1, %r2, %r1;").contains("does not have this instruction"));
+    assert!(refusal("add.s32 %r1, %r1, !%p;").contains("has a form that the software GPU does not know"));
+    assert!(refusal("lop3.or.b32 %r1|%p, %r1, %r2, %r1, 3, %p;").contains("does not have this instruction"));
+    assert!(refusal("mov.b32 {%r0,%r0,%r0,%r0}, %r1;").contains("takes apart into"));
+}
+
+#[test]
+fn addresses_know_their_space() {
+    let body = ".shared .b32 tile[1]; .local .b32 own[1]; mov.u64 %rd2, tile; cvta.shared.u64 %rd2, %rd2;
+        mov.u64 %rd3, own; cvta.local.u64 %rd3, %rd3; mov.u32 %r2, 0;
+        isspacep.shared %p1, %rd2; @%p1 or.b32 %r2, %r2, 1; isspacep.global %p1, %rd2; @%p1 or.b32 %r2, %r2, 2;
+        isspacep.local %p1, %rd3; @%p1 or.b32 %r2, %r2, 4; isspacep.shared::cta %p1, %rd3; @%p1 or.b32 %r2, %r2, 8;
+        isspacep.global %p1, %out; @%p1 or.b32 %r2, %r2, 16; isspacep.param %p1, %out; @%p1 or.b32 %r2, %r2, 32;
+        st.u32 [%out], %r2;";
+    assert_eq!(results(body), vec![1 | 4 | 16; 32]);
+}
+
+#[test]
+fn steps_of_one_instruction_share_its_guard_and_sources() {
+    // The guard, a source and a result are one predicate; and sums carry through any number of words.
+    let body = "setp.lt.u32 %p1, %r1, 20; @%p1 setp.lt.and.u32 %p1|%p2, %r1, 10, %p1; @!%p1 setp.ge.u32 %p2, %r1, 30;
+        selp.u32 %r2, 1, 0, %p1; selp.u32 %r3, 2, 0, %p2; add.u32 %r2, %r2, %r3;
+        add.cc.u32 %r4, %r1, 0xffffffff; addc.cc.u32 %r4, 0xffffffff, 0; addc.u32 %r4, 0, 0; mad.lo.u32 %r2, %r4, 10, %r2;
+        st.u32 [%out], %r2;";
+    let wanted = |lane: u32| match lane {
+        0 => 1,
+        ..10 => 11,
+        // Of these the second predicate was set, and then replaced where the first is off.
+        ..30 => 10,
+        _ => 12,
+    };
+    assert_eq!(results(body), (0..32).map(wanted).collect::<Vec<_>>());
 }
 
 #[test]
@@ -246,7 +282,7 @@ fn debug_sections_and_hints_are_skipped() {
 /// Launches what can be launched of a text, for not long.
 fn run_all(text: &str) {
     let Ok(module) = Module::parse(text) else { return };
-    let config = Config { threads: 1, warp_instruction_limit: 500 };
+    let config = Config { threads: 1, warp_instruction_limit: 500, ..Config::default() };
     for kernel in module.kernels().filter(|kernel| kernel.supported().is_ok()) {
         let memory = Memory::new(1 << 10);
         let address = memory.alloc(1 << 10).expect("it fits");
