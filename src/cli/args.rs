@@ -8,6 +8,9 @@ use warpstride::element::DType;
 use warpstride::ops::Variant;
 
 #[cfg(feature = "interp")]
+use warpstride::interp::Checks;
+
+#[cfg(feature = "interp")]
 use super::run_ptx::{Argument, Dump, extents};
 
 /// Transposes matrices on an NVIDIA GPU, or on a software GPU where there is none.
@@ -99,10 +102,14 @@ pub(super) struct RunPtx {
     /// Dynamic shared memory of a block
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub(super) shared: u32,
-    /// The kernel's arguments in order, one --arg each: a number (i32:7, f32:1.5), a buffer (f32[1024]=zeros, =iota or
-    /// =random:SEED) or the elements of a file (npy:FILE); a struct is passed member by member
+    /// The kernel's arguments in order, one --arg each: a number (i32:7, f32:1.5), a buffer (f32[1024]=zeros, =iota,
+    /// =random:SEED or =uninit) or the elements of a file (npy:FILE); a struct is passed member by member
     #[arg(long = "arg", value_name = "A")]
     pub(super) arguments: Vec<Argument>,
+    /// What the software GPU looks for besides counting: memcheck, initcheck, racecheck, synccheck, or all; a launch in
+    /// which it finds something ends with status 1
+    #[arg(long = "check", value_name = "A,B")]
+    pub(super) checks: Option<Checks>,
     /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given several times
     #[arg(long = "dump", value_name = "I=OUT.npy")]
     pub(super) dumps: Vec<Dump>,

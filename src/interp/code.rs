@@ -52,8 +52,10 @@ pub(crate) struct Access {
     pub(crate) wide: bool,
     /// The address register is of 64 bits.
     pub(crate) wide_address: bool,
-    /// 8 bytes are moved as one: what `.volatile`, `.relaxed` and stronger ask for.
+    /// It may meet others like it, and 8 bytes are moved as one: what `.volatile`, `.relaxed` and stronger ask for.
     pub(crate) strong: bool,
+    /// It is a fence too: `.acquire`, `.release`, `.acq_rel`.
+    pub(crate) fence: bool,
     /// Global or shared memory, where the instruction says so.
     pub(crate) space: Option<Space>,
 }

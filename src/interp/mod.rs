@@ -39,6 +39,7 @@
 
 mod args;
 mod cfg;
+pub mod check;
 mod code;
 pub mod coverage;
 mod exec;
@@ -53,6 +54,7 @@ mod semantics;
 pub mod stop;
 
 pub use args::{Args, Value};
+pub use check::{Checks, Finding};
 pub use code::{Kernel, Param};
 pub use mem::Memory;
 pub use report::{InstructionReport, Report, WarpAccess};
@@ -110,13 +112,16 @@ pub struct Config {
     /// KiB of registers, shared and local memory that a block begins with. Blocks count in their order, so where it stops
     /// does not depend on the host threads; a grid that cannot fit is refused before it begins.
     pub launch_work_limit: u64,
+    /// What is looked for. With checkers a launch runs on one host thread, some times slower, and takes up to six times the
+    /// memory that it accesses.
+    pub checks: Checks,
 }
 
 impl Default for Config {
     fn default() -> Self {
         // Some seconds of one warp, and a quarter of an hour of one host thread; kernels worth running here are orders of
         // magnitude below.
-        Self { threads: 0, warp_instruction_limit: 1 << 28, launch_work_limit: 1 << 36 }
+        Self { threads: 0, warp_instruction_limit: 1 << 28, launch_work_limit: 1 << 36, checks: Checks::NONE }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use super::check::Finding;
 use super::mem::Nearest;
+use super::mem::space;
 use crate::error::{Error, ErrorKind};
 
 /// A launch that did not end. Memory keeps what was written until then.
@@ -14,6 +16,8 @@ pub struct Stop {
     pub place: Option<Place>,
     /// What was wrong.
     pub reason: Reason,
+    /// What the checkers had found until then.
+    pub findings: Vec<Finding>,
 }
 
 /// One thread at one instruction.
@@ -138,6 +142,43 @@ pub enum Space {
     Param,
 }
 
+impl AccessKind {
+    /// What a thread does with memory.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            AccessKind::Load => "load",
+            AccessKind::Store => "store",
+            AccessKind::Atomic | AccessKind::Reduction => "update",
+        }
+    }
+
+    /// Whether memory is read.
+    pub(crate) fn reads(self) -> bool {
+        self != AccessKind::Store
+    }
+
+    /// Whether memory is written.
+    pub(crate) fn writes(self) -> bool {
+        self != AccessKind::Load
+    }
+
+    /// Whether others may do the like at the same time.
+    pub(crate) fn is_update(self) -> bool {
+        matches!(self, AccessKind::Atomic | AccessKind::Reduction)
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Param => "parameter",
+        })
+    }
+}
+
 impl BadAccess {
     /// Bytes from the address to the nearest allocation: negative before it, 0 or more behind its end.
     /// `None` within it, or without one.
@@ -153,22 +194,12 @@ impl BadAccess {
 
 impl fmt::Display for BadAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (verb, space) = (
-            match self.access {
-                AccessKind::Load => "loads",
-                AccessKind::Store => "stores",
-                AccessKind::Atomic | AccessKind::Reduction => "updates",
-            },
-            match self.space {
-                Space::Global => "global",
-                Space::Shared => "shared",
-                Space::Local => "local",
-                Space::Param => "parameter",
-            },
-        );
-        write!(f, "{verb} {} bytes at {:#x}", self.bytes, self.address)?;
+        write!(f, "{}s {} bytes at {:#x}", self.access.verb(), self.bytes, self.address)?;
         if self.space != Space::Global {
-            return write!(f, " of {space} memory, which has {} bytes", self.space_bytes);
+            return write!(f, " of {} memory, which has {} bytes", self.space, self.space_bytes);
+        }
+        if let Some(other) = space::named(self.address) {
+            return write!(f, ", which is an address of {other} memory and none of global memory");
         }
         let Some(nearest) = self.nearest else { return f.write_str(", and nothing is allocated") };
         let what = if nearest.freed { "a freed allocation" } else { "an allocation" };

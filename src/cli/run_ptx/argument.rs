@@ -33,6 +33,8 @@ pub(super) enum Fill {
     Iota,
     /// By its seed: integers of any bits, floats in [0, 1).
     Random(u64),
+    /// Nothing: what the device happens to give.
+    Uninit,
 }
 
 /// One `--dump`: an argument, counted from 0, and the file that its elements go to.
@@ -114,8 +116,13 @@ fn buffer(dtype: DType, text: &str) -> Result<Value, String> {
     let fill = match (fill, seed) {
         ("zeros", _) => Fill::Zeros,
         ("iota", _) => Fill::Iota,
+        ("uninit", _) => Fill::Uninit,
         (_, Some(seed)) => Fill::Random(seed),
-        _ => return Err(format!("`{fill}` fills no buffer; use zeros, iota or random:SEED with a whole number")),
+        _ => {
+            return Err(format!(
+                "`{fill}` fills no buffer; use zeros, iota, uninit or random:SEED with a whole number"
+            ));
+        }
     };
     Ok(Value::Buffer { dtype, len, fill })
 }
@@ -150,7 +157,7 @@ impl Fill {
         let width = dtype.width() / parts;
         let put = |bytes: &mut [u8], bits: u64| bytes.copy_from_slice(&bits.to_le_bytes()[..width]);
         match self {
-            Self::Zeros => {}
+            Self::Zeros | Self::Uninit => {}
             Self::Iota => {
                 let elements = bytes.chunks_exact_mut(dtype.width()).zip(0..);
                 elements.for_each(|(element, i)| put(&mut element[..width], whole(dtype, i)));

@@ -51,16 +51,17 @@ impl Buffer {
         }
     }
 
-    /// Makes or reads the elements.
-    pub(super) fn into_contents(self) -> Result<Vec<u8>> {
+    /// Makes or reads the elements; `None` where the buffer is to stay as the device gives it.
+    pub(super) fn into_contents(self) -> Result<Option<Vec<u8>>> {
         match self.contents {
+            Contents::Made(_, Fill::Uninit) => Ok(None),
             Contents::Made(dtype, fill) => {
                 let mut bytes = zeroed(self.bytes)?;
                 fill.write(dtype, &mut bytes);
-                Ok(bytes)
+                Ok(Some(bytes))
             }
             Contents::Read(source) => {
-                by_width!(source.dtype, T => Ok(bytemuck::cast_slice(&source.read::<T>()?).to_vec()))
+                by_width!(source.dtype, T => Ok(Some(bytemuck::cast_slice(&source.read::<T>()?).to_vec())))
             }
         }
     }

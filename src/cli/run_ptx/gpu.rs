@@ -37,7 +37,7 @@ impl Launch<'_> {
         for &argument in &self.dumps {
             dumped.push(places[argument].as_ref().map_or(Ok(Vec::new()), DeviceBuffer::download)?);
         }
-        Ok(Outcome { seconds, report: None, dumped })
+        Ok(Outcome { seconds, report: None, stopped: None, dumped })
     }
 
     /// Launches with these buffers as arguments and waits; returns the seconds that it took by the GPU's clock.
@@ -69,7 +69,9 @@ fn place(device: &Device, buffer: Option<Buffer>) -> Result<Option<DeviceBuffer<
     let Some(buffer) = buffer else { return Ok(None) };
     // First of all, since it knows what there is room for.
     let mut place = device.alloc::<u8>(buffer.bytes)?;
-    place.upload_from(&buffer.into_contents()?)?;
+    if let Some(contents) = buffer.into_contents()? {
+        place.upload_from(&contents)?;
+    }
     Ok(Some(place))
 }
 
@@ -77,7 +79,7 @@ fn place(device: &Device, buffer: Option<Buffer>) -> Result<Option<DeviceBuffer<
 mod tests {
     use warpstride::abi::LaunchShape;
     use warpstride::device::Backend;
-    use warpstride::interp::Module;
+    use warpstride::interp::{Checks, Module};
 
     use super::*;
     use crate::cli::run_ptx::Argument;
@@ -106,6 +108,7 @@ mod tests {
             shape: LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 },
             arguments: &arguments,
             dumps: vec![0, 1],
+            checks: Checks::NONE,
         };
         let buffers = || arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>().unwrap();
         let device = Device::open(Backend::Soft).unwrap();

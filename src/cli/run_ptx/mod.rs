@@ -11,7 +11,7 @@ use warpstride::abi::LaunchShape;
 use warpstride::device::Backend;
 use warpstride::driver::DriverKind;
 use warpstride::error::Error;
-use warpstride::interp::{Args, Kernel, Module};
+use warpstride::interp::{Args, Checks, Kernel, Module};
 
 use super::output::Output;
 use super::target::Target;
@@ -29,6 +29,8 @@ struct Launch<'a> {
     arguments: &'a [Argument],
     /// The arguments whose buffers are wanted back.
     dumps: Vec<usize>,
+    /// What the software GPU looks for.
+    checks: Checks,
 }
 
 pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Result<()> {
@@ -50,23 +52,43 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
         shape: LaunchShape { grid: args.grid, block: args.block, dynamic_shared: args.shared },
         arguments: &args.arguments,
         dumps: args.dumps.iter().map(|dump| dump.argument).collect(),
+        checks: args.checks.unwrap_or_default(),
     };
 
     let device = open(backend, output)?;
+    ensure!(
+        args.checks.is_none() || device.info().kind == DriverKind::Soft,
+        "--check is for the software GPU; pass --device soft, or run this under compute-sanitizer, whose --tool takes the \
+         same names"
+    );
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
     ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{}`", args.entry))?;
     let progress = output.progress(1);
     progress.doing(kernel.name());
-    let outcome = match device.info().kind {
+    let mut outcome = match device.info().kind {
         DriverKind::Soft => launch.on_soft(buffers, device.info().memory_bytes)?,
         DriverKind::Cuda => launch.on_gpu(buffers, &device)?,
     };
+    if let Some(stop) = outcome.stopped.take() {
+        drop(progress);
+        if !stop.findings.is_empty() {
+            output.result(&report::findings_text(&stop.findings), report::stopped_json(args, &device, &stop))?;
+        }
+        return Err(Error::from(stop).into());
+    }
     for ((target, descr, shape), bytes) in targets.into_iter().zip(&outcome.dumped) {
         target.replace(|file| npy::write(file, &descr, &shape, bytes))?;
     }
     drop(progress);
-    output.result(&report::text(args, &device, &outcome), report::json(args, &device, &outcome))
+    output.result(&report::text(args, &device, &outcome), report::json(args, &device, &outcome))?;
+    let findings = outcome.report.map_or(0, |report| report.findings.len());
+    ensure!(
+        findings == 0,
+        "the checkers have found {findings} faults in `{}`, told above; mend it or them",
+        args.entry
+    );
+    Ok(())
 }
 
 /// The parameter bytes, given the address of each argument that is a buffer.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use warpstride::device::Device;
-use warpstride::interp::Report;
+use warpstride::interp::{Finding, Report, Stop};
 
 use super::super::{args, output};
 
@@ -10,8 +10,10 @@ use super::super::{args, output};
 pub(super) struct Outcome {
     /// By the GPU's clock, or the host's for the software GPU.
     pub(super) seconds: f64,
-    /// What the software GPU counted.
+    /// What the software GPU counted and found.
     pub(super) report: Option<Report>,
+    /// Why it stopped before the end.
+    pub(super) stopped: Option<Stop>,
     /// The bytes of each buffer that was asked for.
     pub(super) dumped: Vec<Vec<u8>>,
 }
@@ -27,8 +29,24 @@ pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> V
         "shared_bytes": args.shared,
         "counters": outcome.report.as_ref().map(|report| report.counters),
         "thread_instructions": outcome.report.as_ref().map(|report| report.thread_instructions),
+        "findings": outcome.report.as_ref().map(|report| &report.findings),
         "seconds": outcome.seconds,
     })
+}
+
+/// Of a launch that stopped, what was found before.
+pub(super) fn stopped_json(args: &args::RunPtx, device: &Device, stop: &Stop) -> Value {
+    json!({
+        "ptx": args.file.display().to_string(),
+        "device": output::info_json(device.info()),
+        "kernel": args.entry,
+        "findings": stop.findings,
+    })
+}
+
+/// A paragraph each.
+pub(super) fn findings_text(findings: &[Finding]) -> String {
+    findings.iter().map(|finding| format!("{finding}\n")).collect()
 }
 
 pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> String {
@@ -58,7 +76,8 @@ pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> S
         table.add_row([access, instructions, "-", "-", wavefronts, conflicts]);
     }
     let threads = report.thread_instructions;
+    let found = findings_text(&report.findings);
     format!(
-        "{title}\n{table}\n{threads} thread instructions in {seconds:.3} s of this host, which is no time of a GPU\n"
+        "{title}\n{table}\n{threads} thread instructions in {seconds:.3} s of this host, which is no time of a GPU\n{found}"
     )
 }

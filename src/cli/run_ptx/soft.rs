@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use warpstride::error::Error;
 use warpstride::interp::{self, Memory};
 
 use super::super::zeroed;
@@ -23,8 +22,12 @@ impl Launch<'_> {
         }
         let params = parameters(self.kernel, self.arguments, |position| places[position].0)?;
         let begin = Instant::now();
-        let report = interp::run(self.kernel, &self.shape, &params, &memory, &interp::Config::default())
-            .map_err(|stop| Error::from(*stop))?;
+        let config = interp::Config { checks: self.checks, ..interp::Config::default() };
+        let (report, stopped) = match interp::run(self.kernel, &self.shape, &params, &memory, &config) {
+            Ok(report) => (Some(report), None),
+            // What the checkers found before is to be told too.
+            Err(stop) => (None, Some(*stop)),
+        };
         let seconds = begin.elapsed().as_secs_f64();
         let mut dumped = Vec::with_capacity(self.dumps.len());
         for &argument in &self.dumps {
@@ -35,7 +38,7 @@ impl Launch<'_> {
             }
             dumped.push(contents);
         }
-        Ok(Outcome { seconds, report: Some(report), dumped })
+        Ok(Outcome { seconds, report, stopped, dumped })
     }
 }
 
@@ -45,6 +48,8 @@ fn place(memory: &Memory, buffer: Option<Buffer>) -> Result<(u64, usize)> {
     let bytes = buffer.bytes;
     // First of all, since it knows what there is room for.
     let address = memory.alloc(bytes as u64)?;
-    memory.write(address, &buffer.into_contents()?)?;
+    if let Some(contents) = buffer.into_contents()? {
+        memory.write(address, &contents)?;
+    }
     Ok((address, bytes))
 }

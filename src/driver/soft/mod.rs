@@ -27,7 +27,7 @@ use super::{DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleH
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
-use crate::interp::{self, Kernel, Memory, Module};
+use crate::interp::{self, Finding, Kernel, Memory, Module};
 
 /// Bytes of a download that pass through a buffer at a time: they stay in the L1 cache.
 const CHUNK: usize = 16 * 1024;
@@ -59,6 +59,8 @@ pub struct Soft {
     info: DeviceInfo,
     memory: Memory,
     interp: interp::Config,
+    /// What the checkers found, launch by launch.
+    findings: Mutex<Vec<Finding>>,
     // Held while work runs; `on_our_threads` says why that is safe.
     state: Mutex<State>,
 }
@@ -84,8 +86,15 @@ impl Soft {
             info: device_info(memory_bytes, interp.threads),
             memory: Memory::new(memory_bytes),
             interp,
+            findings: Mutex::new(Vec::new()),
             state: Mutex::new(state),
         }
+    }
+
+    /// What the checkers of `Config::interp.checks` found in all launches that have run so far, in the order in which they
+    /// ran. A launch with findings is no failed one: it went on.
+    pub fn findings(&self) -> Vec<Finding> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -165,7 +174,12 @@ impl Soft {
 
     fn run_kernel(&self, kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Result<Counters> {
         let run = || interp::run(kernel, shape, params, &self.memory, &self.interp);
-        let report = on_our_threads(run)?;
+        let mut report = on_our_threads(run)?;
+        let found = match &mut report {
+            Ok(report) => &mut report.findings,
+            Err(stop) => &mut stop.findings,
+        };
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner).append(found);
         Ok(report.map_err(|stop| Error::from(*stop))?.counters)
     }
 }

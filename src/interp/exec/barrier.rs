@@ -50,7 +50,10 @@ impl Vote {
 
 macro_rules! waiting {
     ($($name:ident $vote:ident $aligned:literal;)*) => {$(
-        pub(super) fn $name(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+        pub(super) fn $name(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+            if $aligned && let Some(checker) = &mut cx.checker {
+                checker.aligned_barrier(cx.warp, warp.pc - 1, mask, warp.live);
+            }
             wait(warp, ins, mask, Vote::$vote, $aligned)
         }
     )*};
@@ -88,7 +91,12 @@ fn wait(warp: &mut Warp, ins: &Ins, mask: u32, vote: Vote, aligned: bool) -> Flo
 /// `bar.arrive`: the lanes are there and do not wait.
 pub(super) fn arrive(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     match named(warp, ins, mask) {
-        Ok((barrier, _)) => warp.arrived[barrier as usize] |= mask,
+        Ok((barrier, _)) => {
+            warp.arrived[barrier as usize] |= mask;
+            warp.arrived_at[barrier as usize] = warp.clock;
+            // What follows is not before the barrier.
+            warp.sync(0);
+        }
         Err(fault) => return Flow::Stop(fault),
     }
     Flow::Next

@@ -10,6 +10,7 @@ use super::tally::Totals;
 use super::warp::Warp;
 use super::{Context, Fault};
 use crate::abi::LaunchShape;
+use crate::interp::check::{Checker, Checks, Finding, Who};
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
 use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
@@ -27,6 +28,7 @@ pub(super) struct Launch<'a> {
     pub(super) global: &'a Snapshot,
     pub(super) engine: Engine,
     pub(super) limit: u64,
+    pub(super) checks: Checks,
 }
 
 /// One host thread's share of a launch: everything that blocks use one after the other.
@@ -37,6 +39,7 @@ pub(super) struct Worker<'a> {
     shared: Scratch,
     /// What its blocks did.
     totals: Totals,
+    checker: Option<Box<Checker>>,
 }
 
 impl<'a> Worker<'a> {
@@ -51,24 +54,35 @@ impl<'a> Worker<'a> {
             }
             Some(warp)
         });
+        let shared_bytes = u64::from(code.dynamic_base()) + u64::from(launch.shape.dynamic_shared);
+        let checker = match launch.checks.is_empty() {
+            true => None,
+            false => Some(Box::new(Checker::new(launch.checks, code, launch.warps(), shared_bytes)?)),
+        };
         Some(Self {
             launch,
             warps: warps.collect::<Option<_>>()?,
             params: Scratch::holding(launch.params)?,
             shared: Scratch::new(launch.shared_bytes())?,
             totals: Totals::new(code.sites.len()),
+            checker,
         })
     }
 
-    /// What its blocks did.
-    pub(super) fn into_totals(self) -> Totals {
-        self.totals
+    /// What its blocks did, and what was found wrong with it.
+    pub(super) fn into_totals(self) -> (Totals, Vec<Finding>) {
+        let found = self.checker.map_or_else(Vec::new, |checker| checker.into_found());
+        let kernel = &self.launch.kernel.name;
+        (self.totals, found.into_iter().map(|found| found.told(kernel, |who| self.launch.place(who))).collect())
     }
 
     /// Runs the block of this number, counted with x fastest, and returns how much work it was.
     pub(super) fn run(&mut self, number: u64) -> Result<u64, Box<Stop>> {
         let block = self.launch.block(number);
         self.restart(block);
+        if let Some(checker) = &mut self.checker {
+            checker.begin(number);
+        }
         let outcome = self.run_warps(number);
         let mut work = self.launch.preparation();
         for warp in &self.warps {
@@ -79,10 +93,15 @@ impl<'a> Worker<'a> {
                 tally.executions += executions;
             }
         }
-        match outcome {
-            Ok(()) => Ok(work),
-            Err((index, fault)) => Err(self.launch.stop(block, index, &self.warps[index as usize], *fault)),
+        let Err((index, fault)) = outcome else { return Ok(work) };
+        let Fault { lane, reason } = *fault;
+        let pc = self.warps[index as usize].pc - 1;
+        if self.checker.as_mut().is_some_and(|checker| checker.stuck(index, lane, pc, &reason)) {
+            return Ok(work);
         }
+        let place = self.launch.place(Who { block: number, thread: index * LANES as u32 + lane, pc });
+        let kernel = self.launch.kernel.name.clone();
+        Err(Box::new(Stop { kernel, place: Some(place), reason, findings: Vec::new() }))
     }
 
     fn restart(&mut self, block: [u32; 3]) {
@@ -117,6 +136,7 @@ impl<'a> Worker<'a> {
                     tallies: &mut self.totals.tallies,
                     block,
                     warp: index as u32,
+                    checker: self.checker.as_deref_mut(),
                     limit: self.launch.limit,
                 };
                 self.launch.engine.run(&mut cx, warp).map_err(|fault| (index as u32, fault))?;
@@ -143,6 +163,10 @@ impl<'a> Worker<'a> {
         };
         if let Some(wait) = self.warps.iter().filter_map(|warp| warp.wait).find(complete) {
             let waiting = self.warps.iter().filter(|warp| warp.wait == Some(wait));
+            if let Some(checker) = &mut self.checker {
+                let (passed, ended) = passing(&self.warps, wait);
+                checker.barrier(&passed, &ended);
+            }
             let result = wait.vote.result(waiting.map(|warp| (warp.live, warp.votes)));
             for warp in &mut self.warps {
                 warp.arrived[wait.barrier as usize] = 0;
@@ -166,6 +190,26 @@ impl<'a> Worker<'a> {
         let lane = self.warps[first as usize].live.trailing_zeros();
         Err((first, Fault::new(lane, Reason::Deadlock { waiting })))
     }
+}
+
+/// Warps, each with its clock.
+type Clocks = Vec<(u32, u32)>;
+
+/// The warps that a complete barrier lets go on, and those that have done their part: they arrived, or have ended where all are
+/// waited for.
+fn passing(warps: &[Warp], wait: Wait) -> (Clocks, Clocks) {
+    let (mut passed, mut others) = (Vec::new(), Vec::new());
+    for (warp, index) in warps.iter().zip(0..) {
+        let barrier = wait.barrier as usize;
+        if warp.wait == Some(wait) {
+            passed.push((index, warp.clock));
+        } else if warp.live == 0 && wait.threads == 0 {
+            others.push((index, warp.clock));
+        } else if warp.arrived[barrier] != 0 {
+            others.push((index, warp.arrived_at[barrier]));
+        }
+    }
+    (passed, others)
 }
 
 impl Launch<'_> {
@@ -246,16 +290,16 @@ impl Launch<'_> {
         registers.set_lanes(preset.file, preset.slot, |lane| value(lane as u32));
     }
 
-    fn stop(&self, block: [u32; 3], index: u32, warp: &Warp, fault: Fault) -> Box<Stop> {
-        let origin = &self.code.origins[warp.pc as usize - 1];
+    /// Where a thread was, in words.
+    fn place(&self, who: Who) -> Place {
+        let origin = &self.code.origins[who.pc as usize];
         let listing = &self.kernel.listing;
-        let place = Place {
+        Place {
             line: origin.span.line,
             instruction: listing.line(origin.span),
             source: origin.source.and_then(|source| listing.source(source)),
-            block,
-            thread: self.thread(index, fault.lane),
-        };
-        Box::new(Stop { kernel: self.kernel.name.clone(), place: Some(place), reason: fault.reason })
+            block: self.block(who.block),
+            thread: self.thread(who.thread / LANES as u32, who.thread % LANES as u32),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::registers::LANES;
 use super::warp::Warp;
-use super::{Context, Fault, Flow};
+use super::{Context, Fault, Flow, observe};
 use crate::interp::code::Ins;
 use crate::interp::stop::Reason;
 
@@ -31,8 +31,9 @@ pub(super) fn trap(_: &mut Context, _: &mut Warp, _: &Ins, mask: u32) -> Flow {
 }
 
 /// Orders what this host thread's blocks do to global memory for those of others.
-pub(super) fn fence(_: &mut Context, warp: &mut Warp, _: &Ins, _: u32) -> Flow {
+pub(super) fn fence(cx: &mut Context, warp: &mut Warp, _: &Ins, _: u32) -> Flow {
     atomic::fence(Ordering::SeqCst);
+    observe::fence(cx, warp);
     warp.poll()
 }
 

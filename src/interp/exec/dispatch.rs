@@ -62,7 +62,7 @@ macro_rules! execute {
         atomic::apply::<$a>($cx, $warp, $ins, $mask, $run)
     };
     ($cx:ident $warp:ident $ins:ident $mask:ident [$shape:ident $type:ty] = $run:expr) => {
-        exchange::run::<$type>($warp, $ins, $mask, $run)
+        exchange::run::<$type>($cx, $warp, $ins, $mask, $run)
     };
     ($cx:ident $warp:ident $ins:ident $mask:ident [$shape:ident] = $run:expr) => { $run($cx, $warp, $ins, $mask) };
     ($cx:ident $warp:ident $ins:ident $mask:ident {pred} = $run:expr) => {{

@@ -30,19 +30,25 @@ type Results = ([u32; LANES], u32);
 type Function = fn(&Offer) -> Results;
 
 /// The operation `function` on values of type `T`.
-pub(super) fn run<T: Value + Into<u64>>(warp: &mut Warp, ins: &Ins, mask: u32, function: Function) -> Flow {
+pub(super) fn run<T: Value + Into<u64>>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    function: Function,
+) -> Flow {
     let members = u32::read(&warp.registers, ins.s[3]);
     let values = T::read(&warp.registers, ins.s[0]);
     let values = each(|lane| T::lane(&values, lane).into());
     let [reach, bounds] = [ins.s[1], ins.s[2]].map(|slot| u32::read(&warp.registers, slot));
     let offer = Offer { lanes: mask, values, reach, bounds, function, results: [ins.d, ins.imm as u16] };
-    meet(warp, ins, mask, &members, Some(offer))
+    meet(cx, warp, ins, mask, &members, Some(offer))
 }
 
 /// `bar.warp.sync`: lanes wait for those that their mask names.
-pub(super) fn warp_sync(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+pub(super) fn warp_sync(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     let members = u32::read(&warp.registers, ins.s[0]);
-    meet(warp, ins, mask, &members, None)
+    meet(cx, warp, ins, mask, &members, None)
 }
 
 /// `activemask`: the lanes that execute it.
@@ -52,14 +58,18 @@ pub(super) fn active_mask(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32
 }
 
 /// Lanes that name the same go on if all whom they name are here, and else wait.
-fn meet(warp: &mut Warp, ins: &Ins, mask: u32, members: &[u32; LANES], offer: Option<Offer>) -> Flow {
+fn meet(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, members: &[u32; LANES], offer: Option<Offer>) -> Flow {
     let (mut flow, mut rest) = (Flow::Next, mask);
     while rest != 0 {
         let named = members[rest.trailing_zeros() as usize];
         let lanes = bits(|lane| members[lane] == named) & rest;
         rest &= !lanes;
+        if let Some(checker) = &mut cx.checker {
+            checker.members(cx.warp, warp.pc - 1, lanes, named);
+        }
         let offer = offer.map(|offer| Offer { lanes, ..offer });
         if named & warp.live & !lanes == 0 {
+            warp.sync(lanes);
             settle(&mut warp.registers, offer.as_slice());
         } else {
             let at = Halt::Lanes { members: named, op: ins.op };

@@ -12,6 +12,7 @@ use super::budget::Budget;
 use super::dispatch::Engine;
 use super::tally::Totals;
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
+use crate::interp::check::{Check, MAX_RACECHECK_BLOCKS};
 use crate::interp::code::{Code, Kernel};
 use crate::interp::mem::Memory;
 use crate::interp::parse::ast::Bounds;
@@ -44,7 +45,7 @@ fn run_on(
     config: &Config,
 ) -> Result<Report, Box<Stop>> {
     let code = check(kernel, shape, params)?;
-    let global = memory.snapshot();
+    let global = memory.snapshot_for_launch(config.checks.contains(Check::Initcheck));
     let launch = Launch {
         kernel: &kernel.inner,
         code,
@@ -53,21 +54,31 @@ fn run_on(
         global: &global,
         engine,
         limit: config.warp_instruction_limit,
+        checks: config.checks,
     };
     let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
-    run_blocks(&launch, blocks, config)
+    if config.checks.contains(Check::Racecheck) && blocks > MAX_RACECHECK_BLOCKS {
+        let context = format!(
+            "racecheck follows at most {MAX_RACECHECK_BLOCKS} blocks, and the grid has {blocks}; use a smaller one, or leave \
+             racecheck out"
+        );
+        return Err(refusal(kernel.name(), Reason::Launch(context)));
+    }
+    // Checkers see blocks one after the other, in order; see `check`.
+    let threads = if config.checks.is_empty() { config.threads } else { 1 };
+    run_blocks(&launch, blocks, config.launch_work_limit, threads)
 }
 
-fn run_blocks(launch: &Launch, blocks: u64, config: &Config) -> Result<Report, Box<Stop>> {
+fn run_blocks(launch: &Launch, blocks: u64, work_limit: u64, threads: usize) -> Result<Report, Box<Stop>> {
     // Every warp executes at least one instruction.
     let least = (u64::from(launch.warps()) + launch.preparation()).saturating_mul(blocks);
-    if least > config.launch_work_limit {
-        return Err(too_much(launch, least, config.launch_work_limit));
+    if least > work_limit {
+        return Err(too_much(launch, least, work_limit));
     }
-    let budget = Budget::new(config.launch_work_limit);
+    let budget = Budget::new(work_limit);
     let next = AtomicU64::new(0);
     let first_stop = AtomicU64::new(u64::MAX);
-    let total = Mutex::new((Totals::new(launch.code.sites.len()), None::<(u64, Box<Stop>)>));
+    let total = Mutex::new((Totals::new(launch.code.sites.len()), Vec::new(), None::<(u64, Box<Stop>)>));
     let work = || {
         let take = || {
             let block = next.fetch_add(1, Relaxed);
@@ -79,7 +90,7 @@ fn run_blocks(launch: &Launch, blocks: u64, config: &Config) -> Result<Report, B
             Some(mut worker) => {
                 let mut taken = std::iter::once(first).chain(std::iter::from_fn(take));
                 let stopped = taken.find_map(|block| match worker.run(block) {
-                    Ok(work) => budget.spend(block, work).map(|last| (last, exhausted(launch, last, config))),
+                    Ok(work) => budget.spend(block, work).map(|last| (last, exhausted(launch, last, work_limit))),
                     Err(stop) => Some((block, stop)),
                 });
                 (Some(worker.into_totals()), stopped)
@@ -90,16 +101,18 @@ fn run_blocks(launch: &Launch, blocks: u64, config: &Config) -> Result<Report, B
             first_stop.fetch_min(block, Relaxed);
         }
         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(worked) = worked {
+        if let Some((worked, findings)) = worked {
             total.0.merge(worked);
+            // Of one worker, where there are any.
+            total.1.extend(findings);
         }
         if let Some(new) = stopped
-            && total.1.as_ref().is_none_or(|known| new.0 < known.0)
+            && total.2.as_ref().is_none_or(|known| new.0 < known.0)
         {
-            total.1 = Some(new);
+            total.2 = Some(new);
         }
     };
-    let helpers = workers(launch, blocks, config.threads) - 1;
+    let helpers = workers(launch, blocks, threads) - 1;
     if helpers == 0 {
         work();
     } else {
@@ -111,14 +124,14 @@ fn run_blocks(launch: &Launch, blocks: u64, config: &Config) -> Result<Report, B
         });
     }
     match total.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        (_, Some((_, stop))) => Err(stop),
-        (totals, None) => Ok(totals.report(launch)),
+        (_, findings, Some((_, stop))) => Err(Box::new(Stop { findings, ..*stop })),
+        (totals, findings, None) => Ok(totals.report(launch, findings)),
     }
 }
 
 /// The kernel's code, if it can be launched so; see [`crate::interp::check_launch`].
 pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) -> Result<&'a Code, Box<Stop>> {
-    let refuse = |reason| Box::new(Stop { kernel: kernel.name().to_owned(), place: None, reason });
+    let refuse = |reason| refusal(kernel.name(), reason);
     let code = kernel.inner.code.as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
     possible(kernel, code, shape, params).map_err(|context| refuse(Reason::Launch(context)))?;
     Ok(code)
@@ -139,13 +152,12 @@ fn too_much(launch: &Launch, least: u64, limit: u64) -> Box<Stop> {
          smaller one, or raise the limit",
         launch.shape.grid
     );
-    Box::new(Stop { kernel: launch.kernel.name.clone(), place: None, reason: Reason::Launch(context) })
+    refusal(&launch.kernel.name, Reason::Launch(context))
 }
 
 /// The launch has done what it may with this block.
-fn exhausted(launch: &Launch, block: u64, config: &Config) -> Box<Stop> {
-    let reason = Reason::LaunchLimit { limit: config.launch_work_limit, block: launch.block(block) };
-    Box::new(Stop { kernel: launch.kernel.name.clone(), place: None, reason })
+fn exhausted(launch: &Launch, block: u64, limit: u64) -> Box<Stop> {
+    refusal(&launch.kernel.name, Reason::LaunchLimit { limit, block: launch.block(block) })
 }
 
 fn out_of_memory(launch: &Launch) -> Box<Stop> {
@@ -153,7 +165,12 @@ fn out_of_memory(launch: &Launch) -> Box<Stop> {
         "the host has not the {} bytes that a block's registers and local memory take; use smaller blocks",
         launch.worker_bytes()
     );
-    Box::new(Stop { kernel: launch.kernel.name.clone(), place: None, reason: Reason::Launch(context) })
+    refusal(&launch.kernel.name, Reason::Launch(context))
+}
+
+/// A launch that does not begin, or ends at no instruction.
+fn refusal(kernel: &str, reason: Reason) -> Box<Stop> {
+    Box::new(Stop { kernel: kernel.to_owned(), place: None, reason, findings: Vec::new() })
 }
 
 /// What a CUDA driver would refuse.
@@ -207,7 +224,7 @@ fn check_bounds(bounds: &Bounds, block: [u64; 3]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interp::Module;
+    use crate::interp::{Checks, Module};
 
     /// Integers, floats, a part of the lanes, shared memory: what the two copies of the table compile differently.
     const TEXT: &str = "
@@ -238,6 +255,7 @@ mod tests {
             global: &memory.snapshot(),
             engine: Engine::BASELINE,
             limit: 100,
+            checks: Checks::NONE,
         };
         workers(&launch, 1000, threads)
     }

@@ -164,10 +164,11 @@ fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, a
 fn global<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
     let fits = |live: &&Allocation| all_fit(&addresses, live.base(), live.bytes(), ins.access.bytes());
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
-        return scattered(cx, warp, ins, mask, &addresses, act);
+        return scattered(cx, warp, ins, mask, addresses, act);
     };
     observe::global(cx, warp, ins, mask, &addresses);
     let offsets = each(|lane| addresses[lane] - allocation.base());
+    observe::check_global(cx, warp, ins, mask, allocation, &offsets);
     act.act(allocation, warp, ins, mask, &offsets);
     Flow::Next
 }
@@ -191,23 +192,27 @@ fn scattered<A: Action>(
     warp: &mut Warp,
     ins: &Ins,
     mask: u32,
-    addresses: &Addresses,
+    mut addresses: Addresses,
     act: A,
 ) -> Flow {
-    let (global, bytes) = (cx.global, ins.access.bytes());
-    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+    let (global, bytes, access) = (cx.global, ins.access.bytes(), act.kind(cx, ins));
+    let wrong = |lane: usize| {
         let address = addresses[lane];
         let inside = global.find(address).is_some_and(|live| live.offset(address, u64::from(bytes)).is_some());
         if inside && address.is_multiple_of(u64::from(bytes)) {
-            continue;
+            return None;
         }
         let nearest = global.nearest(address);
-        let bad =
-            BadAccess { access: act.kind(cx, ins), space: Space::Global, bytes, address, nearest, space_bytes: 0 };
-        let reason = if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
-        return Flow::Stop(Fault::new(lane as u32, reason));
-    }
-    observe::global(cx, warp, ins, mask, addresses);
+        let bad = BadAccess { access, space: Space::Global, bytes, address, nearest, space_bytes: 0 };
+        Some(if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
+    };
+    let mask = match permitted(cx, warp, ins, mask, wrong) {
+        Ok(0) => return Flow::Next,
+        Ok(mask) => mask,
+        Err(fault) => return Flow::Stop(fault),
+    };
+    lend(&mut addresses, mask);
+    observe::global(cx, warp, ins, mask, &addresses);
     let base = |lane: usize| global.find(addresses[lane]).map_or(0, Allocation::base);
     let mut rest = mask;
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
@@ -215,6 +220,7 @@ fn scattered<A: Action>(
         let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
         let mut offsets = each(|lane| addresses[lane].wrapping_sub(allocation.base()));
         lend(&mut offsets, lanes);
+        observe::check_global(cx, warp, ins, lanes, allocation, &offsets);
         act.act(allocation, warp, ins, lanes, &offsets);
         rest &= !lanes;
     }
@@ -222,21 +228,61 @@ fn scattered<A: Action>(
 }
 
 #[inline(always)]
-fn shared<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, act: A) -> Flow {
+fn shared<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mut mask: u32,
+    mut offsets: Addresses,
+    act: A,
+) -> Flow {
     let (memory, bytes) = (cx.shared, ins.access.bytes());
     if !all_fit(&offsets, 0, memory.bytes(), bytes) {
-        return beyond(Space::Shared, memory.bytes(), bytes, mask, &offsets, act.kind(cx, ins));
+        let bad = BadAccess {
+            access: act.kind(cx, ins),
+            space: Space::Shared,
+            bytes,
+            address: 0,
+            nearest: None,
+            space_bytes: memory.bytes(),
+        };
+        match beyond(cx, warp, ins, mask, &mut offsets, bad) {
+            Ok(0) => return Flow::Next,
+            Ok(lanes) => mask = lanes,
+            Err(fault) => return Flow::Stop(fault),
+        }
     }
     observe::shared(cx, warp, ins, mask, &offsets, act.kind(cx, ins));
+    observe::check_shared(cx, warp, ins, mask, &offsets);
     act.act(memory, warp, ins, mask, &offsets);
     Flow::Next
 }
 
-fn local<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, act: A) -> Flow {
+fn local<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mut mask: u32,
+    mut offsets: Addresses,
+    act: A,
+) -> Flow {
     let (size, bytes) = (u64::from(cx.code.local_bytes), ins.access.bytes());
     if !all_fit(&offsets, 0, size, bytes) {
-        return beyond(Space::Local, size, bytes, mask, &offsets, act.kind(cx, ins));
+        let bad = BadAccess {
+            access: act.kind(cx, ins),
+            space: Space::Local,
+            bytes,
+            address: 0,
+            nearest: None,
+            space_bytes: size,
+        };
+        match beyond(cx, warp, ins, mask, &mut offsets, bad) {
+            Ok(0) => return Flow::Next,
+            Ok(lanes) => mask = lanes,
+            Err(fault) => return Flow::Stop(fault),
+        }
     }
+    observe::check_local(cx, warp, ins, mask, &offsets);
     let stride = cx.code.local_stride();
     let places = each(|lane| lane as u64 * stride + offsets[lane]);
     let memory = std::mem::take(&mut warp.local);
@@ -245,25 +291,126 @@ fn local<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, off
     Flow::Next
 }
 
-fn param<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: Addresses, act: A) -> Flow {
+fn param<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mut mask: u32,
+    mut offsets: Addresses,
+    act: A,
+) -> Flow {
     let (memory, bytes): (&Scratch, u32) = (cx.params, ins.access.bytes());
     if act.kind(cx, ins) != AccessKind::Load || !all_fit(&offsets, 0, memory.bytes(), bytes) {
-        return beyond(Space::Param, memory.bytes(), bytes, mask, &offsets, act.kind(cx, ins));
+        let bad = BadAccess {
+            access: act.kind(cx, ins),
+            space: Space::Param,
+            bytes,
+            address: 0,
+            nearest: None,
+            space_bytes: memory.bytes(),
+        };
+        match beyond(cx, warp, ins, mask, &mut offsets, bad) {
+            Ok(0) => return Flow::Next,
+            Ok(lanes) => mask = lanes,
+            Err(fault) => return Flow::Stop(fault),
+        }
     }
     act.act(memory, warp, ins, mask, &offsets);
     Flow::Next
 }
 
-/// The fault of the first lane whose access does not fit.
+/// Of lanes of which some access what is not in their space, those that may; offsets are theirs from then on. `bad` says
+/// all but the address.
 #[cold]
-fn beyond(space: Space, size: u64, bytes: u32, mask: u32, offsets: &Addresses, kind: AccessKind) -> Flow {
-    let inside = |lane: usize| offsets[lane].checked_add(u64::from(bytes)).is_some_and(|end| end <= size);
-    let misaligned = |lane: usize| !offsets[lane].is_multiple_of(u64::from(bytes));
-    let mut active = (0..LANES).filter(|lane| mask >> lane & 1 == 1);
-    let lane = active.find(|&lane| !inside(lane) || misaligned(lane)).unwrap_or(mask.trailing_zeros() as usize);
-    let bad = BadAccess { access: kind, space, bytes, address: offsets[lane], nearest: None, space_bytes: size };
-    let reason = if inside(lane) && misaligned(lane) { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) };
-    Flow::Stop(Fault::new(lane as u32, reason))
+fn beyond(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    offsets: &mut Addresses,
+    bad: BadAccess,
+) -> Result<u32, Box<Fault>> {
+    let wrong = |lane: usize| {
+        let (address, bytes) = (offsets[lane], u64::from(bad.bytes));
+        let inside = address.checked_add(bytes).is_some_and(|end| end <= bad.space_bytes);
+        let aligned = address.is_multiple_of(bytes);
+        let read_only = bad.space == Space::Param && bad.access.writes();
+        if inside && aligned && !read_only {
+            return None;
+        }
+        let bad = BadAccess { address, ..bad };
+        Some(if inside && !aligned { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
+    };
+    let permitted = permitted(cx, warp, ins, mask, wrong)?;
+    if permitted != 0 {
+        lend(offsets, permitted);
+    }
+    Ok(permitted)
+}
+
+/// The lanes of `mask` of whose access nothing is `wrong`. Any other stops the launch, or with memcheck is a finding, and
+/// what it reads is 0.
+fn permitted(
+    cx: &mut Context,
+    warp: &mut Warp,
+    ins: &Ins,
+    mask: u32,
+    wrong: impl Fn(usize) -> Option<Reason>,
+) -> Result<u32, Box<Fault>> {
+    let mut permitted = mask;
+    for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
+        let Some(reason) = wrong(lane) else { continue };
+        let (index, pc) = (cx.warp, warp.pc - 1);
+        if !cx.checker.as_mut().is_some_and(|checker| checker.bad_access(index, lane as u32, pc, &reason)) {
+            return Err(Fault::new(lane as u32, reason));
+        }
+        permitted &= !(1 << lane);
+    }
+    let kind = cx.code.sites[ins.site as usize].kind;
+    if kind.reads() {
+        for element in 0..ins.access.count {
+            let slot = if kind.is_update() { ins.s[0] + u16::from(element) } else { ins.s[usize::from(element)] };
+            match ins.access.width == 8 || ins.access.wide {
+                true => warp.registers.write64(slot, &[0; LANES], mask & !permitted),
+                false => warp.registers.write32(slot, &[0; LANES], mask & !permitted),
+            }
+        }
+    }
+    Ok(permitted)
+}
+
+/// A store before it is done.
+pub(super) struct Change<'a, C> {
+    pub(super) cells: &'a C,
+    pub(super) warp: &'a Warp,
+    pub(super) ins: &'a Ins,
+    pub(super) mask: u32,
+    pub(super) offsets: &'a Addresses,
+}
+
+impl<C: Cells> Change<'_, C> {
+    /// Whether what a lane stores differs from what is there, where lanes before it store first.
+    pub(super) fn by(&self, lane: usize) -> bool {
+        let Self { cells, warp, ins, mask, offsets } = *self;
+        let Access { width, count, wide, .. } = ins.access;
+        let before = (0..lane).rev().find(|&other| mask >> other & 1 == 1 && offsets[other] == offsets[lane]);
+        let unused = 64 - 8 * u32::from(width);
+        (0..usize::from(count)).any(|element| {
+            let slot = usize::from(ins.s[element]);
+            let stored = |lane: usize| match width == 8 || wide {
+                true => warp.registers.b64[slot][lane],
+                false => u64::from(warp.registers.b32[slot][lane]),
+            };
+            let offset = offsets[lane] + element as u64 * u64::from(width);
+            let there = || match width {
+                1 => u64::from(cells.load8(offset)),
+                2 => u64::from(cells.load16(offset)),
+                4 => u64::from(cells.load32(offset)),
+                _ => cells.load64(offset),
+            };
+            (stored(lane) ^ before.map_or_else(there, stored)) << unused != 0
+        })
+    }
 }
 
 impl Action for Load {

@@ -16,6 +16,7 @@ pub(crate) mod registers;
 pub(crate) mod tally;
 mod warp;
 
+use super::check::Checker;
 use super::code::Code;
 use super::mem::Snapshot;
 use super::mem::cells::Scratch;
@@ -34,6 +35,8 @@ struct Context<'a> {
     block: u64,
     /// The warp's number in the block.
     warp: u32,
+    /// Where there is something to look for.
+    checker: Option<&'a mut Checker>,
     /// Instructions that a warp may run.
     limit: u64,
 }

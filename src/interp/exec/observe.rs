@@ -1,13 +1,16 @@
-//! What is written down of each access before it is done: how much of the memory system it takes.
+//! What is written down of each access before it is done: how much of the memory system it takes; and what the checkers are
+//! shown, where there are any.
 
 use super::Context;
 use super::lanes::each;
-use super::memory::Addresses;
+use super::memory::{Addresses, Change};
 use super::registers::LANES;
 use super::tally::Sample;
 use super::warp::Warp;
 use crate::counters::SharedCounters;
-use crate::interp::code::Ins;
+use crate::interp::check;
+use crate::interp::code::{Code, Ins};
+use crate::interp::mem::Allocation;
 use crate::interp::model::atomics::{self, Cost, Update};
 use crate::interp::model::banks::{self, Wavefronts};
 use crate::interp::model::coalesce::{SECTOR_BYTES, Sectors, sectors};
@@ -18,6 +21,9 @@ use crate::interp::stop::AccessKind;
 pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
     warp.executions[ins.site as usize] += 1;
     cx.tallies[ins.site as usize].lanes += u64::from(mask.count_ones());
+    if ins.access.fence {
+        fence(cx, warp);
+    }
 }
 
 /// An access to global memory by the lanes of `mask`; the others have a neighbour's address.
@@ -91,6 +97,65 @@ fn sample(
         lanes,
         addresses: *addresses,
     }
+}
+
+/// Shows the checkers an access to an allocation, at these offsets.
+#[inline(always)]
+pub(super) fn check_global(
+    cx: &mut Context,
+    warp: &Warp,
+    ins: &Ins,
+    mask: u32,
+    allocation: &Allocation,
+    offsets: &Addresses,
+) {
+    let (code, global) = (cx.code, cx.global);
+    if let Some(checker) = &mut cx.checker {
+        let access = access(code, cx.warp, warp, ins, mask, offsets);
+        let change = Change { cells: allocation, warp, ins, mask, offsets };
+        checker.global(&access, allocation, global.knows(allocation), |lane| change.by(lane));
+    }
+}
+
+/// Shows the checkers an access to shared memory.
+#[inline(always)]
+pub(super) fn check_shared(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    let (code, cells) = (cx.code, cx.shared);
+    if let Some(checker) = &mut cx.checker {
+        let access = access(code, cx.warp, warp, ins, mask, offsets);
+        let change = Change { cells, warp, ins, mask, offsets };
+        checker.shared(&access, |lane| change.by(lane));
+    }
+}
+
+/// Shows the checkers an access to local memory.
+#[inline(always)]
+pub(super) fn check_local(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+    let code = cx.code;
+    if let Some(checker) = &mut cx.checker {
+        checker.local(&access(code, cx.warp, warp, ins, mask, offsets), code.local_stride());
+    }
+}
+
+/// A fence, or an access that is one too: what the warp did before is before what it does next, for whoever looks.
+pub(super) fn fence(cx: &mut Context, warp: &mut Warp) {
+    if let Some(checker) = &mut cx.checker {
+        checker.fence(cx.warp, warp.clock);
+    }
+    warp.sync(0);
+}
+
+fn access<'a>(
+    code: &Code,
+    index: u32,
+    warp: &'a Warp,
+    ins: &Ins,
+    mask: u32,
+    offsets: &'a Addresses,
+) -> check::Access<'a> {
+    let (kind, bytes) = (code.sites[ins.site as usize].kind, ins.access.bytes());
+    let (met, clock, strong) = (&warp.met, warp.clock, ins.access.strong || kind.is_update());
+    check::Access { warp: index, pc: warp.pc - 1, mask, offsets, bytes, kind, strong, met, clock }
 }
 
 #[inline(always)]

@@ -3,6 +3,7 @@
 use super::block::Launch;
 use super::memory::Addresses;
 use crate::counters::{Counters, GlobalCounters, SharedCounters};
+use crate::interp::check::Finding;
 use crate::interp::code::Site;
 use crate::interp::report::{InstructionReport, Report, WarpAccess};
 use crate::interp::stop::{AccessKind, Space};
@@ -106,12 +107,13 @@ impl Totals {
     }
 
     /// What is told of it.
-    pub(super) fn report(self, launch: &Launch) -> Report {
+    pub(super) fn report(self, launch: &Launch, findings: Vec<Finding>) -> Report {
         let sites = &launch.code.sites;
         Report {
             counters: counters(sites, &self.tallies),
             warp_instructions: self.warp_instructions,
             thread_instructions: self.thread_instructions,
+            findings,
             instructions: sites
                 .iter()
                 .zip(self.tallies)

@@ -53,6 +53,12 @@ pub(super) struct Warp {
     pub(super) issued: u64,
     /// The same, times active lanes.
     pub(super) lanes_issued: u64,
+    /// Barriers and fences so far, of the block and within the warp.
+    pub(super) clock: u32,
+    /// For each lane, the clock when it last met others.
+    pub(super) met: [u32; LANES],
+    /// For each of the block's barriers, the clock when the warp last arrived without waiting.
+    pub(super) arrived_at: [u32; BARRIERS],
     /// For each of the code's sites, how many times the warp executed it in this block.
     pub(super) executions: Vec<u64>,
 }
@@ -111,6 +117,9 @@ impl Warp {
             polls: 0,
             issued: 0,
             lanes_issued: 0,
+            clock: 0,
+            met: [0; LANES],
+            arrived_at: [0; BARRIERS],
             executions: vec![0; sites],
         }
     }
@@ -121,6 +130,7 @@ impl Warp {
         (self.wait, self.issued, self.lanes_issued) = (None, 0, 0);
         (self.votes, self.polls, self.arrived) = (0, 0, [0; BARRIERS]);
         self.results.clear();
+        (self.clock, self.met) = (0, [0; LANES]);
         self.executions.fill(0);
         self.stack.clear();
         self.parked.clear();
@@ -217,10 +227,17 @@ impl Warp {
         let complete: Vec<Halt> = self.parked.iter().map(|parked| parked.at).filter(all_here).collect();
         for at in complete {
             let together: Vec<Parked> = self.parked.extract_if(.., |parked| parked.at == at).collect();
+            self.sync(together.iter().fold(0, |lanes, parked| lanes | parked.group.mask));
             exchange::settle_parked(&mut self.registers, &together);
             released.extend(together.into_iter().map(|parked| parked.group));
         }
         released
+    }
+
+    /// Lanes have waited for each other; for none of them, what follows is later for others all the same.
+    pub(super) fn sync(&mut self, lanes: u32) {
+        self.clock += 1;
+        (0..LANES).filter(|lane| lanes >> lane & 1 == 1).for_each(|lane| self.met[lane] = self.clock);
     }
 
     /// The block's barrier is complete; of a reduction, with this result.
@@ -233,6 +250,8 @@ impl Warp {
             }
         }
         self.votes = 0;
+        // Those that have ended as well: they are not waited for because they have come further.
+        self.sync(FULL);
         if !self.parked.is_empty() {
             let mut groups: Vec<Group> = self.parked.drain(..).map(|parked| parked.group).collect();
             groups.sort_by(|a, b| (&b.meets, b.pc).cmp(&(&a.meets, a.pc)));

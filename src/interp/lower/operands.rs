@@ -267,10 +267,11 @@ fn access(opcode: &str) -> Result<Access, Refusal> {
     }
     let says = |part: &str| opcode.split('.').any(|other| other == part);
     let strong = ["volatile", "relaxed", "acquire", "release"].into_iter().any(says);
+    let fence = ["acquire", "release", "acq_rel"].into_iter().any(says);
     let space = match () {
         () if says("global") => Some(Space::Global),
         () if says("shared") || says("shared::cta") => Some(Space::Shared),
         () => None,
     };
-    Ok(Access { width, count, signed: kind.starts_with('s'), strong, space, ..Access::default() })
+    Ok(Access { width, count, signed: kind.starts_with('s'), strong, fence, space, ..Access::default() })
 }

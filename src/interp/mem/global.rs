@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::written::Written;
 use crate::error::{Error, ErrorKind, Result};
 
 const ADDRESS_BITS: u32 = 40;
@@ -41,6 +42,8 @@ struct State {
     slots: Arc<Vec<Slot>>,
     used: u64,
     next_reuse: usize,
+    /// Launches whose writes were not followed.
+    unseen: u64,
 }
 
 #[derive(Clone)]
@@ -54,12 +57,16 @@ pub struct Allocation {
     base: u64,
     bytes: u64,
     words: Box<[AtomicU32]>,
+    written: Written,
+    /// The launches before it whose writes were not followed.
+    born: u64,
 }
 
 /// The allocations as they stood when a launch began.
 #[derive(Clone)]
 pub struct Snapshot {
     slots: Arc<Vec<Slot>>,
+    unseen: u64,
 }
 
 /// The allocation an address was probably meant for.
@@ -76,7 +83,7 @@ pub struct Nearest {
 impl Memory {
     /// Memory that hands out at most `limit` bytes at a time.
     pub fn new(limit: u64) -> Self {
-        let state = State { slots: Arc::new(Vec::new()), used: 0, next_reuse: 0 };
+        let state = State { slots: Arc::new(Vec::new()), used: 0, next_reuse: 0, unseen: 0 };
         Self { limit, state: Mutex::new(state) }
     }
 
@@ -107,7 +114,8 @@ impl Memory {
         let words = poisoned_words(bytes).ok_or_else(|| out_of_memory(bytes, free))?;
         let number = state.number();
         let base = (number as u64 + 1) << ADDRESS_BITS;
-        let slot = Slot::Live(Arc::new(Allocation { base, bytes, words }));
+        let slot =
+            Slot::Live(Arc::new(Allocation { base, bytes, words, written: Written::none(bytes), born: state.unseen }));
         let slots = Arc::make_mut(&mut state.slots);
         if number == slots.len() {
             slots.push(slot);
@@ -170,6 +178,7 @@ impl Memory {
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
         let snapshot = self.snapshot();
         let (allocation, offset) = snapshot.range(address, bytes.len() as u64, "write")?;
+        allocation.written.add(offset, bytes.len() as u64);
         let (head, rest) = bytes.split_at(head_bytes(offset, bytes.len()));
         for (i, &byte) in head.iter().enumerate() {
             allocation.store8(offset + i as u64, byte);
@@ -194,7 +203,7 @@ impl Memory {
     pub fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()> {
         // All of it first: nothing is written where a part cannot be.
         self.snapshot().range(src, bytes, "copy from")?;
-        self.snapshot().range(dst, bytes, "copy to")?;
+        self.written(dst, bytes, "copy to")?;
         let mut buffer = [0; CHUNK as usize];
         let chunks = bytes.div_ceil(CHUNK);
         for step in 0..chunks {
@@ -213,7 +222,7 @@ impl Memory {
     ///
     /// `InvalidArgument` where the bytes are not all in one live allocation.
     pub fn fill(&self, address: u64, value: u8, bytes: u64) -> Result<()> {
-        self.snapshot().range(address, bytes, "fill")?;
+        self.written(address, bytes, "fill")?;
         let chunk = [value; CHUNK as usize];
         for start in (0..bytes).step_by(CHUNK as usize) {
             self.write(address + start, &chunk[..CHUNK.min(bytes - start) as usize])?;
@@ -223,7 +232,22 @@ impl Memory {
 
     /// The allocations as they stand.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { slots: Arc::clone(&self.lock().slots) }
+        let state = self.lock();
+        Snapshot { slots: Arc::clone(&state.slots), unseen: state.unseen }
+    }
+
+    /// The same for a launch, whose writes are followed or not.
+    pub(crate) fn snapshot_for_launch(&self, followed: bool) -> Snapshot {
+        self.lock().unseen += u64::from(!followed);
+        self.snapshot()
+    }
+
+    /// Takes note of all of a range at once that is written piece by piece.
+    fn written(&self, address: u64, bytes: u64, what: &str) -> Result<()> {
+        let snapshot = self.snapshot();
+        let (allocation, offset) = snapshot.range(address, bytes, what)?;
+        allocation.written.add(offset, bytes);
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -276,6 +300,11 @@ impl Snapshot {
         })
     }
 
+    /// Whether all that was written to an allocation is known: no launch went unfollowed since it was made.
+    pub(crate) fn knows(&self, allocation: &Allocation) -> bool {
+        allocation.born == self.unseen
+    }
+
     fn range(&self, address: u64, bytes: u64, what: &str) -> Result<(&Allocation, u64)> {
         let inside = self.find(address).and_then(|live| live.offset(address, bytes).map(|offset| (live, offset)));
         inside.ok_or_else(|| {
@@ -304,6 +333,12 @@ impl Allocation {
     #[inline]
     pub fn words(&self) -> &[AtomicU32] {
         &self.words
+    }
+
+    /// Which of its bytes the host, or a launch that was followed, has written.
+    #[inline]
+    pub(crate) fn written(&self) -> &Written {
+        &self.written
     }
 
     /// Where `address` lies in the allocation, if `bytes` bytes from there do.

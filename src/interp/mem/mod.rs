@@ -3,5 +3,6 @@
 pub(crate) mod cells;
 pub mod global;
 pub(crate) mod space;
+pub(crate) mod written;
 
 pub use global::{Allocation, Memory, Nearest, Snapshot};

@@ -2,6 +2,8 @@
 //!
 //! Global allocations lie at multiples of 1 << 40. Below that, each 4 GiB from here on is a window onto another space.
 
+use crate::interp::stop::Space;
+
 /// Where the window onto shared memory begins.
 pub(crate) const SHARED: u64 = 1 << 32;
 /// Where the window onto a thread's local memory begins.
@@ -14,6 +16,16 @@ pub(crate) const PARAM: u64 = 3 << 32;
 pub(crate) fn window(address: u64) -> u64 {
     let base = address & !0xffff_ffff;
     if matches!(base, SHARED | LOCAL | PARAM) { base } else { 0 }
+}
+
+/// The space whose window a generic address lies in.
+pub(crate) fn named(address: u64) -> Option<Space> {
+    match window(address) {
+        SHARED => Some(Space::Shared),
+        LOCAL => Some(Space::Local),
+        PARAM => Some(Space::Param),
+        _ => None,
+    }
 }
 
 /// Whether an address, and so every higher one, means global memory.

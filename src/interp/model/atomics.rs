@@ -72,7 +72,8 @@ fn looped(addresses: &[u32; 32], mask: u32, bytes: u32) -> Cost {
         cost.updates = Wavefronts { taken: cost.updates.taken + 2 * groups, ideal: cost.updates.ideal + 2 * groups };
         // The lowest lane of each bank succeeds; of 8 bytes, of each half of the warp, where it is not the other's place.
         let mut won: Vec<(usize, u32, u32)> = Vec::new();
-        for lane in (0..32).filter(|lane| waiting >> lane & 1 == 1) {
+        let contending = waiting;
+        for lane in (0..32).filter(|lane| contending >> lane & 1 == 1) {
             let half = if bytes <= 4 { 0 } else { lane / 16 };
             let (bank, address) = (addresses[lane] / 4 % 32, addresses[lane]);
             if won.iter().all(|other| (other.0, other.1) != (half, bank) && other.2 != address) {

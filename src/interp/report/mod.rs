@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use super::check::Finding;
 use super::stop::{AccessKind, Space};
 use crate::counters::{Counters, GlobalCounters, SharedCounters};
 
@@ -18,6 +19,8 @@ pub struct Report {
     /// The kernel's instructions that access memory, in the order of the PTX, those included that no warp came to. Loads of
     /// parameters are none where their address is written in the instruction: the hardware has them in its constant cache.
     pub instructions: Vec<InstructionReport>,
+    /// What the checkers found, block by block; see [`Config::checks`](super::Config).
+    pub findings: Vec<Finding>,
 }
 
 /// What one instruction that accesses memory did.

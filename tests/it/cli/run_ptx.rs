@@ -360,3 +360,32 @@ fn wrong_usage_is_exit_2() {
     misused("1", &["--arg", "f64[9999999999999999999]=zeros"], "more bytes");
     misused("1", &["--dump", "out.npy"], "1=out.npy");
 }
+
+#[test]
+fn checkers_tell_what_they_find_and_fail_the_run() {
+    let folder = Folder::new();
+    let right = ["f32[100]=uninit", "f32[100]=iota", "u32:100"];
+    folder.run("twice", "2", &right, &["--check", "all"]).succeeded();
+    // A source that nobody filled, read 100 times; and a length that is too great for both buffers.
+    let wrong = ["f32[100]=zeros", "f32[100]=uninit", "u32:104"];
+    let run = folder.run("twice", "2", &wrong, &["--check", "memcheck,initcheck"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("the checkers have found 3 faults in `twice`"), "{}", run.stderr);
+    for part in
+        ["initcheck: kernel \"twice\" at `ld.global.f32", "and 99 times more", "memcheck: ", "0 bytes past the end"]
+    {
+        assert!(run.stdout.contains(part), "{part:?} is not in {}", run.stdout);
+    }
+    let document = folder.run("twice", "2", &wrong, &["--check", "initcheck,memcheck", "--json"]).json();
+    let findings = document["findings"].as_array().expect("findings");
+    let checks: Vec<_> = findings.iter().map(|finding| &finding["check"]).collect();
+    assert_eq!(checks, ["initcheck", "memcheck", "memcheck"]);
+    assert_eq!((&findings[0]["times"], &findings[0]["thread"]), (&json!(100), &json!([0, 0, 0])));
+}
+
+#[test]
+fn a_checker_that_does_not_exist_is_no_checker() {
+    let run = Folder::new().run("twice", "1", &[], &["--check", "leakcheck"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("`leakcheck` is no checker; name some of memcheck"), "{}", run.stderr);
+}

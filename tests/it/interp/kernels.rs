@@ -1,7 +1,7 @@
 //! The crate's own kernels, on the interpreter alone.
 
 use warpstride::abi::{self, Index, LaunchShape, TransposeParams};
-use warpstride::interp::{Config, Memory, Module, run};
+use warpstride::interp::{Checks, Config, Memory, Module, run};
 use warpstride::ptx;
 
 #[test]
@@ -35,7 +35,7 @@ fn transposes_are_right_for_any_number_of_threads() {
             let kernel = module.kernel(name).expect("an entry");
             let data: Vec<u8> = (0..rows * cols * width).map(|i| (i * 7 + i / 251) as u8).collect();
             let mut reports = Vec::new();
-            for threads in [1, 2, 7] {
+            for (threads, checks) in [(1, Checks::NONE), (2, Checks::NONE), (7, Checks::NONE), (0, Checks::ALL)] {
                 let memory = Memory::new(1 << 20);
                 let src = memory.alloc(data.len() as u64).expect("it fits");
                 let dst = memory.alloc(data.len() as u64).expect("it fits");
@@ -52,7 +52,7 @@ fn transposes_are_right_for_any_number_of_threads() {
                 };
                 let grid = [cols.div_ceil(32) as u32, rows.div_ceil(32) as u32, 1];
                 let shape = LaunchShape { grid, block: [32, abi::TILE_ROWS, 1], dynamic_shared: 0 };
-                let config = Config { threads, ..Config::default() };
+                let config = Config { threads, checks, ..Config::default() };
                 let report = run(kernel, &shape, &bytes_of(&params), &memory, &config);
                 reports.push(report.unwrap_or_else(|stop| panic!("{stop}")));
                 let mut out = vec![0; data.len()];
@@ -62,7 +62,7 @@ fn transposes_are_right_for_any_number_of_threads() {
                     assert_eq!(out[to..to + width], data[from..from + width], "{name} at {r}, {c}");
                 }
             }
-            assert!(reports.iter().all(|report| *report == reports[0]), "{name}: the report");
+            assert!(reports.iter().all(|report| *report == reports[0]), "{name}: the report, in which is no finding");
         }
     }
 }

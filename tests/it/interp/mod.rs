@@ -1,6 +1,7 @@
 //! The software GPU through its public interface: PTX in, memory, counters and stops out.
 
 mod barriers;
+mod check;
 mod determinism;
 mod divergence;
 mod faults;

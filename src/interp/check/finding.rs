@@ -1,0 +1,216 @@
+//! What a checker found, as data; `Display` renders it.
+
+use std::fmt;
+use std::mem::{Discriminant, discriminant};
+
+use super::Check;
+use crate::interp::mem::Nearest;
+use crate::interp::stop::{AccessKind, Place, Reason, Space};
+
+/// Something wrong with a kernel, or with how it was launched.
+///
+/// What differs only in its threads and addresses is one finding: the first of them, and how often it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Who found it.
+    pub check: Check,
+    /// The kernel's name.
+    pub kernel: String,
+    /// The instruction, and the first thread that was found at it.
+    pub place: Place,
+    /// What is wrong there.
+    pub problem: Problem,
+    /// How many threads were found so, one after the other: at least 1.
+    pub times: u64,
+}
+
+/// What is wrong at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// What would have stopped the launch without the checker.
+    Fault(Reason),
+    /// A read of bytes that nobody has written.
+    Uninitialised {
+        /// The space.
+        space: Space,
+        /// The address, or the offset in spaces other than global.
+        address: u64,
+        /// Bytes of the access, of which some were never written.
+        bytes: u32,
+        /// In global memory, the allocation.
+        allocation: Option<Nearest>,
+    },
+    /// Two accesses to one place that nothing orders, and that are not both loads, nor both atomic.
+    Race {
+        /// The space.
+        space: Space,
+        /// The first address that both access, or the offset in spaces other than global.
+        address: u64,
+        /// The finding's own thread: the later access here, which need not be so on a GPU.
+        later: Party,
+        /// The other one.
+        earlier: Party,
+        /// Where that stands, and whose it is.
+        earlier_place: Place,
+    },
+    /// An aligned barrier that a part of a warp executes.
+    Unaligned {
+        /// Lanes at the barrier, a bit each.
+        arrived: u32,
+        /// Lanes of the same warp that are not, and have not ended.
+        absent: u32,
+    },
+    /// A lane synchronises with members of its warp, of which it is none.
+    NoMember {
+        /// The mask that it names.
+        members: u32,
+    },
+}
+
+/// One of two accesses that race.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Party {
+    /// What it does.
+    pub access: AccessKind,
+    /// Whether it is one that may meet others like it: `volatile`, `relaxed`, `acquire`, `release`, or an atomic operation.
+    pub strong: bool,
+    /// Bytes of the access.
+    pub bytes: u32,
+}
+
+/// A thread at an instruction, in numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Who {
+    /// Counted with x fastest, like the thread in its block.
+    pub(crate) block: u64,
+    pub(crate) thread: u32,
+    pub(crate) pc: u32,
+}
+
+/// A finding in the making.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) who: Who,
+    pub(crate) what: What,
+    pub(crate) times: u64,
+}
+
+/// A [`Problem`], in numbers.
+#[derive(Debug)]
+pub(crate) enum What {
+    Fault(Check, Reason),
+    Uninitialised { space: Space, address: u64, bytes: u32, allocation: Option<Nearest> },
+    Race { space: Space, address: u64, later: Party, earlier: Party, other: Who },
+    Unaligned { arrived: u32, absent: u32 },
+    NoMember { members: u32 },
+}
+
+/// What makes findings one: the problem and its instructions.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    problem: Discriminant<What>,
+    reason: Option<Discriminant<Reason>>,
+    pc: u32,
+    other: Option<u32>,
+}
+
+impl What {
+    pub(super) fn key(&self, pc: u32) -> Key {
+        let reason = match self {
+            What::Fault(_, reason) => Some(discriminant(reason)),
+            _ => None,
+        };
+        let other = match self {
+            What::Race { other, .. } => Some(other.pc),
+            _ => None,
+        };
+        Key { problem: discriminant(self), reason, pc, other }
+    }
+}
+
+impl Found {
+    /// With names for the numbers: `place` gives where a thread was.
+    pub(crate) fn told(self, kernel: &str, place: impl Fn(Who) -> Place) -> Finding {
+        let (check, problem) = match self.what {
+            What::Fault(check, reason) => (check, Problem::Fault(reason)),
+            What::Uninitialised { space, address, bytes, allocation } => {
+                (Check::Initcheck, Problem::Uninitialised { space, address, bytes, allocation })
+            }
+            What::Race { space, address, later, earlier, other } => {
+                let earlier_place = place(other);
+                (Check::Racecheck, Problem::Race { space, address, later, earlier, earlier_place })
+            }
+            What::Unaligned { arrived, absent } => (Check::Synccheck, Problem::Unaligned { arrived, absent }),
+            What::NoMember { members } => (Check::Synccheck, Problem::NoMember { members }),
+        };
+        Finding { check, kernel: kernel.to_owned(), place: place(self.who), problem, times: self.times }
+    }
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let strong = if self.strong { "atomic " } else { "" };
+        write!(f, "{strong}{} of {} bytes", self.access.verb(), self.bytes)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Fault(reason) => reason.fmt(f),
+            Problem::Uninitialised { space, address, bytes, allocation } => {
+                write!(f, "reads {bytes} bytes at {address:#x} of {space} memory")?;
+                if let Some(Nearest { base, bytes, .. }) = allocation {
+                    write!(f, ", {} bytes into an allocation of {bytes} bytes at {base:#x}", address - base)?;
+                }
+                f.write_str(", not all of which have been written; fill them first")
+            }
+            Problem::Race { space, address, later, earlier, earlier_place } => write!(
+                f,
+                "races with another thread for {space} memory at {address:#x}: its {later} and an\n  earlier {earlier} by \
+                 {earlier_place}\n  are in no order; put a barrier between them, or make both atomic"
+            ),
+            Problem::Unaligned { arrived, absent } => write!(
+                f,
+                "is at an aligned barrier with lanes {arrived:#010x} of its warp and without lanes {absent:#010x}; move the \
+                 barrier out of the condition"
+            ),
+            Problem::NoMember { members } => {
+                write!(f, "synchronises with lanes {members:#010x} of its warp and is none of them; add it to the mask")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { check, kernel, place, problem, times } = self;
+        write!(f, "{check}: kernel {kernel:?} at {place}\n  {problem}")?;
+        match times {
+            1 => Ok(()),
+            2 => f.write_str("\n  and once more"),
+            more => write!(f, "\n  and {} times more", more - 1),
+        }
+    }
+}
+
+/// Flat: where it is, how often, and the whole of it as text.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Finding {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let Place { line, instruction, source, block, thread } = &self.place;
+        let mut fields = serializer.serialize_struct("Finding", 9)?;
+        fields.serialize_field("check", self.check.name())?;
+        fields.serialize_field("kernel", &self.kernel)?;
+        fields.serialize_field("line", line)?;
+        fields.serialize_field("instruction", instruction)?;
+        fields.serialize_field("source", source)?;
+        fields.serialize_field("block", block)?;
+        fields.serialize_field("thread", thread)?;
+        fields.serialize_field("times", &self.times)?;
+        fields.serialize_field("text", &self.to_string())?;
+        fields.end()
+    }
+}

@@ -1,0 +1,286 @@
+//! The checkers: side-cars of a launch that say what is wrong with it, under compute-sanitizer's names.
+//!
+//! | name | finds | how |
+//! |---|---|---|
+//! | memcheck | accesses out of bounds, misaligned, to freed memory or in the wrong space | what would stop the launch |
+//! | initcheck | reads of bytes that nobody wrote, in global, shared and local memory | a bit a byte |
+//! | racecheck | accesses of two threads to one place that nothing orders, in shared and global memory | [`racecheck`] |
+//! | synccheck | barriers that cannot be passed, or not so | what would stop the launch, and a look at lanes |
+//!
+//! A launch with checkers runs its blocks one after the other on one host thread, so findings come in the same order on
+//! every run, and shadows are plain memory. Findings that differ in their threads only are one, with a count: the first is
+//! told. A launch without checkers has none of this but a test for it at each access.
+//!
+//! The idea of checkers as observers of one execution is GPU Ocelot's trace generators and Oclgrind's plugins; one report for
+//! a pair of instructions is Oclgrind's.
+
+mod finding;
+mod initcheck;
+mod memcheck;
+mod racecheck;
+mod synccheck;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::BitOr;
+use std::str::FromStr;
+
+pub use finding::{Finding, Party, Problem};
+pub(crate) use finding::{Found, What, Who};
+pub(crate) use racecheck::MAX_BLOCKS as MAX_RACECHECK_BLOCKS;
+
+use super::code::Code;
+use super::exec::registers::LANES;
+use super::mem::Allocation;
+use super::stop::AccessKind;
+use crate::error::{Error, ErrorKind};
+use initcheck::Initcheck;
+use racecheck::Racecheck;
+
+/// One checker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Check {
+    /// Accesses that cannot be done.
+    Memcheck,
+    /// Reads of what was never written.
+    Initcheck,
+    /// Accesses that nothing orders.
+    Racecheck,
+    /// Barriers used wrongly.
+    Synccheck,
+}
+
+/// A set of checkers. As text: `memcheck,racecheck`, or `all`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Checks(u8);
+
+impl Check {
+    /// All of them, in the order of their names here.
+    pub const ALL: [Check; 4] = [Check::Memcheck, Check::Initcheck, Check::Racecheck, Check::Synccheck];
+
+    /// As compute-sanitizer calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Check::Memcheck => "memcheck",
+            Check::Initcheck => "initcheck",
+            Check::Racecheck => "racecheck",
+            Check::Synccheck => "synccheck",
+        }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Checks {
+    /// No checker: as fast as can be.
+    pub const NONE: Checks = Checks(0);
+    /// Every checker.
+    pub const ALL: Checks = Checks(0b1111);
+
+    /// Whether `check` is one of them.
+    pub fn contains(self, check: Check) -> bool {
+        self.0 & Checks::from(check).0 != 0
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self == Self::NONE
+    }
+}
+
+impl From<Check> for Checks {
+    fn from(check: Check) -> Self {
+        Checks(1 << check as u8)
+    }
+}
+
+impl BitOr for Checks {
+    type Output = Checks;
+
+    fn bitor(self, other: Self) -> Self {
+        Checks(self.0 | other.0)
+    }
+}
+
+impl FromStr for Checks {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if text == "all" {
+            return Ok(Self::ALL);
+        }
+        text.split(',').try_fold(Self::NONE, |checks, name| {
+            let check = Check::ALL.into_iter().find(|check| check.name() == name).ok_or_else(|| {
+                let context = format!(
+                    "`{name}` is no checker; name some of memcheck, initcheck, racecheck and synccheck, or all"
+                );
+                Error::new(ErrorKind::InvalidArgument, context)
+            })?;
+            Ok(checks | check.into())
+        })
+    }
+}
+
+/// An access of a warp, as the checkers look at it.
+pub(crate) struct Access<'a> {
+    pub(crate) warp: u32,
+    pub(crate) pc: u32,
+    /// The lanes that access; the others have a neighbour's offset.
+    pub(crate) mask: u32,
+    /// Where, from the beginning of the space or allocation: aligned, and in bounds.
+    pub(crate) offsets: &'a [u64; LANES],
+    /// Of each lane.
+    pub(crate) bytes: u32,
+    pub(crate) kind: AccessKind,
+    /// It may meet others of its kind: relaxed, acquire, release, volatile.
+    pub(crate) strong: bool,
+    /// For each lane, the warp's clock when it last met others.
+    pub(crate) met: &'a [u32; LANES],
+    /// The warp's clock.
+    pub(crate) clock: u32,
+}
+
+impl Access<'_> {
+    fn lanes(&self) -> impl Iterator<Item = usize> {
+        let mask = self.mask;
+        (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
+    }
+
+    /// The thread's number in its block.
+    fn thread(&self, lane: usize) -> u32 {
+        self.warp * LANES as u32 + lane as u32
+    }
+}
+
+/// The checkers of one launch, and what they have found.
+#[derive(Debug)]
+pub(crate) struct Checker {
+    checks: Checks,
+    /// The block that runs, counted with x fastest.
+    block: u64,
+    initcheck: Option<Initcheck>,
+    racecheck: Option<Racecheck>,
+    log: Log,
+}
+
+/// Findings in the order in which they were first found.
+#[derive(Debug, Default)]
+struct Log {
+    found: Vec<Found>,
+    /// By what makes them one.
+    known: HashMap<finding::Key, usize>,
+}
+
+impl Log {
+    fn add(&mut self, who: Who, what: What) {
+        let next = self.found.len();
+        match self.known.entry(what.key(who.pc)) {
+            std::collections::hash_map::Entry::Occupied(known) => self.found[*known.get()].times += 1,
+            std::collections::hash_map::Entry::Vacant(new) => {
+                new.insert(next);
+                self.found.push(Found { who, what, times: 1 });
+            }
+        }
+    }
+}
+
+impl Checker {
+    /// For blocks of so many warps with so many bytes of shared memory; `None` where the host has not the memory.
+    pub(crate) fn new(checks: Checks, code: &Code, warps: u32, shared_bytes: u64) -> Option<Self> {
+        let initcheck = match checks.contains(Check::Initcheck) {
+            true => Some(Initcheck::new(code, warps, shared_bytes)?),
+            false => None,
+        };
+        let racecheck = checks.contains(Check::Racecheck).then(|| Racecheck::new(code, warps, shared_bytes));
+        Some(Self { checks, block: 0, initcheck, racecheck, log: Log::default() })
+    }
+
+    /// What was found, in order.
+    pub(crate) fn into_found(self) -> Vec<Found> {
+        self.log.found
+    }
+
+    /// Another block begins.
+    pub(crate) fn begin(&mut self, block: u64) {
+        self.block = block;
+        if let Some(initcheck) = &mut self.initcheck {
+            initcheck.begin();
+        }
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.begin(block);
+        }
+    }
+
+    /// An access to global memory. `known`: whether all that kernels wrote to the allocation was seen.
+    #[cold]
+    pub(crate) fn global(
+        &mut self,
+        access: &Access,
+        allocation: &Allocation,
+        known: bool,
+        changes: impl Fn(usize) -> bool,
+    ) {
+        if let (Some(_), true) = (&self.initcheck, known) {
+            initcheck::global(&mut self.log, self.block, access, allocation);
+        }
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.global(&mut self.log, access, allocation, changes);
+        }
+    }
+
+    /// An access to shared memory.
+    #[cold]
+    pub(crate) fn shared(&mut self, access: &Access, changes: impl Fn(usize) -> bool) {
+        if let Some(initcheck) = &mut self.initcheck {
+            initcheck.shared(&mut self.log, self.block, access);
+        }
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.shared(&mut self.log, access, changes);
+        }
+    }
+
+    /// An access to local memory; `stride` bytes lie between the lanes' beginnings.
+    #[cold]
+    pub(crate) fn local(&mut self, access: &Access, stride: u64) {
+        if let Some(initcheck) = &mut self.initcheck {
+            initcheck.local(&mut self.log, self.block, access, stride);
+        }
+    }
+
+    /// Warps have passed a barrier together; of each its number and clock. Those of `ended` have ended before.
+    pub(crate) fn barrier(&mut self, passed: &[(u32, u32)], ended: &[(u32, u32)]) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.barrier(passed, ended);
+        }
+    }
+
+    /// A warp has executed a fence, or an access that is one too.
+    pub(crate) fn fence(&mut self, warp: u32, clock: u32) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.fence(warp, clock);
+        }
+    }
+
+    fn who(&self, warp: u32, lane: u32, pc: u32) -> Who {
+        Who { block: self.block, thread: warp * LANES as u32 + lane, pc }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkers_are_named_as_compute_sanitizer_names_them() {
+        assert_eq!("all".parse::<Checks>().unwrap(), Checks::ALL);
+        let two: Checks = "memcheck,racecheck".parse().unwrap();
+        assert_eq!(Check::ALL.map(|check| two.contains(check)), [true, false, true, false]);
+        let wrong = "memcheck,leakcheck".parse::<Checks>().unwrap_err().to_string();
+        assert!(wrong.contains("`leakcheck` is no checker; name some of memcheck, initcheck"), "{wrong}");
+        assert!(Checks::default().is_empty() && !Checks::ALL.is_empty());
+    }
+}

@@ -1,0 +1,98 @@
+//! Which bytes have been written: a bit each, made when it is first needed to tell them apart.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// The bytes of some memory that have been written.
+///
+/// Relaxed: whoever writes on one thread and reads on another orders the two itself.
+#[derive(Debug)]
+pub(crate) struct Written {
+    bytes: u64,
+    all: AtomicBool,
+    bits: OnceLock<Box<[AtomicU64]>>,
+}
+
+impl Written {
+    /// Of `bytes` bytes, none.
+    pub(crate) fn none(bytes: u64) -> Self {
+        Self { bytes, all: AtomicBool::new(false), bits: OnceLock::new() }
+    }
+
+    /// Whether all have been, as far as that is known without looking at each.
+    #[inline]
+    pub(crate) fn is_all(&self) -> bool {
+        self.all.load(Relaxed)
+    }
+
+    /// The `bytes` bytes at `offset` have been written; they are in bounds.
+    pub(crate) fn add(&self, offset: u64, bytes: u64) {
+        if self.is_all() || bytes == 0 {
+            return;
+        }
+        if bytes >= self.bytes {
+            return self.all.store(true, Relaxed);
+        }
+        let Some(bits) = self.bits.get().map(Box::as_ref).or_else(|| self.make()) else {
+            // The host has no memory for the bits: better silent than wrong.
+            return self.all.store(true, Relaxed);
+        };
+        for (word, mask) in words(offset, bytes) {
+            if bits[word].load(Relaxed) & mask != mask {
+                bits[word].fetch_or(mask, Relaxed);
+            }
+        }
+    }
+
+    /// Whether the `bytes` bytes at `offset` have all been written; they are in bounds.
+    pub(crate) fn holds(&self, offset: u64, bytes: u64) -> bool {
+        if self.is_all() {
+            return true;
+        }
+        let Some(bits) = self.bits.get() else { return bytes == 0 };
+        words(offset, bytes).all(|(word, mask)| bits[word].load(Relaxed) & mask == mask)
+    }
+
+    /// None have been.
+    pub(crate) fn clear(&mut self) {
+        *self.all.get_mut() = false;
+        self.bits.get_mut().into_iter().flat_map(|bits| bits.iter_mut()).for_each(|word| *word.get_mut() = 0);
+    }
+
+    fn make(&self) -> Option<&[AtomicU64]> {
+        let count = usize::try_from(self.bytes.div_ceil(64)).ok()?;
+        let mut bits = Vec::new();
+        bits.try_reserve_exact(count).ok()?;
+        bits.extend((0..count).map(|_| AtomicU64::new(0)));
+        Some(self.bits.get_or_init(|| bits.into_boxed_slice()))
+    }
+}
+
+/// The words of 64 bits that hold a range of bits, with those of the range.
+fn words(offset: u64, count: u64) -> impl Iterator<Item = (usize, u64)> {
+    let end = offset + count;
+    (offset / 64..end.div_ceil(64)).map(move |word| {
+        let from = u64::MAX << offset.saturating_sub(word * 64);
+        let to = u64::MAX >> ((word + 1) * 64).saturating_sub(end);
+        (word as usize, from & to)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_told_apart() {
+        let mut written = Written::none(300);
+        assert!(!written.holds(0, 1) && written.holds(0, 0));
+        written.add(60, 70);
+        for (offset, bytes, held) in [(60, 70, true), (59, 2, false), (129, 1, true), (129, 2, false), (64, 64, true)] {
+            assert_eq!(written.holds(offset, bytes), held, "{bytes} bytes at {offset}");
+        }
+        written.add(0, 300);
+        assert!(written.holds(0, 300) && written.is_all());
+        written.clear();
+        assert!(!written.holds(60, 1) && !written.is_all());
+    }
+}
