@@ -255,7 +255,7 @@ impl Generator<'_> {
         lines.push(format!("mad.lo.u32 %index, %index, {block}, %thread;"));
         // The lanes of the block's last warp, and all of the others.
         lines.push(format!("setp.ge.u32 %last, %thread, {}; mov.u32 %members, -1;", block / 32 * 32));
-        lines.push(format!("@%last mov.u32 %members, {:#x};", u32::MAX >> (32 - block % 32) % 32));
+        lines.push(format!("@%last mov.u32 %members, {:#x};", u32::MAX >> ((32 - block % 32) % 32)));
         lines.push("ld.param.u64 %record, [output]; ld.param.u64 %input, [input];".into());
         lines.push("cvta.to.global.u64 %record, %record; cvta.to.global.u64 %input, %input;".into());
         lines.push(format!("mad.wide.u32 %own, %index, {OWN}, %record; add.s64 %own, %own, {records};"));

@@ -8,30 +8,24 @@ use super::program::{INPUT, OWN};
 /// Whether a load or store may be spelled so: what an assembler takes of all that the table's lines spell.
 pub(crate) fn is_legal(opcode: &str) -> bool {
     let parts: Vec<&str> = opcode.split('.').collect();
-    let has = |name: &&str| parts.contains(name);
-    let load = parts[0] == "ld";
-    let ordered = ["volatile", "relaxed", "acquire", "release"].iter().any(|name| has(&name));
-    let weak = parts.contains(&"weak");
+    let has = |names: &[&str]| parts.iter().any(|part| names.contains(part));
+    let ordered = has(&["volatile", "relaxed", "acquire", "release"]);
     let caches = parts.iter().filter(|part| ["ca", "cg", "cs", "lu", "cv", "wb", "wt"].contains(part)).count();
-    let wrong = if load { ["wb", "wt"].as_slice() } else { &["ca", "lu", "cv"] }.iter().any(|name| has(&name));
     let evicts = parts.iter().filter(|part| part.starts_with("L1::")).count();
-    let read_only = match parts.iter().position(|part| *part == "nc") {
-        Some(nc) => {
-            let place = |part: &&str| parts.iter().position(|other| other == part);
-            let before = ["ca", "cg", "cs"].iter().filter_map(|name| place(name)).all(|at| at < nc);
-            let behind = parts.iter().position(|part| part.starts_with("L1::")).is_none_or(|at| at > nc);
-            before && behind && !has(&"lu") && !has(&"cv") && !ordered && !weak
-        }
-        None => true,
-    };
-    let near = parts.contains(&"local");
+    let other_way = if parts[0] == "ld" { has(&["wb", "wt"]) } else { has(&["ca", "lu", "cv"]) };
     bytes(opcode) <= 16
         && caches + evicts <= 1
         && (caches == 0 || !ordered)
-        && (evicts == 0 || !parts.contains(&"volatile") && !near)
-        && !(near && ordered)
-        && !wrong
-        && read_only
+        && (evicts == 0 || !has(&["volatile", "local"]))
+        && !(ordered && has(&["local"]))
+        && !other_way
+        && (!has(&["nc"]) || !ordered && !has(&["weak", "lu", "cv"]) && is_in_order(&parts))
+}
+
+/// Whether of a load that is not coherent the operator stands before `nc`, and the priority behind it.
+fn is_in_order(parts: &[&str]) -> bool {
+    let (before, behind) = parts.split_at(parts.iter().position(|part| *part == "nc").unwrap_or(0));
+    !behind.iter().any(|part| ["ca", "cg", "cs"].contains(part)) && !before.iter().any(|part| part.starts_with("L1::"))
 }
 
 /// Bytes that an opcode moves for a lane.
