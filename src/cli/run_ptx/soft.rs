@@ -1,5 +1,6 @@
 //! A launch on the software GPU: without a driver between, so that its report is at hand.
 
+use std::io::{self, Write};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -31,7 +32,10 @@ impl Launch<'_> {
             Err(stop) => (None, Some(*stop)),
         };
         let seconds = begin.elapsed().as_secs_f64();
-        eprint!("{}", report.printed);
+        if let Some(report) = &report {
+            // What the kernel printed is a note; a closed standard error has no reader.
+            let _ = io::stderr().write_all(report.printed.as_bytes());
+        }
         let mut dumped = Vec::with_capacity(self.dumps.len());
         for &argument in &self.dumps {
             let (address, bytes) = places[argument];
