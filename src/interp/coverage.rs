@@ -25,7 +25,7 @@ pub enum Operands {
         /// What the result is.
         result: Kind,
         /// What the sources are, in order.
-        sources: &'static [Kind],
+        sources: Vec<Kind>,
     },
     /// Others, named by what the instruction does: `load`, `branch`.
     Other(String),
@@ -58,7 +58,10 @@ impl Form {
     /// Its operands.
     pub fn operands(&self) -> Operands {
         match self.line.shape {
-            Shape::Pure { result, sources } => Operands::Values { result, sources },
+            Shape::Pure { result, sources } => {
+                let sources = sources.iter().copied().filter(|kind| *kind != Kind::Modifiers).collect();
+                Operands::Values { result, sources }
+            }
             other => {
                 let name = format!("{other:?}").to_lowercase();
                 Operands::Other(name.split([' ', '(']).next().unwrap_or_default().to_owned())
@@ -190,15 +193,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_every_form_is_found_again() {
+    fn spellings_of_every_form_are_found_again() {
         for form in forms().filter(|form| !form.pattern().contains(' ')) {
             let count = form.spellings();
-            let spelled: HashSet<String> = (0..count).map(|number| form.spelling(number)).collect();
-            // Groups next to each other may give one spelling twice.
-            assert!(spelled.len() > count / 4, "{}", form.pattern());
-            for text in spelled.iter().take(100) {
-                assert!(isa::forms(text).any(|found| found.op == form.line.op), "{text} of {}", form.pattern());
+            // All, or where there are many every so many-th of them.
+            for number in (0..count).step_by(count / 64 + 1) {
+                let text = form.spelling(number);
+                assert!(isa::forms(&text).any(|found| found.op == form.line.op), "{text} of {}", form.pattern());
             }
+            let spelled: HashSet<String> = (0..count.min(1000)).map(|number| form.spelling(number)).collect();
+            assert!(count < 4 || spelled.len() > 2, "{}", form.pattern());
         }
     }
 

@@ -816,7 +816,7 @@ mod tests {
     #[test]
     fn spellings_find_their_forms() {
         assert_eq!(ops("add.s32"), [Op::AddB32]);
-        assert_eq!(ops("mov.b64"), [Op::MovB64, Op::PackB64]);
+        assert_eq!(ops("mov.b64"), [Op::MovB64, Op::PackB64, Op::PackQuarters]);
         assert_eq!(ops("bra"), [Op::Bra]);
         assert_eq!(ops("ld.b32"), [Op::LdGeneric]);
         assert_eq!(ops("ld.global.nc.v2.b64"), [Op::LdGlobal]);

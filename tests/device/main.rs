@@ -17,6 +17,8 @@ mod late;
 mod matrices;
 mod memory;
 mod modules;
+#[cfg(feature = "interp")]
+mod random;
 mod streams;
 mod transposes;
 
@@ -35,6 +37,8 @@ fn main() -> ExitCode {
         failures::cases(),
         host::cases(),
         transposes::cases(),
+        #[cfg(feature = "interp")]
+        random::cases(),
     ]
     .concat();
     libtest_mimic::run(&Arguments::from_args(), backend::trials(&cases)).exit_code()

@@ -348,7 +348,7 @@ fn quotient(a: Number, b: Number) -> Number {
         _ if a.is_zero() => a.with_sign(negative),
         (Finite { .. }, Finite { exponent: f, mantissa: divisor, .. }) => {
             let (dividend, e) = normal(a);
-            let mantissa = dividend / divisor | u128::from(!dividend.is_multiple_of(divisor));
+            let mantissa = (dividend / divisor) | u128::from(!dividend.is_multiple_of(divisor));
             Finite { negative, exponent: e - f, mantissa }
         }
     }

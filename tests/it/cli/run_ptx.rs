@@ -291,7 +291,7 @@ fn what_is_no_ptx_file_is_refused() {
         fs::write(folder.path("other.ptx"), bytes).expect("writing the file");
         run(&folder.path("other.ptx"))
     };
-    written(b"").failed(&["other.ptx has no kernel `k`", "none at all"]);
+    written(b"").failed(&["other.ptx has no kernel `k`", "it has none"]);
     written(b".version 7.0 \xff").failed(&["cannot read", "UTF-8", "that it is PTX as text"]);
     written(&[0; 1000]).failed(&["cannot parse", "PTX line 1"]);
     // Of a file that takes no room on the disk no more is read than shows its size.

@@ -17,6 +17,7 @@ mod mutations;
 mod patterns;
 mod probes;
 mod progress;
+mod random;
 mod record;
 mod report;
 mod text;

@@ -1,0 +1,112 @@
+//! Random programs: every backend gives what the software GPU gives without a driver, bit for bit. On a GPU this is the
+//! test that PTX means here what it means there.
+
+#[path = "../programs/mod.rs"]
+mod programs;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use programs::record::{PROGRAMS, Record, entry};
+use programs::{Catalog, Program, draw};
+
+use crate::backend::{Setup, cases};
+use crate::program;
+
+cases! {
+    Any random_programs_give_what_the_software_gpu_gives,
+}
+
+/// How many programs to run, instead of [`PROGRAMS`] on a GPU and few elsewhere.
+const COUNT: &str = "WARPSTRIDE_RANDOM_PROGRAMS";
+/// A file that a GPU's results are written to, once all are as expected.
+const RECORD: &str = "WARPSTRIDE_RANDOM_RECORD";
+/// Programs that differ and are made smaller and shown.
+const SHOWN: usize = 8;
+
+fn random_programs_give_what_the_software_gpu_gives(setup: &Setup) {
+    let default = if setup.is_soft() { 50 } else { PROGRAMS };
+    let count = std::env::var(COUNT).map_or(default, |count| count.parse().expect("a number of programs"));
+    let catalog = catalog(setup);
+    let (next, entries, differing) = (AtomicU64::new(0), Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let work = || {
+        let device = program::Program::new(&setup.driver);
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= count {
+                break;
+            }
+            let program = draw(seed, &catalog);
+            match compare(&device, &program) {
+                Ok(output) => entries.lock().unwrap().push((seed, entry(&program.text(), &output))),
+                Err(difference) => {
+                    let mut differing = differing.lock().unwrap();
+                    let shown = differing.len() < SHOWN;
+                    differing.push(if shown { show(&device, program) } else { format!("seed {seed}: {difference}") });
+                }
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(8));
+    std::thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(work)));
+    let differing = differing.into_inner().unwrap();
+    assert!(differing.is_empty(), "{} of {count} programs differ:\n{}", differing.len(), differing.join("\n"));
+    if let (Ok(path), false) = (std::env::var(RECORD), setup.is_soft() || count != PROGRAMS) {
+        let mut entries = entries.into_inner().unwrap();
+        entries.sort();
+        let programs = entries.into_iter().map(|(_, entry)| entry).collect();
+        let forms = catalog.patterns();
+        let device = setup.driver.info().name.clone();
+        let record = Record { device, target: catalog.target, forms, refused: catalog.refused, programs };
+        let text = serde_json::to_string_pretty(&record).expect("texts alone");
+        std::fs::write(path, text + "\n").expect("writing the record");
+    }
+}
+
+/// What programs are drawn from: whatever the table spells, and of it on a GPU what its assembler takes.
+fn catalog(setup: &Setup) -> Catalog {
+    if setup.is_soft() {
+        return Catalog::new("sm_90", |_| true);
+    }
+    let device = program::Program::new(&setup.driver);
+    let target = if setup.driver.info().compute_capability < (9, 0) { "sm_80" } else { "sm_90" };
+    Catalog::new(target, |module| device.module(module).is_ok())
+}
+
+/// The output that the driver and the software GPU agree on, or how they differ.
+fn compare(device: &program::Program, program: &Program) -> Result<Vec<u8>, String> {
+    let expected = program.interpret()?;
+    let found = run(device, program).map_err(|error| error.to_string())?;
+    match program.difference(&found, &expected) {
+        None => Ok(found),
+        Some(difference) => Err(difference),
+    }
+}
+
+fn run(device: &program::Program, program: &Program) -> warpstride::Result<Vec<u8>> {
+    let module = device.module(&program.text())?;
+    let (output, input) = (device.buffer(program.output_bytes())?, device.upload(&program.input)?);
+    let stream = device.stream()?;
+    stream.fill(&output, 0, 0, output.bytes)?;
+    let params = program.params(output.address, input.address);
+    // SAFETY: programs stay within the two buffers, which live until the stream is synchronised, and the parameters are
+    // as their entry declares them.
+    unsafe { stream.launch(module.function("random")?, &program.shape, &params) }?;
+    device.download(&output, &stream)
+}
+
+/// Makes the program smaller while it differs, and tells where it was written.
+fn show(device: &program::Program, program: Program) -> String {
+    let seed = program.seed;
+    let reduced = program.reduced(|smaller| compare(device, smaller).is_err());
+    let difference = compare(device, &reduced).expect_err("it differed a moment ago");
+    let path = std::env::temp_dir().join(format!("warpstride-random-{seed}.ptx"));
+    let written = match std::fs::write(&path, reduced.text()) {
+        Ok(()) => format!("the reduced program is {}", path.display()),
+        Err(_) => reduced.text(),
+    };
+    format!(
+        "seed {seed}, {:?} x {:?} threads: {difference} (software GPU); {written}",
+        reduced.shape.grid, reduced.shape.block
+    )
+}
