@@ -798,14 +798,14 @@ mod tests {
     #[test]
     fn spellings_find_their_forms() {
         assert_eq!(ops("add.s32"), [Op::AddB32]);
-        assert_eq!(ops("mov.b64"), [Op::MovB64, Op::PackB64]);
+        assert_eq!(ops("mov.b64"), [Op::MovB64, Op::PackB64, Op::PackQuarters]);
         assert_eq!(ops("bra"), [Op::Bra]);
         assert_eq!(ops("ld.b32"), [Op::LdGeneric]);
         assert_eq!(ops("ld.global.nc.v2.b64"), [Op::LdGlobal]);
         assert_eq!(ops("ld.global.nc.L1::no_allocate.v4.b32"), [Op::LdGlobal]);
         assert_eq!(ops("ld.volatile.shared.f32"), [Op::LdShared]);
         assert_eq!(ops("st.shared::cta.u8"), [Op::StShared]);
-        assert_eq!(ops("barrier.sync.aligned"), [Op::BarAligned]);
+        assert_eq!(ops("barrier.sync.aligned"), [Op::BarSyncAligned]);
     }
 
     #[test]

@@ -199,7 +199,7 @@ fn steps_of_one_instruction_share_its_guard_and_sources() {
         st.u32 [%out], %r2;";
     let wanted = |lane: u32| match lane {
         0 => 1,
-        ..10 => 11,
+        1..10 => 11,
         // Of these the second predicate was set, and then replaced where the first is off.
         ..30 => 10,
         _ => 12,
