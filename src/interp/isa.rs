@@ -823,7 +823,7 @@ mod tests {
         assert_eq!(ops("ld.global.nc.L1::no_allocate.v4.b32"), [Op::LdGlobal]);
         assert_eq!(ops("ld.volatile.shared.f32"), [Op::LdShared]);
         assert_eq!(ops("st.shared::cta.u8"), [Op::StShared]);
-        assert_eq!(ops("barrier.sync.aligned"), [Op::BarAligned]);
+        assert_eq!(ops("barrier.sync.aligned"), [Op::BarSyncAligned]);
     }
 
     #[test]

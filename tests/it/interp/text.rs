@@ -207,9 +207,9 @@ fn steps_of_one_instruction_share_its_guard_and_sources() {
         st.u32 [%out], %r2;";
     let wanted = |lane: u32| match lane {
         0 => 1,
-        ..10 => 11,
+        1..10 => 11,
         // Of these the second predicate was set, and then replaced where the first is off.
-        ..30 => 10,
+        10..30 => 10,
         _ => 12,
     };
     assert_eq!(results(body), (0..32).map(wanted).collect::<Vec<_>>());
