@@ -106,7 +106,10 @@ impl Catalog {
         let mut seen: HashSet<(String, usize)> = HashSet::new();
         for form in forms {
             let Operands::Values { result, sources } = form.operands() else {
-                others.push(form);
+                // With a space it is a step of another instruction, and spelled by none.
+                if !form.pattern().contains(' ') {
+                    others.push(form);
+                }
                 continue;
             };
             if is_vague(form.pattern()) {
