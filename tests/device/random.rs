@@ -22,7 +22,7 @@ const COUNT: &str = "WARPSTRIDE_RANDOM_PROGRAMS";
 /// A file that a GPU's results are written to, once all are as expected.
 const RECORD: &str = "WARPSTRIDE_RANDOM_RECORD";
 /// Programs that differ and are made smaller and shown.
-const SHOWN: usize = 8;
+const SHOWN: usize = 24;
 
 fn random_programs_give_what_the_software_gpu_gives(setup: &Setup) {
     let default = if setup.is_soft() { 50 } else { PROGRAMS };

@@ -294,7 +294,7 @@ impl Generator<'_> {
 
 /// What a module begins with.
 pub(crate) fn directives(target: &str) -> String {
-    format!(".version 8.0\n.target {target}\n.address_size 64\n")
+    format!(".version 8.3\n.target {target}\n.address_size 64\n")
 }
 
 /// Stores the registers.

@@ -14,6 +14,8 @@ pub(crate) fn is_legal(opcode: &str) -> bool {
     let evicts = parts.iter().filter(|part| part.starts_with("L1::")).count();
     let other_way = if parts[0] == "ld" { has(&["wb", "wt"]) } else { has(&["ca", "lu", "cv"]) };
     bytes(opcode) <= 16
+        // A kernel's parameters are no function's.
+        && !opcode.contains("::func")
         && caches + evicts <= 1
         && (caches == 0 || !ordered)
         && (evicts == 0 || !has(&["volatile", "local"]))
