@@ -1,7 +1,7 @@
 //! A program: its text, what it is launched with, and what its results mean.
 
 use warpstride::abi::LaunchShape;
-use warpstride::interp::{Config, Memory, Module, run};
+use warpstride::interp::{Checks, Config, Finding, Memory, Module, run};
 
 use super::catalog::Class;
 
@@ -67,6 +67,11 @@ impl Program {
 
     /// What the software GPU makes of it, without a driver between; or why it stopped.
     pub(crate) fn interpret(&self) -> Result<Vec<u8>, String> {
+        self.checked(Checks::NONE).map(|(output, _)| output)
+    }
+
+    /// The same, and what the checkers find.
+    pub(crate) fn checked(&self, checks: Checks) -> Result<(Vec<u8>, Vec<Finding>), String> {
         let module = Module::parse(&self.text()).map_err(|error| error.to_string())?;
         let kernel = module.kernel("random").ok_or("it has no kernel")?;
         let memory = Memory::new(1 << 24);
@@ -74,9 +79,11 @@ impl Program {
         let output = memory.upload(&vec![0_u8; bytes]).map_err(|error| error.to_string())?;
         let input = memory.upload(&self.input).map_err(|error| error.to_string())?;
         // Programs run side by side, so each takes one thread.
-        let config = Config { threads: 1, ..Config::default() };
-        run(kernel, &self.shape, &self.params(output, input), &memory, &config).map_err(|stop| stop.to_string())?;
-        memory.download(output, bytes).map_err(|error| error.to_string())
+        let config = Config { threads: 1, checks, ..Config::default() };
+        let params = self.params(output, input);
+        let report = run(kernel, &self.shape, &params, &memory, &config).map_err(|stop| stop.to_string())?;
+        let output = memory.download(output, bytes).map_err(|error| error.to_string())?;
+        Ok((output, report.findings))
     }
 
     /// Where two outputs first differ, in the program's terms.

@@ -7,6 +7,8 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use warpstride::interp::Checks;
+
 use programs::record::{PROGRAMS, Record, entry};
 use programs::{Catalog, Program, draw};
 
@@ -49,6 +51,15 @@ fn programs_use_every_function_of_the_table_and_none_stops() {
     });
     let absent = catalog.not_in(&opcodes.into_inner().expect("nobody panicked"));
     assert!(absent.is_empty(), "no program has any of {absent:?}");
+}
+
+#[test]
+fn programs_are_clean_under_every_checker() {
+    for_each(150, &Catalog::new("sm_90", |_| true), |program| {
+        let (_, findings) = program.checked(Checks::ALL).expect("it runs");
+        let told: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+        assert!(told.is_empty(), "seed {}: {told}", program.seed);
+    });
 }
 
 #[test]
