@@ -68,6 +68,23 @@ fn lanes_return_from_anywhere_and_end_inside_a_function() {
 }
 
 #[test]
+fn lanes_that_called_where_they_meet_others_meet_them() {
+    let module = ".func (.param .b32 r) leaf(.param .b32 x) {
+            .reg .b32 %r<2>; ld.param.u32 %r1, [x]; st.param.b32 [r], %r1; ret; }
+        .func (.param .b32 r) f(.param .b32 x, .param .b64 count) {
+            .reg .b32 %r<4>; .reg .b64 %rd<3>; .reg .pred %p;
+            ld.param.u32 %r1, [x]; ld.param.u64 %rd1, [count]; mov.u64 %rd2, leaf;
+            setp.ge.u32 %p, %r1, 16; @%p bra $meet;
+            { .param .b32 a; .param .b32 b; st.param.b32 [a], %r1;
+              $proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (b), %rd2, (a), $proto; }
+            $meet: atom.add.u32 %r2, [%rd1], 1; activemask.b32 %r3; st.param.b32 [r], %r3; ret; }";
+    let body = "{ .param .b32 a; .param .b64 c; .param .b32 b; st.param.b32 [a], %r1; st.param.b64 [c], %out;
+            call (b), f, (a, c); ld.param.b32 %r2, [b]; }
+        ld.u32 %r3, [%out]; setp.ne.u32 %p1, %r3, 8; @%p1 trap; st.u32 [%out], %r2;";
+    assert_eq!(results(module, body), [u32::MAX; 32]);
+}
+
+#[test]
 fn an_alias_is_another_name() {
     let module = format!("{TRIPLE}\n.alias other, triple;");
     assert_eq!(results(&module, "call (%r2), other, (%r1); st.u32 [%out], %r2;"), lanes(|lane| 3 * lane));
