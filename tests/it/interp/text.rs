@@ -37,6 +37,28 @@ fn each_scope_has_its_own_variables_registers_and_labels() {
 }
 
 #[test]
+fn declarations_that_cannot_be_are_refused() {
+    for (declaration, why) in [
+        (".global .b32 x[][4294967296][4294967296][16] = {1};", "\"x\" is larger than any memory"),
+        (".func f(.reg .b32 a[4]) { ret; }", "the register \"a\" is declared as an array"),
+    ] {
+        let refused = Module::parse(&format!("{PRELUDE}{declaration}")).expect_err("it cannot be").to_string();
+        assert!(refused.contains("PTX line 4") && refused.contains(why), "{refused}");
+    }
+}
+
+#[test]
+fn an_offset_beyond_a_frame_is_refused() {
+    let text = format!(
+        "{PRELUDE}.func f() {{ .reg .b32 %r; .local .b32 x[4], y;
+        ld.local.u32 %r, [y+9223372036854775807]; }} .visible .entry k() {{ call f; }}"
+    );
+    let module = Module::parse(&text).expect("it is PTX");
+    let refused = module.kernel("k").expect("it is there").supported().expect_err("no frame is so large").to_string();
+    assert!(refused.contains("its offset exceeds 32 bits"), "{refused}");
+}
+
+#[test]
 fn an_inner_scope_branches_outwards() {
     assert_eq!(results("mov.u32 %r2, 1; { { bra $out; } } mov.u32 %r2, 2; $out: st.u32 [%out], %r2;"), [1; 32]);
 }
