@@ -5,6 +5,7 @@
 
 use super::barrier::Wait;
 use super::dispatch::Engine;
+use super::grid::refusal;
 use super::registers::{LANES, Registers};
 use super::tally::Totals;
 use super::warp::Warp;
@@ -104,6 +105,12 @@ impl<'a> Worker<'a> {
                 tally.executions += executed.times;
                 tally.lanes += executed.lanes;
             }
+        }
+        if let Some(check) = self.checker.as_deref().and_then(Checker::starved) {
+            let context = format!(
+                "the host has not the memory that {check} takes for the accesses of its blocks; use fewer, or leave {check} out"
+            );
+            return Err(refusal(&self.launch.kernel.name, Reason::Launch(context)));
         }
         let Err((index, fault)) = outcome else { return Ok(work) };
         let Fault { lane, reason } = *fault;

@@ -174,7 +174,7 @@ fn out_of_memory(launch: &Launch) -> Box<Stop> {
 }
 
 /// A launch that does not begin, or ends at no instruction.
-fn refusal(kernel: &str, reason: Reason) -> Box<Stop> {
+pub(super) fn refusal(kernel: &str, reason: Reason) -> Box<Stop> {
     Box::new(Stop { kernel: kernel.to_owned(), place: None, reason, findings: Vec::new(), printed: String::new() })
 }
 
