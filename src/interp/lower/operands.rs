@@ -36,6 +36,9 @@ impl<'t> Lowering<'_, 't> {
         kinds: &[Kind],
         operands: &[Operand<'t>],
     ) -> Result<Vec<(File, u16)>, Refusal> {
+        if !opcode.starts_with("mov.") && operands.iter().any(|operand| matches!(operand, Operand::Vector(_))) {
+            return Err("a vector stands where a value belongs".to_owned());
+        }
         let mut operands = flat(operands);
         let mut slots = Vec::new();
         for kind in kinds {

@@ -48,6 +48,24 @@ fn declarations_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn what_no_instruction_takes_is_refused() {
+    for (instruction, why) in [
+        ("ret %r;", "it takes no operands"),
+        ("membar.gl %r;", "it takes no operands"),
+        ("nanosleep.u32;", "it does not say for how long"),
+        ("nanosleep.u32 t;", "the name \"t\" is not declared"),
+        ("mad.lo.u32 %r, {%r, %r}, %r;", "a vector stands where a value belongs"),
+        ("setp.eq.and.or.u32 %p, %r, %r, %p;", "does not have this comparison"),
+        ("setp.eq.u32.and %p, %r, %r, %p;", "another number of operands"),
+    ] {
+        let text = format!("{PRELUDE}.entry k() {{ .reg .b32 %r; .reg .pred %p; {instruction} }}");
+        let module = Module::parse(&text).expect("it has the form of PTX");
+        let refused = module.kernel("k").expect("it is there").supported().expect_err(instruction).to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+#[test]
 fn an_offset_beyond_a_frame_is_refused() {
     let text = format!(
         "{PRELUDE}.func f() {{ .reg .b32 %r; .local .b32 x[4], y;
