@@ -686,7 +686,7 @@ pub(crate) enum Shape {
     Frame,
     /// The launch ends.
     Trap,
-    /// Nothing, or a number of nanoseconds: time passes.
+    /// A number of nanoseconds: time passes.
     Sleep,
     /// Nothing, and nothing is done.
     Nothing,

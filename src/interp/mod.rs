@@ -188,8 +188,8 @@ pub fn check_launch(kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Resu
 /// Warps of 32 lanes run to their barrier or end, one after the other and in long turns; blocks run in parallel, as many as
 /// there are host threads. `%clock` counts the warp's instructions; `%globaltimer` is the host's time.
 ///
-/// Fences, `.acquire` and `.release` order accesses to global memory between blocks. An access of 8 bytes or more is done in
-/// words of 4: another block may see a half of it. A block that waits for one which has not begun may wait until the
+/// Fences, `.acquire` and `.release` order accesses to global memory between blocks. A weak access of 8 bytes or more is
+/// done in words of 4: another block may see a half of it. A block that waits for one which has not begun may wait until the
 /// limit of its instructions.
 ///
 /// # Errors

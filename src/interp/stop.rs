@@ -18,6 +18,8 @@ pub struct Stop {
     pub reason: Reason,
     /// What the checkers had found until then.
     pub findings: Vec<Finding>,
+    /// What `printf` had printed in the blocks up to the one that stopped, as [`Report::printed`](super::Report) has it.
+    pub printed: String,
 }
 
 /// One thread at one instruction.

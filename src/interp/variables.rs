@@ -67,7 +67,8 @@ impl Variables {
 
     /// Takes them out of `memory`.
     pub(crate) fn remove(&self, memory: &Memory) -> Result<()> {
-        memory.forget_module(self.id).iter().try_for_each(|&address| memory.free(address))
+        // Each of them, whatever became of those before it.
+        memory.forget_module(self.id).iter().map(|&address| memory.free(address)).fold(Ok(()), Result::and)
     }
 
     fn place(&self, memory: &Memory) -> Result<Vec<u64>> {

@@ -265,6 +265,11 @@ impl Checker {
         }
     }
 
+    /// The checker that the host had too little memory for, so that it may have missed something.
+    pub(crate) fn starved(&self) -> Option<Check> {
+        self.racecheck.as_ref().is_some_and(Racecheck::is_lossy).then_some(Check::Racecheck)
+    }
+
     fn who(&self, warp: u32, lane: u32, pc: u32) -> Who {
         Who { block: self.block, thread: warp * LANES as u32 + lane, pc }
     }

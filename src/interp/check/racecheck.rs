@@ -28,7 +28,7 @@
 use std::collections::HashMap;
 
 use super::{Access, Log, Party, What, Who};
-use crate::interp::code::Code;
+use crate::interp::code::{Code, Site};
 use crate::interp::exec::registers::LANES;
 use crate::interp::mem::Allocation;
 use crate::interp::stop::{AccessKind, Space};
@@ -100,6 +100,8 @@ struct Places {
     /// Which leaf a place is in.
     nodes: Vec<[u32; NODE]>,
     leaves: Vec<[Entry; LEAF]>,
+    /// Whether there was an entry for which the host had no memory.
+    lossy: bool,
 }
 
 impl Places {
@@ -112,22 +114,37 @@ impl Places {
 
     #[inline]
     fn set(&mut self, place: usize, entry: Entry, places: usize) {
+        match self.leaf(place, places) {
+            Some(leaf) => self.leaves[leaf][place % LEAF] = entry,
+            None => self.lossy = true,
+        }
+    }
+
+    /// The leaf of a place, made where there is none; `None` where the host has not the memory.
+    #[inline]
+    fn leaf(&mut self, place: usize, places: usize) -> Option<usize> {
         if self.roots.is_empty() {
-            self.roots = vec![0; places.div_ceil(LEAF * NODE)];
+            self.nodes.try_reserve(1).ok()?;
+            self.leaves.try_reserve(1).ok()?;
+            let count = places.div_ceil(LEAF * NODE);
+            self.roots.try_reserve_exact(count).ok()?;
+            self.roots.resize(count, 0);
             self.nodes.push([0; NODE]);
             self.leaves.push([Entry::default(); LEAF]);
         }
         let node = &mut self.roots[place / (LEAF * NODE)];
         if *node == 0 {
+            self.nodes.try_reserve(1).ok()?;
             *node = self.nodes.len() as u32;
             self.nodes.push([0; NODE]);
         }
         let leaf = &mut self.nodes[*node as usize][place / LEAF % NODE];
         if *leaf == 0 {
+            self.leaves.try_reserve(1).ok()?;
             *leaf = self.leaves.len() as u32;
             self.leaves.push([Entry::default(); LEAF]);
         }
-        self.leaves[*leaf as usize][place % LEAF] = entry;
+        Some(*leaf as usize)
     }
 }
 
@@ -141,6 +158,12 @@ struct Shadow {
     strong_writes: Places,
     reads: Places,
     more_reads: Places,
+}
+
+impl Shadow {
+    fn is_lossy(&self) -> bool {
+        [&self.writes, &self.strong_writes, &self.reads, &self.more_reads].iter().any(|places| places.lossy)
+    }
 }
 
 /// What orders the accesses of a block's warps, and of blocks.
@@ -227,13 +250,11 @@ pub(super) struct Racecheck {
 
 impl Racecheck {
     pub(super) fn new(code: &Code, warps: u32, shared_bytes: u64) -> Self {
-        let accesses = code.instructions.iter().zip(0..).filter(|(ins, _)| ins.access.bytes() > 0);
-        let parties: HashMap<u32, Party> = accesses
-            .map(|(ins, pc)| {
-                let access = code.sites[ins.site as usize].kind;
-                (pc, Party { access, strong: ins.access.strong || access.is_update(), bytes: ins.access.bytes() })
-            })
-            .collect();
+        let party = |site: &Site| {
+            let (access, moved) = (site.kind, code.instructions[site.pc as usize].access);
+            (site.pc, Party { access, strong: moved.strong || access.is_update(), bytes: moved.bytes() })
+        };
+        let parties: HashMap<u32, Party> = code.sites.iter().map(party).collect();
         let narrowest = parties.values().map(|party| party.bytes).min().unwrap_or(1);
         let (warps, place_bits) = (warps as usize, narrowest.ilog2());
         Self {
@@ -247,6 +268,11 @@ impl Racecheck {
 
     pub(super) fn begin(&mut self, block: u64) {
         self.order.begin(block);
+    }
+
+    /// Whether the host had no memory for some of what is to be kept, so that races may have been missed.
+    pub(super) fn is_lossy(&self) -> bool {
+        self.global.values().chain([&self.shared]).any(Shadow::is_lossy)
     }
 
     pub(super) fn barrier(&mut self, passed: &[(u32, u32)], ended: &[(u32, u32)]) {

@@ -5,6 +5,7 @@
 
 use super::barrier::Wait;
 use super::dispatch::Engine;
+use super::grid::refusal;
 use super::registers::{LANES, Registers};
 use super::tally::Totals;
 use super::warp::Warp;
@@ -105,6 +106,12 @@ impl<'a> Worker<'a> {
                 tally.lanes += executed.lanes;
             }
         }
+        if let Some(check) = self.checker.as_deref().and_then(Checker::starved) {
+            let context = format!(
+                "the host has not the memory that {check} takes for the accesses of its blocks; use fewer, or leave {check} out"
+            );
+            return Err(refusal(&self.launch.kernel.name, Reason::Launch(context)));
+        }
         let Err((index, fault)) = outcome else { return Ok(work) };
         let Fault { lane, reason } = *fault;
         let pc = self.warps[index as usize].pc - 1;
@@ -113,7 +120,7 @@ impl<'a> Worker<'a> {
         }
         let place = self.launch.place(Who { block: number, thread: index * LANES as u32 + lane, pc });
         let kernel = self.launch.kernel.name.clone();
-        Err(Box::new(Stop { kernel, place: Some(place), reason, findings: Vec::new() }))
+        Err(Box::new(Stop { kernel, place: Some(place), reason, findings: Vec::new(), printed: String::new() }))
     }
 
     fn restart(&mut self, block: [u32; 3]) {

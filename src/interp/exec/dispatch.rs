@@ -112,9 +112,8 @@ macro_rules! engine {
             let code = cx.code;
             let pause = cx.limit.min(warp.issued.saturating_add(TURN));
             loop {
-                if warp.pc == warp.meet {
-                    warp.join();
-                }
+                // Where one path goes on may be where the enclosing ones meet too.
+                while warp.pc == warp.meet && warp.join() {}
                 let ins = &code.instructions[warp.pc as usize];
                 warp.pc += 1;
                 if warp.issued == pause {

@@ -83,23 +83,25 @@ fn spec<'t, V: Values>(mut rest: &'t [u8], values: &mut V, taken: &mut u32) -> R
         }
         rest = tail;
     }
-    let mut number = |rest: &mut &'t [u8], spec: &mut Spec| {
+    let most = MOST as i32;
+    let mut number = |rest: &mut &'t [u8]| {
         if let Some(tail) = rest.strip_prefix(b"*") {
             *rest = tail;
             *taken += 1;
-            let value = values.value(4)? as i32;
-            spec.left |= value < 0;
-            return Ok((value.unsigned_abs() as usize).min(MOST));
+            return Ok((values.value(4)? as i32).clamp(-most, most));
         }
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let value = rest[..digits].iter().fold(0, |value, digit| (value * 10 + usize::from(digit - b'0')).min(MOST));
+        let value = rest[..digits].iter().fold(0, |value, digit| (value * 10 + i32::from(digit - b'0')).min(most));
         *rest = &rest[digits..];
         Ok(value)
     };
-    spec.width = number(&mut rest, &mut spec)?;
+    let width = number(&mut rest)?;
+    spec.left |= width < 0;
+    spec.width = width.unsigned_abs() as usize;
     if let Some(tail) = rest.strip_prefix(b".") {
         rest = tail;
-        spec.precision = Some(number(&mut rest, &mut spec)?);
+        // A negative one is none.
+        spec.precision = usize::try_from(number(&mut rest)?).ok();
     }
     while let Some((&size, tail)) = rest.split_first() {
         match size {
@@ -266,5 +268,7 @@ mod tests {
         );
         assert_eq!(printed("%c|%s|%.2s|%6s|%p", &[65, 1, 1, 1, 0x10]), "A|text|te|  text|0x10");
         assert_eq!(printed("%*d|%.*f|%q|%", &[4, 7, 1, real(0.25)]), "   7|0.2|%q|");
+        let negative = u64::from(u32::MAX);
+        assert_eq!(printed("%*d|%.*f", &[negative - 3, 7, negative, real(0.25)]), "7   |0.250000");
     }
 }

@@ -3,6 +3,7 @@
 use super::call::{give, passed};
 use super::printf::{Values, format};
 use super::registers::LANES;
+use super::tally::MAX_PRINTED;
 use super::warp::Warp;
 use super::{Context, Fault};
 use crate::interp::code::Layout;
@@ -24,6 +25,8 @@ pub(super) fn print(cx: &mut Context, warp: &mut Warp, mask: u32, layout: &Layou
         let mut out = std::mem::take(cx.printed);
         let mut given = Given { cx, warp, lane, at: values[lane] };
         let printed = format(&text, &mut given, &mut out);
+        // More is told of as lost; a loop that prints must not fill the host's memory.
+        out.truncate(MAX_PRINTED + 1);
         *cx.printed = out;
         counts[lane] = printed?;
     }

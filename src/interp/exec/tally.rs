@@ -9,7 +9,7 @@ use crate::interp::report::{InstructionReport, Report, WarpAccess};
 use crate::interp::stop::{AccessKind, Space};
 
 /// Bytes that a launch may print; CUDA's buffer has as many.
-const MAX_PRINTED: usize = 1 << 20;
+pub(super) const MAX_PRINTED: usize = 1 << 20;
 
 /// What the blocks of a launch did, or those that one host thread ran.
 #[derive(Debug)]
@@ -140,6 +140,12 @@ impl Totals {
             tally.worst_global.merge(other.worst_global);
             tally.worst_shared.merge(other.worst_shared);
         }
+    }
+
+    /// What the blocks up to this one printed. Later ones may have run or not.
+    pub(super) fn printed_until(mut self, block: u64) -> String {
+        self.printed.retain(|(number, _)| *number <= block);
+        in_order(self.printed)
     }
 
     /// What is told of it.

@@ -214,9 +214,9 @@ impl Warp {
         self.stack.push(path);
     }
 
-    /// Where the function that ends returns to.
+    /// Where the function that ends returns to. Other lanes that are to return there may have to run before.
     pub(super) fn caller(&self) -> Option<Point> {
-        self.stack.last().map(|path| path.at)
+        self.stack.iter().rev().find(|path| path.mask & self.mask != 0).map(|path| path.at)
     }
 
     /// The lanes have come to where they meet others: on with the next path. Whether there was one.

@@ -124,11 +124,13 @@ impl<'t> Lowering<'_, 't> {
         sources: &[Operand<'t>],
         drafts: &mut Vec<Draft>,
     ) -> Result<[Slot; 2], Refusal> {
-        let combine = parts.iter().find_map(|part| combination(part));
+        // `setp.CmpOp.BoolOp`, and nowhere else.
+        let combine = parts.get(2).and_then(|part| combination(part));
         if sources.len() != 2 + usize::from(combine.is_some()) {
             return Err("it has another number of operands than its opcode says".to_owned());
         }
-        let plain: Vec<&str> = parts[1..].iter().filter(|part| combination(part).is_none()).copied().collect();
+        let is_plain = |&(place, _): &(usize, &&str)| place != 0 && (place != 2 || combine.is_none());
+        let plain: Vec<&str> = parts.iter().enumerate().filter(is_plain).map(|(_, part)| *part).collect();
         let opcode = format!("setp.{}", plain.join("."));
         let scalar = opcode.strip_suffix("x2").unwrap_or(&opcode);
         let form = isa::forms(scalar).next();

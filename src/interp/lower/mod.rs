@@ -281,11 +281,19 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Arrive => self.barrier(form.op, operands),
             Shape::ActiveMask => self.active_mask(form.op, operands),
             Shape::Hint => self.hint(form.op, operands),
+            Shape::Exit | Shape::Trap | Shape::Fence | Shape::Nothing if !operands.is_empty() => {
+                Err("it takes no operands".to_owned())
+            }
             // A function's lanes meet at its end before they return.
             Shape::Exit if opcode.starts_with("ret") && self.end.is_some() => {
                 Ok(Draft { imm: self.end.unwrap_or_default() as i32, ..Draft::new(Op::Bra) })
             }
-            Shape::Exit | Shape::Trap | Shape::Fence | Shape::Sleep | Shape::Nothing => Ok(Draft::new(form.op)),
+            Shape::Exit | Shape::Trap | Shape::Fence | Shape::Nothing => Ok(Draft::new(form.op)),
+            Shape::Sleep => {
+                let [time] = operands else { return Err("it does not say for how long".to_owned()) };
+                self.source(time, Kind::B32)?;
+                Ok(Draft::new(form.op))
+            }
             // Spelled as registers, so no instruction has them, see `read_special`; or not a single step.
             _ => Err("it is no instruction".to_owned()),
         }

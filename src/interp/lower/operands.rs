@@ -36,6 +36,9 @@ impl<'t> Lowering<'_, 't> {
         kinds: &[Kind],
         operands: &[Operand<'t>],
     ) -> Result<Vec<(File, u16)>, Refusal> {
+        if !opcode.starts_with("mov.") && operands.iter().any(|operand| matches!(operand, Operand::Vector(_))) {
+            return Err("a vector stands where a value belongs".to_owned());
+        }
         let mut operands = flat(operands);
         let mut slots = Vec::new();
         for kind in kinds {
@@ -62,7 +65,7 @@ impl<'t> Lowering<'_, 't> {
         match binding {
             Binding::Register(..) if offset == 0 => return self.names.register(name, file),
             Binding::Refused(why) => return Err(format!("{name} {why}")),
-            Binding::Frame(place, _) => return self.frame_address(i64::from(place) + offset, file),
+            Binding::Frame(place, _) => return self.frame_address(i64::from(place).saturating_add(offset), file),
             Binding::Function(number) => drop(self.taken.insert(number)),
             _ => {}
         }
@@ -233,7 +236,7 @@ impl<'t> Lowering<'_, 't> {
             }
             Some(Binding::Register(..)) => return Err("its address is a predicate".to_owned()),
             Some(Binding::Refused(why)) => return Err(format!("{} {why}", base.unwrap_or_default())),
-            Some(Binding::Frame(place, _)) => self.frame_address(i64::from(place) + offset, File::B64)?,
+            Some(Binding::Frame(place, _)) => self.frame_address(i64::from(place).saturating_add(offset), File::B64)?,
             Some(binding) => {
                 let value = match self.names.address(binding, offset) {
                     Some(value) => value,

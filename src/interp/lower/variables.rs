@@ -144,7 +144,7 @@ impl Image {
             }
             (Initial::List(list), []) if list.len() == 1 => self.fill(&list[0], at, size, width, extents, symbols),
             (Initial::List(_), []) => Err("has a list where it has one value".to_owned()),
-            (_, [_, inner @ ..]) => self.fill(initial, at, width, width, inner, symbols),
+            (_, [_, ..]) => self.fill(initial, at, width, width, &[], symbols),
             (Initial::Number(number), []) => {
                 let bits = number_bits(number, width)?;
                 self.write(at, &bits.to_le_bytes()[..width as usize]);

@@ -193,7 +193,11 @@ impl<'t> Parser<'t> {
             }
             let register = (kind == ".reg").then(|| self.peek_word().unwrap_or_default().trim_start_matches('.'));
             let declared = self.declared()?;
-            formals.push(Formal { variable: self.declarator(Space::Param, &declared)?, register });
+            let variable = self.declarator(Space::Param, &declared)?;
+            if register.is_some() && !variable.shape.1.is_empty() {
+                return Err(error(self.line(), format!("the register {:?} is declared as an array", variable.name)));
+            }
+            formals.push(Formal { variable, register });
             if !self.take_mark(b',') {
                 break;
             }
@@ -244,9 +248,8 @@ impl<'t> Parser<'t> {
                 variable.initial = Some(self.initial(0)?);
                 // `x[] = {1, 2}` is as long as what it holds.
                 if let (None, Some(Initial::List(list))) = (variable.bytes, &variable.initial) {
-                    let rest: u64 = variable.shape.1.iter().skip(1).product();
                     variable.shape.1[0] = list.len() as u64;
-                    variable.bytes = Some(list.len() as u64 * rest * variable.shape.0);
+                    variable.bytes = Some(self.array_bytes(&variable)?);
                 }
             }
             out.push(variable);
@@ -341,25 +344,28 @@ impl<'t> Parser<'t> {
 
     /// `name[4][2]`
     fn declarator(&mut self, space: Space, declared: &Declared) -> Result<Variable<'t>> {
-        let line = self.line();
         let name = self.expect_word("the name of a variable")?;
-        let mut bytes = Some(declared.element_bytes);
-        let mut extents = Vec::new();
+        let (mut extents, mut sized) = (Vec::new(), true);
         while self.take_mark(b'[') {
             let extent = self.take_integer();
+            sized &= extent.is_some();
             extents.push(extent.unwrap_or(0));
             self.expect_mark(b']')?;
-            bytes = match (bytes, extent) {
-                (Some(bytes), Some(extent)) => {
-                    let product = bytes.checked_mul(extent).filter(|&product| product < 1 << 40);
-                    Some(product.ok_or_else(|| error(line, format!("{name:?} is larger than any memory")))?)
-                }
-                _ => None,
-            };
         }
         let align = declared.align.unwrap_or(declared.element_bytes);
         let shape = (declared.element_bytes, extents);
-        Ok(Variable { space, name, align, bytes, shape, initial: None, external: false })
+        let mut variable = Variable { space, name, align, bytes: None, shape, initial: None, external: false };
+        if sized {
+            variable.bytes = Some(self.array_bytes(&variable)?);
+        }
+        Ok(variable)
+    }
+
+    /// The bytes that a variable of this shape has.
+    fn array_bytes(&self, Variable { name, shape: (element, extents), .. }: &Variable) -> Result<u64> {
+        let times = |bytes: u64, extent: &u64| bytes.checked_mul(*extent).filter(|&bytes| bytes < 1 << 40);
+        let bytes = extents.iter().try_fold(*element, times);
+        bytes.ok_or_else(|| error(self.line(), format!("{name:?} is larger than any memory")))
     }
 }
 

@@ -227,6 +227,18 @@ fn what_was_found_before_a_stop_is_not_lost() {
 }
 
 #[test]
+fn a_kernel_that_passes_values_and_touches_no_memory_can_be_checked() {
+    let text = format!(
+        "{PRELUDE}.func f(.param .b32 x) {{ .reg .b32 %r; ld.param.u32 %r, [x]; ret; }}
+        .visible .entry k() {{ {{ .param .b32 a; st.param.b32 [a], 1; call f, (a); }} }}"
+    );
+    let module = Module::parse(&text).unwrap();
+    let config = Config { checks: Checks::ALL, ..Config::default() };
+    let report = run(module.kernel("k").unwrap(), &shape(1, 32), &[], &Memory::new(0), &config).unwrap();
+    assert_eq!(report.findings, []);
+}
+
+#[test]
 fn a_refused_access_leaves_the_others_alone_and_reads_as_zero() {
     let memory = Memory::new(1 << 20);
     let p = memory.upload(&[7_u32; 16]).unwrap();

@@ -278,3 +278,22 @@ fn what_is_not_supported_says_so_at_launch() {
     let stop = run(bad, &shape(1, 1), &[], &Memory::new(1), &Config::default()).expect_err("refused");
     assert_eq!((stop.to_string(), warpstride::Error::from(*stop)), (error.to_string(), error));
 }
+
+/// Blocks print their number, and one of them stops.
+#[test]
+fn what_was_printed_before_a_stop_is_told() {
+    let text = format!(
+        "{PRELUDE}.extern .func (.param .b32 r) vprintf(.param .b64 format, .param .b64 values);
+        .global .b8 format[4] = {{37, 100, 10, 0}};
+        .visible .entry k() {{ .local .b32 value; .reg .b32 %r; .reg .b64 %rd; .reg .pred %p;
+        mov.u32 %r, %ctaid.x; st.local.u32 [value], %r;
+        {{ .param .b64 a; .param .b64 b; .param .b32 r;
+          mov.u64 %rd, format; st.param.b64 [a], %rd; mov.u64 %rd, value; cvta.local.u64 %rd, %rd;
+          st.param.b64 [b], %rd; call (r), vprintf, (a, b); }}
+        setp.eq.u32 %p, %r, 5; @%p trap; }}"
+    );
+    for _ in 0..8 {
+        let stop = launch(&text, shape(64, 1), &[], &Memory::new(1 << 20)).expect_err("block 5 stops");
+        assert_eq!((&stop.reason, stop.printed.as_str()), (&Reason::Trap, "0\n1\n2\n3\n4\n5\n"));
+    }
+}

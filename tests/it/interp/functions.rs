@@ -68,6 +68,44 @@ fn lanes_return_from_anywhere_and_end_inside_a_function() {
 }
 
 #[test]
+fn lanes_that_called_where_they_meet_others_meet_them() {
+    let module = ".func (.param .b32 r) leaf(.param .b32 x) {
+            .reg .b32 %r<2>; ld.param.u32 %r1, [x]; st.param.b32 [r], %r1; ret; }
+        .func (.param .b32 r) f(.param .b32 x, .param .b64 count) {
+            .reg .b32 %r<4>; .reg .b64 %rd<3>; .reg .pred %p;
+            ld.param.u32 %r1, [x]; ld.param.u64 %rd1, [count]; mov.u64 %rd2, leaf;
+            setp.ge.u32 %p, %r1, 16; @%p bra $meet;
+            { .param .b32 a; .param .b32 b; st.param.b32 [a], %r1;
+              $proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (b), %rd2, (a), $proto; }
+            $meet: atom.add.u32 %r2, [%rd1], 1; activemask.b32 %r3; st.param.b32 [r], %r3; ret; }";
+    let body = "{ .param .b32 a; .param .b64 c; .param .b32 b; st.param.b32 [a], %r1; st.param.b64 [c], %out;
+            call (b), f, (a, c); ld.param.b32 %r2, [b]; }
+        ld.u32 %r3, [%out]; setp.ne.u32 %p1, %r3, 8; @%p1 trap; st.u32 [%out], %r2;";
+    assert_eq!(results(module, body), [u32::MAX; 32]);
+}
+
+/// Each lane returns from its own depth, and waits there for a lock that the others want too.
+#[test]
+fn lanes_that_wait_for_each_other_inside_functions_return_to_their_callers() {
+    let module = ".func (.param .b32 r) f(.param .b32 depth, .param .b64 lock) {
+            .reg .b32 %r<6>; .reg .b64 %rd<2>; .reg .pred %p<3>;
+            ld.param.b32 %r1, [depth]; ld.param.b64 %rd1, [lock];
+            setp.eq.u32 %p1, %r1, 0; @%p1 bra $last;
+            sub.u32 %r2, %r1, 1;
+            { .param .b32 a; .param .b64 b; .param .b32 c; st.param.b32 [a], %r2; st.param.b64 [b], %rd1;
+              call (c), f, (a, b); ld.param.b32 %r3, [c]; }
+            add.u32 %r3, %r3, %r1; st.param.b32 [r], %r3; ret;
+            $last: atom.cas.b32 %r4, [%rd1], 7, 1; setp.ne.u32 %p2, %r4, 7; @%p2 bra $last;
+            atom.exch.b32 %r4, [%rd1], 7; st.param.b32 [r], 0; ret; }";
+    let body = "and.b32 %r4, %r1, 7; mov.u32 %r5, 0; mov.u32 %r6, 0;
+        $again: { .param .b32 a; .param .b64 b; .param .b32 c; st.param.b32 [a], %r4; st.param.b64 [b], %rd1;
+          call (c), f, (a, b); ld.param.b32 %r2, [c]; }
+        add.u32 %r5, %r5, %r2; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, %r4; @%p1 bra $again;
+        bar.sync 0; st.u32 [%out], %r5;";
+    assert_eq!(results(module, body), lanes(|lane| (lane & 7).pow(2) * ((lane & 7) + 1) / 2));
+}
+
+#[test]
 fn an_alias_is_another_name() {
     let module = format!("{TRIPLE}\n.alias other, triple;");
     assert_eq!(results(&module, "call (%r2), other, (%r1); st.u32 [%out], %r2;"), lanes(|lane| 3 * lane));

@@ -37,6 +37,46 @@ fn each_scope_has_its_own_variables_registers_and_labels() {
 }
 
 #[test]
+fn declarations_that_cannot_be_are_refused() {
+    for (declaration, why) in [
+        (".global .b32 x[][4294967296][4294967296][16] = {1};", "\"x\" is larger than any memory"),
+        (".func f(.reg .b32 a[4]) { ret; }", "the register \"a\" is declared as an array"),
+    ] {
+        let refused = Module::parse(&format!("{PRELUDE}{declaration}")).expect_err("it cannot be").to_string();
+        assert!(refused.contains("PTX line 4") && refused.contains(why), "{refused}");
+    }
+}
+
+#[test]
+fn what_no_instruction_takes_is_refused() {
+    for (instruction, why) in [
+        ("ret %r;", "it takes no operands"),
+        ("membar.gl %r;", "it takes no operands"),
+        ("nanosleep.u32;", "it does not say for how long"),
+        ("nanosleep.u32 t;", "the name \"t\" is not declared"),
+        ("mad.lo.u32 %r, {%r, %r}, %r;", "a vector stands where a value belongs"),
+        ("setp.eq.and.or.u32 %p, %r, %r, %p;", "does not have this comparison"),
+        ("setp.eq.u32.and %p, %r, %r, %p;", "another number of operands"),
+    ] {
+        let text = format!("{PRELUDE}.entry k() {{ .reg .b32 %r; .reg .pred %p; {instruction} }}");
+        let module = Module::parse(&text).expect("it has the form of PTX");
+        let refused = module.kernel("k").expect("it is there").supported().expect_err(instruction).to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+#[test]
+fn an_offset_beyond_a_frame_is_refused() {
+    let text = format!(
+        "{PRELUDE}.func f() {{ .reg .b32 %r; .local .b32 x[4], y;
+        ld.local.u32 %r, [y+9223372036854775807]; }} .visible .entry k() {{ call f; }}"
+    );
+    let module = Module::parse(&text).expect("it is PTX");
+    let refused = module.kernel("k").expect("it is there").supported().expect_err("no frame is so large").to_string();
+    assert!(refused.contains("its offset exceeds 32 bits"), "{refused}");
+}
+
+#[test]
 fn an_inner_scope_branches_outwards() {
     assert_eq!(results("mov.u32 %r2, 1; { { bra $out; } } mov.u32 %r2, 2; $out: st.u32 [%out], %r2;"), [1; 32]);
 }
