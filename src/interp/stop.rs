@@ -18,6 +18,8 @@ pub struct Stop {
     pub reason: Reason,
     /// What the checkers had found until then.
     pub findings: Vec<Finding>,
+    /// What `printf` in the kernel had printed until then, in the block that stopped and in those before it.
+    pub printed: String,
 }
 
 /// One thread at one instruction.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use warpstride::error::Error;
-use warpstride::interp::{self, Memory};
+use warpstride::interp::{self, Memory, Stop};
 
 use super::super::zeroed;
 use super::buffer::Buffer;
@@ -32,10 +32,10 @@ impl Launch<'_> {
             Err(stop) => (None, Some(*stop)),
         };
         let seconds = begin.elapsed().as_secs_f64();
-        if let Some(report) = &report {
-            // What the kernel printed is a note; a closed standard error has no reader.
-            let _ = io::stderr().write_all(report.printed.as_bytes());
-        }
+        let printed =
+            report.as_ref().map(|report| &report.printed).or(stopped.as_ref().map(|stop: &Stop| &stop.printed));
+        // A closed standard error has no reader.
+        let _ = io::stderr().write_all(printed.map_or("", String::as_str).as_bytes());
         let mut dumped = Vec::with_capacity(self.dumps.len());
         for &argument in &self.dumps {
             let (address, bytes) = places[argument];

@@ -14,6 +14,7 @@ mod state;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, Write};
 use std::num::NonZero;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -175,14 +176,14 @@ impl Soft {
     fn run_kernel(&self, kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Result<Counters> {
         let run = || interp::run(kernel, shape, params, &self.memory, &self.interp);
         let mut report = on_our_threads(run)?;
-        let found = match &mut report {
-            Ok(report) => &mut report.findings,
-            Err(stop) => &mut stop.findings,
+        let (found, printed) = match &mut report {
+            Ok(report) => (&mut report.findings, &report.printed),
+            Err(stop) => (&mut stop.findings, &stop.printed),
         };
+        // There is no other way out for it, and standard output is the program's own. A closed one has no reader.
+        let _ = io::stderr().write_all(printed.as_bytes());
         self.findings.lock().unwrap_or_else(PoisonError::into_inner).append(found);
         let report = report.map_err(|stop| Error::from(*stop))?;
-        // There is no other way out for it, and standard output is the program's own.
-        eprint!("{}", report.printed);
         Ok(report.counters)
     }
 }

@@ -113,7 +113,7 @@ impl<'a> Worker<'a> {
         }
         let place = self.launch.place(Who { block: number, thread: index * LANES as u32 + lane, pc });
         let kernel = self.launch.kernel.name.clone();
-        Err(Box::new(Stop { kernel, place: Some(place), reason, findings: Vec::new() }))
+        Err(Box::new(Stop { kernel, place: Some(place), reason, findings: Vec::new(), printed: String::new() }))
     }
 
     fn restart(&mut self, block: [u32; 3]) {

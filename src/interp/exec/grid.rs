@@ -127,7 +127,9 @@ fn run_blocks(launch: &Launch, blocks: u64, work_limit: u64, threads: usize) -> 
         });
     }
     match total.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        (_, findings, Some((_, stop))) => Err(Box::new(Stop { findings, ..*stop })),
+        (totals, findings, Some((block, stop))) => {
+            Err(Box::new(Stop { findings, printed: totals.printed_until(block), ..*stop }))
+        }
         (totals, findings, None) => Ok(totals.report(launch, findings)),
     }
 }
@@ -173,7 +175,7 @@ fn out_of_memory(launch: &Launch) -> Box<Stop> {
 
 /// A launch that does not begin, or ends at no instruction.
 fn refusal(kernel: &str, reason: Reason) -> Box<Stop> {
-    Box::new(Stop { kernel: kernel.to_owned(), place: None, reason, findings: Vec::new() })
+    Box::new(Stop { kernel: kernel.to_owned(), place: None, reason, findings: Vec::new(), printed: String::new() })
 }
 
 /// What a CUDA driver would refuse.

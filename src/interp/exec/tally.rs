@@ -143,6 +143,12 @@ impl Totals {
         }
     }
 
+    /// What the blocks up to `last` printed, whoever else ran.
+    pub(super) fn printed_until(mut self, last: u64) -> String {
+        self.printed.retain(|(block, _)| *block <= last);
+        in_order(self.printed)
+    }
+
     /// What is told of it.
     pub(super) fn report(self, launch: &Launch, findings: Vec<Finding>) -> Report {
         let sites = &launch.code.sites;
