@@ -128,11 +128,11 @@ impl Canvas {
 
     fn group(&mut self, access: &WarpAccess, group: &Group) -> fmt::Result {
         self.y += LINE;
-        let height = (group.rows.len() + 1) as f64 * ROW;
+        let height = (group.rows.len() + 1) as f64 * ROW + 19.0;
         self.label("end faint", MARGIN + LABELS - 10.0, "bank")?;
         for (bank, &count) in group.in_bank.iter().enumerate() {
             if count > 1 {
-                let (x, y, width) = (bank_x(bank), self.y, 4.0 * BYTE);
+                let (x, y, width) = (bank_x(bank), self.y - 14.0, 4.0 * BYTE);
                 writeln!(
                     self.body,
                     "<rect class=\"crowd\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
