@@ -13,7 +13,7 @@ use warpstride::interp::Checks;
 #[cfg(feature = "interp")]
 use super::argument::{Argument, Dump, extents};
 
-/// Transposes matrices on an NVIDIA GPU, or on a software GPU where there is none.
+/// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
 pub(super) struct Cli {

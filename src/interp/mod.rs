@@ -2,7 +2,7 @@
 //!
 //! Text becomes a tree (`parse`), the tree flat code over numbered registers (`lower`, which asks the instruction table
 //! `isa`), and code runs in warps of 32 lanes (`exec`) on memory (`mem`), counted by a model of the memory system
-//! (`model`). What a launch did is told in all and instruction by instruction ([`Report`]), and single accesses can be drawn
+//! (`model`) and watched by checkers, where asked for (`check`). What a launch did is told in all and instruction by instruction ([`Report`]), and single accesses can be drawn
 //! ([`WarpAccess::draw`]). What stops a launch is data ([`Stop`]). Nothing here knows of CUDA or of a driver.
 //!
 //! ```
@@ -194,7 +194,8 @@ pub fn check_launch(kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Resu
 ///
 /// # Errors
 ///
-/// A [`Stop`] where [`check_launch`] gives one, and where a thread does what it must not. Then memory keeps what was written, and other blocks may or may not have run.
+/// A [`Stop`] where [`check_launch`] gives one, and where a thread does what it must not. Then memory keeps what was written,
+/// and other blocks may or may not have run.
 pub fn run(
     kernel: &Kernel,
     shape: &LaunchShape,

@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
+use warpstride::counters::SharedCounters;
 use warpstride::interp::{InstructionReport, Report, WarpAccess};
 
 use super::super::output;
 
-/// The columns' names in Nsight Compute; stores have `st` for `ld`.
+/// The columns' names in Nsight Compute, of loads.
 const METRICS: [(&str, &str); 9] = [
     ("executions", "smsp__sass_inst_executed_op_global_ld.sum, smsp__sass_inst_executed_op_shared_ld.sum"),
     ("lanes", "thread_inst_executed_true / inst_executed"),
@@ -59,7 +60,14 @@ pub(super) fn text(report: &Report) -> String {
             text += &format!("\n{title}\n{}\n", table(&rows, columns));
         }
     }
-    text += "\nIn Nsight Compute (st for ld in stores):\n";
+    let loops = report.instructions.iter().fold(SharedCounters::default(), |sum, row| sum + row.loop_loads);
+    if let SharedCounters { instructions: loads @ 1.., wavefronts, bank_conflicts } = loops {
+        text += &format!(
+            "\nAtomics that are loops in shared memory load besides: {loads} loads, {wavefronts} wavefronts, \
+             {bank_conflicts} conflicts\n"
+        );
+    }
+    text += "\nIn Nsight Compute (for ld: st in stores, atom in atomics, red where nobody reads their result):\n";
     METRICS.iter().for_each(|(column, metric)| text += &format!("  {column:16}  {metric}\n"));
     let worst_global = rows(is_global).min_by_key(|row| Reverse(row.global.sectors.saturating_sub(row.ideal_sectors)));
     let worst_shared = rows(is_shared).min_by_key(|row| Reverse(row.shared.bank_conflicts));

@@ -20,6 +20,7 @@ use super::output::Output;
 use super::target::Target;
 use super::{args, ensure_room, npy, open, ptx_file};
 use buffer::Buffer;
+use report::Outcome;
 
 /// What is to be run, once it is known to go together.
 struct Launch<'a> {
@@ -38,6 +39,18 @@ struct Targets {
     /// For each dump the file, and its elements' type and shape.
     dumps: Vec<(Target, String, Vec<usize>)>,
     drawing: Option<Target>,
+}
+
+impl Targets {
+    fn write(self, outcome: &Outcome) -> Result<()> {
+        for ((target, descr, shape), bytes) in self.dumps.into_iter().zip(&outcome.dumped) {
+            target.replace(|file| npy::write(file, &descr, &shape, bytes))?;
+        }
+        if let (Some(target), Some(report)) = (self.drawing, &outcome.report) {
+            target.replace(|file| file.write_all(report.to_svg().as_bytes()))?;
+        }
+        Ok(())
+    }
 }
 
 pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Result<()> {
@@ -86,12 +99,7 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
         }
         return Err(Error::from(stop).into());
     }
-    for ((target, descr, shape), bytes) in targets.dumps.into_iter().zip(&outcome.dumped) {
-        target.replace(|file| npy::write(file, &descr, &shape, bytes))?;
-    }
-    if let (Some(target), Some(report)) = (targets.drawing, &outcome.report) {
-        target.replace(|file| file.write_all(report.to_svg().as_bytes()))?;
-    }
+    targets.write(&outcome)?;
     drop(progress);
     output.result(&report::text(args, &device, &outcome), report::json(args, &device, &outcome))?;
     let findings = outcome.report.map_or(0, |report| report.findings.len());

@@ -21,19 +21,11 @@ pub(super) struct Outcome {
 
 pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> Value {
     let report = outcome.report.as_ref();
-    let mut document = json!({
-        // Not every path is text.
-        "ptx": args.file.display().to_string(),
-        "device": output::info_json(device.info()),
-        "kernel": args.entry,
-        "grid": args.grid,
-        "block": args.block,
-        "shared_bytes": args.shared,
-        "counters": report.map(|report| report.counters),
-        "thread_instructions": report.map(|report| report.thread_instructions),
-        "findings": report.map(|report| &report.findings),
-        "seconds": outcome.seconds,
-    });
+    let mut document = launch_json(args, device);
+    document["counters"] = json!(report.map(|report| report.counters));
+    document["thread_instructions"] = json!(report.map(|report| report.thread_instructions));
+    document["findings"] = json!(report.map(|report| &report.findings));
+    document["seconds"] = json!(outcome.seconds);
     if let Some(report) = report.filter(|_| args.report || args.report_json) {
         document["instructions"] = report.instructions.iter().map(instructions::json).collect();
         document["nsight_metrics"] = instructions::metrics_json();
@@ -43,11 +35,21 @@ pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> V
 
 /// Of a launch that stopped, what was found before.
 pub(super) fn stopped_json(args: &args::RunPtx, device: &Device, stop: &Stop) -> Value {
+    let mut document = launch_json(args, device);
+    document["findings"] = json!(stop.findings);
+    document
+}
+
+/// What was launched where.
+fn launch_json(args: &args::RunPtx, device: &Device) -> Value {
     json!({
+        // Not every path is text.
         "ptx": args.file.display().to_string(),
         "device": output::info_json(device.info()),
         "kernel": args.entry,
-        "findings": stop.findings,
+        "grid": args.grid,
+        "block": args.block,
+        "shared_bytes": args.shared,
     })
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | memcheck | accesses out of bounds, misaligned, to freed memory or in the wrong space | what would stop the launch |
 //! | initcheck | reads of bytes that nobody wrote, in global, shared and local memory | a bit a byte |
-//! | racecheck | accesses of two threads to one place that nothing orders, in shared and global memory | [`racecheck`] |
+//! | racecheck | accesses of two threads to one place that nothing orders, in shared and global memory | who has met whom at barriers and fences since |
 //! | synccheck | barriers that cannot be passed, or not so | what would stop the launch, and a look at lanes |
 //!
 //! A launch with checkers runs its blocks one after the other on one host thread, so findings come in the same order on

@@ -68,7 +68,8 @@ pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, of
 fn shared_update(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
     let within = each(|lane| offsets[lane] as u32);
     let update = cx.code.sites[ins.site as usize].update;
-    let Cost { turns, updates, loads } = atomics::shared(&within, mask, ins.access.bytes(), update);
+    let bytes = ins.access.bytes();
+    let Cost { turns, updates, loads } = atomics::shared(&within, mask, bytes, update);
     let tally = &mut cx.tallies[ins.site as usize];
     let counted = |passes: Wavefronts, instructions: u32| SharedCounters {
         instructions: u64::from(instructions),
@@ -79,8 +80,9 @@ fn shared_update(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &
     if update == Update::Loop {
         tally.loop_loads += counted(loads, turns);
     }
+    tally.ideal_wavefronts += u64::from(atomics::ideal_wavefronts(updates.taken, mask.count_ones(), bytes, update));
     let sample = sample(cx.block, cx.warp, warp, ins, mask, offsets);
-    tally.worst_shared.note(updates.taken, updates.ideal, sample);
+    tally.worst_shared.note(updates.taken, updates.taken - updates.ideal, sample);
 }
 
 /// The access, in case that it is the worst.

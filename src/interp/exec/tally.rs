@@ -46,10 +46,11 @@ pub(crate) struct Tally {
     pub(crate) ideal_sectors: u64,
     /// Its accesses to shared memory.
     pub(crate) shared: SharedCounters,
+    /// The fewest wavefronts that those could have had, as [`crate::interp::model::banks::ideal_wavefronts`] says, or of
+    /// atomics [`crate::interp::model::atomics::ideal_wavefronts`].
+    pub(crate) ideal_wavefronts: u64,
     /// The loads of the loop that it is in shared memory, if it is an atomic and one.
     pub(crate) loop_loads: SharedCounters,
-    /// The fewest wavefronts that those could have had, as [`crate::interp::model::banks::ideal_wavefronts`] says.
-    pub(crate) ideal_wavefronts: u64,
     pub(super) worst_global: Worst,
     pub(super) worst_shared: Worst,
 }

@@ -61,6 +61,16 @@ pub fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> C
     }
 }
 
+/// The fewest wavefronts that an update by `lanes` lanes could have had, which took `wavefronts`: what
+/// [`banks::ideal_wavefronts`] says, twice where each lane takes two passes.
+pub fn ideal_wavefronts(wavefronts: u32, lanes: u32, bytes: u32, update: Update) -> u32 {
+    let passes = match update {
+        Update::Native | Update::Count => 1,
+        Update::Compare | Update::Loop => 2,
+    };
+    wavefronts.min(passes * banks::ideal_wavefronts(wavefronts, lanes, bytes))
+}
+
 fn looped(addresses: &[u32; 32], mask: u32, bytes: u32) -> Cost {
     let mut cost =
         Cost { turns: 0, updates: Wavefronts { taken: 0, ideal: 0 }, loads: Wavefronts { taken: 0, ideal: 0 } };

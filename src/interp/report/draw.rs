@@ -8,13 +8,14 @@ use crate::interp::stop::Space;
 
 const GLOBAL_KEY: &str =
     "a cell is a word of 4 bytes: the lane that touches it (+ and others), or · where it comes along unused";
-const SHARED_KEY: &str =
-    "a cell is a word of 4 bytes: the lane that touches it (+ and others); words in one bank take turns";
+const GLOBAL_UPDATE_KEY: &str =
+    "a cell is a word of 4 bytes: the lane that updates it (+ and others in turn), or · where it comes along unused";
+const SHARED_KEY: &str = "a cell is a word of 4 bytes: the lane that touches it (+ and others)";
 
 impl WarpAccess {
     /// Draws the 32 addresses as text of at most 120 columns. Global memory is drawn in lines of 128 bytes and their sectors of
     /// 32, as far as they are touched; shared memory in rows of a word for each of the 32 banks, with the number of words
-    /// that each bank has to serve below.
+    /// that each bank has to serve below, or of lanes where those take turns at one word too, as in most atomics.
     pub fn draw(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -43,7 +44,7 @@ impl WarpAccess {
             }
             writeln!(text, "│")?;
         }
-        writeln!(text, "{GLOBAL_KEY}")
+        writeln!(text, "{}", if self.kind.is_update() { GLOBAL_UPDATE_KEY } else { GLOBAL_KEY })
     }
 
     fn draw_banks(&self, text: &mut String) -> fmt::Result {
@@ -54,7 +55,7 @@ impl WarpAccess {
         for group in &groups {
             draw_group(text, group, width, groups.len() > 1)?;
         }
-        writeln!(text, "{SHARED_KEY}")
+        writeln!(text, "{SHARED_KEY}; {}", shared_turns(&groups))
     }
 }
 
@@ -70,9 +71,9 @@ fn draw_group(text: &mut String, group: &Group, width: usize, one_of_several: bo
         row.words.iter().try_for_each(|&lanes| text.write_str(&cell(lanes, "   ")))?;
         writeln!(text, "│")?;
     }
-    write!(text, "{:>width$} │", "words")?;
-    for words in group.words_in_bank {
-        if words == 0 { write!(text, "   ") } else { write!(text, "{words:>2} ") }?;
+    write!(text, "{:>width$} │", group.counted())?;
+    for count in group.in_bank {
+        if count == 0 { write!(text, "   ") } else { write!(text, "{count:>2} ") }?;
     }
     writeln!(text, "│")
 }
@@ -84,6 +85,11 @@ fn cell(lanes: u32, untouched: &str) -> String {
         (Some(lane), 1) => format!("{lane:>2} "),
         (Some(lane), _) => format!("{lane:>2}+"),
     }
+}
+
+/// Who waits for whom in shared memory.
+pub(super) fn shared_turns(groups: &[Group]) -> String {
+    format!("{} in one bank take turns", groups.first().map_or("words", Group::counted))
 }
 
 /// The first row's address, and how many bytes behind it the others begin.

@@ -52,12 +52,12 @@ pub struct InstructionReport {
     pub ideal_sectors: u64,
     /// Its accesses to shared memory.
     pub shared: SharedCounters,
+    /// Of each of them the fewest wavefronts that it could have had, summed: those of
+    /// [`banks`](super::model::banks::ideal_wavefronts), or of [`atomics`](super::model::atomics::ideal_wavefronts).
+    pub ideal_wavefronts: u64,
     /// Of an atomic that the hardware has no instruction for in shared memory, the loads of the loop that takes its place:
     /// part of the launch's loads.
     pub loop_loads: SharedCounters,
-    /// Of each of them the fewest wavefronts that it could have had, summed:
-    /// [`ideal_wavefronts`](super::model::banks::ideal_wavefronts).
-    pub ideal_wavefronts: u64,
     /// Of its accesses to global memory the one with the most sectors beyond the ideal ones, and of several the first.
     pub worst_global: Option<WarpAccess>,
     /// Of its accesses to shared memory the one with the most bank conflicts, and of several the first.
@@ -141,7 +141,9 @@ impl WarpAccess {
         let (taken, ideal) = (self.taken, self.taken - self.excess);
         let sectors = count(taken, "sector");
         let verdict = if taken > ideal { format!("{sectors} where {ideal} would do") } else { sectors };
-        let (moved, used) = (32 * taken, self.pieces(u32::MAX).len() as u32 * self.width());
+        // Each lane's update is one of its own; lanes that load or store one address share it.
+        let pieces = if self.kind.is_update() { self.lanes().count_ones() } else { self.pieces(u32::MAX).len() as u32 };
+        let (moved, used) = (32 * taken, pieces * self.width());
         let share = (1000.0 * f64::from(used) / f64::from(moved.max(1))).round() / 10.0;
         format!("{verdict}: {used} of {moved} bytes asked for, {share} %")
     }

@@ -31,8 +31,11 @@ pub(super) struct Group {
     /// A bit each, active or not.
     pub(super) lanes: u32,
     pub(super) rows: Vec<Row>,
-    /// For each bank how many of its words they touch. The most is the number of wavefronts.
-    pub(super) words_in_bank: [u32; WORDS],
+    /// Whether lanes at one word take turns too, as those of most atomics do.
+    pub(super) one_by_one: bool,
+    /// For each bank how many of its words they touch, and of loads and stores the most is the number of wavefronts; or how
+    /// many of them touch it, where they go one by one.
+    pub(super) in_bank: [u32; WORDS],
 }
 
 impl Row {
@@ -68,16 +71,25 @@ impl WarpAccess {
     /// The groups of lanes that shared memory serves one after the other, where any is active.
     pub(super) fn groups(&self) -> Vec<Group> {
         let size = banks::group_lanes(&self.offsets(), self.lanes(), self.width(), self.direction());
-        let groups = (0..32).step_by(size as usize).map(|first| {
-            let lanes = (((1_u64 << size) - 1) as u32) << first;
-            let rows = self.rows(lanes);
-            let mut words_in_bank = [0; WORDS];
-            for row in &rows {
-                words_in_bank.iter_mut().zip(row.words).for_each(|(words, lanes)| *words += u32::from(lanes != 0));
+        let groups = |one_by_one: bool| {
+            let group = move |first| self.group((((1_u64 << size) - 1) as u32) << first, one_by_one);
+            (0..32).step_by(size as usize).map(group).filter(|group| !group.rows.is_empty()).collect::<Vec<_>>()
+        };
+        // An atomic that took less lets lanes at one word share.
+        let turns = groups(true);
+        let all: u32 = turns.iter().map(Group::most_in_a_bank).sum();
+        if self.kind.is_update() && self.taken >= all { turns } else { groups(false) }
+    }
+
+    fn group(&self, lanes: u32, one_by_one: bool) -> Group {
+        let rows = self.rows(lanes);
+        let mut in_bank = [0; WORDS];
+        for row in &rows {
+            for (count, lanes) in in_bank.iter_mut().zip(row.words) {
+                *count += if one_by_one { lanes.count_ones() } else { u32::from(lanes != 0) };
             }
-            Group { lanes, rows, words_in_bank }
-        });
-        groups.filter(|group| !group.rows.is_empty()).collect()
+        }
+        Group { lanes, rows, one_by_one, in_bank }
     }
 
     /// Bytes of a lane, whatever was written into the field.
@@ -107,14 +119,20 @@ impl WarpAccess {
 }
 
 impl Group {
-    pub(super) fn wavefronts(&self) -> u32 {
-        self.words_in_bank.into_iter().max().unwrap_or(0)
+    fn most_in_a_bank(&self) -> u32 {
+        self.in_bank.into_iter().max().unwrap_or(0)
     }
 
-    /// `lanes 0 to 15: 1 wavefront`
+    /// What is counted in each bank.
+    pub(super) fn counted(&self) -> &'static str {
+        if self.one_by_one { "lanes" } else { "words" }
+    }
+
+    /// `lanes 0 to 15: 1 wavefront`; lanes that go one by one take some each.
     pub(super) fn heading(&self) -> String {
         let (first, last) = (self.lanes.trailing_zeros(), 31 - self.lanes.leading_zeros());
-        format!("lanes {first} to {last}: {}", count(self.wavefronts(), "wavefront"))
+        let lanes = format!("lanes {first} to {last}");
+        if self.one_by_one { lanes } else { format!("{lanes}: {}", count(self.most_in_a_bank(), "wavefront")) }
     }
 }
 

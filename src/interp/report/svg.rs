@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Write};
 
-use super::draw::labels;
+use super::draw::{labels, shared_turns};
 use super::rows::{Group, ROW_BYTES, Row, SECTOR_WORDS, WORDS, each};
 use super::{InstructionReport, Report, WarpAccess};
 use crate::interp::stop::Space;
@@ -108,7 +108,11 @@ impl Canvas {
             }
             self.pieces(access, u32::MAX, row, |byte| sector_x(byte / 32) + (byte % 32) as f64 * BYTE)?;
         }
-        self.line("faint", "numbers are lanes; what is grey comes along with its sector and is not asked for")
+        let turns = if access.kind.is_update() { ", which take turns at one address" } else { "" };
+        self.line(
+            "faint",
+            &format!("numbers are lanes{turns}; what is grey comes along with its sector and is not asked for"),
+        )
     }
 
     fn banks(&mut self, access: &WarpAccess) -> fmt::Result {
@@ -119,22 +123,22 @@ impl Canvas {
             }
             self.group(access, group)?;
         }
-        self.line("faint", "numbers are lanes; words in one bank are served one after the other")
+        self.line("faint", &format!("numbers are lanes; {}", shared_turns(&groups)))
     }
 
     fn group(&mut self, access: &WarpAccess, group: &Group) -> fmt::Result {
         self.y += LINE;
-        let height = (group.rows.len() + 1) as f64 * ROW;
+        let height = (group.rows.len() + 1) as f64 * ROW + 19.0;
         self.label("end faint", MARGIN + LABELS - 10.0, "bank")?;
-        for (bank, &words) in group.words_in_bank.iter().enumerate() {
-            if words > 1 {
-                let (x, y, width) = (bank_x(bank), self.y, 4.0 * BYTE);
+        for (bank, &count) in group.in_bank.iter().enumerate() {
+            if count > 1 {
+                let (x, y, width) = (bank_x(bank), self.y - 14.0, 4.0 * BYTE);
                 writeln!(
                     self.body,
                     "<rect class=\"crowd\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
                 )?;
             }
-            let class = if words > 1 { "mid bad" } else { "mid faint" };
+            let class = if count > 1 { "mid bad" } else { "mid faint" };
             self.label(class, bank_x(bank) + 2.0 * BYTE, &bank.to_string())?;
         }
         for (row, label) in group.rows.iter().zip(labels(&group.rows)) {
@@ -144,10 +148,10 @@ impl Canvas {
             self.pieces(access, group.lanes, row, |byte| bank_x(0) + byte as f64 * BYTE)?;
         }
         self.y += ROW;
-        self.label("end faint", MARGIN + LABELS - 10.0, "words")?;
-        for (bank, &words) in group.words_in_bank.iter().enumerate().filter(|(_, words)| **words > 0) {
-            let class = if words > 1 { "mid bad" } else { "mid" };
-            self.label(class, bank_x(bank) + 2.0 * BYTE, &words.to_string())?;
+        self.label("end faint", MARGIN + LABELS - 10.0, group.counted())?;
+        for (bank, &count) in group.in_bank.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let class = if count > 1 { "mid bad" } else { "mid" };
+            self.label(class, bank_x(bank) + 2.0 * BYTE, &count.to_string())?;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ fn access(instruction: &str, offsets: [u32; 32]) -> Report {
     let text = format!(
         ".version 7.0 .target sm_80 .address_size 64 .file 1 \"a<b>&'c'.cu\"
         .visible .entry gather(.param .u64 offsets, .param .u64 buffer) {{
-            .reg .pred %p; .reg .b16 %h<2>; .reg .b32 %r<6>; .reg .f32 %f<5>; .reg .f64 %d<3>; .reg .b64 %rd<5>;
+            .reg .pred %p; .reg .b16 %h<2>; .reg .b32 %r<6>; .reg .f32 %f<5>; .reg .f64 %d<3>; .reg .b64 %rd<6>;
             .shared .align 16 .b8 tile[{BYTES}];
             ld.param.u64 %rd1, [offsets]; ld.param.u64 %rd2, [buffer]; mov.u32 %r1, %tid.x;
             mad.wide.u32 %rd3, %r1, 4, %rd1; ld.global.u32 %r2, [%rd3]; setp.ne.u32 %p, %r2, 0xffffffff;
@@ -86,6 +86,15 @@ fn accesses_to_shared_memory_are_drawn_as_banks() {
 }
 
 #[test]
+fn atomics_are_drawn_with_the_lanes_that_take_turns() {
+    is_drawn_as("global-atomic", "atom.global.add.u32 %r1, [A], %r2", |lane| lane / 4 * 4);
+    is_drawn_as("shared-atomic", "atom.shared.add.u32 %r1, [A], %r2", |lane| lane / 8 * 4 + lane % 2 * 128);
+    is_drawn_as("shared-atomic-cas", "atom.shared.cas.b32 %r1, [A], %r2, %r3", |lane| lane / 2 * 4);
+    is_drawn_as("shared-atomic-count", "red.shared.add.u32 [A], 1", |_| 8);
+    is_drawn_as("shared-atomic-loop", "atom.shared.add.u64 %rd5, [A], %rd1", |lane| lane / 4 * 8);
+}
+
+#[test]
 fn drawings_are_as_images_what_they_are_as_text() {
     let report = access("ld.global.f32 %f1, [A]", std::array::from_fn(|lane| lane as u32 * 100 / 4 * 4));
     let (_, access) = accessed(&report);
@@ -115,6 +124,15 @@ fn an_image_of_a_report_has_every_access_and_escapes_what_it_quotes() {
     assert!(titles[1].ends_with(", a<b>&'c'.cu:7: @%p st.shared.f32 [%r4], %f1"), "{titles:?}");
 }
 
+/// In each group of lanes the largest number in the row of this name, summed.
+fn most_in_a_bank(drawing: &str, name: &str) -> u64 {
+    let of_a_group = |line: &str| {
+        let numbers = line.split('│').nth(1).expect("cells").split_whitespace();
+        numbers.map(|number| number.parse::<u64>().expect("a number")).max().expect("a bank")
+    };
+    drawing.lines().filter(|line| line.trim_start().starts_with(name)).map(of_a_group).sum()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -138,11 +156,26 @@ proptest! {
         let cost = drawing.lines().nth(1).expect("two lines");
         let number: u64 = cost.split(' ').next().expect("a word").parse().expect("a number");
         prop_assert_eq!(number, counted.global.sectors + counted.shared.wavefronts, "{}", cost);
-        let words = |name: &str| drawing.lines().filter(|line| line.trim_start().starts_with(name)).map(|line| {
-            let words = line.split('│').nth(1).expect("cells").split_whitespace();
-            words.map(|word| word.parse::<u64>().expect("a number")).max().expect("a bank")
-        }).sum::<u64>();
-        prop_assert_eq!(words("words"), counted.shared.wavefronts, "{}", drawing);
+        prop_assert_eq!(most_in_a_bank(&drawing, "words"), counted.shared.wavefronts, "{}", drawing);
         Document::parse(&report.to_svg()).expect("it is XML");
+    }
+
+    /// The same of atomics, of which the lanes of a bank take turns.
+    #[test]
+    fn drawings_of_atomics_agree_with_the_counters(
+        places in prop::array::uniform32(0_u32..40), spread in 1_u32..40, lanes: u32, shared: bool,
+    ) {
+        let space = if shared { "shared" } else { "global" };
+        let on = |lane: usize| lane == 0 || lanes >> lane & 1 == 1;
+        let offsets = std::array::from_fn(|lane| if on(lane) { 4 * (places[lane] * spread) } else { OFF });
+        let report = access(&format!("atom.{space}.add.u32 %r1, [A], %r2"), offsets);
+        let (counted, access) = accessed(&report);
+        prop_assert_eq!(u64::from(access.taken), counted.global.sectors + counted.shared.wavefronts);
+        let excess = if shared { counted.shared.bank_conflicts } else { counted.global.sectors - counted.ideal_sectors };
+        prop_assert_eq!(u64::from(access.excess), excess);
+        prop_assert!(!shared || (1..=counted.shared.wavefronts).contains(&counted.ideal_wavefronts));
+        let drawing = access.draw();
+        prop_assert!(drawing.lines().all(|line| line.chars().count() <= 120), "{}", drawing);
+        prop_assert_eq!(most_in_a_bank(&drawing, "lanes"), counted.shared.wavefronts, "{}", drawing);
     }
 }

@@ -180,20 +180,31 @@ fn a_trap_names_the_line_of_the_source() {
 
 #[test]
 fn the_stop_is_that_of_the_lowest_block_for_any_number_of_threads() {
+    // Each block prints its number before.
     let text = format!(
-        "{PRELUDE}.visible .entry k() {{ .reg .pred %p; .reg .b32 %r<3>;
-        mov.u32 %r1, %ctaid.x; setp.ge.u32 %p, %r1, 37; @%p trap; }}"
+        "{PRELUDE}.extern .func (.param .b32 r) vprintf (.param .b64 format, .param .b64 values);
+        .global .align 1 .b8 text[4] = {{37, 117, 32}};
+        .visible .entry k() {{ .reg .pred %p, %first; .reg .b32 %r<4>; .reg .b64 %rd<3>; .local .align 8 .b8 values[8];
+        mov.u32 %r1, %ctaid.x; mov.u32 %r3, %tid.x; setp.ne.u32 %first, %r3, 0; @%first bra past;
+        st.local.u32 [values], %r1; mov.u64 %rd1, text; cvta.global.u64 %rd1, %rd1;
+        mov.u64 %rd2, values; cvta.local.u64 %rd2, %rd2;
+        {{ .param .b64 a; .param .b64 b; .param .b32 c;
+        st.param.b64 [a], %rd1; st.param.b64 [b], %rd2;
+        call.uni (c), vprintf, (a, b); ld.param.b32 %r2, [c]; }}
+        past: setp.ge.u32 %p, %r1, 37; @%p trap; }}"
     );
     let module = Module::parse(&text).expect("it parses");
     let stops: Vec<Stop> = [1, 2, 3, 8, 0]
         .into_iter()
         .map(|threads| {
             let config = Config { threads, ..Config::default() };
-            *run(module.kernel("k").expect("a kernel"), &shape(500, 32), &[], &Memory::new(1), &config)
+            *run(module.kernel("k").expect("a kernel"), &shape(500, 32), &[], &Memory::new(1 << 10), &config)
                 .expect_err("it stops")
         })
         .collect();
-    assert_eq!(stops[0].place.as_ref().expect("a place").block, [37, 0, 0]);
+    let place = stops[0].place.as_ref().unwrap_or_else(|| panic!("{}", stops[0]));
+    assert_eq!(place.block, [37, 0, 0]);
+    assert_eq!(stops[0].printed, (0..=37).map(|block| format!("{block} ")).collect::<String>());
     assert!(stops.iter().all(|stop| *stop == stops[0]));
 }
 
