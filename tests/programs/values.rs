@@ -182,8 +182,8 @@ pub(crate) fn parameter(g: &mut Generator) {
     if g.random.once_in(2) {
         let number = g.random.below(SCALARS.len());
         let (name, class) = (SCALARS[number], Class::of(SCALARS[number]));
-        let (guard, target) = (g.guard(), g.register(class));
-        emit!(g, "{guard}ld.param.{name} {target}, [scalar{number}];");
+        let (guard, target, kind) = (g.guard(), g.register(class), name.replace('f', "b"));
+        emit!(g, "{guard}ld.param.{kind} {target}, [scalar{number}];");
         return;
     }
     let Some(opcode) = g.catalog.other(&mut g.random, "ld.param", super::memory::is_legal) else { return };
