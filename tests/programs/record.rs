@@ -7,6 +7,9 @@ use super::catalog::Catalog;
 /// How many programs a record holds.
 pub(crate) const PROGRAMS: u64 = 2000;
 
+/// Stands for an output that is another one than the software GPU's.
+pub(crate) const DIFFERS: &str = "differs";
+
 /// A device's results.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct Record {
@@ -16,7 +19,7 @@ pub(crate) struct Record {
     pub(crate) forms: Vec<String>,
     /// What of their spellings the device's assembler does not take.
     pub(crate) refused: Vec<String>,
-    /// Of each program, by seed: the hashes of its text and of its output.
+    /// Of each program, by seed: the hashes of its text and of its output, or [`DIFFERS`] where that is not the software GPU's.
     pub(crate) programs: Vec<String>,
 }
 
@@ -33,8 +36,9 @@ impl Record {
 }
 
 /// What a record holds of a program.
-pub(crate) fn entry(text: &str, output: &[u8]) -> String {
-    format!("{} {}", hash(text.as_bytes(), 4), hash(output, 8))
+pub(crate) fn entry(text: &str, output: Option<&[u8]>) -> String {
+    let output = output.map_or_else(|| DIFFERS.to_owned(), |output| hash(output, 8));
+    format!("{} {output}", hash(text.as_bytes(), 4))
 }
 
 /// So many bytes of a SHA-256, as hexadecimal digits.

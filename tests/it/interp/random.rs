@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpstride::interp::Checks;
 
-use programs::record::{PROGRAMS, Record, entry};
+use programs::record::{DIFFERS, PROGRAMS, Record, entry};
 use programs::{Catalog, Program, draw};
 
 /// Draws as many programs and calls `with` each, on all processors.
@@ -24,19 +24,27 @@ fn for_each(count: u64, catalog: &Catalog, with: impl Fn(&Program) + Sync) {
     std::thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(work)));
 }
 
+/// Programs that an H100 gives another output of, for reasons that are not known yet.
+const UNEXPLAINED: usize = 2;
+
 #[test]
-#[ignore = "the record awaits its run on an H100: see CONTRIBUTING.md"]
 fn every_recorded_program_gives_what_the_device_gave() {
     let record = Record::committed();
     let renew = "renew tests/data/random-h100.json on a GPU as CONTRIBUTING.md says";
     let catalog = record.catalog().unwrap_or_else(|lost| panic!("{lost}; {renew}"));
     assert_eq!(record.programs.len() as u64, PROGRAMS, "{renew}");
+    let differs = |entry: &&String| entry.ends_with(DIFFERS);
+    assert_eq!(record.programs.iter().filter(differs).count(), UNEXPLAINED, "explain them, or mend what is wrong");
     for_each(PROGRAMS, &catalog, |program| {
         let (seed, text) = (program.seed, program.text());
         let output = program.interpret().unwrap_or_else(|why| panic!("seed {seed}: {why}"));
-        let (found, expected) = (entry(&text, &output), &record.programs[seed as usize]);
+        let (found, expected) = (entry(&text, Some(&output)), &record.programs[seed as usize]);
         assert_eq!(found[..8], expected[..8], "seed {seed} draws another program than the record's: {renew}");
-        assert_eq!(found, *expected, "seed {seed}: another output than the one of {}", record.device);
+        assert!(
+            found == *expected || differs(&expected),
+            "seed {seed}: another output than the one of {}",
+            record.device
+        );
     });
 }
 
