@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use warpstride::abi::{self, Family, Index, LaunchShape};
-use warpstride::interp::{Args, Config, Kernel, Memory, Module, run};
+use warpstride::interp::{Args, Checks, Config, Kernel, Memory, Module, run};
 use warpstride::ptx;
 
 /// 13 operations of the kinds that kernels have; the loop around them takes 3.
@@ -91,10 +91,9 @@ impl Case {
         Self { kernel, shape, params, memory }
     }
 
-    /// Runs it on so many host threads, and returns how many instructions its threads executed.
-    fn run(&self, threads: usize) -> u64 {
-        let config = Config { threads, ..Config::default() };
-        let report = run(&self.kernel, &self.shape, &self.params, &self.memory, &config);
+    /// Runs it, and returns how many instructions its threads executed.
+    fn run(&self, config: &Config) -> u64 {
+        let report = run(&self.kernel, &self.shape, &self.params, &self.memory, config);
         report.unwrap_or_else(|stop| panic!("{stop}")).thread_instructions
     }
 }
@@ -103,9 +102,12 @@ fn measure(c: &mut Criterion, name: &str, case: &Case) {
     let mut group = c.benchmark_group(name);
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
     group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
-    for (threads, label) in [(1, "one thread"), (0, "all threads")] {
-        group.throughput(Throughput::Elements(case.run(threads)));
-        group.bench_function(label, |bencher| bencher.iter(|| black_box(case.run(threads))));
+    let one = Config { threads: 1, ..Config::default() };
+    let checked = Config { checks: Checks::ALL, ..one.clone() };
+    // Checkers keep to one thread.
+    for (config, label) in [(one, "one thread"), (Config::default(), "all threads"), (checked, "all checkers")] {
+        group.throughput(Throughput::Elements(case.run(&config)));
+        group.bench_function(label, |bencher| bencher.iter(|| black_box(case.run(&config))));
     }
     group.finish();
 }
