@@ -4,8 +4,8 @@ use sha2::{Digest, Sha256};
 
 use super::catalog::Catalog;
 
-/// How many programs a record holds.
-pub(crate) const PROGRAMS: u64 = 2000;
+/// How many programs a record holds: 2,000, and some for those that the assembler gets wrong.
+pub(crate) const PROGRAMS: u64 = 2010;
 
 /// Stands for an output that is another one than the software GPU's.
 pub(crate) const DIFFERS: &str = "differs";

@@ -24,8 +24,10 @@ fn for_each(count: u64, catalog: &Catalog, with: impl Fn(&Program) + Sync) {
     std::thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(work)));
 }
 
-/// Programs that an H100 gives another output of, for reasons that are not known yet.
-const UNEXPLAINED: usize = 2;
+/// Programs that the H100 gives another output of, because the assembler's code (13.5 shows the same) is not the PTX's: of 327 it
+/// puts a vote behind the exit of lanes that take part in it, of 1108 it copies one half of a `max.s16x2` and leaves the other to
+/// chance.
+const MISCOMPILED: [usize; 2] = [327, 1108];
 
 #[test]
 fn every_recorded_program_gives_what_the_device_gave() {
@@ -34,7 +36,8 @@ fn every_recorded_program_gives_what_the_device_gave() {
     let catalog = record.catalog().unwrap_or_else(|lost| panic!("{lost}; {renew}"));
     assert_eq!(record.programs.len() as u64, PROGRAMS, "{renew}");
     let differs = |entry: &&String| entry.ends_with(DIFFERS);
-    assert_eq!(record.programs.iter().filter(differs).count(), UNEXPLAINED, "explain them, or mend what is wrong");
+    let differing = (0..record.programs.len()).filter(|seed| differs(&&record.programs[*seed]));
+    assert_eq!(differing.collect::<Vec<_>>(), MISCOMPILED, "explain them, or mend what is wrong");
     for_each(PROGRAMS, &catalog, |program| {
         let (seed, text) = (program.seed, program.text());
         let output = program.interpret().unwrap_or_else(|why| panic!("seed {seed}: {why}"));
