@@ -13,6 +13,10 @@ pub const TILE_ROWS: u32 = 8;
 pub const COLUMN_BLOCK: u32 = 256;
 /// Threads in a block of `copy`: with one 16-byte access a thread, the best copy found on an H100 uses full blocks.
 pub const COPY_BLOCK: u32 = 1024;
+/// Threads in a block of `vector_tile` and `ragged_tile`.
+pub const VECTOR_TILE_THREADS: u32 = 128;
+/// Rows of squares that a tile of `ragged_tile` shares with the one above: a square is half a sector high.
+pub const RAGGED_MARGIN: u32 = 2;
 /// Largest grid extent in x that CUDA allows.
 pub const MAX_GRID_X: u32 = i32::MAX as u32;
 /// Largest grid extent in y and z that CUDA allows.
@@ -81,6 +85,79 @@ pub struct CopyParams {
 pub struct SpinParams {
     /// How long, by the device's global timer.
     pub nanoseconds: u64,
+}
+
+/// Division by a number known before the launch, as a multiplication (Granlund and Montgomery 1994):
+/// `n / value = mulhi(2 n, multiplier) >> shift`, where `shift = ceil(log2(value))`.
+///
+/// Narrow, `multiplier = ceil(2^(31 + shift) / value)` for `n < 2^31` and a 32-bit `mulhi`; wide, `ceil(2^(63 + shift) / value)`
+/// for `n < 2^63` and a 64-bit one.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Divisor {
+    /// What is divided by; at least 1.
+    pub value: u64,
+    /// Its scaled reciprocal.
+    pub multiplier: u64,
+    /// The rest of the scale.
+    pub shift: u64,
+}
+
+/// One axis that blocks or threads are numbered along; strides in elements, signed.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Axis {
+    /// Its length, to divide by.
+    pub extent: Divisor,
+    /// Elements from one index to the next in the source.
+    pub src_stride: i64,
+    /// Elements from one index to the next in the destination.
+    pub dst_stride: i64,
+}
+
+/// Most axes of a launch.
+pub const MAX_AXES: usize = 16;
+
+/// Where the rows of a matrix lie that may be two axes in one: row `r` lies `(r % inner) * inner_stride + (r / inner) *
+/// outer_stride` elements from row 0.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fold {
+    /// Rows of the inner axis.
+    pub inner: Divisor,
+    /// Elements from one index of the inner axis to the next.
+    pub inner_stride: i64,
+    /// Elements from one index of the outer axis to the next.
+    pub outer_stride: i64,
+}
+
+/// Parameters of `vector_tile`: a batch of transposes `dst[c, r] = src[r, c]`, contiguous along `c` in the source and along `r` in
+/// the destination.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VectorTileParams {
+    /// Device address of the first source element.
+    pub src: u64,
+    /// Device address of the first destination element.
+    pub dst: u64,
+    /// Rows of `src`.
+    pub rows: u64,
+    /// Columns of `src`.
+    pub cols: u64,
+    /// Where the rows of the source lie.
+    pub src_rows: Fold,
+    /// Where the columns of the source lie in the destination.
+    pub dst_rows: Fold,
+    /// Base-2 logarithm of the squares along a row of a tile; a square has a quad of elements in each direction.
+    pub across_log2: u64,
+    /// Tiles along a row of the source, which are numbered first.
+    pub tiles_across: Divisor,
+    /// Tiles along a column of the source.
+    pub tiles_down: Divisor,
+    /// Axes of the batch.
+    pub rank: u64,
+    /// The batch, the first axis numbered fastest.
+    pub axes: [Axis; MAX_AXES],
 }
 
 /// Shape of a launch.

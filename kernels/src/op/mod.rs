@@ -11,3 +11,5 @@ pub use copy::copy;
 pub use naive::naive;
 pub use spin::spin;
 pub use tile::tile;
+mod vector_tile;
+pub use vector_tile::{ragged_tile, vector_tile};
