@@ -250,3 +250,52 @@ entries! {
 const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<TransposeParams>() == 8);
 const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);
 const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40 && size_of::<Divisor>() == 24);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn narrow(n: u32, by: &Divisor) -> u64 {
+        let product = u64::from(n << 1) * by.multiplier;
+        product >> 32 >> by.shift
+    }
+
+    fn wide(n: u64, by: &Divisor) -> u64 {
+        let product = u128::from(n << 1) * u128::from(by.multiplier);
+        (product >> 64) as u64 >> by.shift
+    }
+
+    /// Numbers of up to `bits` bits in which bounds are most likely to lie: those around powers of two, and random ones.
+    fn numbers(bits: u32) -> impl Iterator<Item = u64> + Clone {
+        let around = (0..=bits).flat_map(|power| [(1u64 << power) - 1, 1 << power, (1 << power) + 1]);
+        let random = (1u64..200).map(move |i| {
+            let bits_of_it = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            bits_of_it >> (64 - bits as u64 + i % u64::from(bits))
+        });
+        around.chain(random)
+    }
+
+    #[test]
+    fn narrow_divisions_are_exact() {
+        for value in numbers(31).filter(|value| (1..=1 << 31).contains(value)) {
+            let divisor = Divisor::narrow(value);
+            assert!(divisor.multiplier <= u64::from(u32::MAX) && divisor.shift < 32, "{divisor:?}");
+            let multiples = numbers(31).flat_map(|n| [n, n / value * value, (n / value * value).wrapping_sub(1)]);
+            for n in multiples.filter(|&n| n < 1 << 31) {
+                assert_eq!(narrow(n as u32, &divisor), n / value, "{n} / {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn wide_divisions_are_exact() {
+        for value in numbers(63).filter(|value| (1..=1 << 63).contains(value)) {
+            let divisor = Divisor::wide(value);
+            assert!(divisor.shift < 64, "{divisor:?}");
+            let multiples = numbers(63).flat_map(|n| [n, n / value * value, (n / value * value).wrapping_sub(1)]);
+            for n in multiples.filter(|&n| n < 1 << 63) {
+                assert_eq!(wide(n, &divisor), n / value, "{n} / {value}");
+            }
+        }
+    }
+}

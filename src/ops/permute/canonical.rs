@@ -130,3 +130,6 @@ impl Canonical {
         matches!(self.axes(), [] | [Axis { src: 1, dst: 1, .. }])
     }
 }
+
+#[cfg(test)]
+mod tests;
