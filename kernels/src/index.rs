@@ -4,6 +4,7 @@ use core::num::Wrapping;
 use core::ops::{Add, Mul, Sub};
 
 use crate::abi::Divisor;
+use crate::thread;
 
 /// For matrices whose extents and element offsets all fit in 31 bits.
 pub type Narrow = Wrapping<u32>;
@@ -22,7 +23,7 @@ pub trait Index: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + M
     fn sign_extend(self) -> u64;
     /// The low 32 bits.
     fn low(self) -> u32;
-    /// The quotient by a divisor that was made for this width.
+    /// The quotient, of a position of 31 (63) bits, by a divisor made for this type.
     fn divide(self, by: &Divisor) -> Self;
 }
 
@@ -49,8 +50,7 @@ impl Index for Narrow {
 
     #[inline(always)]
     fn divide(self, by: &Divisor) -> Self {
-        let high = (u64::from(self.0 << 1) * u64::from(by.multiplier as u32)) >> 32;
-        Wrapping(high as u32 >> (by.shift as u32 & 31))
+        Wrapping(thread::high_product(self.0 << 1, by.multiplier as u32) >> (by.shift as u32 & 31))
     }
 }
 
@@ -77,7 +77,7 @@ impl Index for Wide {
 
     #[inline(always)]
     fn divide(self, by: &Divisor) -> Self {
-        let high = (u128::from(self.0 << 1) * u128::from(by.multiplier)) >> 64;
-        Wrapping(high as u64 >> (by.shift as u32 & 63))
+        let product = u128::from(self.0 << 1) * u128::from(by.multiplier);
+        Wrapping((product >> 64) as u64 >> (by.shift as u32 & 63))
     }
 }
