@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{check_addresses, check_bytes, check_width, queue_between};
-use crate::abi::{COPY, COPY_BLOCK, CopyParams, Index, LaunchShape, MAX_GRID_X, WIDTHS};
+use crate::abi::{COPY, COPY_BLOCK, CopyParams, EntryId, Index, LaunchShape, MAX_GRID_X, WIDTHS};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
@@ -146,6 +146,10 @@ impl CopyPlan {
 
     /// The kernel's entry; `None` where nothing is launched.
     pub fn entry(&self) -> Option<&'static str> {
+        self.kernel().map(EntryId::name)
+    }
+
+    fn kernel(&self) -> Option<EntryId> {
         if self.bytes == 0 { None } else { COPY.entry(self.access, Index::Wide) }
     }
 
@@ -168,7 +172,7 @@ impl CopyPlan {
     /// As [`copy_raw`]; the ranges do not overlap.
     pub(super) unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
         let plan = self.clone().at(src, dst);
-        let Some(entry) = plan.entry() else { return Ok(()) };
+        let Some(entry) = plan.kernel() else { return Ok(()) };
         let params = CopyParams {
             src: src.wrapping_add(plan.src_start),
             dst: dst.wrapping_add(plan.dst_start),

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::{Variant, not_a_matrix};
 use crate::abi::{
-    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, Family, Index, LaunchShape, MAX_GRID_X, MAX_GRID_YZ, NAIVE, PADDED,
-    STAGGERED, TILE, TILE_ROWS, TILED, TransposeParams,
+    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, EntryId, Family, Index, LaunchShape, MAX_GRID_X, MAX_GRID_YZ, NAIVE,
+    PADDED, STAGGERED, TILE, TILE_ROWS, TILED, TransposeParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -25,14 +25,14 @@ pub struct TransposePlan {
 enum Work {
     Nothing,
     Copy(CopyPlan),
-    Tiles { variant: Variant, entry: &'static str, shape: LaunchShape, params: TransposeParams },
+    Tiles { variant: Variant, entry: EntryId, shape: LaunchShape, params: TransposeParams },
     Columns(Columns),
 }
 
 /// One launch a column: launch `c` is `first` moved by `c` steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Columns {
-    entry: &'static str,
+    entry: EntryId,
     shape: LaunchShape,
     first: ColumnParams,
     count: u64,
@@ -112,8 +112,8 @@ impl TransposePlan {
         match &self.work {
             Work::Nothing => None,
             Work::Copy(copy) => copy.entry(),
-            Work::Tiles { entry, .. } => Some(entry),
-            Work::Columns(columns) => Some(columns.entry),
+            Work::Tiles { entry, .. } => Some(entry.name()),
+            Work::Columns(columns) => Some(columns.entry.name()),
         }
     }
 
@@ -152,7 +152,7 @@ impl TransposePlan {
                     TransposeParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
                 // SAFETY: the tile kernels take these parameters, and reach exactly the elements of the two layouts; the
                 // rest as the caller promises.
-                unsafe { device.launch(entry, shape, &params, stream) }
+                unsafe { device.launch(*entry, shape, &params, stream) }
             }
             Work::Columns(columns) => {
                 let mut params = columns.first;
@@ -255,7 +255,7 @@ fn index(src: &Layout, dst: &Layout) -> Index {
     if fits(src) && fits(dst) { Index::Narrow } else { Index::Wide }
 }
 
-fn entry(family: &Family, width: usize, index: Index) -> Result<&'static str> {
+fn entry(family: &Family, width: usize, index: Index) -> Result<EntryId> {
     family.entry(width, index).ok_or_else(|| {
         Error::new(ErrorKind::InvalidArgument, format!("there is no transpose kernel for elements of {width} bytes"))
     })
