@@ -113,7 +113,7 @@ pub struct Entry {
 pub struct EntryId(usize);
 
 impl EntryId {
-    /// The entry of this name. Evaluated by the compiler, in [`entries`]: a name that is not there does not build.
+    /// The entry of this name. Evaluated by the compiler, in `entries!`: a name that is not there does not build.
     const fn named(name: &str) -> Self {
         let mut place = 0;
         while !same(ENTRIES[place].name.as_bytes(), name.as_bytes()) {

@@ -165,12 +165,17 @@ impl CopyPlan {
         LaunchShape { grid: [x as u32, y, 1], block: [COPY_BLOCK, 1, 1], dynamic_shared: 0 }
     }
 
-    /// Launches on storages at these addresses.
+    /// Queues the copy between storages at these addresses, with accesses as wide as they allow. A plan may be kept and
+    /// launched any number of times; what is checked is checked in the plan.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the device does not allow the launch's shape, and what the driver failed with.
     ///
     /// # Safety
     ///
-    /// As [`copy_raw`]; the ranges do not overlap.
-    pub(super) unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+    /// As [`copy_raw`], for storages of the plan's two layouts at `src` and `dst`; and the ranges do not overlap.
+    pub unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
         let plan = self.clone().at(src, dst);
         let Some(entry) = plan.kernel() else { return Ok(()) };
         let params = CopyParams {

@@ -136,13 +136,18 @@ impl TransposePlan {
         }
     }
 
-    /// Launches on storages at these addresses.
+    /// Queues the transpose between storages at these addresses. A plan may be kept and launched any number of times; what
+    /// is checked is checked in the plan.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the device does not allow the launch's shape, and what the driver failed with.
     ///
     /// # Safety
     ///
-    /// As [`transpose_raw`](super::transpose_raw); the two sides share no element, and the addresses are aligned to the
-    /// width.
-    pub(super) unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+    /// As [`transpose_raw`](super::transpose_raw), for storages of the plan's two layouts at `src` and `dst`; the two sides
+    /// share no element, and the addresses are aligned to the width.
+    pub unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
         match &self.work {
             Work::Nothing => Ok(()),
             // SAFETY: as the caller promises.
