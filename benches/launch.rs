@@ -11,12 +11,16 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use warpstride::device::{Backend, Device};
 use warpstride::error::Result;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, CopyPlan, TransposePlan};
+use warpstride::ops::{self, Align, PermutePlan, Target};
 
 /// Launches between two waits, fewer than a GPU's queue takes: no launch waits for room in it.
 const BATCH: u64 = 256;
-/// Rows and columns of the matrices: as small as a launch can be, so that the GPU keeps up.
-const SHAPE: [usize; 2] = [32, 32];
+/// As small as a matrix can be that has tiles, so that a GPU keeps up; and the same elements of rank 5.
+const SHAPES: [(&str, &[usize], &[usize]); 3] = [
+    ("a copy", &[32, 32], &[0, 1]),
+    ("a transpose", &[32, 32], &[1, 0]),
+    ("a permute of 5 axes", &[4, 4, 4, 4, 4], &[4, 2, 0, 3, 1]),
+];
 
 /// Measures an operation, but not the waits for what it queued.
 fn measure(c: &mut Criterion, device: &Device, name: &str, mut operation: impl FnMut() -> Result<()>) {
@@ -40,47 +44,30 @@ fn measure(c: &mut Criterion, device: &Device, name: &str, mut operation: impl F
 }
 
 fn host_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
-    let [source, mut destination] = [device.alloc::<f32>(32 * 32)?, device.alloc(32 * 32)?];
+    let [source, mut destination] = [device.alloc::<f32>(1024)?, device.alloc(1024)?];
     let (from, to, stream) = (source.address(), destination.address(), device.default_stream().clone());
-    let matrix = Layout::row_major(&SHAPE)?;
-    let transpose = TransposePlan::new(&matrix, &matrix, 4, None)?;
-    let copy = CopyPlan::new(&matrix, &matrix, 4)?;
-
-    measure(c, device, &format!("{on}: launch a kept transpose"), || {
-        // SAFETY: two buffers of as many elements as the layouts have, on a stream of their device.
-        unsafe { black_box(&transpose).launch(device, from, to, stream.handle()) }
-    });
-    measure(c, device, &format!("{on}: launch a kept copy"), || {
-        // SAFETY: as above.
-        unsafe { black_box(&copy).launch(device, from, to, stream.handle()) }
-    });
-    measure(c, device, &format!("{on}: plan and launch a transpose, raw"), || {
-        // SAFETY: as above.
-        unsafe { ops::transpose_raw(device, from, black_box(&matrix), to, &matrix, 4, None, stream.handle()) }
-    });
-    measure(c, device, &format!("{on}: plan and launch a copy, raw"), || {
-        // SAFETY: as above.
-        unsafe { ops::copy_raw(device, from, black_box(&matrix), to, &matrix, 4, stream.handle()) }
-    });
-    measure(c, device, &format!("{on}: view, plan and launch a transpose"), || {
-        ops::transpose_into(source.view(black_box(&SHAPE))?, destination.view_mut(&SHAPE)?, None, &stream)
-    });
-    measure(c, device, &format!("{on}: view, plan and launch a copy"), || {
-        ops::copy(source.view(black_box(&SHAPE))?, destination.view_mut(&SHAPE)?, &stream)
-    });
+    let (align, target) = (Align::ALLOCATION, Target::of(device));
+    for (what, shape, axes) in SHAPES {
+        let src = Layout::row_major(shape)?.permuted_axes(axes)?;
+        let dst = Layout::row_major(src.shape())?;
+        let plan = PermutePlan::new(&src, align, &dst, align, 4, target)?;
+        c.bench_function(&format!("{on}, {what}: plan"), |bencher| {
+            bencher.iter(|| PermutePlan::new(black_box(&src), align, &dst, align, 4, target));
+        });
+        measure(c, device, &format!("{on}, {what}: launch a kept plan"), || {
+            // SAFETY: two buffers of as many elements as the layouts have, on a stream of their device.
+            unsafe { black_box(&plan).launch(device, from, to, stream.handle()) }
+        });
+        measure(c, device, &format!("{on}, {what}: check, plan and launch"), || {
+            // SAFETY: as above.
+            unsafe { ops::copy_into_raw(device, from, black_box(&src), to, &dst, 4, stream.handle()) }
+        });
+        measure(c, device, &format!("{on}, {what}: make views, plan, order and launch"), || {
+            let views = (source.view(black_box(shape))?.permuted_axes(axes)?, destination.view_mut(dst.shape())?);
+            ops::copy_into(views.0, views.1, &stream)
+        });
+    }
     Ok(())
-}
-
-fn plans(c: &mut Criterion) {
-    let matrix = Layout::row_major(&SHAPE).expect("a shape");
-    let turned = matrix.t();
-    c.bench_function("plan a transpose", |bencher| {
-        bencher.iter(|| TransposePlan::new(black_box(&matrix), &matrix, 4, None));
-    });
-    c.bench_function("plan a transpose that is a copy", |bencher| {
-        bencher.iter(|| TransposePlan::new(black_box(&matrix), &turned, 4, None));
-    });
-    c.bench_function("plan a copy", |bencher| bencher.iter(|| CopyPlan::new(black_box(&matrix), &matrix, 4)));
 }
 
 fn launches(c: &mut Criterion) {
@@ -92,5 +79,5 @@ fn launches(c: &mut Criterion) {
     }
 }
 
-criterion_group!(launch, plans, launches);
+criterion_group!(launch, launches);
 criterion_main!(launch);

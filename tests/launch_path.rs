@@ -9,7 +9,7 @@ use std::time::Duration;
 use warpstride::device::Device;
 use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, CopyPlan, TransposePlan, Variant};
+use warpstride::ops::{self, Align, PermutePlan, Target, TransposePlan, Variant};
 
 #[path = "../benches/idle/mod.rs"]
 mod idle;
@@ -90,7 +90,13 @@ fn operations_on_views_only_launch() {
         let target = destination.view_mut(&[40, 96])?.slice(1, ..45, 1)?;
         ops::transpose_into(part, target, None, &stream)
     });
-    only_launches("copy", 1, &driver, || ops::copy(source.view(&[96, 40])?, destination.view_mut(&[96, 40])?, &stream));
+    only_launches("copy_into, a copy", 1, &driver, || {
+        ops::copy_into(source.view(&[96, 40])?, destination.view_mut(&[96, 40])?, &stream)
+    });
+    only_launches("copy_into, a permute", 1, &driver, || {
+        let permuted = source.view(&[8, 12, 5, 8])?.permuted_axes(&[2, 0, 3, 1])?;
+        ops::copy_into(permuted, destination.view_mut(&[5, 8, 8, 12])?, &stream)
+    });
     only_launches("spin", 1, &driver, || ops::spin(&device, Duration::from_nanos(1), &stream));
 }
 
@@ -103,21 +109,25 @@ fn raw_operations_and_kept_plans_only_launch() {
         // SAFETY: two buffers of as many elements as the layouts have, on a driver that touches nothing.
         unsafe { ops::transpose_raw(&device, from, &matrix, to, &turned, 4, None, stream) }
     });
-    only_launches("copy_raw", 1, &driver, || {
+    only_launches("copy_into_raw", 1, &driver, || {
         // SAFETY: as above.
-        unsafe { ops::copy_raw(&device, from, &matrix, to, &matrix, 4, stream) }
+        unsafe { ops::copy_into_raw(&device, from, &matrix, to, &matrix, 4, stream) }
     });
-    let plan = TransposePlan::new(&matrix, &turned, 4, None).unwrap();
+    let plan = TransposePlan::new(&matrix, &turned, 4, Variant::Padded).unwrap();
     only_launches("a kept transpose", 1, &driver, || {
         // SAFETY: as above.
         unsafe { plan.launch(&device, from, to, stream) }
     });
-    let plan = CopyPlan::new(&matrix, &matrix, 4).unwrap();
-    only_launches("a kept copy", 1, &driver, || {
-        // SAFETY: as above.
-        unsafe { plan.launch(&device, from, to, stream) }
-    });
-    only_launches("a plan", 0, &driver, || TransposePlan::new(&matrix, &turned, 4, None).map(drop));
+    let (align, target) = (Align::ALLOCATION, Target::of(&device));
+    let permute = |src: &Layout, dst: &Layout| PermutePlan::new(src, align, dst, align, 4, target);
+    for (what, layout) in [("a kept copy", matrix), ("a kept permute", turned.t())] {
+        let plan = permute(&matrix, &layout).unwrap();
+        only_launches(what, 1, &driver, || {
+            // SAFETY: as above.
+            unsafe { plan.launch(&device, from, to, stream) }
+        });
+    }
+    only_launches("a plan of a permute", 0, &driver, || permute(&matrix, &turned.t()).map(drop));
 }
 
 /// Each turn to the other stream is one event recorded and one wait, for both buffers together.
@@ -128,7 +138,7 @@ fn a_change_of_stream_costs_waits_of_streams_and_nothing_else() {
     let mut turn = 0;
     let (allocations, calls) = cost(&driver, || {
         turn += 1;
-        ops::copy(source.view(&[96, 40])?, destination.view_mut(&[96, 40])?, &streams[turn % 2])
+        ops::copy_into(source.view(&[96, 40])?, destination.view_mut(&[96, 40])?, &streams[turn % 2])
     });
     assert_eq!((allocations, calls), (0, Calls { launches: REPEATS, orders: 2 * REPEATS, others: 0 }));
 }

@@ -17,6 +17,7 @@ mod late;
 mod matrices;
 mod memory;
 mod modules;
+mod permutes;
 #[cfg(feature = "interp")]
 mod random;
 mod streams;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         failures::cases(),
         host::cases(),
         transposes::cases(),
+        permutes::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
     ]
