@@ -118,7 +118,7 @@ impl Random {
     }
 
     /// Numbers from 0 on in any order: Fisher and Yates's shuffle.
-    fn order(&mut self, len: usize) -> Vec<usize> {
+    pub(crate) fn order(&mut self, len: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..len).collect();
         for end in (1..len).rev() {
             order.swap(end, self.below(end + 1));
