@@ -310,7 +310,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// The entry for elements of `width` bytes, or `None` where `width` is not one of [`WIDTHS`].
+    /// The entry for elements of `width` bytes, or `None` where the family has none.
     pub fn entry(&self, width: usize, index: Index) -> Option<EntryId> {
         let position = WIDTHS.iter().position(|&known| known == width)?;
         match index {
@@ -326,6 +326,12 @@ entries! {
     ELEMENTS(ElementsParams): /// Any layout to any layout, element by element, in the destination's order.
         ["elements_b8" "elements_b16" "elements_b32" "elements_b64" "elements_b128"]
         ["elements_b8_wide" "elements_b16_wide" "elements_b32_wide" "elements_b64_wide" "elements_b128_wide"];
+    VECTOR_TILE(VectorTileParams): /// Transposes whose rows start on 16 bytes and hold whole quads, on both sides.
+        ["vector_tile_b8" "vector_tile_b16" "vector_tile_b32" "vector_tile_b64" "vector_tile_b128"]
+        ["vector_tile_b8_wide" "vector_tile_b16_wide" "vector_tile_b32_wide" "vector_tile_b64_wide" "vector_tile_b128_wide"];
+    RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere. Elements of 16 bytes are never ragged.
+        ["ragged_tile_b8" "ragged_tile_b16" "ragged_tile_b32" "ragged_tile_b64"]
+        ["ragged_tile_b8_wide" "ragged_tile_b16_wide" "ragged_tile_b32_wide" "ragged_tile_b64_wide"];
     COLUMN_LOOP(ColumnParams): /// One column a launch: how a transpose looks when written as a loop of copies.
         ["column_loop_b8" "column_loop_b16" "column_loop_b32" "column_loop_b64" "column_loop_b128"]
         ["column_loop_b8_wide" "column_loop_b16_wide" "column_loop_b32_wide" "column_loop_b64_wide" "column_loop_b128_wide"];
@@ -349,6 +355,7 @@ entries! {
 const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<TransposeParams>() == 8);
 const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);
 const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40 && size_of::<Divisor>() == 24);
+const _: () = assert!(size_of::<VectorTileParams>() == 816 && size_of::<Fold>() == 40);
 
 #[cfg(test)]
 mod tests {

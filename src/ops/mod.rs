@@ -8,6 +8,7 @@ mod copy;
 pub mod permute;
 pub mod spin;
 mod target;
+mod tuning;
 pub mod transpose;
 
 pub use permute::{PermutePlan, contiguous, copy_into, copy_into_raw, permute};

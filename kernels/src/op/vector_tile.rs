@@ -145,7 +145,7 @@ pub unsafe fn vector_tile<W: Word + Lanes, I: Index, const LANES: usize, const S
         let (row, col) = (tile.row + I::new(y * lanes), tile.col + I::new(x * lanes));
         if row < tile.rows() && col < tile.cols() {
             let start = tile.src::<W>(row, col);
-            let pitch = bytes::<W, I>(I::truncate(params.src_rows.inner_stride as u64));
+            let pitch = (params.src_rows.inner_stride as u64).wrapping_mul(u64::from(W::BYTES));
             unrolled!(lane < LANES => {
                 // SAFETY: whole quads of rows of the matrix, as the caller promises.
                 held[step][lane] = unsafe { thread::load_quad(start.offset((lane as u64).wrapping_mul(pitch))) };

@@ -5,6 +5,7 @@
 
 mod canonical;
 mod plan;
+mod tile;
 
 pub use plan::PermutePlan;
 pub(super) use plan::grid;
