@@ -4,8 +4,10 @@
 //! are permuted. [`permute`] and [`contiguous`] are that copy into a new buffer.
 
 mod canonical;
+mod explain;
 mod plan;
 
+pub use explain::{Explanation, PlannedAxis, Traffic};
 pub use plan::PermutePlan;
 pub(super) use plan::grid;
 
