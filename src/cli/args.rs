@@ -58,6 +58,10 @@ pub(super) enum Command {
     Permute(Permute),
     /// Run every transpose kernel on the same matrix, verify it, and show what it does to memory
     Compare(Compare),
+    /// Print how a permute would be done, and why
+    Explain(Permuted),
+    /// Verify an operation on random bits, and on a GPU measure it
+    Bench(Bench),
     /// Run a kernel of a PTX file, and show what it does to memory
     ///
     /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The software GPU stops it there.
@@ -108,6 +112,59 @@ pub(super) struct Compare {
     /// The kernels to run, instead of all: column_loop, naive, tiled, padded, staggered
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) variants: Vec<Variant>,
+}
+
+#[derive(Args)]
+#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(super) struct Bench {
+    #[command(subcommand)]
+    pub(super) operation: Option<Operation>,
+    /// List the operations
+    #[arg(long, required = true)]
+    pub(super) list: bool,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Operation {
+    /// An array of any rank with its axes in another order, into C order
+    Permute {
+        #[command(flatten)]
+        permuted: Permuted,
+        #[command(flatten)]
+        samples: Samples,
+    },
+    /// A copy: the yardstick of all that move bytes
+    Copy {
+        /// Number of elements
+        #[arg(long, value_name = "N")]
+        elements: usize,
+        /// Their type
+        #[arg(long, value_name = "TYPE", value_parser = dtype)]
+        dtype: DType,
+        #[command(flatten)]
+        samples: Samples,
+    },
+}
+
+/// An array in C order, and its axes in another.
+#[derive(Args)]
+pub(super) struct Permuted {
+    /// Extents of the array, which lies in C order
+    #[arg(long, value_name = "S", value_delimiter = ',', required = true)]
+    pub(super) shape: Vec<usize>,
+    /// Its axes, counted from 0, in the order of the result
+    #[arg(long, value_name = "A", value_delimiter = ',', required = true)]
+    pub(super) axes: Vec<usize>,
+    /// Its element type
+    #[arg(long, value_name = "TYPE", value_parser = dtype)]
+    pub(super) dtype: DType,
+}
+
+#[derive(Args)]
+pub(super) struct Samples {
+    /// Timed runs on a GPU, whose median is reported
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(super) samples: u16,
 }
 
 #[cfg(feature = "interp")]

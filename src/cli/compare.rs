@@ -10,23 +10,20 @@ use warpstride::element::{DType, Element};
 use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Variant};
-use warpstride::roofline::measure::{self, Timing};
-use warpstride::stream::Stream;
+use warpstride::roofline::measure::Timing;
+use warpstride::view::{View, ViewMut};
 
 use super::npy::Source;
-use super::output::{self, Output};
-use super::{args, by_width, ensure_room, open, zeroed};
+use super::output::{self, Output, number};
+use super::trial::{self, Rotation};
+use super::{args, array_bytes, by_width, ensure_room, open, reference};
 
 /// Timed runs of a kernel; their median is reported.
 const SAMPLES: usize = 20;
 /// The same for `column_loop`, whose one run is a launch for every column.
 const SLOW_SAMPLES: usize = 3;
-/// Most pairs of buffers to rotate over, for matrices so small that time means little anyway.
-const MAX_PAIRS: usize = 64;
 /// Most elements that the software GPU counts for a GPU, which cannot itself: about two seconds of two cores.
 const MAX_COUNTED: usize = 1 << 25;
-/// Rows and columns of the CPU's tiles: both sides of one stay in its L1 cache at every element width.
-const CPU_TILE: usize = 32;
 
 pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Result<()> {
     let variants = if args.variants.is_empty() { Variant::ALL.to_vec() } else { args.variants.clone() };
@@ -37,7 +34,7 @@ pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Re
             .with_context(|| format!("cannot compare on {}", path.display()))?;
         by_width!(source.dtype, T => compare::<T>(&devices, Matrix::read(source)?, &variants, output))
     } else {
-        let bytes = bytes(args.shape, args.dtype)?;
+        let bytes = array_bytes(&args.shape, args.dtype)?;
         let devices = Devices::open(backend, bytes, args.dtype, output)?;
         by_width!(args.dtype, T => {
             compare::<T>(&devices, Matrix::random(args.shape, args.dtype, bytes)?, &variants, output)
@@ -45,21 +42,11 @@ pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Re
     }
 }
 
-/// The bytes of a matrix, where an address can count them.
-fn bytes([rows, cols]: [usize; 2], dtype: DType) -> Result<usize> {
-    let bytes = rows.checked_mul(cols).and_then(|elements| elements.checked_mul(dtype.width()));
-    bytes.filter(|&bytes| bytes <= isize::MAX as usize).with_context(|| {
-        format!("a matrix of {rows} x {cols} {dtype} has more bytes than an address can count; use a smaller one")
-    })
-}
-
 /// Where it is done.
 struct Devices {
     named: Device,
-    /// Sources and destinations for timed runs to take in turn; none where time means nothing.
-    pairs: usize,
-    /// Whether there are so many that the L2 cache has lost each before its next turn.
-    cold: bool,
+    /// Sources and results for timed runs to take in turn; none where time means nothing.
+    turns: usize,
     /// The software GPU, where the named device does not count and the matrix is small enough to count it there: the same
     /// launches of the same PTX count the same on both.
     counting: Option<Device>,
@@ -69,12 +56,10 @@ impl Devices {
     /// Opens what a matrix of `bytes` bytes needs, and makes sure that it fits.
     fn open(backend: Backend, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
         let named = open(backend, output)?;
-        let timed = output::has_times(&named) && bytes > 0;
-        let cold_sets = measure::cold_sets(2 * bytes as u64, named.info().l2_bytes);
-        let pairs = if timed { cold_sets.min(MAX_PAIRS) } else { 0 };
-        // The matrix, its transpose, and what came back from a device; on each device a source, a result and the pairs.
-        let (on_host, on_device) = (3, 2);
-        let own = (&named, on_device + 2 * pairs);
+        let turns = trial::turns(&named, bytes);
+        // The matrix, its transpose, and what came back from a device; on each device a source, a result and the turns'.
+        let (on_host, on_device) = (3 + turns, 2);
+        let own = (&named, on_device + 2 * turns);
         ensure_room(bytes, on_host, &[own])?;
         let mut counting = None;
         if output::has_times(&named) && bytes / dtype.width() <= MAX_COUNTED {
@@ -84,7 +69,7 @@ impl Devices {
                 Err(error) => output.note(format!("nothing is counted: {error:#}")),
             }
         }
-        Ok(Self { named, pairs, cold: pairs >= cold_sets, counting })
+        Ok(Self { named, turns, counting })
     }
 }
 
@@ -98,7 +83,7 @@ struct Matrix<T> {
     elements: Vec<T>,
 }
 
-impl<T: Pod> Matrix<T> {
+impl<T: Pod + Send + Sync> Matrix<T> {
     /// Bytes that a copy or a transpose of it reads and writes.
     fn bytes_moved(&self) -> u64 {
         2 * size_of_val(self.elements.as_slice()) as u64
@@ -109,42 +94,16 @@ impl<T: Pod> Matrix<T> {
         Ok(Self { rows, cols, dtype: source.dtype, fortran: source.fortran, elements: source.read()? })
     }
 
-    /// Bits of a fixed sequence (xorshift64*, Vigna 2016): the same matrix on every run, and no two columns alike.
+    /// Random bits.
     fn random([rows, cols]: [usize; 2], dtype: DType, bytes: usize) -> Result<Self> {
-        let mut elements = zeroed::<T>(bytes / size_of::<T>())?;
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        for chunk in bytemuck::cast_slice_mut::<T, u8>(&mut elements).chunks_mut(8) {
-            state ^= state >> 12;
-            state ^= state << 25;
-            state ^= state >> 27;
-            let bits = state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes();
-            chunk.copy_from_slice(&bits[..chunk.len()]);
-        }
+        let elements = reference::random(bytes / size_of::<T>())?;
         Ok(Self { rows, cols, dtype, fortran: false, elements })
     }
 
-    /// The transpose in C order, by the CPU.
+    /// The transpose in C order, by the CPU. Of Fortran order it lies in memory as the matrix does.
     fn transposed(&self) -> Result<Vec<T>> {
-        let (rows, cols) = (self.rows, self.cols);
-        let mut transposed = zeroed::<T>(self.elements.len())?;
-        if self.fortran {
-            transposed.copy_from_slice(&self.elements);
-            return Ok(transposed);
-        }
-        if self.elements.is_empty() {
-            // It may have very many empty rows.
-            return Ok(transposed);
-        }
-        for row_tile in (0..rows).step_by(CPU_TILE) {
-            for col_tile in (0..cols).step_by(CPU_TILE) {
-                for col in col_tile..cols.min(col_tile + CPU_TILE) {
-                    for row in row_tile..rows.min(row_tile + CPU_TILE) {
-                        transposed[col * rows + row] = self.elements[row * cols + col];
-                    }
-                }
-            }
-        }
-        Ok(transposed)
+        let axes = if self.fortran { [0, 1] } else { [1, 0] };
+        reference::permuted(&self.elements, &[self.rows, self.cols], &axes)
     }
 }
 
@@ -183,11 +142,9 @@ struct Bench<'a, T: Element> {
     device: &'a Device,
     matrix: &'a Matrix<T>,
     transposed: &'a [T],
-    /// Sources and destinations that timed runs take in turn.
-    pairs: Vec<(DeviceBuffer<T>, DeviceBuffer<T>)>,
-    /// Timed runs so far.
-    turn: usize,
     source: DeviceBuffer<T>,
+    /// Where time means anything.
+    rotation: Option<Rotation<T>>,
 }
 
 fn compare<T: Element + Pod>(
@@ -199,7 +156,7 @@ fn compare<T: Element + Pod>(
     let progress = output.progress(variants.len() + 2);
     progress.doing("preparing");
     let transposed = matrix.transposed()?;
-    let mut bench = Bench::new(&devices.named, &matrix, &transposed, devices.pairs)?;
+    let mut bench = Bench::new(&devices.named, &matrix, &transposed, devices.turns)?;
     let mut counted = devices.counting.as_ref().and_then(|soft| {
         Bench::new(soft, &matrix, &transposed, 0)
             .inspect_err(|error| output.note(format!("nothing is counted: {error:#}")))
@@ -226,7 +183,7 @@ fn compare<T: Element + Pod>(
     // A device that does not count leaves every row without.
     let counted_on =
         counted_on.filter(|_| rows.iter().any(|row| row.counters.is_some())).map(|device| device.info().kind);
-    let report = Report { device: &devices.named, matrix: &matrix, cold: devices.cold, counted_on, rows };
+    let report = Report { device: &devices.named, matrix: &matrix, counted_on, rows };
     output.result(&report.text(), report.json())?;
     let wrong = report.rows.iter().filter(|row| !row.verified).map(|row| row.variant.as_str()).collect::<Vec<_>>();
     ensure!(wrong.is_empty(), "{} moved elements to the wrong place; please report this as a bug", wrong.join(", "));
@@ -234,18 +191,22 @@ fn compare<T: Element + Pod>(
 }
 
 impl<'a, T: Element + Pod> Bench<'a, T> {
-    fn new(device: &'a Device, matrix: &'a Matrix<T>, transposed: &'a [T], pairs: usize) -> Result<Self> {
+    fn new(device: &'a Device, matrix: &'a Matrix<T>, transposed: &'a [T], turns: usize) -> Result<Self> {
         let source = device.upload(&matrix.elements)?;
-        let pairs = (0..pairs)
-            .map(|_| Ok((device.upload(&matrix.elements)?, device.alloc::<T>(matrix.elements.len())?)))
-            .collect::<Result<_>>()?;
-        Ok(Self { device, matrix, transposed, pairs, turn: 0, source })
+        let rotation = (turns > 0).then(|| Rotation::new(device, &matrix.elements, turns)).transpose()?;
+        Ok(Self { device, matrix, transposed, source, rotation })
     }
 
     /// Verifies `kernel`, and where it is right measures it.
     fn row(&mut self, kernel: Kernel) -> Result<Row> {
         let (verified, counters) = self.run(kernel)?;
-        let timing = if verified && !self.pairs.is_empty() { Some(self.time(kernel)?) } else { None };
+        let matrix = self.matrix;
+        let timing = match &mut self.rotation {
+            Some(rotation) if verified => {
+                Some(rotation.time(kernel.samples(), |source, result| launch(kernel, matrix, source, result))?)
+            }
+            _ => None,
+        };
         Ok(Row { variant: kernel.name(), verified, timing, counters })
     }
 
@@ -262,48 +223,27 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
             Kernel::Copy => self.matrix.elements.as_slice(),
             Kernel::Transpose(_) => self.transposed,
         };
-        // Wrong in every bit, so that whatever the kernel leaves out is seen.
-        let mut elements = zeroed::<T>(expected.len())?;
-        let (bytes, right) =
-            (bytemuck::cast_slice_mut::<T, u8>(&mut elements), bytemuck::cast_slice::<T, u8>(expected));
-        bytes.iter_mut().zip(right).for_each(|(byte, right)| *byte = !right);
-        let mut result = self.device.upload(&elements)?;
-        let stream = self.device.default_stream();
-        let before = self.device.counters()?;
-        launch(kernel, self.matrix, &self.source, &mut result, stream)?;
-        let counters = self.device.counters()?.zip(before).map(|(after, before)| after - before);
-        result.download_into(&mut elements)?;
-        // As bytes: a NaN equals itself here.
-        Ok((bytemuck::cast_slice::<T, u8>(&elements) == right, counters))
-    }
-
-    fn time(&mut self, kernel: Kernel) -> Result<Timing> {
-        let (matrix, pairs, stream) = (self.matrix, &mut self.pairs, self.device.default_stream());
-        let turn = &mut self.turn;
-        let timing = measure::time(self.device, stream, kernel.samples(), || {
-            // On from run to run and kernel to kernel, warm-ups included: what was used last is still in the cache.
-            let pair = *turn % pairs.len();
-            *turn += 1;
-            let (source, result) = &mut pairs[pair];
-            launch(kernel, matrix, source, result, stream)
-        })?;
-        Ok(timing)
+        trial::verify(self.device, &self.source, expected, |source, result| launch(kernel, self.matrix, source, result))
     }
 }
 
 fn launch<T: Element>(
     kernel: Kernel,
     matrix: &Matrix<T>,
-    source: &DeviceBuffer<T>,
-    result: &mut DeviceBuffer<T>,
-    stream: &Stream,
+    source: View<'_, T>,
+    result: ViewMut<'_, T>,
 ) -> Result<(), Error> {
     let (rows, cols) = (matrix.rows, matrix.cols);
+    let stream = source.device().default_stream();
     match kernel {
-        Kernel::Copy => ops::copy_into(source.view(&[rows * cols])?, result.view_mut(&[rows * cols])?, stream),
+        Kernel::Copy => ops::copy_into(source, result, stream),
         Kernel::Transpose(variant) => {
-            let view = if matrix.fortran { source.view(&[cols, rows])?.t() } else { source.view(&[rows, cols])? };
-            ops::transpose_into(view, result.view_mut(&[cols, rows])?, Some(variant), stream)
+            let view = if matrix.fortran {
+                source.split_axis(0, &[cols, rows])?.t()
+            } else {
+                source.split_axis(0, &[rows, cols])?
+            };
+            ops::transpose_into(view, result.split_axis(0, &[cols, rows])?, Some(variant), stream)
         }
     }
 }
@@ -312,13 +252,11 @@ fn launch<T: Element>(
 struct Report<'a, T> {
     device: &'a Device,
     matrix: &'a Matrix<T>,
-    /// Whether timed runs met a cold cache.
-    cold: bool,
     counted_on: Option<DriverKind>,
     rows: Vec<Row>,
 }
 
-impl<T: Pod> Report<'_, T> {
+impl<T: Pod + Send + Sync> Report<'_, T> {
     fn gbps(&self, row: &Row) -> Option<f64> {
         row.timing.as_ref().map(|timing| timing.gbps(self.matrix.bytes_moved()))
     }
@@ -358,7 +296,7 @@ impl<T: Pod> Report<'_, T> {
     fn timed(&self) -> String {
         let gapped = self.rows.iter().filter(|row| row.timing.as_ref().is_some_and(|timing| !timing.gapless()));
         let gapped = gapped.map(|row| row.variant.as_str()).collect::<Vec<_>>();
-        timed_footer(self.cold, &gapped, self.counted_on)
+        timed_footer(&gapped, self.counted_on)
     }
 
     fn json(&self) -> Value {
@@ -372,7 +310,7 @@ impl<T: Pod> Report<'_, T> {
                 "gbps": self.gbps(row),
                 "fraction_of_copy": self.fraction_of_copy(row),
                 "gapless": row.timing.as_ref().map(Timing::gapless),
-                "cold": row.timing.as_ref().map(|_| self.cold),
+                "cold": row.timing.as_ref().map(|_| true),
                 "counters": row.counters,
             })
         });
@@ -386,11 +324,10 @@ impl<T: Pod> Report<'_, T> {
     }
 }
 
-/// What the columns of a GPU's table mean, by what happened: whether the cache was cold, which kernels could not be queued
-/// before they ran, and who counted.
-fn timed_footer(cold: bool, gapped: &[&str], counted_on: Option<DriverKind>) -> String {
-    let cache = if cold { "each with a cold L2 cache" } else { "the matrix so small that L2 may still hold it" };
-    let mut text = format!("ms: median of {SAMPLES} runs (column_loop: {SLOW_SAMPLES}), {cache}.");
+/// What the columns of a GPU's table mean, by what happened: which kernels could not be queued before they ran, and who
+/// counted.
+fn timed_footer(gapped: &[&str], counted_on: Option<DriverKind>) -> String {
+    let mut text = format!("ms: median of {SAMPLES} runs (column_loop: {SLOW_SAMPLES}), each with a cold L2 cache.");
     if !gapped.is_empty() {
         text += &format!(" Gaps between launches included: {}.", gapped.join(", "));
     }
@@ -409,21 +346,16 @@ verified: every element against a transpose by the CPU. sectors/request: 32-byte
 warp touches; what the width needs is best. bank conflicts: passes through shared memory beyond what the width needs.
 No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes.";
 
-fn number(value: Option<f64>, digits: usize, unit: &str) -> String {
-    value.map_or("-".into(), |value| format!("{value:.digits$}{unit}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_footer_claims_what_happened() {
-        let all = timed_footer(true, &[], Some(DriverKind::Soft));
-        assert!(all.contains("each with a cold L2") && all.contains("the software GPU's, for the same"), "{all}");
+        let all = timed_footer(&[], Some(DriverKind::Soft));
+        assert!(all.contains("the software GPU's, for the same"), "{all}");
         assert!(!all.contains("Gaps"), "{all}");
-        let less = timed_footer(false, &["column_loop", "naive"], None);
-        assert!(!less.contains("cold") && less.contains("may still hold it"), "{less}");
+        let less = timed_footer(&["column_loop", "naive"], None);
         assert!(less.contains("Gaps between launches included: column_loop, naive."), "{less}");
         assert!(less.contains("not counted"), "{less}");
     }

@@ -3,8 +3,10 @@
 mod args;
 #[cfg(feature = "interp")]
 mod argument;
+mod bench;
 mod compare;
 mod devices;
+mod explain;
 mod npy;
 mod output;
 mod permute;
@@ -12,11 +14,13 @@ mod permute;
 mod ptx_file;
 #[cfg(feature = "interp")]
 mod ptx_forms;
+mod reference;
 mod room;
 #[cfg(feature = "interp")]
 mod run_ptx;
 mod target;
 mod transpose;
+mod trial;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -26,6 +30,8 @@ use bytemuck::Pod;
 use clap::Parser;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
+use warpstride::element::DType;
+use warpstride::layout::Layout;
 
 use args::{Cli, Command};
 use output::Output;
@@ -71,6 +77,8 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Transpose(args) => transpose::run(args, backend, output),
         Command::Permute(args) => permute::run(args, backend, output),
         Command::Compare(args) => compare::run(args, backend, output),
+        Command::Explain(args) => explain::run(args, backend, output),
+        Command::Bench(args) => bench::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),
         #[cfg(feature = "interp")]
@@ -107,6 +115,22 @@ fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) ->
         }
     }
     room::ensure_room(host)
+}
+
+/// The bytes of an array, where an address can count them.
+fn array_bytes(shape: &[usize], dtype: DType) -> Result<usize> {
+    // However long the axes are, where one of them is empty.
+    let extents = if shape.contains(&0) { &[0] } else { shape };
+    let bytes = extents.iter().try_fold(dtype.width(), |bytes, &extent| bytes.checked_mul(extent));
+    bytes.filter(|&bytes| bytes <= isize::MAX as usize).with_context(|| {
+        format!("an array of {shape:?} {dtype} has more bytes than an address can count; use a smaller one")
+    })
+}
+
+/// An array of `shape` in C order with its axes in the order `axes`, and what that is in C order.
+fn permuted_layouts(shape: &[usize], axes: &[usize]) -> Result<[Layout; 2]> {
+    let source = Layout::row_major(shape)?.permuted_axes(axes)?;
+    Ok([source, Layout::row_major(source.shape())?])
 }
 
 /// `len` zero elements, or a sentence where the host has no memory for them.

@@ -116,6 +116,11 @@ pub(super) fn table(header: &[&str]) -> Table {
     table
 }
 
+/// A number in a table, or that there is none.
+pub(super) fn number(value: Option<f64>, digits: usize, unit: &str) -> String {
+    value.map_or("-".into(), |value| format!("{value:.digits$}{unit}"))
+}
+
 /// What JSON documents say of a device.
 pub(super) fn info_json(info: &DeviceInfo) -> Value {
     let (major, minor) = info.compute_capability;

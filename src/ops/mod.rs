@@ -11,7 +11,7 @@ mod target;
 mod tuning;
 pub mod transpose;
 
-pub use permute::{PermutePlan, contiguous, copy_into, copy_into_raw, permute};
+pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, permute};
 pub use spin::spin;
 pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};

@@ -16,6 +16,8 @@ use crate::stream::{Event, Stream};
 const WARM_UPS: usize = 3;
 /// The first gate, and the longest that is tried before an operation is taken to be bound by its own launches.
 const GATES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(64));
+/// Launches in a row that [`launch_us`] takes the mean of.
+const LAUNCHES: u32 = 1000;
 
 /// Times of one operation on a GPU.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,6 +110,25 @@ fn queue_behind(
         stream.record(end)?;
     }
     Ok(begin.elapsed() < gate)
+}
+
+/// Microseconds of the host's clock from one launch to the next, where 1000 are queued one behind the other and the last is
+/// waited for: what a short operation costs with its launch included. `launch` as for [`time`].
+///
+/// # Errors
+///
+/// What `launch` and the driver failed with.
+pub fn launch_us(stream: &Stream, mut launch: impl FnMut() -> Result<()>) -> Result<f64> {
+    for _ in 0..WARM_UPS {
+        launch()?;
+    }
+    stream.synchronize()?;
+    let begin = Instant::now();
+    for _ in 0..LAUNCHES {
+        launch()?;
+    }
+    stream.synchronize()?;
+    Ok(begin.elapsed().as_secs_f64() * 1e6 / f64::from(LAUNCHES))
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod permutes;
 #[cfg(feature = "interp")]
 mod random;
 mod streams;
+mod times;
 mod transposes;
 
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         host::cases(),
         transposes::cases(),
         permutes::cases(),
+        times::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
     ]

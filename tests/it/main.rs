@@ -2,6 +2,7 @@
 
 mod architecture;
 mod build_script;
+mod cases;
 #[cfg(feature = "cli")]
 mod cli;
 mod compile_fail;

@@ -4,9 +4,11 @@
 //! are permuted. [`permute`] and [`contiguous`] are that copy into a new buffer.
 
 mod canonical;
+mod explain;
 mod plan;
 mod tile;
 
+pub use explain::{Explanation, PlannedAxis, Traffic};
 pub use plan::PermutePlan;
 pub(super) use plan::grid;
 

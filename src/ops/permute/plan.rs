@@ -104,6 +104,15 @@ impl PermutePlan {
         }
     }
 
+    /// Why it is this kernel, in words.
+    pub fn reason(&self) -> &'static str {
+        match &self.work {
+            Work::Nothing => "there are no elements",
+            Work::Copy(_) => "both sides lie in memory alike and without gaps",
+            Work::Elements { .. } => "it takes any layouts",
+        }
+    }
+
     /// Bytes of the elements: as many are read as written.
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -26,6 +26,14 @@ fn wrong_usage_is_exit_2() {
     misused(&["compare", "--variants", "naive,quick"], "staggered");
     misused(&["compare", "in.npy", "--shape", "2,2"], "cannot be used with");
     misused(&["compare", "in.npy", "--dtype", "u8"], "cannot be used with");
+    misused(&["bench"], "permute");
+    misused(&["bench", "sort"], "sort");
+    misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0"], "--dtype");
+    misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0", "--dtype", "u9"], "c128");
+    misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,-1", "--dtype", "u8"], "-1");
+    misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0", "--dtype", "u8", "--samples", "0"], "samples");
+    misused(&["explain", "--shape", "2,x", "--axes", "1,0", "--dtype", "u8"], "x");
+    misused(&["explain", "--axes", "1,0", "--dtype", "u8"], "--shape");
     misused(&["--device", "vulkan", "devices"], "vulkan");
     misused(&["--device", "cuda:x", "devices"], "cuda:x");
 }
@@ -33,7 +41,7 @@ fn wrong_usage_is_exit_2() {
 #[test]
 fn help_is_no_error() {
     let run = warpstride(["--help"]).succeeded();
-    for command in ["devices", "transpose", "compare", "run-ptx"] {
+    for command in ["devices", "transpose", "compare", "explain", "bench", "run-ptx"] {
         assert!(run.stdout.contains(command));
     }
 }

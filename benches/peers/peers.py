@@ -1,0 +1,404 @@
+"""Times what others have for permutes, on one GPU: PyTorch, CuPy, cuBLAS geam, cuTENSOR, torch.compile, JAX and a memcpy.
+
+usage: peers.py PEER...        memcpy torch cupy geam cutensor compile jax
+
+Reads cases from standard input, one JSON object a line (`dtype`, `shape`, `axes`, and `samples`), and answers each with one
+line a peer and a last one, `{"done": true}`. The first line of all says which versions they are. `scripts/compare-peers`
+starts it.
+
+The protocol is that of `src/roofline/measure.rs`: device time from a pair of events around each sample; a spin kernel holds
+the stream until all samples are queued, so that the gaps between launches stay out; the median counts. Samples take their
+arrays in turn from four times the L2 cache, so that none finds its data there, and none is charged for lines that a flush
+has left dirty. What an event pair has besides the kernel is the start of one behind another event, a microsecond or two, and
+the same for all. JAX gives no way to its stream: its time is the host's clock over calls that follow each other.
+"""
+
+import ctypes
+import glob
+import json
+import math
+import os
+import statistics
+import sys
+import time
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+import torch  # noqa: E402
+
+# By the bytes of an element: the type that a peer takes for it. 2 bytes are halves, which all of them have.
+TYPES = {1: torch.uint8, 2: torch.float16, 4: torch.float32, 8: torch.float64, 16: torch.complex128}
+WIDTHS = {"u8": 1, "u16": 2, "f32": 4, "f64": 8, "c128": 16}
+ALIGN = 256
+WARM_UPS = 3
+# Calls in a row, of which the mean is what a call takes with its launch, for arrays of at most SMALL bytes.
+CALLS = 1000
+SMALL = 1 << 20
+# Milliseconds of the first gate and of the last.
+GATES = (4.0, 64.0)
+# Of the multiprocessors, whose clock the gate counts; at another it is a little longer or shorter.
+CYCLES_PER_MS = 1.8e6
+
+
+class Unsupported(Exception):
+    """What a peer does not have."""
+
+
+class Case:
+    """Arrays of one case, taken in turn."""
+
+    def __init__(self, case):
+        self.shape, self.axes, self.samples = case["shape"], case["axes"], case["samples"]
+        self.width = WIDTHS[case["dtype"]]
+        self.type = TYPES[self.width]
+        self.bytes = math.prod(self.shape) * self.width
+        self.permuted = [self.shape[axis] for axis in self.axes]
+        slot = -(-self.bytes // ALIGN) * ALIGN
+        l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 50 << 20)
+        # More than are timed in a row need not be there.
+        self.turns = min(max(1, -(-4 * l2 // (2 * slot))), CALLS + 2 * WARM_UPS)
+        # Of these bytes every float is a normal number above 0: to multiply it by 1, as some do, changes no bit.
+        sources = torch.randint(8, 60, (self.turns, slot), dtype=torch.uint8, device="cuda")
+        results = torch.empty_like(sources)
+        self.sources = [self.view(sources[turn], self.shape) for turn in range(self.turns)]
+        self.results = [self.view(results[turn], self.permuted) for turn in range(self.turns)]
+        self.views = [source.permute(self.axes) for source in self.sources]
+
+    def view(self, slot, shape):
+        elements = slot[: self.bytes]
+        # To complex numbers by way of their parts.
+        elements = elements.view(torch.float64).view(self.type) if self.width == 16 else elements.view(self.type)
+        return elements.view(shape)
+
+    def right(self, result, permuted=True):
+        """Whether `result` is the permute of the first source, or that source as it lies there, by its bits."""
+        return torch.equal(bits(self.views[0].contiguous() if permuted else self.sources[0]), bits(result))
+
+
+def bits(tensor):
+    """A contiguous tensor as bytes."""
+    parts = torch.view_as_real(tensor) if tensor.dtype == torch.complex128 else tensor
+    return parts.reshape(-1).view(torch.uint8)
+
+
+class Clock:
+    """Device times by events behind a gate."""
+
+    def __init__(self):
+        self.flushed = torch.zeros(64 << 20, dtype=torch.int32, device="cuda")
+
+    def gate(self, ms):
+        """Holds the stream for about so long, and returns the events around it."""
+        start, end = self.pair()
+        start.record()
+        torch.cuda._sleep(int(ms * CYCLES_PER_MS))
+        end.record()
+        return start, end
+
+    @staticmethod
+    def pair():
+        return torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+
+    def flush(self):
+        """Fills the L2 cache with what nobody asks for, by reading it: nothing is left to be written back."""
+        self.flushed.sum()
+        torch.cuda.synchronize()
+
+    def device(self, call, samples, warm_ups=WARM_UPS):
+        """Milliseconds of each of `samples` calls, sorted, and whether all were queued before the first began."""
+        self.flush()
+        turn = 0
+        for turn in range(warm_ups):
+            call(turn)
+        torch.cuda.synchronize()
+        gate = GATES[0]
+        while True:
+            pairs = [self.pair() for _ in range(samples)]
+            begin = time.perf_counter()
+            closed, opened = self.gate(gate)
+            for start, end in pairs:
+                turn += 1
+                start.record()
+                call(turn)
+                end.record()
+            queued = (time.perf_counter() - begin) * 1e3
+            torch.cuda.synchronize()
+            gapless = queued < closed.elapsed_time(opened)
+            if gapless or gate >= GATES[1]:
+                return sorted(start.elapsed_time(end) for start, end in pairs), gapless
+            gate *= 2
+
+    @staticmethod
+    def host(call, wait=lambda last: torch.cuda.synchronize()):
+        """Microseconds from call to call, where many follow each other; `wait` waits for what the last one returned."""
+        for turn in range(WARM_UPS):
+            last = call(turn)
+        wait(last)
+        begin = time.perf_counter()
+        for turn in range(WARM_UPS, WARM_UPS + CALLS):
+            last = call(turn)
+        wait(last)
+        return (time.perf_counter() - begin) / CALLS * 1e6
+
+
+def memcpy(case):
+    return lambda turn: case.results[turn % case.turns].view(-1).copy_(case.sources[turn % case.turns].view(-1))
+
+
+def eager(case):
+    return lambda turn: case.results[turn % case.turns].copy_(case.views[turn % case.turns])
+
+
+def cupy_copy(case):
+    import cupy
+
+    sources = [cupy.from_dlpack(source).transpose(case.axes) for source in case.sources]
+    results = [cupy.from_dlpack(result) for result in case.results]
+    return lambda turn: cupy.copyto(results[turn % case.turns], sources[turn % case.turns])
+
+
+def geam(case):
+    import cupy
+    import numpy
+    from cupy_backends.cuda.libs import cublas
+
+    if case.width not in (4, 8, 16) or case.axes != [1, 0]:
+        raise Unsupported("matrices of 4, 8 and 16 bytes only")
+    add = {4: cublas.sgeam, 8: cublas.dgeam, 16: cublas.zgeam}[case.width]
+    type_ = {4: numpy.float32, 8: numpy.float64, 16: numpy.complex128}[case.width]
+    one, zero = numpy.array(1, type_), numpy.array(0, type_)
+    alpha, beta = one.ctypes.data, zero.ctypes.data
+    handle = cupy.cuda.device.get_cublas_handle()
+    cublas.setStream(handle, torch.cuda.current_stream().cuda_stream)
+    rows, cols = case.shape
+    sources = [source.data_ptr() for source in case.sources]
+    results = [result.data_ptr() for result in case.results]
+
+    # C order of rows x cols is column-major cols x rows, which is what cuBLAS has.
+    def call(turn):
+        source, result = sources[turn % case.turns], results[turn % case.turns]
+        add(
+            handle, cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, rows, cols, alpha, source, cols, beta, result, rows, result, rows,
+        )
+
+    # The two numbers live as long as their addresses are used.
+    call.keep = (one, zero)
+    return call
+
+
+class Cutensor:
+    """cuTENSOR 2 through its C interface. The numbers are those of its `types.h`."""
+
+    # By width: the data type, the symbol of the computation's type, and 1 in that type.
+    OF_WIDTH = {
+        2: (2, "CUTENSOR_COMPUTE_DESC_16F", ctypes.c_uint16 * 1, [0x3C00]),
+        4: (0, "CUTENSOR_COMPUTE_DESC_32F", ctypes.c_float * 1, [1.0]),
+        8: (1, "CUTENSOR_COMPUTE_DESC_64F", ctypes.c_double * 1, [1.0]),
+        16: (5, "CUTENSOR_COMPUTE_DESC_64F", ctypes.c_double * 2, [1.0, 0.0]),
+    }
+    IDENTITY, ALGO_DEFAULT, JIT_NONE = 1, -1, 0
+
+    def __init__(self):
+        places = [os.environ.get("CUTENSOR_LIBRARY", "libcutensor.so.2")]
+        for folder in sys.path + ["/usr/lib", "/usr/lib/x86_64-linux-gnu", "/usr/local/cuda/lib64"]:
+            for pattern in ("", "cutensor/lib/", "nvidia/*/lib/", "libcutensor/*/"):
+                places += glob.glob(os.path.join(folder, pattern + "libcutensor.so.2"))
+        for place in places:
+            try:
+                self.library = ctypes.CDLL(place)
+                break
+            except OSError:
+                continue
+        else:
+            raise Unsupported("libcutensor.so.2 is not here; name it by CUTENSOR_LIBRARY")
+        self.library.cutensorGetErrorString.restype = ctypes.c_char_p
+        self.library.cutensorGetVersion.restype = ctypes.c_size_t
+        self.handle = ctypes.c_void_p()
+        self.check(self.library.cutensorCreate(ctypes.byref(self.handle)))
+
+    def check(self, status):
+        if status != 0:
+            raise RuntimeError(f"cuTENSOR: {self.library.cutensorGetErrorString(status).decode()}")
+
+    def version(self):
+        number = self.library.cutensorGetVersion()
+        return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+    def descriptor(self, extents, type_):
+        """Of a tensor without gaps, the first axis varying fastest."""
+        made, extents = ctypes.c_void_p(), (ctypes.c_int64 * len(extents))(*extents)
+        self.check(
+            self.library.cutensorCreateTensorDescriptor(
+                self.handle, ctypes.byref(made), ctypes.c_uint32(len(extents)), extents, None, ctypes.c_int(type_),
+                ctypes.c_uint32(ALIGN),
+            )
+        )
+        return made
+
+    def plan(self, case, type_, compute):
+        library, handle, rank = self.library, self.handle, len(case.shape)
+        modes = ctypes.c_int32 * rank
+        source = self.descriptor(case.shape[::-1], type_)
+        result = self.descriptor(case.permuted[::-1], type_)
+        operation, preference, plan = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        self.check(
+            library.cutensorCreatePermutation(
+                handle, ctypes.byref(operation), source, modes(*reversed(range(rank))), ctypes.c_int(self.IDENTITY),
+                result, modes(*reversed(case.axes)), compute,
+            )
+        )
+        self.check(
+            library.cutensorCreatePlanPreference(
+                handle, ctypes.byref(preference), ctypes.c_int(self.ALGO_DEFAULT), ctypes.c_int(self.JIT_NONE)
+            )
+        )
+        self.check(
+            library.cutensorCreatePlan(handle, ctypes.byref(plan), operation, preference, ctypes.c_uint64(0))
+        )
+        return plan
+
+    def __call__(self, case):
+        if case.width not in self.OF_WIDTH:
+            raise Unsupported("no 1-byte type")
+        type_, compute, scalar, one = self.OF_WIDTH[case.width]
+        plan = self.plan(case, type_, ctypes.c_void_p.in_dll(self.library, compute))
+        one = scalar(*one)
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        sources = [ctypes.c_void_p(source.data_ptr()) for source in case.sources]
+        results = [ctypes.c_void_p(result.data_ptr()) for result in case.results]
+        permute = self.library.cutensorPermute
+
+        def call(turn):
+            turn %= case.turns
+            status = permute(self.handle, plan, one, sources[turn], results[turn], stream)
+            if status != 0:
+                self.check(status)
+
+        return call
+
+
+_CUTENSOR = []
+
+
+def cutensor(case):
+    if not _CUTENSOR:
+        _CUTENSOR.append(Cutensor())
+    return _CUTENSOR[0](case)
+
+
+def measure(clock, case, call, permuted=True):
+    """One answer for a peer that writes the case's results."""
+    bits(case.results[0]).fill_(0xA5)
+    call(0)
+    torch.cuda.synchronize()
+    verified = case.right(case.results[0], permuted)
+    times, gapless = clock.device(call, case.samples)
+    return answer(case, times, gapless, verified, lambda: clock.host(call))
+
+
+def answer(case, times, gapless, verified, launch_us):
+    """What is said of a peer: milliseconds, whether they are free of gaps, and of small cases what a call takes."""
+    said = {"ms": statistics.median(times), "gapless": gapless, "verified": verified}
+    if case.bytes <= SMALL:
+        said["launch_us"] = launch_us()
+    return said
+
+
+def compiled(clock, case):
+    """torch.compile makes its own results: as many as there are turns are kept, so that its memory is taken in turn too."""
+    torch._dynamo.reset()
+    axes = tuple(case.axes)
+    function = torch.compile(lambda source: source.permute(axes).contiguous(), dynamic=False)
+    verified = case.right(function(case.sources[0]))
+    kept = [None] * min(case.turns, 64)
+
+    def call(turn):
+        kept[turn % len(kept)] = function(case.sources[turn % case.turns])
+
+    times, gapless = clock.device(call, case.samples, warm_ups=len(kept) + WARM_UPS)
+    return answer(case, times, gapless, verified, lambda: clock.host(call))
+
+
+def jax_wall(clock, case):
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    sources = [jax.dlpack.from_dlpack(source) for source in case.sources[:64]]
+    axes = tuple(case.axes)
+    function = jax.jit(lambda source: jax.numpy.transpose(source, axes))
+    verified = case.right(torch.from_dlpack(function(sources[0])))
+
+    def call(turn):
+        return function(sources[turn % len(sources)])
+
+    times, in_a_row = [], 5
+    for round_ in range(10):
+        begin = time.perf_counter()
+        results = [call(round_ * in_a_row + turn) for turn in range(in_a_row)]
+        results[-1].block_until_ready()
+        times.append((time.perf_counter() - begin) / in_a_row * 1e3)
+        del results
+    return answer(case, times, False, verified, lambda: clock.host(call, wait=lambda last: last.block_until_ready()))
+
+
+PEERS = {
+    "memcpy": lambda clock, case: measure(clock, case, memcpy(case), permuted=False),
+    "torch": lambda clock, case: measure(clock, case, eager(case)),
+    "cupy": lambda clock, case: measure(clock, case, cupy_copy(case)),
+    "geam": lambda clock, case: measure(clock, case, geam(case)),
+    "cutensor": lambda clock, case: measure(clock, case, cutensor(case)),
+    "compile": compiled,
+    "jax": jax_wall,
+}
+
+
+def versions(peers):
+    """What is measured, as far as it says."""
+    found = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
+    for peer in {"cupy", "jax"}.intersection(peers):
+        try:
+            found[peer] = __import__(peer).__version__
+        except Exception as error:
+            found[peer] = f"not here: {error!r}"[:200]
+    if "cutensor" in peers:
+        try:
+            _CUTENSOR.append(Cutensor())
+            found["cutensor"] = _CUTENSOR[0].version()
+        except Exception as error:
+            found["cutensor"] = f"not here: {error}"[:200]
+    return found
+
+
+def say(answer):
+    print(json.dumps(answer), flush=True)
+
+
+def main():
+    peers = sys.argv[1:]
+    unknown = [peer for peer in peers if peer not in PEERS]
+    if unknown or not peers:
+        sys.exit(f"peers.py: name peers of {', '.join(PEERS)}, not {unknown}")
+    clock = Clock()
+    say({"versions": versions(peers)})
+    for line in sys.stdin:
+        case = None
+        try:
+            case = Case(json.loads(line))
+        except Exception as error:
+            say({"peer": peers[0], "error": repr(error)[:200]})
+        for peer in peers if case else []:
+            try:
+                say({"peer": peer} | PEERS[peer](clock, case))
+            except (Unsupported, ImportError) as lack:
+                say({"peer": peer, "lacks": str(lack)})
+            except Exception as error:
+                say({"peer": peer, "error": repr(error)[:200]})
+                # After a fault nothing works in this process: it ends here, and another takes the next case.
+                torch.cuda.synchronize()
+        del case
+        torch.cuda.empty_cache()
+        say({"done": True})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+//! Permutes that users run (`benches/cases.json`): on a CUDA device the time of each on the device, and GB/s read and written;
+//! without one, what planning costs the host, which needs no device.
+//!
+//! `scripts/compare-peers` measures the same cases beside what others have for them.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
+use serde::Deserialize;
+use warpstride::Result;
+use warpstride::device::{Backend, Device};
+use warpstride::element::{DType, Element};
+use warpstride::layout::Layout;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::roofline::measure;
+
+/// Most timed runs that are queued at once; their events are held meanwhile.
+const MOST: u64 = 200;
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    dtype: DType,
+    shape: Vec<usize>,
+    axes: Vec<usize>,
+}
+
+impl Case {
+    fn all() -> Vec<Self> {
+        serde_json::from_str(include_str!("cases.json")).expect("cases")
+    }
+
+    fn source(&self) -> Layout {
+        let layout = Layout::row_major(&self.shape).and_then(|layout| layout.permuted_axes(&self.axes));
+        layout.unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+
+    fn plan(&self, target: Target) -> Result<PermutePlan> {
+        let source = self.source();
+        let result = Layout::row_major(source.shape())?;
+        PermutePlan::new(&source, Align::ALLOCATION, &result, Align::ALLOCATION, self.dtype.width(), target)
+    }
+}
+
+/// Buffers of a case for runs to take in turn, so that none finds its data in the cache.
+struct Rotation<T> {
+    pairs: Vec<(DeviceBuffer<T>, DeviceBuffer<T>)>,
+    turn: usize,
+}
+
+impl<T: Element> Rotation<T> {
+    fn new(device: &Device, case: &Case) -> Result<Self> {
+        let len = case.source().len();
+        let sets = measure::cold_sets(2 * (len * size_of::<T>()) as u64, device.info().l2_bytes);
+        let pairs = (0..sets).map(|_| Ok((device.zeros(len)?, device.alloc(len)?))).collect::<Result<_>>()?;
+        Ok(Self { pairs, turn: 0 })
+    }
+
+    fn run(&mut self, device: &Device, case: &Case) -> Result<()> {
+        let turn = self.turn % self.pairs.len();
+        self.turn += 1;
+        let (source, result) = &mut self.pairs[turn];
+        let source = source.view(&case.shape)?.permuted_axes(&case.axes)?;
+        ops::copy_into(source, result.view_mut(source.shape())?, device.default_stream())
+    }
+
+    /// The time of so many runs on the device: the median of at most [`MOST`], times their number.
+    fn time(&mut self, device: &Device, case: &Case, runs: u64) -> Duration {
+        let samples = runs.min(MOST) as usize;
+        let timing = measure::time(device, device.default_stream(), samples, || self.run(device, case));
+        let timing = timing.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        Duration::from_secs_f64(timing.median_ms() / 1e3 * runs as f64)
+    }
+}
+
+fn on_device<T: Element>(c: &mut Criterion, device: &Device, case: &Case) {
+    let mut rotation = Rotation::<T>::new(device, case).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    let mut group = c.benchmark_group("permute cold");
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
+    group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(500));
+    group.throughput(Throughput::BytesDecimal(2 * (case.source().len() * size_of::<T>()) as u64));
+    group.bench_function(&case.name, |bencher| bencher.iter_custom(|runs| rotation.time(device, case, runs)));
+    group.finish();
+}
+
+fn planning(c: &mut Criterion, case: &Case) {
+    let target = Target { compute_capability: (9, 0) };
+    let mut group = c.benchmark_group("plan");
+    group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(500));
+    group.bench_function(&case.name, |bencher| bencher.iter(|| black_box(black_box(case).plan(target))));
+    group.finish();
+}
+
+fn permutes(c: &mut Criterion) {
+    match Device::open(Backend::Cuda(0)) {
+        Ok(device) => {
+            for case in Case::all() {
+                match case.dtype.width() {
+                    1 => on_device::<u8>(c, &device, &case),
+                    2 => on_device::<u16>(c, &device, &case),
+                    4 => on_device::<u32>(c, &device, &case),
+                    8 => on_device::<u64>(c, &device, &case),
+                    _ => on_device::<[f64; 2]>(c, &device, &case),
+                }
+            }
+        }
+        Err(error) => println!("no permute is timed, only planning: {error}"),
+    }
+    for case in Case::all() {
+        planning(c, &case);
+    }
+}
+
+criterion_group!(permute, permutes);
+criterion_main!(permute);

@@ -1,0 +1,159 @@
+//! What the CPU holds results against: the bits that are moved, and where they belong.
+
+use anyhow::Result;
+use bytemuck::Pod;
+use rayon::prelude::*;
+use warpstride::layout::MAX_RANK;
+
+use super::zeroed;
+
+/// Rows and columns of the CPU's tiles: both sides of one stay in its L1 cache at every element width.
+const TILE: usize = 32;
+/// Elements at least that a host thread takes at a time.
+const GRAIN: usize = 4096;
+
+/// Bits of a fixed sequence (xorshift64*, Vigna 2016): the same elements on every run, and no two runs of them alike.
+pub(super) fn random<T: Pod>(len: usize) -> Result<Vec<T>> {
+    let mut elements = zeroed::<T>(len)?;
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for chunk in bytemuck::cast_slice_mut::<T, u8>(&mut elements).chunks_mut(8) {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        let bits = state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes();
+        chunk.copy_from_slice(&bits[..chunk.len()]);
+    }
+    Ok(elements)
+}
+
+/// `elements`, an array of `shape` in C order, with its axes in the order `axes`, in C order again.
+///
+/// Along the axis that the source has closest together, and along all those behind it in the result, it goes in tiles.
+pub(super) fn permuted<T: Pod + Send + Sync>(elements: &[T], shape: &[usize], axes: &[usize]) -> Result<Vec<T>> {
+    let mut result = zeroed::<T>(elements.len())?;
+    if elements.is_empty() {
+        return Ok(result);
+    }
+    let mut strides = [1; MAX_RANK];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis] * shape[axis];
+    }
+    // The result's axes; those of one index are nowhere.
+    let axes: Vec<Axis> = axes
+        .iter()
+        .map(|&axis| Axis { extent: shape[axis], stride: strides[axis] })
+        .filter(|axis| axis.extent > 1)
+        .collect();
+    let Some(near) = (0..axes.len()).min_by_key(|&axis| axes[axis].stride) else {
+        result.copy_from_slice(elements);
+        return Ok(result);
+    };
+    let (outer, near, inner) = (&axes[..near], axes[near], &axes[near + 1..]);
+    let row = inner.iter().map(|axis| axis.extent).product::<usize>();
+    let rows = (GRAIN / row).max(TILE);
+    result.par_chunks_mut(near.extent * row).enumerate().for_each(|(index, block)| {
+        let block_start = start(outer, index);
+        block.par_chunks_mut(rows * row).enumerate().for_each(|(index, block)| {
+            tiles(&elements[block_start + index * rows * near.stride..], near.stride, inner, block, row);
+        });
+    });
+    Ok(result)
+}
+
+/// An axis of the result: its indices, and how far apart the source has them.
+#[derive(Clone, Copy)]
+struct Axis {
+    extent: usize,
+    stride: usize,
+}
+
+/// Where the source has what the result's C order of `axes` has at `index`.
+fn start(axes: &[Axis], mut index: usize) -> usize {
+    let mut start = 0;
+    for axis in axes.iter().rev() {
+        start += index % axis.extent * axis.stride;
+        index /= axis.extent;
+    }
+    start
+}
+
+/// Fills `rows` of `row` elements each: a step of `stride` in the source from row to row, `inner` within one.
+fn tiles<T: Copy>(source: &[T], stride: usize, inner: &[Axis], rows: &mut [T], row: usize) {
+    for begin in (0..row).step_by(TILE) {
+        let mut starts = [0; TILE];
+        let columns = TILE.min(row - begin);
+        for (column, at) in starts[..columns].iter_mut().enumerate() {
+            *at = start(inner, begin + column);
+        }
+        for (index, row) in rows.chunks_exact_mut(row).enumerate() {
+            for (element, &at) in row[begin..].iter_mut().zip(&starts[..columns]) {
+                *element = source[index * stride + at];
+            }
+        }
+    }
+}
+
+/// `elements` with every bit the other way round: what a result holds before it is written, so that whatever a kernel
+/// leaves out is seen.
+pub(super) fn complement<T: Pod>(elements: &[T]) -> Result<Vec<T>> {
+    let mut wrong = zeroed::<T>(elements.len())?;
+    let (bytes, right) = (bytemuck::cast_slice_mut::<T, u8>(&mut wrong), bytemuck::cast_slice::<T, u8>(elements));
+    bytes.iter_mut().zip(right).for_each(|(byte, right)| *byte = !right);
+    Ok(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Element by element, by its index.
+    fn naive(elements: &[u32], shape: &[usize], axes: &[usize]) -> Vec<u32> {
+        let place = |index: &[usize], extents: &[usize]| {
+            index.iter().zip(extents).fold(0, |place, (index, extent)| place * extent + index)
+        };
+        let permuted: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
+        let mut result = vec![0; elements.len()];
+        for (at, &element) in elements.iter().enumerate() {
+            let mut rest = at;
+            let mut index = vec![0; shape.len()];
+            for axis in (0..shape.len()).rev() {
+                index[axis] = rest % shape[axis];
+                rest /= shape[axis];
+            }
+            let moved: Vec<usize> = axes.iter().map(|&axis| index[axis]).collect();
+            result[place(&moved, &permuted)] = element;
+        }
+        result
+    }
+
+    #[test]
+    fn a_permute_by_tiles_is_one_by_indices() {
+        for (shape, axes) in [
+            (vec![7], vec![0]),
+            (vec![1, 1], vec![1, 0]),
+            (vec![33, 65], vec![1, 0]),
+            (vec![33, 65], vec![0, 1]),
+            (vec![5000, 3], vec![1, 0]),
+            (vec![3, 5000], vec![1, 0]),
+            (vec![4, 1, 50, 70], vec![0, 3, 1, 2]),
+            (vec![4, 50, 1, 70], vec![0, 2, 3, 1]),
+            (vec![9, 40, 3, 36], vec![0, 2, 1, 3]),
+            (vec![2, 3, 4, 5, 6, 7], vec![5, 3, 1, 4, 2, 0]),
+            (vec![2, 0, 3], vec![2, 0, 1]),
+        ] {
+            let elements: Vec<u32> = (0..shape.iter().product::<usize>() as u32).collect();
+            assert_eq!(
+                permuted(&elements, &shape, &axes).unwrap(),
+                naive(&elements, &shape, &axes),
+                "{shape:?} {axes:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_complement_differs_in_every_byte() {
+        let elements = random::<u16>(1001).unwrap();
+        let wrong = complement(&elements).unwrap();
+        assert!(elements.iter().zip(&wrong).all(|(right, wrong)| right ^ wrong == 0xffff));
+    }
+}

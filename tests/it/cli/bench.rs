@@ -1,0 +1,144 @@
+//! `warpstride bench` and `warpstride explain` on the software GPU.
+
+use serde_json::{Value, json};
+
+use super::warpstride;
+
+fn document(args: &[&str]) -> Value {
+    warpstride([&["--device", "soft", "--json"], args].concat()).succeeded().json()
+}
+
+fn permute(shape: &str, axes: &str, dtype: &str) -> Value {
+    document(&["bench", "permute", "--shape", shape, "--axes", axes, "--dtype", dtype])
+}
+
+#[test]
+fn the_document_of_a_permute_has_every_member_that_scripts_rely_on() {
+    let document =
+        document(&["bench", "permute", "--shape", "4,10,20,3", "--axes", "0,3,1,2", "--dtype", "u8", "--samples", "7"]);
+    assert_eq!(document["schema"], 1);
+    assert_eq!(document["device"]["kind"], "soft");
+    assert!(document["device"]["name"].is_string());
+    assert_eq!((&document["op"], &document["dtype"]), (&"permute".into(), &"u8".into()));
+    assert_eq!((&document["shape"], &document["axes"]), (&json!([4, 10, 20, 3]), &json!([0, 3, 1, 2])));
+    // Read and written.
+    assert_eq!(document["bytes"], 2 * 4 * 10 * 20 * 3);
+    assert!(document["kernel"].is_string());
+    assert_eq!(document["samples"], 7);
+    assert_eq!(document["verified"], true);
+    for member in ["ms", "gbps", "copy_gbps", "fraction_of_copy", "gapless", "launch_us"] {
+        assert_eq!(document.get(member), Some(&Value::Null), "{member} of {document}");
+    }
+    assert!(document["counters"]["global_store"]["sectors"].as_u64() > Some(0), "{document}");
+}
+
+#[test]
+fn permutes_of_every_width_and_rank_are_right() {
+    for dtype in ["u8", "f16", "f32", "c64", "c128"] {
+        for (shape, axes) in [
+            ("1000", "0"),
+            ("33,65", "1,0"),
+            ("7,1,90", "2,1,0"),
+            ("5,6,7,8", "0,2,1,3"),
+            ("2,3,4,5,6,7", "5,3,1,4,2,0"),
+        ] {
+            assert_eq!(permute(shape, axes, dtype)["verified"], true, "{shape} {axes} {dtype}");
+        }
+    }
+}
+
+#[test]
+fn an_array_without_elements_needs_no_kernel() {
+    let document = permute("0,5", "1,0", "f32");
+    assert_eq!(
+        (&document["bytes"], &document["kernel"], &document["verified"]),
+        (&0.into(), &Value::Null, &true.into())
+    );
+}
+
+#[test]
+fn a_copy_has_no_axes() {
+    let document = document(&["bench", "copy", "--elements", "1000", "--dtype", "f64"]);
+    assert_eq!(
+        (&document["op"], &document["shape"], &document["axes"]),
+        (&"copy".into(), &json!([1000]), &Value::Null)
+    );
+    assert_eq!((&document["bytes"], &document["verified"]), (&16000.into(), &true.into()));
+}
+
+#[test]
+fn the_operations_are_listed() {
+    let listed = document(&["bench", "--list"]);
+    let names = listed["operations"].as_array().expect("a list").iter().map(|entry| &entry["op"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["permute", "copy"]);
+    let text = warpstride(["bench", "--list"]).succeeded().stdout;
+    assert_eq!(text.lines().count(), 2, "{text}");
+}
+
+#[test]
+fn no_speed_is_told_of_the_software_gpu() {
+    let args =
+        ["--device", "soft", "--quiet", "bench", "permute", "--shape", "40,30", "--axes", "1,0", "--dtype", "f32"];
+    let run = warpstride(args).succeeded();
+    assert!(run.stdout.contains("verified") && run.stdout.contains("sectors/request"), "{}", run.stdout);
+    assert_eq!(run.stdout.matches("GB/s").count(), 1, "{}", run.stdout);
+    assert!(run.stdout.contains("No GB/s: the software GPU"), "{}", run.stdout);
+}
+
+#[test]
+fn an_explanation_has_axes_kernel_reason_and_traffic() {
+    let document = document(&["explain", "--shape", "64,1080,1920,3", "--axes", "0,3,1,2", "--dtype", "u8"]);
+    assert_eq!(
+        (&document["schema"], &document["op"], &document["dtype"]),
+        (&1.into(), &"permute".into(), &"u8".into())
+    );
+    assert_eq!((&document["shape"], &document["axes"]), (&json!([64, 1080, 1920, 3]), &json!([0, 3, 1, 2])));
+    // Height and width stay together: three axes are left, the result's shortest stride first.
+    let (pixels, frame) = (1080 * 1920, 1080 * 1920 * 3);
+    let axis = |extent: i64, source: i64, destination: i64| {
+        json!({
+            "extent": extent, "source_stride": source, "source_stride_bytes": source,
+            "destination_stride": destination, "destination_stride_bytes": destination,
+        })
+    };
+    assert_eq!(document["planned_axes"], json!([axis(pixels, 3, 1), axis(3, 1, pixels), axis(64, frame, frame)]));
+    assert!(document["kernel"].is_string() && document["reason"].is_string(), "{document}");
+    for extents in ["grid", "block"] {
+        assert_eq!(document[extents].as_array().map(Vec::len), Some(3), "{document}");
+    }
+    let traffic = json!({ "bytes": 64 * frame, "sectors": 64 * frame / 32 });
+    assert_eq!((&document["read"], &document["written"]), (&traffic, &traffic));
+}
+
+#[test]
+fn an_explanation_reads_as_text() {
+    let run = warpstride(["--device", "soft", "explain", "--shape", "100,70", "--axes", "1,0", "--dtype", "f64"]);
+    let text = run.succeeded().stdout;
+    for part in [
+        "permute [100, 70] f64, axes [1, 0]",
+        "70 (560)",
+        "kernel ",
+        "because ",
+        "launch ",
+        "56000 bytes in 1750 sectors",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+}
+
+#[test]
+fn axes_that_are_no_permutation_are_refused() {
+    for command in [["bench", "permute"].as_slice(), &["explain"]] {
+        for axes in ["0", "0,0", "0,2", "0,1,2"] {
+            let args = [command, &["--shape", "3,4", "--axes", axes, "--dtype", "u8"]].concat();
+            warpstride(args).failed(&["axes", "[3, 4]", "permutation"]);
+        }
+    }
+}
+
+#[test]
+fn sizes_that_overflow_are_refused() {
+    let shape = ["--shape", "4294967296,4294967296", "--axes", "1,0", "--dtype", "f64"];
+    warpstride([["--device", "soft", "bench", "permute"].as_slice(), &shape].concat()).failed(&["4294967296", "use"]);
+    warpstride([["--device", "soft", "explain"].as_slice(), &shape].concat()).failed(&["4294967296", "use"]);
+}
