@@ -43,7 +43,7 @@ handles! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum DriverKind {
-    /// An NVIDIA GPU.
+    /// An NVIDIA GPU, in the primary context of the device that has the ordinal.
     Cuda,
     /// The software GPU: exact values and counters, no meaningful times.
     Soft,

@@ -27,6 +27,9 @@ pub(crate) enum Needs {
     DeviceToLose,
     /// What only the software GPU promises.
     SoftwareGpu,
+    /// What other crates have on an NVIDIA GPU.
+    #[cfg(feature = "cudarc")]
+    NvidiaGpu,
 }
 
 /// Lists the cases of a module: `cases! { Any copies_come_back, SoftwareGpu work_runs_late }`.
@@ -125,6 +128,8 @@ fn reason_to_ignore(backend: &Backend, needs: Needs) -> Result<Arc<dyn Fn() -> S
     let open = backend.open.as_ref().map_err(Error::to_string)?;
     match (backend.kind, needs) {
         (DriverKind::Cuda, Needs::SoftwareGpu) => Err("it is about what only the software GPU promises".to_owned()),
+        #[cfg(feature = "cudarc")]
+        (DriverKind::Soft, Needs::NvidiaGpu) => Err("it is about an NVIDIA GPU".to_owned()),
         _ => Ok(Arc::clone(open)),
     }
 }

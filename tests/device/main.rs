@@ -13,6 +13,8 @@ mod copies;
 mod events;
 mod failures;
 mod host;
+#[cfg(feature = "cudarc")]
+mod interop;
 mod late;
 mod matrices;
 mod memory;
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
         failures::cases(),
         host::cases(),
         transposes::cases(),
+        #[cfg(feature = "cudarc")]
+        interop::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
     ]

@@ -1,4 +1,4 @@
-//! The CUDA driver's functions, found in its library at run time. The only file that names cudarc.
+//! The CUDA driver's functions, found in its library at run time. The only file of the driver that names cudarc.
 //!
 //! cudarc finds the library and has the signatures. We call through a table of our own for three reasons:
 //!
