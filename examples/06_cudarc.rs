@@ -1,7 +1,7 @@
 //! # Lesson 6: memory that others own
 //!
-//! Most programs have a crate for their GPU already. With the feature `cudarc`, operations of this crate take cudarc's
-//! buffers, and are queued on its streams among its own work; nothing is copied from one crate to the other, since both use
+//! Most programs have a crate for their GPU already. Operations of this crate take cudarc's buffers
+//! too, and are queued on its streams among its own work; nothing is copied from one crate to the other, since both use
 //! the primary context of the device.
 //!
 //! A stream is a queue: what is queued on one runs in order. Between streams cudarc keeps order by events, two for each
@@ -9,7 +9,7 @@
 //! the first stream again, waits for it. `ops::transpose_raw` is the way for every other crate, by addresses and handles.
 //!
 //! ```text
-//! cargo run --features cudarc --example 06_cudarc
+//! cargo run --example 06_cudarc
 //! ```
 
 use std::error::Error;

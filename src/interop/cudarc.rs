@@ -21,6 +21,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! cudarc must be of one level in a program, its feature `cuda-*`. This crate's feature `cuda` takes the oldest; who needs
+//! another takes the feature `cudarc` alone and chooses it:
+//!
+//! ```toml
+//! cudarc = { version = "0.19", default-features = false, features = ["std", "driver", "cuda-12080"] }
+//! warpstride = { version = "0.1", default-features = false, features = ["cudarc"] }
+//! ```
+//!
 //! cudarc's features `dynamic-linking` and `static-linking` exclude the `dynamic-loading` that this crate asks for.
 
 use std::sync::Arc;

@@ -157,7 +157,7 @@ fn traced() -> Backend {
     Backend { name: "trace(soft)".to_owned(), kind: DriverKind::Soft, open: Ok(Arc::new(open)) }
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "cudarc")]
 fn cuda() -> Backend {
     use warpstride::driver::cuda::{Cuda, count};
     let driver = count().and_then(|_| Cuda::open(0)).map(|driver| Arc::new(driver) as Arc<dyn Driver>);
@@ -179,12 +179,12 @@ fn traced() -> Backend {
     left_out("trace(soft)", DriverKind::Soft, "interp")
 }
 
-#[cfg(not(feature = "cuda"))]
+#[cfg(not(feature = "cudarc"))]
 fn cuda() -> Backend {
     left_out("cuda:0", DriverKind::Cuda, "cuda")
 }
 
-#[cfg(not(all(feature = "interp", feature = "cuda")))]
+#[cfg(not(all(feature = "interp", feature = "cudarc")))]
 fn left_out(name: &str, kind: DriverKind, feature: &str) -> Backend {
     let error = Error::new(warpstride::ErrorKind::Unavailable, format!("built without feature `{feature}`"));
     Backend { name: name.to_owned(), kind, open: Err(error) }
