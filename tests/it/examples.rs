@@ -71,6 +71,7 @@ fn lesson_5_tests_a_kernel_of_its_own() {
 }
 
 #[test]
+#[cfg(feature = "cudarc")]
 fn lesson_6_uses_cudarcs_memory_where_there_is_a_gpu() {
     let printed = lesson("06_cudarc");
     match &warpstride::device::probe()[0].info {
