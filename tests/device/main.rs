@@ -37,10 +37,10 @@ fn main() -> ExitCode {
         modules::cases(),
         late::cases(),
         failures::cases(),
-        host::cases(),
-        transposes::cases(),
         #[cfg(feature = "cudarc")]
         interop::cases(),
+        host::cases(),
+        transposes::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
     ]
