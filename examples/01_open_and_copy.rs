@@ -26,7 +26,7 @@ fn main() -> Result<()> {
     let mut copy = device.alloc::<f32>(n)?;
 
     // Queued, not done: the call returns at once, and the download waits for it.
-    ops::copy(source.view(&[n])?, copy.view_mut(&[n])?, device.default_stream())?;
+    ops::copy_into(source.view(&[n])?, copy.view_mut(&[n])?, device.default_stream())?;
     println!("{n} numbers copied, all equal: {}", copy.download()? == numbers);
 
     match device.counters()? {

@@ -11,6 +11,12 @@ pub const TILE: u32 = 32;
 pub const TILE_ROWS: u32 = 8;
 /// Threads in a block of `column_loop`.
 pub const COLUMN_BLOCK: u32 = 256;
+/// Threads in a block of `elements`.
+pub const ELEMENTS_BLOCK: u32 = 256;
+/// Elements that one thread of `elements` moves, so that as many loads are in flight.
+pub const ELEMENTS_PER_THREAD: u32 = 4;
+/// Most axes of a launch that is numbered along axes: as many as a layout has.
+pub const MAX_AXES: usize = 16;
 /// Threads in a block of `copy`: with one 16-byte access a thread, the best copy found on an H100 uses full blocks.
 pub const COPY_BLOCK: u32 = 1024;
 /// Largest grid extent in x that CUDA allows.
@@ -73,6 +79,72 @@ pub struct CopyParams {
     pub dst: u64,
     /// Bytes to move.
     pub bytes: u64,
+}
+
+/// Division by a number known before the launch, as a multiplication (Granlund and Montgomery 1994):
+/// `n / value = mulhi(2 * n, multiplier) >> shift`, where `shift = ceil(log2(value))`.
+///
+/// Narrow: `multiplier = ceil(2^(31 + shift) / value)` for `n < 2^31`, by a 32-bit `mulhi`. Wide:
+/// `ceil(2^(63 + shift) / value)` for `n < 2^63`, by a 64-bit one. Of 31 (63) bits the multiplier fits a word, which of 32
+/// (64) it would not.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Divisor {
+    /// What is divided by; at least 1.
+    pub value: u64,
+    /// The reciprocal.
+    pub multiplier: u64,
+    /// Bits that the product is shifted by.
+    pub shift: u64,
+}
+
+impl Divisor {
+    /// For [`Index::Narrow`]: divides numbers below 2^31 by a `value` from 1 to 2^31.
+    pub const fn narrow(value: u64) -> Self {
+        Self::of_bits(value, 31)
+    }
+
+    /// For [`Index::Wide`]: divides numbers below 2^63 by a `value` from 1 to 2^63.
+    pub const fn wide(value: u64) -> Self {
+        Self::of_bits(value, 63)
+    }
+
+    const fn of_bits(value: u64, bits: u32) -> Self {
+        let shift = value.next_power_of_two().trailing_zeros();
+        let multiplier = (1u128 << (bits + shift)).div_ceil(value as u128) as u64;
+        Self { value, multiplier, shift: shift as u64 }
+    }
+}
+
+/// One axis that blocks or threads are numbered along; strides in elements, signed.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Axis {
+    /// Positions along the axis.
+    pub extent: Divisor,
+    /// From one position to the next in the source.
+    pub src_stride: i64,
+    /// From one position to the next in the destination.
+    pub dst_stride: i64,
+}
+
+/// Parameters of `elements`: every element of one layout to its place in another.
+///
+/// Element `i` lies at the digits of `i` in the mixed radix of the extents, `axes[0]` the least. Block `b` (x first, then y)
+/// moves [`ELEMENTS_PER_THREAD`] runs of [`ELEMENTS_BLOCK`] elements, a lane one of each.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ElementsParams {
+    /// Device address of the source's element 0.
+    pub src: u64,
+    /// Device address of the destination's element 0.
+    pub dst: u64,
+    /// Elements to move: the product of the extents.
+    pub len: u64,
+    /// Axes in use, from the first.
+    pub rank: u64,
+    /// The axes, innermost first.
+    pub axes: [Axis; MAX_AXES],
 }
 
 /// Parameters of `spin`: keeps a stream busy for `nanoseconds`, so that what is queued behind it starts without gaps.
@@ -152,6 +224,9 @@ impl Family {
 entries! {
     COPY(CopyParams): /// Contiguous bytes, by access width. Its arithmetic is 64-bit throughout, so it is only `Wide`.
         [] ["copy_b8" "copy_b16" "copy_b32" "copy_b64" "copy_b128"];
+    ELEMENTS(ElementsParams): /// Any layout to any layout, element by element, in the destination's order.
+        ["elements_b8" "elements_b16" "elements_b32" "elements_b64" "elements_b128"]
+        ["elements_b8_wide" "elements_b16_wide" "elements_b32_wide" "elements_b64_wide" "elements_b128_wide"];
     COLUMN_LOOP(ColumnParams): /// One column a launch: how a transpose looks when written as a loop of copies.
         ["column_loop_b8" "column_loop_b16" "column_loop_b32" "column_loop_b64" "column_loop_b128"]
         ["column_loop_b8_wide" "column_loop_b16_wide" "column_loop_b32_wide" "column_loop_b64_wide" "column_loop_b128_wide"];
@@ -174,3 +249,53 @@ entries! {
 // The sizes that the PTX was compiled with; a change of a struct changes the kernels, and must not go unseen.
 const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<TransposeParams>() == 8);
 const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);
+const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40 && size_of::<Divisor>() == 24);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn narrow(n: u32, by: &Divisor) -> u64 {
+        let product = u64::from(n << 1) * by.multiplier;
+        product >> 32 >> by.shift
+    }
+
+    fn wide(n: u64, by: &Divisor) -> u64 {
+        let product = u128::from(n << 1) * u128::from(by.multiplier);
+        (product >> 64) as u64 >> by.shift
+    }
+
+    /// Numbers of up to `bits` bits in which bounds are most likely to lie: those around powers of two, and random ones.
+    fn numbers(bits: u32) -> impl Iterator<Item = u64> + Clone {
+        let around = (0..=bits).flat_map(|power| [(1u64 << power) - 1, 1 << power, (1 << power) + 1]);
+        let random = (1u64..200).map(move |i| {
+            let bits_of_it = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            bits_of_it >> (64 - bits as u64 + i % u64::from(bits))
+        });
+        around.chain(random)
+    }
+
+    #[test]
+    fn narrow_divisions_are_exact() {
+        for value in numbers(31).filter(|value| (1..=1 << 31).contains(value)) {
+            let divisor = Divisor::narrow(value);
+            assert!(divisor.multiplier <= u64::from(u32::MAX) && divisor.shift < 32, "{divisor:?}");
+            let multiples = numbers(31).flat_map(|n| [n, n / value * value, (n / value * value).wrapping_sub(1)]);
+            for n in multiples.filter(|&n| n < 1 << 31) {
+                assert_eq!(narrow(n as u32, &divisor), n / value, "{n} / {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn wide_divisions_are_exact() {
+        for value in numbers(63).filter(|value| (1..=1 << 63).contains(value)) {
+            let divisor = Divisor::wide(value);
+            assert!(divisor.shift < 64, "{divisor:?}");
+            let multiples = numbers(63).flat_map(|n| [n, n / value * value, (n / value * value).wrapping_sub(1)]);
+            for n in multiples.filter(|&n| n < 1 << 63) {
+                assert_eq!(wide(n, &divisor), n / value, "{n} / {value}");
+            }
+        }
+    }
+}

@@ -3,6 +3,9 @@
 use core::num::Wrapping;
 use core::ops::{Add, Mul, Sub};
 
+use crate::abi::Divisor;
+use crate::thread;
+
 /// For matrices whose extents and element offsets all fit in 31 bits.
 pub type Narrow = Wrapping<u32>;
 /// For all others.
@@ -18,6 +21,8 @@ pub trait Index: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + M
     fn truncate(value: u64) -> Self;
     /// The offset as 64 bits of two's complement.
     fn sign_extend(self) -> u64;
+    /// The quotient, of a position of 31 (63) bits, by a divisor made for this type.
+    fn divide(self, by: &Divisor) -> Self;
 }
 
 impl Index for Narrow {
@@ -35,6 +40,11 @@ impl Index for Narrow {
     fn sign_extend(self) -> u64 {
         i64::from(self.0 as i32) as u64
     }
+
+    #[inline(always)]
+    fn divide(self, by: &Divisor) -> Self {
+        Wrapping(thread::high_product(self.0 << 1, by.multiplier as u32) >> (by.shift as u32 & 31))
+    }
 }
 
 impl Index for Wide {
@@ -51,5 +61,11 @@ impl Index for Wide {
     #[inline(always)]
     fn sign_extend(self) -> u64 {
         self.0
+    }
+
+    #[inline(always)]
+    fn divide(self, by: &Divisor) -> Self {
+        let product = u128::from(self.0 << 1) * u128::from(by.multiplier);
+        Wrapping((product >> 64) as u64 >> (by.shift as u32 & 63))
     }
 }

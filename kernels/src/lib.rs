@@ -4,16 +4,17 @@
 
 #[path = "../../src/abi.rs"]
 pub mod abi;
+pub mod axes;
 pub mod block;
 pub mod index;
 pub mod matrix;
 pub mod op;
 pub mod thread;
 
-use abi::{ColumnParams, CopyParams, SpinParams, TransposeParams};
+use abi::{ColumnParams, CopyParams, ElementsParams, SpinParams, TransposeParams};
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
-use op::{column_loop, copy, naive, tile};
+use op::{column_loop, copy, elements, naive, tile};
 use thread::{B8, B16, B32, B64, B128};
 
 /// A body that never panics has no use for this, but `no_std` asks for it.
@@ -46,6 +47,19 @@ entries! { CopyParams:
     copy_b32 = copy::<B32>;
     copy_b64 = copy::<B64>;
     copy_b128 = copy::<B128>;
+}
+
+entries! { ElementsParams:
+    elements_b8 = elements::<B8, Narrow>;
+    elements_b16 = elements::<B16, Narrow>;
+    elements_b32 = elements::<B32, Narrow>;
+    elements_b64 = elements::<B64, Narrow>;
+    elements_b128 = elements::<B128, Narrow>;
+    elements_b8_wide = elements::<B8, Wide>;
+    elements_b16_wide = elements::<B16, Wide>;
+    elements_b32_wide = elements::<B32, Wide>;
+    elements_b64_wide = elements::<B64, Wide>;
+    elements_b128_wide = elements::<B128, Wide>;
 }
 
 entries! { ColumnParams:

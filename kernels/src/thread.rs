@@ -37,6 +37,17 @@ pub fn globaltimer() -> u64 {
     now
 }
 
+/// The upper half of a product. As a product of 64 bits, LLVM would multiply in 64 bits.
+#[inline(always)]
+pub fn high_product(a: u32, b: u32) -> u32 {
+    let high: u32;
+    // SAFETY: arithmetic.
+    unsafe {
+        asm!("mul.hi.u32 {}, {}, {};", out(reg32) high, in(reg32) a, in(reg32) b, options(pure, nomem, nostack))
+    };
+    high
+}
+
 /// Waits for every thread of the block, and makes their shared stores visible.
 ///
 /// # Safety

@@ -54,6 +54,8 @@ pub(super) enum Command {
     Devices,
     /// Transpose a matrix from one .npy file into another
     Transpose(Transpose),
+    /// Put the axes of an array in another order, from one .npy file into another
+    Permute(Permute),
     /// Run every transpose kernel on the same matrix, verify it, and show what it does to memory
     Compare(Compare),
     /// Run a kernel of a PTX file, and show what it does to memory
@@ -77,6 +79,19 @@ pub(super) struct Transpose {
     /// The kernel, instead of the fastest for the matrix: column_loop, naive, tiled, padded or staggered
     #[arg(long, value_name = "NAME")]
     pub(super) variant: Option<Variant>,
+}
+
+#[derive(Args)]
+pub(super) struct Permute {
+    /// The array: any number of axes, C or Fortran order
+    #[arg(value_name = "IN.npy")]
+    pub(super) input: PathBuf,
+    /// Where the result goes, in C order; replaced only when everything has worked
+    #[arg(value_name = "OUT.npy")]
+    pub(super) output: PathBuf,
+    /// The axes of the input in the order that they have in the result, counted from 0
+    #[arg(long, value_name = "A,B", value_delimiter = ',', required = true)]
+    pub(super) axes: Vec<usize>,
 }
 
 #[derive(Args)]

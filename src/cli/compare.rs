@@ -300,7 +300,7 @@ fn launch<T: Element>(
 ) -> Result<(), Error> {
     let (rows, cols) = (matrix.rows, matrix.cols);
     match kernel {
-        Kernel::Copy => ops::copy(source.view(&[rows * cols])?, result.view_mut(&[rows * cols])?, stream),
+        Kernel::Copy => ops::copy_into(source.view(&[rows * cols])?, result.view_mut(&[rows * cols])?, stream),
         Kernel::Transpose(variant) => {
             let view = if matrix.fortran { source.view(&[cols, rows])?.t() } else { source.view(&[rows, cols])? };
             ops::transpose_into(view, result.view_mut(&[cols, rows])?, Some(variant), stream)

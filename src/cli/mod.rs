@@ -7,6 +7,7 @@ mod compare;
 mod devices;
 mod npy;
 mod output;
+mod permute;
 #[cfg(feature = "interp")]
 mod ptx_file;
 #[cfg(feature = "interp")]
@@ -68,6 +69,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
     match &cli.command {
         Command::Devices => devices::run(backend, output),
         Command::Transpose(args) => transpose::run(args, backend, output),
+        Command::Permute(args) => permute::run(args, backend, output),
         Command::Compare(args) => compare::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),

@@ -68,7 +68,6 @@ impl Source {
     }
 
     /// Extents of all axes.
-    #[cfg(feature = "interp")]
     pub(super) fn shape(&self) -> &[usize] {
         &self.shape
     }

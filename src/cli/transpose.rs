@@ -1,15 +1,16 @@
 //! `warpstride transpose IN.npy OUT.npy`.
 
 use anyhow::{Context, Result};
-use bytemuck::Pod;
 use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::error::Error;
 use warpstride::ops::{self, TransposePlan, Variant};
+use warpstride::view::{View, ViewMut};
 
-use super::npy::{self, Source};
+use super::npy::Source;
 use super::output::{self, Output};
+use super::permute::{self, Work};
 use super::target::Target;
 use super::{args, by_width, ensure_room, open};
 
@@ -19,9 +20,13 @@ pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> 
     let dtype = source.dtype;
     let target = Target::check(&args.output, &args.input)?;
     let device = open(backend, output)?;
-    ensure_room(source.bytes, 1, &[(&device, 2)])
-        .with_context(|| format!("cannot transpose {}", args.input.display()))?;
-    let plan = by_width!(dtype, T => transpose::<T>(&device, source, &target, args, output))?;
+    let failed = || format!("cannot transpose {}", args.input.display());
+    ensure_room(source.bytes, 1, &[(&device, 2)]).with_context(failed)?;
+    let work = Work { doing: "transposing", shape: &[cols, rows], device: &device, output };
+    let kernel = by_width!(dtype, T => {
+        permute::rearrange::<T>(source, &target, &work, |view, result| transpose(&device, view, result, args.variant))
+    })
+    .with_context(failed)?;
 
     output.note(format!("{}: {cols} x {rows} {dtype}", args.output.display()));
     let document = json!({
@@ -31,53 +36,21 @@ pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> 
         "output": args.output.display().to_string(),
         "shape": [rows, cols],
         "dtype": dtype.name(),
-        "kernel": plan.entry(),
-        "variant": plan.variant().map(Variant::name),
+        "kernel": kernel,
+        "variant": args.variant.map(Variant::name),
     });
     output.result("", document).with_context(|| format!("{} was written", args.output.display()))
 }
 
-/// Does it, and says how it was done.
-fn transpose<T: Element + Pod>(
+/// Queues a transpose, and names the kernel that does it.
+fn transpose<T: Element>(
     device: &Device,
-    source: Source,
-    target: &Target,
-    args: &args::Transpose,
-    output: &Output,
-) -> Result<TransposePlan> {
-    let ([rows, cols], descr, fortran) = (source.matrix()?, source.descr.clone(), source.fortran);
-    let progress = output.progress(3);
-
-    progress.doing("reading");
-    let mut elements = source.read::<T>()?;
-    progress.step();
-
-    progress.doing("transposing");
-    let plan = turn(device, &mut elements, [rows, cols], fortran, args.variant)
-        .with_context(|| format!("cannot transpose {}", args.input.display()))?;
-    progress.step();
-
-    progress.doing("writing");
-    target.replace(|file| npy::write(file, &descr, &[cols, rows], bytemuck::cast_slice(&elements)))?;
-    progress.step();
-    Ok(plan)
-}
-
-/// Replaces the elements of a matrix by those of its transpose in C order.
-fn turn<T: Element>(
-    device: &Device,
-    elements: &mut [T],
-    [rows, cols]: [usize; 2],
-    fortran: bool,
+    src: View<'_, T>,
+    dst: ViewMut<'_, T>,
     variant: Option<Variant>,
-) -> Result<TransposePlan, Error> {
-    let buffer = device.upload(elements)?;
-    // A matrix in Fortran order is its transpose in C order, looked at the other way round.
-    let view = if fortran { buffer.view(&[cols, rows])?.t() } else { buffer.view(&[rows, cols])? };
-    let mut transposed = device.alloc::<T>(elements.len())?;
-    let result = transposed.view_mut(&[cols, rows])?;
-    let plan = TransposePlan::new(view.layout(), result.layout(), size_of::<T>(), variant)?;
-    ops::transpose_into(view, result, variant, device.default_stream())?;
-    transposed.download_into(elements)?;
-    Ok(plan)
+) -> Result<Option<&'static str>, Error> {
+    let Some(variant) = variant else { return permute::copy(device, src.t(), dst) };
+    let plan = TransposePlan::new(src.layout(), dst.layout(), size_of::<T>(), variant)?;
+    ops::transpose_into(src, dst, Some(variant), device.default_stream())?;
+    Ok(plan.entry())
 }

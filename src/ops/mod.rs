@@ -1,6 +1,6 @@
 //! Operations: a pure plan, then a launch.
 //!
-//! A plan is made from layouts alone; it can be compared, printed and kept. Launching it allocates nothing and waits for
+//! A plan is made from layouts and alignments alone; it can be compared, printed and kept. Launching it allocates nothing and waits for
 //! nothing. Each operation also has a raw entry point, `*_raw`, for memory and streams that others own: a `CUdeviceptr` and
 //! a `CUstream` of cust, cudarc or candle are the addresses and handles that it takes.
 //!
@@ -20,12 +20,15 @@
 //! A raw entry point queues its work and returns. It knows of no other work on the memory: what must run before is queued
 //! on the same stream, or the stream waits for it; and whoever reads the result, or frees the memory, waits for the stream.
 
-pub mod copy;
+mod copy;
+pub mod permute;
 pub mod spin;
+mod target;
 pub mod transpose;
 
-pub use copy::{CopyPlan, copy, copy_raw};
+pub use permute::{PermutePlan, contiguous, copy_into, copy_into_raw, permute};
 pub use spin::spin;
+pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};
 
 use std::ops::Range;
@@ -61,6 +64,22 @@ fn check_bytes(which: &str, layout: &Layout, width: usize) -> Result<()> {
             ),
         )),
     }
+}
+
+/// Whether a layout may be written to.
+fn check_disjoint(dst: &Layout) -> Result<()> {
+    if !dst.overlaps_itself() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Layout,
+        format!(
+            "the destination's strides {:?} may reach an element of shape {:?} twice; write to a layout that does not overlap \
+             itself",
+            dst.strides(),
+            dst.shape()
+        ),
+    ))
 }
 
 /// Queues `launch` on `stream` behind all former uses of both sides, which must be of the stream's device.

@@ -62,8 +62,12 @@ fn empty_buffers_ask_nothing_of_the_driver(setup: &Setup) {
     assert!(buffer.is_empty() && buffer.download().unwrap().is_empty());
     assert!(device.zeros::<f64>(0).unwrap().is_empty());
     assert!(ops::transpose(buffer.view(&[5, 0]).unwrap()).unwrap().is_empty());
-    ops::copy(buffer.view(&[0]).unwrap(), device.alloc(0).unwrap().view_mut(&[0]).unwrap(), device.default_stream())
-        .unwrap();
+    ops::copy_into(
+        buffer.view(&[0]).unwrap(),
+        device.alloc(0).unwrap().view_mut(&[0]).unwrap(),
+        device.default_stream(),
+    )
+    .unwrap();
     drop(buffer);
     assert_eq!(trace.calls()[before..], []);
 }
@@ -126,7 +130,7 @@ fn readers_on_many_threads_are_ordered_before_the_writer(setup: &Setup) {
         let read = || {
             let stream = device.stream().unwrap();
             let mut copy = device.zeros::<u32>(elements.len()).unwrap();
-            ops::copy(shared.view(&[33 * 65]).unwrap(), copy.view_mut(&[33 * 65]).unwrap(), &stream).unwrap();
+            ops::copy_into(shared.view(&[33 * 65]).unwrap(), copy.view_mut(&[33 * 65]).unwrap(), &stream).unwrap();
             copy
         };
         let copies = std::thread::scope(|scope| {
@@ -134,7 +138,7 @@ fn readers_on_many_threads_are_ordered_before_the_writer(setup: &Setup) {
             readers.into_iter().map(|reader| reader.join().unwrap()).collect::<Vec<_>>()
         });
         let writer = device.stream().unwrap();
-        ops::copy(zeros.view(&[33 * 65]).unwrap(), shared.view_mut(&[33 * 65]).unwrap(), &writer).unwrap();
+        ops::copy_into(zeros.view(&[33 * 65]).unwrap(), shared.view_mut(&[33 * 65]).unwrap(), &writer).unwrap();
         assert!(shared.download().unwrap().iter().all(|&element| element == 0));
         for copy in copies {
             assert!(copy.download().unwrap() == elements, "a reader saw the writer's zeros");
@@ -181,8 +185,8 @@ fn two_devices_do_not_mix(setup: &Setup) {
     let mut here = one.upload(&[0u32; 2]).unwrap();
     let event = other.event().unwrap();
     for refused in [
-        ops::copy(source.view(&[2]).unwrap(), result.view_mut(&[2]).unwrap(), one.default_stream()),
-        ops::copy(source.view(&[2]).unwrap(), here.view_mut(&[2]).unwrap(), other.default_stream()),
+        ops::copy_into(source.view(&[2]).unwrap(), result.view_mut(&[2]).unwrap(), one.default_stream()),
+        ops::copy_into(source.view(&[2]).unwrap(), here.view_mut(&[2]).unwrap(), other.default_stream()),
         one.default_stream().wait(&event),
         one.default_stream().record(&event),
     ] {
@@ -264,7 +268,7 @@ fn everything(driver: Arc<Trace>) -> Result<()> {
     event.query()?;
     let back = ops::transpose(result.view(&[8, 6])?)?;
     let (mut copied, mut columns) = (device.alloc::<u32>(48)?, device.alloc::<u32>(48)?);
-    ops::copy(back.view(&[48])?, copied.view_mut(&[48])?, &stream)?;
+    ops::copy_into(back.view(&[48])?, copied.view_mut(&[48])?, &stream)?;
     let by_columns = Some(Variant::ColumnLoop);
     ops::transpose_into(copied.view(&[6, 8])?, columns.view_mut(&[8, 6])?, by_columns, &stream)?;
     drop(stream);

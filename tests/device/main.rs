@@ -19,6 +19,7 @@ mod late;
 mod matrices;
 mod memory;
 mod modules;
+mod permutes;
 #[cfg(feature = "interp")]
 mod random;
 mod streams;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         interop::cases(),
         host::cases(),
         transposes::cases(),
+        permutes::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
     ]

@@ -116,4 +116,94 @@ impl Random {
         narrow[repeated] = 1;
         self.layout(narrow).broadcast(&shape).unwrap()
     }
+
+    /// Numbers from 0 on in any order: Fisher and Yates's shuffle.
+    pub(crate) fn order(&mut self, len: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..len).collect();
+        for end in (1..len).rev() {
+            order.swap(end, self.below(end + 1));
+        }
+        order
+    }
+
+    /// A shape of at most so many elements: of rank 0 to 6 mostly, of up to 16 at times; one axis in sixteen has one index,
+    /// and one array in 64 no element.
+    pub(crate) fn shape(&mut self, most: usize) -> Vec<usize> {
+        let rank = if self.below(8) == 0 { self.below(17) } else { self.below(7) };
+        let mut room = most;
+        let mut shape: Vec<usize> = (0..rank)
+            .map(|_| {
+                let extent = match self.below(16) {
+                    0 => 1,
+                    1..=4 => 2 + self.below(3),
+                    5..=7 => 1 << self.below(8),
+                    _ => 1 + self.below(70),
+                };
+                let extent = if extent <= room { extent } else { 1 + self.below(room) };
+                room /= extent;
+                extent
+            })
+            .collect();
+        // The last axes would be the ones left without room.
+        let order = self.order(rank);
+        shape = order.into_iter().map(|axis| shape[axis]).collect();
+        if rank > 0 && self.below(64) == 0 {
+            let axis = self.below(rank);
+            shape[axis] = 0;
+        }
+        shape
+    }
+
+    /// A layout of this shape that does not overlap itself: a part of a larger array with its axes in any order, some stepped
+    /// and some reversed. Half of the arrays have no gaps, so that there is something to fuse.
+    pub(crate) fn array(&mut self, shape: &[usize]) -> Layout {
+        let (order, gaps) = (self.order(shape.len()), self.coin());
+        let order = if self.below(4) == 0 { (0..shape.len()).collect() } else { order };
+        let mut place = vec![0; shape.len()];
+        order.iter().enumerate().for_each(|(at, &axis)| place[axis] = at);
+        let mut whole = vec![0; shape.len()];
+        let (mut steps, mut before) = (vec![1; shape.len()], vec![0; shape.len()]);
+        // Every gap multiplies the storage: two of them at most.
+        for _ in 0..if gaps { self.below(3) } else { 0 } {
+            if let Some(axis) = shape.len().checked_sub(1).map(|last| self.below(last + 1)) {
+                steps[axis] = 1 + self.below(3);
+                before[axis] = self.below(4);
+            }
+        }
+        for axis in 0..shape.len() {
+            let after = if before[axis] > 0 { self.below(4) } else { 0 };
+            whole[place[axis]] = before[axis] + shape[axis] * steps[axis] + after;
+        }
+        let reach: usize = whole.iter().product();
+        let mut strides = vec![0isize; shape.len()];
+        let mut step = 1;
+        for at in (0..shape.len()).rev() {
+            strides[at] = step;
+            step *= whole[at].max(1) as isize;
+        }
+        let start = if gaps { self.below(20) } else { 16 * self.below(2) };
+        let layout = Layout::new(&whole, &strides, start, start + reach + self.below(3)).unwrap();
+        let mut layout = layout.permuted_axes(&place).unwrap();
+        let reversed = self.coin();
+        for axis in 0..shape.len() {
+            let range = before[axis]..before[axis] + shape[axis] * steps[axis];
+            let step = steps[axis] as isize;
+            let step = if reversed && self.below(3) == 0 { -step } else { step };
+            layout = layout.slice(axis, range, step).unwrap();
+        }
+        layout
+    }
+
+    /// A layout of this shape that may be read: one in four is broadcast along an axis or two.
+    pub(crate) fn readable_array(&mut self, shape: &[usize]) -> Layout {
+        if shape.is_empty() || shape.contains(&0) || self.below(4) > 0 {
+            return self.array(shape);
+        }
+        let mut narrow = shape.to_vec();
+        for _ in 0..1 + self.below(2) {
+            let axis = self.below(shape.len());
+            narrow[axis] = 1;
+        }
+        self.array(&narrow).broadcast(shape).unwrap()
+    }
 }

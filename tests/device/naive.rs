@@ -12,3 +12,20 @@ pub(crate) fn transpose<T: Copy>(src: &[T], src_layout: &Layout, dst: &mut [T], 
         }
     }
 }
+
+/// `dst[i, j, ...] = src[i, j, ...]`.
+pub(crate) fn copy<T: Copy>(src: &[T], src_layout: &Layout, dst: &mut [T], dst_layout: &Layout) {
+    let shape = src_layout.shape();
+    let mut index = vec![0; shape.len()];
+    for _ in 0..src_layout.len() {
+        let from = src_layout.offset_of(&index).expect("an index of the source");
+        let to = dst_layout.offset_of(&index).expect("an index of the destination");
+        dst[to] = src[from];
+        for axis in (0..shape.len()).rev() {
+            index[axis] = (index[axis] + 1) % shape[axis];
+            if index[axis] != 0 {
+                break;
+            }
+        }
+    }
+}

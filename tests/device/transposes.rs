@@ -103,7 +103,7 @@ fn copies_of_every_length_and_alignment(setup: &Setup) {
             expected[to..to + len].copy_from_slice(&src[from..from + len]);
             let from = source.view(&[len + 32]).unwrap().slice(0, from..from + len, 1).unwrap();
             let to = result.view_mut(&[len + 32]).unwrap().slice(0, to..to + len, 1).unwrap();
-            ops::copy(from, to, device.default_stream()).unwrap();
+            ops::copy_into(from, to, device.default_stream()).unwrap();
             assert!(result.download().unwrap() == expected, "{len} bytes");
         }
     }
@@ -116,7 +116,7 @@ fn copies_in_every_order_of_axes(setup: &Setup) {
         let mut result = device.zeros::<T>(src.len()).unwrap();
         let from = source.view(&[3, 4, 5]).unwrap().permuted_axes(&[2, 0, 1]).unwrap().reverse(1).unwrap();
         let to = result.view_mut(&[3, 4, 5]).unwrap().permuted_axes(&[2, 0, 1]).unwrap().reverse(1).unwrap();
-        ops::copy(from, to, device.default_stream()).unwrap();
+        ops::copy_into(from, to, device.default_stream()).unwrap();
         assert_eq!(result.download().unwrap(), src);
     }
     let device = device(setup);
@@ -151,7 +151,7 @@ fn more_tiles_than_a_grid_has_in_y(setup: &Setup) {
     let source = device.upload(&elements).unwrap();
     let mut result = device.zeros::<u8>(rows * cols).unwrap();
     let (from, to) = (source.view(&[rows, cols]).unwrap(), result.view_mut(&[cols, rows]).unwrap());
-    let plan = ops::TransposePlan::new(from.layout(), to.layout(), 1, Some(Variant::Padded)).unwrap();
+    let plan = ops::TransposePlan::new(from.layout(), to.layout(), 1, Variant::Padded).unwrap();
     assert_eq!(plan.shape().unwrap().grid, [1, 65_535, 2]);
     ops::transpose_into(from, to, Some(Variant::Padded), device.default_stream()).unwrap();
     let result = result.download().unwrap();
@@ -173,7 +173,7 @@ fn offsets_beyond_31_bits_between_two_buffers(setup: &Setup) {
     let mut expected = vec![0; 66];
     naive::transpose(&elements, &Layout::row_major(&[2, 33]).unwrap(), &mut expected, &near);
     for variant in Variant::ALL {
-        let plan = ops::TransposePlan::new(&far, &near, 4, Some(variant)).unwrap();
+        let plan = ops::TransposePlan::new(&far, &near, 4, variant).unwrap();
         assert!(plan.entry().unwrap().ends_with("_wide"), "{plan}: the buffers lie only {distance} elements apart");
         let result = device.alloc::<u32>(66).unwrap();
         let stream = device.default_stream();

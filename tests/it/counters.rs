@@ -20,7 +20,7 @@ fn count<T: Element>(variant: Option<Variant>, rows: usize, cols: usize, zero: T
         }
         None => {
             let to = dst.view_mut(&[rows, cols]).expect("as many elements");
-            ops::copy(from, to, stream).expect("it runs");
+            ops::copy_into(from, to, stream).expect("it runs");
         }
     }
     device.counters().expect("nothing fails").expect("it counts") - before

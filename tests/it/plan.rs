@@ -2,7 +2,7 @@
 
 use warpstride::abi::{MAX_GRID_YZ, TILE, TILE_ROWS, WIDTHS};
 use warpstride::layout::Layout;
-use warpstride::ops::{CopyPlan, TransposePlan, Variant};
+use warpstride::ops::{Align, PermutePlan, Target, TransposePlan, Variant};
 use warpstride::{Error, ErrorKind};
 
 fn c_order(rows: usize, cols: usize) -> Layout {
@@ -10,8 +10,15 @@ fn c_order(rows: usize, cols: usize) -> Layout {
 }
 
 /// The plan of a C-order source into a C-order destination.
-fn plan(rows: usize, cols: usize, width: usize, variant: Option<Variant>) -> TransposePlan {
+fn plan(rows: usize, cols: usize, width: usize, variant: Variant) -> TransposePlan {
     TransposePlan::new(&c_order(rows, cols), &c_order(cols, rows), width, variant).unwrap()
+}
+
+const TARGET: Target = Target { compute_capability: (9, 0) };
+
+/// The plan between storages that are aligned as allocations are.
+fn permute(src: &Layout, dst: &Layout, width: usize) -> PermutePlan {
+    PermutePlan::new(src, Align::ALLOCATION, dst, Align::ALLOCATION, width, TARGET).unwrap()
 }
 
 #[test]
@@ -31,8 +38,7 @@ fn variants_have_the_names_that_scripts_rely_on() {
 fn a_variant_is_taken_as_it_is_at_every_width() {
     for (width, bits) in WIDTHS.into_iter().zip(["b8", "b16", "b32", "b64", "b128"]) {
         for variant in Variant::ALL {
-            let plan = plan(100, 33, width, Some(variant));
-            assert_eq!(plan.variant(), Some(variant));
+            let plan = plan(100, 33, width, variant);
             assert_eq!(plan.entry().unwrap(), format!("{variant}_{bits}"));
             let columns = variant == Variant::ColumnLoop;
             assert_eq!(plan.launches(), if columns { 33 } else { 1 });
@@ -50,79 +56,80 @@ fn a_variant_is_taken_as_it_is_at_every_width() {
 fn what_lies_in_memory_alike_is_a_copy() {
     let fortran = Layout::column_major(&[100, 33]).unwrap();
     let backwards = fortran.reverse(0).unwrap();
-    for (src, dst) in [
-        (fortran, c_order(33, 100)),
-        (c_order(100, 33), Layout::column_major(&[33, 100]).unwrap()),
-        (c_order(1, 7), c_order(7, 1)),
-        (c_order(7, 1), c_order(1, 7)),
-        (backwards, backwards.t()),
-    ] {
-        let plan = TransposePlan::new(&src, &dst, 4, None).unwrap();
-        assert_eq!((plan.variant(), plan.entry(), plan.launches()), (None, Some("copy_b128"), 1), "{src:?} to {dst:?}");
-        // Asked for by name, a kernel runs all the same.
-        let padded = TransposePlan::new(&src, &dst, 4, Some(Variant::Padded)).unwrap();
-        assert_eq!(padded.entry(), Some("padded_b32"));
+    let cube = Layout::row_major(&[4, 5, 6]).unwrap().permuted_axes(&[2, 0, 1]).unwrap();
+    let one = Layout::new(&[1, 1], &[7, -9], 3, 5).unwrap();
+    for layout in [c_order(100, 33), fortran, backwards, backwards.t(), cube, cube.reverse(1).unwrap(), one] {
+        let plan = permute(&layout, &layout, 4);
+        let expected = if layout == one { "copy_b32" } else { "copy_b128" };
+        assert_eq!((plan.entry(), plan.bytes()), (Some(expected), 4 * layout.len() as u64), "{layout:?}");
+    }
+    // What only shapes tell apart, and an axis cut in two.
+    let column = Layout::new(&[7, 1], &[1, 100], 0, 7).unwrap();
+    assert_eq!(permute(&column, &c_order(7, 1), 4).entry(), Some("copy_b128"));
+    let halves = Layout::row_major(&[12]).unwrap().split_axis(0, &[3, 4]).unwrap();
+    assert_eq!(permute(&halves, &c_order(3, 4), 8).entry(), Some("copy_b128"));
+    // Backwards on one side only, with gaps, repeated: no copies of bytes.
+    let gaps = c_order(4, 8).slice(1, ..6, 1).unwrap();
+    let repeated = Layout::row_major(&[6]).unwrap().broadcast(&[4, 6]).unwrap();
+    for src in [c_order(4, 6).reverse(0).unwrap(), Layout::column_major(&[4, 6]).unwrap(), gaps, repeated] {
+        let entry = permute(&src, &c_order(4, 6), 16).entry();
+        assert!(entry.is_some_and(|entry| !entry.starts_with("copy")), "{src:?}: {entry:?}");
     }
 }
 
 #[test]
-fn the_choice_follows_the_shorter_strides() {
-    assert_eq!(plan(100, 33, 4, None).variant(), Some(Variant::Padded));
-    let chosen = |src: Layout, dst: Layout| {
-        let plan = TransposePlan::new(&src, &dst, 4, None).unwrap();
-        (plan.variant().unwrap(), plan.shape().unwrap().grid)
+fn elements_that_stay_together_move_together() {
+    let at = |align: u64, offset: usize, pitch: isize, width: usize| {
+        let src = Layout::new(&[10, 48], &[pitch, 1], offset, 1 << 20).unwrap();
+        let plan =
+            PermutePlan::new(&src, Align::of(align), &c_order(10, 48), Align::ALLOCATION, width, TARGET).unwrap();
+        plan.entry().unwrap()
     };
-    let big = c_order(200, 200);
-    let part = big.slice(0, ..100, 1).unwrap().slice(1, ..40, 1).unwrap();
-    assert_eq!(chosen(part, c_order(40, 100)), (Variant::Padded, [2, 4, 1]));
-    // Both sides run along the source's columns, or both along its rows: there is nothing to turn.
-    assert_eq!(chosen(part, Layout::column_major(&[40, 100]).unwrap()), (Variant::Naive, [2, 4, 1]));
-    assert_eq!(chosen(part.t(), c_order(100, 40)), (Variant::Naive, [2, 4, 1]));
-    // Fortran order on both sides is C order on both sides with the axes exchanged.
-    let fortran = Layout::column_major(&[100, 40]).unwrap();
-    assert_eq!(chosen(fortran, Layout::column_major(&[40, 100]).unwrap()), (Variant::Padded, [4, 2, 1]));
-    // A broadcast source has no order of its own on the repeated axis.
-    let row = Layout::row_major(&[40]).unwrap().broadcast(&[100, 40]).unwrap();
-    assert_eq!(chosen(row, c_order(40, 100)), (Variant::Padded, [2, 4, 1]));
-    let one = Layout::row_major(&[1]).unwrap().broadcast(&[100, 40]).unwrap();
-    assert_eq!(chosen(one, c_order(40, 100)), (Variant::Naive, [4, 2, 1]));
+    assert_eq!(at(256, 0, 64, 1), "elements_b128");
+    assert_eq!(at(256, 16, 64, 1), "elements_b128");
+    assert_eq!(at(8, 0, 64, 1), "elements_b64");
+    assert_eq!(at(256, 12, 64, 1), "elements_b32");
+    assert_eq!(at(256, 0, 50, 1), "elements_b16");
+    assert_eq!(at(256, 0, 49, 1), "elements_b8");
+    assert_eq!(at(256, 0, 49, 8), "elements_b64");
+    assert_eq!(at(256, 0, 50, 8), "elements_b128");
+    assert_eq!(at(16, 0, 49, 16), "elements_b128");
 }
 
 #[test]
 fn nothing_is_launched_for_no_elements() {
     for (rows, cols) in [(0, 5), (5, 0), (0, 0)] {
-        for variant in [None, Some(Variant::ColumnLoop), Some(Variant::Padded)] {
+        let copy = permute(&c_order(rows, cols), &c_order(rows, cols), 4);
+        assert_eq!((copy.bytes(), copy.entry(), copy.shape()), (0, None, None));
+        assert_eq!(copy.to_string(), "nothing to move");
+        for variant in [Variant::ColumnLoop, Variant::Padded] {
             let plan = plan(rows, cols, 4, variant);
             assert_eq!((plan.launches(), plan.entry(), plan.shape()), (0, None, None));
             assert_eq!(plan.to_string(), "nothing to transpose");
         }
     }
-    let copy = CopyPlan::new(&c_order(0, 5), &c_order(0, 5), 4).unwrap();
-    assert_eq!((copy.bytes(), copy.entry()), (0, None));
 }
 
 #[test]
 fn rows_beyond_the_grids_y_go_to_z() {
     let tile = TILE as usize;
     let most = MAX_GRID_YZ as usize;
-    let grid = |rows| plan(rows, 1 << 10, 1, Some(Variant::Padded)).shape().unwrap().grid;
+    let grid = |rows| plan(rows, 1 << 10, 1, Variant::Padded).shape().unwrap().grid;
     assert_eq!(grid(most * tile), [32, 65_535, 1]);
     assert_eq!(grid(most * tile + 1), [32, 65_535, 2]);
     // Columns have x to themselves.
-    assert_eq!(plan(1 << 10, most * tile + 1, 1, Some(Variant::Padded)).shape().unwrap().grid, [65_536, 32, 1]);
-    let blocks = plan(1 << 33, 1, 1, Some(Variant::ColumnLoop)).shape().unwrap().grid;
+    assert_eq!(plan(1 << 10, most * tile + 1, 1, Variant::Padded).shape().unwrap().grid, [65_536, 32, 1]);
+    let blocks = plan(1 << 33, 1, 1, Variant::ColumnLoop).shape().unwrap().grid;
     assert_eq!(blocks, [1 << 25, 1, 1]);
     for (rows, cols) in [(1, (1 << 36) + 1), (1 << 40, 1)] {
-        let error =
-            TransposePlan::new(&c_order(rows, cols), &c_order(cols, rows), 1, Some(Variant::Naive)).unwrap_err();
+        let error = TransposePlan::new(&c_order(rows, cols), &c_order(cols, rows), 1, Variant::Naive).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Layout, "{error}");
     }
 }
 
 #[test]
 fn arithmetic_is_wide_from_the_first_offset_that_needs_it() {
-    let at =
-        |src: &Layout, dst: &Layout| TransposePlan::new(src, dst, 1, Some(Variant::Padded)).unwrap().entry().unwrap();
+    let at = |src: &Layout, dst: &Layout| TransposePlan::new(src, dst, 1, Variant::Padded).unwrap().entry().unwrap();
     let dst = c_order(33, 2);
     // The last element lies `stride + 32` behind the first.
     let src = |stride: isize| Layout::new(&[2, 33], &[stride, 1], 0, 1 << 40).unwrap();
@@ -135,31 +142,34 @@ fn arithmetic_is_wide_from_the_first_offset_that_needs_it() {
     assert_eq!(at(&src(1 << 35).slice(0, 1.., 1).unwrap(), &c_order(33, 1)), "padded_b8");
     // The same holds of the destination, and of every kernel.
     assert_eq!(at(&c_order(33, 2), &src(last_narrow + 1)), "padded_b8_wide");
-    let columns = TransposePlan::new(&src(1 << 35), &dst, 16, Some(Variant::ColumnLoop)).unwrap();
+    let columns = TransposePlan::new(&src(1 << 35), &dst, 16, Variant::ColumnLoop).unwrap();
     assert_eq!(columns.entry(), Some("column_loop_b128_wide"));
 }
 
 #[test]
 fn copies_use_the_widest_access_that_both_sides_allow() {
     let layout = |offset| Layout::new(&[100], &[1], offset, 1000).unwrap();
-    let access = |src, dst, width| CopyPlan::new(&layout(src), &layout(dst), width).unwrap().access();
-    assert_eq!(access(0, 0, 1), 16);
-    assert_eq!(access(16, 32, 1), 16);
-    assert_eq!(access(0, 8, 1), 8);
-    assert_eq!(access(4, 0, 1), 4);
-    assert_eq!(access(2, 4, 1), 2);
-    assert_eq!(access(1, 1, 1), 1);
-    assert_eq!(access(1, 1, 4), 4);
-    let plan = CopyPlan::new(&layout(0), &layout(0), 4).unwrap();
-    let (near, far) = (plan.clone().at(0x1004, 0x2000), plan.clone().at(0x1000, 0x2000));
-    assert_eq!((near.entry(), far), (Some("copy_b32"), plan));
+    let aligned = |from, to, src, dst, width| {
+        let plan = PermutePlan::new(&layout(src), Align::of(from), &layout(dst), Align::of(to), width, TARGET).unwrap();
+        plan.entry().unwrap()
+    };
+    let entry = |src, dst, width| aligned(256, 256, src, dst, width);
+    assert_eq!(entry(0, 0, 1), "copy_b128");
+    assert_eq!(entry(16, 32, 1), "copy_b128");
+    assert_eq!(entry(0, 8, 1), "copy_b64");
+    assert_eq!(entry(4, 0, 1), "copy_b32");
+    assert_eq!(entry(2, 4, 1), "copy_b16");
+    assert_eq!(entry(1, 1, 1), "copy_b8");
+    assert_eq!(entry(1, 1, 4), "copy_b32");
+    assert_eq!(aligned(0x1004, 0x2000, 0, 0, 4), "copy_b32");
+    assert_eq!(aligned(0x1010, 0x2000, 0, 0, 4), "copy_b128");
 }
 
 #[test]
-fn copies_have_a_lane_for_every_access_and_byte_of_the_tail() {
+fn there_is_a_lane_for_every_access_and_byte_of_the_tail() {
     let grid = |len: usize| {
         let layout = Layout::row_major(&[len]).unwrap();
-        let shape = CopyPlan::new(&layout, &layout, 1).unwrap().shape();
+        let shape = permute(&layout, &layout, 1).shape().unwrap();
         assert_eq!(shape.block, [1024, 1, 1]);
         shape.grid
     };
@@ -172,21 +182,43 @@ fn copies_have_a_lane_for_every_access_and_byte_of_the_tail() {
 }
 
 #[test]
+fn there_is_a_lane_for_every_four_elements() {
+    let plan = |len: usize| {
+        let backwards = Layout::row_major(&[len]).unwrap().reverse(0).unwrap();
+        permute(&backwards, &Layout::row_major(&[len]).unwrap(), 1)
+    };
+    let grid = |len: usize| plan(len).shape().unwrap().grid;
+    assert_eq!(plan(1025).shape().unwrap().block, [256, 1, 1]);
+    assert_eq!((grid(2), grid(1024), grid(1025)), ([1, 1, 1], [1, 1, 1], [2, 1, 1]));
+    let most = i32::MAX as usize;
+    assert_eq!((plan(most).entry(), plan(most + 1).entry()), (Some("elements_b8"), Some("elements_b8_wide")));
+    assert_eq!((grid(most * 1024), grid(most * 1024 + 1)), ([most as u32, 1, 1], [most as u32, 2, 1]));
+}
+
+#[test]
 fn plans_can_be_read_and_compared() {
     assert_eq!(
-        plan(1024, 100, 4, Some(Variant::Padded)).to_string(),
+        plan(1024, 100, 4, Variant::Padded).to_string(),
         "padded_b32: 1024 x 100 elements, grid 4 x 32 x 1 of blocks 32 x 8 x 1"
     );
     assert_eq!(
-        plan(1024, 100, 8, Some(Variant::ColumnLoop)).to_string(),
+        plan(1024, 100, 8, Variant::ColumnLoop).to_string(),
         "column_loop_b64: 100 launches of 1024 elements each, grid 4 x 1 x 1 of blocks 256 x 1 x 1"
     );
     assert_eq!(
-        plan(1, 100, 8, None).to_string(),
-        "copy_b128: 800 bytes, grid 1 x 1 x 1 of blocks 1024 x 1 x 1: the result lies in memory as the source does"
+        permute(&c_order(1, 100), &c_order(1, 100), 8).to_string(),
+        "copy_b128: 800 bytes, grid 1 x 1 x 1 of blocks 1024 x 1 x 1: both sides lie in memory alike"
     );
-    assert_eq!(plan(3, 5, 4, None), plan(3, 5, 4, None));
-    assert_ne!(plan(3, 5, 4, None), plan(5, 3, 4, None));
+    let (forwards, backwards) = (c_order(5, 3), c_order(5, 3).reverse(0).unwrap());
+    assert_eq!(
+        permute(&backwards, &forwards, 4).to_string(),
+        "elements_b32: 15 elements along 2 axes, grid 1 x 1 x 1 of blocks 256 x 1 x 1"
+    );
+    // The same work, said differently.
+    let turned = |layout: &Layout| layout.t().insert_axis(1).unwrap();
+    let (same, other) = (permute(&turned(&backwards), &turned(&forwards), 4), permute(&forwards.t(), &forwards.t(), 4));
+    assert_eq!(permute(&backwards, &forwards, 4), same);
+    assert_ne!(same, other);
 }
 
 #[test]
@@ -204,28 +236,29 @@ fn what_does_not_go_together_is_refused() {
         (matrix, rows_in_one_place, 4, ErrorKind::Layout, "[0, 1]"),
         (matrix, beyond, 16, ErrorKind::Layout, "destination's storage"),
     ] {
-        let error = TransposePlan::new(&src, &dst, width, None).unwrap_err();
+        let error = TransposePlan::new(&src, &dst, width, Variant::Padded).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(names), "{error}");
     }
 }
 
 #[test]
-fn copies_that_are_no_copy_of_bytes_are_refused_with_the_remedy() {
-    let c = c_order(4, 6);
-    let f = Layout::column_major(&[4, 6]).unwrap();
-    let gaps = c_order(4, 8).slice(1, ..6, 1).unwrap();
-    let repeated = Layout::row_major(&[6]).unwrap().broadcast(&[4, 6]).unwrap();
-    for (src, dst, names) in [(c, f, "t()"), (gaps, c, "strides [8, 1]"), (c, gaps, "[8, 1]"), (repeated, c, "[0, 1]")]
-    {
-        let error = CopyPlan::new(&src, &dst, 4).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Layout);
+fn permutes_of_what_does_not_go_together_are_refused() {
+    let matrix = c_order(2, 3);
+    let in_one_place = Layout::new(&[2, 3], &[0, 1], 0, 3).unwrap();
+    let beyond = Layout::new(&[2, 3], &[3, 1], 0, 1 << 62).unwrap();
+    for (src, dst, align, width, kind, names) in [
+        (matrix, c_order(3, 2), 256, 4, ErrorKind::Layout, "[3, 2]"),
+        (matrix, matrix.insert_axis(0).unwrap(), 256, 4, ErrorKind::Layout, "[1, 2, 3]"),
+        (matrix, matrix, 256, 3, ErrorKind::InvalidArgument, "3 bytes"),
+        (matrix, in_one_place, 256, 4, ErrorKind::Layout, "[0, 1]"),
+        (beyond, matrix, 256, 16, ErrorKind::Layout, "source's storage"),
+        (matrix, beyond, 256, 16, ErrorKind::Layout, "destination's storage"),
+        (matrix, matrix, 2, 4, ErrorKind::InvalidArgument, "aligned to 2 bytes"),
+    ] {
+        let align = Align::of(align);
+        let error = PermutePlan::new(&src, align, &dst, align, width, TARGET).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(names), "{error}");
     }
-    let error = CopyPlan::new(&c, &c_order(6, 4), 4).unwrap_err();
-    assert!(error.to_string().contains("[4, 6]") && error.to_string().contains("[6, 4]"), "{error}");
-    let backwards = c.reverse(0).unwrap();
-    assert_eq!(CopyPlan::new(&backwards, &backwards, 4).unwrap().bytes(), 96);
-    let error = CopyPlan::new(&backwards, &c, 4).unwrap_err();
-    assert!(error.to_string().contains("[-6, 1]"), "{error}");
 }

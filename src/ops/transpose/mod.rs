@@ -6,7 +6,7 @@ mod variant;
 pub use plan::TransposePlan;
 pub use variant::Variant;
 
-use super::{check_addresses, queue_between};
+use super::{check_addresses, copy_into, copy_into_raw, queue_between};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
@@ -15,9 +15,11 @@ use crate::layout::Layout;
 use crate::memory::DeviceBuffer;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
+use plan::check_matrices;
 
 /// The transpose of a matrix of `[rows, cols]` in a new buffer, in C order as `[cols, rows]`. Queued on the default stream of
-/// the source's device; how it is done is chosen by the layout, as in [`TransposePlan::new`].
+/// the source's device; how it is done is chosen by the layout, as in
+/// [`PermutePlan::new`](super::PermutePlan::new).
 ///
 /// # Errors
 ///
@@ -44,7 +46,7 @@ pub fn transpose<T: Element>(src: View<'_, T>) -> Result<DeviceBuffer<T>> {
 }
 
 /// Queues the transpose of `src`, of `[rows, cols]`, into `dst`, of `[cols, rows]`, on `stream`. Without a variant, how it is
-/// done is chosen by the layouts, as in [`TransposePlan::new`].
+/// done is chosen by the layouts, as in [`PermutePlan::new`](super::PermutePlan::new).
 ///
 /// # Errors
 ///
@@ -56,6 +58,10 @@ pub fn transpose_into<T: Element>(
     variant: Option<Variant>,
     stream: &Stream,
 ) -> Result<()> {
+    let Some(variant) = variant else {
+        check_matrices(src.layout(), dst.layout())?;
+        return copy_into(src, dst.t(), stream);
+    };
     let plan = TransposePlan::new(src.layout(), dst.layout(), size_of::<T>(), variant)?;
     let (source, destination) = (src.memory(), dst.memory());
     queue_between(source, destination, stream, || {
@@ -116,6 +122,11 @@ pub unsafe fn transpose_raw(
     variant: Option<Variant>,
     stream: StreamHandle,
 ) -> Result<()> {
+    let Some(variant) = variant else {
+        check_matrices(src_layout, dst_layout)?;
+        // SAFETY: as the caller promises.
+        return unsafe { copy_into_raw(device, src, src_layout, dst, &dst_layout.t(), width, stream) };
+    };
     let plan = TransposePlan::new(src_layout, dst_layout, width, variant)?;
     if plan.launches() == 0 {
         return Ok(());

@@ -11,10 +11,10 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
-use crate::ops::copy::{CopyPlan, Shape};
-use crate::ops::{check_bytes, check_width};
+use crate::ops::copy::Shape;
+use crate::ops::{check_bytes, check_disjoint, check_width};
 
-/// How a transpose is done: which kernel, how often, in what grid, with which parameters. Made from layouts alone; the
+/// How a variant transposes: which kernel, how often, in what grid, with which parameters. Made from layouts alone; the
 /// addresses in its parameters are bytes from the starts of the two storages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransposePlan {
@@ -24,8 +24,7 @@ pub struct TransposePlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Work {
     Nothing,
-    Copy(CopyPlan),
-    Tiles { variant: Variant, entry: &'static str, shape: LaunchShape, params: TransposeParams },
+    Tiles { entry: &'static str, shape: LaunchShape, params: TransposeParams },
     Columns(Columns),
 }
 
@@ -43,57 +42,24 @@ struct Columns {
 }
 
 impl TransposePlan {
-    /// Plans `dst[c, r] = src[r, c]` for elements of `width` bytes.
-    ///
-    /// A given variant is taken as it is. Without one:
-    ///
-    /// - A result that lies in memory as the source does, such as a source in Fortran order transposed into C order, or a
-    ///   vector, is a copy of bytes.
-    /// - Where the same axis has the shorter stride on both sides, nothing is to be turned: `naive` runs along it, and both
-    ///   sides are coalesced.
-    /// - Otherwise `padded`, which reads along the source's shorter stride and writes along the destination's.
+    /// Plans `dst[c, r] = src[r, c]` for elements of `width` bytes by one of the variants, for whatever layouts.
     ///
     /// # Errors
     ///
     /// `Layout` where one is not a matrix, the shapes do not go together, `dst` may reach an element twice, or there are
     /// more elements than a grid covers; `InvalidArgument` for a width that is not 1, 2, 4, 8 or 16.
-    pub fn new(src: &Layout, dst: &Layout, width: usize, variant: Option<Variant>) -> Result<Self> {
+    pub fn new(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<Self> {
         check_width(width)?;
         check_bytes("source", src, width)?;
         check_bytes("destination", dst, width)?;
-        let &[rows, cols] = src.shape() else { return Err(not_a_matrix("source", src)) };
-        if dst.rank() != 2 {
-            return Err(not_a_matrix("destination", dst));
-        }
-        if dst.shape() != [cols, rows] {
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!(
-                    "the transpose of shape {:?} has shape {:?}, and the destination has {:?}",
-                    src.shape(),
-                    [cols, rows],
-                    dst.shape()
-                ),
-            ));
-        }
-        if dst.overlaps_itself() {
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!(
-                    "the destination's strides {:?} may reach an element of shape {:?} twice; write to a layout that does not \
-                     overlap itself",
-                    dst.strides(),
-                    dst.shape()
-                ),
-            ));
-        }
+        check_matrices(src, dst)?;
+        check_disjoint(dst)?;
         if src.is_empty() {
             return Ok(Self { work: Work::Nothing });
         }
         let work = match variant {
-            Some(Variant::ColumnLoop) => columns(src, dst, width)?,
-            Some(variant) => tiles(src, dst, width, variant)?,
-            None => chosen(src, dst, width)?,
+            Variant::ColumnLoop => columns(src, dst, width)?,
+            variant => tiles(src, dst, width, variant)?,
         };
         Ok(Self { work })
     }
@@ -102,7 +68,7 @@ impl TransposePlan {
     pub fn launches(&self) -> u64 {
         match &self.work {
             Work::Nothing => 0,
-            Work::Copy(_) | Work::Tiles { .. } => 1,
+            Work::Tiles { .. } => 1,
             Work::Columns(columns) => columns.count,
         }
     }
@@ -111,18 +77,8 @@ impl TransposePlan {
     pub fn entry(&self) -> Option<&'static str> {
         match &self.work {
             Work::Nothing => None,
-            Work::Copy(copy) => copy.entry(),
             Work::Tiles { entry, .. } => Some(entry),
             Work::Columns(columns) => Some(columns.entry),
-        }
-    }
-
-    /// The variant that runs; `None` where the transpose is a copy, or nothing is launched.
-    pub fn variant(&self) -> Option<Variant> {
-        match &self.work {
-            Work::Nothing | Work::Copy(_) => None,
-            Work::Tiles { variant, .. } => Some(*variant),
-            Work::Columns(_) => Some(Variant::ColumnLoop),
         }
     }
 
@@ -130,7 +86,6 @@ impl TransposePlan {
     pub fn shape(&self) -> Option<LaunchShape> {
         match &self.work {
             Work::Nothing => None,
-            Work::Copy(copy) => Some(copy.shape()),
             Work::Tiles { shape, .. } => Some(*shape),
             Work::Columns(columns) => Some(columns.shape),
         }
@@ -145,9 +100,7 @@ impl TransposePlan {
     pub(super) unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
         match &self.work {
             Work::Nothing => Ok(()),
-            // SAFETY: as the caller promises.
-            Work::Copy(copy) => unsafe { copy.launch(device, src, dst, stream) },
-            Work::Tiles { entry, shape, params, .. } => {
+            Work::Tiles { entry, shape, params } => {
                 let params =
                     TransposeParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
                 // SAFETY: the tile kernels take these parameters, and reach exactly the elements of the two layouts; the
@@ -170,22 +123,24 @@ impl TransposePlan {
     }
 }
 
-/// The axis of a matrix along which neighbours lie closest; `None` where no axis has a step.
-fn short_axis(layout: &Layout) -> Option<usize> {
-    let steps = |&axis: &usize| layout.shape()[axis] > 1 && layout.strides()[axis] != 0;
-    (0..2).filter(steps).min_by_key(|&axis| layout.strides()[axis].unsigned_abs())
-}
-
-fn chosen(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
-    // In the source's axes, so that the two can be compared.
-    let target = dst.t();
-    if let Some(copy) = CopyPlan::same_order(src, &target, width) {
-        return Ok(Work::Copy(copy));
+/// Whether the shapes are those of a matrix and its transpose.
+pub(super) fn check_matrices(src: &Layout, dst: &Layout) -> Result<()> {
+    let &[rows, cols] = src.shape() else { return Err(not_a_matrix("source", src)) };
+    if dst.rank() != 2 {
+        return Err(not_a_matrix("destination", dst));
     }
-    let (from, to) = (short_axis(src), short_axis(&target));
-    let variant = if from.is_some() && to.is_some() && from != to { Variant::Padded } else { Variant::Naive };
-    // The kernels read along columns. Exchanging the axes of both sides is the same transpose.
-    if from.or(to) == Some(0) { tiles(&src.t(), &target, width, variant) } else { tiles(src, dst, width, variant) }
+    if dst.shape() == [cols, rows] {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Layout,
+        format!(
+            "the transpose of shape {:?} has shape {:?}, and the destination has {:?}",
+            src.shape(),
+            [cols, rows],
+            dst.shape()
+        ),
+    ))
 }
 
 fn tiles(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<Work> {
@@ -216,7 +171,7 @@ fn tiles(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<W
     let entry = entry(&family, width, index(src, dst))?;
     let shape =
         LaunchShape { grid: [tiles_x as u32, y as u32, z as u32], block: [TILE, TILE_ROWS, 1], dynamic_shared: 0 };
-    Ok(Work::Tiles { variant, entry, shape, params })
+    Ok(Work::Tiles { entry, shape, params })
 }
 
 fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
@@ -275,8 +230,7 @@ impl fmt::Display for TransposePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.work {
             Work::Nothing => f.write_str("nothing to transpose"),
-            Work::Copy(copy) => write!(f, "{copy}: the result lies in memory as the source does"),
-            Work::Tiles { entry, shape, params, .. } => {
+            Work::Tiles { entry, shape, params } => {
                 write!(f, "{entry}: {} x {} elements, {}", params.rows, params.cols, Shape(shape))
             }
             Work::Columns(columns) => {

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod compare;
+mod permute;
 #[cfg(feature = "interp")]
 mod ptx_forms;
 #[cfg(feature = "interp")]

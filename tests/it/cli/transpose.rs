@@ -57,8 +57,8 @@ fn json_names_what_was_done() {
     assert_eq!(document["device"]["kind"], "soft");
     assert_eq!(document["dtype"], "f32");
     assert_eq!(document["shape"], serde_json::json!([2, 3]));
-    assert_eq!(document["variant"], "padded", "what ran, though nothing was asked for");
-    assert!(document["kernel"].as_str().is_some_and(|kernel| kernel.starts_with("padded_b32")), "{document}");
+    assert!(document["variant"].is_null(), "none was asked for");
+    assert!(document["kernel"].as_str().is_some_and(|kernel| kernel.contains("_b32")), "what ran: {document}");
 }
 
 #[test]

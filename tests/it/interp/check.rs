@@ -148,7 +148,7 @@ fn our_own_kernels_are_clean() {
         let mut result = device.alloc::<u8>(len + 32).unwrap();
         let from = source.view(&[len + 32]).unwrap().slice(0, from..from + len, 1).unwrap();
         let to = result.view_mut(&[len + 32]).unwrap().slice(0, to..to + len, 1).unwrap();
-        ops::copy(from, to, device.default_stream()).unwrap();
+        ops::copy_into(from, to, device.default_stream()).unwrap();
     }
     ops::spin(&device, Duration::from_micros(10), device.default_stream()).unwrap();
     device.synchronize().unwrap();
@@ -163,7 +163,7 @@ fn the_driver_keeps_what_was_found() {
     let device = Device::with_driver(soft.clone()).unwrap();
     let source = device.alloc::<u32>(64).unwrap();
     let mut result = device.alloc::<u32>(64).unwrap();
-    ops::copy(source.view(&[64]).unwrap(), result.view_mut(&[64]).unwrap(), device.default_stream()).unwrap();
+    ops::copy_into(source.view(&[64]).unwrap(), result.view_mut(&[64]).unwrap(), device.default_stream()).unwrap();
     result.download().unwrap();
     let findings = soft.findings();
     assert!(!findings.is_empty() && findings.iter().all(|finding| finding.check == Check::Initcheck));

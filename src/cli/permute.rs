@@ -1,0 +1,100 @@
+//! `warpstride permute IN.npy OUT.npy --axes 0,2,1`.
+
+use anyhow::{Context, Result};
+use bytemuck::Pod;
+use serde_json::json;
+use warpstride::device::{Backend, Device};
+use warpstride::element::Element;
+use warpstride::error::Error;
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Align, PermutePlan};
+use warpstride::view::{View, ViewMut};
+
+use super::npy::{self, Source};
+use super::output::{self, Output};
+use super::target::Target;
+use super::{args, by_width, ensure_room, open};
+
+pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Result<()> {
+    let source = Source::open(&args.input)?;
+    let failed = || format!("cannot permute {}", args.input.display());
+    let (shape, dtype) = (source.shape().to_vec(), source.dtype);
+    let permuted =
+        Layout::row_major(&shape).and_then(|layout| layout.permuted_axes(&args.axes)).with_context(failed)?;
+    let target = Target::check(&args.output, &args.input)?;
+    let device = open(backend, output)?;
+    ensure_room(source.bytes, 1, &[(&device, 2)]).with_context(failed)?;
+    let work = Work { doing: "permuting", shape: permuted.shape(), device: &device, output };
+    let kernel = by_width!(dtype, T => {
+        rearrange::<T>(source, &target, &work, |view, result| copy(&device, view.permuted_axes(&args.axes)?, result))
+    })
+    .with_context(failed)?;
+
+    output.note(format!("{}: {:?} {dtype}", args.output.display(), permuted.shape()));
+    let document = json!({
+        "device": output::info_json(device.info()),
+        // Not every path is text.
+        "input": args.input.display().to_string(),
+        "output": args.output.display().to_string(),
+        "shape": shape,
+        "axes": args.axes,
+        "dtype": dtype.name(),
+        "kernel": kernel,
+    });
+    output.result("", document).with_context(|| format!("{} was written", args.output.display()))
+}
+
+/// Queues a copy, and names the kernel that does it.
+pub(super) fn copy<T: Element>(
+    device: &Device,
+    src: View<'_, T>,
+    dst: ViewMut<'_, T>,
+) -> Result<Option<&'static str>, Error> {
+    let (align, target) = (Align::ALLOCATION, ops::Target::of(device));
+    let plan = PermutePlan::new(src.layout(), align, dst.layout(), align, size_of::<T>(), target)?;
+    ops::copy_into(src, dst, device.default_stream())?;
+    Ok(plan.entry())
+}
+
+/// What a file's elements are moved for.
+pub(super) struct Work<'a> {
+    /// As the progress says it.
+    pub(super) doing: &'static str,
+    /// Of the result.
+    pub(super) shape: &'a [usize],
+    pub(super) device: &'a Device,
+    pub(super) output: &'a Output,
+}
+
+/// Reads a file, has its elements moved to an array of another shape, and writes that in C order. Names the kernel that
+/// moved them.
+pub(super) fn rearrange<T: Element + Pod>(
+    source: Source,
+    target: &Target,
+    work: &Work<'_>,
+    moved: impl FnOnce(View<'_, T>, ViewMut<'_, T>) -> Result<Option<&'static str>, Error>,
+) -> Result<Option<&'static str>> {
+    let (mut shape, descr, fortran) = (source.shape().to_vec(), source.descr.clone(), source.fortran);
+    let progress = work.output.progress(3);
+
+    progress.doing("reading");
+    let mut elements = source.read::<T>()?;
+    progress.step();
+
+    progress.doing(work.doing);
+    let buffer = work.device.upload(&elements)?;
+    if fortran {
+        // Fortran order is C order with the axes reversed.
+        shape.reverse();
+    }
+    let view = buffer.view(&shape)?;
+    let mut result = work.device.alloc::<T>(elements.len())?;
+    let kernel = moved(if fortran { view.t() } else { view }, result.view_mut(work.shape)?)?;
+    result.download_into(&mut elements)?;
+    progress.step();
+
+    progress.doing("writing");
+    target.replace(|file| npy::write(file, &descr, work.shape, bytemuck::cast_slice(&elements)))?;
+    progress.step();
+    Ok(kernel)
+}

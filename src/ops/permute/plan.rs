@@ -1,0 +1,186 @@
+//! From two layouts to a launch.
+
+use std::fmt;
+
+use super::canonical::Canonical;
+use crate::abi::{
+    Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, Index, LaunchShape, MAX_AXES,
+    MAX_GRID_X,
+};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::Layout;
+use crate::ops::copy::{CopyPlan, Shape};
+use crate::ops::{Align, Target, check_bytes, check_disjoint, check_width};
+
+/// How the elements of one layout come to their places in another: with which kernel, in what grid, with which parameters.
+///
+/// Made from layouts and alignments alone, without a device: it can be compared, printed and kept, and launched as often as
+/// one likes on storages of those layouts. The addresses in its parameters are bytes from the starts of the two storages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PermutePlan {
+    work: Work,
+    bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a plan is made without the heap")]
+enum Work {
+    Nothing,
+    Copy(CopyPlan),
+    Elements { entry: &'static str, shape: LaunchShape, params: ElementsParams },
+}
+
+impl PermutePlan {
+    /// Plans `dst[i, j, ...] = src[i, j, ...]` for elements of `width` bytes, in storages whose addresses are multiples of the
+    /// alignments.
+    ///
+    /// Where both sides lie in memory alike and without gaps, it is a copy of bytes. Otherwise `elements` moves them one by
+    /// one, or several at a time where they stay together.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the shapes differ, `dst` may reach an element twice, or the bytes of a storage overflow;
+    /// `InvalidArgument` for a width that is not 1, 2, 4, 8 or 16, or an alignment below it.
+    pub fn new(
+        src: &Layout,
+        src_align: Align,
+        dst: &Layout,
+        dst_align: Align,
+        width: usize,
+        _target: Target,
+    ) -> Result<Self> {
+        check_width(width)?;
+        check_bytes("source", src, width)?;
+        check_bytes("destination", dst, width)?;
+        if src.shape() != dst.shape() {
+            return Err(Error::new(
+                ErrorKind::Layout,
+                format!("shape {:?} cannot be copied to shape {:?}; they must be equal", src.shape(), dst.shape()),
+            ));
+        }
+        check_disjoint(dst)?;
+        if src.is_empty() {
+            return Ok(Self { work: Work::Nothing, bytes: 0 });
+        }
+        src_align.check("source", width)?;
+        dst_align.check("destination", width)?;
+        let canonical = Canonical::new(src, dst, width);
+        let bytes = (canonical.len() * width) as u64;
+        let work = if canonical.is_contiguous() {
+            let start = |elements: usize| (elements * width) as u64;
+            let (src_start, dst_start) = (start(canonical.src_start), start(canonical.dst_start));
+            Work::Copy(CopyPlan::new(src_start, src_align, dst_start, dst_align, bytes))
+        } else {
+            elements(&canonical.widened(src_align, dst_align))?
+        };
+        Ok(Self { work, bytes })
+    }
+
+    /// The kernel's entry; `None` where nothing is launched.
+    pub fn entry(&self) -> Option<&'static str> {
+        match &self.work {
+            Work::Nothing => None,
+            Work::Copy(copy) => copy.entry(),
+            Work::Elements { entry, .. } => Some(entry),
+        }
+    }
+
+    /// The launch's shape; `None` where nothing is launched.
+    pub fn shape(&self) -> Option<LaunchShape> {
+        match &self.work {
+            Work::Nothing => None,
+            Work::Copy(copy) => Some(copy.shape()),
+            Work::Elements { shape, .. } => Some(*shape),
+        }
+    }
+
+    /// Bytes of the elements: as many are read as written.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Launches on storages at these addresses.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the device does not allow the launch's shape, and what the driver failed with.
+    ///
+    /// # Safety
+    ///
+    /// As [`copy_into_raw`](super::copy_into_raw), for the layouts that the plan was made of. The addresses are aligned as
+    /// the plan was told, and the two sides share no element.
+    pub unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+        match &self.work {
+            Work::Nothing => Ok(()),
+            // SAFETY: as the caller promises.
+            Work::Copy(copy) => unsafe { copy.launch(device, src, dst, stream) },
+            Work::Elements { entry, shape, params } => {
+                let params =
+                    ElementsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
+                // SAFETY: `elements` takes these parameters, and reaches exactly the elements of the two layouts, in
+                // accesses that the alignments allow; the rest as the caller promises.
+                unsafe { device.launch(entry, shape, &params, stream) }
+            }
+        }
+    }
+}
+
+fn elements(canonical: &Canonical) -> Result<Work> {
+    let (index, width) = (index(canonical), canonical.width);
+    let divisor = match index {
+        Index::Narrow => Divisor::narrow,
+        Index::Wide => Divisor::wide,
+    };
+    let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; MAX_AXES];
+    for (to, axis) in axes.iter_mut().zip(canonical.axes()) {
+        let extent = divisor(axis.extent as u64);
+        *to = Axis { extent, src_stride: axis.src as i64, dst_stride: axis.dst as i64 };
+    }
+    let params = ElementsParams {
+        src: (canonical.src_start * width) as u64,
+        dst: (canonical.dst_start * width) as u64,
+        len: canonical.len() as u64,
+        rank: canonical.axes().len() as u64,
+        axes,
+    };
+    let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * ELEMENTS_PER_THREAD));
+    let entry = ELEMENTS.entry(width, index).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidArgument, format!("there is no kernel for elements of {width} bytes"))
+    })?;
+    let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
+    Ok(Work::Elements { entry, shape, params })
+}
+
+/// So many blocks, numbered along x and then y. More than a grid allows are refused by the launch.
+pub(in crate::ops) fn grid(blocks: u64) -> [u32; 3] {
+    let x = blocks.clamp(1, u64::from(MAX_GRID_X));
+    [x as u32, u32::try_from(blocks.div_ceil(x)).unwrap_or(u32::MAX), 1]
+}
+
+/// Narrow arithmetic where it counts every element, and reaches it on both sides from the start of the walk.
+fn index(canonical: &Canonical) -> Index {
+    let furthest = |stride: fn(&super::canonical::Axis) -> isize| {
+        let (mut below, mut above) = (0, 0);
+        for axis in canonical.axes() {
+            let walk = stride(axis).unsigned_abs() * (axis.extent - 1);
+            *(if stride(axis) < 0 { &mut below } else { &mut above }) += walk;
+        }
+        below.max(above)
+    };
+    let most = canonical.len().max(furthest(|axis| axis.src)).max(furthest(|axis| axis.dst));
+    if most <= i32::MAX as usize { Index::Narrow } else { Index::Wide }
+}
+
+impl fmt::Display for PermutePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.work {
+            Work::Nothing => f.write_str("nothing to move"),
+            Work::Copy(copy) => write!(f, "{copy}: both sides lie in memory alike"),
+            Work::Elements { entry, shape, params } => {
+                write!(f, "{entry}: {} elements along {} axes, {}", params.len, params.rank, Shape(shape))
+            }
+        }
+    }
+}

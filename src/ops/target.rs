@@ -1,0 +1,55 @@
+//! What a plan is made for, apart from layouts: alignments and the device's architecture.
+
+use crate::device::Device;
+use crate::error::{Error, ErrorKind, Result};
+
+/// What the address of a storage is known to be a multiple of: a power of two up to 256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Align(u64);
+
+impl Align {
+    /// Of what the driver allocates, and so of every [`DeviceBuffer`](crate::memory::DeviceBuffer): 256 bytes. See
+    /// [`Driver::alloc`](crate::driver::Driver::alloc).
+    pub const ALLOCATION: Self = Self(256);
+
+    /// Of an address, or of a number of bytes.
+    pub const fn of(address: u64) -> Self {
+        // The lowest bit set of the two.
+        let bits = address | Self::ALLOCATION.0;
+        Self(bits & bits.wrapping_neg())
+    }
+
+    /// In bytes.
+    pub const fn bytes(self) -> u64 {
+        self.0
+    }
+
+    /// Whether elements of `width` bytes can lie there.
+    pub(super) fn check(self, which: &str, width: usize) -> Result<()> {
+        if self.0 >= width as u64 {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "the {which}'s storage is aligned to {} bytes and its elements are of {width}; use a storage that is aligned \
+                 to its elements",
+                self.0
+            ),
+        ))
+    }
+}
+
+/// The architecture that a plan is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Compute capability, major and minor.
+    pub compute_capability: (u32, u32),
+}
+
+impl Target {
+    /// That of a device.
+    pub fn of(device: &Device) -> Self {
+        Self { compute_capability: device.info().compute_capability }
+    }
+}

@@ -1,0 +1,178 @@
+//! Permutes and copies from any layout to any layout, against the oracle.
+
+use std::sync::Arc;
+
+use warpstride::ErrorKind;
+use warpstride::device::Device;
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Align, PermutePlan, Target};
+
+use crate::backend::{Setup, cases};
+use crate::matrices::{Random, Sample, at_every_width};
+use crate::naive;
+
+cases! {
+    Any random_layouts_at_every_width,
+    Any sixteen_axes_of_two_in_any_order,
+    Any few_elements_and_none,
+    Any permuted_and_contiguous_buffers_are_in_c_order,
+    Any raw_addresses_of_any_alignment,
+    Any raw_addresses_that_overlap_or_are_misaligned_are_refused,
+    Any offsets_beyond_31_bits,
+}
+
+fn device(setup: &Setup) -> Device {
+    Device::with_driver(Arc::clone(&setup.driver)).unwrap()
+}
+
+/// Copies on the device and by the oracle; all bytes of the destination's storage must agree, those that no element of the
+/// destination has included.
+fn check<T: Sample>(device: &Device, src_layout: Layout, dst_layout: Layout, random: &mut Random) {
+    let src: Vec<T> = random.elements(src_layout.storage_len());
+    let mut expected: Vec<T> = random.elements(dst_layout.storage_len());
+    let source = device.upload(&src).unwrap();
+    let mut result = device.upload(&expected).unwrap();
+    naive::copy(&src, &src_layout, &mut expected, &dst_layout);
+    let (from, to) = (source.view_with(src_layout).unwrap(), result.view_mut_with(dst_layout).unwrap());
+    ops::copy_into(from, to, device.default_stream()).unwrap();
+    let agrees = result.download().unwrap() == expected;
+    assert!(agrees, "{}: {src_layout:?} to {dst_layout:?}", T::DTYPE);
+}
+
+fn random_layouts_at_every_width(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, most: usize, random: &mut Random) {
+        let shape = random.shape(most);
+        let (src, dst) = (random.readable_array(&shape), random.array(&shape));
+        check::<T>(device, src, dst, random);
+    }
+    let device = device(setup);
+    let mut random = Random::new(20);
+    let (pairs, most) = if setup.is_soft() { (20_000, 1 << 10) } else { (5_000, 1 << 18) };
+    for _ in 0..pairs / 5 {
+        at_every_width!(run(&device, most, &mut random));
+    }
+}
+
+fn sixteen_axes_of_two_in_any_order(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let shape = [2; 16];
+        let packed = |random: &mut Random| Layout::row_major(&shape).unwrap().permuted_axes(&random.order(16)).unwrap();
+        let (src, dst) = (packed(random), packed(random));
+        check::<T>(device, src, dst, random);
+    }
+    let device = device(setup);
+    at_every_width!(run(&device, &mut Random::new(21)));
+}
+
+fn few_elements_and_none(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        for shape in [&[][..], &[0], &[1], &[1, 1, 1], &[3, 0, 5], &[1, 7], &[2, 1, 3], &[1025], &[1023, 1], &[3, 5, 7]]
+        {
+            let c_order = Layout::row_major(shape).unwrap();
+            let backwards = (0..shape.len()).fold(c_order, |layout, axis| layout.reverse(axis).unwrap());
+            for src in [c_order, backwards, Layout::column_major(shape).unwrap()] {
+                check::<T>(device, src, c_order, random);
+            }
+        }
+    }
+    let device = device(setup);
+    at_every_width!(run(&device, &mut Random::new(22)));
+}
+
+fn permuted_and_contiguous_buffers_are_in_c_order(setup: &Setup) {
+    let device = device(setup);
+    let elements: Vec<u16> = (0..24).collect();
+    let source = device.upload(&elements).unwrap();
+    let view = source.view(&[2, 3, 4]).unwrap();
+    let permuted = ops::permute(view, &[2, 0, 1]).unwrap().download().unwrap();
+    let expected: Vec<u16> = (0..24).map(|at| at % 6 / 3 * 12 + at % 3 * 4 + at / 6).collect();
+    assert_eq!(permuted, expected);
+    let column = view.index_axis(2, 3).unwrap().index_axis(0, 1).unwrap();
+    assert_eq!(ops::contiguous(column).unwrap().download().unwrap(), [15, 19, 23]);
+    assert_eq!(ops::contiguous(column.broadcast(&[2, 3]).unwrap()).unwrap().len(), 6);
+    let error = ops::permute(view, &[0, 0, 1]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+}
+
+/// The addresses are all that says how the storages are aligned.
+fn raw_addresses_of_any_alignment(setup: &Setup) {
+    let device = device(setup);
+    let mut random = Random::new(23);
+    let stream = device.default_stream();
+    for (from, to) in [(0, 0), (1, 0), (0, 1), (2, 6), (4, 12), (8, 24), (16, 48), (3, 16)] {
+        for (src_layout, dst_layout) in [
+            (Layout::row_major(&[480]).unwrap(), Layout::row_major(&[480]).unwrap()),
+            (Layout::row_major(&[10, 64]).unwrap().slice(1, ..48, 1).unwrap(), Layout::row_major(&[10, 48]).unwrap()),
+            (Layout::column_major(&[10, 48]).unwrap(), Layout::row_major(&[10, 48]).unwrap()),
+        ] {
+            let src: Vec<u8> = random.elements(1024);
+            let mut expected: Vec<u8> = random.elements(1024);
+            let (source, result) = (device.upload(&src).unwrap(), device.upload(&expected).unwrap());
+            naive::copy(&src[from..], &src_layout, &mut expected[to..], &dst_layout);
+            let (src, dst) = (source.address() + from as u64, result.address() + to as u64);
+            // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is synchronised.
+            unsafe { ops::copy_into_raw(&device, src, &src_layout, dst, &dst_layout, 1, stream.handle()) }.unwrap();
+            stream.synchronize().unwrap();
+            assert!(result.download().unwrap() == expected, "{src_layout:?} from {from} to {to}");
+        }
+    }
+}
+
+fn raw_addresses_that_overlap_or_are_misaligned_are_refused(setup: &Setup) {
+    let device = device(setup);
+    let memory = device.zeros::<u32>(128).unwrap();
+    let (matrix, none) = (Layout::row_major(&[8, 8]).unwrap(), Layout::row_major(&[0, 8]).unwrap());
+    let raw = |src: u64, dst: u64, layout: &Layout, width: usize| {
+        let (src, dst) = (memory.address() + src, memory.address() + dst);
+        // SAFETY: the buffer is live until the stream is synchronised; where the call is refused nothing is queued.
+        unsafe {
+            ops::copy_into_raw(&device, src, layout, dst, &layout.t().t(), width, device.default_stream().handle())
+        }
+    };
+    assert_eq!(raw(0, 256, &matrix, 4), Ok(()));
+    assert_eq!(raw(256, 0, &matrix, 4), Ok(()));
+    assert_eq!(raw(1, 1, &none, 4), Ok(()), "no elements lie anywhere");
+    for (src, dst, width, names) in [
+        (0, 252, 4, "overlap"),
+        (252, 0, 4, "overlap"),
+        (0, 0, 4, "overlap"),
+        (2, 256, 4, "not aligned"),
+        (0, 256, 0, "0 bytes"),
+    ] {
+        let error = raw(src, dst, &matrix, width).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.to_string().contains(names), "{error}");
+    }
+    device.synchronize().unwrap();
+}
+
+/// Rows that lie more than 2^31 elements apart: the ends of one buffer, or on the software GPU, whose memory is small but
+/// whose allocations lie far apart, two buffers. Written and read, forwards and backwards.
+fn offsets_beyond_31_bits(setup: &Setup) {
+    let device = device(setup);
+    let elements: Vec<u8> = Random::new(24).elements(66);
+    let lens = if setup.is_soft() { vec![33, 33] } else { vec![(1 << 31) + 5 + 33] };
+    let held: Vec<_> = lens.into_iter().map(|len| device.alloc::<u8>(len).unwrap()).collect();
+    let (least, greatest) = held.iter().fold((u64::MAX, 0), |(least, greatest), buffer| {
+        (least.min(buffer.address()), greatest.max(buffer.address() + buffer.len() as u64 - 33))
+    });
+    let distance = (greatest - least) as usize;
+    let far = Layout::new(&[2, 33], &[distance as isize, 1], 0, distance + 33).unwrap();
+    let near = Layout::row_major(&[2, 33]).unwrap();
+    let (source, result) = (device.upload(&elements).unwrap(), device.alloc::<u8>(66).unwrap());
+    let handle = device.default_stream().handle();
+    for (there, far, back) in
+        [(near, far, near), (near.reverse(0).unwrap(), far, near), (near.t(), far.t().reverse(1).unwrap(), near.t())]
+    {
+        let plan = PermutePlan::new(&far, Align::of(least), &back, Align::ALLOCATION, 1, Target::of(&device)).unwrap();
+        assert!(plan.entry().unwrap().ends_with("_wide"), "{plan}: the rows lie only {distance} elements apart");
+        // SAFETY: both rows and the source are live until the download below.
+        unsafe { ops::copy_into_raw(&device, source.address(), &there, least, &far, 1, handle) }.unwrap();
+        // SAFETY: as above.
+        unsafe { ops::copy_into_raw(&device, least, &far, result.address(), &back, 1, handle) }.unwrap();
+        device.synchronize().unwrap();
+        let mut expected = vec![0; 66];
+        naive::copy(&elements, &there, &mut expected, &back);
+        assert_eq!(result.download().unwrap(), expected, "{plan}");
+    }
+}

@@ -1,0 +1,92 @@
+//! `warpstride permute`: any rank, either order, and what it refuses. `scripts/numpy-oracle` holds its files against NumPy's.
+
+use std::fs;
+
+use super::{Folder, Run, npy, npy_with_header, warpstride};
+
+fn permute(folder: &Folder, axes: &str) -> Run {
+    let (input, output) = (folder.path("in.npy"), folder.path("out.npy"));
+    let args = ["--json".as_ref(), "--device".as_ref(), "soft".as_ref(), "permute".as_ref(), input.as_os_str()];
+    warpstride(args.into_iter().chain([output.as_os_str(), "--axes".as_ref(), axes.as_ref()]))
+}
+
+/// The bytes behind the header of the output, whose shape must be this.
+#[track_caller]
+fn data(folder: &Folder, shape: &str) -> Vec<u8> {
+    let written = fs::read(folder.path("out.npy")).expect("the output");
+    let start = 10 + usize::from(u16::from_le_bytes([written[8], written[9]]));
+    let header = String::from_utf8_lossy(&written[..start]).into_owned();
+    assert!(header.contains(&format!("'fortran_order': False, 'shape': {shape}, ")), "{header}");
+    written[start..].to_vec()
+}
+
+/// Elements 0, 1, 2 ... of `width` bytes each, at these places.
+fn elements(width: u8, places: impl IntoIterator<Item = u8>) -> Vec<u8> {
+    places.into_iter().flat_map(|place| (0..width).map(move |byte| place * 16 + byte)).collect()
+}
+
+#[test]
+fn axes_go_where_they_are_told_at_every_width() {
+    for (descr, width) in [("|u1", 1), ("<f2", 2), (">i4", 4), ("<f8", 8), ("<c16", 16)] {
+        let folder = Folder::with_input(&npy(descr, "(2, 1, 3)", &elements(width, 0..6)));
+        permute(&folder, "2,0,1").succeeded();
+        assert_eq!(data(&folder, "(3, 2, 1)"), elements(width, [0, 3, 1, 4, 2, 5]), "{descr}");
+    }
+}
+
+#[test]
+fn fortran_order_is_read_as_what_it_is() {
+    let header = "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3, 2), }";
+    let folder = Folder::with_input(&npy_with_header(header, &elements(2, 0..12)));
+    permute(&folder, "0,1,2").succeeded();
+    assert_eq!(data(&folder, "(2, 3, 2)"), elements(2, [0, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11]));
+    // Its axes reversed are C order already.
+    permute(&folder, "2,1,0").succeeded();
+    assert_eq!(data(&folder, "(2, 3, 2)"), elements(2, 0..12));
+}
+
+#[test]
+fn one_axis_and_no_elements() {
+    let folder = Folder::with_input(&npy("<f4", "(3,)", &elements(4, 0..3)));
+    permute(&folder, "0").succeeded();
+    assert_eq!(data(&folder, "(3,)"), elements(4, 0..3));
+    let folder = Folder::with_input(&npy("<f4", "(3, 0, 5)", b""));
+    let run = permute(&folder, "1,2,0").succeeded();
+    assert!(run.json()["kernel"].is_null(), "nothing ran: {}", run.stdout);
+    assert_eq!(data(&folder, "(0, 5, 3)"), b"");
+}
+
+#[test]
+fn json_names_what_was_done() {
+    let folder = Folder::with_input(&npy("<f4", "(2, 3, 4)", &[7; 96]));
+    let document = permute(&folder, "1,0,2").succeeded().json();
+    assert_eq!(document["schema"], 1);
+    assert_eq!(document["device"]["kind"], "soft");
+    assert_eq!(document["dtype"], "f32");
+    assert_eq!(document["shape"], serde_json::json!([2, 3, 4]));
+    assert_eq!(document["axes"], serde_json::json!([1, 0, 2]));
+    assert!(document["kernel"].as_str().is_some_and(|kernel| kernel.contains("_b")), "what ran: {document}");
+}
+
+#[test]
+fn axes_that_are_no_permutation_are_refused() {
+    let folder = Folder::with_input(&npy("<f4", "(2, 3, 4)", &[7; 96]));
+    for axes in ["0,0,1", "0,1", "0,1,2,3", "0,1,3", "0"] {
+        let listed = format!("axes [{}]", axes.replace(',', ", "));
+        permute(&folder, axes).failed(&["cannot permute", "in.npy", &listed, "[2, 3, 4]"]);
+        folder.is_untouched();
+    }
+    for axes in ["", "x", "0,,1", "0,-1,1"] {
+        assert_eq!(permute(&folder, axes).code, Some(2), "{axes:?}");
+        folder.is_untouched();
+    }
+}
+
+#[test]
+fn more_axes_than_a_layout_has_are_refused() {
+    let shape = format!("({})", vec!["1"; 17].join(", "));
+    let folder = Folder::with_input(&npy("<f4", &shape, &[7; 4]));
+    let axes: Vec<String> = (0..17).map(|axis| axis.to_string()).collect();
+    permute(&folder, &axes.join(",")).failed(&["in.npy", "17 axes", "at most 16"]);
+    folder.is_untouched();
+}
