@@ -6,7 +6,7 @@
 //!
 //! A stream is a queue: what is queued on one runs in order. Between streams cudarc keeps order by events, two for each
 //! buffer. The transpose below runs on a stream of its own: it waits for the upload, which it reads, and the download, on
-//! the first stream again, waits for it. `ops::transpose_raw` is the way for every other crate, by addresses and handles.
+//! the first stream again, waits for it. `ops::copy_into_raw` is the way for every other crate, by addresses and handles.
 //!
 //! ```text
 //! cargo run --example 06_cudarc

@@ -89,7 +89,7 @@ pub fn copy_into<T: Element>(
         // SAFETY: the layouts lie within the slices, as checked; both are memory of the device's context, and the stream is
         // one of it, as checked. cudarc frees a slice behind the events that the guards record, and orders other work by
         // them. The two share no element: one is borrowed exclusively.
-        unsafe { launch(device, src, src_layout, dst, dst_layout, size_of::<T>(), handle) }
+        unsafe { ops::copy_into_raw(device, src, src_layout, dst, dst_layout, size_of::<T>(), handle) }
     };
     queued.and(check_events(stream.context(), "recording the use of the buffers"))
 }
@@ -113,22 +113,6 @@ pub fn transpose_into<T: Element>(
     check_len("source", src.len(), &src_layout)?;
     check_len("destination", dst.len(), &dst_layout)?;
     copy_into(device, src, &src_layout, dst, &dst_layout.t(), stream)
-}
-
-/// # Safety
-///
-/// As [`ops::transpose_raw`].
-unsafe fn launch(
-    device: &Device,
-    src: u64,
-    src_layout: &Layout,
-    dst: u64,
-    dst_layout: &Layout,
-    width: usize,
-    stream: StreamHandle,
-) -> Result<()> {
-    // SAFETY: as the caller promises.
-    unsafe { ops::transpose_raw(device, src, src_layout, dst, &dst_layout.t(), width, None, stream) }
 }
 
 fn check_primary(context: &CudaContext) -> Result<()> {

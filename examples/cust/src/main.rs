@@ -40,11 +40,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::open(Backend::Cuda(0))?;
     let handle = StreamHandle(stream.as_inner() as usize as u64);
     let from = Layout::row_major(&[ROWS, COLS])?;
-    let to = Layout::row_major(&[COLS, ROWS])?;
+    // The transpose by the indices of the matrix: row, column.
+    let to = Layout::row_major(&[COLS, ROWS])?.t();
     let (src, dst) = (matrix.as_device_ptr().as_raw(), transposed.as_device_ptr().as_raw());
     // SAFETY: both buffers hold as many `f32` as the layouts reach and live to the end of `main`; the stream is one of the
     // device's primary context; what was queued before has run, and what is queued later waits for the stream.
-    unsafe { ops::transpose_raw(&device, src, &from, dst, &to, size_of::<f32>(), None, handle) }?;
+    unsafe { ops::copy_into_raw(&device, src, &from, dst, &to, size_of::<f32>(), handle) }?;
     stream.synchronize()?;
 
     let mut result = vec![0.0; ROWS * COLS];

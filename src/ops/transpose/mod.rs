@@ -89,28 +89,6 @@ pub fn transpose_into<T: Element>(
 ///   what the CUDA runtime, cudarc and candle use; 0 is its default stream.
 /// - From this call until the transpose has run, no other work writes the source, or reads or writes the destination,
 ///   unless it is ordered before or after the transpose on `stream` or by events.
-///
-/// ```
-/// # #[cfg(feature = "interp")] {
-/// use warpstride::device::{Backend, Device};
-/// use warpstride::driver::StreamHandle;
-/// use warpstride::layout::Layout;
-///
-/// let device = Device::open(Backend::Soft)?; // with memory of others: `Backend::Cuda`, and the number of their GPU
-/// # let matrix = device.upload(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
-/// # let result = device.zeros::<f32>(6)?;
-/// # let [d_matrix, d_result, their_stream] = [matrix.address(), result.address(), device.default_stream().handle().0];
-/// # device.synchronize()?;
-/// // Two device pointers to six `f32` each, and a `CUstream`, all as `u64`.
-/// let (src, dst) = (Layout::row_major(&[2, 3])?, Layout::row_major(&[3, 2])?);
-/// let stream = StreamHandle(their_stream);
-/// // SAFETY: both buffers are live until the stream is waited for, and used by nothing else meanwhile.
-/// unsafe { warpstride::ops::transpose_raw(&device, d_matrix, &src, d_result, &dst, size_of::<f32>(), None, stream) }?;
-/// # device.default_stream().synchronize()?;
-/// # assert_eq!(result.download()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
-/// # }
-/// # Ok::<(), warpstride::Error>(())
-/// ```
 #[expect(clippy::too_many_arguments, reason = "a raw entry point is what a caller in another language would pass")]
 pub unsafe fn transpose_raw(
     device: &Device,
