@@ -78,7 +78,7 @@ impl Case {
     fn of_transpose(family: Family, extent: u32) -> Self {
         let module = Module::parse(ptx::TEXT).expect("it parses");
         let entry = family.entry(4, Index::Narrow).expect("there is one");
-        let kernel = module.kernel(entry).expect("it is there").clone();
+        let kernel = module.kernel(entry.name()).expect("it is there").clone();
         let memory = Memory::new(1 << 30);
         let cells: Vec<f32> = (0..extent * extent).map(|i| i as f32).collect();
         let [src, dst] = [(); 2].map(|()| memory.upload(&cells).expect("it fits"));

@@ -5,6 +5,8 @@
 //!
 //! An entry takes one struct by value, so its PTX has one parameter whose size and alignment are the struct's.
 
+use core::fmt;
+
 /// Rows and columns of the tile that one block moves in every transpose kernel, in elements.
 pub const TILE: u32 = 32;
 /// Rows of threads in a block; each thread moves `TILE / TILE_ROWS` elements.
@@ -177,6 +179,54 @@ pub struct Entry {
     pub param_align: usize,
 }
 
+/// One of [`ENTRIES`], by its place there: what a plan keeps, and a launch needs no search for. Displayed as the entry's
+/// name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EntryId(usize);
+
+impl EntryId {
+    /// The entry of this name. Evaluated by the compiler, in `entries!`: a name that is not there does not build.
+    const fn named(name: &str) -> Self {
+        let mut place = 0;
+        while !same(ENTRIES[place].name.as_bytes(), name.as_bytes()) {
+            place += 1;
+        }
+        Self(place)
+    }
+
+    /// Its place in [`ENTRIES`].
+    pub const fn place(self) -> usize {
+        self.0
+    }
+
+    /// The entry.
+    pub const fn entry(self) -> &'static Entry {
+        &ENTRIES[self.0]
+    }
+
+    /// Its name in the PTX.
+    pub const fn name(self) -> &'static str {
+        self.entry().name
+    }
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Whether two names are equal, for constants: `==` is not one.
+const fn same(one: &[u8], other: &[u8]) -> bool {
+    let mut equal = one.len() == other.len();
+    let mut at = 0;
+    while equal && at < one.len() {
+        equal = one[at] == other[at];
+        at += 1;
+    }
+    equal
+}
+
 /// Index arithmetic of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Index {
@@ -191,7 +241,10 @@ pub const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
 macro_rules! entries {
     ($($family:ident($params:ty): $(#[$doc:meta])* [$($narrow:literal)*] [$($wide:literal)*];)*) => {
-        $($(#[$doc])* pub const $family: Family = Family { narrow: &[$($narrow),*], wide: &[$($wide),*] };)*
+        $($(#[$doc])* pub const $family: Family = Family {
+            narrow: &[$(EntryId::named($narrow)),*],
+            wide: &[$(EntryId::named($wide)),*],
+        };)*
         /// Every entry of the module, with the parameter that the host passes.
         pub const ENTRIES: &[Entry] = &[
             $($(entry::<$params>($narrow),)* $(entry::<$params>($wide),)*)*
@@ -206,13 +259,13 @@ const fn entry<P>(name: &'static str) -> Entry {
 /// The entries of one kernel by element width, in the order of [`WIDTHS`].
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
-    narrow: &'static [&'static str],
-    wide: &'static [&'static str],
+    narrow: &'static [EntryId],
+    wide: &'static [EntryId],
 }
 
 impl Family {
     /// The entry for elements of `width` bytes, or `None` where `width` is not one of [`WIDTHS`].
-    pub fn entry(&self, width: usize, index: Index) -> Option<&'static str> {
+    pub fn entry(&self, width: usize, index: Index) -> Option<EntryId> {
         let position = WIDTHS.iter().position(|&known| known == width)?;
         match index {
             Index::Narrow => self.narrow.get(position).copied(),

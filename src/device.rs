@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::abi::ENTRIES;
+use crate::abi::{ENTRIES, EntryId};
 use crate::counters::Counters;
 #[cfg(feature = "cudarc")]
 use crate::driver::cuda;
@@ -231,6 +231,7 @@ pub(crate) struct Kernels {
     context: Arc<Context>,
     module: OnceLock<ModuleHandle>,
     loading: Mutex<()>,
+    /// By the entry's place in [`ENTRIES`].
     functions: [OnceLock<FunctionHandle>; ENTRIES.len()],
 }
 
@@ -240,15 +241,15 @@ impl Kernels {
         Self { context, module: OnceLock::new(), loading: Mutex::new(()), functions }
     }
 
-    /// The function of an entry, by its place in [`ENTRIES`].
-    pub(crate) fn function(&self, entry: usize) -> Result<FunctionHandle> {
-        let cached = &self.functions[entry];
+    /// The function of an entry.
+    pub(crate) fn function(&self, entry: EntryId) -> Result<FunctionHandle> {
+        let cached = &self.functions[entry.place()];
         if let Some(&function) = cached.get() {
             return Ok(function);
         }
         let module = self.module()?;
         // SAFETY: the module is live until `self` is dropped.
-        let function = unsafe { self.context.driver().function(module, ENTRIES[entry].name) }?;
+        let function = unsafe { self.context.driver().function(module, entry.name()) }?;
         // Another thread that was as fast found the same.
         Ok(*cached.get_or_init(|| function))
     }

@@ -1,6 +1,6 @@
 //! The one door from typed arguments to raw parameters.
 
-use crate::abi::{ColumnParams, CopyParams, ENTRIES, ElementsParams, LaunchShape, SpinParams, TransposeParams};
+use crate::abi::{ColumnParams, CopyParams, ElementsParams, EntryId, LaunchShape, SpinParams, TransposeParams};
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
@@ -37,17 +37,14 @@ impl Device {
     /// - No other work that may run at the same time writes what the kernel reads or writes, or reads what it writes.
     pub(crate) unsafe fn launch<P: Params>(
         &self,
-        entry: &'static str,
+        entry: EntryId,
         shape: &LaunchShape,
         params: &P,
         stream: StreamHandle,
     ) -> Result<()> {
-        let Some(position) = ENTRIES.iter().position(|known| known.name == entry) else {
-            return Err(Error::new(ErrorKind::InvalidArgument, format!("there is no kernel `{entry}`")));
-        };
-        debug_assert_eq!(ENTRIES[position].param_bytes, size_of::<P>(), "{entry} takes another parameter");
+        debug_assert_eq!(entry.entry().param_bytes, size_of::<P>(), "{entry} takes another parameter");
         check_shape(self.info(), entry, shape)?;
-        let function = self.kernels().function(position)?;
+        let function = self.kernels().function(entry)?;
         // SAFETY: as many readable bytes as a `P` has, none of them padding, for as long as `params` is borrowed.
         let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(params).cast::<u8>(), size_of::<P>()) };
         // SAFETY: the module lives as long as the device; the rest as the caller promises.
@@ -56,7 +53,7 @@ impl Device {
 }
 
 /// Whether the device allows the shape.
-fn check_shape(info: &DeviceInfo, entry: &str, shape: &LaunchShape) -> Result<()> {
+fn check_shape(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape) -> Result<()> {
     let threads = shape.block.iter().try_fold(1u32, |product, &extent| product.checked_mul(extent));
     let refused = if shape.grid.contains(&0) || shape.block.contains(&0) {
         "an extent of 0"
@@ -88,6 +85,7 @@ fn check_shape(info: &DeviceInfo, entry: &str, shape: &LaunchShape) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::{COPY, Index};
     use crate::driver::DriverKind;
 
     fn info() -> DeviceInfo {
@@ -109,8 +107,9 @@ mod tests {
 
     #[test]
     fn shapes_are_held_to_the_devices_limits() {
+        let entry = COPY.entry(1, Index::Wide).unwrap();
         let fits = LaunchShape { grid: [1, 65_535, 65_535], block: [32, 32, 1], dynamic_shared: 48 << 10 };
-        assert_eq!(check_shape(&info(), "k", &fits), Ok(()));
+        assert_eq!(check_shape(&info(), entry, &fits), Ok(()));
         for (wrong, expected) in [
             (LaunchShape { grid: [0, 1, 1], ..fits }, "extent of 0"),
             (LaunchShape { block: [32, 0, 1], ..fits }, "extent of 0"),
@@ -119,7 +118,7 @@ mod tests {
             (LaunchShape { block: [1 << 16, 1 << 16, 1], ..fits }, "more threads"),
             (LaunchShape { dynamic_shared: (48 << 10) + 1, ..fits }, "more shared memory"),
         ] {
-            let error = check_shape(&info(), "k", &wrong).unwrap_err();
+            let error = check_shape(&info(), entry, &wrong).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument);
             assert!(error.to_string().contains(expected), "{error}");
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Align;
-use crate::abi::{COPY, COPY_BLOCK, CopyParams, Index, LaunchShape, WIDTHS};
+use crate::abi::{COPY, COPY_BLOCK, CopyParams, EntryId, Index, LaunchShape, WIDTHS};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::Result;
@@ -31,7 +31,7 @@ impl CopyPlan {
     }
 
     /// The kernel's entry.
-    pub(super) fn entry(&self) -> Option<&'static str> {
+    pub(super) fn entry(&self) -> Option<EntryId> {
         COPY.entry(self.access, Index::Wide)
     }
 
@@ -65,7 +65,7 @@ impl CopyPlan {
 
 impl fmt::Display for CopyPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let entry = self.entry().unwrap_or("copy");
+        let entry = self.entry().map_or("copy", EntryId::name);
         write!(f, "{entry}: {} bytes, {}", self.bytes, Shape(&self.shape()))
     }
 }

@@ -5,7 +5,7 @@
 //! of one buffer on different streams do not overlap; the idea is cudarc's event pair, with one instead of two because a
 //! transpose is bound by the memory and gains nothing from overlapping another.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use super::Stream;
 use super::context::lock;
@@ -40,20 +40,23 @@ pub(crate) fn queue_in_order<R>(
     };
     let mut first = lock(&first.0);
     let mut second = second.map(|second| lock(&second.0));
-    follow(stream, &mut first)?;
+    let mut waited = None;
+    follow(stream, &mut first, &mut waited)?;
     if let Some(second) = &mut second {
-        follow(stream, second)?;
+        follow(stream, second, &mut waited)?;
     }
     queue()
 }
 
-fn follow(stream: &Stream, last: &mut MutexGuard<'_, Option<Stream>>) -> Result<()> {
+/// Makes `stream` the last to use an allocation, behind the former; it need not wait for the one of `waited` again. Nothing to
+/// do, not even to count a handle, where the stream stays the same.
+fn follow(stream: &Stream, last: &mut Option<Stream>, waited: &mut Option<Stream>) -> Result<()> {
     if last.as_ref() != Some(stream) {
-        if let Some(former) = last.as_ref() {
+        if let Some(former) = last.as_ref().filter(|&former| waited.as_ref() != Some(former)) {
             stream.wait_for(former)?;
         }
         // Also if the work is then not queued: the stream now waits for the former uses, so it stands for them.
-        **last = Some(stream.clone());
+        *waited = last.replace(stream.clone());
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ fn a_tile_is_reserved_once_and_moved_in_whole_elements() {
     };
     for family in [&TILED, &PADDED, &STAGGERED] {
         for (width, index) in WIDTHS.iter().flat_map(|&width| [(width, Index::Narrow), (width, Index::Wide)]) {
-            let entry = family.entry(width, index).expect("every width");
+            let entry = family.entry(width, index).expect("every width").name();
             let body = body(entry);
             let tiles: Vec<_> = body.iter().filter(|line| line.contains(".shared .align")).collect();
             let bytes = TILE as usize * pitch(family, width);
@@ -67,14 +67,14 @@ fn a_tile_is_reserved_once_and_moved_in_whole_elements() {
 #[test]
 fn copy_and_naive_move_whole_elements() {
     for width in WIDTHS {
-        let copy = body(COPY.entry(width, Index::Wide).expect("every width"));
+        let copy = body(COPY.entry(width, Index::Wide).expect("every width").name());
         // A width of one byte has no tail.
         let accesses = [format!("ld.global.{}", suffix(width)), format!("st.global.{}", suffix(width))];
         for access in &accesses {
             assert_eq!(count(&copy, access), 1, "{access} in copy, width {width}");
             assert_eq!(count(&copy, &access.replace(&suffix(width), "b8")), 1, "the tail of copy, width {width}");
             for index in [Index::Narrow, Index::Wide] {
-                let entry = NAIVE.entry(width, index).expect("every width");
+                let entry = NAIVE.entry(width, index).expect("every width").name();
                 assert_eq!(count(&body(entry), access), 4, "{access} in {entry}");
             }
         }
@@ -85,7 +85,7 @@ fn copy_and_naive_move_whole_elements() {
 fn narrow_kernels_compute_offsets_in_32_bits() {
     for family in [&NAIVE, &TILED, &PADDED, &STAGGERED] {
         for width in WIDTHS {
-            let entry = family.entry(width, Index::Narrow).expect("every width");
+            let entry = family.entry(width, Index::Narrow).expect("every width").name();
             let wide = ["mul.lo.s64", "mad.lo.s64", "mul.wide.u32"];
             assert!(wide.iter().all(|opcode| count(&body(entry), opcode) == 0), "{entry}");
         }

@@ -67,6 +67,21 @@ fn the_callers_context_is_current_again_after_a_call() {
     }
 }
 
+/// What each launch costs beside the launch: one look where our context is current.
+#[test]
+fn a_launch_is_one_call_and_what_the_context_takes() {
+    let shape = LaunchShape { grid: [1; 3], block: [1; 3], dynamic_shared: 0 };
+    for (current, expected) in [
+        (OURS, &["cuCtxGetCurrent", "cuLaunchKernel"][..]),
+        (0, &["cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuLaunchKernel", "cuCtxPopCurrent_v2"]),
+    ] {
+        let cuda = stubbed(current);
+        // SAFETY: the stubs look at no handle.
+        unsafe { cuda.launch(FunctionHandle(1), &shape, &[0; 8], StreamHandle(1)) }.unwrap();
+        assert_eq!(api::stub::calls(), expected);
+    }
+}
+
 #[test]
 fn a_wait_that_fails_waits_for_the_context_and_one_that_cannot_enter_still_waits() {
     let cuda = stubbed(OURS);

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::canonical::Canonical;
 use crate::abi::{
-    Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, Index, LaunchShape, MAX_AXES,
-    MAX_GRID_X,
+    Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, Index, LaunchShape,
+    MAX_AXES, MAX_GRID_X,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -29,7 +29,7 @@ pub struct PermutePlan {
 enum Work {
     Nothing,
     Copy(CopyPlan),
-    Elements { entry: &'static str, shape: LaunchShape, params: ElementsParams },
+    Elements { entry: EntryId, shape: LaunchShape, params: ElementsParams },
 }
 
 impl PermutePlan {
@@ -82,8 +82,8 @@ impl PermutePlan {
     pub fn entry(&self) -> Option<&'static str> {
         match &self.work {
             Work::Nothing => None,
-            Work::Copy(copy) => copy.entry(),
-            Work::Elements { entry, .. } => Some(entry),
+            Work::Copy(copy) => copy.entry().map(EntryId::name),
+            Work::Elements { entry, .. } => Some(entry.name()),
         }
     }
 
@@ -121,7 +121,7 @@ impl PermutePlan {
                     ElementsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
                 // SAFETY: `elements` takes these parameters, and reaches exactly the elements of the two layouts, in
                 // accesses that the alignments allow; the rest as the caller promises.
-                unsafe { device.launch(entry, shape, &params, stream) }
+                unsafe { device.launch(*entry, shape, &params, stream) }
             }
         }
     }

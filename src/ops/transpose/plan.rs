@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::{Variant, not_a_matrix};
 use crate::abi::{
-    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, Family, Index, LaunchShape, MAX_GRID_X, MAX_GRID_YZ, NAIVE, PADDED,
-    STAGGERED, TILE, TILE_ROWS, TILED, TransposeParams,
+    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, EntryId, Family, Index, LaunchShape, MAX_GRID_X, MAX_GRID_YZ, NAIVE,
+    PADDED, STAGGERED, TILE, TILE_ROWS, TILED, TransposeParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -24,14 +24,14 @@ pub struct TransposePlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Work {
     Nothing,
-    Tiles { entry: &'static str, shape: LaunchShape, params: TransposeParams },
+    Tiles { entry: EntryId, shape: LaunchShape, params: TransposeParams },
     Columns(Columns),
 }
 
 /// One launch a column: launch `c` is `first` moved by `c` steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Columns {
-    entry: &'static str,
+    entry: EntryId,
     shape: LaunchShape,
     first: ColumnParams,
     count: u64,
@@ -77,8 +77,8 @@ impl TransposePlan {
     pub fn entry(&self) -> Option<&'static str> {
         match &self.work {
             Work::Nothing => None,
-            Work::Tiles { entry, .. } => Some(entry),
-            Work::Columns(columns) => Some(columns.entry),
+            Work::Tiles { entry, .. } => Some(entry.name()),
+            Work::Columns(columns) => Some(columns.entry.name()),
         }
     }
 
@@ -91,13 +91,18 @@ impl TransposePlan {
         }
     }
 
-    /// Launches on storages at these addresses.
+    /// Queues the transpose between storages at these addresses. A plan may be kept and launched any number of times; what
+    /// is checked is checked in the plan.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the device does not allow the launch's shape, and what the driver failed with.
     ///
     /// # Safety
     ///
-    /// As [`transpose_raw`](super::transpose_raw); the two sides share no element, and the addresses are aligned to the
-    /// width.
-    pub(super) unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+    /// As [`transpose_raw`](super::transpose_raw), for storages of the plan's two layouts at `src` and `dst`; the two sides
+    /// share no element, and the addresses are aligned to the width.
+    pub unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
         match &self.work {
             Work::Nothing => Ok(()),
             Work::Tiles { entry, shape, params } => {
@@ -105,7 +110,7 @@ impl TransposePlan {
                     TransposeParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
                 // SAFETY: the tile kernels take these parameters, and reach exactly the elements of the two layouts; the
                 // rest as the caller promises.
-                unsafe { device.launch(entry, shape, &params, stream) }
+                unsafe { device.launch(*entry, shape, &params, stream) }
             }
             Work::Columns(columns) => {
                 let mut params = columns.first;
@@ -210,7 +215,7 @@ fn index(src: &Layout, dst: &Layout) -> Index {
     if fits(src) && fits(dst) { Index::Narrow } else { Index::Wide }
 }
 
-fn entry(family: &Family, width: usize, index: Index) -> Result<&'static str> {
+fn entry(family: &Family, width: usize, index: Index) -> Result<EntryId> {
     family.entry(width, index).ok_or_else(|| {
         Error::new(ErrorKind::InvalidArgument, format!("there is no transpose kernel for elements of {width} bytes"))
     })

@@ -54,7 +54,7 @@ fn transposes_and_their_reports_are_the_same_for_any_number_of_threads() {
     let (rows, cols) = (200_u64, 333_u64);
     for family in [abi::NAIVE, abi::TILED, abi::PADDED, abi::STAGGERED] {
         for width in abi::WIDTHS {
-            let kernel = module.kernel(family.entry(width, Index::Narrow).expect("a width")).expect("an entry");
+            let kernel = module.kernel(family.entry(width, Index::Narrow).expect("a width").name()).expect("an entry");
             let grid = [cols.div_ceil(32) as u32, rows.div_ceil(32) as u32, 1];
             let shape = LaunchShape { grid, block: [32, abi::TILE_ROWS, 1], dynamic_shared: 0 };
             let bytes = (rows * cols) as usize * width;

@@ -31,7 +31,7 @@ fn transposes_are_right_for_any_number_of_threads() {
         .flat_map(|family| [(family, Index::Narrow), (family, Index::Wide)])
     {
         for width in abi::WIDTHS {
-            let name = family.entry(width, index).expect("a width");
+            let name = family.entry(width, index).expect("a width").name();
             let kernel = module.kernel(name).expect("an entry");
             let data: Vec<u8> = (0..rows * cols * width).map(|i| (i * 7 + i / 251) as u8).collect();
             let mut reports = Vec::new();
@@ -94,7 +94,7 @@ fn small_launch(entry: &Entry) -> (u64, Box<dyn Fn(u64) -> Vec<u8>>, LaunchShape
     let of = |family: abi::Family| {
         let both = [Index::Narrow, Index::Wide].into_iter();
         let all = both.flat_map(move |index| abi::WIDTHS.map(|width| (width, family.entry(width, index))));
-        all.into_iter().find(|(_, name)| *name == Some(entry.name)).map(|(width, _)| width)
+        all.into_iter().find(|(_, found)| found.is_some_and(|found| found.entry() == entry)).map(|(width, _)| width)
     };
     let shape = |grid, block| LaunchShape { grid, block, dynamic_shared: 0 };
     let fresh = |bytes: usize| -> (Vec<u8>, u64) {

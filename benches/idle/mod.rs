@@ -1,0 +1,198 @@
+//! A driver that takes launches and does nothing, so that only the host's part of them is left: for `benches/launch.rs`,
+//! and for `tests/launch_path.rs`, which counts the calls.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use warpstride::abi::LaunchShape;
+use warpstride::counters::Counters;
+use warpstride::device::Device;
+use warpstride::driver::{DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use warpstride::error::{Error, ErrorKind, Result};
+
+/// The driver. Its memory is addresses that nothing looks behind.
+#[derive(Debug)]
+pub(crate) struct Idle {
+    info: DeviceInfo,
+    /// The last handle or address that was given out.
+    last: AtomicU64,
+    launches: AtomicU64,
+    orders: AtomicU64,
+    others: AtomicU64,
+}
+
+/// How often a driver was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Calls {
+    /// Launches.
+    pub(crate) launches: u64,
+    /// Events recorded on a stream, and waits of one stream for an event: queued, the host waits for neither.
+    pub(crate) orders: u64,
+    /// Everything else: waits of the host, memory made or freed, modules, functions, copies.
+    pub(crate) others: u64,
+}
+
+impl Idle {
+    /// An idle driver, and a device over it with the limits of an H100.
+    pub(crate) fn device() -> (Arc<Self>, Device) {
+        let info = DeviceInfo {
+            name: "a driver that does nothing".into(),
+            kind: DriverKind::Soft,
+            ordinal: 0,
+            compute_capability: (9, 0),
+            driver_version: "0".into(),
+            multiprocessors: 132,
+            memory_bytes: 80 << 30,
+            l2_bytes: 50 << 20,
+            nominal_bandwidth: None,
+            max_block_threads: 1024,
+            max_grid: [i32::MAX as u32, 65_535, 65_535],
+            shared_bytes_per_block: 48 << 10,
+        };
+        let [last, launches, orders, others] = [const { AtomicU64::new(0) }; 4];
+        let driver = Arc::new(Self { info, last, launches, orders, others });
+        let device = Device::with_driver(Arc::clone(&driver) as Arc<dyn Driver>).expect("it refuses no stream");
+        (driver, device)
+    }
+
+    /// The calls so far.
+    pub(crate) fn calls(&self) -> Calls {
+        let [launches, orders, others] =
+            [&self.launches, &self.orders, &self.others].map(|count| count.load(Ordering::Relaxed));
+        Calls { launches, orders, others }
+    }
+
+    /// Counts a call of no other kind.
+    fn other(&self) {
+        self.others.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Gives out numbers, beginning at a multiple of 256.
+    fn give_out(&self, count: u64) -> u64 {
+        self.other();
+        self.last.fetch_add(count.next_multiple_of(256), Ordering::Relaxed) + 256
+    }
+
+    fn nothing_to_copy(&self) -> Result<()> {
+        self.other();
+        Err(Error::new(ErrorKind::Unavailable, "a driver that does nothing has no bytes to copy; take another"))
+    }
+}
+
+// SAFETY: no address is backed by memory, and no host memory is made; every call that would read or write some fails. Of
+// work that does nothing, all has run at once and in any order.
+unsafe impl Driver for Idle {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn memory(&self) -> Result<(u64, u64)> {
+        self.other();
+        Ok((self.info.memory_bytes, self.info.memory_bytes))
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        None
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<u64> {
+        Ok(self.give_out(bytes))
+    }
+
+    unsafe fn free(&self, _: u64) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    fn alloc_host(&self, _: usize) -> Result<NonNull<u8>> {
+        self.nothing_to_copy().map(|()| NonNull::dangling())
+    }
+
+    unsafe fn free_host(&self, _: NonNull<u8>) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    unsafe fn copy_h2d(&self, _: u64, _: *const u8, _: usize, _: StreamHandle) -> Result<()> {
+        self.nothing_to_copy()
+    }
+
+    unsafe fn copy_d2h(&self, _: *mut u8, _: u64, _: usize, _: StreamHandle) -> Result<()> {
+        self.nothing_to_copy()
+    }
+
+    unsafe fn copy_d2d(&self, _: u64, _: u64, _: u64, _: StreamHandle) -> Result<()> {
+        self.nothing_to_copy()
+    }
+
+    unsafe fn fill(&self, _: u64, _: u8, _: u64, _: StreamHandle) -> Result<()> {
+        self.nothing_to_copy()
+    }
+
+    fn stream_create(&self) -> Result<StreamHandle> {
+        Ok(StreamHandle(self.give_out(1)))
+    }
+
+    unsafe fn stream_destroy(&self, _: StreamHandle) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    unsafe fn stream_synchronize(&self, _: StreamHandle) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    fn event_create(&self) -> Result<EventHandle> {
+        Ok(EventHandle(self.give_out(1)))
+    }
+
+    unsafe fn event_destroy(&self, _: EventHandle) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    unsafe fn event_record(&self, _: EventHandle, _: StreamHandle) -> Result<()> {
+        self.orders.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    unsafe fn event_wait(&self, _: EventHandle, _: StreamHandle) -> Result<()> {
+        self.orders.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    unsafe fn event_query(&self, _: EventHandle) -> Result<bool> {
+        self.other();
+        Ok(true)
+    }
+
+    unsafe fn event_synchronize(&self, _: EventHandle) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    unsafe fn event_elapsed_ms(&self, _: EventHandle, _: EventHandle) -> Result<f32> {
+        self.other();
+        Ok(0.0)
+    }
+
+    fn module_load(&self, _: &str) -> Result<ModuleHandle> {
+        Ok(ModuleHandle(self.give_out(1)))
+    }
+
+    unsafe fn module_unload(&self, _: ModuleHandle) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    unsafe fn function(&self, _: ModuleHandle, _: &str) -> Result<FunctionHandle> {
+        Ok(FunctionHandle(self.give_out(1)))
+    }
+
+    unsafe fn launch(&self, _: FunctionHandle, _: &LaunchShape, _: &[u8], _: StreamHandle) -> Result<()> {
+        self.launches.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
