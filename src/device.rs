@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::abi::{ENTRIES, EntryId};
 use crate::counters::Counters;
-#[cfg(feature = "cuda")]
+#[cfg(feature = "cudarc")]
 use crate::driver::cuda;
 #[cfg(feature = "interp")]
 use crate::driver::soft;
@@ -275,32 +275,32 @@ impl Drop for Kernels {
     }
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "cudarc")]
 fn cuda_count() -> Result<u32> {
     cuda::count()
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "cudarc")]
 fn describe_cuda(ordinal: u32) -> Result<DeviceInfo> {
     cuda::describe(ordinal)
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "cudarc")]
 fn open_cuda(ordinal: u32) -> Result<Arc<dyn Driver>> {
     Ok(Arc::new(cuda::Cuda::open(ordinal)?))
 }
 
-#[cfg(not(feature = "cuda"))]
+#[cfg(not(feature = "cudarc"))]
 fn cuda_count() -> Result<u32> {
     Err(without("NVIDIA GPUs", "cuda"))
 }
 
-#[cfg(not(feature = "cuda"))]
+#[cfg(not(feature = "cudarc"))]
 fn describe_cuda(_ordinal: u32) -> Result<DeviceInfo> {
     Err(without("NVIDIA GPUs", "cuda"))
 }
 
-#[cfg(not(feature = "cuda"))]
+#[cfg(not(feature = "cudarc"))]
 fn open_cuda(_ordinal: u32) -> Result<Arc<dyn Driver>> {
     Err(without("NVIDIA GPUs", "cuda"))
 }
@@ -315,7 +315,7 @@ fn open_soft() -> Result<Arc<dyn Driver>> {
     Err(without("the software GPU", "interp"))
 }
 
-#[cfg(not(all(feature = "cuda", feature = "interp")))]
+#[cfg(not(all(feature = "cudarc", feature = "interp")))]
 fn without(what: &str, feature: &str) -> Error {
     Error::new(
         ErrorKind::Unavailable,

@@ -27,6 +27,7 @@
 //! | layer | modules | what it knows |
 //! |---|---|---|
 //! | measuring | [`roofline`] | how long an operation takes, and what to hold that against |
+//! | memory of other crates | `interop` | their types, and what keeps their uses in order |
 //! | operations | [`view`], [`ops`] | which elements go where; a plan from layouts alone, then a launch |
 //! | the safe side of a device | [`device`], [`memory`], [`stream`] | who owns what, and which use waits for which |
 //! | the seam | [`driver`] | one trait, about the size of CUDA's driver API; NVIDIA's driver and the software GPU implement it |
@@ -70,6 +71,8 @@ mod launch;
 pub mod memory;
 pub mod view;
 pub mod ops;
+#[cfg(feature = "cudarc")]
+pub mod interop;
 pub mod roofline;
 
 pub use error::{Error, ErrorKind, Result};

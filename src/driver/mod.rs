@@ -7,7 +7,7 @@
 //! Implementations: [`cuda`] (an NVIDIA GPU), [`soft`] (the software GPU), and [`trace`], which wraps any of them, records
 //! calls and injects failures. One conformance suite (`tests/device`) runs on all of them.
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "cudarc")]
 pub mod cuda;
 #[cfg(feature = "interp")]
 pub mod soft;
@@ -43,7 +43,7 @@ handles! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum DriverKind {
-    /// An NVIDIA GPU.
+    /// An NVIDIA GPU, in the primary context of the device that has the ordinal.
     Cuda,
     /// The software GPU: exact values and counters, no meaningful times.
     Soft,

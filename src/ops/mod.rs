@@ -3,6 +3,22 @@
 //! A plan is made from layouts and alignments alone; it can be compared, printed and kept. Launching it allocates nothing and waits for
 //! nothing. Each operation also has a raw entry point, `*_raw`, for memory and streams that others own: a `CUdeviceptr` and
 //! a `CUstream` of cust, cudarc or candle are the addresses and handles that it takes.
+//!
+//! # Memory of others
+//!
+//! Open the GPU that the memory is on by its number ([`Backend::Cuda`](crate::device::Backend::Cuda)). On CUDA we use the
+//! primary context of a device, as nearly everybody does, so that addresses and streams need no translation:
+//!
+//! | from | address | handle of the stream |
+//! |---|---|---|
+//! | the driver's API | the `CUdeviceptr` | the `CUstream` as a number |
+//! | the runtime's API | the pointer of `cudaMalloc` as a number | the `cudaStream_t` as a number; 0 for none |
+//! | cust 0.3 | `buffer.as_device_ptr().as_raw()` | `stream.as_inner() as usize as u64` |
+//! | cudarc 0.19 | `interop::cudarc` does it, safely | |
+//! | torch, CuPy, Numba | `data_ptr()`, `data.ptr`, `__cuda_array_interface__` | `cuda_stream`, `ptr` |
+//!
+//! A raw entry point queues its work and returns. It knows of no other work on the memory: what must run before is queued
+//! on the same stream, or the stream waits for it; and whoever reads the result, or frees the memory, waits for the stream.
 
 mod copy;
 pub mod permute;

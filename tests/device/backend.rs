@@ -27,6 +27,9 @@ pub(crate) enum Needs {
     DeviceToLose,
     /// What only the software GPU promises.
     SoftwareGpu,
+    /// What other crates have on an NVIDIA GPU.
+    #[cfg(feature = "cudarc")]
+    NvidiaGpu,
 }
 
 /// Lists the cases of a module: `cases! { Any copies_come_back, SoftwareGpu work_runs_late }`.
@@ -125,6 +128,8 @@ fn reason_to_ignore(backend: &Backend, needs: Needs) -> Result<Arc<dyn Fn() -> S
     let open = backend.open.as_ref().map_err(Error::to_string)?;
     match (backend.kind, needs) {
         (DriverKind::Cuda, Needs::SoftwareGpu) => Err("it is about what only the software GPU promises".to_owned()),
+        #[cfg(feature = "cudarc")]
+        (DriverKind::Soft, Needs::NvidiaGpu) => Err("it is about an NVIDIA GPU".to_owned()),
         _ => Ok(Arc::clone(open)),
     }
 }
@@ -152,7 +157,7 @@ fn traced() -> Backend {
     Backend { name: "trace(soft)".to_owned(), kind: DriverKind::Soft, open: Ok(Arc::new(open)) }
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "cudarc")]
 fn cuda() -> Backend {
     use warpstride::driver::cuda::{Cuda, count};
     let driver = count().and_then(|_| Cuda::open(0)).map(|driver| Arc::new(driver) as Arc<dyn Driver>);
@@ -174,12 +179,12 @@ fn traced() -> Backend {
     left_out("trace(soft)", DriverKind::Soft, "interp")
 }
 
-#[cfg(not(feature = "cuda"))]
+#[cfg(not(feature = "cudarc"))]
 fn cuda() -> Backend {
     left_out("cuda:0", DriverKind::Cuda, "cuda")
 }
 
-#[cfg(not(all(feature = "interp", feature = "cuda")))]
+#[cfg(not(all(feature = "interp", feature = "cudarc")))]
 fn left_out(name: &str, kind: DriverKind, feature: &str) -> Backend {
     let error = Error::new(warpstride::ErrorKind::Unavailable, format!("built without feature `{feature}`"));
     Backend { name: name.to_owned(), kind, open: Err(error) }

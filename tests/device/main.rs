@@ -13,6 +13,8 @@ mod copies;
 mod events;
 mod failures;
 mod host;
+#[cfg(feature = "cudarc")]
+mod interop;
 mod late;
 mod matrices;
 mod memory;
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
         modules::cases(),
         late::cases(),
         failures::cases(),
+        #[cfg(feature = "cudarc")]
+        interop::cases(),
         host::cases(),
         transposes::cases(),
         permutes::cases(),

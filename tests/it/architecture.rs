@@ -10,6 +10,7 @@ const LEVELS: &[&[&str]] = &[
     &["driver"],
     &["stream", "device", "launch", "memory"],
     &["view", "ops"],
+    &["interop"],
     &["roofline"],
     &["cli", "main"],
 ];
@@ -28,6 +29,7 @@ const UNSAFE: &[&str] = &[
     "stream/",                 // the safe side of the seam: streams and events
     "device.rs",               // the safe side of the seam: modules
     "ops/",                    // launches, and the raw entry points
+    "interop/",                // launches on memory of other crates
     "cli/run_ptx/gpu.rs",      // launches of foreign PTX, for which the user answers
 ];
 

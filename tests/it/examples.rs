@@ -69,3 +69,13 @@ fn lesson_5_tests_a_kernel_of_its_own() {
     // The second row of the drawing: lanes 15 to 0 in every second bank.
     assert_eq!(line(&printed, "words")[2..], ["2"; 16].into_iter().chain(["│"]).collect::<Vec<_>>(), "{printed}");
 }
+
+#[test]
+#[cfg(feature = "cudarc")]
+fn lesson_6_uses_cudarcs_memory_where_there_is_a_gpu() {
+    let printed = lesson("06_cudarc");
+    match &warpstride::device::probe()[0].info {
+        Ok(_) => assert!(printed.contains("transposed on its second stream: right"), "{printed}"),
+        Err(reason) => assert!(printed.contains(&format!("needs an NVIDIA GPU: {reason}")), "{printed}"),
+    }
+}

@@ -1,4 +1,4 @@
-//! The CUDA driver's functions, found in its library at run time. The only file that names cudarc.
+//! The CUDA driver's functions, found in its library at run time. The only file of the driver that names cudarc.
 //!
 //! cudarc finds the library and has the signatures. We call through a table of our own for three reasons:
 //!
@@ -6,7 +6,7 @@
 //!   cudarc's own functions look for themselves when first called, and panic.
 //! - Results come back as plain numbers. cudarc declares them as a Rust enum of the codes known to one CUDA version, and a
 //!   newer driver that answers with another code would be undefined behaviour.
-//! - The lowest `cuda-*` feature of cudarc serves every driver, since what is called does not depend on it.
+//! - Any `cuda-*` feature of cudarc serves every driver, since what is called does not depend on it.
 //!
 //! The signatures are still cudarc's: the compiler compares ours with them.
 
@@ -39,8 +39,16 @@ macro_rules! theirs {
     };
 }
 
+/// A signature that differs from cudarc's does not compile.
+macro_rules! same {
+    ($symbol:ident: $type:ty) => {
+        const _: $type = sys::$symbol;
+    };
+    ($symbol:ident: $type:ty, unchecked) => {};
+}
+
 macro_rules! api {
-    ($($symbol:ident($($argument:ty $(as $theirs:ty)?),* $(,)?);)*) => {
+    ($($symbol:ident($($argument:ty $(as $theirs:ty)?),* $(,)?) $($unchecked:ident)?;)*) => {
         /// The functions under their own names; each returns a `CUresult` as a number.
         #[allow(non_snake_case)]
         #[derive(Debug)]
@@ -48,8 +56,7 @@ macro_rules! api {
             $(pub(super) $symbol: unsafe extern "C" fn($($argument),*) -> u32,)*
         }
 
-        // A signature that differs from cudarc's does not compile.
-        $(const _: unsafe fn($(theirs!($argument $(, $theirs)?)),*) -> sys::CUresult = sys::$symbol;)*
+        $(same!($symbol: unsafe fn($(theirs!($argument $(, $theirs)?)),*) -> sys::CUresult $(, $unchecked)?);)*
 
         #[cfg(test)]
         impl Api {
@@ -120,7 +127,8 @@ api! {
     cuEventRecord(CUevent, CUstream);
     cuEventQuery(CUevent);
     cuEventSynchronize(CUevent);
-    cuEventElapsedTime(*mut f32, CUevent, CUevent);
+    // cudarc has it up to level 12.9, and drivers have it still: only CUDA's header renamed it.
+    cuEventElapsedTime(*mut f32, CUevent, CUevent) unchecked;
     cuModuleLoadDataEx(*mut CUmodule, *const c_void, c_uint, *mut JitOption, *mut *mut c_void);
     cuModuleUnload(CUmodule);
     cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);

@@ -77,6 +77,29 @@ pub fn copy_into<T: Element>(src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Str
 ///   what the CUDA runtime, cudarc and candle use; 0 is its default stream.
 /// - From this call until the copy has run, no other work writes the source, or reads or writes the destination, unless it
 ///   is ordered before or after the copy on `stream` or by events.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+/// use warpstride::driver::StreamHandle;
+/// use warpstride::layout::Layout;
+///
+/// let device = Device::open(Backend::Soft)?; // with memory of others: `Backend::Cuda`, and the number of their GPU
+/// # let pixels = device.upload(b"rgbRGB")?;
+/// # let planes = device.zeros::<u8>(6)?;
+/// # let [d_pixels, d_planes, their_stream] = [pixels.address(), planes.address(), device.default_stream().handle().0];
+/// # device.synchronize()?;
+/// // Two device pointers to six bytes each, and a `CUstream`, all as `u64`.
+/// let from = Layout::row_major(&[2, 3])?; // pixels of three colours
+/// let to = Layout::row_major(&[3, 2])?.t(); // planes, by the same indices: pixel, colour
+/// let stream = StreamHandle(their_stream);
+/// // SAFETY: both buffers are live until the stream is waited for, and used by nothing else meanwhile.
+/// unsafe { warpstride::ops::copy_into_raw(&device, d_pixels, &from, d_planes, &to, size_of::<u8>(), stream) }?;
+/// # device.default_stream().synchronize()?;
+/// # assert_eq!(planes.download()?, b"rRgGbB");
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 pub unsafe fn copy_into_raw(
     device: &Device,
     src: u64,

@@ -1,0 +1,115 @@
+//! Memory of cudarc, on its streams.
+
+use std::mem::forget;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DeviceRepr};
+use warpstride::ErrorKind;
+#[cfg(feature = "interp")]
+use warpstride::device::Backend;
+use warpstride::device::Device;
+use warpstride::interop::cudarc::{copy_into, transpose_into};
+use warpstride::layout::Layout;
+
+use crate::backend::{Setup, cases};
+use crate::matrices::{Random, Sample, at_every_width};
+use crate::naive;
+
+cases! {
+    NvidiaGpu any_layout_of_cudarcs_slices,
+    NvidiaGpu cudarc_waits_for_us_and_we_for_cudarc,
+    NvidiaGpu what_is_not_of_the_streams_context_is_refused,
+    NvidiaGpu what_does_not_lie_in_its_slice_is_refused,
+}
+
+/// A context of cudarc and its device, which is of the GPU that the setup has.
+fn open() -> (Arc<CudaContext>, Device) {
+    let context = CudaContext::new(0).unwrap();
+    let device = Device::from_cudarc(&context).unwrap();
+    (context, device)
+}
+
+/// Of any rank, in the middle of larger slices, of which the rest must stay.
+fn any_layout_of_cudarcs_slices(_setup: &Setup) {
+    fn run<T: Sample + DeviceRepr>(context: &Arc<CudaContext>, device: &Device, random: &mut Random) {
+        let shape = random.shape(1 << 16);
+        let (src_layout, dst_layout) = (random.readable_array(&shape), random.array(&shape));
+        let (before, after) = (random.below(5), 1 + random.below(5));
+        let src: Vec<T> = random.elements(before + src_layout.storage_len() + after);
+        let mut expected: Vec<T> = random.elements(before + dst_layout.storage_len() + after);
+        let stream = context.new_stream().unwrap();
+        let source = stream.clone_htod(&src).unwrap();
+        let mut result = stream.clone_htod(&expected).unwrap();
+        naive::copy(&src[before..], &src_layout, &mut expected[before..], &dst_layout);
+        copy_into(device, source.slice(before..), &src_layout, result.slice_mut(before..), &dst_layout, &stream)
+            .unwrap();
+        let agrees = stream.clone_dtoh(&result).unwrap() == expected;
+        assert!(agrees, "{}: {src_layout:?} to {dst_layout:?}, {before} elements behind the start", T::DTYPE);
+    }
+    let (context, device) = open();
+    let mut random = Random::new(1);
+    for _ in 0..200 {
+        at_every_width!(run(&context, &device, &mut random));
+    }
+}
+
+/// Uploads on one stream, transposes to and fro on others, and drops each slice as soon as it was read.
+fn cudarc_waits_for_us_and_we_for_cudarc(_setup: &Setup) {
+    let (context, device) = open();
+    let shape @ [rows, cols] = [1031, 517];
+    let streams = [(); 4].map(|()| context.new_stream().unwrap());
+    for round in 0..64 {
+        let elements: Vec<u32> = Random::new(round).elements(rows * cols);
+        let mut matrix = streams[0].clone_htod(&elements).unwrap();
+        for stream in &streams[1..] {
+            let mut transposed = streams[0].alloc_zeros::<u32>(rows * cols).unwrap();
+            transpose_into(&device, matrix.as_view(), shape, transposed.as_view_mut(), stream).unwrap();
+            let mut back = streams[0].alloc_zeros::<u32>(rows * cols).unwrap();
+            transpose_into(&device, transposed.as_view(), [cols, rows], back.as_view_mut(), &streams[0]).unwrap();
+            matrix = back;
+        }
+        assert!(streams[1].clone_dtoh(&matrix).unwrap() == elements, "round {round}");
+    }
+}
+
+fn what_is_not_of_the_streams_context_is_refused(_setup: &Setup) {
+    let (context, device) = open();
+    let stream = context.new_stream().unwrap();
+    let source = stream.clone_htod(&[1_u8; 6]).unwrap();
+    let mut result = stream.alloc_zeros::<u8>(6).unwrap();
+    let again = CudaContext::new(0).unwrap();
+    let stranger = again.new_stream().unwrap();
+    let other = stranger.clone_htod(&[1_u8; 6]).unwrap();
+    let mut refused = |device: &Device, source: &CudaSlice<u8>, stream: &CudaStream, expected: &str| {
+        let error = transpose_into(device, source.as_view(), [2, 3], result.as_view_mut(), stream).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains(expected), "{error}");
+    };
+    refused(&device, &other, &stream, "the source and the stream are of two CudaContexts");
+    refused(&device, &source, &stranger, "the source and the stream are of two CudaContexts");
+    refused(&device, &other, &stranger, "the destination and the stream are of two CudaContexts");
+    #[cfg(feature = "interp")]
+    refused(&Device::open(Backend::Soft).unwrap(), &source, &stream, "open it by Device::from_cudarc");
+    // SAFETY: a live context of this device; it is never dropped, and so never destroyed twice.
+    let not_primary = unsafe { CudaContext::from_raw_context(0, context.cu_device(), context.cu_ctx()) }.unwrap();
+    let error = Device::from_cudarc(&not_primary).unwrap_err();
+    forget(not_primary);
+    assert!(error.to_string().contains("is not its primary context"), "{error}");
+}
+
+fn what_does_not_lie_in_its_slice_is_refused(_setup: &Setup) {
+    let (context, device) = open();
+    let stream = context.default_stream();
+    let source = stream.clone_htod(&[1_u8, 2, 3, 4, 5, 6]).unwrap();
+    let mut result = stream.alloc_zeros::<u8>(6).unwrap();
+    let (small, large) = (Layout::row_major(&[2, 3]).unwrap(), Layout::new(&[2, 3], &[3, 1], 1, 7).unwrap());
+    for (from, to) in [(&small, &large), (&large, &small)] {
+        let error = copy_into(&device, source.as_view(), from, result.as_view_mut(), to, &stream).unwrap_err();
+        assert!(error.to_string().contains("is of a storage of 7 elements and its slice has 6"), "{error}");
+    }
+    let error = transpose_into(&device, source.slice(1..), [2, 3], result.as_view_mut(), &stream).unwrap_err();
+    assert!(error.to_string().contains("the source of 5 elements cannot be seen as shape [2, 3]"), "{error}");
+    let error = transpose_into(&device, source.as_view(), [2, 3], result.slice_mut(..5), &stream).unwrap_err();
+    assert!(error.to_string().contains("the destination of 5 elements"), "{error}");
+    assert_eq!(stream.clone_dtoh(&result).unwrap(), [0; 6], "refused, and yet written");
+}
