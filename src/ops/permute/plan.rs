@@ -110,6 +110,7 @@ impl PermutePlan {
             Work::Nothing => "there are no elements",
             Work::Copy(_) => "both sides lie in memory alike and without gaps",
             Work::Elements { .. } => "it takes any layouts",
+            Work::Tile(tile) => tile.reason(),
         }
     }
 
@@ -149,16 +150,6 @@ impl PermutePlan {
                 // SAFETY: as above, of the tile kernels.
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
-        }
-    }
-
-    /// Why this kernel, in a sentence.
-    pub fn reason(&self) -> &'static str {
-        match &self.work {
-            Work::Nothing => "there are no elements",
-            Work::Copy(_) => "both sides lie in memory alike and without gaps",
-            Work::Elements { .. } => "no faster kernel takes these strides: each element goes by itself",
-            Work::Tile(tile) => tile.reason(),
         }
     }
 }
