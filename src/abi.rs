@@ -21,6 +21,10 @@ pub const ELEMENTS_PER_THREAD: u32 = 4;
 pub const MAX_AXES: usize = 16;
 /// Threads in a block of `copy`: with one 16-byte access a thread, the best copy found on an H100 uses full blocks.
 pub const COPY_BLOCK: u32 = 1024;
+/// Threads in a block of `vector_tile` and `ragged_tile`.
+pub const VECTOR_TILE_THREADS: u32 = 128;
+/// Rows of squares that a tile of `ragged_tile` shares with the one above: a square is half a sector high.
+pub const RAGGED_MARGIN: u32 = 2;
 /// Largest grid extent in x that CUDA allows.
 pub const MAX_GRID_X: u32 = i32::MAX as u32;
 /// Largest grid extent in y and z that CUDA allows.
@@ -157,6 +161,48 @@ pub struct SpinParams {
     pub nanoseconds: u64,
 }
 
+/// Where the rows of a matrix lie that may be two axes in one: row `r` lies `(r % inner) * inner_stride + (r / inner) *
+/// outer_stride` elements from row 0.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fold {
+    /// Rows of the inner axis.
+    pub inner: Divisor,
+    /// Elements from one index of the inner axis to the next.
+    pub inner_stride: i64,
+    /// Elements from one index of the outer axis to the next.
+    pub outer_stride: i64,
+}
+
+/// Parameters of `vector_tile`: a batch of transposes `dst[c, r] = src[r, c]`, contiguous along `c` in the source and along `r` in
+/// the destination.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VectorTileParams {
+    /// Device address of the first source element.
+    pub src: u64,
+    /// Device address of the first destination element.
+    pub dst: u64,
+    /// Rows of `src`.
+    pub rows: u64,
+    /// Columns of `src`.
+    pub cols: u64,
+    /// Where the rows of the source lie.
+    pub src_rows: Fold,
+    /// Where the columns of the source lie in the destination.
+    pub dst_rows: Fold,
+    /// Base-2 logarithm of the squares along a row of a tile; a square has a quad of elements in each direction.
+    pub across_log2: u64,
+    /// Tiles along a row of the source, which are numbered first.
+    pub tiles_across: Divisor,
+    /// Tiles along a column of the source.
+    pub tiles_down: Divisor,
+    /// Axes of the batch.
+    pub rank: u64,
+    /// The batch, the first axis numbered fastest.
+    pub axes: [Axis; MAX_AXES],
+}
+
 /// Shape of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
@@ -264,7 +310,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// The entry for elements of `width` bytes, or `None` where `width` is not one of [`WIDTHS`].
+    /// The entry for elements of `width` bytes, or `None` where the family has none.
     pub fn entry(&self, width: usize, index: Index) -> Option<EntryId> {
         let position = WIDTHS.iter().position(|&known| known == width)?;
         match index {
@@ -280,6 +326,12 @@ entries! {
     ELEMENTS(ElementsParams): /// Any layout to any layout, element by element, in the destination's order.
         ["elements_b8" "elements_b16" "elements_b32" "elements_b64" "elements_b128"]
         ["elements_b8_wide" "elements_b16_wide" "elements_b32_wide" "elements_b64_wide" "elements_b128_wide"];
+    VECTOR_TILE(VectorTileParams): /// Transposes whose rows start on 16 bytes and hold whole quads, on both sides.
+        ["vector_tile_b8" "vector_tile_b16" "vector_tile_b32" "vector_tile_b64" "vector_tile_b128"]
+        ["vector_tile_b8_wide" "vector_tile_b16_wide" "vector_tile_b32_wide" "vector_tile_b64_wide" "vector_tile_b128_wide"];
+    RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere. Elements of 16 bytes are never ragged.
+        ["ragged_tile_b8" "ragged_tile_b16" "ragged_tile_b32" "ragged_tile_b64"]
+        ["ragged_tile_b8_wide" "ragged_tile_b16_wide" "ragged_tile_b32_wide" "ragged_tile_b64_wide"];
     COLUMN_LOOP(ColumnParams): /// One column a launch: how a transpose looks when written as a loop of copies.
         ["column_loop_b8" "column_loop_b16" "column_loop_b32" "column_loop_b64" "column_loop_b128"]
         ["column_loop_b8_wide" "column_loop_b16_wide" "column_loop_b32_wide" "column_loop_b64_wide" "column_loop_b128_wide"];
@@ -303,6 +355,7 @@ entries! {
 const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<TransposeParams>() == 8);
 const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);
 const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40 && size_of::<Divisor>() == 24);
+const _: () = assert!(size_of::<VectorTileParams>() == 816 && size_of::<Fold>() == 40);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! Positions along several axes, by one number.
 
-use crate::abi::{Axis, MAX_AXES};
+use crate::abi::{Axis, Divisor, Fold, MAX_AXES};
 use crate::index::Index;
 
 /// Offsets in elements from the starts of both sides.
@@ -45,4 +45,18 @@ fn step<I: Index, const N: usize>(axis: &Axis, rest: &mut [I; N], offsets: &mut 
         offsets[i].dst = offsets[i].dst + position * dst;
         rest[i] = quotient;
     }
+}
+
+/// What a division leaves.
+#[inline(always)]
+pub fn remainder<I: Index>(number: I, quotient: I, by: &Divisor) -> I {
+    number - quotient * I::truncate(by.value)
+}
+
+/// Where a row lies, in elements from row 0.
+#[inline(always)]
+pub fn fold<I: Index>(row: I, rows: &Fold) -> I {
+    let outer = row.divide(&rows.inner);
+    let inner = remainder(row, outer, &rows.inner);
+    inner * I::truncate(rows.inner_stride as u64) + outer * I::truncate(rows.outer_stride as u64)
 }

@@ -21,11 +21,18 @@ pub trait Index: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + M
     fn truncate(value: u64) -> Self;
     /// The offset as 64 bits of two's complement.
     fn sign_extend(self) -> u64;
+    /// The low 32 bits.
+    fn low(self) -> u32;
     /// The quotient, of a position of 31 (63) bits, by a divisor made for this type.
     fn divide(self, by: &Divisor) -> Self;
 }
 
 impl Index for Narrow {
+    #[inline(always)]
+    fn low(self) -> u32 {
+        self.0
+    }
+
     #[inline(always)]
     fn new(value: u32) -> Self {
         Wrapping(value)
@@ -48,6 +55,11 @@ impl Index for Narrow {
 }
 
 impl Index for Wide {
+    #[inline(always)]
+    fn low(self) -> u32 {
+        self.0 as u32
+    }
+
     #[inline(always)]
     fn new(value: u32) -> Self {
         Wrapping(u64::from(value))

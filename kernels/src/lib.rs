@@ -9,12 +9,13 @@ pub mod block;
 pub mod index;
 pub mod matrix;
 pub mod op;
+pub mod quad;
 pub mod thread;
 
-use abi::{ColumnParams, CopyParams, ElementsParams, SpinParams, TransposeParams};
+use abi::{ColumnParams, CopyParams, ElementsParams, SpinParams, TransposeParams, VectorTileParams};
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
-use op::{column_loop, copy, elements, naive, tile};
+use op::{column_loop, copy, elements, naive, ragged_tile, tile, vector_tile};
 use thread::{B8, B16, B32, B64, B128};
 
 /// A body that never panics has no use for this, but `no_std` asks for it.
@@ -129,4 +130,28 @@ entries! { TransposeParams:
 
 entries! { SpinParams:
     spin = op::spin;
+}
+
+entries! { VectorTileParams:
+    vector_tile_b8 = vector_tile::<B8, Narrow, 16, 1, 2048>;
+    vector_tile_b16 = vector_tile::<B16, Narrow, 8, 2, 2048>;
+    vector_tile_b32 = vector_tile::<B32, Narrow, 4, 2, 1024>;
+    vector_tile_b64 = vector_tile::<B64, Narrow, 2, 4, 1024>;
+    vector_tile_b128 = vector_tile::<B128, Narrow, 1, 8, 1024>;
+    vector_tile_b8_wide = vector_tile::<B8, Wide, 16, 1, 2048>;
+    vector_tile_b16_wide = vector_tile::<B16, Wide, 8, 2, 2048>;
+    vector_tile_b32_wide = vector_tile::<B32, Wide, 4, 2, 1024>;
+    vector_tile_b64_wide = vector_tile::<B64, Wide, 2, 4, 1024>;
+    vector_tile_b128_wide = vector_tile::<B128, Wide, 1, 8, 1024>;
+}
+
+entries! { VectorTileParams:
+    ragged_tile_b8 = ragged_tile::<B8, Narrow, 16, 1, 2048>;
+    ragged_tile_b16 = ragged_tile::<B16, Narrow, 8, 2, 2048>;
+    ragged_tile_b32 = ragged_tile::<B32, Narrow, 4, 2, 1024>;
+    ragged_tile_b64 = ragged_tile::<B64, Narrow, 2, 4, 1024>;
+    ragged_tile_b8_wide = ragged_tile::<B8, Wide, 16, 1, 2048>;
+    ragged_tile_b16_wide = ragged_tile::<B16, Wide, 8, 2, 2048>;
+    ragged_tile_b32_wide = ragged_tile::<B32, Wide, 4, 2, 1024>;
+    ragged_tile_b64_wide = ragged_tile::<B64, Wide, 2, 4, 1024>;
 }

@@ -75,6 +75,21 @@ impl Global {
         Global(global)
     }
 
+    /// An address that nothing is accessed at.
+    pub const NONE: Self = Global(0);
+
+    /// Bytes from the last multiple of 16.
+    #[inline(always)]
+    pub fn misalignment(self) -> u32 {
+        self.0 as u32 & 15
+    }
+
+    /// Bytes from the last multiple of 32, where a sector starts.
+    #[inline(always)]
+    pub fn sector_misalignment(self) -> u32 {
+        self.0 as u32 & 31
+    }
+
     /// The address `bytes` further; modulo 2^64, so that a negative offset is its two's complement.
     #[inline(always)]
     pub fn offset(self, bytes: u64) -> Self {
@@ -161,6 +176,22 @@ macro_rules! word {
         #[derive(Clone, Copy)]
         pub struct $name { $($part: $repr),+ }
 
+        impl $name {
+            /// The element of these bits; those beyond its width are not stored.
+            #[inline(always)]
+            pub fn new($($part: $repr),+) -> Self {
+                $name { $($part),+ }
+            }
+
+            $(
+                /// These bits of the element.
+                #[inline(always)]
+                pub fn $part(self) -> $repr {
+                    self.$part
+                }
+            )+
+        }
+
         impl Word for $name {
             const BYTES: u32 = $bits / 8;
             const ZERO: Self = $name { $($part: 0),+ };
@@ -217,3 +248,43 @@ word! { B16: 16, "b16", "{low}", reg32, u32: low }
 word! { B32: 32, "b32", "{low}", reg32, u32: low }
 word! { B64: 64, "b64", "{low}", reg64, u64: low }
 word! { B128: 128, "v2.b64", "{{{low}, {high}}}", reg64, u64: low high }
+
+/// Sixteen bytes as four registers, each of which holds elements of its own: see [`crate::quad`].
+pub type Quad = [u32; 4];
+
+macro_rules! quad {
+    ($load:ident $store:ident $space:literal $address:ident $class:ident) => {
+        /// Loads 16 bytes.
+        ///
+        /// # Safety
+        ///
+        /// As [`Word::load_global`], for an element of 16 bytes.
+        #[inline(always)]
+        pub unsafe fn $load(from: $address) -> Quad {
+            let (a, b, c, d): (u32, u32, u32, u32);
+            // SAFETY: as the caller promises.
+            unsafe {
+                asm!(concat!("ld.", $space, ".v4.b32 {{{a}, {b}, {c}, {d}}}, [{at}];"), a = out(reg32) a, b = out(reg32) b,
+                    c = out(reg32) c, d = out(reg32) d, at = in($class) from.0, options(readonly, nostack))
+            };
+            [a, b, c, d]
+        }
+
+        /// Stores 16 bytes.
+        ///
+        /// # Safety
+        ///
+        /// As [`Word::store_global`], for an element of 16 bytes.
+        #[inline(always)]
+        pub unsafe fn $store(to: $address, [a, b, c, d]: Quad) {
+            // SAFETY: as the caller promises.
+            unsafe {
+                asm!(concat!("st.", $space, ".v4.b32 [{at}], {{{a}, {b}, {c}, {d}}};"), a = in(reg32) a, b = in(reg32) b,
+                    c = in(reg32) c, d = in(reg32) d, at = in($class) to.0, options(nostack))
+            };
+        }
+    };
+}
+
+quad! { load_quad store_quad "global" Global reg64 }
+quad! { load_shared_quad store_shared_quad "shared" Shared reg32 }

@@ -24,6 +24,7 @@ mod copy;
 pub mod permute;
 pub mod spin;
 mod target;
+mod tuning;
 pub mod transpose;
 
 pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, permute};

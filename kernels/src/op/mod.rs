@@ -13,3 +13,5 @@ pub use elements::elements;
 pub use naive::naive;
 pub use spin::spin;
 pub use tile::tile;
+mod vector_tile;
+pub use vector_tile::{ragged_tile, vector_tile};

@@ -6,6 +6,7 @@
 mod canonical;
 mod explain;
 mod plan;
+mod tile;
 
 pub use explain::{Explanation, PlannedAxis, Traffic};
 pub use plan::PermutePlan;

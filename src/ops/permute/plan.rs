@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::canonical::Canonical;
+use super::tile::Tile;
 use crate::abi::{
     Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, Index, LaunchShape,
-    MAX_AXES, MAX_GRID_X,
+    MAX_AXES, MAX_GRID_X, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -30,6 +31,7 @@ enum Work {
     Nothing,
     Copy(CopyPlan),
     Elements { entry: EntryId, shape: LaunchShape, params: ElementsParams },
+    Tile(Tile),
 }
 
 impl PermutePlan {
@@ -73,7 +75,11 @@ impl PermutePlan {
             let (src_start, dst_start) = (start(canonical.src_start), start(canonical.dst_start));
             Work::Copy(CopyPlan::new(src_start, src_align, dst_start, dst_align, bytes))
         } else {
-            elements(&canonical.widened(src_align, dst_align))?
+            let widened = canonical.widened(src_align, dst_align);
+            match Tile::of(&widened, src_align, dst_align) {
+                Some(tile) => Work::Tile(tile),
+                None => elements(&widened)?,
+            }
         };
         Ok(Self { work, bytes })
     }
@@ -84,6 +90,7 @@ impl PermutePlan {
             Work::Nothing => None,
             Work::Copy(copy) => copy.entry().map(EntryId::name),
             Work::Elements { entry, .. } => Some(entry.name()),
+            Work::Tile(tile) => Some(tile.entry.name()),
         }
     }
 
@@ -93,6 +100,7 @@ impl PermutePlan {
             Work::Nothing => None,
             Work::Copy(copy) => Some(copy.shape()),
             Work::Elements { shape, .. } => Some(*shape),
+            Work::Tile(tile) => Some(tile.shape),
         }
     }
 
@@ -102,6 +110,7 @@ impl PermutePlan {
             Work::Nothing => "there are no elements",
             Work::Copy(_) => "both sides lie in memory alike and without gaps",
             Work::Elements { .. } => "it takes any layouts",
+            Work::Tile(tile) => tile.reason(),
         }
     }
 
@@ -132,16 +141,25 @@ impl PermutePlan {
                 // accesses that the alignments allow; the rest as the caller promises.
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
+            Work::Tile(Tile { entry, shape, params }) => {
+                let params = VectorTileParams {
+                    src: src.wrapping_add(params.src),
+                    dst: dst.wrapping_add(params.dst),
+                    ..*params
+                };
+                // SAFETY: as above, of the tile kernels.
+                unsafe { device.launch(*entry, shape, &params, stream) }
+            }
         }
     }
 }
 
+/// More elements than any tile is long.
+const BEYOND: usize = 1 << 16;
+
 fn elements(canonical: &Canonical) -> Result<Work> {
     let (index, width) = (index(canonical), canonical.width);
-    let divisor = match index {
-        Index::Narrow => Divisor::narrow,
-        Index::Wide => Divisor::wide,
-    };
+    let divisor = divisor(index);
     let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; MAX_AXES];
     for (to, axis) in axes.iter_mut().zip(canonical.axes()) {
         let extent = divisor(axis.extent as u64);
@@ -168,8 +186,16 @@ pub(in crate::ops) fn grid(blocks: u64) -> [u32; 3] {
     [x as u32, u32::try_from(blocks.div_ceil(x)).unwrap_or(u32::MAX), 1]
 }
 
+/// How to divide in that arithmetic.
+pub(super) fn divisor(index: Index) -> fn(u64) -> Divisor {
+    match index {
+        Index::Narrow => Divisor::narrow,
+        Index::Wide => Divisor::wide,
+    }
+}
+
 /// Narrow arithmetic where it counts every element, and reaches it on both sides from the start of the walk.
-fn index(canonical: &Canonical) -> Index {
+pub(super) fn index(canonical: &Canonical) -> Index {
     let furthest = |stride: fn(&super::canonical::Axis) -> isize| {
         let (mut below, mut above) = (0, 0);
         for axis in canonical.axes() {
@@ -179,7 +205,8 @@ fn index(canonical: &Canonical) -> Index {
         below.max(above)
     };
     let most = canonical.len().max(furthest(|axis| axis.src)).max(furthest(|axis| axis.dst));
-    if most <= i32::MAX as usize { Index::Narrow } else { Index::Wide }
+    // A tile at an edge also computes, without using them, addresses of elements beyond it.
+    if most <= i32::MAX as usize - BEYOND { Index::Narrow } else { Index::Wide }
 }
 
 impl fmt::Display for PermutePlan {
@@ -190,6 +217,7 @@ impl fmt::Display for PermutePlan {
             Work::Elements { entry, shape, params } => {
                 write!(f, "{entry}: {} elements along {} axes, {}", params.len, params.rank, Shape(shape))
             }
+            Work::Tile(tile) => tile.fmt(f),
         }
     }
 }

@@ -1,0 +1,321 @@
+//! The fast transpose: 16-byte accesses on both sides, whatever the width of the elements.
+//!
+//! A thread loads squares of elements, one quad a row, and turns each in registers; its quads then are parts of columns. They
+//! are exchanged through shared memory, quad by quad, so that both sides of a tile are runs of 256 bytes: what an H100 needs
+//! for its full speed. The exchange is exclusive-ored, so that no eight lanes that access it together share banks.
+//!
+//! Turning in registers is PyTorch's idea for narrow types (pytorch/pytorch#194310); the run length is after the
+//! measurements of Dao-AILab/quack's notes on coalescing.
+
+use crate::abi::{RAGGED_MARGIN, VECTOR_TILE_THREADS, VectorTileParams};
+use crate::axes::{self, Offsets};
+use crate::block;
+use crate::index::Index;
+use crate::quad::{self, Lanes};
+use crate::thread::{self, Footprint, Global, Quad, Shared, Word};
+use crate::unrolled;
+
+/// Room for so many quads.
+struct Quads<const COUNT: usize>;
+
+impl<const COUNT: usize> Footprint for Quads<COUNT> {
+    const BYTES: u32 = 16 * COUNT as u32;
+}
+
+/// The tile of a block: `across x down` squares of `W::COUNT` x `W::COUNT` elements, of which the first `MARGIN` rows of squares are
+/// those that the tile above ends with.
+struct Tile<'a, I> {
+    params: &'a VectorTileParams,
+    across_log2: u32,
+    down_log2: u32,
+    /// The first row and column.
+    row: I,
+    col: I,
+    /// Where the batch's image starts, in elements.
+    src_start: I,
+    dst_start: I,
+    /// The exchange.
+    shared: Shared,
+}
+
+impl<'a, I: Index> Tile<'a, I> {
+    #[inline(always)]
+    fn new<W: Lanes, const SQUARES: usize, const QUADS: usize, const MARGIN: u32>(params: &'a VectorTileParams) -> Self {
+        let shared = Shared::reserve::<Quads<QUADS>>();
+        let across_log2 = params.across_log2 as u32;
+        let down_log2 = (VECTOR_TILE_THREADS * SQUARES as u32).ilog2() - across_log2;
+        let tile = block::linear::<I>();
+        let above = tile.divide(&params.tiles_across);
+        let image = above.divide(&params.tiles_down);
+        let (x, y) = (axes::remainder(tile, above, &params.tiles_across), axes::remainder(above, image, &params.tiles_down));
+        let [Offsets { src: src_start, dst: dst_start }] = axes::offsets([image], &params.axes, params.rank);
+        let lanes = W::COUNT as u32;
+        let row = y * I::new(lanes * ((1 << down_log2) - MARGIN)) - I::new(lanes * MARGIN);
+        let col = x * I::new(lanes << across_log2);
+        Tile { params, across_log2, down_log2, row, col, src_start, dst_start, shared }
+    }
+
+    /// Column and row, in squares, of square `step` of this thread: neighbours in a row are neighbouring threads.
+    #[inline(always)]
+    fn square(&self, step: usize) -> (u32, u32) {
+        let number = thread::thread_x() + step as u32 * VECTOR_TILE_THREADS;
+        (number & ((1 << self.across_log2) - 1), number >> self.across_log2)
+    }
+
+    /// Column in elements, and part of the column in quads, that this thread stores in `step`.
+    #[inline(always)]
+    fn part(&self, step: u32) -> (u32, u32) {
+        let number = thread::thread_x() + step * VECTOR_TILE_THREADS;
+        (number >> self.down_log2, number & ((1 << self.down_log2) - 1))
+    }
+
+    /// Where a part of a column lies in shared memory.
+    ///
+    /// Eight lanes read eight parts that follow each other, but write parts of as many columns that are `COUNT` columns apart:
+    /// the number of that step, in the bits above, is exclusive-ored into the three that choose the banks.
+    #[inline(always)]
+    fn place<W: Lanes>(&self, column: u32, part: u32) -> Shared {
+        let number = (column << self.down_log2) + part;
+        let step = (W::COUNT as u32).ilog2() + self.down_log2;
+        let from = if step > 3 { step } else { 3 };
+        let spread = if self.across_log2 < 3 { 3 - self.across_log2 } else { 0 };
+        self.shared.offset((number ^ (((number >> from) << spread) & 7)) * 16)
+    }
+
+    #[inline(always)]
+    fn src<W: Word>(&self, row: I, col: I) -> Global {
+        let offset = self.src_start + axes::fold(row, &self.params.src_rows) + col;
+        Global::new(self.params.src).offset(bytes::<W, I>(offset))
+    }
+
+    #[inline(always)]
+    fn dst<W: Word>(&self, row: I, col: I) -> Global {
+        let offset = self.dst_start + axes::fold(col, &self.params.dst_rows) + row;
+        Global::new(self.params.dst).offset(bytes::<W, I>(offset))
+    }
+
+    #[inline(always)]
+    fn rows(&self) -> I {
+        I::truncate(self.params.rows)
+    }
+
+    #[inline(always)]
+    fn cols(&self) -> I {
+        I::truncate(self.params.cols)
+    }
+
+    /// Turns a square and writes its quads where the stores look for them.
+    ///
+    /// # Safety
+    ///
+    /// Between the same barriers nothing else accesses these places.
+    #[inline(always)]
+    unsafe fn exchange<W: Lanes, const LANES: usize>(&self, step: usize, square: [Quad; LANES]) {
+        let (x, y) = self.square(step);
+        let turned = W::turn(square);
+        unrolled!(lane < LANES => {
+            // SAFETY: inside the tile, and each thread has its own squares.
+            unsafe { thread::store_shared_quad(self.place::<W>(x * W::COUNT as u32 + lane as u32, y), turned[lane]) };
+        });
+    }
+}
+
+#[inline(always)]
+fn bytes<W: Word, I: Index>(elements: I) -> u64 {
+    elements.sign_extend().wrapping_mul(u64::from(W::BYTES))
+}
+
+/// Where every row of both sides starts on 16 bytes and holds whole quads.
+///
+/// `LANES` is `W::COUNT`, `SQUARES` how many a thread moves, `QUADS` their product with the threads and `LANES`: generic
+/// arithmetic on constants is not stable.
+///
+/// # Safety
+///
+/// See [`VectorTileParams`]: all elements are allocated and nothing else writes them.
+#[inline(always)]
+pub unsafe fn vector_tile<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize, const QUADS: usize>(
+    params: VectorTileParams,
+) {
+    let tile = Tile::<I>::new::<W, SQUARES, QUADS, 0>(&params);
+    let lanes = W::COUNT as u32;
+    let mut held = [[[0; 4]; LANES]; SQUARES];
+    unrolled!(step < SQUARES => {
+        let (x, y) = tile.square(step);
+        let (row, col) = (tile.row + I::new(y * lanes), tile.col + I::new(x * lanes));
+        if row < tile.rows() && col < tile.cols() {
+            let start = tile.src::<W>(row, col);
+            let pitch = (params.src_rows.inner_stride as u64).wrapping_mul(u64::from(W::BYTES));
+            unrolled!(lane < LANES => {
+                // SAFETY: whole quads of rows of the matrix, as the caller promises.
+                held[step][lane] = unsafe { thread::load_quad(start.offset((lane as u64).wrapping_mul(pitch))) };
+            });
+        }
+    });
+    unrolled!(step < SQUARES => {
+        // SAFETY: before the barrier, nothing reads the exchange.
+        unsafe { tile.exchange::<W, LANES>(step, held[step]) };
+    });
+    // SAFETY: every thread of the block comes here: nothing above returns.
+    unsafe { thread::barrier() };
+    for step in 0..(LANES * SQUARES) as u32 {
+        let (column, part) = tile.part(step);
+        // SAFETY: inside the tile, which nothing writes any more.
+        let quad = unsafe { thread::load_shared_quad(tile.place::<W>(column, part)) };
+        let (row, col) = (tile.row + I::new(part * lanes), tile.col + I::new(column));
+        if row < tile.rows() && col < tile.cols() {
+            // SAFETY: a whole quad of a row of the destination, which no other thread has.
+            unsafe { thread::store_quad(tile.dst::<W>(row, col), quad) };
+        }
+    }
+}
+
+/// Where rows start anywhere and end anywhere: quads within rows are still loaded and stored whole, shifted by what their
+/// row's start is off; only at the ends of rows single elements are.
+///
+/// The runs that a tile stores start and end on whole sectors, each row's own: a sector written in two parts costs more than
+/// the few rows that are read twice for it.
+///
+/// # Safety
+///
+/// As [`vector_tile`].
+#[inline(always)]
+pub unsafe fn ragged_tile<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize, const QUADS: usize>(
+    params: VectorTileParams,
+) {
+    let tile = Tile::<I>::new::<W, SQUARES, QUADS, RAGGED_MARGIN>(&params);
+    let lanes = W::COUNT as u32;
+    unrolled!(step < SQUARES => {
+        let (x, y) = tile.square(step);
+        let (row, col) = (tile.row + I::new(y * lanes), tile.col + I::new(x * lanes));
+        let mut square = [[0; 4]; LANES];
+        // Four rows at a time: as many loads in flight as registers allow without leaving too few blocks on a multiprocessor.
+        unrolled!(group < 4 => {
+            let mut rows = [Ragged::NONE; 4];
+            let mut held = [[[0; 4]; 2]; 4];
+            unrolled!(i < 4 => {
+                let row = row + I::new(4 * group as u32 + i as u32);
+                if 4 * group + i < LANES && row < tile.rows() && col < tile.cols() {
+                    rows[i] = Ragged::new::<W, I>(tile.src::<W>(row, col), col, tile.cols());
+                }
+            });
+            unrolled!(i < 4 => {
+                // SAFETY: as the caller promises.
+                held[i] = unsafe { rows[i].load() };
+            });
+            unrolled!(i < 4 => {
+                if 4 * group + i < LANES {
+                    // SAFETY: as the caller promises.
+                    square[4 * group + i] = unsafe { rows[i].finish::<W, LANES>(held[i]) };
+                }
+            });
+        });
+        // SAFETY: before the barrier, nothing reads the exchange.
+        unsafe { tile.exchange::<W, LANES>(step, square) };
+    });
+    // SAFETY: every thread of the block comes here: nothing above returns.
+    unsafe { thread::barrier() };
+    let parts = (1 << tile.down_log2) - RAGGED_MARGIN;
+    for step in 0..(LANES * SQUARES) as u32 {
+        let (column, part) = tile.part(step);
+        let col = tile.col + I::new(column);
+        if part < parts && col < tile.cols() {
+            // A run starts on a whole sector of its own row: less than the margin before what this tile adds.
+            let margin = RAGGED_MARGIN * lanes;
+            let end = tile.dst::<W>(tile.row + I::new(margin), col);
+            let first = margin - end.sector_misalignment() / W::BYTES + part * lanes;
+            let (quad, lead) = (first / lanes, first % lanes);
+            // SAFETY: inside the tile, which nothing writes any more.
+            let low = unsafe { thread::load_shared_quad(tile.place::<W>(column, quad)) };
+            // SAFETY: as above; the last quad of the tile is never `low` with a lead.
+            let high = unsafe { thread::load_shared_quad(tile.place::<W>(column, quad + (lead != 0) as u32)) };
+            let shifted = quad::shift::<W>(low, high, lead * W::BYTES);
+            let row = tile.row + I::new(first);
+            let to = end.offset(u64::from(first * W::BYTES).wrapping_sub(u64::from(margin * W::BYTES)));
+            if row < tile.rows() && !(tile.rows() - row < I::new(lanes)) {
+                // SAFETY: a whole quad of a row of the destination, aligned by its sector, which no other thread has.
+                unsafe { thread::store_quad(to, shifted) };
+            } else {
+                unrolled!(lane < LANES => {
+                    if row + I::new(lane as u32) < tile.rows() {
+                        let to = to.offset(lane as u64 * u64::from(W::BYTES));
+                        // SAFETY: an element of that row, which no other thread has.
+                        unsafe { W::get(shifted, lane).store_global(to) };
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Sixteen bytes of a row that start anywhere.
+#[derive(Clone, Copy)]
+struct Ragged {
+    from: Global,
+    /// Bytes from the last multiple of 16.
+    off: u32,
+    /// Elements from here to the row's end.
+    left: u32,
+    /// Whether the aligned quads that hold them lie within the row.
+    whole: bool,
+}
+
+impl Ragged {
+    const NONE: Self = Ragged { from: Global::NONE, off: 0, left: 0, whole: false };
+
+    /// A quad at `from`, which is element `col` of a row of `cols`. Nothing outside the row is read.
+    #[inline(always)]
+    fn new<W: Word + Lanes, I: Index>(from: Global, col: I, cols: I) -> Self {
+        let (lanes, off) = (I::new(W::COUNT as u32), from.misalignment());
+        let before = I::new(off / W::BYTES);
+        let span = if off == 0 { lanes } else { lanes + lanes };
+        let left = cols - col;
+        Ragged {
+            from,
+            off,
+            left: if left < lanes { left.low() } else { lanes.low() },
+            whole: !(col < before) && !(left + before < span),
+        }
+    }
+
+    /// The aligned quads that hold it, where all of them lies within the row.
+    ///
+    /// # Safety
+    ///
+    /// The row is allocated and nothing writes it.
+    #[inline(always)]
+    unsafe fn load(&self) -> [Quad; 2] {
+        let mut held = [[0; 4]; 2];
+        let start = self.from.offset(u64::from(self.off).wrapping_neg());
+        if self.whole {
+            // SAFETY: aligned, and within the row.
+            held[0] = unsafe { thread::load_quad(start) };
+        }
+        if self.whole && self.off != 0 {
+            // SAFETY: as above.
+            held[1] = unsafe { thread::load_quad(start.offset(16)) };
+        }
+        held
+    }
+
+    /// The quad out of those; at the row's ends element by element, zero behind it.
+    ///
+    /// # Safety
+    ///
+    /// The row is allocated and nothing writes it.
+    #[inline(always)]
+    unsafe fn finish<W: Word + Lanes, const LANES: usize>(&self, [low, high]: [Quad; 2]) -> Quad {
+        let mut quad = quad::shift::<W>(low, high, self.off);
+        if !self.whole {
+            quad = [0; 4];
+            unrolled!(lane < LANES => {
+                if (lane as u32) < self.left {
+                    // SAFETY: an element of the row.
+                    let element = unsafe { W::load_global(self.from.offset(lane as u64 * u64::from(W::BYTES))) };
+                    quad = element.put(quad, lane);
+                }
+            });
+        }
+        quad
+    }
+}

@@ -1,0 +1,219 @@
+//! Sixteen bytes in four registers, and the transposes of small matrices of elements that lie in several of them.
+
+use core::arch::asm;
+
+use crate::thread::{self, Quad, Word};
+
+/// A loop over a constant, unrolled by hand: where the compiler leaves an index of an array to run time, the array goes to local
+/// memory, and it gives up unrolling early.
+#[macro_export]
+macro_rules! unrolled {
+    ($step:ident < $count:tt => $body:block) => { $crate::unrolled!(@ $step $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
+    (@ $step:ident $count:tt $body:block $($number:literal)*) => {$( if $number < $count { let $step = $number; $body } )*};
+}
+
+/// Elements of one width as they lie in a [`Quad`].
+pub trait Lanes: Sized {
+    /// Elements of a quad: 16 over the width in bytes.
+    const COUNT: usize;
+
+    /// The element in a lane.
+    fn get(quad: Quad, lane: usize) -> Self;
+
+    /// The quad with this element in a lane, which was zero.
+    fn put(self, quad: Quad, lane: usize) -> Quad;
+
+    /// Rows of `COUNT` elements, one a quad, become columns.
+    fn turn<const N: usize>(rows: [Quad; N]) -> [Quad; N];
+}
+
+/// The bytes of `low` (0 to 3) and `high` (4 to 7) that the four hexadecimal digits of `order` name, from the last.
+#[inline(always)]
+fn permute_bytes<const ORDER: u32>(low: u32, high: u32) -> u32 {
+    let picked: u32;
+    // SAFETY: arithmetic on registers.
+    unsafe {
+        asm!("prmt.b32 {picked}, {low}, {high}, {order};", picked = out(reg32) picked, low = in(reg32) low,
+            high = in(reg32) high, order = const ORDER, options(pure, nomem, nostack))
+    };
+    picked
+}
+
+/// The 16 bytes from byte `off` of 32, which are `low` and then `high`; `off` is below 16 and a multiple of the element's width.
+#[inline(always)]
+pub fn shift<W: Word>(low: Quad, high: Quad, off: u32) -> Quad {
+    let [a, b, c, d] = low;
+    let [e, f, g, h] = high;
+    let pick = |two: bool, near: u32, far: u32| if two { far } else { near };
+    let two = off & 8 != 0;
+    let halves = [pick(two, a, c), pick(two, b, d), pick(two, c, e), pick(two, d, f), pick(two, e, g), pick(two, f, h)];
+    if W::BYTES == 8 {
+        return [halves[0], halves[1], halves[2], halves[3]];
+    }
+    let one = off & 4 != 0;
+    let words = [
+        pick(one, halves[0], halves[1]),
+        pick(one, halves[1], halves[2]),
+        pick(one, halves[2], halves[3]),
+        pick(one, halves[3], halves[4]),
+        pick(one, halves[4], halves[5]),
+    ];
+    if W::BYTES == 4 {
+        return [words[0], words[1], words[2], words[3]];
+    }
+    let bits = 8 * (off & 3);
+    [
+        funnel(words[0], words[1], bits),
+        funnel(words[1], words[2], bits),
+        funnel(words[2], words[3], bits),
+        funnel(words[3], words[4], bits),
+    ]
+}
+
+/// 32 bits from bit `bits` of 64, below 32.
+#[inline(always)]
+fn funnel(low: u32, high: u32, bits: u32) -> u32 {
+    let shifted: u32;
+    // SAFETY: arithmetic on registers.
+    unsafe {
+        asm!("shf.r.wrap.b32 {shifted}, {low}, {high}, {bits};", shifted = out(reg32) shifted, low = in(reg32) low,
+            high = in(reg32) high, bits = in(reg32) bits, options(pure, nomem, nostack))
+    };
+    shifted
+}
+
+impl Lanes for thread::B8 {
+    const COUNT: usize = 16;
+
+    #[inline(always)]
+    fn get(quad: Quad, lane: usize) -> Self {
+        // The bits above are not stored.
+        Self::new(quad[lane / 4] >> (8 * (lane % 4)))
+    }
+
+    #[inline(always)]
+    fn put(self, mut quad: Quad, lane: usize) -> Quad {
+        quad[lane / 4] |= self.low() << (8 * (lane % 4));
+        quad
+    }
+
+    #[inline(always)]
+    fn turn<const N: usize>(rows: [Quad; N]) -> [Quad; N] {
+        let mut turned = [[0; 4]; N];
+        unrolled!(block < 16 => {
+            let (group, word) = (block / 4, block % 4);
+            let at = |row: usize| rows[4 * group + row][word];
+            // Two rounds: pairs of rows byte by byte, then pairs of pairs.
+            let (even, odd) = (permute_bytes::<0x5140>(at(0), at(1)), permute_bytes::<0x5140>(at(2), at(3)));
+            let (even_high, odd_high) = (permute_bytes::<0x7362>(at(0), at(1)), permute_bytes::<0x7362>(at(2), at(3)));
+            turned[4 * word][group] = permute_bytes::<0x5410>(even, odd);
+            turned[4 * word + 1][group] = permute_bytes::<0x7632>(even, odd);
+            turned[4 * word + 2][group] = permute_bytes::<0x5410>(even_high, odd_high);
+            turned[4 * word + 3][group] = permute_bytes::<0x7632>(even_high, odd_high);
+        });
+        turned
+    }
+}
+
+impl Lanes for thread::B16 {
+    const COUNT: usize = 8;
+
+    #[inline(always)]
+    fn get(quad: Quad, lane: usize) -> Self {
+        // The bits above are not stored.
+        Self::new(quad[lane / 2] >> (16 * (lane % 2)))
+    }
+
+    #[inline(always)]
+    fn put(self, mut quad: Quad, lane: usize) -> Quad {
+        quad[lane / 2] |= self.low() << (16 * (lane % 2));
+        quad
+    }
+
+    #[inline(always)]
+    fn turn<const N: usize>(rows: [Quad; N]) -> [Quad; N] {
+        let mut turned = [[0; 4]; N];
+        for pair in 0..4 {
+            for word in 0..4 {
+                let (upper, lower) = (rows[2 * pair][word], rows[2 * pair + 1][word]);
+                turned[2 * word][pair] = permute_bytes::<0x5410>(upper, lower);
+                turned[2 * word + 1][pair] = permute_bytes::<0x7632>(upper, lower);
+            }
+        }
+        turned
+    }
+}
+
+impl Lanes for thread::B32 {
+    const COUNT: usize = 4;
+
+    #[inline(always)]
+    fn get(quad: Quad, lane: usize) -> Self {
+        // The bits above are not stored.
+        Self::new(quad[lane / 1] >> (0 * (lane % 1)))
+    }
+
+    #[inline(always)]
+    fn put(self, mut quad: Quad, lane: usize) -> Quad {
+        quad[lane / 1] |= self.low() << (0 * (lane % 1));
+        quad
+    }
+
+    #[inline(always)]
+    fn turn<const N: usize>(rows: [Quad; N]) -> [Quad; N] {
+        let mut turned = [[0; 4]; N];
+        for row in 0..4 {
+            for column in 0..4 {
+                turned[column][row] = rows[row][column];
+            }
+        }
+        turned
+    }
+}
+
+impl Lanes for thread::B64 {
+    const COUNT: usize = 2;
+
+    #[inline(always)]
+    fn get(quad: Quad, lane: usize) -> Self {
+        Self::new(u64::from(quad[2 * lane]) | u64::from(quad[2 * lane + 1]) << 32)
+    }
+
+    #[inline(always)]
+    fn put(self, mut quad: Quad, lane: usize) -> Quad {
+        quad[2 * lane] = self.low() as u32;
+        quad[2 * lane + 1] = (self.low() >> 32) as u32;
+        quad
+    }
+
+    #[inline(always)]
+    fn turn<const N: usize>(rows: [Quad; N]) -> [Quad; N] {
+        let mut turned = [[0; 4]; N];
+        for row in 0..2 {
+            for column in 0..2 {
+                turned[column][2 * row] = rows[row][2 * column];
+                turned[column][2 * row + 1] = rows[row][2 * column + 1];
+            }
+        }
+        turned
+    }
+}
+
+impl Lanes for thread::B128 {
+    const COUNT: usize = 1;
+
+    #[inline(always)]
+    fn get([a, b, c, d]: Quad, _: usize) -> Self {
+        Self::new(u64::from(a) | u64::from(b) << 32, u64::from(c) | u64::from(d) << 32)
+    }
+
+    #[inline(always)]
+    fn put(self, _: Quad, _: usize) -> Quad {
+        [self.low() as u32, (self.low() >> 32) as u32, self.high() as u32, (self.high() >> 32) as u32]
+    }
+
+    #[inline(always)]
+    fn turn<const N: usize>(rows: [Quad; N]) -> [Quad; N] {
+        rows
+    }
+}

@@ -1,0 +1,185 @@
+//! Transposes by tiles: one side is contiguous along one axis, the other along another.
+
+use std::fmt;
+
+use super::canonical::{Axis as Walk, Canonical};
+use super::plan::{divisor, grid, index};
+use crate::abi::{
+    Axis, Divisor, EntryId, Fold, LaunchShape, MAX_AXES, RAGGED_MARGIN, RAGGED_TILE, VECTOR_TILE, VECTOR_TILE_THREADS,
+    VectorTileParams,
+};
+use crate::layout::MAX_RANK;
+use crate::ops::Align;
+use crate::ops::copy::Shape;
+use crate::ops::tuning::{RUN, TILES, TileShape};
+
+/// Bytes of the accesses.
+const QUAD: usize = 16;
+
+/// A launch of `vector_tile`, or of `ragged_tile`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tile {
+    pub(super) entry: EntryId,
+    pub(super) shape: LaunchShape,
+    /// Addresses from the starts of the storages.
+    pub(super) params: VectorTileParams,
+}
+
+/// The matrix that a tile is cut from, and how often there is one.
+#[derive(Debug, Clone, Copy)]
+struct Matrices {
+    /// Along the source's run: the source's stride is 1 and then goes on.
+    cols: [Walk; 2],
+    /// Along the destination's run.
+    rows: [Walk; 2],
+    batch: [Walk; MAX_RANK],
+    rank: usize,
+    src_start: usize,
+    dst_start: usize,
+}
+
+const NONE: Walk = Walk { extent: 1, src: 0, dst: 0 };
+
+impl Matrices {
+    /// The axes by their part in a transpose; `None` where it is none.
+    fn of(canonical: &Canonical) -> Option<Self> {
+        let axes = canonical.axes();
+        let row = axes.iter().position(|axis| axis.dst == 1 && axis.src.unsigned_abs() != 1)?;
+        let col = axes.iter().position(|axis| axis.src.unsigned_abs() == 1)?;
+        let (mut cols, mut rows) = ([axes[col], NONE], [axes[row], NONE]);
+        let (mut src_start, mut dst_start) = (canonical.src_start, canonical.dst_start);
+        if cols[0].src < 0 {
+            // Forwards in the source, then, and backwards in the destination.
+            let last = (cols[0].extent - 1) as isize;
+            src_start = src_start.wrapping_add_signed(last * cols[0].src);
+            dst_start = dst_start.wrapping_add_signed(last * cols[0].dst);
+            cols[0] = Walk { extent: cols[0].extent, src: 1, dst: -cols[0].dst };
+        }
+        let (mut batch, mut rank) = ([NONE; MAX_RANK], 0);
+        for (position, &axis) in axes.iter().enumerate() {
+            let short = |run: &[Walk; 2]| run[1] == NONE && run[0].extent * canonical.width < RUN;
+            if position == row || position == col {
+                continue;
+            } else if short(&rows) && axis.dst == rows[0].extent as isize {
+                rows[1] = axis;
+            } else if short(&cols) && axis.src == cols[0].extent as isize {
+                cols[1] = axis;
+            } else {
+                batch[rank] = axis;
+                rank += 1;
+            }
+        }
+        Some(Self { cols, rows, batch, rank, src_start, dst_start })
+    }
+
+    fn batch(&self) -> &[Walk] {
+        &self.batch[..self.rank]
+    }
+
+    /// Whether every row of both sides starts on a quad of `lanes` elements and holds whole ones.
+    fn whole_quads(&self, lanes: usize, aligned: bool) -> bool {
+        let strides = self.rows.iter().map(|row| row.src).chain(self.cols.iter().map(|col| col.dst));
+        let batch = self.batch().iter().flat_map(|axis| [axis.src, axis.dst]);
+        let bits = strides.chain(batch).fold(self.src_start | self.dst_start, |bits, stride| bits | stride as usize);
+        // Rows of one square are an inner stride apart, so none may be on another index of the outer axis.
+        aligned && (bits | extent(&self.rows) | extent(&self.cols) | self.rows[0].extent) % lanes == 0
+    }
+}
+
+fn extent(run: &[Walk; 2]) -> usize {
+    run[0].extent * run[1].extent
+}
+
+impl Tile {
+    /// The plan, where tiles are worth it.
+    pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align) -> Option<Self> {
+        let width = canonical.width;
+        let tuned = TILES.iter().find(|shape| shape.width == width)?;
+        let matrices = Matrices::of(canonical)?;
+        let lanes = QUAD / width;
+        let whole = matrices.whole_quads(lanes, src_align.min(dst_align).bytes() >= QUAD as u64);
+        let (cols, rows) = (extent(&matrices.cols), extent(&matrices.rows));
+        let (across_log2, down_log2) = split(tuned, cols.div_ceil(lanes), rows.div_ceil(lanes), whole)?;
+        let index = index(canonical);
+        let divisor = divisor(index);
+        let family = if whole { VECTOR_TILE } else { RAGGED_TILE };
+        let tiles_across = cols.div_ceil(lanes << across_log2);
+        let tiles_down = if whole {
+            rows.div_ceil(lanes << down_log2)
+        } else {
+            // Runs start up to a sector early.
+            let margin = RAGGED_MARGIN as usize;
+            (rows + margin * lanes - 1).div_ceil(lanes * ((1 << down_log2) - margin))
+        };
+        let images: usize = matrices.batch().iter().map(|axis| axis.extent).product();
+        let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; MAX_AXES];
+        for (to, axis) in axes.iter_mut().zip(matrices.batch()) {
+            let extent = divisor(axis.extent as u64);
+            *to = Axis { extent, src_stride: axis.src as i64, dst_stride: axis.dst as i64 };
+        }
+        let params = VectorTileParams {
+            src: (matrices.src_start * width) as u64,
+            dst: (matrices.dst_start * width) as u64,
+            rows: rows as u64,
+            cols: cols as u64,
+            src_rows: fold(divisor, matrices.rows.map(|axis| (axis.extent, axis.src))),
+            dst_rows: fold(divisor, matrices.cols.map(|axis| (axis.extent, axis.dst))),
+            across_log2: u64::from(across_log2),
+            tiles_across: divisor(tiles_across as u64),
+            tiles_down: divisor(tiles_down as u64),
+            rank: matrices.rank as u64,
+            axes,
+        };
+        let blocks = tiles_across as u64 * tiles_down as u64 * images as u64;
+        let shape = LaunchShape { grid: grid(blocks), block: [VECTOR_TILE_THREADS, 1, 1], dynamic_shared: 0 };
+        Some(Self { entry: family.entry(width, index)?, shape, params })
+    }
+
+    fn is_ragged(&self) -> bool {
+        self.entry.name().starts_with("ragged")
+    }
+
+    pub(super) fn reason(&self) -> &'static str {
+        if self.is_ragged() {
+            "the sides are contiguous along different axes, and rows start or end off 16 bytes: tiles whose accesses are \
+             shifted to the aligned middle of each row"
+        } else {
+            "the sides are contiguous along different axes, and every row is whole 16-byte accesses: tiles turned in registers"
+        }
+    }
+}
+
+/// How many squares of a tile, as logarithms, lie along a row and along a column of a matrix of so many quads by so many;
+/// `None` where most of the tile would be empty.
+fn split(tuned: &TileShape, cols: usize, rows: usize, whole: bool) -> Option<(u32, u32)> {
+    let preferred = if whole { tuned.across_log2 } else { tuned.ragged_across_log2 };
+    let ceil_log2 = |count: usize| count.next_power_of_two().trailing_zeros();
+    // A run that is shorter leaves its squares to the other direction.
+    let across = preferred.max(tuned.squares_log2.saturating_sub(ceil_log2(rows))).min(ceil_log2(cols));
+    // A ragged tile shares some of its rows with the one above.
+    let most = if whole { tuned.squares_log2 } else { tuned.squares_log2 - 2 };
+    let (across, down) = (across.min(most), tuned.squares_log2 - across.min(most));
+    let used = (cols.min(1 << across) * rows.min(1 << down)) * 4;
+    let shortest = if whole { 1 } else { 2 };
+    (used >= 1 << tuned.squares_log2 && cols >= shortest && rows >= shortest).then_some((across, down))
+}
+
+/// A run of two axes; of one where the second has one index.
+fn fold(divisor: fn(u64) -> Divisor, [inner, outer]: [(usize, isize); 2]) -> Fold {
+    // Of one axis no index reaches the outer: no quotient by its extent is more than 0.
+    Fold { inner: divisor(inner.0 as u64), inner_stride: inner.1 as i64, outer_stride: outer.1 as i64 }
+}
+
+impl fmt::Display for Tile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let VectorTileParams { rows, cols, across_log2, .. } = self.params;
+        let images: u64 = self.params.axes[..self.params.rank as usize].iter().map(|axis| axis.extent.value).product();
+        write!(
+            f,
+            "{}: {images} of {rows} x {cols} elements, tiles of {} squares a row, {}",
+            self.entry,
+            1u64 << across_log2,
+            Shape(&self.shape)
+        )
+    }
+}
