@@ -187,7 +187,11 @@ pub struct VectorTileParams {
     pub rows: u64,
     /// Columns of `src`.
     pub cols: u64,
-    /// Where the rows of the source lie.
+    /// Device address of the first byte of the source, where all bytes from it to `src_end` are elements of it.
+    pub src_start: u64,
+    /// Device address behind the last byte; 0 where there are gaps.
+    pub src_end: u64,
+    /// Where the rows of the source lie; rows of one square on one index of the outer axis.
     pub src_rows: Fold,
     /// Where the columns of the source lie in the destination.
     pub dst_rows: Fold,
@@ -355,7 +359,7 @@ entries! {
 const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<TransposeParams>() == 8);
 const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);
 const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40 && size_of::<Divisor>() == 24);
-const _: () = assert!(size_of::<VectorTileParams>() == 816 && size_of::<Fold>() == 40);
+const _: () = assert!(size_of::<VectorTileParams>() == 832 && size_of::<Fold>() == 40);
 
 #[cfg(test)]
 mod tests {

@@ -22,7 +22,7 @@ macro_rules! params {
     )*};
 }
 
-params!(TransposeParams: 64, ColumnParams: 40, CopyParams: 24, ElementsParams: 672, SpinParams: 8, VectorTileParams: 816);
+params!(TransposeParams: 64, ColumnParams: 40, CopyParams: 24, ElementsParams: 672, SpinParams: 8, VectorTileParams: 832);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. Nothing is allocated but by the first launch of each.

@@ -78,6 +78,12 @@ impl Global {
     /// An address that nothing is accessed at.
     pub const NONE: Self = Global(0);
 
+    /// Whether it is lower.
+    #[inline(always)]
+    pub fn is_before(self, other: Self) -> bool {
+        self.0 < other.0
+    }
+
     /// Bytes from the last multiple of 16.
     #[inline(always)]
     pub fn misalignment(self) -> u32 {

@@ -142,15 +142,23 @@ impl PermutePlan {
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
             Work::Tile(Tile { entry, shape, params }) => {
-                let params = VectorTileParams {
-                    src: src.wrapping_add(params.src),
-                    dst: dst.wrapping_add(params.dst),
-                    ..*params
-                };
+                let params = tile_at(params, src, dst);
                 // SAFETY: as above, of the tile kernels.
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
         }
+    }
+}
+
+/// The parameters on storages at these addresses.
+fn tile_at(params: &VectorTileParams, src: u64, dst: u64) -> VectorTileParams {
+    let gapless = params.src_end != 0;
+    VectorTileParams {
+        src: src.wrapping_add(params.src),
+        dst: dst.wrapping_add(params.dst),
+        src_start: if gapless { src.wrapping_add(params.src_start) } else { 0 },
+        src_end: if gapless { src.wrapping_add(params.src_end) } else { 0 },
+        ..*params
     }
 }
 
