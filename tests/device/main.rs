@@ -23,6 +23,7 @@ mod permutes;
 #[cfg(feature = "interp")]
 mod random;
 mod streams;
+mod tiles;
 mod times;
 mod transposes;
 
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         host::cases(),
         transposes::cases(),
         permutes::cases(),
+        tiles::cases(),
         times::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
