@@ -156,8 +156,9 @@ fn split(tuned: &TileShape, cols: usize, rows: usize, whole: bool) -> Option<(u3
     let ceil_log2 = |count: usize| count.next_power_of_two().trailing_zeros();
     // A run that is shorter leaves its squares to the other direction.
     let across = preferred.max(tuned.squares_log2.saturating_sub(ceil_log2(rows))).min(ceil_log2(cols));
-    // A ragged tile shares some of its rows with the one above.
-    let most = if whole { tuned.squares_log2 } else { tuned.squares_log2 - 2 };
+    // A ragged tile shares two squares a column with the one above: of 8 the most of them are its own, and the lanes that read
+    // them from shared memory are not so few that an H100 would serve twice as many at once, which would then share banks.
+    let most = if whole { tuned.squares_log2 } else { tuned.squares_log2 - 3 };
     let (across, down) = (across.min(most), tuned.squares_log2 - across.min(most));
     let used = (cols.min(1 << across) * rows.min(1 << down)) * 4;
     let shortest = if whole { 1 } else { 2 };
