@@ -15,6 +15,7 @@ mod failures;
 mod host;
 #[cfg(feature = "cudarc")]
 mod interop;
+mod large;
 mod late;
 mod matrices;
 mod memory;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         transposes::cases(),
         permutes::cases(),
         tiles::cases(),
+        large::cases(),
         times::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
