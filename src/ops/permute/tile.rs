@@ -11,7 +11,7 @@ use crate::abi::{
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
-use crate::ops::tuning::{RUN, TILES, TileShape};
+use crate::ops::tuning::{RUN, TileShape};
 
 /// Bytes of the accesses.
 const QUAD: usize = 16;
@@ -82,7 +82,7 @@ impl Matrices {
         let batch = self.batch().iter().flat_map(|axis| [axis.src, axis.dst]);
         let bits = strides.chain(batch).fold(self.src_start | self.dst_start, |bits, stride| bits | stride as usize);
         // Rows of one square are an inner stride apart, so none may be on another index of the outer axis.
-        aligned && (bits | extent(&self.rows) | extent(&self.cols) | self.rows[0].extent) % lanes == 0
+        aligned && (bits | extent(&self.rows) | extent(&self.cols) | self.rows[0].extent).is_multiple_of(lanes)
     }
 }
 
@@ -92,9 +92,9 @@ fn extent(run: &[Walk; 2]) -> usize {
 
 impl Tile {
     /// The plan, where tiles are worth it.
-    pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align) -> Option<Self> {
+    pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align, tiles: &[TileShape]) -> Option<Self> {
         let width = canonical.width;
-        let tuned = TILES.iter().find(|shape| shape.width == width)?;
+        let tuned = tiles.iter().find(|shape| shape.width == width)?;
         let matrices = Matrices::of(canonical)?;
         let lanes = QUAD / width;
         let whole = matrices.whole_quads(lanes, src_align.min(dst_align).bytes() >= QUAD as u64);
@@ -156,9 +156,7 @@ fn split(tuned: &TileShape, cols: usize, rows: usize, whole: bool) -> Option<(u3
     let ceil_log2 = |count: usize| count.next_power_of_two().trailing_zeros();
     // A run that is shorter leaves its squares to the other direction.
     let across = preferred.max(tuned.squares_log2.saturating_sub(ceil_log2(rows))).min(ceil_log2(cols));
-    // A ragged tile shares two squares a column with the one above: of 8 the most of them are its own, and the lanes that read
-    // them from shared memory are not so few that an H100 would serve twice as many at once, which would then share banks.
-    let most = if whole { tuned.squares_log2 } else { tuned.squares_log2 - 3 };
+    let most = tuned.most_across(!whole);
     let (across, down) = (across.min(most), tuned.squares_log2 - across.min(most));
     let used = (cols.min(1 << across) * rows.min(1 << down)) * 4;
     let shortest = if whole { 1 } else { 2 };
