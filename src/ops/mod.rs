@@ -24,13 +24,14 @@ mod copy;
 pub mod permute;
 pub mod spin;
 mod target;
-mod tuning;
 pub mod transpose;
+pub mod tuning;
 
-pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, permute};
+pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
 pub use spin::spin;
 pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};
+pub use tuning::TileShape;
 
 use std::ops::Range;
 

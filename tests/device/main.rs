@@ -15,6 +15,7 @@ mod failures;
 mod host;
 #[cfg(feature = "cudarc")]
 mod interop;
+mod large;
 mod late;
 mod matrices;
 mod memory;
@@ -23,6 +24,7 @@ mod permutes;
 #[cfg(feature = "interp")]
 mod random;
 mod streams;
+mod tiles;
 mod times;
 mod transposes;
 
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
         host::cases(),
         transposes::cases(),
         permutes::cases(),
+        tiles::cases(),
+        large::cases(),
         times::cases(),
         #[cfg(feature = "interp")]
         random::cases(),

@@ -15,3 +15,5 @@ mod interp;
 mod layout;
 mod plan;
 mod ptx;
+#[cfg(feature = "interp")]
+mod tile_counters;

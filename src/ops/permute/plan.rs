@@ -13,7 +13,7 @@ use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::ops::copy::{CopyPlan, Shape};
-use crate::ops::{Align, Target, check_bytes, check_disjoint, check_width};
+use crate::ops::{Align, Target, TileShape, check_bytes, check_disjoint, check_width};
 
 /// How the elements of one layout come to their places in another: with which kernel, in what grid, with which parameters.
 ///
@@ -26,7 +26,6 @@ pub struct PermutePlan {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "a plan is made without the heap")]
 enum Work {
     Nothing,
     Copy(CopyPlan),
@@ -51,7 +50,19 @@ impl PermutePlan {
         dst: &Layout,
         dst_align: Align,
         width: usize,
-        _target: Target,
+        target: Target,
+    ) -> Result<Self> {
+        Self::tuned(src, src_align, dst, dst_align, width, TileShape::of(target))
+    }
+
+    /// The same with other tiles than the target's own.
+    pub(super) fn tuned(
+        src: &Layout,
+        src_align: Align,
+        dst: &Layout,
+        dst_align: Align,
+        width: usize,
+        tiles: &[TileShape],
     ) -> Result<Self> {
         check_width(width)?;
         check_bytes("source", src, width)?;
@@ -76,7 +87,7 @@ impl PermutePlan {
             Work::Copy(CopyPlan::new(src_start, src_align, dst_start, dst_align, bytes))
         } else {
             let widened = canonical.widened(src_align, dst_align);
-            match Tile::of(&widened, src_align, dst_align) {
+            match Tile::of(&widened, src_align, dst_align, tiles) {
                 Some(tile) => Work::Tile(tile),
                 None => elements(&widened)?,
             }

@@ -12,7 +12,7 @@ use crate::abi::{
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
-use crate::ops::tuning::{RUN, SMALL, TILES, TileShape};
+use crate::ops::tuning::{RUN, SMALL, TileShape};
 
 /// Bytes of the accesses.
 const QUAD: usize = 16;
@@ -85,7 +85,7 @@ impl Matrices {
         let strides = self.rows.iter().map(|row| row.src).chain(self.cols.iter().map(|col| col.dst));
         let batch = self.batch().iter().flat_map(|axis| [axis.src, axis.dst]);
         let bits = strides.chain(batch).fold(self.src_start | self.dst_start, |bits, stride| bits | stride as usize);
-        aligned && (bits | extent(&self.rows) | extent(&self.cols)) % lanes == 0
+        aligned && (bits | extent(&self.rows) | extent(&self.cols)).is_multiple_of(lanes)
     }
 }
 
@@ -108,16 +108,16 @@ fn extent(run: &[Walk; 2]) -> usize {
 
 impl Tile {
     /// The plan, where tiles are worth it.
-    pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align) -> Option<Self> {
+    pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align, tiles: &[TileShape]) -> Option<Self> {
         let width = canonical.width;
-        let tiles = TILES.iter().find(|tiles| tiles.width == width)?;
+        let tuned = tiles.iter().find(|shape| shape.width == width)?;
         let lanes = QUAD / width;
         let matrices = Matrices::of(canonical, lanes)?;
         let whole = matrices.whole_quads(lanes, src_align.min(dst_align).bytes() >= QUAD as u64);
         let (cols, rows) = (extent(&matrices.cols), extent(&matrices.rows));
-        let (shape, margin) = if whole { (tiles.vector, 0) } else { (tiles.ragged?, RAGGED_MARGIN as usize) };
         let small = canonical.len() * width <= SMALL;
-        let (across_log2, down_log2) = split(shape, small, cols.div_ceil(lanes), rows.div_ceil(lanes), margin)?;
+        let (across_log2, down_log2) = split(tuned, !whole, small, cols.div_ceil(lanes), rows.div_ceil(lanes))?;
+        let margin = if whole { 0 } else { RAGGED_MARGIN as usize };
         let index = index(canonical);
         let divisor = divisor(index);
         let family = if whole { VECTOR_TILE } else { RAGGED_TILE };
@@ -167,16 +167,16 @@ impl Tile {
 
 /// How many squares of a tile, as logarithms, lie along a row and along a column of a matrix of so many quads by so many;
 /// `None` where most of the tile would be empty.
-fn split(tuned: TileShape, small: bool, cols: usize, rows: usize, margin: usize) -> Option<(u32, u32)> {
-    let preferred = if small { tuned.across_small } else { tuned.across };
+fn split(tuned: &TileShape, ragged: bool, small: bool, cols: usize, rows: usize) -> Option<(u32, u32)> {
+    let (squares, preferred) = tuned.squares(ragged, small);
     let ceil_log2 = |count: usize| count.next_power_of_two().trailing_zeros();
     // A run that is shorter leaves its squares to the other direction.
-    let across = preferred.max(tuned.squares.saturating_sub(ceil_log2(rows))).min(ceil_log2(cols));
-    // Rows that a tile shares with the one above are not all of it.
-    let across = across.min(tuned.squares - margin as u32);
-    let down = tuned.squares - across;
+    let across = preferred.max(squares.saturating_sub(ceil_log2(rows))).min(ceil_log2(cols));
+    let across = across.min(tuned.most_across(ragged));
+    let down = squares - across;
     let used = cols.min(1 << across) * rows.min(1 << down);
-    (4 * used >= 1 << tuned.squares && cols.min(rows) >= margin).then_some((across, down))
+    let fewest = if ragged { RAGGED_MARGIN as usize } else { 1 };
+    (4 * used >= 1 << squares && cols.min(rows) >= fewest).then_some((across, down))
 }
 
 /// A run of two axes; of one where the second has one index.
