@@ -13,6 +13,8 @@ use crate::ops::copy::Shape;
 
 /// Most fields of a struct: with more, tiles have columns enough.
 const MOST: usize = 64;
+/// Fewest bytes of an image that are worth a block: two granules of 4 bytes a thread.
+const LEAST: usize = 2048;
 /// Bytes that the 32 banks of shared memory serve at once.
 const BANKS: usize = 128;
 /// Lanes of a warp.
@@ -49,7 +51,11 @@ impl Images {
         let Canonical { src_start, dst_start, .. } = *canonical;
         let Walk { extent, src, .. } = axes[inner];
         let outer = |found: &dyn Fn(&Walk) -> bool| axes.iter().position(found).filter(|&outer| outer != inner);
-        if let Some(planes) = outer(&|axis| axis.src.unsigned_abs() == 1 && axis.extent as isize == src) {
+        let few = |extent: usize| extent <= MOST;
+        // Planes one behind the other are structs as well, of very many fields.
+        if let Some(planes) =
+            outer(&|axis| axis.src.unsigned_abs() == 1 && axis.extent as isize == src && few(axis.extent))
+        {
             let fields = axes[planes];
             // Forwards in the structs, then, and backwards among the planes.
             let flipped = if fields.src < 0 { (fields.extent - 1) as isize } else { 0 };
@@ -63,7 +69,7 @@ impl Images {
                 axes: [inner, planes],
             });
         }
-        let planes = outer(&|axis| axis.src == 1 && axis.dst == extent as isize)?;
+        let planes = outer(&|axis| axis.src == 1 && axis.dst == extent as isize && few(extent))?;
         let structs = axes[planes].extent;
         let axes = [inner, planes];
         Some(Self { is_packed_src: false, fields: extent, pitch: src, structs, src_start, dst_start, axes })
@@ -74,7 +80,7 @@ impl Fields {
     /// The plan, where one side is packed structs that are not whole 16-byte accesses, which tiles have.
     pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align) -> Option<Self> {
         let width = canonical.width;
-        let images = Images::of(canonical).filter(|images| images.fields <= MOST)?;
+        let images = Images::of(canonical)?;
         let granule = width.max(4);
         let lanes = granule / width;
         let batch = || {
@@ -94,7 +100,7 @@ impl Fields {
         // As many structs as fit, in whole warps of granules.
         let run = FIELDS_CHUNK as usize / (granule * images.fields) / WARP * WARP;
         let chunks = images.structs.div_ceil(run * lanes);
-        if images.structs * 4 < run * lanes {
+        if images.structs * images.fields * width < LEAST {
             // Blocks would be mostly idle.
             return None;
         }
