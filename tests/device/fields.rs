@@ -66,7 +66,7 @@ fn structs_of_any_few_fields_and_back(setup: &Setup) {
 
 fn batches_of_images_and_planes_apart_or_backwards(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
-        for fields in [2, 3, 6, 7] {
+        for fields in [3, 5, 7] {
             let batch = Layout::row_major(&[3, 4, 1500, fields]).unwrap();
             let packed = batch.slice(0, .., -2).unwrap();
             let planes = Layout::row_major(&[2, fields, 4, 1504]).unwrap().slice(3, 4.., 1).unwrap();
@@ -89,6 +89,8 @@ fn lanes_never_share_a_bank(setup: &Setup) {
             for (from, to) in [(&packed, &planes), (&planes, &packed)] {
                 let before = device.counters().unwrap().unwrap();
                 let entry = check::<T>(device, from, to, random);
+                let in_squares = fields * size_of::<T>() % 16 == 0 && 4100 * size_of::<T>() % 16 == 0;
+                assert!(in_squares || entry.contains("interleave"), "{}: {fields} fields by {entry}", T::DTYPE);
                 let counters = device.counters().unwrap().unwrap() - before;
                 assert_eq!(counters.bank_conflicts(), 0, "{}: {fields} fields by {entry}", T::DTYPE);
             }

@@ -90,7 +90,8 @@ impl Fields {
         let offsets =
             batch().fold(images.src_start | images.dst_start, |bits, axis| bits | (axis.src | axis.dst) as usize);
         let align = src_align.min(dst_align).bytes();
-        let in_squares = (offsets | images.pitch as usize | images.structs) * width % 16 == 0 && align >= 16;
+        // Two's complement: negative strides are multiples of a power of two alike.
+        let in_squares = (offsets | images.pitch as usize | images.structs) % (16 / width) == 0 && align >= 16;
         if in_squares && images.fields * width % 16 == 0 {
             return None;
         }
