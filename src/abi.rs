@@ -25,6 +25,10 @@ pub const COPY_BLOCK: u32 = 1024;
 pub const VECTOR_TILE_THREADS: u32 = 128;
 /// Rows of squares that a tile of `ragged_tile` shares with the one above: a square is half a sector high.
 pub const RAGGED_MARGIN: u32 = 2;
+/// Threads in a block of `deinterleave` and `interleave`.
+pub const FIELDS_THREADS: u32 = 256;
+/// Most bytes that such a block moves: 16 loads of 4 bytes or 8 of 8 are in flight in each thread.
+pub const FIELDS_CHUNK: u32 = 16 * 1024;
 /// Largest grid extent in x that CUDA allows.
 pub const MAX_GRID_X: u32 = i32::MAX as u32;
 /// Largest grid extent in y and z that CUDA allows.
@@ -207,6 +211,39 @@ pub struct VectorTileParams {
     pub axes: [Axis; MAX_AXES],
 }
 
+/// Parameters of `deinterleave` and `interleave`: images of packed structs on one side, of one plane a field on the other.
+///
+/// Field `f` of struct `s` is element `s * fields + f` of the packed image, and `f * pitch + s` of the planes. A granule is 4
+/// bytes, or one element if that is more: packed images and planes start at whole ones. Block `b` has chunk `b % chunks` of
+/// image `b / chunks`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FieldsParams {
+    /// Device address of the first source element.
+    pub src: u64,
+    /// Device address of the first destination element.
+    pub dst: u64,
+    /// Structs of an image.
+    pub structs: u64,
+    /// Fields of a struct. Narrow in every entry.
+    pub fields: Divisor,
+    /// Elements from one plane to the next; signed.
+    pub pitch: i64,
+    /// Granules of a field in a chunk: a multiple of 32, so that a warp stays in one plane. Narrow in every entry.
+    pub run: Divisor,
+    /// Chunks of an image.
+    pub chunks: Divisor,
+    /// Packed granules in shared memory from one that is left free to the next: `fields << group_log2`. Narrow in every
+    /// entry.
+    pub group: Divisor,
+    /// Base-2 logarithm of the granules of a field in a group.
+    pub group_log2: u64,
+    /// Axes of the batch of images.
+    pub rank: u64,
+    /// The batch, the first axis numbered fastest.
+    pub axes: [Axis; MAX_AXES],
+}
+
 /// Shape of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
@@ -336,6 +373,12 @@ entries! {
     RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere. Elements of 16 bytes are never ragged.
         ["ragged_tile_b8" "ragged_tile_b16" "ragged_tile_b32" "ragged_tile_b64"]
         ["ragged_tile_b8_wide" "ragged_tile_b16_wide" "ragged_tile_b32_wide" "ragged_tile_b64_wide"];
+    DEINTERLEAVE(FieldsParams): /// Packed structs of few fields to planes. Fields of 16 bytes are for tiles.
+        ["deinterleave_b8" "deinterleave_b16" "deinterleave_b32" "deinterleave_b64"]
+        ["deinterleave_b8_wide" "deinterleave_b16_wide" "deinterleave_b32_wide" "deinterleave_b64_wide"];
+    INTERLEAVE(FieldsParams): /// Planes to packed structs of few fields.
+        ["interleave_b8" "interleave_b16" "interleave_b32" "interleave_b64"]
+        ["interleave_b8_wide" "interleave_b16_wide" "interleave_b32_wide" "interleave_b64_wide"];
     COLUMN_LOOP(ColumnParams): /// One column a launch: how a transpose looks when written as a loop of copies.
         ["column_loop_b8" "column_loop_b16" "column_loop_b32" "column_loop_b64" "column_loop_b128"]
         ["column_loop_b8_wide" "column_loop_b16_wide" "column_loop_b32_wide" "column_loop_b64_wide" "column_loop_b128_wide"];
@@ -360,6 +403,7 @@ const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<Transpose
 const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);
 const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40 && size_of::<Divisor>() == 24);
 const _: () = assert!(size_of::<VectorTileParams>() == 832 && size_of::<Fold>() == 40);
+const _: () = assert!(size_of::<FieldsParams>() == 784);
 
 #[cfg(test)]
 mod tests {

@@ -12,10 +12,10 @@ pub mod op;
 pub mod quad;
 pub mod thread;
 
-use abi::{ColumnParams, CopyParams, ElementsParams, SpinParams, TransposeParams, VectorTileParams};
+use abi::{ColumnParams, CopyParams, ElementsParams, FieldsParams, SpinParams, TransposeParams, VectorTileParams};
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
-use op::{column_loop, copy, elements, naive, ragged_tile, tile, vector_tile};
+use op::{column_loop, copy, deinterleave, elements, interleave, naive, ragged_tile, tile, vector_tile};
 use thread::{B8, B16, B32, B64, B128};
 
 /// A body that never panics has no use for this, but `no_std` asks for it.
@@ -154,4 +154,23 @@ entries! { VectorTileParams:
     ragged_tile_b16_wide = ragged_tile::<B16, Wide, 8, 1, 1024>;
     ragged_tile_b32_wide = ragged_tile::<B32, Wide, 4, 1, 512>;
     ragged_tile_b64_wide = ragged_tile::<B64, Wide, 2, 1, 256>;
+}
+
+entries! { FieldsParams:
+    deinterleave_b8 = deinterleave::<B8, Narrow, 16>;
+    deinterleave_b16 = deinterleave::<B16, Narrow, 16>;
+    deinterleave_b32 = deinterleave::<B32, Narrow, 16>;
+    deinterleave_b64 = deinterleave::<B64, Narrow, 8>;
+    deinterleave_b8_wide = deinterleave::<B8, Wide, 16>;
+    deinterleave_b16_wide = deinterleave::<B16, Wide, 16>;
+    deinterleave_b32_wide = deinterleave::<B32, Wide, 16>;
+    deinterleave_b64_wide = deinterleave::<B64, Wide, 8>;
+    interleave_b8 = interleave::<B8, Narrow, 16>;
+    interleave_b16 = interleave::<B16, Narrow, 16>;
+    interleave_b32 = interleave::<B32, Narrow, 16>;
+    interleave_b64 = interleave::<B64, Narrow, 8>;
+    interleave_b8_wide = interleave::<B8, Wide, 16>;
+    interleave_b16_wide = interleave::<B16, Wide, 16>;
+    interleave_b32_wide = interleave::<B32, Wide, 16>;
+    interleave_b64_wide = interleave::<B64, Wide, 8>;
 }

@@ -12,6 +12,7 @@ mod program;
 mod copies;
 mod events;
 mod failures;
+mod fields;
 mod host;
 #[cfg(feature = "cudarc")]
 mod interop;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         modules::cases(),
         late::cases(),
         failures::cases(),
+        fields::cases(),
         #[cfg(feature = "cudarc")]
         interop::cases(),
         host::cases(),

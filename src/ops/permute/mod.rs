@@ -5,6 +5,7 @@
 
 mod canonical;
 mod explain;
+mod fields;
 mod plan;
 mod tile;
 

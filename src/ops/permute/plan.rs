@@ -3,10 +3,11 @@
 use std::fmt;
 
 use super::canonical::Canonical;
+use super::fields::Fields;
 use super::tile::Tile;
 use crate::abi::{
-    Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, Index, LaunchShape,
-    MAX_AXES, MAX_GRID_X, VectorTileParams,
+    Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, FieldsParams, Index,
+    LaunchShape, MAX_AXES, MAX_GRID_X, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -31,6 +32,7 @@ enum Work {
     Copy(CopyPlan),
     Elements { entry: EntryId, shape: LaunchShape, params: ElementsParams },
     Tile(Tile),
+    Fields(Fields),
 }
 
 impl PermutePlan {
@@ -87,9 +89,12 @@ impl PermutePlan {
             Work::Copy(CopyPlan::new(src_start, src_align, dst_start, dst_align, bytes))
         } else {
             let widened = canonical.widened(src_align, dst_align);
-            match Tile::of(&widened, src_align, dst_align, tiles) {
-                Some(tile) => Work::Tile(tile),
-                None => elements(&widened)?,
+            if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
+                Work::Fields(fields)
+            } else if let Some(tile) = Tile::of(&widened, src_align, dst_align, tiles) {
+                Work::Tile(tile)
+            } else {
+                elements(&widened)?
             }
         };
         Ok(Self { work, bytes })
@@ -102,6 +107,7 @@ impl PermutePlan {
             Work::Copy(copy) => copy.entry().map(EntryId::name),
             Work::Elements { entry, .. } => Some(entry.name()),
             Work::Tile(tile) => Some(tile.entry.name()),
+            Work::Fields(fields) => Some(fields.entry.name()),
         }
     }
 
@@ -112,6 +118,7 @@ impl PermutePlan {
             Work::Copy(copy) => Some(copy.shape()),
             Work::Elements { shape, .. } => Some(*shape),
             Work::Tile(tile) => Some(tile.shape),
+            Work::Fields(fields) => Some(fields.shape),
         }
     }
 
@@ -122,6 +129,7 @@ impl PermutePlan {
             Work::Copy(_) => "both sides lie in memory alike and without gaps",
             Work::Elements { .. } => "it takes any layouts",
             Work::Tile(tile) => tile.reason(),
+            Work::Fields(fields) => fields.reason(),
         }
     }
 
@@ -155,6 +163,12 @@ impl PermutePlan {
             Work::Tile(Tile { entry, shape, params }) => {
                 let params = tile_at(params, src, dst);
                 // SAFETY: as above, of the tile kernels.
+                unsafe { device.launch(*entry, shape, &params, stream) }
+            }
+            Work::Fields(Fields { entry, shape, params }) => {
+                let params =
+                    FieldsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
+                // SAFETY: as above, of the kernels for fields.
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
         }
@@ -237,6 +251,7 @@ impl fmt::Display for PermutePlan {
                 write!(f, "{entry}: {} elements along {} axes, {}", params.len, params.rank, Shape(shape))
             }
             Work::Tile(tile) => tile.fmt(f),
+            Work::Fields(fields) => fields.fmt(f),
         }
     }
 }
