@@ -20,6 +20,7 @@ mod matrices;
 mod memory;
 mod modules;
 mod permutes;
+mod rows;
 #[cfg(feature = "interp")]
 mod random;
 mod streams;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         host::cases(),
         transposes::cases(),
         permutes::cases(),
+        rows::cases(),
         times::cases(),
         #[cfg(feature = "interp")]
         random::cases(),

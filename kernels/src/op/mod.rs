@@ -4,6 +4,7 @@ mod column_loop;
 mod copy;
 mod elements;
 mod naive;
+mod rows;
 mod spin;
 mod tile;
 
@@ -11,6 +12,7 @@ pub use column_loop::column_loop;
 pub use copy::copy;
 pub use elements::elements;
 pub use naive::naive;
+pub use rows::rows;
 pub use spin::spin;
 pub use tile::tile;
 mod vector_tile;

@@ -3,9 +3,10 @@
 //! One operation, [`copy_into`], does them all: what a permute is called in other libraries is a copy from a view whose axes
 //! are permuted. [`permute`] and [`contiguous`] are that copy into a new buffer.
 
-mod canonical;
+pub(super) mod canonical;
 mod explain;
 mod plan;
+mod rows;
 mod tile;
 
 pub use explain::{Explanation, PlannedAxis, Traffic};

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use super::canonical::Canonical;
+use super::rows::Rows;
 use super::tile::Tile;
 use crate::abi::{
     Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, Index, LaunchShape,
-    MAX_AXES, MAX_GRID_X, VectorTileParams,
+    MAX_AXES, MAX_GRID_X, RowsParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -32,14 +33,16 @@ enum Work {
     Copy(CopyPlan),
     Elements { entry: EntryId, shape: LaunchShape, params: ElementsParams },
     Tile(Tile),
+    Rows(Rows),
 }
 
 impl PermutePlan {
     /// Plans `dst[i, j, ...] = src[i, j, ...]` for elements of `width` bytes, in storages whose addresses are multiples of the
     /// alignments.
     ///
-    /// Where both sides lie in memory alike and without gaps, it is a copy of bytes. Otherwise `elements` moves them one by
-    /// one, or several at a time where they stay together.
+    /// Where both sides lie in memory alike, without gaps and on 16 bytes, it is a copy of bytes. Runs that lie off 16 bytes
+    /// are moved by `rows`, and transposes by tiles. Otherwise `elements` moves them one by one, or several at a time where
+    /// they stay together.
     ///
     /// # Errors
     ///
@@ -70,27 +73,17 @@ impl PermutePlan {
         dst_align.check("destination", width)?;
         let canonical = Canonical::new(src, dst, width);
         let bytes = (canonical.len() * width) as u64;
-        let work = if canonical.is_contiguous() {
-            let start = |elements: usize| (elements * width) as u64;
-            let (src_start, dst_start) = (start(canonical.src_start), start(canonical.dst_start));
-            Work::Copy(CopyPlan::new(src_start, src_align, dst_start, dst_align, bytes))
-        } else {
-            let widened = canonical.widened(src_align, dst_align);
-            match Tile::of(&widened, src_align, dst_align) {
-                Some(tile) => Work::Tile(tile),
-                None => elements(&widened)?,
-            }
-        };
-        Ok(Self { work, bytes })
+        Ok(Self { work: choose(&canonical, src_align, dst_align)?, bytes })
     }
 
     /// The kernel's entry; `None` where nothing is launched.
     pub fn entry(&self) -> Option<&'static str> {
         match &self.work {
             Work::Nothing => None,
-            Work::Copy(copy) => copy.entry().map(EntryId::name),
+            Work::Copy(copy) => Some(copy.entry.name()),
             Work::Elements { entry, .. } => Some(entry.name()),
             Work::Tile(tile) => Some(tile.entry.name()),
+            Work::Rows(rows) => Some(rows.entry.name()),
         }
     }
 
@@ -101,6 +94,7 @@ impl PermutePlan {
             Work::Copy(copy) => Some(copy.shape()),
             Work::Elements { shape, .. } => Some(*shape),
             Work::Tile(tile) => Some(tile.shape),
+            Work::Rows(rows) => Some(rows.shape),
         }
     }
 
@@ -108,9 +102,10 @@ impl PermutePlan {
     pub fn reason(&self) -> &'static str {
         match &self.work {
             Work::Nothing => "there are no elements",
-            Work::Copy(_) => "both sides lie in memory alike and without gaps",
+            Work::Copy(_) => "both sides lie in memory alike, without gaps and on 16 bytes",
             Work::Elements { .. } => "it takes any layouts",
             Work::Tile(tile) => tile.reason(),
+            Work::Rows(rows) => rows.reason(),
         }
     }
 
@@ -150,7 +145,28 @@ impl PermutePlan {
                 // SAFETY: as above, of the tile kernels.
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
+            Work::Rows(Rows { entry, shape, params }) => {
+                let params =
+                    RowsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
+                // SAFETY: as above, of `rows`, which aligns its accesses itself.
+                unsafe { device.launch(*entry, shape, &params, stream) }
+            }
         }
+    }
+}
+
+/// The kernel for this work, which has elements.
+fn choose(canonical: &Canonical, src_align: Align, dst_align: Align) -> Result<Work> {
+    if let Some(copy) = CopyPlan::of(canonical, src_align, dst_align) {
+        return Ok(Work::Copy(copy));
+    }
+    if let Some(rows) = Rows::of(canonical, src_align, dst_align) {
+        return Ok(Work::Rows(rows));
+    }
+    let widened = canonical.widened(src_align, dst_align);
+    match Tile::of(&widened, src_align, dst_align) {
+        Some(tile) => Ok(Work::Tile(tile)),
+        None => elements(&widened),
     }
 }
 
@@ -218,6 +234,7 @@ impl fmt::Display for PermutePlan {
                 write!(f, "{entry}: {} elements along {} axes, {}", params.len, params.rank, Shape(shape))
             }
             Work::Tile(tile) => tile.fmt(f),
+            Work::Rows(rows) => rows.fmt(f),
         }
     }
 }
