@@ -19,7 +19,7 @@ cases! {
     Any runs_beyond_31_bits,
 }
 
-/// A run that needs `rows`, in bytes, and one that is too short.
+/// Bytes of the shortest run that needs `rows`.
 const SHORTEST: usize = 64;
 
 /// A copy on the device, between buffers that end where the layouts do: whatever is accessed outside them is a fault on the

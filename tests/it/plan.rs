@@ -91,7 +91,7 @@ fn elements_that_stay_together_move_together() {
     assert_eq!(at(256, 12, 64, 1), "elements_b32");
     assert_eq!(at(256, 0, 50, 1), "elements_b16");
     assert_eq!(at(256, 0, 49, 1), "elements_b8");
-    assert_eq!(at(256, 0, 49, 8), "elements_b64");
+    assert_eq!(at(256, 0, 49, 8), "rows");
     assert_eq!(at(256, 0, 50, 8), "elements_b128");
     assert_eq!(at(16, 0, 49, 16), "elements_b128");
 }
