@@ -17,6 +17,10 @@ pub const COLUMN_BLOCK: u32 = 256;
 pub const ELEMENTS_BLOCK: u32 = 256;
 /// Elements that one thread of `elements` moves, so that as many loads are in flight.
 pub const ELEMENTS_PER_THREAD: u32 = 4;
+/// Threads in a block of `rows`.
+pub const ROWS_BLOCK: u32 = 256;
+/// Quads that one thread of `rows` moves, so that as many loads are in flight.
+pub const ROWS_PER_THREAD: u32 = 4;
 /// Most axes of a launch that is numbered along axes: as many as a layout has.
 pub const MAX_AXES: usize = 16;
 /// Threads in a block of `copy`: with one 16-byte access a thread, the best copy found on an H100 uses full blocks.
@@ -78,8 +82,8 @@ pub struct ColumnParams {
 
 /// Parameters of `copy`: `bytes` bytes from `src` to `dst`, which do not overlap.
 ///
-/// Lane `i` of the grid moves access `i` of the entry's width, and the first `bytes % width` lanes one byte each of the
-/// tail. Both addresses are aligned to the entry's width.
+/// Lane `i` of the grid moves 16 bytes from byte `16 * i`, and the first `bytes % 16` lanes one byte each of the tail. Both
+/// addresses are multiples of 16.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyParams {
@@ -154,6 +158,32 @@ pub struct ElementsParams {
     /// Axes in use, from the first.
     pub rank: u64,
     /// The axes, innermost first.
+    pub axes: [Axis; MAX_AXES],
+}
+
+/// Parameters of `rows`: runs of bytes from one place to another. Run `i` starts at the digits of `i` in the mixed radix of the
+/// axes' extents, `axes[0]` the least; their strides are in bytes.
+///
+/// The quads of a run are numbered from the last multiple of `grain` before its start in the destination. Block `b` (x first,
+/// then y) moves [`ROWS_PER_THREAD`] times [`ROWS_BLOCK`] quads, run after run, a lane one of each.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowsParams {
+    /// Device address of the first byte of the source's run 0.
+    pub src: u64,
+    /// Device address of the first byte of the destination's run 0.
+    pub dst: u64,
+    /// Bytes of a run; at least 32, so that no quad holds both ends.
+    pub run: u64,
+    /// Where in the destination quads are numbered from: a power of two from 16 to 512.
+    pub grain: u64,
+    /// Most quads of a run, those from the grain's start on included.
+    pub quads: Divisor,
+    /// Quads of all runs: the product of `quads` and the extents.
+    pub len: u64,
+    /// Axes in use, from the first.
+    pub rank: u64,
+    /// The axes that runs are numbered along.
     pub axes: [Axis; MAX_AXES],
 }
 
@@ -362,8 +392,10 @@ impl Family {
 }
 
 entries! {
-    COPY(CopyParams): /// Contiguous bytes, by access width. Its arithmetic is 64-bit throughout, so it is only `Wide`.
-        [] ["copy_b8" "copy_b16" "copy_b32" "copy_b64" "copy_b128"];
+    COPY(CopyParams): /// Contiguous bytes that start on 16 on both sides. Its arithmetic is 64-bit throughout, so it is only `Wide`.
+        [] ["copy_b128"];
+    ROWS(RowsParams): /// Runs of bytes that start anywhere on either side.
+        ["rows"] ["rows_wide"];
     ELEMENTS(ElementsParams): /// Any layout to any layout, element by element, in the destination's order.
         ["elements_b8" "elements_b16" "elements_b32" "elements_b64" "elements_b128"]
         ["elements_b8_wide" "elements_b16_wide" "elements_b32_wide" "elements_b64_wide" "elements_b128_wide"];
@@ -404,6 +436,7 @@ const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>()
 const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40 && size_of::<Divisor>() == 24);
 const _: () = assert!(size_of::<VectorTileParams>() == 832 && size_of::<Fold>() == 40);
 const _: () = assert!(size_of::<FieldsParams>() == 784);
+const _: () = assert!(size_of::<RowsParams>() == 712);
 
 #[cfg(test)]
 mod tests {

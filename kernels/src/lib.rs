@@ -12,7 +12,9 @@ pub mod op;
 pub mod quad;
 pub mod thread;
 
-use abi::{ColumnParams, CopyParams, ElementsParams, FieldsParams, SpinParams, TransposeParams, VectorTileParams};
+use abi::{
+    ColumnParams, CopyParams, ElementsParams, FieldsParams, RowsParams, SpinParams, TransposeParams, VectorTileParams,
+};
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
 use op::{column_loop, copy, deinterleave, elements, interleave, naive, ragged_tile, tile, vector_tile};
@@ -43,11 +45,12 @@ macro_rules! entries {
 }
 
 entries! { CopyParams:
-    copy_b8 = copy::<B8>;
-    copy_b16 = copy::<B16>;
-    copy_b32 = copy::<B32>;
-    copy_b64 = copy::<B64>;
-    copy_b128 = copy::<B128>;
+    copy_b128 = copy;
+}
+
+entries! { RowsParams:
+    rows = op::rows::<Narrow>;
+    rows_wide = op::rows::<Wide>;
 }
 
 entries! { ElementsParams:

@@ -90,6 +90,12 @@ impl Global {
         self.0 as u32 & 15
     }
 
+    /// The low 32 bits.
+    #[inline(always)]
+    pub fn low(self) -> u32 {
+        self.0 as u32
+    }
+
     /// Bytes from the last multiple of 32, where a sector starts.
     #[inline(always)]
     pub fn sector_misalignment(self) -> u32 {

@@ -87,3 +87,9 @@ pub(super) const SMALL: usize = 16 << 20;
 
 /// Bytes that a run needs on each side for the full speed of an H100's memory.
 pub(super) const RUN: usize = 256;
+
+/// Bytes of the shortest run that is moved by shifted accesses rather than element by element.
+pub(super) const SHORTEST_ROW: usize = 64;
+
+/// Bytes of a run from which on its stores start on lines of the L2 cache rather than on quads.
+pub(super) const LONG_ROW: usize = 4096;

@@ -22,6 +22,7 @@ mod matrices;
 mod memory;
 mod modules;
 mod permutes;
+mod rows;
 #[cfg(feature = "interp")]
 mod random;
 mod streams;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         permutes::cases(),
         tiles::cases(),
         large::cases(),
+        rows::cases(),
         times::cases(),
         #[cfg(feature = "interp")]
         random::cases(),

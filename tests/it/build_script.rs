@@ -111,9 +111,10 @@ fn entries_must_match_both_ways() {
     assert!(wrong(&extra).contains("entry more of the PTX is not in src/abi.rs"));
     let bytes = ptx::TEXT.replace("naive_b8_param_0[64]", "naive_b8_param_0[56]");
     assert!(wrong(&bytes).contains("naive_b8 takes 56 bytes aligned to 8 in the PTX, but src/abi.rs passes 64"));
-    let align = ptx::TEXT.replace(".align 8 .b8 copy_b8_param_0[", ".align 4 .b8 copy_b8_param_0[");
+    let align = ptx::TEXT.replace(".align 8 .b8 copy_b128_param_0[", ".align 4 .b8 copy_b128_param_0[");
     assert!(
-        wrong(&align).contains("copy_b8 takes 24 bytes aligned to 4 in the PTX, but src/abi.rs passes 24 aligned to 8")
+        wrong(&align)
+            .contains("copy_b128 takes 24 bytes aligned to 4 in the PTX, but src/abi.rs passes 24 aligned to 8")
     );
     assert!(wrong(&ptx::TEXT[..ptx::TEXT.rfind(".entry").expect("entries") + 10]).contains("ends inside an entry"));
 }

@@ -5,6 +5,7 @@ mod copy;
 mod elements;
 mod fields;
 mod naive;
+mod rows;
 mod spin;
 mod tile;
 
@@ -13,6 +14,7 @@ pub use copy::copy;
 pub use elements::elements;
 pub use fields::{deinterleave, interleave};
 pub use naive::naive;
+pub use rows::rows;
 pub use spin::spin;
 pub use tile::tile;
 mod vector_tile;

@@ -3,10 +3,11 @@
 //! One operation, [`copy_into`], does them all: what a permute is called in other libraries is a copy from a view whose axes
 //! are permuted. [`permute`] and [`contiguous`] are that copy into a new buffer.
 
-mod canonical;
+pub(super) mod canonical;
 mod explain;
 mod fields;
 mod plan;
+mod rows;
 mod tile;
 
 pub use explain::{Explanation, PlannedAxis, Traffic};

@@ -4,10 +4,11 @@ use std::fmt;
 
 use super::canonical::Canonical;
 use super::fields::Fields;
+use super::rows::Rows;
 use super::tile::Tile;
 use crate::abi::{
     Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, FieldsParams, Index,
-    LaunchShape, MAX_AXES, MAX_GRID_X, VectorTileParams,
+    LaunchShape, MAX_AXES, MAX_GRID_X, RowsParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -33,14 +34,16 @@ enum Work {
     Elements { entry: EntryId, shape: LaunchShape, params: ElementsParams },
     Tile(Tile),
     Fields(Fields),
+    Rows(Rows),
 }
 
 impl PermutePlan {
     /// Plans `dst[i, j, ...] = src[i, j, ...]` for elements of `width` bytes, in storages whose addresses are multiples of the
     /// alignments.
     ///
-    /// Where both sides lie in memory alike and without gaps, it is a copy of bytes. Otherwise `elements` moves them one by
-    /// one, or several at a time where they stay together.
+    /// Where both sides lie in memory alike, without gaps and on 16 bytes, it is a copy of bytes. Runs that lie off 16 bytes
+    /// are moved by `rows`, and transposes by tiles. Otherwise `elements` moves them one by one, or several at a time where
+    /// they stay together.
     ///
     /// # Errors
     ///
@@ -83,31 +86,18 @@ impl PermutePlan {
         dst_align.check("destination", width)?;
         let canonical = Canonical::new(src, dst, width);
         let bytes = (canonical.len() * width) as u64;
-        let work = if canonical.is_contiguous() {
-            let start = |elements: usize| (elements * width) as u64;
-            let (src_start, dst_start) = (start(canonical.src_start), start(canonical.dst_start));
-            Work::Copy(CopyPlan::new(src_start, src_align, dst_start, dst_align, bytes))
-        } else {
-            let widened = canonical.widened(src_align, dst_align);
-            if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
-                Work::Fields(fields)
-            } else if let Some(tile) = Tile::of(&widened, src_align, dst_align, tiles) {
-                Work::Tile(tile)
-            } else {
-                elements(&widened)?
-            }
-        };
-        Ok(Self { work, bytes })
+        Ok(Self { work: choose(&canonical, src_align, dst_align, tiles)?, bytes })
     }
 
     /// The kernel's entry; `None` where nothing is launched.
     pub fn entry(&self) -> Option<&'static str> {
         match &self.work {
             Work::Nothing => None,
-            Work::Copy(copy) => copy.entry().map(EntryId::name),
+            Work::Copy(copy) => Some(copy.entry.name()),
             Work::Elements { entry, .. } => Some(entry.name()),
             Work::Tile(tile) => Some(tile.entry.name()),
             Work::Fields(fields) => Some(fields.entry.name()),
+            Work::Rows(rows) => Some(rows.entry.name()),
         }
     }
 
@@ -119,6 +109,7 @@ impl PermutePlan {
             Work::Elements { shape, .. } => Some(*shape),
             Work::Tile(tile) => Some(tile.shape),
             Work::Fields(fields) => Some(fields.shape),
+            Work::Rows(rows) => Some(rows.shape),
         }
     }
 
@@ -126,10 +117,11 @@ impl PermutePlan {
     pub fn reason(&self) -> &'static str {
         match &self.work {
             Work::Nothing => "there are no elements",
-            Work::Copy(_) => "both sides lie in memory alike and without gaps",
+            Work::Copy(_) => "both sides lie in memory alike, without gaps and on 16 bytes",
             Work::Elements { .. } => "it takes any layouts",
             Work::Tile(tile) => tile.reason(),
             Work::Fields(fields) => fields.reason(),
+            Work::Rows(rows) => rows.reason(),
         }
     }
 
@@ -171,6 +163,12 @@ impl PermutePlan {
                 // SAFETY: as above, of the kernels for fields.
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
+            Work::Rows(Rows { entry, shape, params }) => {
+                let params =
+                    RowsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
+                // SAFETY: as above, of `rows`, which aligns its accesses itself.
+                unsafe { device.launch(*entry, shape, &params, stream) }
+            }
         }
     }
 }
@@ -184,6 +182,24 @@ fn tile_at(params: &VectorTileParams, src: u64, dst: u64) -> VectorTileParams {
         src_start: if gapless { src.wrapping_add(params.src_start) } else { 0 },
         src_end: if gapless { src.wrapping_add(params.src_end) } else { 0 },
         ..*params
+    }
+}
+
+/// The kernel for this work, which has elements.
+fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, tiles: &[TileShape]) -> Result<Work> {
+    if let Some(copy) = CopyPlan::of(canonical, src_align, dst_align) {
+        return Ok(Work::Copy(copy));
+    }
+    if let Some(rows) = Rows::of(canonical, src_align, dst_align) {
+        return Ok(Work::Rows(rows));
+    }
+    let widened = canonical.widened(src_align, dst_align);
+    if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
+        return Ok(Work::Fields(fields));
+    }
+    match Tile::of(&widened, src_align, dst_align, tiles) {
+        Some(tile) => Ok(Work::Tile(tile)),
+        None => elements(&widened),
     }
 }
 
@@ -252,6 +268,7 @@ impl fmt::Display for PermutePlan {
             }
             Work::Tile(tile) => tile.fmt(f),
             Work::Fields(fields) => fields.fmt(f),
+            Work::Rows(rows) => rows.fmt(f),
         }
     }
 }
