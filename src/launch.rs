@@ -25,7 +25,8 @@ macro_rules! params {
 params!(TransposeParams: 64, ColumnParams: 40, CopyParams: 24, ElementsParams: 672, SpinParams: 8, VectorTileParams: 816);
 
 impl Device {
-    /// Queues a launch of one of the crate's kernels. Nothing is allocated but by the first launch of each.
+    /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate
+    /// nothing.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Operations: a pure plan, then a launch.
 //!
 //! A plan is made from layouts and alignments alone; it can be compared, printed and kept. Launching it allocates nothing and waits for
-//! nothing. Each operation also has a raw entry point, `*_raw`, for memory and streams that others own: a `CUdeviceptr` and
+//! nothing, but the first launch of a kernel, which loads it ([`device`](crate::device) says what that asks of you). Each operation also has a raw entry point, `*_raw`, for memory and streams that others own: a `CUdeviceptr` and
 //! a `CUstream` of cust, cudarc or candle are the addresses and handles that it takes.
 //!
 //! # Memory of others
