@@ -1,6 +1,8 @@
 //! The one door from typed arguments to raw parameters.
 
-use crate::abi::{ColumnParams, CopyParams, ENTRIES, LaunchShape, SpinParams, TransposeParams};
+use crate::abi::{
+    ColumnParams, CopyParams, ENTRIES, LaunchShape, LinesParams, SpinParams, SquareParams, TransposeParams,
+};
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
@@ -20,7 +22,7 @@ macro_rules! params {
     )*};
 }
 
-params!(TransposeParams: 64, ColumnParams: 40, CopyParams: 24, SpinParams: 8);
+params!(TransposeParams: 64, ColumnParams: 40, CopyParams: 24, SpinParams: 8, SquareParams: 48, LinesParams: 120);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. Nothing is allocated but by the first launch of each.

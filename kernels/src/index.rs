@@ -18,6 +18,8 @@ pub trait Index: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + M
     fn truncate(value: u64) -> Self;
     /// The offset as 64 bits of two's complement.
     fn sign_extend(self) -> u64;
+    /// Quotient and remainder of positions; of a division by 0, which no kernel asks for, 0 rather than a panic.
+    fn div_rem(self, by: Self) -> (Self, Self);
 }
 
 impl Index for Narrow {
@@ -35,6 +37,12 @@ impl Index for Narrow {
     fn sign_extend(self) -> u64 {
         i64::from(self.0 as i32) as u64
     }
+
+    #[inline(always)]
+    fn div_rem(self, by: Self) -> (Self, Self) {
+        let quotient = Wrapping(self.0.checked_div(by.0).unwrap_or(0));
+        (quotient, self - quotient * by)
+    }
 }
 
 impl Index for Wide {
@@ -51,5 +59,11 @@ impl Index for Wide {
     #[inline(always)]
     fn sign_extend(self) -> u64 {
         self.0
+    }
+
+    #[inline(always)]
+    fn div_rem(self, by: Self) -> (Self, Self) {
+        let quotient = Wrapping(self.0.checked_div(by.0).unwrap_or(0));
+        (quotient, self - quotient * by)
     }
 }

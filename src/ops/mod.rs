@@ -5,10 +5,12 @@
 //! a `CUstream` of cust, cudarc or candle are the addresses and handles that it takes.
 
 pub mod copy;
+pub mod in_place;
 pub mod spin;
 pub mod transpose;
 
 pub use copy::{CopyPlan, copy, copy_raw};
+pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
 pub use spin::spin;
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};
 

@@ -13,6 +13,7 @@ mod copies;
 mod events;
 mod failures;
 mod host;
+mod in_place;
 mod late;
 mod matrices;
 mod memory;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         failures::cases(),
         host::cases(),
         transposes::cases(),
+        in_place::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
     ]

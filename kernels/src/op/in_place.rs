@@ -1,0 +1,347 @@
+//! Transposes in the memory where the matrix lies.
+//!
+//! A square one exchanges tiles across the diagonal. Of another shape, elements move along cycles that go all over the
+//! matrix; Catanzaro, Keller and Garland ("A decomposition for in-place matrix transposition", PPoPP 2014) found that it is
+//! a permutation of each column in itself, then of each row, then of each column again.
+
+use core::marker::PhantomData;
+
+use crate::abi::{LINES_BLOCK, LINES_SHARED, LINES_STEPS, LinesParams, SquareParams, TILE, TILE_ROWS, square_side};
+use crate::block;
+use crate::index::Index;
+use crate::thread::{self, Footprint, Global, Shared, Word};
+
+/// Most elements of a tile that one thread moves.
+const MOST: usize = 16;
+
+/// Runs the body with the step as each of the numbers: written out, because LLVM keeps a loop of as much as this a loop, and
+/// an array that a loop's variable indexes goes to local memory.
+macro_rules! unrolled {
+    ($step:ident in [$($number:literal)*] $body:block) => {$({
+        let $step: u32 = $number;
+        $body
+    })*};
+    ($step:ident below 4 $body:block) => { unrolled!($step in [0 1 2 3] $body) };
+    ($step:ident below 16 $body:block) => { unrolled!($step in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] $body) };
+}
+
+/// Two tiles of a square matrix in shared memory, each row longer by a bank or an element: both are written along rows and
+/// read along columns without a bank conflict, see [`Padded`](block::Padded).
+struct Pair<W> {
+    start: Shared,
+    of: PhantomData<W>,
+}
+
+impl<W: Word> Footprint for Pair<W> {
+    const BYTES: u32 = 2 * Pair::<W>::TILE_BYTES;
+}
+
+impl<W: Word> Pair<W> {
+    const SIDE: u32 = square_side(W::BYTES);
+    const PITCH: u32 = Self::SIDE * W::BYTES + if W::BYTES < 4 { 4 } else { W::BYTES };
+    const TILE_BYTES: u32 = Self::SIDE * Self::PITCH;
+    /// Elements of a tile in one row of threads.
+    const ACROSS: u32 = Self::SIDE / TILE;
+    /// Elements of a tile that one thread moves.
+    const STEPS: u32 = Self::ACROSS * Self::SIDE / TILE_ROWS;
+
+    /// Row and column in its tile of this thread's element `step`.
+    #[inline(always)]
+    fn place(step: u32) -> (u32, u32) {
+        let row = thread::thread_y() + step / Self::ACROSS * TILE_ROWS;
+        (row, thread::thread_x() + step % Self::ACROSS * TILE)
+    }
+
+    #[inline(always)]
+    fn at(&self, tile: u32, (row, column): (u32, u32)) -> Shared {
+        self.start.offset(tile * Self::TILE_BYTES + row * Self::PITCH + column * W::BYTES)
+    }
+}
+
+/// One tile of a square matrix in global memory.
+struct Corner<I> {
+    start: Global,
+    row: I,
+    col: I,
+    /// Rows and columns of the matrix; 0 where the tile has nothing to move.
+    n: I,
+    row_stride: I,
+    col_stride: I,
+}
+
+impl<I: Index> Corner<I> {
+    #[inline(always)]
+    fn at<W: Word>(&self, (row, col): (u32, u32)) -> Option<Global> {
+        let (row, col) = (self.row + I::new(row), self.col + I::new(col));
+        let offset = row * self.row_stride + col * self.col_stride;
+        let bytes = offset.sign_extend().wrapping_mul(u64::from(W::BYTES));
+        (row < self.n && col < self.n).then(|| self.start.offset(bytes))
+    }
+
+    /// Loads what this thread moves of the tile, zero outside the matrix: all loads are in flight before the first value is
+    /// used.
+    ///
+    /// # Safety
+    ///
+    /// The matrix lies in allocated memory, aligned to the width, and the tile is not written meanwhile.
+    #[inline(always)]
+    unsafe fn load<W: Word>(&self) -> [W; MOST] {
+        let mut held = [W::ZERO; MOST];
+        unrolled!(step below 16 {
+            if let (true, Some(address)) = (step < Pair::<W>::STEPS, self.at::<W>(Pair::<W>::place(step))) {
+                // SAFETY: an element of the matrix; the rest as the caller promises.
+                held[step as usize] = unsafe { W::load_global(address) };
+            }
+        });
+        held
+    }
+}
+
+/// Row and column of the tile that block `number` takes of those on or above the diagonal.
+///
+/// The first row of the triangle and the last together are as long as the second and the last but one: folded, it is a
+/// rectangle of whole numbers (of odd rows, the first is as long as the second and the last). So every block has a pair,
+/// where half of a square grid would have none, and nobody takes a square root.
+#[inline(always)]
+fn fold(tiles: u32, number: u32) -> (u32, u32) {
+    let across = tiles | 1;
+    let (y, x) = (number / across, number % across);
+    let spare = across - tiles;
+    if x < tiles - y { (y, y + x) } else { (tiles - spare - y, x - spare) }
+}
+
+/// Exchanges a tile with the one across the diagonal, both turned; a tile on the diagonal it turns alone.
+///
+/// # Safety
+///
+/// See [`SquareParams`]: the matrices are allocated, aligned to the width, reach no element twice, and nothing else
+/// accesses them.
+#[inline(always)]
+pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
+    let pair = Pair::<W> { start: Shared::reserve::<Pair<W>>(), of: PhantomData };
+    let batch = I::new(thread::block_z()) * I::new(thread::grid_y()) + I::new(thread::block_y());
+    if batch >= I::truncate(params.batches) {
+        return;
+    }
+    let side = u64::from(Pair::<W>::SIDE);
+    // At most 65 535, which is what the host lets through.
+    let (i, j) = fold(params.n.div_ceil(side) as u32, thread::block_x());
+    let start = (batch * I::truncate(params.batch_stride as u64)).sign_extend().wrapping_mul(u64::from(W::BYTES));
+    let corner = |row: u32, col: u32, n: u64| Corner {
+        start: Global::new(params.matrix).offset(start),
+        row: I::new(row) * I::new(Pair::<W>::SIDE),
+        col: I::new(col) * I::new(Pair::<W>::SIDE),
+        n: I::truncate(n),
+        row_stride: I::truncate(params.row_stride as u64),
+        col_stride: I::truncate(params.col_stride as u64),
+    };
+    let tiles = [corner(i, j, params.n), corner(j, i, if i == j { 0 } else { params.n })];
+
+    // SAFETY: as the caller promises: each tile is one block's, and is written after the barrier.
+    let first = unsafe { tiles[0].load::<W>() };
+    // SAFETY: the same.
+    let second = unsafe { tiles[1].load::<W>() };
+    unrolled!(step below 16 {
+        if step < Pair::<W>::STEPS {
+            let place = Pair::<W>::place(step);
+            // SAFETY: inside the first tile, and each thread has its own elements.
+            unsafe { first[step as usize].store_shared(pair.at(0, place)) };
+            // SAFETY: inside the second tile.
+            unsafe { second[step as usize].store_shared(pair.at(1, place)) };
+        }
+    });
+    // SAFETY: every thread of the block comes here: above, all return or none.
+    unsafe { thread::barrier() };
+    for (tile, corner) in (0..).zip(&tiles) {
+        // What the other tile held, or on the diagonal the same.
+        let other = if i == j { tile } else { 1 - tile };
+        for step in 0..Pair::<W>::STEPS {
+            let (row, col) = Pair::<W>::place(step);
+            if let Some(address) = corner.at::<W>((row, col)) {
+                // SAFETY: inside the pair, which nothing writes any more.
+                let turned = unsafe { W::load_shared(pair.at(other, (col, row))) };
+                // SAFETY: an element of the matrix, which all threads have read and this one alone writes.
+                unsafe { turned.store_global(address) };
+            }
+        }
+    }
+}
+
+/// Whole rows or whole columns of one matrix, and where each element's partner is: see [`LinesParams`].
+struct Panel<I> {
+    matrix: Global,
+    /// Elements from the start of the memory to the first of the matrix.
+    base: I,
+    row: I,
+    col: I,
+    width: I,
+    len: I,
+    rows: I,
+    cols: I,
+    factor: I,
+    period: I,
+    section: I,
+    columns: bool,
+    scatter: bool,
+}
+
+impl<I: Index> Panel<I> {
+    /// Panel `number` of the launch; one of no elements where it has not as many.
+    #[inline(always)]
+    fn new(params: &LinesParams, number: I) -> Self {
+        let number = I::truncate(params.first) + number;
+        let (matrix, place) = number.div_rem(I::truncate(params.panels));
+        let (rows, cols) = (I::truncate(params.rows), I::truncate(params.cols));
+        let (height, width) = (I::truncate(params.height), I::truncate(params.width));
+        let columns = params.columns != 0;
+        let zero = I::new(0);
+        let (row, col) = if columns { (zero, place * width) } else { (place * height, zero) };
+        let least = |a: I, b: I| if a < b { a } else { b };
+        let (height, width) = (least(height, rows - row), least(width, cols - col));
+        Panel {
+            matrix: Global::new(params.matrix),
+            base: matrix * rows * cols,
+            row,
+            col,
+            width,
+            len: if number < I::truncate(params.end) { height * width } else { zero },
+            rows,
+            cols,
+            factor: I::truncate(params.factor),
+            period: I::truncate(params.period),
+            section: I::truncate(params.section),
+            columns,
+            scatter: params.scatter != 0,
+        }
+    }
+
+    /// The address of the panel's element `at`, in rows.
+    #[inline(always)]
+    fn element<W: Word>(&self, at: I) -> Global {
+        let (row, col) = at.div_rem(self.width);
+        let offset = self.base + (self.row + row) * self.cols + self.col + col;
+        self.matrix.offset(offset.sign_extend().wrapping_mul(u64::from(W::BYTES)))
+    }
+
+    /// Which element of the panel is the partner of element `at`.
+    #[inline(always)]
+    fn partner(&self, at: I) -> I {
+        let (row, col) = at.div_rem(self.width);
+        let (i, j) = (self.row + row, self.col + col);
+        let (k, _) = j.div_rem(self.section);
+        if self.columns {
+            let (back, _) = i.div_rem(self.period);
+            // `back` is less than `rows`.
+            let (_, row) = (i * self.factor + self.rows - back + k).div_rem(self.rows);
+            row * self.width + col
+        } else {
+            let (_, turned) = (i + k).div_rem(self.rows);
+            let (_, col) = (turned + j * self.rows).div_rem(self.cols);
+            row * self.width + col
+        }
+    }
+
+    /// Where element `at` lies in the other memory on its way out of the matrix.
+    #[inline(always)]
+    fn out(&self, at: I) -> I {
+        if self.scatter { self.partner(at) } else { at }
+    }
+
+    /// Where element `at` lies in the other memory on its way back.
+    #[inline(always)]
+    fn back(&self, at: I) -> I {
+        if self.scatter { at } else { self.partner(at) }
+    }
+
+    /// Takes the elements `first`, `first + LINES_BLOCK`, ... of the panel, as many as a thread has in flight at a time, from
+    /// where `from` says to where `to` says.
+    ///
+    /// # Safety
+    ///
+    /// `load` may be called with each element's source and `store` with its destination.
+    #[inline(always)]
+    unsafe fn carry<W: Word, A, B>(
+        &self,
+        first: I,
+        from: impl Fn(I) -> A,
+        load: unsafe fn(A) -> W,
+        to: impl Fn(I) -> B,
+        store: unsafe fn(W, B),
+    ) {
+        let at = |step: u32| first + I::new(step * LINES_BLOCK);
+        let mut held = [W::ZERO; LINES_STEPS as usize];
+        unrolled!(step below 4 {
+            if at(step) < self.len {
+                // SAFETY: as the caller promises, for an element of the panel.
+                held[step as usize] = unsafe { load(from(at(step))) };
+            }
+        });
+        unrolled!(step below 4 {
+            if at(step) < self.len {
+                // SAFETY: the same.
+                unsafe { store(held[step as usize], to(at(step))) };
+            }
+        });
+    }
+}
+
+/// Room for a panel in shared memory.
+struct Room;
+
+impl Footprint for Room {
+    const BYTES: u32 = LINES_SHARED;
+}
+
+/// Permutes the lines of one panel a block, through shared memory.
+///
+/// # Safety
+///
+/// See [`LinesParams`]: the matrices are allocated, aligned to the width, and nothing else accesses them; a panel has at
+/// most [`LINES_SHARED`] bytes, and partners are one to one.
+#[inline(always)]
+pub unsafe fn permute_lines<W: Word, I: Index>(params: LinesParams) {
+    let room = Shared::reserve::<Room>();
+    let panel = Panel::<I>::new(&params, block::linear());
+    let held = |at: I| room.offset(at.sign_extend() as u32 * W::BYTES);
+    let element = |at: I| panel.element::<W>(at);
+    let round = I::new(LINES_BLOCK * LINES_STEPS);
+
+    let mut at = I::new(thread::thread_x());
+    while at < panel.len {
+        // SAFETY: elements of the panel, to places of their own in the room for as many.
+        unsafe { panel.carry(at, element, W::load_global, |at| held(panel.out(at)), W::store_shared) };
+        at = at + round;
+    }
+    // SAFETY: every thread of the block comes here: nothing above returns.
+    unsafe { thread::barrier() };
+    let mut at = I::new(thread::thread_x());
+    while at < panel.len {
+        // SAFETY: the room, which is written no more, to elements that all threads have read and this one alone writes.
+        unsafe { panel.carry(at, |at| held(panel.back(at)), W::load_shared, element, W::store_global) };
+        at = at + round;
+    }
+}
+
+/// Half of the same for panels that shared memory has no room for: writes panel `blockIdx.y` to the scratch, or back.
+///
+/// # Safety
+///
+/// See [`LinesParams`]: the matrices and the scratch are allocated, aligned to the width, and nothing else accesses them;
+/// partners are one to one. Writing back, the scratch holds what the other half has written.
+#[inline(always)]
+pub unsafe fn spill_lines<W: Word, I: Index>(params: LinesParams) {
+    let number = I::new(thread::block_y());
+    let panel = Panel::<I>::new(&params, number);
+    let start = number * I::truncate(params.height) * I::truncate(params.width);
+    let scratch = Global::new(params.scratch);
+    let held = |at: I| scratch.offset((start + at).sign_extend().wrapping_mul(u64::from(W::BYTES)));
+    let element = |at: I| panel.element::<W>(at);
+    let at = I::new(thread::block_x()) * I::new(LINES_BLOCK * LINES_STEPS) + I::new(thread::thread_x());
+    if params.back == 0 {
+        // SAFETY: elements of the panel, to places of their own in the scratch.
+        unsafe { panel.carry(at, element, W::load_global, |at| held(panel.out(at)), W::store_global) };
+    } else {
+        // SAFETY: the scratch, which is not written meanwhile, to elements that no other thread accesses.
+        unsafe { panel.carry(at, |at| held(panel.back(at)), W::load_global, element, W::store_global) };
+    }
+}
