@@ -18,7 +18,7 @@ pub trait Index: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + M
     fn truncate(value: u64) -> Self;
     /// The offset as 64 bits of two's complement.
     fn sign_extend(self) -> u64;
-    /// Quotient and remainder of positions; of a division by 0, which no kernel asks for, 0 rather than a panic.
+    /// Quotient and remainder of positions. By 0, which no kernel asks for, it is as by 1: a check would be a branch.
     fn div_rem(self, by: Self) -> (Self, Self);
 }
 
@@ -40,7 +40,7 @@ impl Index for Narrow {
 
     #[inline(always)]
     fn div_rem(self, by: Self) -> (Self, Self) {
-        let quotient = Wrapping(self.0.checked_div(by.0).unwrap_or(0));
+        let quotient = Wrapping(self.0 / by.0.max(1));
         (quotient, self - quotient * by)
     }
 }
@@ -63,7 +63,7 @@ impl Index for Wide {
 
     #[inline(always)]
     fn div_rem(self, by: Self) -> (Self, Self) {
-        let quotient = Wrapping(self.0.checked_div(by.0).unwrap_or(0));
+        let quotient = Wrapping(self.0 / by.0.max(1));
         (quotient, self - quotient * by)
     }
 }

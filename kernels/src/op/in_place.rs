@@ -78,8 +78,8 @@ impl<I: Index> Corner<I> {
         (row < self.n && col < self.n).then(|| self.start.offset(bytes))
     }
 
-    /// Loads what this thread moves of the tile, zero outside the matrix: all loads are in flight before the first value is
-    /// used.
+    /// Loads what this thread moves of the tile, zero outside the matrix: loads come before all uses, so that many are in
+    /// flight at a time.
     ///
     /// # Safety
     ///
@@ -94,6 +94,25 @@ impl<I: Index> Corner<I> {
             }
         });
         held
+    }
+
+    /// Stores what this thread moves of the tile from one of the pair, turned.
+    ///
+    /// # Safety
+    ///
+    /// The matrix lies in allocated memory, aligned to the width; the pair is written and not written meanwhile, and no other
+    /// thread accesses this one's elements.
+    #[inline(always)]
+    unsafe fn store_turned<W: Word>(&self, pair: &Pair<W>, tile: u32) {
+        for step in 0..Pair::<W>::STEPS {
+            let (row, col) = Pair::<W>::place(step);
+            if let Some(address) = self.at::<W>((row, col)) {
+                // SAFETY: inside the pair, as the caller promises.
+                let turned = unsafe { W::load_shared(pair.at(tile, (col, row))) };
+                // SAFETY: an element of the matrix; the rest as the caller promises.
+                unsafe { turned.store_global(address) };
+            }
+        }
     }
 }
 
@@ -152,19 +171,11 @@ pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
     });
     // SAFETY: every thread of the block comes here: above, all return or none.
     unsafe { thread::barrier() };
-    for (tile, corner) in (0..).zip(&tiles) {
-        // What the other tile held, or on the diagonal the same.
-        let other = if i == j { tile } else { 1 - tile };
-        for step in 0..Pair::<W>::STEPS {
-            let (row, col) = Pair::<W>::place(step);
-            if let Some(address) = corner.at::<W>((row, col)) {
-                // SAFETY: inside the pair, which nothing writes any more.
-                let turned = unsafe { W::load_shared(pair.at(other, (col, row))) };
-                // SAFETY: an element of the matrix, which all threads have read and this one alone writes.
-                unsafe { turned.store_global(address) };
-            }
-        }
-    }
+    // Each takes what the other held; on the diagonal the second has nothing to take.
+    // SAFETY: the pair is written, and nothing else accesses the tile: all threads have read it.
+    unsafe { tiles[0].store_turned(&pair, u32::from(i != j)) };
+    // SAFETY: the same.
+    unsafe { tiles[1].store_turned(&pair, 0) };
 }
 
 /// Whole rows or whole columns of one matrix, and where each element's partner is: see [`LinesParams`].

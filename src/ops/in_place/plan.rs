@@ -420,3 +420,48 @@ impl fmt::Display for InPlacePlan {
         }
     }
 }
+
+#[cfg(all(test, feature = "interp"))]
+mod tests {
+    use super::*;
+    use crate::device::Backend;
+
+    /// The plan with 64-bit arithmetic, as if the storage were larger.
+    fn wide(mut plan: InPlacePlan) -> InPlacePlan {
+        let other = |narrow: &'static str| {
+            let families = [SWAP_TILES, PERMUTE_LINES, SPILL_LINES];
+            let of = |index| families.map(|family| family.entry(4, index).unwrap());
+            let at = of(Index::Narrow).iter().position(|known| *known == narrow).unwrap();
+            of(Index::Wide)[at]
+        };
+        match &mut plan.work {
+            Work::Nothing => {}
+            Work::Square { entry, .. } => *entry = other(entry),
+            Work::Lines { passes } => passes.iter_mut().flatten().for_each(|pass| pass.entry = other(pass.entry)),
+        }
+        plan
+    }
+
+    /// No test has memory for 2^31 elements; the wide kernels are right of fewer as well.
+    #[test]
+    fn wide_kernels_move_what_the_narrow_ones_do() {
+        let device = Device::open(Backend::Soft).unwrap();
+        for [rows, cols] in [[70, 70], [12, 18], [18, 12], [100, 7], [3, 12_300]] {
+            let layout = Layout::row_major(&[2, rows, cols]).unwrap();
+            let plan = wide(InPlacePlan::new(&layout, 4).unwrap());
+            assert!(plan.entries().all(|entry| entry.ends_with("_wide")), "{plan}");
+            let elements: Vec<u32> = (0..2 * (rows * cols) as u32).collect();
+            let (matrix, scratch) =
+                (device.upload(&elements).unwrap(), device.alloc::<u8>(plan.scratch_bytes()).unwrap());
+            let stream = device.default_stream();
+            // SAFETY: both buffers are live until the stream is synchronised, and as long as the plan asks for.
+            unsafe { plan.launch(&device, matrix.address(), scratch.address(), stream.handle()) }.unwrap();
+            stream.synchronize().unwrap();
+            let result = matrix.download().unwrap();
+            for (at, element) in elements.iter().enumerate() {
+                let (batch, row, col) = (at / cols / rows, at / cols % rows, at % cols);
+                assert_eq!(result[batch * rows * cols + col * rows + row], *element, "{plan}");
+            }
+        }
+    }
+}
