@@ -56,7 +56,7 @@ fn the_scratch_keeps_its_bound() {
     for rows in extents {
         for cols in extents {
             for width in WIDTHS {
-                for batches in [1, 1000] {
+                for batches in [1, 1000].into_iter().filter(|batches| batches * rows * cols < 1 << 45) {
                     let plan = plan(&[batches, rows, cols], width);
                     let most = (batches * rows * cols * width / 64).max(32 * rows.max(cols));
                     assert!(plan.scratch_bytes() <= most, "{batches} x {rows} x {cols}: {plan}");

@@ -25,15 +25,19 @@ const ENOUGH_PANELS: u64 = 264;
 /// address in its parameters is bytes from the start of the storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InPlacePlan {
-    work: Work,
+    /// Of a square matrix.
+    square: Option<Square>,
+    /// Of any other.
+    passes: [Option<Pass>; 3],
     width: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Work {
-    Nothing,
-    Square { entry: &'static str, shape: LaunchShape, params: SquareParams },
-    Lines { passes: [Option<Pass>; 3] },
+/// The one launch that a square matrix takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Square {
+    entry: &'static str,
+    shape: LaunchShape,
+    params: SquareParams,
 }
 
 /// One permutation of all rows in themselves, or of all columns.
@@ -95,17 +99,19 @@ impl InPlacePlan {
         if rows != cols && !layout.is_standard_layout() {
             return Err(not_in_place(layout));
         }
-        let work = if layout.is_empty() || rows == 1 || cols == 1 {
-            Work::Nothing
-        } else if rows == cols {
-            square(layout, width)?
+        let mut plan = Self { square: None, passes: [None; 3], width };
+        if layout.is_empty() || rows == 1 || cols == 1 {
+            return Ok(plan);
+        }
+        if rows == cols {
+            plan.square = Some(square(layout, width)?);
         } else {
             let start = (layout.offset() * width) as u64;
             let [short, long] = [rows.min(cols) as u64, rows.max(cols) as u64];
             let grid = Grid { start, rows: short, cols: long, batches: batches as u64, width: width as u64 };
-            Work::Lines { passes: grid.passes(rows > cols).ok_or_else(|| too_large(layout))? }
-        };
-        Ok(Self { work, width })
+            plan.passes = grid.passes(rows > cols).ok_or_else(|| too_large(layout))?;
+        }
+        Ok(plan)
     }
 
     /// Bytes of scratch memory that the transpose needs beside the matrix: none for a square one, nor where the rows and
@@ -113,42 +119,24 @@ impl InPlacePlan {
     /// more.
     pub fn scratch_bytes(&self) -> usize {
         // What is left of the matrix's own bytes, which fit.
-        self.all_passes().map(|pass| pass.spilled * pass.panel_bytes(self.width)).max().unwrap_or(0) as usize
+        self.passes.iter().flatten().map(|pass| pass.spilled * pass.panel_bytes(self.width)).max().unwrap_or(0) as usize
     }
 
     /// How often each element is read from the matrix and written back to it.
     pub fn passes(&self) -> usize {
-        match &self.work {
-            Work::Nothing => 0,
-            Work::Square { .. } => 1,
-            Work::Lines { .. } => self.all_passes().count(),
-        }
+        self.entries().count()
     }
 
     /// Number of launches.
     pub fn launches(&self) -> u64 {
-        match &self.work {
-            Work::Nothing => 0,
-            Work::Square { .. } => 1,
-            Work::Lines { .. } => self.all_passes().map(Pass::launches).sum(),
-        }
+        let square = if self.square.is_some() { 1 } else { 0 };
+        square + self.passes.iter().flatten().map(Pass::launches).sum::<u64>()
     }
 
     /// The kernel's entry of each pass, in their order.
     pub fn entries(&self) -> impl Iterator<Item = &'static str> {
-        let square = match &self.work {
-            Work::Square { entry, .. } => Some(*entry),
-            _ => None,
-        };
-        square.into_iter().chain(self.all_passes().map(|pass| pass.entry))
-    }
-
-    fn all_passes(&self) -> impl Iterator<Item = &Pass> {
-        let passes: &[Option<Pass>] = match &self.work {
-            Work::Lines { passes } => passes,
-            _ => &[],
-        };
-        passes.iter().flatten()
+        let square = self.square.iter().map(|square| square.entry);
+        square.chain(self.passes.iter().flatten().map(|pass| pass.entry))
     }
 
     /// What can be seen to be wrong with raw addresses.
@@ -188,13 +176,13 @@ impl InPlacePlan {
     /// As [`transpose_in_place_raw`](super::transpose_in_place_raw); the addresses are aligned to the width, and the scratch
     /// does not overlap the matrix.
     pub(super) unsafe fn launch(&self, device: &Device, matrix: u64, scratch: u64, stream: StreamHandle) -> Result<()> {
-        if let Work::Square { entry, shape, params } = &self.work {
+        if let Some(Square { entry, shape, params }) = &self.square {
             let params = SquareParams { matrix: matrix.wrapping_add(params.matrix), ..*params };
             // SAFETY: `swap_tiles` takes these parameters, and reaches exactly the elements of the layout, which reaches none
             // twice; the rest as the caller promises.
             unsafe { device.launch(entry, shape, &params, stream) }?;
         }
-        for pass in self.all_passes() {
+        for pass in self.passes.iter().flatten() {
             // SAFETY: as the caller promises.
             unsafe { pass.launch(device, matrix, scratch, stream) }?;
         }
@@ -215,12 +203,6 @@ impl Pass {
 
     fn launches(&self) -> u64 {
         if self.spilled == 0 { 1 } else { 2 * self.panels.div_ceil(self.spilled) }
-    }
-
-    /// Its kernel, and what that permutes.
-    fn described(&self) -> String {
-        let lines = if self.params.columns != 0 { "columns" } else { "rows" };
-        format!("{} on {lines}, {} a panel", self.entry, self.params.height.min(self.params.width))
     }
 
     /// # Safety
@@ -349,7 +331,7 @@ fn grid(x: u64, y: u64, z: u64) -> Option<[u32; 3]> {
     (x <= u64::from(MAX_GRID_X) && y <= most && z <= most).then_some([x as u32, y as u32, z as u32])
 }
 
-fn square(layout: &Layout, width: usize) -> Result<Work> {
+fn square(layout: &Layout, width: usize) -> Result<Square> {
     let (batches, n, batch_stride, strides) = match (layout.shape(), layout.strides()) {
         (&[batches, n, _], &[of_batch, of_row, of_col]) => (batches, n, of_batch, [of_row, of_col]),
         (&[n, _], &[of_row, of_col]) => (1, n, 0, [of_row, of_col]),
@@ -375,7 +357,7 @@ fn square(layout: &Layout, width: usize) -> Result<Work> {
     let furthest = (layout.offset() - range.start).max(range.end - 1 - layout.offset());
     let fits = furthest <= i32::MAX as usize && n.max(batches) <= i32::MAX as usize;
     let shape = LaunchShape { grid, block: [TILE, TILE_ROWS, 1], dynamic_shared: 0 };
-    Ok(Work::Square { entry: entry(&SWAP_TILES, width, fits)?, shape, params })
+    Ok(Square { entry: entry(&SWAP_TILES, width, fits)?, shape, params })
 }
 
 fn entry(family: &Family, width: usize, narrow: bool) -> Result<&'static str> {
@@ -405,19 +387,19 @@ fn too_large(layout: &Layout) -> Error {
 
 impl fmt::Display for InPlacePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.work {
-            Work::Nothing => f.write_str("nothing to transpose"),
-            Work::Square { entry, shape, params } => {
-                let SquareParams { n, batches, .. } = params;
-                write!(f, "{entry}: {batches} x {n} x {n} elements in place, {}", Shape(shape))
-            }
-            Work::Lines { .. } => {
-                for pass in self.all_passes() {
-                    write!(f, "{}; ", pass.described())?;
-                }
-                write!(f, "{} launches, {} bytes of scratch", self.launches(), self.scratch_bytes())
-            }
+        if let Some(Square { entry, shape, params }) = &self.square {
+            let SquareParams { n, batches, .. } = params;
+            return write!(f, "{entry}: {batches} x {n} x {n} elements in place, {}", Shape(shape));
         }
+        if self.launches() == 0 {
+            return f.write_str("nothing to transpose");
+        }
+        for pass in self.passes.iter().flatten() {
+            let LinesParams { columns, height, width, .. } = pass.params;
+            let (lines, together) = if columns != 0 { ("columns", width) } else { ("rows", height) };
+            write!(f, "{} on {lines}, {together} a panel; ", pass.entry)?;
+        }
+        write!(f, "{} launches, {} bytes of scratch", self.launches(), self.scratch_bytes())
     }
 }
 
@@ -434,11 +416,8 @@ mod tests {
             let at = of(Index::Narrow).iter().position(|known| *known == narrow).unwrap();
             of(Index::Wide)[at]
         };
-        match &mut plan.work {
-            Work::Nothing => {}
-            Work::Square { entry, .. } => *entry = other(entry),
-            Work::Lines { passes } => passes.iter_mut().flatten().for_each(|pass| pass.entry = other(pass.entry)),
-        }
+        plan.square.iter_mut().for_each(|square| square.entry = other(square.entry));
+        plan.passes.iter_mut().flatten().for_each(|pass| pass.entry = other(pass.entry));
         plan
     }
 
