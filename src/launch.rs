@@ -1,7 +1,8 @@
 //! The one door from typed arguments to raw parameters.
 
 use crate::abi::{
-    ColumnParams, CopyParams, ElementsParams, EntryId, LaunchShape, SpinParams, TransposeParams, VectorTileParams,
+    ColumnParams, CopyParams, ElementsParams, EntryId, LaunchShape, LinesParams, SpinParams, SquareParams,
+    TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
@@ -23,10 +24,10 @@ macro_rules! params {
 }
 
 params!(TransposeParams: 64, ColumnParams: 40, CopyParams: 24, ElementsParams: 672, SpinParams: 8, VectorTileParams: 816);
+params!(SquareParams: 48, LinesParams: 216);
 
 impl Device {
-    /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate
-    /// nothing.
+    /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.
     ///
     /// # Errors
     ///

@@ -21,12 +21,14 @@
 //! on the same stream, or the stream waits for it; and whoever reads the result, or frees the memory, waits for the stream.
 
 mod copy;
+pub mod in_place;
 pub mod permute;
 pub mod spin;
 mod target;
 mod tuning;
 pub mod transpose;
 
+pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
 pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, permute};
 pub use spin::spin;
 pub use target::{Align, Target};

@@ -13,6 +13,7 @@ mod copies;
 mod events;
 mod failures;
 mod host;
+mod in_place;
 #[cfg(feature = "cudarc")]
 mod interop;
 mod late;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         transposes::cases(),
         permutes::cases(),
         times::cases(),
+        in_place::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
     ]

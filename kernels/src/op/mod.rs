@@ -3,6 +3,7 @@
 mod column_loop;
 mod copy;
 mod elements;
+mod in_place;
 mod naive;
 mod spin;
 mod tile;
@@ -10,6 +11,7 @@ mod tile;
 pub use column_loop::column_loop;
 pub use copy::copy;
 pub use elements::elements;
+pub use in_place::{permute_lines, spill_lines, swap_tiles};
 pub use naive::naive;
 pub use spin::spin;
 pub use tile::tile;
