@@ -33,6 +33,10 @@ pub const RAGGED_MARGIN: u32 = 2;
 pub const FIELDS_THREADS: u32 = 256;
 /// Most bytes that such a block moves: 16 loads of 4 bytes or 8 of 8 are in flight in each thread.
 pub const FIELDS_CHUNK: u32 = 16 * 1024;
+/// Threads in a block of `permute_lines` and `spill_lines`.
+pub const LINES_BLOCK: u32 = 512;
+/// Bytes of the largest panel that `permute_lines` takes: all the shared memory that a block has without asking for more.
+pub const LINES_SHARED: u32 = 48 << 10;
 /// Largest grid extent in x that CUDA allows.
 pub const MAX_GRID_X: u32 = i32::MAX as u32;
 /// Largest grid extent in y and z that CUDA allows.
@@ -185,6 +189,85 @@ pub struct RowsParams {
     pub rank: u64,
     /// The axes that runs are numbered along.
     pub axes: [Axis; MAX_AXES],
+}
+
+/// Rows and columns of the tiles that `swap_tiles` exchanges, for elements of `width` bytes: as many as give runs of 256
+/// bytes and two elements a lane at most, and tiles of which two fit in shared memory.
+pub const fn square_side(width: u32) -> u32 {
+    if width <= 4 { 64 } else { 32 }
+}
+
+/// Parameters of `swap_tiles`: `m[b, i, j]` and `m[b, j, i]` change places for `b < batches`, `i < j < n`.
+///
+/// Strides are in elements and signed. With `t` tiles of [`square_side`] along a row there are `t * (t + 1) / 2` pairs of
+/// tiles on or above the diagonal, of which block `blockIdx.x` takes one; the batch is
+/// `blockIdx.z * gridDim.y + blockIdx.y`. Threads are [`TILE`] x [`TILE_ROWS`].
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SquareParams {
+    /// Device address of `m[0, 0, 0]`.
+    pub matrix: u64,
+    /// Rows and columns.
+    pub n: u64,
+    /// Elements from `m[b, i, j]` to `m[b, i + 1, j]`.
+    pub row_stride: i64,
+    /// Elements from `m[b, i, j]` to `m[b, i, j + 1]`.
+    pub col_stride: i64,
+    /// Matrices.
+    pub batches: u64,
+    /// Elements from `m[b, i, j]` to `m[b + 1, i, j]`.
+    pub batch_stride: i64,
+}
+
+/// Parameters of `permute_lines` and `spill_lines`: in a batch of contiguous `rows` x `cols` matrices, the elements of each
+/// row, or of each column, change places among themselves.
+///
+/// With `k = j / section`, element `(i, j)` is paired with `(i, j')` where the lines are rows and with `(i', j)` where they
+/// are columns:
+///
+/// ```text
+/// i' = (i * factor - i / period + k) % rows
+/// j' = (i' + j * rows) % cols
+/// ```
+///
+/// Divisors are for the entry's index arithmetic; no number that is divided exceeds `rows * cols` or a panel's number.
+///
+/// With `scatter`, `(i, j)` goes to its partner's place, else it is taken from there. The lines are cut into panels: whole
+/// rows, `height` at a time, or whole columns, `width` at a time. A panel is written to other memory, shared or scratch, and
+/// from there back; so nothing is overwritten before it is read.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinesParams {
+    /// Device address of the first element.
+    pub matrix: u64,
+    /// Device address of room for the panels of a launch of `spill_lines`, `width * height` elements each.
+    pub scratch: u64,
+    /// Rows of a matrix.
+    pub rows: Divisor,
+    /// Columns of a matrix.
+    pub cols: Divisor,
+    /// 1 where lines are columns, 0 where they are rows.
+    pub columns: u64,
+    /// 1 where elements go to their partners' places, 0 where they come from there.
+    pub scatter: u64,
+    /// Rows of a panel; the last of a matrix may have fewer.
+    pub height: u64,
+    /// Columns of a panel; the last of a matrix may have fewer.
+    pub width: Divisor,
+    /// Panels of one matrix.
+    pub panels: Divisor,
+    /// The first panel of the launch, counted through all matrices.
+    pub first: u64,
+    /// The panel behind the last of the launch.
+    pub end: u64,
+    /// What a row's number is multiplied by; below `rows`, or 1.
+    pub factor: u64,
+    /// Rows to a step backwards; at most `rows`.
+    pub period: Divisor,
+    /// Columns to a step forwards.
+    pub section: Divisor,
+    /// Of `spill_lines`: 0 to write panels to the scratch, 1 to write them back.
+    pub back: u64,
 }
 
 /// Parameters of `spin`: keeps a stream busy for `nanoseconds`, so that what is queued behind it starts without gaps.
@@ -426,6 +509,15 @@ entries! {
     STAGGERED(TransposeParams): /// `tiled` with the column exclusive-ored by the row: no conflict and no padding.
         ["staggered_b8" "staggered_b16" "staggered_b32" "staggered_b64" "staggered_b128"]
         ["staggered_b8_wide" "staggered_b16_wide" "staggered_b32_wide" "staggered_b64_wide" "staggered_b128_wide"];
+    SWAP_TILES(SquareParams): /// Tiles of a square matrix exchanged across the diagonal, and turned on the way.
+        ["swap_tiles_b8" "swap_tiles_b16" "swap_tiles_b32" "swap_tiles_b64" "swap_tiles_b128"]
+        ["swap_tiles_b8_wide" "swap_tiles_b16_wide" "swap_tiles_b32_wide" "swap_tiles_b64_wide" "swap_tiles_b128_wide"];
+    PERMUTE_LINES(LinesParams): /// Rows or columns permuted each in itself, panels of them through shared memory.
+        ["permute_lines_b8" "permute_lines_b16" "permute_lines_b32" "permute_lines_b64" "permute_lines_b128"]
+        ["permute_lines_b8_wide" "permute_lines_b16_wide" "permute_lines_b32_wide" "permute_lines_b64_wide" "permute_lines_b128_wide"];
+    SPILL_LINES(LinesParams): /// The same for lines that are too long: a launch writes panels to scratch memory, a second one back.
+        ["spill_lines_b8" "spill_lines_b16" "spill_lines_b32" "spill_lines_b64" "spill_lines_b128"]
+        ["spill_lines_b8_wide" "spill_lines_b16_wide" "spill_lines_b32_wide" "spill_lines_b64_wide" "spill_lines_b128_wide"];
     SPIN(SpinParams): /// The gate that measurements queue behind.
         [] ["spin"];
 }
@@ -437,6 +529,7 @@ const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() ==
 const _: () = assert!(size_of::<VectorTileParams>() == 832 && size_of::<Fold>() == 40);
 const _: () = assert!(size_of::<FieldsParams>() == 784);
 const _: () = assert!(size_of::<RowsParams>() == 712);
+const _: () = assert!(size_of::<SquareParams>() == 48 && size_of::<LinesParams>() == 216);
 
 #[cfg(test)]
 mod tests {

@@ -13,11 +13,15 @@ pub mod quad;
 pub mod thread;
 
 use abi::{
-    ColumnParams, CopyParams, ElementsParams, FieldsParams, RowsParams, SpinParams, TransposeParams, VectorTileParams,
+    ColumnParams, CopyParams, ElementsParams, FieldsParams, LinesParams, RowsParams, SpinParams, SquareParams,
+    TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
-use op::{column_loop, copy, deinterleave, elements, interleave, naive, ragged_tile, tile, vector_tile};
+use op::{
+    column_loop, copy, deinterleave, elements, interleave, naive, permute_lines, ragged_tile, spill_lines, swap_tiles,
+    tile, vector_tile,
+};
 use thread::{B8, B16, B32, B64, B128};
 
 /// A body that never panics has no use for this, but `no_std` asks for it.
@@ -129,6 +133,45 @@ entries! { TransposeParams:
     staggered_b32_wide = tile::<B32, Wide, Staggered>;
     staggered_b64_wide = tile::<B64, Wide, Staggered>;
     staggered_b128_wide = tile::<B128, Wide, Staggered>;
+}
+
+entries! { SquareParams:
+    swap_tiles_b8 = swap_tiles::<B8, Narrow>;
+    swap_tiles_b16 = swap_tiles::<B16, Narrow>;
+    swap_tiles_b32 = swap_tiles::<B32, Narrow>;
+    swap_tiles_b64 = swap_tiles::<B64, Narrow>;
+    swap_tiles_b128 = swap_tiles::<B128, Narrow>;
+    swap_tiles_b8_wide = swap_tiles::<B8, Wide>;
+    swap_tiles_b16_wide = swap_tiles::<B16, Wide>;
+    swap_tiles_b32_wide = swap_tiles::<B32, Wide>;
+    swap_tiles_b64_wide = swap_tiles::<B64, Wide>;
+    swap_tiles_b128_wide = swap_tiles::<B128, Wide>;
+}
+
+entries! { LinesParams:
+    permute_lines_b8 = permute_lines::<B8, Narrow>;
+    permute_lines_b16 = permute_lines::<B16, Narrow>;
+    permute_lines_b32 = permute_lines::<B32, Narrow>;
+    permute_lines_b64 = permute_lines::<B64, Narrow>;
+    permute_lines_b128 = permute_lines::<B128, Narrow>;
+    permute_lines_b8_wide = permute_lines::<B8, Wide>;
+    permute_lines_b16_wide = permute_lines::<B16, Wide>;
+    permute_lines_b32_wide = permute_lines::<B32, Wide>;
+    permute_lines_b64_wide = permute_lines::<B64, Wide>;
+    permute_lines_b128_wide = permute_lines::<B128, Wide>;
+}
+
+entries! { LinesParams:
+    spill_lines_b8 = spill_lines::<B8, Narrow>;
+    spill_lines_b16 = spill_lines::<B16, Narrow>;
+    spill_lines_b32 = spill_lines::<B32, Narrow>;
+    spill_lines_b64 = spill_lines::<B64, Narrow>;
+    spill_lines_b128 = spill_lines::<B128, Narrow>;
+    spill_lines_b8_wide = spill_lines::<B8, Wide>;
+    spill_lines_b16_wide = spill_lines::<B16, Wide>;
+    spill_lines_b32_wide = spill_lines::<B32, Wide>;
+    spill_lines_b64_wide = spill_lines::<B64, Wide>;
+    spill_lines_b128_wide = spill_lines::<B128, Wide>;
 }
 
 entries! { SpinParams:

@@ -154,7 +154,13 @@ impl Ragged {
     #[inline(always)]
     fn of(from: i32, to: i32) -> Self {
         let (begins, ends) = (0 < from && from < 16, 0 < to && to < 16);
-        let count = if begins { from.wrapping_neg() as u32 & 3 } else if ends { to as u32 & 3 } else { 0 };
+        let count = if begins {
+            from.wrapping_neg() as u32 & 3
+        } else if ends {
+            to as u32 & 3
+        } else {
+            0
+        };
         // Of three bytes before the word's end the single one lies first; of three from its start, last.
         let (pair, single) = if begins { (2, 4 - count) } else { (0, count & 2) };
         Ragged {

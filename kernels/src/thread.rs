@@ -42,9 +42,7 @@ pub fn globaltimer() -> u64 {
 pub fn high_product(a: u32, b: u32) -> u32 {
     let high: u32;
     // SAFETY: arithmetic.
-    unsafe {
-        asm!("mul.hi.u32 {}, {}, {};", out(reg32) high, in(reg32) a, in(reg32) b, options(pure, nomem, nostack))
-    };
+    unsafe { asm!("mul.hi.u32 {}, {}, {};", out(reg32) high, in(reg32) a, in(reg32) b, options(pure, nomem, nostack)) };
     high
 }
 

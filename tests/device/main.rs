@@ -14,6 +14,7 @@ mod events;
 mod failures;
 mod fields;
 mod host;
+mod in_place;
 #[cfg(feature = "cudarc")]
 mod interop;
 mod large;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         large::cases(),
         rows::cases(),
         times::cases(),
+        in_place::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
     ]

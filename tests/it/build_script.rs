@@ -119,6 +119,26 @@ fn entries_must_match_both_ways() {
     assert!(wrong(&ptx::TEXT[..ptx::TEXT.rfind(".entry").expect("entries") + 10]).contains("ends inside an entry"));
 }
 
+/// A function or a variable outside would be missing from the module that the device loads.
+#[test]
+fn an_entry_must_be_a_module_of_its_own() {
+    assert!(entries::places(ptx::TEXT, ENTRIES).is_ok());
+    let wrong = |text: &str| entries::places(text, ENTRIES).expect_err("the modules are not whole");
+    let variable = ".global .align 8 .b8 table[64];";
+    let entry = ".visible .entry spin(";
+    for text in [
+        ptx::TEXT.replace(".address_size 64", &format!(".address_size 64\n{variable}")),
+        ptx::TEXT.replace(entry, &format!("{variable}\n{entry}")),
+        format!("{}{variable}\n", ptx::TEXT),
+    ] {
+        assert!(wrong(&text).contains(&format!("more than entries: {variable:?}")));
+    }
+    assert!(wrong(&format!("{}.func f()\n{{\n\tret;\n}}\n", ptx::TEXT)).contains("more than entries: \".func f()\""));
+    assert!(wrong(&ptx::TEXT.replace(entry, ".visible .entry spun(")).contains("entry spin is missing"));
+    assert!(wrong(&ptx::TEXT[..ptx::TEXT.len() - 10]).contains("ends inside an entry"));
+    assert!(wrong("").contains("no entry"));
+}
+
 #[test]
 fn an_entry_takes_one_parameter() {
     let expected = [Entry { name: "k", param_bytes: 4, param_align: 4 }];

@@ -10,6 +10,7 @@ mod compile_fail;
 mod counters;
 #[cfg(feature = "interp")]
 mod examples;
+mod in_place;
 #[cfg(feature = "interp")]
 mod interp;
 mod layout;

@@ -151,7 +151,7 @@ impl<'a> Chunk<'a> {
     /// Where the first element of a granule of a plane lies in shared memory; the others are a struct further each.
     #[inline(always)]
     fn strided<W: Grain>(&self, Place { field, position }: Place) -> Shared {
-        // As `linear` pads: `fields << group_structs_log2` granules are a group, which a field's share never leaves.
+        // As `linear` pads: `fields << group_log2` granules are a group, which a field's share never leaves.
         let pads = position >> (self.params.group_log2 as u32 & 31);
         let granules = position * self.params.fields.value as u32 + pads;
         self.shared.offset(granules * W::Granule::BYTES + field * W::BYTES)

@@ -40,14 +40,17 @@ struct Tile<'a, I> {
 
 impl<'a, I: Index> Tile<'a, I> {
     #[inline(always)]
-    fn new<W: Lanes, const SQUARES: usize, const QUADS: usize, const MARGIN: u32>(params: &'a VectorTileParams) -> Self {
+    fn new<W: Lanes, const SQUARES: usize, const QUADS: usize, const MARGIN: u32>(
+        params: &'a VectorTileParams,
+    ) -> Self {
         let shared = Shared::reserve::<Quads<QUADS>>();
         let across_log2 = params.across_log2 as u32;
         let down_log2 = (VECTOR_TILE_THREADS * SQUARES as u32).ilog2() - across_log2;
         let tile = block::linear::<I>();
         let above = tile.divide(&params.tiles_across);
         let image = above.divide(&params.tiles_down);
-        let (x, y) = (axes::remainder(tile, above, &params.tiles_across), axes::remainder(above, image, &params.tiles_down));
+        let (x, y) =
+            (axes::remainder(tile, above, &params.tiles_across), axes::remainder(above, image, &params.tiles_down));
         let [Offsets { src: src_start, dst: dst_start }] = axes::offsets([image], &params.axes, params.rank);
         let lanes = W::COUNT as u32;
         let row = y * I::new(lanes * ((1 << down_log2) - MARGIN)) - I::new(lanes * MARGIN);
