@@ -1,7 +1,8 @@
 //! Supplies the PTX: the committed copy where it is what the sources make, and else a fresh one from `kernels/`.
 //!
 //! Nothing is silent and nothing is stale: where the PTX came from is baked into the crate, a committed copy counts only
-//! while its manifest matches the sources, and the entries of either are checked against what the host passes.
+//! while its manifest matches the sources, and the entries of either are checked against what the host passes. Where they
+//! are in the text is written down, so that the host can load one of them.
 
 // The modules are shared with the crate and with its tests, which use more of them.
 #![allow(dead_code, unreachable_pub)]
@@ -66,7 +67,13 @@ fn supply() -> Result<(), String> {
         }
     }?;
     let text = read(&supply.ptx)?;
-    entries::check(&text, abi::ENTRIES).map_err(|why| format!("{}: {why}", supply.ptx.display()))?;
+    let at_fault = |why: String| format!("{}: {why}", supply.ptx.display());
+    entries::check(&text, abi::ENTRIES).map_err(at_fault)?;
+    let (header, entries) = entries::places(&text, abi::ENTRIES).map_err(at_fault)?;
+    // `Debug` writes ranges as Rust does; `src/ptx/mod.rs` includes them.
+    let table = out.join("places.rs");
+    fs::write(&table, format!("({header:?}, {entries:?})"))
+        .map_err(|error| format!("cannot write {}: {error}", table.display()))?;
     println!("cargo::rustc-env=WARPSTRIDE_PTX={}", supply.ptx.display());
     println!("cargo::rustc-env=WARPSTRIDE_PTX_PROVENANCE={}", supply.provenance);
     println!("cargo::rustc-env=WARPSTRIDE_PTX_TARGET={GPU}");

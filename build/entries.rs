@@ -1,4 +1,6 @@
-//! Whether a PTX module has the entries that the host launches, with the parameters that it passes.
+//! Whether a PTX module has the entries that the host launches, with the parameters that it passes, and where each of them is.
+
+use std::ops::Range;
 
 use super::abi::Entry;
 
@@ -18,6 +20,40 @@ pub fn check(ptx: &str, expected: &[Entry]) -> Result<(), String> {
     }
     match found.iter().find(|(name, ..)| expected.iter().all(|entry| entry.name != *name)) {
         Some((name, ..)) => Err(format!("entry {name} of the PTX is not in src/abi.rs")),
+        None => Ok(()),
+    }
+}
+
+/// Where the header of `ptx` is, and where each of `expected`: header and entry together are a module. The error names what
+/// else the PTX declares, which such a module would miss.
+pub fn places(ptx: &str, expected: &[Entry]) -> Result<(Range<usize>, Vec<Range<usize>>), String> {
+    const ENTRY: &str = ".visible .entry ";
+    let find = |what: &str, from: usize| ptx[from..].find(what).map(|at| from + at);
+    let header = 0..find(ENTRY, 0).ok_or("the PTX has no entry")?;
+    only(&[".version ", ".target ", ".address_size "], &ptx[header.clone()])?;
+    let mut entries = Vec::new();
+    let mut end = header.end;
+    while let Some(start) = find(ENTRY, end) {
+        only(&[], &ptx[end..start])?;
+        // The first brace at the start of a line: those of a body are indented, or what is behind them would be seen.
+        end = find("\n}", start).ok_or("the PTX ends inside an entry")? + "\n}".len();
+        entries.push(start..end);
+    }
+    only(&[], &ptx[end..])?;
+    let place = |entry: &Entry| {
+        let named = |at: &&Range<usize>| ptx[at.start + ENTRY.len()..].starts_with(&format!("{}(", entry.name));
+        entries.iter().find(named).cloned().ok_or(format!("entry {} is missing from the PTX", entry.name))
+    };
+    Ok((header, expected.iter().map(place).collect::<Result<_, _>>()?))
+}
+
+/// Whether `text` is nothing but blank lines, comments and `directives`.
+fn only(directives: &[&str], text: &str) -> Result<(), String> {
+    let known = |line: &str| {
+        line.is_empty() || line.starts_with("//") || directives.iter().any(|directive| line.starts_with(directive))
+    };
+    match text.lines().map(str::trim).find(|line| !known(line)) {
+        Some(line) => Err(format!("the PTX has more than entries: {line:?}; each must be a module of its own")),
         None => Ok(()),
     }
 }

@@ -17,6 +17,10 @@ pub const COLUMN_BLOCK: u32 = 256;
 pub const ELEMENTS_BLOCK: u32 = 256;
 /// Elements that one thread of `elements` moves, so that as many loads are in flight.
 pub const ELEMENTS_PER_THREAD: u32 = 4;
+/// Threads in a block of `rows`.
+pub const ROWS_BLOCK: u32 = 256;
+/// Quads that one thread of `rows` moves, so that as many loads are in flight.
+pub const ROWS_PER_THREAD: u32 = 4;
 /// Most axes of a launch that is numbered along axes: as many as a layout has.
 pub const MAX_AXES: usize = 16;
 /// Threads in a block of `copy`: with one 16-byte access a thread, the best copy found on an H100 uses full blocks.
@@ -25,6 +29,14 @@ pub const COPY_BLOCK: u32 = 1024;
 pub const VECTOR_TILE_THREADS: u32 = 128;
 /// Rows of squares that a tile of `ragged_tile` shares with the one above: a square is half a sector high.
 pub const RAGGED_MARGIN: u32 = 2;
+/// Threads in a block of `deinterleave` and `interleave`.
+pub const FIELDS_THREADS: u32 = 256;
+/// Most bytes that such a block moves: 16 loads of 4 bytes or 8 of 8 are in flight in each thread.
+pub const FIELDS_CHUNK: u32 = 16 * 1024;
+/// Threads in a block of `permute_lines` and `spill_lines`.
+pub const LINES_BLOCK: u32 = 512;
+/// Bytes of the largest panel that `permute_lines` takes: all the shared memory that a block has without asking for more.
+pub const LINES_SHARED: u32 = 48 << 10;
 /// Largest grid extent in x that CUDA allows.
 pub const MAX_GRID_X: u32 = i32::MAX as u32;
 /// Largest grid extent in y and z that CUDA allows.
@@ -74,8 +86,8 @@ pub struct ColumnParams {
 
 /// Parameters of `copy`: `bytes` bytes from `src` to `dst`, which do not overlap.
 ///
-/// Lane `i` of the grid moves access `i` of the entry's width, and the first `bytes % width` lanes one byte each of the
-/// tail. Both addresses are aligned to the entry's width.
+/// Lane `i` of the grid moves 16 bytes from byte `16 * i`, and the first `bytes % 16` lanes one byte each of the tail. Both
+/// addresses are multiples of 16.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyParams {
@@ -153,6 +165,111 @@ pub struct ElementsParams {
     pub axes: [Axis; MAX_AXES],
 }
 
+/// Parameters of `rows`: runs of bytes from one place to another. Run `i` starts at the digits of `i` in the mixed radix of the
+/// axes' extents, `axes[0]` the least; their strides are in bytes.
+///
+/// The quads of a run are numbered from the last multiple of `grain` before its start in the destination. Block `b` (x first,
+/// then y) moves [`ROWS_PER_THREAD`] times [`ROWS_BLOCK`] quads, run after run, a lane one of each.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowsParams {
+    /// Device address of the first byte of the source's run 0.
+    pub src: u64,
+    /// Device address of the first byte of the destination's run 0.
+    pub dst: u64,
+    /// Bytes of a run; at least 32, so that no quad holds both ends.
+    pub run: u64,
+    /// Where in the destination quads are numbered from: a power of two from 16 to 512.
+    pub grain: u64,
+    /// Most quads of a run, those from the grain's start on included.
+    pub quads: Divisor,
+    /// Quads of all runs: the product of `quads` and the extents.
+    pub len: u64,
+    /// Axes in use, from the first.
+    pub rank: u64,
+    /// The axes that runs are numbered along.
+    pub axes: [Axis; MAX_AXES],
+}
+
+/// Rows and columns of the tiles that `swap_tiles` exchanges, for elements of `width` bytes: as many as give runs of 256
+/// bytes and two elements a lane at most, and tiles of which two fit in shared memory.
+pub const fn square_side(width: u32) -> u32 {
+    if width <= 4 { 64 } else { 32 }
+}
+
+/// Parameters of `swap_tiles`: `m[b, i, j]` and `m[b, j, i]` change places for `b < batches`, `i < j < n`.
+///
+/// Strides are in elements and signed. With `t` tiles of [`square_side`] along a row there are `t * (t + 1) / 2` pairs of
+/// tiles on or above the diagonal, of which block `blockIdx.x` takes one; the batch is
+/// `blockIdx.z * gridDim.y + blockIdx.y`. Threads are [`TILE`] x [`TILE_ROWS`].
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SquareParams {
+    /// Device address of `m[0, 0, 0]`.
+    pub matrix: u64,
+    /// Rows and columns.
+    pub n: u64,
+    /// Elements from `m[b, i, j]` to `m[b, i + 1, j]`.
+    pub row_stride: i64,
+    /// Elements from `m[b, i, j]` to `m[b, i, j + 1]`.
+    pub col_stride: i64,
+    /// Matrices.
+    pub batches: u64,
+    /// Elements from `m[b, i, j]` to `m[b + 1, i, j]`.
+    pub batch_stride: i64,
+}
+
+/// Parameters of `permute_lines` and `spill_lines`: in a batch of contiguous `rows` x `cols` matrices, the elements of each
+/// row, or of each column, change places among themselves.
+///
+/// With `k = j / section`, element `(i, j)` is paired with `(i, j')` where the lines are rows and with `(i', j)` where they
+/// are columns:
+///
+/// ```text
+/// i' = (i * factor - i / period + k) % rows
+/// j' = (i' + j * rows) % cols
+/// ```
+///
+/// Divisors are for the entry's index arithmetic; no number that is divided exceeds `rows * cols` or a panel's number.
+///
+/// With `scatter`, `(i, j)` goes to its partner's place, else it is taken from there. The lines are cut into panels: whole
+/// rows, `height` at a time, or whole columns, `width` at a time. A panel is written to other memory, shared or scratch, and
+/// from there back; so nothing is overwritten before it is read.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinesParams {
+    /// Device address of the first element.
+    pub matrix: u64,
+    /// Device address of room for the panels of a launch of `spill_lines`, `width * height` elements each.
+    pub scratch: u64,
+    /// Rows of a matrix.
+    pub rows: Divisor,
+    /// Columns of a matrix.
+    pub cols: Divisor,
+    /// 1 where lines are columns, 0 where they are rows.
+    pub columns: u64,
+    /// 1 where elements go to their partners' places, 0 where they come from there.
+    pub scatter: u64,
+    /// Rows of a panel; the last of a matrix may have fewer.
+    pub height: u64,
+    /// Columns of a panel; the last of a matrix may have fewer.
+    pub width: Divisor,
+    /// Panels of one matrix.
+    pub panels: Divisor,
+    /// The first panel of the launch, counted through all matrices.
+    pub first: u64,
+    /// The panel behind the last of the launch.
+    pub end: u64,
+    /// What a row's number is multiplied by; below `rows`, or 1.
+    pub factor: u64,
+    /// Rows to a step backwards; at most `rows`.
+    pub period: Divisor,
+    /// Columns to a step forwards.
+    pub section: Divisor,
+    /// Of `spill_lines`: 0 to write panels to the scratch, 1 to write them back.
+    pub back: u64,
+}
+
 /// Parameters of `spin`: keeps a stream busy for `nanoseconds`, so that what is queued behind it starts without gaps.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,7 +304,11 @@ pub struct VectorTileParams {
     pub rows: u64,
     /// Columns of `src`.
     pub cols: u64,
-    /// Where the rows of the source lie.
+    /// Device address of the first byte of the source, where all bytes from it to `src_end` are elements of it.
+    pub src_start: u64,
+    /// Device address behind the last byte; 0 where there are gaps.
+    pub src_end: u64,
+    /// Where the rows of the source lie; rows of one square on one index of the outer axis.
     pub src_rows: Fold,
     /// Where the columns of the source lie in the destination.
     pub dst_rows: Fold,
@@ -198,6 +319,39 @@ pub struct VectorTileParams {
     /// Tiles along a column of the source.
     pub tiles_down: Divisor,
     /// Axes of the batch.
+    pub rank: u64,
+    /// The batch, the first axis numbered fastest.
+    pub axes: [Axis; MAX_AXES],
+}
+
+/// Parameters of `deinterleave` and `interleave`: images of packed structs on one side, of one plane a field on the other.
+///
+/// Field `f` of struct `s` is element `s * fields + f` of the packed image, and `f * pitch + s` of the planes. A granule is 4
+/// bytes, or one element if that is more: packed images and planes start at whole ones. Block `b` has chunk `b % chunks` of
+/// image `b / chunks`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FieldsParams {
+    /// Device address of the first source element.
+    pub src: u64,
+    /// Device address of the first destination element.
+    pub dst: u64,
+    /// Structs of an image.
+    pub structs: u64,
+    /// Fields of a struct. Narrow in every entry.
+    pub fields: Divisor,
+    /// Elements from one plane to the next; signed.
+    pub pitch: i64,
+    /// Granules of a field in a chunk: a multiple of 32, so that a warp stays in one plane. Narrow in every entry.
+    pub run: Divisor,
+    /// Chunks of an image.
+    pub chunks: Divisor,
+    /// Packed granules in shared memory from one that is left free to the next: `fields << group_log2`. Narrow in every
+    /// entry.
+    pub group: Divisor,
+    /// Base-2 logarithm of the granules of a field in a group.
+    pub group_log2: u64,
+    /// Axes of the batch of images.
     pub rank: u64,
     /// The batch, the first axis numbered fastest.
     pub axes: [Axis; MAX_AXES],
@@ -321,8 +475,10 @@ impl Family {
 }
 
 entries! {
-    COPY(CopyParams): /// Contiguous bytes, by access width. Its arithmetic is 64-bit throughout, so it is only `Wide`.
-        [] ["copy_b8" "copy_b16" "copy_b32" "copy_b64" "copy_b128"];
+    COPY(CopyParams): /// Contiguous bytes that start on 16 on both sides. Its arithmetic is 64-bit throughout, so it is only `Wide`.
+        [] ["copy_b128"];
+    ROWS(RowsParams): /// Runs of bytes that start anywhere on either side.
+        ["rows"] ["rows_wide"];
     ELEMENTS(ElementsParams): /// Any layout to any layout, element by element, in the destination's order.
         ["elements_b8" "elements_b16" "elements_b32" "elements_b64" "elements_b128"]
         ["elements_b8_wide" "elements_b16_wide" "elements_b32_wide" "elements_b64_wide" "elements_b128_wide"];
@@ -332,6 +488,12 @@ entries! {
     RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere. Elements of 16 bytes are never ragged.
         ["ragged_tile_b8" "ragged_tile_b16" "ragged_tile_b32" "ragged_tile_b64"]
         ["ragged_tile_b8_wide" "ragged_tile_b16_wide" "ragged_tile_b32_wide" "ragged_tile_b64_wide"];
+    DEINTERLEAVE(FieldsParams): /// Packed structs of few fields to planes. Fields of 16 bytes are for tiles.
+        ["deinterleave_b8" "deinterleave_b16" "deinterleave_b32" "deinterleave_b64"]
+        ["deinterleave_b8_wide" "deinterleave_b16_wide" "deinterleave_b32_wide" "deinterleave_b64_wide"];
+    INTERLEAVE(FieldsParams): /// Planes to packed structs of few fields.
+        ["interleave_b8" "interleave_b16" "interleave_b32" "interleave_b64"]
+        ["interleave_b8_wide" "interleave_b16_wide" "interleave_b32_wide" "interleave_b64_wide"];
     COLUMN_LOOP(ColumnParams): /// One column a launch: how a transpose looks when written as a loop of copies.
         ["column_loop_b8" "column_loop_b16" "column_loop_b32" "column_loop_b64" "column_loop_b128"]
         ["column_loop_b8_wide" "column_loop_b16_wide" "column_loop_b32_wide" "column_loop_b64_wide" "column_loop_b128_wide"];
@@ -347,6 +509,15 @@ entries! {
     STAGGERED(TransposeParams): /// `tiled` with the column exclusive-ored by the row: no conflict and no padding.
         ["staggered_b8" "staggered_b16" "staggered_b32" "staggered_b64" "staggered_b128"]
         ["staggered_b8_wide" "staggered_b16_wide" "staggered_b32_wide" "staggered_b64_wide" "staggered_b128_wide"];
+    SWAP_TILES(SquareParams): /// Tiles of a square matrix exchanged across the diagonal, and turned on the way.
+        ["swap_tiles_b8" "swap_tiles_b16" "swap_tiles_b32" "swap_tiles_b64" "swap_tiles_b128"]
+        ["swap_tiles_b8_wide" "swap_tiles_b16_wide" "swap_tiles_b32_wide" "swap_tiles_b64_wide" "swap_tiles_b128_wide"];
+    PERMUTE_LINES(LinesParams): /// Rows or columns permuted each in itself, panels of them through shared memory.
+        ["permute_lines_b8" "permute_lines_b16" "permute_lines_b32" "permute_lines_b64" "permute_lines_b128"]
+        ["permute_lines_b8_wide" "permute_lines_b16_wide" "permute_lines_b32_wide" "permute_lines_b64_wide" "permute_lines_b128_wide"];
+    SPILL_LINES(LinesParams): /// The same for lines that are too long: a launch writes panels to scratch memory, a second one back.
+        ["spill_lines_b8" "spill_lines_b16" "spill_lines_b32" "spill_lines_b64" "spill_lines_b128"]
+        ["spill_lines_b8_wide" "spill_lines_b16_wide" "spill_lines_b32_wide" "spill_lines_b64_wide" "spill_lines_b128_wide"];
     SPIN(SpinParams): /// The gate that measurements queue behind.
         [] ["spin"];
 }
@@ -355,7 +526,10 @@ entries! {
 const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<TransposeParams>() == 8);
 const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);
 const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40 && size_of::<Divisor>() == 24);
-const _: () = assert!(size_of::<VectorTileParams>() == 816 && size_of::<Fold>() == 40);
+const _: () = assert!(size_of::<VectorTileParams>() == 832 && size_of::<Fold>() == 40);
+const _: () = assert!(size_of::<FieldsParams>() == 784);
+const _: () = assert!(size_of::<RowsParams>() == 712);
+const _: () = assert!(size_of::<SquareParams>() == 48 && size_of::<LinesParams>() == 216);
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,14 @@
 //! Opening a device, and what belongs to it.
+//!
+//! The first launch of a kernel on a device loads it: the host waits until a GPU's driver has compiled it, which takes
+//! milliseconds, and perhaps for work that runs. So launch once before you measure, and before you capture a CUDA graph or
+//! queue behind work that waits for the host.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::abi::{ENTRIES, EntryId};
+use crate::abi::{ENTRIES, EntryId, Index, SPIN};
 use crate::counters::Counters;
 #[cfg(feature = "cudarc")]
 use crate::driver::cuda;
@@ -114,10 +118,12 @@ impl Device {
         }
     }
 
-    /// A GPU, if it can run our kernels: a driver that cannot says so only when it loads them.
+    /// A GPU, if it can run our kernels: a driver that cannot says so only when it loads one, and the smallest tells.
     fn open_gpu(ordinal: u32, why: &str) -> Result<Self> {
         let device = Self::with(open_cuda(ordinal)?, why)?;
-        device.kernels().module()?;
+        if let Some(smallest) = SPIN.entry(1, Index::Wide) {
+            device.kernels().function(smallest)?;
+        }
         Ok(device)
     }
 
@@ -226,51 +232,59 @@ impl fmt::Debug for Device {
     }
 }
 
-/// The crate's kernels on one device: loaded by the first launch, looked up once each.
+/// The crate's kernels on one device, by their places in [`ENTRIES`].
 pub(crate) struct Kernels {
     context: Arc<Context>,
-    module: OnceLock<ModuleHandle>,
     loading: Mutex<()>,
-    /// By the entry's place in [`ENTRIES`].
-    functions: [OnceLock<FunctionHandle>; ENTRIES.len()],
+    kernels: [Kernel; ENTRIES.len()],
+}
+
+/// One kernel: a module of its own, which its first launch loads, because all of them would take a GPU a second to compile
+/// where a program launches a few.
+struct Kernel {
+    module: OnceLock<ModuleHandle>,
+    function: OnceLock<FunctionHandle>,
 }
 
 impl Kernels {
     fn new(context: Arc<Context>) -> Self {
-        let functions = [const { OnceLock::new() }; ENTRIES.len()];
-        Self { context, module: OnceLock::new(), loading: Mutex::new(()), functions }
+        let kernels = [const { Kernel { module: OnceLock::new(), function: OnceLock::new() } }; ENTRIES.len()];
+        Self { context, loading: Mutex::new(()), kernels }
     }
 
     /// The function of an entry.
     pub(crate) fn function(&self, entry: EntryId) -> Result<FunctionHandle> {
-        let cached = &self.functions[entry.place()];
-        if let Some(&function) = cached.get() {
+        let kernel = &self.kernels[entry.place()];
+        if let Some(&function) = kernel.function.get() {
             return Ok(function);
         }
-        let module = self.module()?;
+        let module = self.module(entry)?;
         // SAFETY: the module is live until `self` is dropped.
         let function = unsafe { self.context.driver().function(module, entry.name()) }?;
         // Another thread that was as fast found the same.
-        Ok(*cached.get_or_init(|| function))
+        Ok(*kernel.function.get_or_init(|| function))
     }
 
-    fn module(&self) -> Result<ModuleHandle> {
+    fn module(&self, entry: EntryId) -> Result<ModuleHandle> {
         // std's OnceLock cannot be set by something that fails, so the lock lets one thread try at a time.
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&module) = self.module.get() {
+        let module = &self.kernels[entry.place()].module;
+        if let Some(&module) = module.get() {
             return Ok(module);
         }
-        let loaded = self.context.driver().module_load(ptx::TEXT)?;
-        Ok(*self.module.get_or_init(|| loaded))
+        let loaded = self.context.driver().module_load(&ptx::module(entry))?;
+        Ok(*module.get_or_init(|| loaded))
     }
 }
 
 impl Drop for Kernels {
     fn drop(&mut self) {
-        if let Some(&module) = self.module.get() {
-            // SAFETY: the module is live, and its functions are known to `self` only.
-            let unloaded = unsafe { self.context.driver().module_unload(module) };
-            self.context.note_drop(unloaded, || "unloading the kernels".into());
+        for (kernel, entry) in self.kernels.iter().zip(ENTRIES) {
+            if let Some(&module) = kernel.module.get() {
+                // SAFETY: the module is live, and its function is known to `self` only.
+                let unloaded = unsafe { self.context.driver().module_unload(module) };
+                self.context.note_drop(unloaded, || format!("unloading {}", entry.name));
+            }
         }
     }
 }

@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `REPEATS` calls of an operation add, after a first that may load the module and find the function.
+/// What `REPEATS` calls of an operation add, after a first that may load kernels.
 fn cost(driver: &Idle, mut operation: impl FnMut() -> warpstride::Result<()>) -> (u64, Calls) {
     operation().expect("the first call");
     let (allocations, before) = (ALLOCATIONS.get(), driver.calls());

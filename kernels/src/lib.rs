@@ -12,10 +12,16 @@ pub mod op;
 pub mod quad;
 pub mod thread;
 
-use abi::{ColumnParams, CopyParams, ElementsParams, SpinParams, TransposeParams, VectorTileParams};
+use abi::{
+    ColumnParams, CopyParams, ElementsParams, FieldsParams, LinesParams, RowsParams, SpinParams, SquareParams,
+    TransposeParams, VectorTileParams,
+};
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
-use op::{column_loop, copy, elements, naive, ragged_tile, tile, vector_tile};
+use op::{
+    column_loop, copy, deinterleave, elements, interleave, naive, permute_lines, ragged_tile, spill_lines, swap_tiles,
+    tile, vector_tile,
+};
 use thread::{B8, B16, B32, B64, B128};
 
 /// A body that never panics has no use for this, but `no_std` asks for it.
@@ -43,11 +49,12 @@ macro_rules! entries {
 }
 
 entries! { CopyParams:
-    copy_b8 = copy::<B8>;
-    copy_b16 = copy::<B16>;
-    copy_b32 = copy::<B32>;
-    copy_b64 = copy::<B64>;
-    copy_b128 = copy::<B128>;
+    copy_b128 = copy;
+}
+
+entries! { RowsParams:
+    rows = op::rows::<Narrow>;
+    rows_wide = op::rows::<Wide>;
 }
 
 entries! { ElementsParams:
@@ -128,6 +135,45 @@ entries! { TransposeParams:
     staggered_b128_wide = tile::<B128, Wide, Staggered>;
 }
 
+entries! { SquareParams:
+    swap_tiles_b8 = swap_tiles::<B8, Narrow>;
+    swap_tiles_b16 = swap_tiles::<B16, Narrow>;
+    swap_tiles_b32 = swap_tiles::<B32, Narrow>;
+    swap_tiles_b64 = swap_tiles::<B64, Narrow>;
+    swap_tiles_b128 = swap_tiles::<B128, Narrow>;
+    swap_tiles_b8_wide = swap_tiles::<B8, Wide>;
+    swap_tiles_b16_wide = swap_tiles::<B16, Wide>;
+    swap_tiles_b32_wide = swap_tiles::<B32, Wide>;
+    swap_tiles_b64_wide = swap_tiles::<B64, Wide>;
+    swap_tiles_b128_wide = swap_tiles::<B128, Wide>;
+}
+
+entries! { LinesParams:
+    permute_lines_b8 = permute_lines::<B8, Narrow>;
+    permute_lines_b16 = permute_lines::<B16, Narrow>;
+    permute_lines_b32 = permute_lines::<B32, Narrow>;
+    permute_lines_b64 = permute_lines::<B64, Narrow>;
+    permute_lines_b128 = permute_lines::<B128, Narrow>;
+    permute_lines_b8_wide = permute_lines::<B8, Wide>;
+    permute_lines_b16_wide = permute_lines::<B16, Wide>;
+    permute_lines_b32_wide = permute_lines::<B32, Wide>;
+    permute_lines_b64_wide = permute_lines::<B64, Wide>;
+    permute_lines_b128_wide = permute_lines::<B128, Wide>;
+}
+
+entries! { LinesParams:
+    spill_lines_b8 = spill_lines::<B8, Narrow>;
+    spill_lines_b16 = spill_lines::<B16, Narrow>;
+    spill_lines_b32 = spill_lines::<B32, Narrow>;
+    spill_lines_b64 = spill_lines::<B64, Narrow>;
+    spill_lines_b128 = spill_lines::<B128, Narrow>;
+    spill_lines_b8_wide = spill_lines::<B8, Wide>;
+    spill_lines_b16_wide = spill_lines::<B16, Wide>;
+    spill_lines_b32_wide = spill_lines::<B32, Wide>;
+    spill_lines_b64_wide = spill_lines::<B64, Wide>;
+    spill_lines_b128_wide = spill_lines::<B128, Wide>;
+}
+
 entries! { SpinParams:
     spin = op::spin;
 }
@@ -147,11 +193,30 @@ entries! { VectorTileParams:
 
 entries! { VectorTileParams:
     ragged_tile_b8 = ragged_tile::<B8, Narrow, 16, 1, 2048>;
-    ragged_tile_b16 = ragged_tile::<B16, Narrow, 8, 2, 2048>;
-    ragged_tile_b32 = ragged_tile::<B32, Narrow, 4, 2, 1024>;
-    ragged_tile_b64 = ragged_tile::<B64, Narrow, 2, 4, 1024>;
+    ragged_tile_b16 = ragged_tile::<B16, Narrow, 8, 1, 1024>;
+    ragged_tile_b32 = ragged_tile::<B32, Narrow, 4, 1, 512>;
+    ragged_tile_b64 = ragged_tile::<B64, Narrow, 2, 1, 256>;
     ragged_tile_b8_wide = ragged_tile::<B8, Wide, 16, 1, 2048>;
-    ragged_tile_b16_wide = ragged_tile::<B16, Wide, 8, 2, 2048>;
-    ragged_tile_b32_wide = ragged_tile::<B32, Wide, 4, 2, 1024>;
-    ragged_tile_b64_wide = ragged_tile::<B64, Wide, 2, 4, 1024>;
+    ragged_tile_b16_wide = ragged_tile::<B16, Wide, 8, 1, 1024>;
+    ragged_tile_b32_wide = ragged_tile::<B32, Wide, 4, 1, 512>;
+    ragged_tile_b64_wide = ragged_tile::<B64, Wide, 2, 1, 256>;
+}
+
+entries! { FieldsParams:
+    deinterleave_b8 = deinterleave::<B8, Narrow, 16>;
+    deinterleave_b16 = deinterleave::<B16, Narrow, 16>;
+    deinterleave_b32 = deinterleave::<B32, Narrow, 16>;
+    deinterleave_b64 = deinterleave::<B64, Narrow, 8>;
+    deinterleave_b8_wide = deinterleave::<B8, Wide, 16>;
+    deinterleave_b16_wide = deinterleave::<B16, Wide, 16>;
+    deinterleave_b32_wide = deinterleave::<B32, Wide, 16>;
+    deinterleave_b64_wide = deinterleave::<B64, Wide, 8>;
+    interleave_b8 = interleave::<B8, Narrow, 16>;
+    interleave_b16 = interleave::<B16, Narrow, 16>;
+    interleave_b32 = interleave::<B32, Narrow, 16>;
+    interleave_b64 = interleave::<B64, Narrow, 8>;
+    interleave_b8_wide = interleave::<B8, Wide, 16>;
+    interleave_b16_wide = interleave::<B16, Wide, 16>;
+    interleave_b32_wide = interleave::<B32, Wide, 16>;
+    interleave_b64_wide = interleave::<B64, Wide, 8>;
 }

@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use crate::thread::{self, Quad, Word};
+use crate::thread::{self, B8, B16, B32, Global, Quad, Word};
 
 /// A loop over a constant, unrolled by hand: where the compiler leaves an index of an array to run time, the array goes to local
 /// memory, and it gives up unrolling early.
@@ -80,6 +80,95 @@ fn funnel(low: u32, high: u32, bits: u32) -> u32 {
             high = in(reg32) high, bits = in(reg32) bits, options(pure, nomem, nostack))
     };
     shifted
+}
+
+/// Loads the bytes of an aligned quad from `from` up to `to`, and no others; one of the two is outside the quad. Others are zero.
+///
+/// # Safety
+///
+/// These bytes are allocated and nothing writes them.
+#[inline(always)]
+pub unsafe fn load_part(at: Global, from: i32, to: i32) -> Quad {
+    let mut quad = [0; 4];
+    let Ragged { word: ragged, pair, single } = Ragged::of(from, to);
+    let mut bits = 0;
+    if let Some(place) = pair {
+        // SAFETY: bytes of the part, aligned to two.
+        bits = unsafe { B16::load_global(at.offset(u64::from(4 * ragged + place))) }.low() << (8 * place);
+    }
+    if let Some(place) = single {
+        // SAFETY: a byte of the part.
+        bits |= unsafe { B8::load_global(at.offset(u64::from(4 * ragged + place))) }.low() << (8 * place);
+    }
+    unrolled!(word < 4 => {
+        let start = 4 * word as i32;
+        if from <= start && start + 4 <= to {
+            // SAFETY: a word of the part.
+            quad[word] = unsafe { B32::load_global(at.offset(4 * word as u64)) }.low();
+        } else if ragged == word as u32 {
+            quad[word] = bits;
+        }
+    });
+    quad
+}
+
+/// Stores the bytes of an aligned quad from `from` up to `to`, and no others; one of the two is outside the quad.
+///
+/// # Safety
+///
+/// These bytes are allocated and nothing else accesses them.
+#[inline(always)]
+pub unsafe fn store_part(at: Global, from: i32, to: i32, quad: Quad) {
+    let Ragged { word: ragged, pair, single } = Ragged::of(from, to);
+    let mut bits = 0;
+    unrolled!(word < 4 => {
+        let start = 4 * word as i32;
+        if from <= start && start + 4 <= to {
+            // SAFETY: a word of the part.
+            unsafe { B32::new(quad[word]).store_global(at.offset(4 * word as u64)) };
+        }
+        bits = if ragged == word as u32 { quad[word] } else { bits };
+    });
+    if let Some(place) = pair {
+        // SAFETY: bytes of the part, aligned to two.
+        unsafe { B16::new(bits >> (8 * place)).store_global(at.offset(u64::from(4 * ragged + place))) };
+    }
+    if let Some(place) = single {
+        // SAFETY: a byte of the part.
+        unsafe { B8::new(bits >> (8 * place)).store_global(at.offset(u64::from(4 * ragged + place))) };
+    }
+}
+
+/// The word of a quad that a run begins or ends in, of which it has one to three bytes.
+struct Ragged {
+    /// Its place in the quad.
+    word: u32,
+    /// Where in the word two bytes lie that can be accessed together.
+    pair: Option<u32>,
+    /// Where a byte lies alone.
+    single: Option<u32>,
+}
+
+impl Ragged {
+    /// Of the part of a quad from `from` up to `to`, one of which is outside the quad.
+    #[inline(always)]
+    fn of(from: i32, to: i32) -> Self {
+        let (begins, ends) = (0 < from && from < 16, 0 < to && to < 16);
+        let count = if begins {
+            from.wrapping_neg() as u32 & 3
+        } else if ends {
+            to as u32 & 3
+        } else {
+            0
+        };
+        // Of three bytes before the word's end the single one lies first; of three from its start, last.
+        let (pair, single) = if begins { (2, 4 - count) } else { (0, count & 2) };
+        Ragged {
+            word: (if begins { from } else { to }) as u32 >> 2,
+            pair: (count & 2 != 0).then_some(pair),
+            single: (count & 1 != 0).then_some(single),
+        }
+    }
 }
 
 impl Lanes for thread::B8 {

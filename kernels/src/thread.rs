@@ -42,9 +42,7 @@ pub fn globaltimer() -> u64 {
 pub fn high_product(a: u32, b: u32) -> u32 {
     let high: u32;
     // SAFETY: arithmetic.
-    unsafe {
-        asm!("mul.hi.u32 {}, {}, {};", out(reg32) high, in(reg32) a, in(reg32) b, options(pure, nomem, nostack))
-    };
+    unsafe { asm!("mul.hi.u32 {}, {}, {};", out(reg32) high, in(reg32) a, in(reg32) b, options(pure, nomem, nostack)) };
     high
 }
 
@@ -78,10 +76,22 @@ impl Global {
     /// An address that nothing is accessed at.
     pub const NONE: Self = Global(0);
 
+    /// Whether it is lower.
+    #[inline(always)]
+    pub fn is_before(self, other: Self) -> bool {
+        self.0 < other.0
+    }
+
     /// Bytes from the last multiple of 16.
     #[inline(always)]
     pub fn misalignment(self) -> u32 {
         self.0 as u32 & 15
+    }
+
+    /// The low 32 bits.
+    #[inline(always)]
+    pub fn low(self) -> u32 {
+        self.0 as u32
     }
 
     /// Bytes from the last multiple of 32, where a sector starts.

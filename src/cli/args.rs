@@ -120,8 +120,11 @@ pub(super) struct Bench {
     #[command(subcommand)]
     pub(super) operation: Option<Operation>,
     /// List the operations
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "tune")]
     pub(super) list: bool,
+    /// Find the best tiles of this GPU: every shape that the kernels allow is timed on a few matrices
+    #[arg(long, conflicts_with = "list")]
+    pub(super) tune: bool,
 }
 
 #[derive(Subcommand)]

@@ -14,7 +14,7 @@ use warpstride::view::{View, ViewMut};
 
 use super::output::{self, Output, number};
 use super::trial::{self, Launch, Rotation};
-use super::{args, array_bytes, by_width, ensure_room, open, permuted_layouts, reference};
+use super::{args, array_bytes, by_width, ensure_room, open, permuted_layouts, reference, tune};
 
 /// Arrays of at most so many bytes take so little time that their launches matter, which are then timed as well.
 const SMALL: usize = 1 << 20;
@@ -27,6 +27,7 @@ const OPERATIONS: [[&str; 3]; 2] = [
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
     match &args.operation {
+        None if args.tune => tune::run(backend, output),
         None => list(output),
         Some(args::Operation::Permute { permuted: args::Permuted { shape, axes, dtype }, samples }) => {
             // What is wrong with the axes is said before any device is opened.

@@ -21,6 +21,7 @@ mod run_ptx;
 mod target;
 mod transpose;
 mod trial;
+mod tune;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! Operations: a pure plan, then a launch.
 //!
 //! A plan is made from layouts and alignments alone; it can be compared, printed and kept. Launching it allocates nothing and waits for
-//! nothing. Each operation also has a raw entry point, `*_raw`, for memory and streams that others own: a `CUdeviceptr` and
+//! nothing, but the first launch of a kernel, which loads it ([`device`](crate::device) says what that asks of you). Each operation also has a raw entry point, `*_raw`, for memory and streams that others own: a `CUdeviceptr` and
 //! a `CUstream` of cust, cudarc or candle are the addresses and handles that it takes.
 //!
 //! # Memory of others
@@ -21,16 +21,19 @@
 //! on the same stream, or the stream waits for it; and whoever reads the result, or frees the memory, waits for the stream.
 
 mod copy;
+pub mod in_place;
 pub mod permute;
 pub mod spin;
 mod target;
-mod tuning;
 pub mod transpose;
+pub mod tuning;
 
-pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, permute};
+pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
+pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
 pub use spin::spin;
 pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};
+pub use tuning::TileShape;
 
 use std::ops::Range;
 

@@ -1,11 +1,14 @@
-//! What was found by measuring, as data.
+//! What was found by measuring, as data. `warpstride bench --tune` finds it again, on any GPU.
+
+use super::Target;
 
 /// How the tile kernels cut a matrix, by element width.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TileShape {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TileShape {
     /// Width of the elements, in bytes.
     pub(super) width: usize,
-    /// Base-2 logarithm of the squares in a tile, which the kernel was compiled with: 128 threads times what each moves.
+    /// Base-2 logarithm of the squares in a tile of whole rows, which the kernel was compiled with: 128 threads times what each
+    /// moves.
     pub(super) squares_log2: u32,
     /// Base-2 logarithm of those along a row of the source, where the matrix is large enough.
     pub(super) across_log2: u32,
@@ -13,15 +16,80 @@ pub(super) struct TileShape {
     pub(super) ragged_across_log2: u32,
 }
 
-/// Found on an H100 (16384 x 16384 and the like) and taken for every architecture: runs of 256 bytes on both sides are what
-/// matters, and longer ones gain nothing.
-pub(super) const TILES: [TileShape; 5] = [
-    TileShape { width: 1, squares_log2: 7, across_log2: 3, ragged_across_log2: 3 },
-    TileShape { width: 2, squares_log2: 8, across_log2: 4, ragged_across_log2: 4 },
-    TileShape { width: 4, squares_log2: 8, across_log2: 4, ragged_across_log2: 4 },
-    TileShape { width: 8, squares_log2: 9, across_log2: 4, ragged_across_log2: 5 },
-    TileShape { width: 16, squares_log2: 10, across_log2: 4, ragged_across_log2: 4 },
-];
+impl TileShape {
+    /// Those used on an architecture: its own, or those of an H100.
+    pub fn of(target: Target) -> &'static [Self; 5] {
+        let own = TILES.iter().find(|(capability, _)| *capability == target.compute_capability);
+        &own.unwrap_or(&TILES[0]).1
+    }
+
+    /// Bytes of the elements that it is for.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Base-2 logarithm of the squares along a row of the source.
+    pub fn across(&self) -> u32 {
+        self.across_log2
+    }
+
+    /// The same where rows are ragged.
+    pub fn ragged_across(&self) -> u32 {
+        self.ragged_across_log2
+    }
+
+    /// The most squares along a row of the source, as a base-2 logarithm.
+    ///
+    /// A ragged tile shares two squares a column with the one above. Of eight, most are its own, and the lanes that read them
+    /// from shared memory are not so few that an H100 would serve twice as many at once, which would then share banks.
+    pub fn most_across(&self, ragged: bool) -> u32 {
+        if ragged { RAGGED_SQUARES_LOG2 - 3 } else { self.squares_log2 }
+    }
+
+    /// The squares of a tile, and those along a row of the source where the matrix is large enough, as base-2 logarithms.
+    pub(super) fn squares(&self, ragged: bool, small: bool) -> (u32, u32) {
+        match (ragged, small) {
+            (true, _) => (RAGGED_SQUARES_LOG2, self.ragged_across_log2.min(self.most_across(true))),
+            (false, false) => (self.squares_log2, self.across_log2),
+            (false, true) => (self.squares_log2, self.squares_log2 - SMALL_DOWN_LOG2),
+        }
+    }
+
+    /// The same tile with another number of squares along a row of the source, as base-2 logarithms: of whole rows, and of
+    /// ragged ones. More than [`TileShape::most_across`] are as many as that.
+    pub fn with_across(self, across_log2: u32, ragged_across_log2: u32) -> Self {
+        Self { across_log2, ragged_across_log2, ..self }
+    }
+}
+
+/// By compute capability. Found on an H100 (16384 x 16384 and the like), which comes first because others take its row: runs of
+/// 256 bytes on both sides are what matters, and longer ones gain nothing.
+const TILES: [((u32, u32), [TileShape; 5]); 1] = [(
+    (9, 0),
+    [
+        TileShape { width: 1, squares_log2: 7, across_log2: 3, ragged_across_log2: 3 },
+        TileShape { width: 2, squares_log2: 8, across_log2: 4, ragged_across_log2: 3 },
+        TileShape { width: 4, squares_log2: 8, across_log2: 4, ragged_across_log2: 4 },
+        TileShape { width: 8, squares_log2: 9, across_log2: 4, ragged_across_log2: 4 },
+        TileShape { width: 16, squares_log2: 10, across_log2: 4, ragged_across_log2: 4 },
+    ],
+)];
+
+/// Base-2 logarithm of the squares in a ragged tile: one a thread, because its loads take registers enough.
+const RAGGED_SQUARES_LOG2: u32 = 7;
+
+/// Base-2 logarithm of the squares along a column of a small matrix's tile. What it writes stays in the L2 cache of an H100, so
+/// that only what it reads wants long runs.
+const SMALL_DOWN_LOG2: u32 = 2;
+
+/// Most bytes of one side for which a matrix is small.
+pub(super) const SMALL: usize = 16 << 20;
 
 /// Bytes that a run needs on each side for the full speed of an H100's memory.
 pub(super) const RUN: usize = 256;
+
+/// Bytes of the shortest run that is moved by shifted accesses rather than element by element.
+pub(super) const SHORTEST_ROW: usize = 64;
+
+/// Bytes of a run from which on its stores start on lines of the L2 cache rather than on quads.
+pub(super) const LONG_ROW: usize = 4096;

@@ -9,6 +9,9 @@ use warpstride::driver::{Driver, DriverKind};
 /// Device memory of the software GPUs under test: small, so that running out of it costs nothing.
 pub(crate) const SOFT_MEMORY_BYTES: u64 = 64 << 20;
 
+/// Device memory that cases of billions of elements need.
+const LARGE_GPU_GIB: u64 = 23;
+
 /// A test of a device.
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
@@ -27,6 +30,8 @@ pub(crate) enum Needs {
     DeviceToLose,
     /// What only the software GPU promises.
     SoftwareGpu,
+    /// A GPU with room for billions of elements.
+    LargeGpu,
     /// What other crates have on an NVIDIA GPU.
     #[cfg(feature = "cudarc")]
     NvidiaGpu,
@@ -128,6 +133,13 @@ fn reason_to_ignore(backend: &Backend, needs: Needs) -> Result<Arc<dyn Fn() -> S
     let open = backend.open.as_ref().map_err(Error::to_string)?;
     match (backend.kind, needs) {
         (DriverKind::Cuda, Needs::SoftwareGpu) => Err("it is about what only the software GPU promises".to_owned()),
+        (DriverKind::Soft, Needs::LargeGpu) => Err("it moves billions of elements, which takes a GPU".to_owned()),
+        (DriverKind::Cuda, Needs::LargeGpu) => match open().driver.info().memory_bytes >> 30 {
+            memory if memory < LARGE_GPU_GIB => {
+                Err(format!("it takes {LARGE_GPU_GIB} GiB of device memory of {memory}"))
+            }
+            _ => Ok(Arc::clone(open)),
+        },
         #[cfg(feature = "cudarc")]
         (DriverKind::Soft, Needs::NvidiaGpu) => Err("it is about an NVIDIA GPU".to_owned()),
         _ => Ok(Arc::clone(open)),

@@ -12,17 +12,22 @@ mod program;
 mod copies;
 mod events;
 mod failures;
+mod fields;
 mod host;
+mod in_place;
 #[cfg(feature = "cudarc")]
 mod interop;
+mod large;
 mod late;
 mod matrices;
 mod memory;
 mod modules;
 mod permutes;
+mod rows;
 #[cfg(feature = "interp")]
 mod random;
 mod streams;
+mod tiles;
 mod times;
 mod transposes;
 
@@ -39,12 +44,17 @@ fn main() -> ExitCode {
         modules::cases(),
         late::cases(),
         failures::cases(),
+        fields::cases(),
         #[cfg(feature = "cudarc")]
         interop::cases(),
         host::cases(),
         transposes::cases(),
         permutes::cases(),
+        tiles::cases(),
+        large::cases(),
+        rows::cases(),
         times::cases(),
+        in_place::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
     ]

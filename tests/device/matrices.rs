@@ -154,6 +154,18 @@ impl Random {
         shape
     }
 
+    /// The shape of a matrix, or of a few, of at most so many elements in all; every third is of whole 16 bytes.
+    pub(crate) fn matrices(&mut self, most: usize) -> Vec<usize> {
+        let (multiple, rank) = (if self.below(3) == 0 { 16 } else { 1 }, 2 + self.below(2));
+        let mut extent = |end: usize| (1 + self.below(end)).next_multiple_of(multiple);
+        let mut shape = vec![extent(150), extent(150)];
+        let room = most / (shape[0] * shape[1]);
+        if rank == 3 && room > 0 {
+            shape.insert(self.below(3), 1 + self.below(room.min(150)));
+        }
+        shape
+    }
+
     /// A layout of this shape that does not overlap itself: a part of a larger array with its axes in any order, some stepped
     /// and some reversed. Half of the arrays have no gaps, so that there is something to fuse.
     pub(crate) fn array(&mut self, shape: &[usize]) -> Layout {

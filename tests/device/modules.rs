@@ -1,8 +1,13 @@
 //! PTX: loading, entries, launches.
 
-use warpstride::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
 use warpstride::abi::LaunchShape;
-use warpstride::driver::FunctionHandle;
+use warpstride::device::Device;
+use warpstride::driver::trace::{Call, Method, Trace};
+use warpstride::driver::{Driver, FunctionHandle};
+use warpstride::{ErrorKind, ops};
 
 use crate::backend::{Setup, cases};
 use crate::program::{AFFINE, Program, affine_params, assert_same, cover};
@@ -14,6 +19,8 @@ cases! {
     Any launches_on_one_stream_run_in_order,
     Any impossible_shapes_are_refused_and_do_no_harm,
     Any queued_launches_outlive_their_module,
+    Any a_kernel_is_loaded_by_its_first_launch_and_alone,
+    Any a_kernel_that_was_not_loaded_is_loaded_by_the_next_launch,
     Any counting_drivers_count_and_others_say_that_they_do_not,
     SoftwareGpu parameters_of_another_length_are_refused,
     SoftwareGpu dead_functions_are_invalid_handles,
@@ -123,6 +130,53 @@ fn queued_launches_outlive_their_module(setup: &Setup) {
         let expected = bytes_of((0..1000).map(|i| i * 2 + 1));
         assert_same(&program.download(&buffer, &stream).unwrap(), &expected, "after the module went");
     });
+}
+
+/// A device over a driver that traces this one.
+fn traced(setup: &Setup) -> (Arc<Trace>, Device) {
+    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
+    let device = Device::with_driver(Arc::clone(&trace) as Arc<dyn Driver>).unwrap();
+    (trace, device)
+}
+
+/// The bytes of PTX of each module that was loaded.
+fn loaded(trace: &Trace) -> Vec<usize> {
+    let bytes = |call: &Call| if let Call::ModuleLoad { bytes } = call { Some(*bytes) } else { None };
+    trace.calls().iter().filter_map(bytes).collect()
+}
+
+fn a_kernel_is_loaded_by_its_first_launch_and_alone(setup: &Setup) {
+    let (trace, device) = traced(setup);
+    let source = device.upload(&[1_u16, 2, 3, 4, 5, 6]).unwrap();
+    assert!(loaded(&trace).is_empty());
+    for loads in [1, 1, 2] {
+        // The third time the elements are copied, which is another kernel.
+        let view = source.view(&[2, 3]).unwrap();
+        let result = if loads == 1 { ops::transpose(view) } else { ops::contiguous(view) }.unwrap().download().unwrap();
+        assert_eq!(result, if loads == 1 { [1, 4, 2, 5, 3, 6] } else { [1, 2, 3, 4, 5, 6] });
+        assert_eq!(loaded(&trace).len(), loads);
+    }
+    let whole = warpstride::ptx::TEXT.len();
+    assert!(loaded(&trace).iter().sum::<usize>() < whole / 2, "{:?} of {whole}", loaded(&trace));
+    assert_eq!(trace.live().modules.len(), 2);
+    drop((source, device));
+    assert!(trace.live().is_empty(), "{:?}", trace.live());
+}
+
+fn a_kernel_that_was_not_loaded_is_loaded_by_the_next_launch(setup: &Setup) {
+    let (trace, device) = traced(setup);
+    let spin = || ops::spin(&device, Duration::from_nanos(1), device.default_stream());
+    for method in [Method::ModuleLoad, Method::Function] {
+        trace.fail_method(method);
+        let error = spin().unwrap_err();
+        assert!(error.to_string().contains(method.name()), "{error}");
+        trace.fail_nothing();
+    }
+    spin().unwrap();
+    device.synchronize().unwrap();
+    assert_eq!(loaded(&trace).len(), 2, "one that failed, and one that found its function later");
+    drop(device);
+    assert!(trace.live().is_empty(), "{:?}", trace.live());
 }
 
 fn counting_drivers_count_and_others_say_that_they_do_not(setup: &Setup) {

@@ -1,5 +1,6 @@
 //! Permutes and copies from any layout to any layout, against the oracle.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warpstride::ErrorKind;
@@ -21,13 +22,20 @@ cases! {
     Any offsets_beyond_31_bits,
 }
 
-fn device(setup: &Setup) -> Device {
+pub(crate) fn device(setup: &Setup) -> Device {
     Device::with_driver(Arc::clone(&setup.driver)).unwrap()
 }
 
 /// Copies on the device and by the oracle; all bytes of the destination's storage must agree, those that no element of the
-/// destination has included.
-fn check<T: Sample>(device: &Device, src_layout: Layout, dst_layout: Layout, random: &mut Random) {
+/// destination has included. The entry is that of the kernel that did it.
+pub(crate) fn check<T: Sample>(
+    device: &Device,
+    src_layout: Layout,
+    dst_layout: Layout,
+    random: &mut Random,
+) -> Option<&'static str> {
+    let (align, target) = (Align::ALLOCATION, Target::of(device));
+    let plan = PermutePlan::new(&src_layout, align, &dst_layout, align, size_of::<T>(), target).unwrap();
     let src: Vec<T> = random.elements(src_layout.storage_len());
     let mut expected: Vec<T> = random.elements(dst_layout.storage_len());
     let source = device.upload(&src).unwrap();
@@ -36,20 +44,34 @@ fn check<T: Sample>(device: &Device, src_layout: Layout, dst_layout: Layout, ran
     let (from, to) = (source.view_with(src_layout).unwrap(), result.view_mut_with(dst_layout).unwrap());
     ops::copy_into(from, to, device.default_stream()).unwrap();
     let agrees = result.download().unwrap() == expected;
-    assert!(agrees, "{}: {src_layout:?} to {dst_layout:?}", T::DTYPE);
+    assert!(agrees, "{}: {src_layout:?} to {dst_layout:?} by {plan}", T::DTYPE);
+    plan.entry()
 }
 
+/// The kernel of an entry, whatever its width and index; nothing where nothing was launched.
+pub(crate) fn family(entry: Option<&'static str>) -> &'static str {
+    let entry = entry.unwrap_or_default();
+    entry.rsplit_once("_b").map_or(entry, |(family, _)| family)
+}
+
+/// One pair in four is of matrices, or batches of them, that are large enough for tiles.
 fn random_layouts_at_every_width(setup: &Setup) {
-    fn run<T: Sample>(device: &Device, most: usize, random: &mut Random) {
-        let shape = random.shape(most);
+    fn run<T: Sample>(device: &Device, most: usize, random: &mut Random, kernels: &mut BTreeMap<&str, usize>) {
+        let shape = if random.below(4) == 0 { random.matrices(most.max(1 << 14)) } else { random.shape(most) };
         let (src, dst) = (random.readable_array(&shape), random.array(&shape));
-        check::<T>(device, src, dst, random);
+        let entry = check::<T>(device, src, dst, random);
+        *kernels.entry(family(entry)).or_default() += 1;
     }
     let device = device(setup);
-    let mut random = Random::new(20);
+    let (mut random, mut kernels) = (Random::new(20), BTreeMap::new());
     let (pairs, most) = if setup.is_soft() { (20_000, 1 << 10) } else { (5_000, 1 << 18) };
     for _ in 0..pairs / 5 {
-        at_every_width!(run(&device, most, &mut random));
+        at_every_width!(run(&device, most, &mut random, &mut kernels));
+    }
+    println!("{kernels:?}");
+    for kernel in ["copy", "elements", "vector_tile", "ragged_tile"] {
+        let taken = kernels.get(kernel).copied().unwrap_or_default();
+        assert!(taken >= pairs / 50, "{kernel} was taken for {taken} pairs of {pairs}: {kernels:?}");
     }
 }
 

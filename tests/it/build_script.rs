@@ -111,11 +111,32 @@ fn entries_must_match_both_ways() {
     assert!(wrong(&extra).contains("entry more of the PTX is not in src/abi.rs"));
     let bytes = ptx::TEXT.replace("naive_b8_param_0[64]", "naive_b8_param_0[56]");
     assert!(wrong(&bytes).contains("naive_b8 takes 56 bytes aligned to 8 in the PTX, but src/abi.rs passes 64"));
-    let align = ptx::TEXT.replace(".align 8 .b8 copy_b8_param_0[", ".align 4 .b8 copy_b8_param_0[");
+    let align = ptx::TEXT.replace(".align 8 .b8 copy_b128_param_0[", ".align 4 .b8 copy_b128_param_0[");
     assert!(
-        wrong(&align).contains("copy_b8 takes 24 bytes aligned to 4 in the PTX, but src/abi.rs passes 24 aligned to 8")
+        wrong(&align)
+            .contains("copy_b128 takes 24 bytes aligned to 4 in the PTX, but src/abi.rs passes 24 aligned to 8")
     );
     assert!(wrong(&ptx::TEXT[..ptx::TEXT.rfind(".entry").expect("entries") + 10]).contains("ends inside an entry"));
+}
+
+/// A function or a variable outside would be missing from the module that the device loads.
+#[test]
+fn an_entry_must_be_a_module_of_its_own() {
+    assert!(entries::places(ptx::TEXT, ENTRIES).is_ok());
+    let wrong = |text: &str| entries::places(text, ENTRIES).expect_err("the modules are not whole");
+    let variable = ".global .align 8 .b8 table[64];";
+    let entry = ".visible .entry spin(";
+    for text in [
+        ptx::TEXT.replace(".address_size 64", &format!(".address_size 64\n{variable}")),
+        ptx::TEXT.replace(entry, &format!("{variable}\n{entry}")),
+        format!("{}{variable}\n", ptx::TEXT),
+    ] {
+        assert!(wrong(&text).contains(&format!("more than entries: {variable:?}")));
+    }
+    assert!(wrong(&format!("{}.func f()\n{{\n\tret;\n}}\n", ptx::TEXT)).contains("more than entries: \".func f()\""));
+    assert!(wrong(&ptx::TEXT.replace(entry, ".visible .entry spun(")).contains("entry spin is missing"));
+    assert!(wrong(&ptx::TEXT[..ptx::TEXT.len() - 10]).contains("ends inside an entry"));
+    assert!(wrong("").contains("no entry"));
 }
 
 #[test]

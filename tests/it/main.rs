@@ -10,8 +10,11 @@ mod compile_fail;
 mod counters;
 #[cfg(feature = "interp")]
 mod examples;
+mod in_place;
 #[cfg(feature = "interp")]
 mod interp;
 mod layout;
 mod plan;
 mod ptx;
+#[cfg(feature = "interp")]
+mod tile_counters;

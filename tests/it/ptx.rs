@@ -27,6 +27,25 @@ fn the_module_is_for_the_target() {
     assert!(from.iter().any(|from| ptx::PROVENANCE.starts_with(from)), "{}", ptx::PROVENANCE);
 }
 
+/// What a device loads for one kernel is that kernel.
+#[test]
+fn a_module_of_an_entry_has_the_header_and_the_entry() {
+    let header = &ptx::TEXT[..ptx::TEXT.find(".visible").expect("entries")];
+    for (family, index) in [(&COPY, Index::Wide), (&NAIVE, Index::Narrow), (&STAGGERED, Index::Wide)] {
+        for width in WIDTHS {
+            let entry = family.entry(width, index).expect("every width");
+            let module = ptx::module(entry);
+            assert_eq!(module.matches(".entry").count(), 1, "{entry}");
+            let text = module.strip_prefix(header).expect("the header comes first");
+            assert!(
+                text.starts_with(&format!(".visible .entry {entry}(")) && text.ends_with("\n}\n"),
+                "{entry}: {text}"
+            );
+            assert!(ptx::TEXT.contains(text), "{entry}");
+        }
+    }
+}
+
 #[test]
 fn every_access_names_its_space() {
     for line in ptx::TEXT.lines().map(|line| line.trim_start_matches('\t')) {

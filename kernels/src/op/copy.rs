@@ -3,22 +3,22 @@
 use crate::abi::{COPY_BLOCK, CopyParams};
 use crate::block;
 use crate::index::{Index, Wide};
-use crate::thread::{self, B8, Global, Word};
+use crate::thread::{self, B8, B128, Global, Word};
 
-/// One access of width `W` a thread, and one byte of the tail for the first threads.
+/// One access of 16 bytes a thread, and one byte of the tail for the first threads.
 ///
 /// # Safety
 ///
-/// See [`CopyParams`]: both ranges are allocated, aligned to the width, do not overlap, and nothing else writes them.
+/// See [`CopyParams`]: both ranges are allocated, aligned to 16 bytes, do not overlap, and nothing else writes them.
 #[inline(always)]
-pub unsafe fn copy<W: Word>(params: CopyParams) {
-    let width = u64::from(W::BYTES);
+pub unsafe fn copy(params: CopyParams) {
+    let width = u64::from(B128::BYTES);
     let (src, dst) = (Global::new(params.src), Global::new(params.dst));
     let lane = block::linear::<Wide>() * Wide::new(COPY_BLOCK) + Wide::new(thread::thread_x());
     let lane = lane.0;
     if lane < params.bytes / width {
         // SAFETY: access `lane` of as many whole ones as the bytes hold.
-        let held = unsafe { W::load_global(src.offset(lane * width)) };
+        let held = unsafe { B128::load_global(src.offset(lane * width)) };
         // SAFETY: the same on the other side.
         unsafe { held.store_global(dst.offset(lane * width)) };
     }

@@ -40,14 +40,17 @@ struct Tile<'a, I> {
 
 impl<'a, I: Index> Tile<'a, I> {
     #[inline(always)]
-    fn new<W: Lanes, const SQUARES: usize, const QUADS: usize, const MARGIN: u32>(params: &'a VectorTileParams) -> Self {
+    fn new<W: Lanes, const SQUARES: usize, const QUADS: usize, const MARGIN: u32>(
+        params: &'a VectorTileParams,
+    ) -> Self {
         let shared = Shared::reserve::<Quads<QUADS>>();
         let across_log2 = params.across_log2 as u32;
         let down_log2 = (VECTOR_TILE_THREADS * SQUARES as u32).ilog2() - across_log2;
         let tile = block::linear::<I>();
         let above = tile.divide(&params.tiles_across);
         let image = above.divide(&params.tiles_down);
-        let (x, y) = (axes::remainder(tile, above, &params.tiles_across), axes::remainder(above, image, &params.tiles_down));
+        let (x, y) =
+            (axes::remainder(tile, above, &params.tiles_across), axes::remainder(above, image, &params.tiles_down));
         let [Offsets { src: src_start, dst: dst_start }] = axes::offsets([image], &params.axes, params.rank);
         let lanes = W::COUNT as u32;
         let row = y * I::new(lanes * ((1 << down_log2) - MARGIN)) - I::new(lanes * MARGIN);
@@ -188,15 +191,18 @@ pub unsafe fn ragged_tile<W: Word + Lanes, I: Index, const LANES: usize, const S
     unrolled!(step < SQUARES => {
         let (x, y) = tile.square(step);
         let (row, col) = (tile.row + I::new(y * lanes), tile.col + I::new(x * lanes));
+        let start = tile.src::<W>(row, col);
+        let pitch = (params.src_rows.inner_stride as u64).wrapping_mul(u64::from(W::BYTES));
         let mut square = [[0; 4]; LANES];
         // Four rows at a time: as many loads in flight as registers allow without leaving too few blocks on a multiprocessor.
         unrolled!(group < 4 => {
             let mut rows = [Ragged::NONE; 4];
             let mut held = [[[0; 4]; 2]; 4];
             unrolled!(i < 4 => {
-                let row = row + I::new(4 * group as u32 + i as u32);
-                if 4 * group + i < LANES && row < tile.rows() && col < tile.cols() {
-                    rows[i] = Ragged::new::<W, I>(tile.src::<W>(row, col), col, tile.cols());
+                let down = 4 * group as u32 + i as u32;
+                if 4 * group + i < LANES && row + I::new(down) < tile.rows() && col < tile.cols() {
+                    let from = start.offset(u64::from(down).wrapping_mul(pitch));
+                    rows[i] = Ragged::new::<W, I>(from, col, &params);
                 }
             });
             unrolled!(i < 4 => {
@@ -263,22 +269,28 @@ struct Ragged {
 impl Ragged {
     const NONE: Self = Ragged { from: Global::NONE, off: 0, left: 0, whole: false };
 
-    /// A quad at `from`, which is element `col` of a row of `cols`. Nothing outside the row is read.
+    /// A quad at `from`, which is element `col` of a row. Nothing outside the row is read, or, where the matrix has no gaps,
+    /// nothing outside the matrix.
     #[inline(always)]
-    fn new<W: Word + Lanes, I: Index>(from: Global, col: I, cols: I) -> Self {
-        let (lanes, off) = (I::new(W::COUNT as u32), from.misalignment());
-        let before = I::new(off / W::BYTES);
-        let span = if off == 0 { lanes } else { lanes + lanes };
-        let left = cols - col;
+    fn new<W: Word + Lanes, I: Index>(from: Global, col: I, params: &VectorTileParams) -> Self {
+        let (lanes, off) = (W::COUNT as u32, from.misalignment());
+        let span = if off == 0 { 16 } else { 32 };
+        let left = I::truncate(params.cols) - col;
+        let start = from.offset(u64::from(off).wrapping_neg());
+        let (low, high) = if params.src_end == 0 {
+            (from.offset(bytes::<W, I>(col).wrapping_neg()), from.offset(bytes::<W, I>(left)))
+        } else {
+            (Global::new(params.src_start), Global::new(params.src_end))
+        };
         Ragged {
             from,
             off,
-            left: if left < lanes { left.low() } else { lanes.low() },
-            whole: !(col < before) && !(left + before < span),
+            left: if left < I::new(lanes) { left.low() } else { lanes },
+            whole: !start.is_before(low) && !high.is_before(start.offset(span)),
         }
     }
 
-    /// The aligned quads that hold it, where all of them lies within the row.
+    /// The aligned quads that hold it, where all of them may be read.
     ///
     /// # Safety
     ///

@@ -115,6 +115,20 @@ impl Canonical {
         self
     }
 
+    /// The same work in bytes, where elements lie side by side on both sides; `None` where not even two do.
+    pub(in crate::ops) fn in_bytes(mut self) -> Option<Self> {
+        let &[Axis { src: 1, dst: 1, .. }, ..] = self.axes() else { return None };
+        self.src_start *= self.width;
+        self.dst_start *= self.width;
+        self.axes[0].extent *= self.width;
+        for axis in &mut self.axes[1..self.rank] {
+            axis.src *= self.width as isize;
+            axis.dst *= self.width as isize;
+        }
+        self.width = 1;
+        Some(self)
+    }
+
     /// The axes, innermost of the destination first.
     pub(in crate::ops) fn axes(&self) -> &[Axis] {
         &self.axes[..self.rank]

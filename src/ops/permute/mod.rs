@@ -3,16 +3,18 @@
 //! One operation, [`copy_into`], does them all: what a permute is called in other libraries is a copy from a view whose axes
 //! are permuted. [`permute`] and [`contiguous`] are that copy into a new buffer.
 
-mod canonical;
+pub(super) mod canonical;
 mod explain;
+mod fields;
 mod plan;
+mod rows;
 mod tile;
 
 pub use explain::{Explanation, PlannedAxis, Traffic};
 pub use plan::PermutePlan;
 pub(super) use plan::grid;
 
-use super::{Align, Target, check_addresses, check_width, queue_between};
+use super::{Align, Target, TileShape, check_addresses, check_width, queue_between};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
@@ -46,10 +48,27 @@ use crate::view::{View, ViewMut};
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub fn copy_into<T: Element>(src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    let tiles = TileShape::of(Target::of(dst.memory().device()));
+    copy_into_tuned(src, dst, tiles, stream)
+}
+
+/// [`copy_into`] with other tiles than those of the device's architecture: for measuring which are the best.
+///
+/// `tiles` has one of each element width; where it has none of a width, tiles are not used.
+///
+/// # Errors
+///
+/// As [`copy_into`].
+pub fn copy_into_tuned<T: Element>(
+    src: View<'_, T>,
+    dst: ViewMut<'_, T>,
+    tiles: &[TileShape],
+    stream: &Stream,
+) -> Result<()> {
     let (source, destination) = (src.memory(), dst.memory());
     let device = destination.device();
     let align = Align::ALLOCATION;
-    let plan = PermutePlan::new(src.layout(), align, dst.layout(), align, size_of::<T>(), Target::of(device))?;
+    let plan = PermutePlan::tuned(src.layout(), align, dst.layout(), align, size_of::<T>(), tiles)?;
     queue_between(source, destination, stream, || {
         // SAFETY: the layouts lie within the buffers, which live until their drops, are aligned as allocations are, and share
         // no element, as the exclusive borrow of `dst` shows; other work on them is ordered by `queue_between`, which also

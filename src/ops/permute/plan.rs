@@ -3,17 +3,19 @@
 use std::fmt;
 
 use super::canonical::Canonical;
+use super::fields::Fields;
+use super::rows::Rows;
 use super::tile::Tile;
 use crate::abi::{
-    Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, Index, LaunchShape,
-    MAX_AXES, MAX_GRID_X, VectorTileParams,
+    Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, FieldsParams, Index,
+    LaunchShape, MAX_AXES, MAX_GRID_X, RowsParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::ops::copy::{CopyPlan, Shape};
-use crate::ops::{Align, Target, check_bytes, check_disjoint, check_width};
+use crate::ops::{Align, Target, TileShape, check_bytes, check_disjoint, check_width};
 
 /// How the elements of one layout come to their places in another: with which kernel, in what grid, with which parameters.
 ///
@@ -26,20 +28,22 @@ pub struct PermutePlan {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "a plan is made without the heap")]
 enum Work {
     Nothing,
     Copy(CopyPlan),
     Elements { entry: EntryId, shape: LaunchShape, params: ElementsParams },
     Tile(Tile),
+    Fields(Fields),
+    Rows(Rows),
 }
 
 impl PermutePlan {
     /// Plans `dst[i, j, ...] = src[i, j, ...]` for elements of `width` bytes, in storages whose addresses are multiples of the
     /// alignments.
     ///
-    /// Where both sides lie in memory alike and without gaps, it is a copy of bytes. Otherwise `elements` moves them one by
-    /// one, or several at a time where they stay together.
+    /// Where both sides lie in memory alike, without gaps and on 16 bytes, it is a copy of bytes. Runs that lie off 16 bytes
+    /// are moved by `rows`, and transposes by tiles. Otherwise `elements` moves them one by one, or several at a time where
+    /// they stay together.
     ///
     /// # Errors
     ///
@@ -51,7 +55,19 @@ impl PermutePlan {
         dst: &Layout,
         dst_align: Align,
         width: usize,
-        _target: Target,
+        target: Target,
+    ) -> Result<Self> {
+        Self::tuned(src, src_align, dst, dst_align, width, TileShape::of(target))
+    }
+
+    /// The same with other tiles than the target's own.
+    pub(super) fn tuned(
+        src: &Layout,
+        src_align: Align,
+        dst: &Layout,
+        dst_align: Align,
+        width: usize,
+        tiles: &[TileShape],
     ) -> Result<Self> {
         check_width(width)?;
         check_bytes("source", src, width)?;
@@ -70,27 +86,18 @@ impl PermutePlan {
         dst_align.check("destination", width)?;
         let canonical = Canonical::new(src, dst, width);
         let bytes = (canonical.len() * width) as u64;
-        let work = if canonical.is_contiguous() {
-            let start = |elements: usize| (elements * width) as u64;
-            let (src_start, dst_start) = (start(canonical.src_start), start(canonical.dst_start));
-            Work::Copy(CopyPlan::new(src_start, src_align, dst_start, dst_align, bytes))
-        } else {
-            let widened = canonical.widened(src_align, dst_align);
-            match Tile::of(&widened, src_align, dst_align) {
-                Some(tile) => Work::Tile(tile),
-                None => elements(&widened)?,
-            }
-        };
-        Ok(Self { work, bytes })
+        Ok(Self { work: choose(&canonical, src_align, dst_align, tiles)?, bytes })
     }
 
     /// The kernel's entry; `None` where nothing is launched.
     pub fn entry(&self) -> Option<&'static str> {
         match &self.work {
             Work::Nothing => None,
-            Work::Copy(copy) => copy.entry().map(EntryId::name),
+            Work::Copy(copy) => Some(copy.entry.name()),
             Work::Elements { entry, .. } => Some(entry.name()),
             Work::Tile(tile) => Some(tile.entry.name()),
+            Work::Fields(fields) => Some(fields.entry.name()),
+            Work::Rows(rows) => Some(rows.entry.name()),
         }
     }
 
@@ -101,6 +108,8 @@ impl PermutePlan {
             Work::Copy(copy) => Some(copy.shape()),
             Work::Elements { shape, .. } => Some(*shape),
             Work::Tile(tile) => Some(tile.shape),
+            Work::Fields(fields) => Some(fields.shape),
+            Work::Rows(rows) => Some(rows.shape),
         }
     }
 
@@ -108,9 +117,11 @@ impl PermutePlan {
     pub fn reason(&self) -> &'static str {
         match &self.work {
             Work::Nothing => "there are no elements",
-            Work::Copy(_) => "both sides lie in memory alike and without gaps",
+            Work::Copy(_) => "both sides lie in memory alike, without gaps and on 16 bytes",
             Work::Elements { .. } => "it takes any layouts",
             Work::Tile(tile) => tile.reason(),
+            Work::Fields(fields) => fields.reason(),
+            Work::Rows(rows) => rows.reason(),
         }
     }
 
@@ -142,15 +153,53 @@ impl PermutePlan {
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
             Work::Tile(Tile { entry, shape, params }) => {
-                let params = VectorTileParams {
-                    src: src.wrapping_add(params.src),
-                    dst: dst.wrapping_add(params.dst),
-                    ..*params
-                };
+                let params = tile_at(params, src, dst);
                 // SAFETY: as above, of the tile kernels.
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
+            Work::Fields(Fields { entry, shape, params }) => {
+                let params =
+                    FieldsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
+                // SAFETY: as above, of the kernels for fields.
+                unsafe { device.launch(*entry, shape, &params, stream) }
+            }
+            Work::Rows(Rows { entry, shape, params }) => {
+                let params =
+                    RowsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
+                // SAFETY: as above, of `rows`, which aligns its accesses itself.
+                unsafe { device.launch(*entry, shape, &params, stream) }
+            }
         }
+    }
+}
+
+/// The parameters on storages at these addresses.
+fn tile_at(params: &VectorTileParams, src: u64, dst: u64) -> VectorTileParams {
+    let gapless = params.src_end != 0;
+    VectorTileParams {
+        src: src.wrapping_add(params.src),
+        dst: dst.wrapping_add(params.dst),
+        src_start: if gapless { src.wrapping_add(params.src_start) } else { 0 },
+        src_end: if gapless { src.wrapping_add(params.src_end) } else { 0 },
+        ..*params
+    }
+}
+
+/// The kernel for this work, which has elements.
+fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, tiles: &[TileShape]) -> Result<Work> {
+    if let Some(copy) = CopyPlan::of(canonical, src_align, dst_align) {
+        return Ok(Work::Copy(copy));
+    }
+    if let Some(rows) = Rows::of(canonical, src_align, dst_align) {
+        return Ok(Work::Rows(rows));
+    }
+    let widened = canonical.widened(src_align, dst_align);
+    if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
+        return Ok(Work::Fields(fields));
+    }
+    match Tile::of(&widened, src_align, dst_align, tiles) {
+        Some(tile) => Ok(Work::Tile(tile)),
+        None => elements(&widened),
     }
 }
 
@@ -218,6 +267,8 @@ impl fmt::Display for PermutePlan {
                 write!(f, "{entry}: {} elements along {} axes, {}", params.len, params.rank, Shape(shape))
             }
             Work::Tile(tile) => tile.fmt(f),
+            Work::Fields(fields) => fields.fmt(f),
+            Work::Rows(rows) => rows.fmt(f),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Transposes by tiles: one side is contiguous along one axis, the other along another.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{divisor, grid, index};
@@ -11,7 +12,7 @@ use crate::abi::{
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
-use crate::ops::tuning::{RUN, TILES, TileShape};
+use crate::ops::tuning::{RUN, SMALL, TileShape};
 
 /// Bytes of the accesses.
 const QUAD: usize = 16;
@@ -26,7 +27,7 @@ pub(super) struct Tile {
 }
 
 /// The matrix that a tile is cut from, and how often there is one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Matrices {
     /// Along the source's run: the source's stride is 1 and then goes on.
     cols: [Walk; 2],
@@ -36,13 +37,15 @@ struct Matrices {
     rank: usize,
     src_start: usize,
     dst_start: usize,
+    /// The source's elements in its storage, where they have no gaps; else empty.
+    span: Range<usize>,
 }
 
 const NONE: Walk = Walk { extent: 1, src: 0, dst: 0 };
 
 impl Matrices {
     /// The axes by their part in a transpose; `None` where it is none.
-    fn of(canonical: &Canonical) -> Option<Self> {
+    fn of(canonical: &Canonical, lanes: usize) -> Option<Self> {
         let axes = canonical.axes();
         let row = axes.iter().position(|axis| axis.dst == 1 && axis.src.unsigned_abs() != 1)?;
         let col = axes.iter().position(|axis| axis.src.unsigned_abs() == 1)?;
@@ -60,7 +63,8 @@ impl Matrices {
             let short = |run: &[Walk; 2]| run[1] == NONE && run[0].extent * canonical.width < RUN;
             if position == row || position == col {
                 continue;
-            } else if short(&rows) && axis.dst == rows[0].extent as isize {
+            } else if short(&rows) && rows[0].extent % lanes == 0 && axis.dst == rows[0].extent as isize {
+                // Rows of one square are an inner stride apart, so none may be on another index of the outer axis.
                 rows[1] = axis;
             } else if short(&cols) && axis.src == cols[0].extent as isize {
                 cols[1] = axis;
@@ -69,7 +73,7 @@ impl Matrices {
                 rank += 1;
             }
         }
-        Some(Self { cols, rows, batch, rank, src_start, dst_start })
+        Some(Self { cols, rows, batch, rank, src_start, dst_start, span: span(canonical) })
     }
 
     fn batch(&self) -> &[Walk] {
@@ -81,9 +85,21 @@ impl Matrices {
         let strides = self.rows.iter().map(|row| row.src).chain(self.cols.iter().map(|col| col.dst));
         let batch = self.batch().iter().flat_map(|axis| [axis.src, axis.dst]);
         let bits = strides.chain(batch).fold(self.src_start | self.dst_start, |bits, stride| bits | stride as usize);
-        // Rows of one square are an inner stride apart, so none may be on another index of the outer axis.
-        aligned && (bits | extent(&self.rows) | extent(&self.cols) | self.rows[0].extent) % lanes == 0
+        aligned && (bits | extent(&self.rows) | extent(&self.cols)).is_multiple_of(lanes)
     }
+}
+
+/// The storage from the source's first element to its last, where each is there once and nothing else is.
+fn span(canonical: &Canonical) -> Range<usize> {
+    // Without gaps, every stride is the product of the extents of the shorter ones.
+    let (mut len, mut below) = (1, 0);
+    while let Some(axis) = canonical.axes().iter().find(|axis| axis.src.unsigned_abs() == len) {
+        if axis.src < 0 {
+            below += len * (axis.extent - 1);
+        }
+        len *= axis.extent;
+    }
+    if len == canonical.len() { canonical.src_start - below..canonical.src_start - below + len } else { 0..0 }
 }
 
 fn extent(run: &[Walk; 2]) -> usize {
@@ -92,25 +108,23 @@ fn extent(run: &[Walk; 2]) -> usize {
 
 impl Tile {
     /// The plan, where tiles are worth it.
-    pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align) -> Option<Self> {
+    pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align, tiles: &[TileShape]) -> Option<Self> {
         let width = canonical.width;
-        let tuned = TILES.iter().find(|shape| shape.width == width)?;
-        let matrices = Matrices::of(canonical)?;
+        let tuned = tiles.iter().find(|shape| shape.width == width)?;
         let lanes = QUAD / width;
+        let matrices = Matrices::of(canonical, lanes)?;
         let whole = matrices.whole_quads(lanes, src_align.min(dst_align).bytes() >= QUAD as u64);
         let (cols, rows) = (extent(&matrices.cols), extent(&matrices.rows));
-        let (across_log2, down_log2) = split(tuned, cols.div_ceil(lanes), rows.div_ceil(lanes), whole)?;
+        let small = canonical.len() * width <= SMALL;
+        let (across_log2, down_log2) = split(tuned, !whole, small, cols.div_ceil(lanes), rows.div_ceil(lanes))?;
+        let margin = if whole { 0 } else { RAGGED_MARGIN as usize };
         let index = index(canonical);
         let divisor = divisor(index);
         let family = if whole { VECTOR_TILE } else { RAGGED_TILE };
         let tiles_across = cols.div_ceil(lanes << across_log2);
-        let tiles_down = if whole {
-            rows.div_ceil(lanes << down_log2)
-        } else {
-            // Runs start up to a sector early.
-            let margin = RAGGED_MARGIN as usize;
-            (rows + margin * lanes - 1).div_ceil(lanes * ((1 << down_log2) - margin))
-        };
+        // Ragged runs start up to a sector early.
+        let early = (margin * lanes).saturating_sub(1);
+        let tiles_down = (rows + early).div_ceil(lanes * ((1 << down_log2) - margin));
         let images: usize = matrices.batch().iter().map(|axis| axis.extent).product();
         let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; MAX_AXES];
         for (to, axis) in axes.iter_mut().zip(matrices.batch()) {
@@ -122,6 +136,8 @@ impl Tile {
             dst: (matrices.dst_start * width) as u64,
             rows: rows as u64,
             cols: cols as u64,
+            src_start: (matrices.span.start * width) as u64,
+            src_end: (matrices.span.end * width) as u64,
             src_rows: fold(divisor, matrices.rows.map(|axis| (axis.extent, axis.src))),
             dst_rows: fold(divisor, matrices.cols.map(|axis| (axis.extent, axis.dst))),
             across_log2: u64::from(across_log2),
@@ -151,17 +167,16 @@ impl Tile {
 
 /// How many squares of a tile, as logarithms, lie along a row and along a column of a matrix of so many quads by so many;
 /// `None` where most of the tile would be empty.
-fn split(tuned: &TileShape, cols: usize, rows: usize, whole: bool) -> Option<(u32, u32)> {
-    let preferred = if whole { tuned.across_log2 } else { tuned.ragged_across_log2 };
+fn split(tuned: &TileShape, ragged: bool, small: bool, cols: usize, rows: usize) -> Option<(u32, u32)> {
+    let (squares, preferred) = tuned.squares(ragged, small);
     let ceil_log2 = |count: usize| count.next_power_of_two().trailing_zeros();
     // A run that is shorter leaves its squares to the other direction.
-    let across = preferred.max(tuned.squares_log2.saturating_sub(ceil_log2(rows))).min(ceil_log2(cols));
-    // A ragged tile shares some of its rows with the one above.
-    let most = if whole { tuned.squares_log2 } else { tuned.squares_log2 - 2 };
-    let (across, down) = (across.min(most), tuned.squares_log2 - across.min(most));
-    let used = (cols.min(1 << across) * rows.min(1 << down)) * 4;
-    let shortest = if whole { 1 } else { 2 };
-    (used >= 1 << tuned.squares_log2 && cols >= shortest && rows >= shortest).then_some((across, down))
+    let across = preferred.max(squares.saturating_sub(ceil_log2(rows))).min(ceil_log2(cols));
+    let across = across.min(tuned.most_across(ragged));
+    let down = squares - across;
+    let used = cols.min(1 << across) * rows.min(1 << down);
+    let fewest = if ragged { RAGGED_MARGIN as usize } else { 1 };
+    (4 * used >= 1 << squares && cols.min(rows) >= fewest).then_some((across, down))
 }
 
 /// A run of two axes; of one where the second has one index.

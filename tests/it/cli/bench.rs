@@ -142,3 +142,9 @@ fn sizes_that_overflow_are_refused() {
     warpstride([["--device", "soft", "bench", "permute"].as_slice(), &shape].concat()).failed(&["4294967296", "use"]);
     warpstride([["--device", "soft", "explain"].as_slice(), &shape].concat()).failed(&["4294967296", "use"]);
 }
+
+#[test]
+fn tiles_are_tuned_on_gpus_only() {
+    warpstride(["--device", "soft", "bench", "--tune"]).failed(&["software GPU", "NVIDIA GPU"]);
+    warpstride(["--device", "soft", "--json", "bench", "--tune"]).failed(&["software GPU", "NVIDIA GPU"]);
+}

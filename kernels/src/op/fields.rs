@@ -1,0 +1,272 @@
+//! Structs of few fields to one plane a field, and back: the narrow side of a matrix is too short for tiles.
+//!
+//! A block moves a run of structs. Their packed side is one run of memory, and goes through shared memory as it lies: granules
+//! of at least a bank's 4 bytes, one a lane, side by side. On the planes' side a lane has a granule of one field, whose
+//! elements lie a struct apart in shared memory. Lanes are then `fields` granules apart, and where that shares a power of two
+//! with the banks, a granule of room every `group` moves those that would meet by one bank each.
+
+use crate::abi::{FIELDS_THREADS, FieldsParams};
+use crate::axes::{self, Offsets};
+use crate::block;
+use crate::index::{Index, Narrow};
+use crate::thread::{self, B8, B16, B32, B64, Footprint, Global, Shared, Word};
+use crate::unrolled;
+
+/// Elements as they move: as many as fill 4 bytes at a time.
+pub trait Grain: Word {
+    /// What moves.
+    type Granule: Word;
+    /// Base-2 logarithm of its elements.
+    const COUNT_LOG2: u32;
+
+    /// An element of a granule.
+    fn part(granule: Self::Granule, lane: u32) -> Self;
+    /// The granule with this element in a lane, which was zero.
+    fn with(self, granule: Self::Granule, lane: u32) -> Self::Granule;
+}
+
+macro_rules! grain {
+    ($($word:ident $log2:literal)*) => {$(
+        impl Grain for $word {
+            type Granule = B32;
+            const COUNT_LOG2: u32 = $log2;
+
+            #[inline(always)]
+            fn part(granule: B32, lane: u32) -> Self {
+                // The bits above are not stored.
+                Self::new(granule.low() >> (8 * Self::BYTES * lane))
+            }
+
+            #[inline(always)]
+            fn with(self, granule: B32, lane: u32) -> B32 {
+                B32::new(granule.low() | self.low() << (8 * Self::BYTES * lane))
+            }
+        }
+    )*};
+    (whole $($word:ident)*) => {$(
+        impl Grain for $word {
+            type Granule = $word;
+            const COUNT_LOG2: u32 = 0;
+
+            #[inline(always)]
+            fn part(granule: $word, _: u32) -> Self {
+                granule
+            }
+
+            #[inline(always)]
+            fn with(self, _: $word, _: u32) -> $word {
+                self
+            }
+        }
+    )*};
+}
+
+grain! { B8 2 B16 1 }
+grain! { whole B32 B64 }
+
+/// Room for a chunk and its padding, whose group is never shorter than half a warp.
+struct Room;
+
+impl Footprint for Room {
+    const BYTES: u32 = crate::abi::FIELDS_CHUNK + crate::abi::FIELDS_CHUNK / 16;
+}
+
+/// The structs that a block moves.
+struct Chunk<'a> {
+    params: &'a FieldsParams,
+    /// Where they start on both sides.
+    packed: Global,
+    planes: Global,
+    /// Granules of each field, and elements of it that fill none.
+    run: u32,
+    rest: u32,
+    shared: Shared,
+}
+
+/// A granule of a plane.
+#[derive(Clone, Copy)]
+struct Place {
+    field: u32,
+    position: u32,
+}
+
+impl<'a> Chunk<'a> {
+    #[inline(always)]
+    fn new<W: Grain, I: Index>(params: &'a FieldsParams, is_packed_src: bool) -> Self {
+        let shared = Shared::reserve::<Room>();
+        let number = block::linear::<I>();
+        let image = number.divide(&params.chunks);
+        let chunk = axes::remainder(number, image, &params.chunks);
+        let [Offsets { src, dst }] = axes::offsets([image], &params.axes, params.rank);
+        let most = (params.run.value as u32) << W::COUNT_LOG2;
+        let first = chunk * I::new(most);
+        let left = I::truncate(params.structs) - first;
+        let structs = if left < I::new(most) { left.low() } else { most };
+        let along = first * I::truncate(params.fields.value);
+        let at = |start: u64, offset: I| Global::new(start).offset(bytes::<W, I>(offset));
+        let (packed, planes) = if is_packed_src {
+            (at(params.src, src + along), at(params.dst, dst + first))
+        } else {
+            (at(params.dst, dst + along), at(params.src, src + first))
+        };
+        let run = structs >> W::COUNT_LOG2;
+        Chunk { params, packed, planes, run, rest: structs - (run << W::COUNT_LOG2), shared }
+    }
+
+    /// Number of the packed granule that this thread moves in `step`, if it is one.
+    #[inline(always)]
+    fn number(&self, step: usize) -> Option<u32> {
+        let number = thread::thread_x() + step as u32 * FIELDS_THREADS;
+        (number < self.run * self.params.fields.value as u32).then_some(number)
+    }
+
+    /// The granule of a plane that this thread moves in `step`, if it is one: a warp's are all of one field.
+    #[inline(always)]
+    fn place(&self, step: usize) -> Option<Place> {
+        let number = thread::thread_x() + step as u32 * FIELDS_THREADS;
+        let field = divide(number, &self.params.run);
+        let position = number - field * self.params.run.value as u32;
+        (field < self.params.fields.value as u32 && position < self.run).then_some(Place { field, position })
+    }
+
+    /// Where a packed granule lies in global memory.
+    #[inline(always)]
+    fn packed<W: Grain>(&self, number: u32) -> Global {
+        self.packed.offset(u64::from(number) * u64::from(W::Granule::BYTES))
+    }
+
+    /// Where it lies in shared memory.
+    #[inline(always)]
+    fn linear<W: Grain>(&self, number: u32) -> Shared {
+        self.shared.offset((number + divide(number, &self.params.group)) * W::Granule::BYTES)
+    }
+
+    /// Where element `position` of a field lies in its plane, in global memory.
+    #[inline(always)]
+    fn plane<W: Grain, I: Index>(&self, field: u32, position: u32) -> Global {
+        let plane = bytes::<W, I>(I::new(field) * I::truncate(self.params.pitch as u64));
+        self.planes.offset(plane).offset(u64::from(position) * u64::from(W::BYTES))
+    }
+
+    /// Where the first element of a granule of a plane lies in shared memory; the others are a struct further each.
+    #[inline(always)]
+    fn strided<W: Grain>(&self, Place { field, position }: Place) -> Shared {
+        // As `linear` pads: `fields << group_log2` granules are a group, which a field's share never leaves.
+        let pads = position >> (self.params.group_log2 as u32 & 31);
+        let granules = position * self.params.fields.value as u32 + pads;
+        self.shared.offset(granules * W::Granule::BYTES + field * W::BYTES)
+    }
+
+    /// Bytes of a struct.
+    #[inline(always)]
+    fn pitch<W: Word>(&self) -> u32 {
+        self.params.fields.value as u32 * W::BYTES
+    }
+
+    /// The element that fills no granule and is this thread's, if there is one: where it lies packed and in its plane.
+    #[inline(always)]
+    fn last<W: Grain, I: Index>(&self) -> Option<(Global, Global)> {
+        let number = thread::thread_x();
+        let row = divide(number, &self.params.fields);
+        let field = number - row * self.params.fields.value as u32;
+        let whole = self.run << W::COUNT_LOG2;
+        let packed = (whole * self.params.fields.value as u32 + number) * W::BYTES;
+        (row < self.rest).then_some((self.packed.offset(u64::from(packed)), self.plane::<W, I>(field, whole + row)))
+    }
+}
+
+#[inline(always)]
+fn divide(number: u32, by: &crate::abi::Divisor) -> u32 {
+    let number: Narrow = Index::new(number);
+    number.divide(by).low()
+}
+
+#[inline(always)]
+fn bytes<W: Word, I: Index>(elements: I) -> u64 {
+    elements.sign_extend().wrapping_mul(u64::from(W::BYTES))
+}
+
+/// Packed structs to planes. `STEPS` times the threads is the granules of a chunk.
+///
+/// # Safety
+///
+/// See [`FieldsParams`]: all elements are allocated, granules are aligned on both sides, and nothing else writes them.
+#[inline(always)]
+pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsParams) {
+    let chunk = Chunk::new::<W, I>(&params, true);
+    let mut held = [W::Granule::ZERO; STEPS];
+    unrolled!(step < STEPS => {
+        if let Some(number) = chunk.number(step) {
+            // SAFETY: a granule of the structs, as the caller promises.
+            held[step] = unsafe { W::Granule::load_global(chunk.packed::<W>(number)) };
+        }
+    });
+    if W::COUNT_LOG2 > 0 {
+        if let Some((packed, plane)) = chunk.last::<W, I>() {
+            // SAFETY: an element of the source, and the same of the destination, which no other thread has.
+            unsafe { W::load_global(packed).store_global(plane) };
+        }
+    }
+    unrolled!(step < STEPS => {
+        if let Some(number) = chunk.number(step) {
+            // SAFETY: within the room, and each thread has its own granules.
+            unsafe { held[step].store_shared(chunk.linear::<W>(number)) };
+        }
+    });
+    // SAFETY: every thread of the block comes here: nothing above returns.
+    unsafe { thread::barrier() };
+    unrolled!(step < STEPS => {
+        if let Some(place) = chunk.place(step) {
+            let mut granule = W::Granule::ZERO;
+            for lane in 0..1 << W::COUNT_LOG2 {
+                let from = chunk.strided::<W>(place).offset(lane * chunk.pitch::<W>());
+                // SAFETY: within what was written, and nothing writes it any more.
+                granule = unsafe { W::load_shared(from) }.with(granule, lane);
+            }
+            // SAFETY: a granule of a plane, as the caller promises, which no other thread has.
+            unsafe { granule.store_global(chunk.plane::<W, I>(place.field, place.position << W::COUNT_LOG2)) };
+        }
+    });
+}
+
+/// Planes to packed structs.
+///
+/// # Safety
+///
+/// As [`deinterleave`].
+#[inline(always)]
+pub unsafe fn interleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsParams) {
+    let chunk = Chunk::new::<W, I>(&params, false);
+    let mut held = [W::Granule::ZERO; STEPS];
+    unrolled!(step < STEPS => {
+        if let Some(Place { field, position }) = chunk.place(step) {
+            // SAFETY: a granule of a plane, as the caller promises.
+            held[step] = unsafe { W::Granule::load_global(chunk.plane::<W, I>(field, position << W::COUNT_LOG2)) };
+        }
+    });
+    if W::COUNT_LOG2 > 0 {
+        if let Some((packed, plane)) = chunk.last::<W, I>() {
+            // SAFETY: an element of the source, and the same of the destination, which no other thread has.
+            unsafe { W::load_global(plane).store_global(packed) };
+        }
+    }
+    unrolled!(step < STEPS => {
+        if let Some(place) = chunk.place(step) {
+            for lane in 0..1 << W::COUNT_LOG2 {
+                let to = chunk.strided::<W>(place).offset(lane * chunk.pitch::<W>());
+                // SAFETY: within the room, and each thread has its own elements.
+                unsafe { W::part(held[step], lane).store_shared(to) };
+            }
+        }
+    });
+    // SAFETY: every thread of the block comes here: nothing above returns.
+    unsafe { thread::barrier() };
+    unrolled!(step < STEPS => {
+        if let Some(number) = chunk.number(step) {
+            // SAFETY: within what was written, and nothing writes it any more.
+            let granule = unsafe { W::Granule::load_shared(chunk.linear::<W>(number)) };
+            // SAFETY: a granule of the structs, as the caller promises, which no other thread has.
+            unsafe { granule.store_global(chunk.packed::<W>(number)) };
+        }
+    });
+}

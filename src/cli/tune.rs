@@ -1,0 +1,139 @@
+//! `warpstride bench --tune`: which tiles are the fastest on this GPU.
+
+use anyhow::{Result, ensure};
+use bytemuck::Pod;
+use serde_json::{Value, json};
+use warpstride::device::{Backend, Device};
+use warpstride::element::Element;
+use warpstride::ops::{self, Target, TileShape};
+use warpstride::view::{View, ViewMut};
+
+use super::output::{self, Output, number};
+use super::trial::{self, Rotation};
+use super::{by_width, ensure_room, open, reference};
+
+/// Bytes of every matrix: what a copy needs for its full speed.
+const BYTES: usize = 1 << 28;
+
+/// Timed runs of each tile on each matrix.
+const SAMPLES: usize = 10;
+
+/// Rows of the matrices against their columns, as base-2 logarithms.
+const ASPECTS: [i32; 3] = [0, -6, 6];
+
+/// What was found for one width, of whole rows and of ragged ones.
+struct Found {
+    tile: TileShape,
+    kernels: Vec<Kernel>,
+}
+
+/// The speed of one kernel with every tile.
+struct Kernel {
+    ragged: bool,
+    /// By the base-2 logarithm of the squares along a row.
+    gbps: Vec<f64>,
+}
+
+impl Kernel {
+    fn best(&self) -> u32 {
+        let best = (0..self.gbps.len()).max_by(|&a, &b| self.gbps[a].total_cmp(&self.gbps[b]));
+        best.unwrap_or_default() as u32
+    }
+}
+
+pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
+    let device = open(backend, output)?;
+    ensure!(
+        output::has_times(&device),
+        "tiles are tuned by the time that they take, which the software GPU does not know; run this on an NVIDIA GPU"
+    );
+    let tiles = TileShape::of(Target::of(&device));
+    let turns = trial::turns(&device, BYTES);
+    ensure_room(BYTES, 1 + turns, &[(&device, 2 * turns)])?;
+    let progress = output.progress(tiles.len());
+    let mut found = Vec::new();
+    for &tile in tiles {
+        progress.doing(format!("elements of {} bytes", tile.width()));
+        found.push(by_width!(tile, T => tuned::<T>(&device, tile, turns))?);
+        progress.step();
+    }
+    drop(progress);
+    output.result(&text(&device, &found), json(&device, &found))
+}
+
+fn tuned<T: Element + Pod>(device: &Device, tile: TileShape, turns: usize) -> Result<Found> {
+    let len = BYTES / size_of::<T>();
+    let mut rotation = Rotation::new(device, &reference::random::<T>(len)?, turns)?;
+    let mut kernels = Vec::new();
+    // Elements of 16 bytes are never ragged.
+    for ragged in if tile.width() < 16 { vec![false, true] } else { vec![false] } {
+        let mut gbps = Vec::new();
+        for across in 0..=tile.most_across(ragged) {
+            let tiles = [tile.with_across(across, across)];
+            let (mut bytes, mut ms) = (0, 0.0);
+            for aspect in ASPECTS {
+                let [rows, cols] = matrix(len, aspect, ragged);
+                let timing =
+                    rotation.time(SAMPLES, |source, result| transpose(source, result, [rows, cols], &tiles))?;
+                bytes += 2 * rows * cols * size_of::<T>();
+                ms += timing.median_ms();
+            }
+            gbps.push(bytes as f64 / (ms * 1e6));
+        }
+        kernels.push(Kernel { ragged, gbps });
+    }
+    Ok(Found { tile, kernels })
+}
+
+/// Rows and columns of a matrix of at most `len` elements, a power of two.
+fn matrix(len: usize, aspect: i32, ragged: bool) -> [usize; 2] {
+    let log2 = len.ilog2() as i32;
+    let rows_log2 = (log2 + aspect) / 2;
+    [rows_log2, log2 - rows_log2].map(|log2| (1 << log2) - usize::from(ragged))
+}
+
+fn transpose<T: Element>(
+    source: View<'_, T>,
+    result: ViewMut<'_, T>,
+    [rows, cols]: [usize; 2],
+    tiles: &[TileShape],
+) -> warpstride::Result<()> {
+    let stream = source.device().default_stream();
+    let source = source.slice(0, ..rows * cols, 1)?.split_axis(0, &[rows, cols])?;
+    let result = result.slice(0, ..rows * cols, 1)?.split_axis(0, &[cols, rows])?;
+    ops::copy_into_tuned(source.t(), result, tiles, stream)
+}
+
+fn text(device: &Device, found: &[Found]) -> String {
+    let mut table = output::table(&["kernel", "squares a row", "GB/s", "now", "GB/s now"]);
+    let mut rows = String::new();
+    for Found { tile, kernels } in found {
+        let mut best = [tile.across(), tile.ragged_across()];
+        for kernel in kernels {
+            let (now, name) = if kernel.ragged { (best[1], "ragged_tile") } else { (best[0], "vector_tile") };
+            best[usize::from(kernel.ragged)] = kernel.best();
+            let gbps = |across: u32| number(kernel.gbps.get(across as usize).copied(), 1, "");
+            let squares = |across: u32| (1_u64 << across).to_string();
+            let name = format!("{name}, {} bytes", tile.width());
+            table.add_row([name, squares(kernel.best()), gbps(kernel.best()), squares(now), gbps(now)]);
+        }
+        rows += &format!("        {:?},\n", tile.with_across(best[0], best[1]));
+    }
+    let (name, capability) = (&device.info().name, device.info().compute_capability);
+    format!("{name}\n{table}\nFor `TILES` of src/ops/tuning.rs:\n(\n    {capability:?},\n    [\n{rows}    ],\n)\n")
+}
+
+fn json(device: &Device, found: &[Found]) -> Value {
+    let kernels = found.iter().flat_map(|Found { tile, kernels }| {
+        kernels.iter().map(|kernel| {
+            json!({
+                "kernel": if kernel.ragged { "ragged_tile" } else { "vector_tile" },
+                "width": tile.width(),
+                "across_log2": kernel.best(),
+                "across_log2_now": if kernel.ragged { tile.ragged_across() } else { tile.across() },
+                "gbps": kernel.gbps,
+            })
+        })
+    });
+    json!({ "device": output::info_json(device.info()), "kernels": kernels.collect::<Vec<_>>() })
+}

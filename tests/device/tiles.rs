@@ -1,0 +1,213 @@
+//! The tile kernels: matrices at their edges, on every alignment, batched, folded, reversed and far apart, against the oracle.
+
+use warpstride::device::Device;
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Align, PermutePlan, Target};
+
+use crate::backend::{Setup, cases};
+use crate::matrices::{Random, Sample, at_every_width};
+use crate::permutes::{check, device, family};
+
+cases! {
+    Any tiles_end_at_every_edge,
+    Any rows_start_on_every_element_of_a_quad,
+    Any batches_of_several_axes,
+    Any runs_of_two_axes,
+    Any axes_backwards_and_broadcast,
+    Any parts_of_larger_arrays,
+    Any long_and_narrow_matrices,
+    Any tiles_beyond_31_bits,
+}
+
+/// Elements of 16 bytes.
+const fn lanes<T>() -> usize {
+    16 / size_of::<T>()
+}
+
+/// Copies by tiles, of the kernel named where it matters.
+fn tiles<T: Sample>(device: &Device, src: Layout, dst: Layout, kernel: Option<&str>, random: &mut Random) {
+    let entry = check::<T>(device, src, dst, random);
+    let taken = family(entry);
+    let expected = kernel.map_or(taken.ends_with("_tile"), |kernel| kernel == taken);
+    assert!(expected, "{}: {src:?} to {dst:?} took {entry:?}, not {kernel:?}", T::DTYPE);
+}
+
+/// Which kernel it is where rows of both sides start alike: by whether they hold whole quads.
+fn by_extents<T>(extents: &[usize]) -> Option<&'static str> {
+    let whole = extents.iter().all(|extent| extent % lanes::<T>() == 0);
+    Some(if whole { "vector_tile" } else { "ragged_tile" })
+}
+
+/// A matrix in C order whose rows are `pitch` elements apart, from element `start` on.
+fn pitched(rows: usize, cols: usize, pitch: usize, start: usize) -> Layout {
+    Layout::new(&[rows, cols], &[pitch as isize, 1], start, start + rows * pitch).unwrap()
+}
+
+/// In quads a tile is 8 to 32 squares by 16 to 64; of ragged rows it adds 14 or 30 along a column.
+fn tiles_end_at_every_edge(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let lanes = lanes::<T>();
+        let around = |edge: usize| [edge - lanes, edge - 1, edge, edge + 1, edge + lanes];
+        let edges: Vec<usize> = [14, 16, 28, 32].into_iter().flat_map(|quads| around(quads * lanes)).collect();
+        for (at, &rows) in edges.iter().enumerate() {
+            for cols in [edges[(at * 7 + 1) % edges.len()], edges[(at * 9 + 14) % edges.len()]] {
+                // Smaller ones may leave most of a tile empty, and are moved by `elements`.
+                if rows * cols >= 256 * lanes * lanes {
+                    let shape = [rows, cols];
+                    let (src, dst) = (Layout::row_major(&shape).unwrap(), Layout::column_major(&shape).unwrap());
+                    tiles::<T>(device, src, dst, by_extents::<T>(&shape), random);
+                }
+            }
+        }
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(30)));
+}
+
+fn rows_start_on_every_element_of_a_quad(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let lanes = lanes::<T>();
+        let (rows, cols) = if lanes == 16 { (128, 64) } else { (16 * lanes, 16 * lanes) };
+        for from in 0..lanes {
+            for to in 0..lanes {
+                // Rows that all start alike, or each on another element of a quad.
+                let odd = (from + to) % 2;
+                let whole = from + to == 0 || lanes == 1;
+                let src = pitched(rows, cols - odd, cols + odd, from);
+                let dst = pitched(cols - odd, rows, rows + 3 * odd, to).t();
+                tiles::<T>(device, src, dst, Some(if whole { "vector_tile" } else { "ragged_tile" }), random);
+            }
+        }
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(31)));
+}
+
+fn batches_of_several_axes(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        for (rows, cols) in [(128, 64), (67, 129)] {
+            // Axes: batch, row, batch, column, in turn.
+            let source = Layout::row_major(&[2, rows, 3, cols]).unwrap();
+            for axes in [[3, 2, 0, 1], [0, 3, 2, 1], [2, 3, 0, 1], [2, 0, 3, 1]] {
+                let src = source.permuted_axes(&axes).unwrap();
+                let dst = Layout::row_major(src.shape()).unwrap();
+                tiles::<T>(device, src, dst, by_extents::<T>(&[rows, cols]), random);
+            }
+        }
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(32)));
+}
+
+/// Axes shorter than a run of memory, as of tensors of many axes, are taken two by two.
+fn runs_of_two_axes(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        for shape in [[16, 6, 2, 3, 8, 16], [16, 9, 3, 2, 8, 12], [16, 14, 1, 2, 13, 8], [16, 5, 3, 2, 17, 6]] {
+            let src = Layout::row_major(&shape).unwrap().permuted_axes(&[5, 4, 3, 2, 1, 0]).unwrap();
+            let dst = Layout::row_major(src.shape()).unwrap();
+            let run = |inner: usize, outer: usize| if inner * size_of::<T>() < 256 { inner * outer } else { inner };
+            let (rows, cols) = (run(shape[0], shape[1]), run(shape[5], shape[4]));
+            let images = shape.iter().product::<usize>() / (rows * cols);
+            let align = Align::ALLOCATION;
+            let plan = PermutePlan::new(&src, align, &dst, align, size_of::<T>(), Target::of(device)).unwrap();
+            let folded = format!("{images} of {rows} x {cols} elements");
+            assert!(plan.to_string().contains(&folded), "{plan}, not {folded}");
+            tiles::<T>(device, src, dst, None, random);
+            tiles::<T>(device, src.reverse(0).unwrap().reverse(4).unwrap(), dst, None, random);
+        }
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(33)));
+}
+
+fn axes_backwards_and_broadcast(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        for (rows, cols) in [(128, 96), (97, 125)] {
+            let shape = [2, rows, cols];
+            for reversed in 0..8 {
+                let src = Layout::row_major(&shape).unwrap();
+                let dst = Layout::row_major(&[2, cols, rows]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
+                let backwards = |layout: Layout| {
+                    (0..3)
+                        .filter(|axis| reversed >> axis & 1 != 0)
+                        .fold(layout, |layout, axis| layout.reverse(axis).unwrap())
+                };
+                // On the source, on the destination, and on all of the destination's axes as well.
+                tiles::<T>(device, backwards(src), dst, None, random);
+                tiles::<T>(device, src, backwards(dst), None, random);
+                let repeated = Layout::row_major(&[1, rows, cols]).unwrap().broadcast(&shape).unwrap();
+                tiles::<T>(device, backwards(repeated), dst, by_extents::<T>(&shape[1..]), random);
+            }
+        }
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(34)));
+}
+
+/// What lies between the elements of the destination must stay: `check` compares all of its storage.
+fn parts_of_larger_arrays(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let lanes = lanes::<T>();
+        let (rows, cols) = (128, 64);
+        for (before, after) in [(0, lanes), (lanes, 0), (1, 0), (3, lanes), (0, 5), (lanes + 1, 2 * lanes + 1)] {
+            let whole = [2 * (cols + before + after), rows + before + after];
+            // Every second row of the destination, and a window of its columns.
+            let dst = Layout::row_major(&whole).unwrap().slice(0, 2 * before..2 * (before + cols), 2).unwrap();
+            let dst = dst.slice(1, before..before + rows, 1).unwrap().t();
+            tiles::<T>(device, Layout::row_major(&[rows, cols]).unwrap(), dst, None, random);
+            let src = Layout::row_major(&[rows + before + after, cols + before + after]).unwrap();
+            let src = src.slice(0, before..before + rows, 1).unwrap().slice(1, before..before + cols, 1).unwrap();
+            tiles::<T>(device, src, dst, None, random);
+        }
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(35)));
+}
+
+fn long_and_narrow_matrices(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let lanes = lanes::<T>();
+        for short in [lanes.max(2), 2 * lanes, lanes + 1, 3 * lanes + 2] {
+            for long in [4096, 4099] {
+                for shape in [[short, long], [long, short]] {
+                    let (src, dst) = (Layout::row_major(&shape).unwrap(), Layout::column_major(&shape).unwrap());
+                    let kernel = by_extents::<T>(&shape);
+                    // A single quad a row is worth a tile only where it is whole.
+                    if short > lanes || kernel == Some("vector_tile") {
+                        tiles::<T>(device, src, dst, kernel, random);
+                    }
+                }
+            }
+        }
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(36)));
+}
+
+/// Two images, and two halves of one image's rows, more than 2^31 elements apart, as in `permutes::offsets_beyond_31_bits`.
+fn tiles_beyond_31_bits(setup: &Setup) {
+    const SIDE: usize = 128;
+    const IMAGE: usize = SIDE * SIDE;
+    /// Room for an image that starts off the others' alignment.
+    const ROOM: usize = IMAGE + 256;
+    let device = device(setup);
+    let lens = if setup.is_soft() { vec![ROOM; 2] } else { vec![(1 << 31) + (1 << 20) + ROOM] };
+    let held: Vec<_> = lens.into_iter().map(|len| device.alloc::<u8>(len).unwrap()).collect();
+    let (least, greatest) = held.iter().fold((u64::MAX, 0), |(least, greatest), buffer| {
+        (least.min(buffer.address()), greatest.max(buffer.address() + (buffer.len() - ROOM) as u64))
+    });
+    let elements: Vec<u8> = Random::new(37).elements(2 * IMAGE);
+    let (source, handle) = (device.upload(&elements).unwrap(), device.default_stream().handle());
+    let images = Layout::row_major(&[2, SIDE, SIDE]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
+    let halves = Layout::row_major(&[SIDE, SIDE]).unwrap().t().split_axis(0, &[2, SIDE / 2]).unwrap();
+    for (near, shift, kernel) in
+        [(images, 0, "vector_tile"), (images, 1, "ragged_tile"), (halves, 0, "vector_tile"), (halves, 5, "ragged_tile")]
+    {
+        let apart = (greatest - least) as usize + shift;
+        let far = Layout::new(near.shape(), &[apart as isize, SIDE as isize, 1], 0, apart + IMAGE).unwrap();
+        for (src, dst) in [(&far, &near), (&near, &far)] {
+            let plan = PermutePlan::new(src, Align::of(least), dst, Align::of(least), 1, Target::of(&device)).unwrap();
+            assert_eq!(plan.entry(), Some(format!("{kernel}_b8_wide").as_str()), "{plan}, {apart} apart");
+        }
+        let result = device.zeros::<u8>(near.storage_len()).unwrap();
+        // SAFETY: all of it is live until the download below.
+        unsafe { ops::copy_into_raw(&device, source.address(), &near, least, &far, 1, handle) }.unwrap();
+        // SAFETY: as above.
+        unsafe { ops::copy_into_raw(&device, least, &far, result.address(), &near, 1, handle) }.unwrap();
+        device.synchronize().unwrap();
+        assert!(result.download().unwrap() == elements[..near.storage_len()], "{near:?}, {apart} apart");
+    }
+}

@@ -1,0 +1,92 @@
+//! What the software GPU counts of the tile kernels.
+
+use warpstride::counters::Counters;
+use warpstride::device::{Backend, Device};
+use warpstride::element::Element;
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Align, PermutePlan, Target};
+
+/// What one transpose counts of `rows` x `cols` elements from element `from` on, whose rows are `gap` elements apart, to a result
+/// that starts `to` elements into its buffer; and the kernel that did it.
+fn count<T: Element>(
+    zero: T,
+    device: &Device,
+    [rows, cols]: [usize; 2],
+    [from, to, gap]: [usize; 3],
+) -> (Option<&'static str>, Counters) {
+    let pitches = [cols + gap, rows + gap];
+    let lens = [from + rows * pitches[0], to + cols * pitches[1]];
+    let src = device.upload(&vec![zero; lens[0]]).expect("it fits");
+    let mut dst = device.zeros::<T>(lens[1]).expect("it fits");
+    let source = Layout::new(&[rows, cols], &[pitches[0] as isize, 1], from, lens[0]).expect("rows of that pitch");
+    let result = Layout::new(&[rows, cols], &[1, pitches[1] as isize], to, lens[1]).expect("columns of that pitch");
+    let align = Align::ALLOCATION;
+    let plan = PermutePlan::new(&source, align, &result, align, size_of::<T>(), Target::of(device)).expect("a plan");
+    let before = device.counters().expect("nothing fails").expect("it counts");
+    let (source, result) = (src.view_with(source).expect("it fits"), dst.view_mut_with(result).expect("it fits"));
+    ops::copy_into(source, result, device.default_stream()).expect("it runs");
+    (plan.entry(), device.counters().expect("nothing fails").expect("it counts") - before)
+}
+
+fn of_width(width: usize, device: &Device, shape: [usize; 2], starts: [usize; 3]) -> (Option<&'static str>, Counters) {
+    match width {
+        1 => count(0_u8, device, shape, starts),
+        2 => count(0_u16, device, shape, starts),
+        4 => count(0_u32, device, shape, starts),
+        8 => count(0_u64, device, shape, starts),
+        _ => count([0_f64; 2], device, shape, starts),
+    }
+}
+
+const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
+
+#[test]
+fn vector_tiles_meet_no_bank_conflict() {
+    let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+    for width in WIDTHS {
+        let lanes = 16 / width;
+        for quads in [
+            [16, 16],
+            [32, 32],
+            [17, 33],
+            [40, 24],
+            [1, 700],
+            [700, 1],
+            [2, 300],
+            [300, 2],
+            [4, 128],
+            [128, 4],
+            [9, 64],
+            [64, 7],
+        ] {
+            let shape = quads.map(|quads| (quads * lanes).max(2));
+            for starts in [[0; 3], [lanes, 2 * lanes, lanes]] {
+                let (entry, got) = of_width(width, &device, shape, starts);
+                let case = format!("{shape:?} of {width} bytes, {starts:?}, by {entry:?}: {got:?}");
+                assert!(entry.is_some_and(|entry| entry.starts_with("vector_tile")), "{case}");
+                assert!(got.shared_load.wavefronts > 0 && got.shared_store.wavefronts > 0, "{case}");
+                assert_eq!(got.bank_conflicts(), 0, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ragged_tiles_meet_no_bank_conflict() {
+    let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+    for width in [1, 2, 4, 8] {
+        let lanes = 16 / width;
+        for quads in
+            [[16, 16], [32, 32], [17, 33], [40, 24], [2, 700], [700, 2], [3, 300], [300, 3], [4, 128], [128, 4]]
+        {
+            let shape = quads.map(|quads| quads * lanes - 1);
+            for starts in [[0; 3], [1, 0, 0], [0, 1, 0], [1, 1, 2], [0, 3, 1], [lanes, 5, lanes + 1]] {
+                let (entry, got) = of_width(width, &device, shape, starts);
+                let case = format!("{shape:?} of {width} bytes, {starts:?}, by {entry:?}: {got:?}");
+                assert!(entry.is_some_and(|entry| entry.starts_with("ragged_tile")), "{case}");
+                assert!(got.shared_load.wavefronts > 0 && got.shared_store.wavefronts > 0, "{case}");
+                assert_eq!(got.bank_conflicts(), 0, "{case}");
+            }
+        }
+    }
+}
