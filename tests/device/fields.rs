@@ -49,7 +49,8 @@ fn structs_of_any_few_fields_and_back(setup: &Setup) {
                 let [packed, planes] = layouts(structs, fields);
                 let entries =
                     [check::<T>(device, &packed, &planes, random), check::<T>(device, &planes, &packed, random)];
-                let in_squares = fields * size_of::<T>() % 16 == 0 && structs * size_of::<T>() % 16 == 0;
+                let in_squares =
+                    (fields * size_of::<T>()).is_multiple_of(16) && (structs * size_of::<T>()).is_multiple_of(16);
                 if structs == 4097 && !in_squares {
                     assert!(entries[0].starts_with("deinterleave"), "{}: {fields} fields by {}", T::DTYPE, entries[0]);
                     assert!(entries[1].starts_with("interleave"), "{}: {fields} fields by {}", T::DTYPE, entries[1]);
@@ -89,7 +90,8 @@ fn lanes_never_share_a_bank(setup: &Setup) {
             for (from, to) in [(&packed, &planes), (&planes, &packed)] {
                 let before = device.counters().unwrap().unwrap();
                 let entry = check::<T>(device, from, to, random);
-                let in_squares = fields * size_of::<T>() % 16 == 0 && 4100 * size_of::<T>() % 16 == 0;
+                let in_squares =
+                    (fields * size_of::<T>()).is_multiple_of(16) && (4100 * size_of::<T>()).is_multiple_of(16);
                 assert!(in_squares || entry.contains("interleave"), "{}: {fields} fields by {entry}", T::DTYPE);
                 let counters = device.counters().unwrap().unwrap() - before;
                 assert_eq!(counters.bank_conflicts(), 0, "{}: {fields} fields by {entry}", T::DTYPE);

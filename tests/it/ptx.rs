@@ -1,6 +1,6 @@
 //! The shape of the PTX: what compiles without complaint, but would be slow, or two tiles instead of one.
 
-use warpstride::abi::{COPY, Family, Index, NAIVE, PADDED, STAGGERED, TILE, TILED, WIDTHS};
+use warpstride::abi::{ELEMENTS, Family, Index, NAIVE, PADDED, STAGGERED, TILE, TILED, WIDTHS};
 use warpstride::ptx;
 
 /// The statements of an entry's body, with inline assembly as LLVM copies it.
@@ -31,7 +31,7 @@ fn the_module_is_for_the_target() {
 #[test]
 fn a_module_of_an_entry_has_the_header_and_the_entry() {
     let header = &ptx::TEXT[..ptx::TEXT.find(".visible").expect("entries")];
-    for (family, index) in [(&COPY, Index::Wide), (&NAIVE, Index::Narrow), (&STAGGERED, Index::Wide)] {
+    for (family, index) in [(&ELEMENTS, Index::Wide), (&NAIVE, Index::Narrow), (&STAGGERED, Index::Wide)] {
         for width in WIDTHS {
             let entry = family.entry(width, index).expect("every width");
             let module = ptx::module(entry);
@@ -85,16 +85,14 @@ fn a_tile_is_reserved_once_and_moved_in_whole_elements() {
 
 #[test]
 fn copy_and_naive_move_whole_elements() {
-    for width in WIDTHS {
-        let copy = body(COPY.entry(width, Index::Wide).expect("every width").name());
-        // A width of one byte has no tail.
-        let accesses = [format!("ld.global.{}", suffix(width)), format!("st.global.{}", suffix(width))];
-        for access in &accesses {
-            assert_eq!(count(&copy, access), 1, "{access} in copy, width {width}");
-            assert_eq!(count(&copy, &access.replace(&suffix(width), "b8")), 1, "the tail of copy, width {width}");
+    let copy = body("copy_b128");
+    for access in ["ld.global", "st.global"] {
+        assert_eq!(count(&copy, &format!("{access}.{}", suffix(16))), 1, "{access} in copy");
+        assert_eq!(count(&copy, &format!("{access}.b8")), 1, "the tail of copy");
+        for width in WIDTHS {
             for index in [Index::Narrow, Index::Wide] {
                 let entry = NAIVE.entry(width, index).expect("every width").name();
-                assert_eq!(count(&body(entry), access), 4, "{access} in {entry}");
+                assert_eq!(count(&body(entry), &format!("{access}.{}", suffix(width))), 4, "{access} in {entry}");
             }
         }
     }

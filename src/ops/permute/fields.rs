@@ -91,11 +91,11 @@ impl Fields {
             batch().fold(images.src_start | images.dst_start, |bits, axis| bits | (axis.src | axis.dst) as usize);
         let align = src_align.min(dst_align).bytes();
         // Two's complement: negative strides are multiples of a power of two alike.
-        let in_squares = (offsets | images.pitch as usize | images.structs) % (16 / width) == 0 && align >= 16;
-        if in_squares && images.fields * width % 16 == 0 {
+        let in_squares = (offsets | images.pitch as usize | images.structs).is_multiple_of(16 / width) && align >= 16;
+        if in_squares && (images.fields * width).is_multiple_of(16) {
             return None;
         }
-        if align < granule as u64 || (offsets | images.pitch as usize) % lanes != 0 {
+        if align < granule as u64 || !(offsets | images.pitch as usize).is_multiple_of(lanes) {
             return None;
         }
         // As many structs as fit, in whole warps of granules.
