@@ -4,10 +4,8 @@
 use std::fmt;
 
 use super::canonical::{Axis as Walk, Canonical};
-use super::plan::{divisor, grid, index};
-use crate::abi::{
-    Axis, DEINTERLEAVE, Divisor, EntryId, FIELDS_CHUNK, FIELDS_THREADS, FieldsParams, INTERLEAVE, LaunchShape, MAX_AXES,
-};
+use super::plan::{axes, divisor, grid, index};
+use crate::abi::{DEINTERLEAVE, Divisor, EntryId, FIELDS_CHUNK, FIELDS_THREADS, FieldsParams, INTERLEAVE, LaunchShape};
 use crate::ops::Align;
 use crate::ops::copy::Shape;
 
@@ -109,11 +107,6 @@ impl Fields {
         let group = banks >> images.fields.trailing_zeros().min(banks.trailing_zeros());
         let (index, family) = (index(canonical), if images.is_packed_src { DEINTERLEAVE } else { INTERLEAVE });
         let divisor = divisor(index);
-        let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; MAX_AXES];
-        for (to, axis) in axes.iter_mut().zip(batch()) {
-            let extent = divisor(axis.extent as u64);
-            *to = Axis { extent, src_stride: axis.src as i64, dst_stride: axis.dst as i64 };
-        }
         let params = FieldsParams {
             src: (images.src_start * width) as u64,
             dst: (images.dst_start * width) as u64,
@@ -125,7 +118,7 @@ impl Fields {
             group: Divisor::narrow((images.fields * group) as u64),
             group_log2: u64::from(group.trailing_zeros()),
             rank: batch().count() as u64,
-            axes,
+            axes: axes(batch(), divisor),
         };
         let blocks = chunks * batch().map(|axis| axis.extent).product::<usize>();
         let shape = LaunchShape { grid: grid(blocks as u64), block: [FIELDS_THREADS, 1, 1], dynamic_shared: 0 };

@@ -42,8 +42,8 @@ impl PermutePlan {
     /// alignments.
     ///
     /// Where both sides lie in memory alike, without gaps and on 16 bytes, it is a copy of bytes. Runs that lie off 16 bytes
-    /// are moved by `rows`, and transposes by tiles. Otherwise `elements` moves them one by one, or several at a time where
-    /// they stay together.
+    /// are moved by `rows`, structs of few fields by `deinterleave` and `interleave`, other transposes by tiles. Otherwise
+    /// `elements` moves them one by one, or several at a time where they stay together.
     ///
     /// # Errors
     ///
@@ -209,17 +209,12 @@ const BEYOND: usize = 1 << 16;
 fn elements(canonical: &Canonical) -> Result<Work> {
     let (index, width) = (index(canonical), canonical.width);
     let divisor = divisor(index);
-    let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; MAX_AXES];
-    for (to, axis) in axes.iter_mut().zip(canonical.axes()) {
-        let extent = divisor(axis.extent as u64);
-        *to = Axis { extent, src_stride: axis.src as i64, dst_stride: axis.dst as i64 };
-    }
     let params = ElementsParams {
         src: (canonical.src_start * width) as u64,
         dst: (canonical.dst_start * width) as u64,
         len: canonical.len() as u64,
         rank: canonical.axes().len() as u64,
-        axes,
+        axes: axes(canonical.axes(), divisor),
     };
     let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * ELEMENTS_PER_THREAD));
     let entry = ELEMENTS.entry(width, index).ok_or_else(|| {
@@ -233,6 +228,19 @@ fn elements(canonical: &Canonical) -> Result<Work> {
 pub(in crate::ops) fn grid(blocks: u64) -> [u32; 3] {
     let x = blocks.clamp(1, u64::from(MAX_GRID_X));
     [x as u32, u32::try_from(blocks.div_ceil(x)).unwrap_or(u32::MAX), 1]
+}
+
+/// The axes as kernels walk them.
+pub(super) fn axes<'a>(
+    walks: impl IntoIterator<Item = &'a super::canonical::Axis>,
+    divisor: fn(u64) -> Divisor,
+) -> [Axis; MAX_AXES] {
+    let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; MAX_AXES];
+    for (to, walk) in axes.iter_mut().zip(walks) {
+        let extent = divisor(walk.extent as u64);
+        *to = Axis { extent, src_stride: walk.src as i64, dst_stride: walk.dst as i64 };
+    }
+    axes
 }
 
 /// How to divide in that arithmetic.

@@ -3,10 +3,8 @@
 use std::fmt;
 
 use super::canonical::{Axis as Walk, Canonical};
-use super::plan::{divisor, grid, index};
-use crate::abi::{
-    Axis, Divisor, EntryId, LaunchShape, MAX_AXES, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams, WIDTHS,
-};
+use super::plan::{axes, divisor, grid, index};
+use crate::abi::{EntryId, LaunchShape, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams, WIDTHS};
 use crate::ops::Align;
 use crate::ops::copy::Shape;
 use crate::ops::tuning::{LONG_ROW, SHORTEST_ROW};
@@ -65,16 +63,6 @@ impl Rows {
         "both sides keep runs of bytes together that start or end off 16 bytes: 16-byte accesses shifted to where each run \
          starts in the destination"
     }
-}
-
-/// As the kernel walks them.
-fn axes(walks: &[Walk], divisor: fn(u64) -> Divisor) -> [Axis; MAX_AXES] {
-    let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; MAX_AXES];
-    for (to, walk) in axes.iter_mut().zip(walks) {
-        let extent = divisor(walk.extent as u64);
-        *to = Axis { extent, src_stride: walk.src as i64, dst_stride: walk.dst as i64 };
-    }
-    axes
 }
 
 impl fmt::Display for Rows {

@@ -4,10 +4,9 @@ use std::fmt;
 use std::ops::Range;
 
 use super::canonical::{Axis as Walk, Canonical};
-use super::plan::{divisor, grid, index};
+use super::plan::{axes, divisor, grid, index};
 use crate::abi::{
-    Axis, Divisor, EntryId, Fold, LaunchShape, MAX_AXES, RAGGED_MARGIN, RAGGED_TILE, VECTOR_TILE, VECTOR_TILE_THREADS,
-    VectorTileParams,
+    Divisor, EntryId, Fold, LaunchShape, RAGGED_MARGIN, RAGGED_TILE, VECTOR_TILE, VECTOR_TILE_THREADS, VectorTileParams,
 };
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
@@ -126,11 +125,6 @@ impl Tile {
         let early = (margin * lanes).saturating_sub(1);
         let tiles_down = (rows + early).div_ceil(lanes * ((1 << down_log2) - margin));
         let images: usize = matrices.batch().iter().map(|axis| axis.extent).product();
-        let mut axes = [Axis { extent: divisor(1), src_stride: 0, dst_stride: 0 }; MAX_AXES];
-        for (to, axis) in axes.iter_mut().zip(matrices.batch()) {
-            let extent = divisor(axis.extent as u64);
-            *to = Axis { extent, src_stride: axis.src as i64, dst_stride: axis.dst as i64 };
-        }
         let params = VectorTileParams {
             src: (matrices.src_start * width) as u64,
             dst: (matrices.dst_start * width) as u64,
@@ -144,7 +138,7 @@ impl Tile {
             tiles_across: divisor(tiles_across as u64),
             tiles_down: divisor(tiles_down as u64),
             rank: matrices.rank as u64,
-            axes,
+            axes: axes(matrices.batch(), divisor),
         };
         let blocks = tiles_across as u64 * tiles_down as u64 * images as u64;
         let shape = LaunchShape { grid: grid(blocks), block: [VECTOR_TILE_THREADS, 1, 1], dynamic_shared: 0 };
