@@ -11,19 +11,10 @@ use crate::axes::remainder;
 use crate::block;
 use crate::index::Index;
 use crate::thread::{self, Footprint, Global, Shared, Word};
+use crate::unrolled;
 
 /// Most elements of a tile that one thread moves.
 const MOST: usize = 16;
-
-/// Runs the body with the step as each of the numbers: written out, because LLVM keeps a loop of as much as this a loop, and
-/// an array that a loop's variable indexes goes to local memory.
-macro_rules! unrolled {
-    ($step:ident in [$($number:literal)*] $body:block) => {$({
-        let $step: u32 = $number;
-        $body
-    })*};
-    ($step:ident below 16 $body:block) => { unrolled!($step in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] $body) };
-}
 
 /// Two tiles of a square matrix in shared memory, each row longer by a bank or an element: both are written along rows and
 /// read along columns without a bank conflict, see [`Padded`](block::Padded).
@@ -87,7 +78,7 @@ impl<I: Index> Corner<I> {
     #[inline(always)]
     unsafe fn load<W: Word>(&self) -> [W; MOST] {
         let mut held = [W::ZERO; MOST];
-        unrolled!(step below 16 {
+        unrolled!(step < 16 => {
             if let (true, Some(address)) = (step < Pair::<W>::STEPS, self.at::<W>(Pair::<W>::place(step))) {
                 // SAFETY: an element of the matrix; the rest as the caller promises.
                 held[step as usize] = unsafe { W::load_global(address) };
@@ -160,7 +151,7 @@ pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
     let first = unsafe { tiles[0].load::<W>() };
     // SAFETY: the same.
     let second = unsafe { tiles[1].load::<W>() };
-    unrolled!(step below 16 {
+    unrolled!(step < 16 => {
         if step < Pair::<W>::STEPS {
             let place = Pair::<W>::place(step);
             // SAFETY: inside the first tile, and each thread has its own elements.
