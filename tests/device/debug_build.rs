@@ -62,8 +62,11 @@ fn module(text: &str, name: &str) -> String {
     [&code[..starts[0]], &reached, "\n\t.file", files, "\n"].concat()
 }
 
+/// Its words, but for those of comments: each function is announced in one, behind the function before.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || "_$.%".contains(c))).filter(|word| !word.is_empty())
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let words = code.flat_map(|code| code.split(|c: char| !(c.is_ascii_alphanumeric() || "_$.%".contains(c))));
+    words.filter(|word| !word.is_empty())
 }
 
 macro_rules! forward {
