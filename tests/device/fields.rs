@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample};
@@ -20,7 +20,8 @@ fn device(setup: &Setup) -> Device {
     Device::with_driver(Arc::clone(&setup.driver)).unwrap()
 }
 
-/// Copies on the device and by the oracle; all bytes of the destination's storage must agree. The entry that did it.
+/// Copies on the device and by the oracle; all bytes of the destination's storage must agree. The entry that did it, a kernel
+/// for large arrays.
 fn check<T: Sample>(device: &Device, from: &Layout, to: &Layout, random: &mut Random) -> &'static str {
     let src: Vec<T> = random.elements(from.storage_len());
     let mut expected: Vec<T> = random.elements(to.storage_len());
@@ -28,10 +29,11 @@ fn check<T: Sample>(device: &Device, from: &Layout, to: &Layout, random: &mut Ra
     let mut result = device.upload(&expected).unwrap();
     naive::copy(&src, from, &mut expected, to);
     let view = result.view_mut_with(*to).unwrap();
-    ops::copy_into(source.view_with(*from).unwrap(), view, device.default_stream()).unwrap();
+    let tiles = TileShape::of(Target::of(device));
+    ops::copy_into_tuned(source.view_with(*from).unwrap(), view, tiles, device.default_stream()).unwrap();
     assert!(result.download().unwrap() == expected, "{}: {from:?} to {to:?}", T::DTYPE);
     let align = Align::ALLOCATION;
-    let plan = PermutePlan::new(from, align, to, align, size_of::<T>(), Target::of(device)).unwrap();
+    let plan = PermutePlan::tuned(from, align, to, align, size_of::<T>(), tiles).unwrap();
     plan.entry().unwrap()
 }
 
