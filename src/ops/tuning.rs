@@ -102,9 +102,10 @@ pub(super) const PATCH_BYTES: usize = 256 << 10;
 /// The same of several matrices, for which the next larger kernel has more parameters.
 pub(super) const PATCHES_ELEMENTS: usize = 1 << 18;
 
-/// Base-2 logarithm of the columns of a patch, where the matrix has as many. Half of what a warp reads together is then
-/// whole sectors, and so is what it writes.
-pub(super) const PATCH_ACROSS_LOG2: u32 = 3;
+/// Base-2 logarithm of the columns of a patch, where the matrix has as many, for elements of `width` bytes.
+pub(super) const fn patch_across_log2(width: usize) -> u32 {
+    if width < 8 { 3 } else { 4 }
+}
 
 /// Most bytes of one side for which a single matrix is moved by a kernel with few parameters.
 pub(super) const SMALL_MATRIX: usize = 8 << 20;

@@ -23,9 +23,13 @@ pub unsafe fn patch<W: Word>(params: PatchParams) {
     if row < Narrow::truncate(params.rows) && col < Narrow::truncate(params.cols) {
         let image = Narrow::new(thread::block_z());
         let stride = |stride: i64| Narrow::truncate(stride as u64);
-        let src = row * stride(params.src_row_stride) + col * stride(params.src_col_stride);
-        let dst = row * stride(params.dst_row_stride) + col * stride(params.dst_col_stride);
-        let (src, dst) = (src + axes::fold(image, &params.src_images), dst + axes::fold(image, &params.dst_images));
+        let mut src = row * stride(params.src_row_stride) + col * stride(params.src_col_stride);
+        let mut dst = row * stride(params.dst_row_stride) + col * stride(params.dst_col_stride);
+        // The first image, most often the only one, needs none of the parameters beyond.
+        if image != Narrow::new(0) {
+            src = src + axes::fold(image, &params.src_images);
+            dst = dst + axes::fold(image, &params.dst_images);
+        }
         let at = |start: u64, offset: Narrow| {
             Global::new(start).offset(offset.sign_extend().wrapping_mul(u64::from(W::BYTES)))
         };

@@ -13,7 +13,7 @@ use crate::abi::{
 use crate::ops::Align;
 use crate::ops::copy::Shape;
 use crate::ops::tuning::{
-    PATCH_ACROSS_LOG2, PATCH_BYTES, PATCH_ELEMENTS, PATCHES_ELEMENTS, SMALL_MATRIX, SMALL_SQUARES, SMALL_SQUARES_WIDTH,
+    PATCH_BYTES, PATCH_ELEMENTS, PATCHES_ELEMENTS, SMALL_MATRIX, SMALL_SQUARES, SMALL_SQUARES_WIDTH, patch_across_log2,
 };
 
 /// A launch of `patch`, `small_tile` or `staggered`.
@@ -60,7 +60,7 @@ impl Small {
             return None;
         }
         let ceil_log2 = |extent: usize| extent.next_power_of_two().trailing_zeros();
-        let across = PATCH_ACROSS_LOG2.max(PATCH_BLOCK.ilog2().saturating_sub(ceil_log2(rows.extent)));
+        let across = patch_across_log2(canonical.width).max(PATCH_BLOCK.ilog2().saturating_sub(ceil_log2(rows.extent)));
         let across_log2 = across.min(ceil_log2(cols.extent)).min(PATCH_BLOCK.ilog2());
         let [across, down] = [1 << across_log2, PATCH_BLOCK as usize >> across_log2];
         let grid = [cols.extent.div_ceil(across), rows.extent.div_ceil(down), inner.extent * outer.extent];
