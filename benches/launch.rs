@@ -1,5 +1,7 @@
 //! What a launch costs the host: to plan it, to launch a plan that was kept, and both. Over a driver that does nothing, which
-//! leaves our part, and on the first NVIDIA GPU, where there is one.
+//! leaves our part, and on the first NVIDIA GPU, where there is one: from a thread on which no context is current, and from one
+//! on which the GPU's primary context is, as threads are that use the CUDA runtime, cudarc or candle. There, what the driver's
+//! own call costs is measured too, with a kernel that does nothing.
 
 #[allow(dead_code, reason = "the counts are for tests")]
 mod idle;
@@ -74,9 +76,52 @@ fn launches(c: &mut Criterion) {
     let (_, device) = idle::Idle::device();
     host_cost(c, "idle", &device).expect("an idle driver refuses none of it");
     match Device::open(Backend::Cuda(0)) {
-        Ok(device) => host_cost(c, "cuda", &device).expect("the GPU does it"),
+        Ok(device) => on_gpu(c, &device).expect("the GPU does it"),
         Err(reason) => println!("without a GPU only our part is measured: {reason}"),
     }
+}
+
+#[cfg(feature = "cudarc")]
+fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
+    host_cost(c, "cuda, no context current", device)?;
+    driver_cost(c, "cuda, no context current", device)?;
+    let context = cudarc::driver::CudaContext::new(0).expect("the context that the device is open with");
+    context.bind_to_thread().expect("it is alive");
+    host_cost(c, "cuda, its context current", device)?;
+    driver_cost(c, "cuda, its context current", device)
+}
+
+#[cfg(not(feature = "cudarc"))]
+fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
+    host_cost(c, "cuda", device)
+}
+
+/// What the driver takes of it: a launch of a kernel that does nothing, with few parameters and with many.
+#[cfg(feature = "cudarc")]
+fn driver_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
+    use warpstride::abi::LaunchShape;
+    use warpstride::driver::{Driver, cuda::Cuda};
+
+    let driver = Cuda::open(0)?;
+    let entry = |bytes: usize| format!(".visible .entry of{bytes}(.param .align 8 .b8 params[{bytes}]) {{ ret; }}\n");
+    let sizes = [64, 832];
+    let module = driver.module_load(&format!(
+        ".version 6.4\n.target sm_75\n.address_size 64\n{}{}",
+        entry(sizes[0]),
+        entry(sizes[1])
+    ))?;
+    let shape = LaunchShape { grid: [1; 3], block: [128, 1, 1], dynamic_shared: 0 };
+    let (stream, params) = (device.default_stream().handle(), [0; 832]);
+    for bytes in sizes {
+        // SAFETY: the module is live, as its driver is.
+        let function = unsafe { driver.function(module, &format!("of{bytes}")) }?;
+        measure(c, device, &format!("{on}: the driver's launch with {bytes} bytes of parameters"), || {
+            // SAFETY: the kernel takes so many bytes and touches no memory; the stream is of the same primary context.
+            unsafe { driver.launch(function, &shape, black_box(&params[..bytes]), stream) }
+        });
+    }
+    // SAFETY: nothing uses the module any more.
+    unsafe { driver.module_unload(module) }
 }
 
 criterion_group!(launch, launches);

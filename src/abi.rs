@@ -29,6 +29,12 @@ pub const COPY_BLOCK: u32 = 1024;
 pub const VECTOR_TILE_THREADS: u32 = 128;
 /// Rows of squares that a tile of `ragged_tile` shares with the one above: a square is half a sector high.
 pub const RAGGED_MARGIN: u32 = 2;
+/// Squares along a row of a tile of `small_tile`: rows of 512 bytes.
+pub const SMALL_TILE_ACROSS: u32 = 32;
+/// Squares along a column of such a tile, each a thread's.
+pub const SMALL_TILE_DOWN: u32 = 4;
+/// Threads in a block of `patch`.
+pub const PATCH_BLOCK: u32 = 256;
 /// Threads in a block of `deinterleave` and `interleave`.
 pub const FIELDS_THREADS: u32 = 256;
 /// Most bytes that such a block moves: 16 loads of 4 bytes or 8 of 8 are in flight in each thread.
@@ -278,7 +284,7 @@ pub struct SpinParams {
     pub nanoseconds: u64,
 }
 
-/// Where the rows of a matrix lie that may be two axes in one: row `r` lies `(r % inner) * inner_stride + (r / inner) *
+/// Where rows, or images, lie that may be two axes in one: row `r` lies `(r % inner) * inner_stride + (r / inner) *
 /// outer_stride` elements from row 0.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -322,6 +328,37 @@ pub struct VectorTileParams {
     pub rank: u64,
     /// The batch, the first axis numbered fastest.
     pub axes: [Axis; MAX_AXES],
+}
+
+/// Parameters of `patch`: images of `rows` x `cols` elements, in any layouts. Strides are in elements and signed.
+///
+/// Block `(x, y, z)` has patch `(y, x)` of image `z`: [`PATCH_BLOCK`] elements, a thread each, `1 << across_log2` of them along
+/// a row.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PatchParams {
+    /// Device address of the first source element.
+    pub src: u64,
+    /// Device address of the first destination element.
+    pub dst: u64,
+    /// Base-2 logarithm of the columns of a patch; at most that of [`PATCH_BLOCK`].
+    pub across_log2: u64,
+    /// Rows of an image.
+    pub rows: u64,
+    /// Columns of an image.
+    pub cols: u64,
+    /// From one row to the next in the source.
+    pub src_row_stride: i64,
+    /// From one column to the next in the source.
+    pub src_col_stride: i64,
+    /// From one row to the next in the destination.
+    pub dst_row_stride: i64,
+    /// From one column to the next in the destination.
+    pub dst_col_stride: i64,
+    /// Where the images of the source lie.
+    pub src_images: Fold,
+    /// Where those of the destination lie, of the same inner extent.
+    pub dst_images: Fold,
 }
 
 /// Parameters of `deinterleave` and `interleave`: images of packed structs on one side, of one plane a field on the other.
@@ -482,6 +519,10 @@ entries! {
     ELEMENTS(ElementsParams): /// Any layout to any layout, element by element, in the destination's order.
         ["elements_b8" "elements_b16" "elements_b32" "elements_b64" "elements_b128"]
         ["elements_b8_wide" "elements_b16_wide" "elements_b32_wide" "elements_b64_wide" "elements_b128_wide"];
+    PATCH(PatchParams): /// Small arrays of any layout, element by element, in patches. Narrow only: what does not fit is not small.
+        ["patch_b8" "patch_b16" "patch_b32" "patch_b64" "patch_b128"] [];
+    SMALL_TILE(TransposeParams): /// Single matrices whose rows start on 16 bytes and hold whole quads, on both sides. Narrow only, as above.
+        ["small_tile_b8" "small_tile_b16" "small_tile_b32" "small_tile_b64" "small_tile_b128"] [];
     VECTOR_TILE(VectorTileParams): /// Transposes whose rows start on 16 bytes and hold whole quads, on both sides.
         ["vector_tile_b8" "vector_tile_b16" "vector_tile_b32" "vector_tile_b64" "vector_tile_b128"]
         ["vector_tile_b8_wide" "vector_tile_b16_wide" "vector_tile_b32_wide" "vector_tile_b64_wide" "vector_tile_b128_wide"];
@@ -527,7 +568,7 @@ const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<Transpose
 const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);
 const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40 && size_of::<Divisor>() == 24);
 const _: () = assert!(size_of::<VectorTileParams>() == 832 && size_of::<Fold>() == 40);
-const _: () = assert!(size_of::<FieldsParams>() == 784);
+const _: () = assert!(size_of::<FieldsParams>() == 784 && size_of::<PatchParams>() == 152);
 const _: () = assert!(size_of::<RowsParams>() == 712);
 const _: () = assert!(size_of::<SquareParams>() == 48 && size_of::<LinesParams>() == 216);
 

@@ -1,8 +1,8 @@
 //! The one door from typed arguments to raw parameters.
 
 use crate::abi::{
-    ColumnParams, CopyParams, ElementsParams, EntryId, FieldsParams, LaunchShape, LinesParams, RowsParams, SpinParams,
-    SquareParams, TransposeParams, VectorTileParams,
+    ColumnParams, CopyParams, ElementsParams, EntryId, FieldsParams, LaunchShape, LinesParams, PatchParams, RowsParams,
+    SpinParams, SquareParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
@@ -27,7 +27,7 @@ params!(
     TransposeParams: 64, ColumnParams: 40, CopyParams: 24, ElementsParams: 672, RowsParams: 712, SpinParams: 8,
     VectorTileParams: 832, FieldsParams: 784
 );
-params!(SquareParams: 48, LinesParams: 216);
+params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.

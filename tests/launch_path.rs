@@ -9,7 +9,7 @@ use std::time::Duration;
 use warpstride::device::Device;
 use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Align, PermutePlan, Target, TransposePlan, Variant};
+use warpstride::ops::{self, Align, PermutePlan, Target, TileShape, TransposePlan, Variant};
 
 #[path = "../benches/idle/mod.rs"]
 mod idle;
@@ -127,6 +127,11 @@ fn raw_operations_and_kept_plans_only_launch() {
             unsafe { plan.launch(&device, from, to, stream) }
         });
     }
+    let plan = PermutePlan::tuned(&matrix, align, &turned.t(), align, 4, TileShape::of(target)).unwrap();
+    only_launches("a kept permute by a kernel for large arrays", 1, &driver, || {
+        // SAFETY: as above.
+        unsafe { plan.launch(&device, from, to, stream) }
+    });
     only_launches("a plan of a permute", 0, &driver, || permute(&matrix, &turned.t()).map(drop));
 }
 

@@ -13,14 +13,14 @@ pub mod quad;
 pub mod thread;
 
 use abi::{
-    ColumnParams, CopyParams, ElementsParams, FieldsParams, LinesParams, RowsParams, SpinParams, SquareParams,
-    TransposeParams, VectorTileParams,
+    ColumnParams, CopyParams, ElementsParams, FieldsParams, LinesParams, PatchParams, RowsParams, SpinParams,
+    SquareParams, TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
 use op::{
-    column_loop, copy, deinterleave, elements, interleave, naive, permute_lines, ragged_tile, spill_lines, swap_tiles,
-    tile, vector_tile,
+    column_loop, copy, deinterleave, elements, interleave, naive, patch, permute_lines, ragged_tile, small_tile,
+    spill_lines, swap_tiles, tile, vector_tile,
 };
 use thread::{B8, B16, B32, B64, B128};
 
@@ -68,6 +68,14 @@ entries! { ElementsParams:
     elements_b32_wide = elements::<B32, Wide>;
     elements_b64_wide = elements::<B64, Wide>;
     elements_b128_wide = elements::<B128, Wide>;
+}
+
+entries! { PatchParams:
+    patch_b8 = patch::<B8>;
+    patch_b16 = patch::<B16>;
+    patch_b32 = patch::<B32>;
+    patch_b64 = patch::<B64>;
+    patch_b128 = patch::<B128>;
 }
 
 entries! { ColumnParams:
@@ -133,6 +141,14 @@ entries! { TransposeParams:
     staggered_b32_wide = tile::<B32, Wide, Staggered>;
     staggered_b64_wide = tile::<B64, Wide, Staggered>;
     staggered_b128_wide = tile::<B128, Wide, Staggered>;
+}
+
+entries! { TransposeParams:
+    small_tile_b8 = small_tile::<B8, 16>;
+    small_tile_b16 = small_tile::<B16, 8>;
+    small_tile_b32 = small_tile::<B32, 4>;
+    small_tile_b64 = small_tile::<B64, 2>;
+    small_tile_b128 = small_tile::<B128, 1>;
 }
 
 entries! { SquareParams:

@@ -297,4 +297,6 @@ macro_rules! quad {
 }
 
 quad! { load_quad store_quad "global" Global reg64 }
+// Cached to be evicted first: for what is accessed once.
+quad! { load_quad_once store_quad_once "global.cs" Global reg64 }
 quad! { load_shared_quad store_shared_quad "shared" Shared reg32 }

@@ -93,3 +93,25 @@ pub(super) const SHORTEST_ROW: usize = 64;
 
 /// Bytes of a run from which on its stores start on lines of the L2 cache rather than on quads.
 pub(super) const LONG_ROW: usize = 4096;
+
+/// Most elements, and most bytes of one side, of a matrix that is moved by `patch`, one element a thread.
+pub(super) const PATCH_ELEMENTS: usize = 1 << 16;
+/// See [`PATCH_ELEMENTS`].
+pub(super) const PATCH_BYTES: usize = 256 << 10;
+
+/// The same of several matrices, for which the next larger kernel has more parameters.
+pub(super) const PATCHES_ELEMENTS: usize = 1 << 18;
+
+/// Base-2 logarithm of the columns of a patch, where the matrix has as many, for elements of `width` bytes.
+pub(super) const fn patch_across_log2(width: usize) -> u32 {
+    if width < 8 { 3 } else { 4 }
+}
+
+/// Most bytes of one side for which a single matrix is moved by a kernel with few parameters.
+pub(super) const SMALL_MATRIX: usize = 8 << 20;
+
+/// Bytes of one side from which on such a matrix is worth squares, each a thread's: fewer leave multiprocessors idle. Elements
+/// of [`SMALL_SQUARES_WIDTH`] bytes and more are always.
+pub(super) const SMALL_SQUARES: usize = 1 << 20;
+/// See [`SMALL_SQUARES`].
+pub(super) const SMALL_SQUARES_WIDTH: usize = 4;

@@ -92,6 +92,9 @@ fn narrow<T: Sample>(device: &Device, random: &mut Random) {
     permutes::check::<T>(device, c_order(&[16 * 1100 + 5]), c_order(&[16 * 1100 + 5]), random);
     let part = c_order(&[7, 131]).slice(1, 3..110, 1).unwrap();
     permutes::check::<T>(device, part, c_order(&[7, 107]), random);
+    // small_tile: large enough that quads pay at every width
+    let cols = 2048 / size_of::<T>();
+    permutes::check::<T>(device, c_order(&[512, cols]).t(), c_order(&[cols, 512]), random);
     for variant in Variant::ALL {
         transposes::check::<T>(device, c_order(&[37, 45]), c_order(&[45, 37]), Some(variant), random);
     }

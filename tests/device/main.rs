@@ -28,6 +28,7 @@ mod permutes;
 mod rows;
 #[cfg(feature = "interp")]
 mod random;
+mod small;
 mod streams;
 mod tiles;
 mod times;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         tiles::cases(),
         large::cases(),
         rows::cases(),
+        small::cases(),
         times::cases(),
         in_place::cases(),
         #[cfg(feature = "interp")]

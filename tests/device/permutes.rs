@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpstride::ErrorKind;
 use warpstride::device::Device;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};
@@ -27,25 +27,48 @@ pub(crate) fn device(setup: &Setup) -> Device {
 }
 
 /// Copies on the device and by the oracle; all bytes of the destination's storage must agree, those that no element of the
-/// destination has included. The entry is that of the kernel that did it.
+/// destination has included. The entry is that of the kernel for large arrays that did it; small ones are copied by theirs
+/// as well, see [`check_small`].
 pub(crate) fn check<T: Sample>(
     device: &Device,
     src_layout: Layout,
     dst_layout: Layout,
     random: &mut Random,
 ) -> Option<&'static str> {
-    let (align, target) = (Align::ALLOCATION, Target::of(device));
-    let plan = PermutePlan::new(&src_layout, align, &dst_layout, align, size_of::<T>(), target).unwrap();
+    let [large, _] = check_small::<T>(device, src_layout, dst_layout, random);
+    large
+}
+
+/// [`check`], and the entries of the kernels: of that for large arrays, and of that for the array's size, if it is another.
+pub(crate) fn check_small<T: Sample>(
+    device: &Device,
+    src_layout: Layout,
+    dst_layout: Layout,
+    random: &mut Random,
+) -> [Option<&'static str>; 2] {
+    let (align, tiles, width) = (Align::ALLOCATION, TileShape::of(Target::of(device)), size_of::<T>());
+    let large = PermutePlan::tuned(&src_layout, align, &dst_layout, align, width, tiles).unwrap();
+    let small = PermutePlan::new(&src_layout, align, &dst_layout, align, width, Target::of(device)).unwrap();
     let src: Vec<T> = random.elements(src_layout.storage_len());
-    let mut expected: Vec<T> = random.elements(dst_layout.storage_len());
-    let source = device.upload(&src).unwrap();
-    let mut result = device.upload(&expected).unwrap();
+    let before: Vec<T> = random.elements(dst_layout.storage_len());
+    let mut expected = before.clone();
     naive::copy(&src, &src_layout, &mut expected, &dst_layout);
-    let (from, to) = (source.view_with(src_layout).unwrap(), result.view_mut_with(dst_layout).unwrap());
-    ops::copy_into(from, to, device.default_stream()).unwrap();
-    let agrees = result.download().unwrap() == expected;
-    assert!(agrees, "{}: {src_layout:?} to {dst_layout:?} by {plan}", T::DTYPE);
-    plan.entry()
+    let source = device.upload(&src).unwrap();
+    for (plan, is_large) in [(large, true), (small, false)] {
+        if !is_large && small == large {
+            break;
+        }
+        let mut result = device.upload(&before).unwrap();
+        let (from, to) = (source.view_with(src_layout).unwrap(), result.view_mut_with(dst_layout).unwrap());
+        if is_large {
+            ops::copy_into_tuned(from, to, tiles, device.default_stream()).unwrap();
+        } else {
+            ops::copy_into(from, to, device.default_stream()).unwrap();
+        }
+        let agrees = result.download().unwrap() == expected;
+        assert!(agrees, "{}: {src_layout:?} to {dst_layout:?} by {plan}", T::DTYPE);
+    }
+    [large.entry(), if small == large { None } else { small.entry() }]
 }
 
 /// The kernel of an entry, whatever its width and index; nothing where nothing was launched.
@@ -59,8 +82,9 @@ fn random_layouts_at_every_width(setup: &Setup) {
     fn run<T: Sample>(device: &Device, most: usize, random: &mut Random, kernels: &mut BTreeMap<&str, usize>) {
         let shape = if random.below(4) == 0 { random.matrices(most.max(1 << 14)) } else { random.shape(most) };
         let (src, dst) = (random.readable_array(&shape), random.array(&shape));
-        let entry = check::<T>(device, src, dst, random);
-        *kernels.entry(family(entry)).or_default() += 1;
+        for entry in check_small::<T>(device, src, dst, random) {
+            *kernels.entry(family(entry)).or_default() += 1;
+        }
     }
     let device = device(setup);
     let (mut random, mut kernels) = (Random::new(20), BTreeMap::new());
@@ -69,7 +93,7 @@ fn random_layouts_at_every_width(setup: &Setup) {
         at_every_width!(run(&device, most, &mut random, &mut kernels));
     }
     println!("{kernels:?}");
-    for kernel in ["copy", "elements", "vector_tile", "ragged_tile"] {
+    for kernel in ["copy", "elements", "vector_tile", "ragged_tile", "patch"] {
         let taken = kernels.get(kernel).copied().unwrap_or_default();
         assert!(taken >= pairs / 50, "{kernel} was taken for {taken} pairs of {pairs}: {kernels:?}");
     }

@@ -130,16 +130,16 @@ fn one_long_run_from_and_to_every_misalignment(setup: &Setup) {
 fn shorter_runs_go_element_by_element(setup: &Setup) {
     with_device(setup, 33, |case| {
         for run in 1..SHORTEST {
-            case.check((1, &pitched(3, run, run + 2)), (2, &pitched(3, run, run + 4)), 1, "elements_b8");
-            case.check((3, &pitched(1, run, run)), (1, &pitched(1, run, run)), 1, "elements_b8");
+            case.check((1, &pitched(3, run, run + 2)), (2, &pitched(3, run, run + 4)), 1, "patch_b8");
+            case.check((3, &pitched(1, run, run)), (1, &pitched(1, run, run)), 1, "patch_b8");
         }
     });
 }
 
 fn aligned_runs_need_no_shift(setup: &Setup) {
     with_device(setup, 34, |case| {
-        case.check((16, &pitched(3, 256, 272)), (32, &pitched(3, 256, 288)), 1, "elements_b128");
-        case.check((0, &pitched(3, 16, 17)), (16, &pitched(3, 16, 16)), 16, "elements_b128");
+        case.check((16, &pitched(3, 256, 272)), (32, &pitched(3, 256, 288)), 1, "patch_b128");
+        case.check((0, &pitched(3, 16, 17)), (16, &pitched(3, 16, 16)), 16, "patch_b128");
     });
 }
 

@@ -2,7 +2,7 @@
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};
@@ -107,7 +107,8 @@ fn runs_of_two_axes(setup: &Setup) {
             let (rows, cols) = (run(shape[0], shape[1]), run(shape[5], shape[4]));
             let images = shape.iter().product::<usize>() / (rows * cols);
             let align = Align::ALLOCATION;
-            let plan = PermutePlan::new(&src, align, &dst, align, size_of::<T>(), Target::of(device)).unwrap();
+            let plan = PermutePlan::tuned(&src, align, &dst, align, size_of::<T>(), TileShape::of(Target::of(device)))
+                .unwrap();
             let folded = format!("{images} of {rows} x {cols} elements");
             assert!(plan.to_string().contains(&folded), "{plan}, not {folded}");
             tiles::<T>(device, src, dst, None, random);

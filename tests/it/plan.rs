@@ -2,7 +2,7 @@
 
 use warpstride::abi::{MAX_GRID_YZ, TILE, TILE_ROWS, WIDTHS};
 use warpstride::layout::Layout;
-use warpstride::ops::{Align, PermutePlan, Target, TransposePlan, Variant};
+use warpstride::ops::{Align, PermutePlan, Target, TileShape, TransposePlan, Variant};
 use warpstride::{Error, ErrorKind};
 
 fn c_order(rows: usize, cols: usize) -> Layout {
@@ -16,9 +16,13 @@ fn plan(rows: usize, cols: usize, width: usize, variant: Variant) -> TransposePl
 
 const TARGET: Target = Target { compute_capability: (9, 0) };
 
-/// The plan between storages that are aligned as allocations are.
+/// The plan between storages that are aligned as allocations are, by the kernels for large arrays.
 fn permute(src: &Layout, dst: &Layout, width: usize) -> PermutePlan {
-    PermutePlan::new(src, Align::ALLOCATION, dst, Align::ALLOCATION, width, TARGET).unwrap()
+    large(src, Align::ALLOCATION, dst, Align::ALLOCATION, width)
+}
+
+fn large(src: &Layout, src_align: Align, dst: &Layout, dst_align: Align, width: usize) -> PermutePlan {
+    PermutePlan::tuned(src, src_align, dst, dst_align, width, TileShape::of(TARGET)).unwrap()
 }
 
 #[test]
@@ -81,8 +85,7 @@ fn what_lies_in_memory_alike_is_a_copy() {
 fn elements_that_stay_together_move_together() {
     let at = |align: u64, offset: usize, pitch: isize, width: usize| {
         let src = Layout::new(&[10, 48], &[pitch, 1], offset, 1 << 20).unwrap();
-        let plan =
-            PermutePlan::new(&src, Align::of(align), &c_order(10, 48), Align::ALLOCATION, width, TARGET).unwrap();
+        let plan = large(&src, Align::of(align), &c_order(10, 48), Align::ALLOCATION, width);
         plan.entry().unwrap()
     };
     assert_eq!(at(256, 0, 64, 1), "elements_b128");
@@ -150,7 +153,7 @@ fn arithmetic_is_wide_from_the_first_offset_that_needs_it() {
 fn only_what_starts_on_16_bytes_on_both_sides_is_copied_without_shifts() {
     let layout = |offset| Layout::new(&[100], &[1], offset, 1000).unwrap();
     let aligned = |from, to, src, dst, width| {
-        let plan = PermutePlan::new(&layout(src), Align::of(from), &layout(dst), Align::of(to), width, TARGET).unwrap();
+        let plan = large(&layout(src), Align::of(from), &layout(dst), Align::of(to), width);
         plan.entry().unwrap()
     };
     let entry = |src, dst, width| aligned(256, 256, src, dst, width);
@@ -195,6 +198,62 @@ fn there_is_a_lane_for_every_four_elements() {
     let narrow = most - (1 << 16);
     assert_eq!((plan(narrow).entry(), plan(narrow + 1).entry()), (Some("elements_b8"), Some("elements_b8_wide")));
     assert_eq!((grid(most * 1024), grid(most * 1024 + 1)), ([most as u32, 1, 1], [most as u32, 2, 1]));
+}
+
+/// The kernel for the array's size, between storages that are aligned as allocations are.
+fn small(src: &Layout, dst: &Layout, width: usize) -> &'static str {
+    let plan = PermutePlan::new(src, Align::ALLOCATION, dst, Align::ALLOCATION, width, TARGET).unwrap();
+    let entry = plan.entry().unwrap();
+    entry.rsplit_once("_b").map_or(entry, |(family, _)| family)
+}
+
+#[test]
+fn a_matrix_has_the_kernel_of_its_size() {
+    let transpose = |rows, cols, width| small(&c_order(rows, cols), &c_order(cols, rows).t(), width);
+    for (rows, cols, width, expected) in [
+        (1, 1, 4, "copy"),
+        (3, 5, 4, "patch"),
+        (256, 256, 1, "patch"),
+        (256, 260, 1, "staggered"),
+        (1023, 1025, 1, "staggered"),
+        (1024, 1024, 1, "small_tile"),
+        (512, 512, 2, "staggered"),
+        (256, 256, 4, "patch"),
+        (256, 260, 4, "small_tile"),
+        (255, 260, 4, "staggered"),
+        (181, 181, 8, "patch"),
+        (182, 182, 8, "small_tile"),
+        (129, 127, 16, "patch"),
+        (129, 129, 16, "small_tile"),
+        (2048, 1024, 4, "small_tile"),
+        (2048, 1028, 4, "vector_tile"),
+        (2047, 1025, 4, "ragged_tile"),
+        // Of few columns most of a tile would be empty.
+        (4096, 3, 1, "patch"),
+        (40_000, 3, 4, "deinterleave"),
+    ] {
+        assert_eq!(transpose(rows, cols, width), expected, "{rows} x {cols} of {width} bytes");
+    }
+}
+
+#[test]
+fn several_small_matrices_are_patches() {
+    let batch = |images: usize, rows: usize, cols: usize| {
+        let src = Layout::row_major(&[images, rows, cols]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
+        small(&src, &Layout::row_major(src.shape()).unwrap(), 4)
+    };
+    assert_eq!([batch(16, 64, 64), batch(64, 64, 64), batch(65, 64, 64)], ["patch", "patch", "vector_tile"]);
+    // As many patches that are mostly empty are no longer small.
+    assert_eq!([batch(1024, 3, 5), batch(16_384, 3, 5)], ["patch", "elements"]);
+    // Beyond two axes of images no parameters are left.
+    let turned = |rank: usize| {
+        let shape: Vec<usize> = (3..3 + rank).collect();
+        let axes: Vec<usize> = (0..rank).rev().collect();
+        let src = Layout::row_major(&shape).unwrap().permuted_axes(&axes).unwrap();
+        small(&src, &Layout::row_major(src.shape()).unwrap(), 4)
+    };
+    assert_eq!([turned(2), turned(3), turned(4)], ["patch"; 3]);
+    assert_ne!(turned(5), "patch");
 }
 
 #[test]

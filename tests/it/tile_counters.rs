@@ -4,15 +4,16 @@ use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
 
 /// What one transpose counts of `rows` x `cols` elements from element `from` on, whose rows are `gap` elements apart, to a result
-/// that starts `to` elements into its buffer; and the kernel that did it.
+/// that starts `to` elements into its buffer; and the kernel that did it, which is one for large arrays unless `small`.
 fn count<T: Element>(
     zero: T,
     device: &Device,
     [rows, cols]: [usize; 2],
     [from, to, gap]: [usize; 3],
+    small: bool,
 ) -> (Option<&'static str>, Counters) {
     let pitches = [cols + gap, rows + gap];
     let lens = [from + rows * pitches[0], to + cols * pitches[1]];
@@ -21,20 +22,35 @@ fn count<T: Element>(
     let source = Layout::new(&[rows, cols], &[pitches[0] as isize, 1], from, lens[0]).expect("rows of that pitch");
     let result = Layout::new(&[rows, cols], &[1, pitches[1] as isize], to, lens[1]).expect("columns of that pitch");
     let align = Align::ALLOCATION;
-    let plan = PermutePlan::new(&source, align, &result, align, size_of::<T>(), Target::of(device)).expect("a plan");
+    let (target, width) = (Target::of(device), size_of::<T>());
+    let plan = if small {
+        PermutePlan::new(&source, align, &result, align, width, target)
+    } else {
+        PermutePlan::tuned(&source, align, &result, align, width, TileShape::of(target))
+    };
     let before = device.counters().expect("nothing fails").expect("it counts");
     let (source, result) = (src.view_with(source).expect("it fits"), dst.view_mut_with(result).expect("it fits"));
-    ops::copy_into(source, result, device.default_stream()).expect("it runs");
-    (plan.entry(), device.counters().expect("nothing fails").expect("it counts") - before)
+    if small {
+        ops::copy_into(source, result, device.default_stream()).expect("it runs");
+    } else {
+        ops::copy_into_tuned(source, result, TileShape::of(target), device.default_stream()).expect("it runs");
+    }
+    (plan.expect("a plan").entry(), device.counters().expect("nothing fails").expect("it counts") - before)
 }
 
-fn of_width(width: usize, device: &Device, shape: [usize; 2], starts: [usize; 3]) -> (Option<&'static str>, Counters) {
+fn of_width(
+    width: usize,
+    device: &Device,
+    shape: [usize; 2],
+    starts: [usize; 3],
+    small: bool,
+) -> (Option<&'static str>, Counters) {
     match width {
-        1 => count(0_u8, device, shape, starts),
-        2 => count(0_u16, device, shape, starts),
-        4 => count(0_u32, device, shape, starts),
-        8 => count(0_u64, device, shape, starts),
-        _ => count([0_f64; 2], device, shape, starts),
+        1 => count(0_u8, device, shape, starts, small),
+        2 => count(0_u16, device, shape, starts, small),
+        4 => count(0_u32, device, shape, starts, small),
+        8 => count(0_u64, device, shape, starts, small),
+        _ => count([0_f64; 2], device, shape, starts, small),
     }
 }
 
@@ -61,7 +77,7 @@ fn vector_tiles_meet_no_bank_conflict() {
         ] {
             let shape = quads.map(|quads| (quads * lanes).max(2));
             for starts in [[0; 3], [lanes, 2 * lanes, lanes]] {
-                let (entry, got) = of_width(width, &device, shape, starts);
+                let (entry, got) = of_width(width, &device, shape, starts, false);
                 let case = format!("{shape:?} of {width} bytes, {starts:?}, by {entry:?}: {got:?}");
                 assert!(entry.is_some_and(|entry| entry.starts_with("vector_tile")), "{case}");
                 assert!(got.shared_load.wavefronts > 0 && got.shared_store.wavefronts > 0, "{case}");
@@ -81,7 +97,7 @@ fn ragged_tiles_meet_no_bank_conflict() {
         {
             let shape = quads.map(|quads| quads * lanes - 1);
             for starts in [[0; 3], [1, 0, 0], [0, 1, 0], [1, 1, 2], [0, 3, 1], [lanes, 5, lanes + 1]] {
-                let (entry, got) = of_width(width, &device, shape, starts);
+                let (entry, got) = of_width(width, &device, shape, starts, false);
                 let case = format!("{shape:?} of {width} bytes, {starts:?}, by {entry:?}: {got:?}");
                 // Up to 64 rows or columns are the fields of structs, where their runs are whole words.
                 let fields = |entry: &str| entry.contains("interleave") && shape.iter().any(|&extent| extent <= 64);
@@ -89,6 +105,32 @@ fn ragged_tiles_meet_no_bank_conflict() {
                 assert!(got.shared_load.wavefronts > 0 && got.shared_store.wavefronts > 0, "{case}");
                 assert_eq!(got.bank_conflicts(), 0, "{case}");
             }
+        }
+    }
+}
+
+#[test]
+fn tiles_of_small_matrices_meet_no_bank_conflict() {
+    let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+    for (width, shape) in [
+        (1, [1024, 1024]),
+        (1, [2048, 640]),
+        (2, [1024, 512]),
+        (2, [520, 1048]),
+        (4, [512, 256]),
+        (4, [300, 388]),
+        (8, [256, 256]),
+        (8, [202, 286]),
+        (16, [128, 256]),
+        (16, [150, 171]),
+    ] {
+        for (starts, kernel) in [([0; 3], "small_tile"), ([1; 3], if width == 16 { "small_tile" } else { "staggered" })]
+        {
+            let (entry, got) = of_width(width, &device, shape, starts, true);
+            let case = format!("{shape:?} of {width} bytes, {starts:?}, by {entry:?}: {got:?}");
+            assert!(entry.is_some_and(|entry| entry.starts_with(kernel)), "{case}");
+            assert!(got.shared_load.wavefronts > 0 && got.shared_store.wavefronts > 0, "{case}");
+            assert_eq!(got.bank_conflicts(), 0, "{case}");
         }
     }
 }

@@ -8,6 +8,7 @@ mod explain;
 mod fields;
 mod plan;
 mod rows;
+mod small;
 mod tile;
 
 pub use explain::{Explanation, PlannedAxis, Traffic};
@@ -48,13 +49,13 @@ use crate::view::{View, ViewMut};
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub fn copy_into<T: Element>(src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
-    let tiles = TileShape::of(Target::of(dst.memory().device()));
-    copy_into_tuned(src, dst, tiles, stream)
+    let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
+    let plan = PermutePlan::new(src.layout(), align, dst.layout(), align, size_of::<T>(), target)?;
+    queue(&plan, src, dst, stream)
 }
 
-/// [`copy_into`] with other tiles than those of the device's architecture: for measuring which are the best.
-///
-/// `tiles` has one of each element width; where it has none of a width, tiles are not used.
+/// [`copy_into`] by the kernels for large arrays, whatever the size, and with these tiles: for measuring which are the best.
+/// See [`PermutePlan::tuned`].
 ///
 /// # Errors
 ///
@@ -65,15 +66,19 @@ pub fn copy_into_tuned<T: Element>(
     tiles: &[TileShape],
     stream: &Stream,
 ) -> Result<()> {
-    let (source, destination) = (src.memory(), dst.memory());
-    let device = destination.device();
     let align = Align::ALLOCATION;
     let plan = PermutePlan::tuned(src.layout(), align, dst.layout(), align, size_of::<T>(), tiles)?;
+    queue(&plan, src, dst, stream)
+}
+
+/// Queues a plan that was made of the views' layouts.
+fn queue<T: Element>(plan: &PermutePlan, src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    let (source, destination) = (src.memory(), dst.memory());
     queue_between(source, destination, stream, || {
         // SAFETY: the layouts lie within the buffers, which live until their drops, are aligned as allocations are, and share
         // no element, as the exclusive borrow of `dst` shows; other work on them is ordered by `queue_between`, which also
         // holds all to one device.
-        unsafe { plan.launch(device, source.address(), destination.address(), stream.handle()) }
+        unsafe { plan.launch(destination.device(), source.address(), destination.address(), stream.handle()) }
     })
 }
 

@@ -5,10 +5,11 @@ use std::fmt;
 use super::canonical::Canonical;
 use super::fields::Fields;
 use super::rows::Rows;
+use super::small::{Params, Small};
 use super::tile::Tile;
 use crate::abi::{
     Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, FieldsParams, Index,
-    LaunchShape, MAX_AXES, MAX_GRID_X, RowsParams, VectorTileParams,
+    LaunchShape, MAX_AXES, MAX_GRID_X, PatchParams, RowsParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -31,6 +32,7 @@ pub struct PermutePlan {
 enum Work {
     Nothing,
     Copy(CopyPlan),
+    Small(Small),
     Elements { entry: EntryId, shape: LaunchShape, params: ElementsParams },
     Tile(Tile),
     Fields(Fields),
@@ -42,8 +44,9 @@ impl PermutePlan {
     /// alignments.
     ///
     /// Where both sides lie in memory alike, without gaps and on 16 bytes, it is a copy of bytes. Runs that lie off 16 bytes
-    /// are moved by `rows`, structs of few fields by `deinterleave` and `interleave`, other transposes by tiles. Otherwise
-    /// `elements` moves them one by one, or several at a time where they stay together.
+    /// are moved by `rows`, small arrays by `patch`, `small_tile` and `staggered`, structs of few fields by `deinterleave` and
+    /// `interleave`, other transposes by tiles. Otherwise `elements` moves them one by one, or several at a time where they
+    /// stay together.
     ///
     /// # Errors
     ///
@@ -57,17 +60,34 @@ impl PermutePlan {
         width: usize,
         target: Target,
     ) -> Result<Self> {
-        Self::tuned(src, src_align, dst, dst_align, width, TileShape::of(target))
+        Self::of(src, src_align, dst, dst_align, width, TileShape::of(target), true)
     }
 
-    /// The same with other tiles than the target's own.
-    pub(super) fn tuned(
+    /// The same by kernels for large arrays, whatever the size, and with these tiles: for measuring which are the best. Where
+    /// there is no tile of the width, tiles are not used.
+    ///
+    /// # Errors
+    ///
+    /// As [`PermutePlan::new`].
+    pub fn tuned(
         src: &Layout,
         src_align: Align,
         dst: &Layout,
         dst_align: Align,
         width: usize,
         tiles: &[TileShape],
+    ) -> Result<Self> {
+        Self::of(src, src_align, dst, dst_align, width, tiles, false)
+    }
+
+    fn of(
+        src: &Layout,
+        src_align: Align,
+        dst: &Layout,
+        dst_align: Align,
+        width: usize,
+        tiles: &[TileShape],
+        may_be_small: bool,
     ) -> Result<Self> {
         check_width(width)?;
         check_bytes("source", src, width)?;
@@ -86,7 +106,7 @@ impl PermutePlan {
         dst_align.check("destination", width)?;
         let canonical = Canonical::new(src, dst, width);
         let bytes = (canonical.len() * width) as u64;
-        Ok(Self { work: choose(&canonical, src_align, dst_align, tiles)?, bytes })
+        Ok(Self { work: choose(&canonical, src_align, dst_align, tiles, may_be_small)?, bytes })
     }
 
     /// The kernel's entry; `None` where nothing is launched.
@@ -94,6 +114,7 @@ impl PermutePlan {
         match &self.work {
             Work::Nothing => None,
             Work::Copy(copy) => Some(copy.entry.name()),
+            Work::Small(small) => Some(small.entry.name()),
             Work::Elements { entry, .. } => Some(entry.name()),
             Work::Tile(tile) => Some(tile.entry.name()),
             Work::Fields(fields) => Some(fields.entry.name()),
@@ -106,6 +127,7 @@ impl PermutePlan {
         match &self.work {
             Work::Nothing => None,
             Work::Copy(copy) => Some(copy.shape()),
+            Work::Small(small) => Some(small.shape),
             Work::Elements { shape, .. } => Some(*shape),
             Work::Tile(tile) => Some(tile.shape),
             Work::Fields(fields) => Some(fields.shape),
@@ -118,6 +140,7 @@ impl PermutePlan {
         match &self.work {
             Work::Nothing => "there are no elements",
             Work::Copy(_) => "both sides lie in memory alike, without gaps and on 16 bytes",
+            Work::Small(small) => small.reason(),
             Work::Elements { .. } => "it takes any layouts",
             Work::Tile(tile) => tile.reason(),
             Work::Fields(fields) => fields.reason(),
@@ -145,6 +168,8 @@ impl PermutePlan {
             Work::Nothing => Ok(()),
             // SAFETY: as the caller promises.
             Work::Copy(copy) => unsafe { copy.launch(device, src, dst, stream) },
+            // SAFETY: as the caller promises.
+            Work::Small(small) => unsafe { launch_small(small, device, src, dst, stream) },
             Work::Elements { entry, shape, params } => {
                 let params =
                     ElementsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
@@ -173,6 +198,28 @@ impl PermutePlan {
     }
 }
 
+/// Launches on storages at these addresses.
+///
+/// # Safety
+///
+/// As [`PermutePlan::launch`].
+unsafe fn launch_small(small: &Small, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+    match small.params {
+        Params::Patch(params) => {
+            let params = PatchParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..params };
+            // SAFETY: `patch` takes these parameters, and reaches exactly the elements of the two layouts; the rest as the
+            // caller promises.
+            unsafe { device.launch(small.entry, &small.shape, &params, stream) }
+        }
+        Params::Matrix(params) => {
+            let (src, dst) = (src.wrapping_add(params.src), dst.wrapping_add(params.dst));
+            let params = TransposeParams { src, dst, ..params };
+            // SAFETY: as above, of `small_tile` and `staggered`; `small_tile` has rows of whole quads.
+            unsafe { device.launch(small.entry, &small.shape, &params, stream) }
+        }
+    }
+}
+
 /// The parameters on storages at these addresses.
 fn tile_at(params: &VectorTileParams, src: u64, dst: u64) -> VectorTileParams {
     let gapless = params.src_end != 0;
@@ -186,7 +233,13 @@ fn tile_at(params: &VectorTileParams, src: u64, dst: u64) -> VectorTileParams {
 }
 
 /// The kernel for this work, which has elements.
-fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, tiles: &[TileShape]) -> Result<Work> {
+fn choose(
+    canonical: &Canonical,
+    src_align: Align,
+    dst_align: Align,
+    tiles: &[TileShape],
+    may_be_small: bool,
+) -> Result<Work> {
     if let Some(copy) = CopyPlan::of(canonical, src_align, dst_align) {
         return Ok(Work::Copy(copy));
     }
@@ -194,6 +247,9 @@ fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, tiles: &[Ti
         return Ok(Work::Rows(rows));
     }
     let widened = canonical.widened(src_align, dst_align);
+    if let Some(small) = Small::of(&widened, src_align, dst_align).filter(|_| may_be_small) {
+        return Ok(Work::Small(small));
+    }
     if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
         return Ok(Work::Fields(fields));
     }
@@ -274,6 +330,7 @@ impl fmt::Display for PermutePlan {
             Work::Elements { entry, shape, params } => {
                 write!(f, "{entry}: {} elements along {} axes, {}", params.len, params.rank, Shape(shape))
             }
+            Work::Small(small) => small.fmt(f),
             Work::Tile(tile) => tile.fmt(f),
             Work::Fields(fields) => fields.fmt(f),
             Work::Rows(rows) => rows.fmt(f),

@@ -14,7 +14,7 @@ use crate::ops::copy::Shape;
 use crate::ops::tuning::{RUN, SMALL, TileShape};
 
 /// Bytes of the accesses.
-const QUAD: usize = 16;
+pub(super) const QUAD: usize = 16;
 
 /// A launch of `vector_tile`, or of `ragged_tile`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +174,7 @@ fn split(tuned: &TileShape, ragged: bool, small: bool, cols: usize, rows: usize)
 }
 
 /// A run of two axes; of one where the second has one index.
-fn fold(divisor: fn(u64) -> Divisor, [inner, outer]: [(usize, isize); 2]) -> Fold {
+pub(super) fn fold(divisor: fn(u64) -> Divisor, [inner, outer]: [(usize, isize); 2]) -> Fold {
     // Of one axis no index reaches the outer: no quotient by its extent is more than 0.
     Fold { inner: divisor(inner.0 as u64), inner_stride: inner.1 as i64, outer_stride: outer.1 as i64 }
 }
