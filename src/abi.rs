@@ -31,8 +31,13 @@ pub const VECTOR_TILE_THREADS: u32 = 128;
 pub const RAGGED_MARGIN: u32 = 2;
 /// Threads in a block of `deinterleave` and `interleave`.
 pub const FIELDS_THREADS: u32 = 256;
-/// Most bytes that such a block moves: 16 loads of 4 bytes or 8 of 8 are in flight in each thread.
-pub const FIELDS_CHUNK: u32 = 16 * 1024;
+/// Granules that one thread of `deinterleave` or `interleave` moves, by the elements' width in bytes.
+///
+/// 16 loads of 4 bytes or 8 of 8 are in flight in each thread; but to part 16 granules into narrow elements takes registers for
+/// only two blocks a multiprocessor.
+pub const fn fields_steps(width: usize, is_packed_src: bool) -> usize {
+    if width == 8 || (width < 4 && !is_packed_src) { 8 } else { 16 }
+}
 /// Threads in a block of `permute_lines` and `spill_lines`.
 pub const LINES_BLOCK: u32 = 512;
 /// Bytes of the largest panel that `permute_lines` takes: all the shared memory that a block has without asking for more.

@@ -211,12 +211,12 @@ entries! { FieldsParams:
     deinterleave_b16_wide = deinterleave::<B16, Wide, 16>;
     deinterleave_b32_wide = deinterleave::<B32, Wide, 16>;
     deinterleave_b64_wide = deinterleave::<B64, Wide, 8>;
-    interleave_b8 = interleave::<B8, Narrow, 16>;
-    interleave_b16 = interleave::<B16, Narrow, 16>;
+    interleave_b8 = interleave::<B8, Narrow, 8>;
+    interleave_b16 = interleave::<B16, Narrow, 8>;
     interleave_b32 = interleave::<B32, Narrow, 16>;
     interleave_b64 = interleave::<B64, Narrow, 8>;
-    interleave_b8_wide = interleave::<B8, Wide, 16>;
-    interleave_b16_wide = interleave::<B16, Wide, 16>;
+    interleave_b8_wide = interleave::<B8, Wide, 8>;
+    interleave_b16_wide = interleave::<B16, Wide, 8>;
     interleave_b32_wide = interleave::<B32, Wide, 16>;
     interleave_b64_wide = interleave::<B64, Wide, 8>;
 }
