@@ -196,12 +196,12 @@ entries! { VectorTileParams:
     ragged_tile_b16 = ragged_tile::<B16, Narrow, 8, 1, 1024>;
     ragged_tile_b32 = ragged_tile::<B32, Narrow, 4, 1, 512>;
     ragged_tile_b64 = ragged_tile::<B64, Narrow, 2, 1, 256>;
-    ragged_tile_b128 = ragged_tile::<B128, Narrow, 1, 4, 512>;
+    ragged_tile_b128 = ragged_tile::<B128, Narrow, 1, 2, 256>;
     ragged_tile_b8_wide = ragged_tile::<B8, Wide, 16, 1, 2048>;
     ragged_tile_b16_wide = ragged_tile::<B16, Wide, 8, 1, 1024>;
     ragged_tile_b32_wide = ragged_tile::<B32, Wide, 4, 1, 512>;
     ragged_tile_b64_wide = ragged_tile::<B64, Wide, 2, 1, 256>;
-    ragged_tile_b128_wide = ragged_tile::<B128, Wide, 1, 4, 512>;
+    ragged_tile_b128_wide = ragged_tile::<B128, Wide, 1, 2, 256>;
 }
 
 entries! { FieldsParams:

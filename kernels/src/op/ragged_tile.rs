@@ -4,7 +4,7 @@ use crate::abi::{RAGGED_MARGIN, VECTOR_TILE_THREADS, VectorTileParams};
 use crate::index::Index;
 use crate::op::vector_tile::{Tile, bytes};
 use crate::quad::{self, Lanes};
-use crate::thread::{self, B64, Global, Quad, Shared, Word};
+use crate::thread::{self, Global, Quad, Word};
 use crate::unrolled;
 
 /// Where rows start anywhere and end anywhere: quads within rows are still loaded and stored whole, shifted by what their
@@ -90,38 +90,31 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
     unrolled!(step < SQUARES => {
         let (x, y) = tile.square(step);
         let start = tile.src::<W>(tile.row + I::new(y * lanes), tile.col + I::new(x * lanes));
-        let slices = Slices::of::<W, I>(tile, x, y);
-        unrolled!(turn < 4 => {
-            if turn < Slices::count(LANES) {
-                let height = LANES / Slices::count(LANES);
-                let start = start.offset(u64::from(slices.number(LANES, turn) * height as u32).wrapping_mul(pitch));
-                let mut square = [[0; 4]; LANES];
-                unrolled!(group < 4 => {
-                    let mut held = [[[0; 4]; 2]; 4];
-                    let mut offs = [0; 4];
-                    unrolled!(i < 4 => {
-                        if 4 * group + i < height {
-                            let from = start.offset(((4 * group + i) as u64).wrapping_mul(pitch));
-                            offs[i] = from.misalignment();
-                            let low = from.offset(u64::from(offs[i]).wrapping_neg());
-                            // SAFETY: aligned, and of the quads that hold the row, which may be read.
-                            held[i][0] = unsafe { thread::load_quad(low) };
-                            if LANES > 1 {
-                                // SAFETY: as above.
-                                held[i][1] = unsafe { thread::load_quad(low.offset(16)) };
-                            }
-                        }
-                    });
-                    unrolled!(i < 4 => {
-                        if 4 * group + i < height {
-                            square[4 * group + i] = quad::shift::<W>(held[i][0], held[i][1], offs[i]);
-                        }
-                    });
-                });
-                // SAFETY: before the barrier, nothing reads the exchange.
-                unsafe { slices.store::<W, LANES>(turn, square) };
-            }
+        let mut square = [[0; 4]; LANES];
+        // Four rows at a time: more loads in flight than the L1 cache has room for would slow each other down.
+        unrolled!(group < 4 => {
+            let (mut held, mut offs) = ([[[0; 4]; 2]; 4], [0; 4]);
+            unrolled!(i < 4 => {
+                if 4 * group + i < LANES {
+                    let from = start.offset(((4 * group + i) as u64).wrapping_mul(pitch));
+                    offs[i] = from.misalignment();
+                    let low = from.offset(u64::from(offs[i]).wrapping_neg());
+                    // SAFETY: aligned, and of the quads that hold the row, which may be read.
+                    held[i][0] = unsafe { thread::load_quad(low) };
+                    if LANES > 1 {
+                        // SAFETY: as above.
+                        held[i][1] = unsafe { thread::load_quad(low.offset(16)) };
+                    }
+                }
+            });
+            unrolled!(i < 4 => {
+                if 4 * group + i < LANES {
+                    square[4 * group + i] = quad::shift::<W>(held[i][0], held[i][1], offs[i]);
+                }
+            });
         });
+        // SAFETY: before the barrier, nothing reads the exchange.
+        unsafe { tile.exchange::<W, LANES>(step, square) };
     });
 }
 
@@ -138,86 +131,31 @@ unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES:
         let (x, y) = tile.square(step);
         let (row, col) = (tile.row + I::new(y * lanes), tile.col + I::new(x * lanes));
         let start = tile.src::<W>(row, col);
-        let slices = Slices::of::<W, I>(tile, x, y);
-        for turn in 0..Slices::count(LANES) {
-            let height = LANES / Slices::count(LANES);
-            let first = slices.number(LANES, turn) * height as u32;
-            let mut square = [[0; 4]; LANES];
-            unrolled!(group < 4 => {
-                let mut pieces = [Piece::NONE; 4];
-                let mut held = [[[0; 4]; 2]; 4];
-                unrolled!(i < 4 => {
-                    let down = first + 4 * group as u32 + i as u32;
-                    if 4 * group + i < height && row + I::new(down) < tile.rows() && col < tile.cols() {
-                        let from = start.offset(u64::from(down).wrapping_mul(pitch));
-                        pieces[i] = Piece::new::<W, I>(from, col, tile.params);
-                    }
-                });
-                unrolled!(i < 4 => {
-                    // SAFETY: as the caller promises.
-                    held[i] = unsafe { pieces[i].load() };
-                });
-                unrolled!(i < 4 => {
-                    if 4 * group + i < height {
-                        // SAFETY: as the caller promises.
-                        square[4 * group + i] = unsafe { pieces[i].finish::<W, LANES>(held[i]) };
-                    }
-                });
+        let mut square = [[0; 4]; LANES];
+        unrolled!(group < 4 => {
+            let mut rows = [Unaligned::NONE; 4];
+            let mut held = [[[0; 4]; 2]; 4];
+            unrolled!(i < 4 => {
+                let down = 4 * group as u32 + i as u32;
+                if 4 * group + i < LANES && row + I::new(down) < tile.rows() && col < tile.cols() {
+                    let from = start.offset(u64::from(down).wrapping_mul(pitch));
+                    rows[i] = Unaligned::new::<W, I>(from, col, tile.params);
+                }
             });
-            // SAFETY: before the barrier, nothing reads the exchange.
-            unsafe { slices.store::<W, LANES>(turn, square) };
-        }
-    });
-}
-
-/// The rows of a square in slices that are turned one after the other, as not to hold all of them in registers: of narrow
-/// elements two, whose columns are half a quad high.
-struct Slices {
-    /// Where the first column lies in the exchange, and from one column to the next in bytes.
-    place: Shared,
-    column: u32,
-    /// The slice that this thread begins with. Eight lanes with one and eight with the other share no bank.
-    first: u32,
-}
-
-impl Slices {
-    const fn count(lanes: usize) -> usize {
-        if lanes > 4 { 2 } else { 1 }
-    }
-
-    #[inline(always)]
-    fn of<W: Lanes, I: Index>(tile: &Tile<I>, x: u32, y: u32) -> Self {
-        // Of eight squares a column and more, the place is exclusive-ored by the square's column alone.
-        let place = tile.place::<W>(x * W::COUNT as u32, y);
-        Slices { place, column: 16 << tile.down_log2, first: thread::thread_x() >> 3 }
-    }
-
-    /// Which slice is a thread's next.
-    #[inline(always)]
-    fn number(&self, lanes: usize, turn: usize) -> u32 {
-        (self.first + turn as u32) & (Self::count(lanes) as u32 - 1)
-    }
-
-    /// Turns a slice, whose rows are the first of `square`, and writes its columns where the stores look for them.
-    ///
-    /// # Safety
-    ///
-    /// Between the same barriers nothing else accesses these places.
-    #[inline(always)]
-    unsafe fn store<W: Lanes, const LANES: usize>(&self, turn: usize, square: [Quad; LANES]) {
-        let turned = W::turn(square);
-        unrolled!(lane < LANES => {
-            let (place, [a, b, ..]) = (self.place.offset(lane as u32 * self.column), turned[lane]);
-            if Self::count(LANES) == 1 {
-                // SAFETY: inside the tile, and each thread has its own squares.
-                unsafe { thread::store_shared_quad(place, turned[lane]) };
-            } else {
-                let half = B64::new(u64::from(a) | u64::from(b) << 32);
-                // SAFETY: as above.
-                unsafe { half.store_shared(place.offset(8 * self.number(LANES, turn))) };
-            }
+            unrolled!(i < 4 => {
+                // SAFETY: as the caller promises.
+                held[i] = unsafe { rows[i].load() };
+            });
+            unrolled!(i < 4 => {
+                if 4 * group + i < LANES {
+                    // SAFETY: as the caller promises.
+                    square[4 * group + i] = unsafe { rows[i].finish::<W, LANES>(held[i]) };
+                }
+            });
         });
-    }
+        // SAFETY: before the barrier, nothing reads the exchange.
+        unsafe { tile.exchange::<W, LANES>(step, square) };
+    });
 }
 
 /// A quad of a column on its way out.
@@ -309,7 +247,7 @@ unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES
 
 /// Sixteen bytes of a row that start anywhere.
 #[derive(Clone, Copy)]
-struct Piece {
+struct Unaligned {
     from: Global,
     /// Bytes from the last multiple of 16.
     off: u32,
@@ -319,8 +257,8 @@ struct Piece {
     whole: bool,
 }
 
-impl Piece {
-    const NONE: Self = Piece { from: Global::NONE, off: 0, left: 0, whole: false };
+impl Unaligned {
+    const NONE: Self = Unaligned { from: Global::NONE, off: 0, left: 0, whole: false };
 
     /// A quad at `from`, which is element `col` of a row. Nothing outside the row is read, or, where the matrix has no gaps,
     /// nothing outside the matrix.
@@ -335,7 +273,7 @@ impl Piece {
         } else {
             (Global::new(params.src_start), Global::new(params.src_end))
         };
-        Piece {
+        Unaligned {
             from,
             off,
             left: if left < I::new(lanes) { left.low() } else { lanes },
