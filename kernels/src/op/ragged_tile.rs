@@ -114,7 +114,7 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
             });
         });
         // SAFETY: before the barrier, nothing reads the exchange.
-        unsafe { tile.exchange::<W, LANES>(step, square) };
+        unsafe { exchange::<W, I, LANES>(tile, step, square) };
     });
 }
 
@@ -154,7 +154,24 @@ unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES:
             });
         });
         // SAFETY: before the barrier, nothing reads the exchange.
-        unsafe { tile.exchange::<W, LANES>(step, square) };
+        unsafe { exchange::<W, I, LANES>(tile, step, square) };
+    });
+}
+
+/// As [`Tile::exchange`], for tiles of eight squares a column and more, in which a square's columns lie equally far apart.
+///
+/// # Safety
+///
+/// Between the same barriers nothing else accesses these places.
+#[inline(always)]
+unsafe fn exchange<W: Lanes, I: Index, const LANES: usize>(tile: &Tile<I>, step: usize, square: [Quad; LANES]) {
+    let (x, y) = tile.square(step);
+    let first = tile.place::<W>(x * W::COUNT as u32, y);
+    let turned = W::turn(square);
+    unrolled!(lane < LANES => {
+        let place = first.offset((lane as u32 * 16) << tile.down_log2);
+        // SAFETY: inside the tile, and each thread has its own squares.
+        unsafe { thread::store_shared_quad(place, turned[lane]) };
     });
 }
 
