@@ -37,8 +37,13 @@ pub const SMALL_TILE_DOWN: u32 = 4;
 pub const PATCH_BLOCK: u32 = 256;
 /// Threads in a block of `deinterleave` and `interleave`.
 pub const FIELDS_THREADS: u32 = 256;
-/// Most bytes that such a block moves: 16 loads of 4 bytes or 8 of 8 are in flight in each thread.
-pub const FIELDS_CHUNK: u32 = 16 * 1024;
+/// Granules that one thread of `deinterleave` or `interleave` moves, by the elements' width in bytes.
+///
+/// 16 loads of 4 bytes or 8 of 8 are in flight in each thread; but to part 16 granules into narrow elements takes registers for
+/// only two blocks a multiprocessor.
+pub const fn fields_steps(width: usize, is_packed_src: bool) -> usize {
+    if width == 8 || (width < 4 && !is_packed_src) { 8 } else { 16 }
+}
 /// Threads in a block of `permute_lines` and `spill_lines`.
 pub const LINES_BLOCK: u32 = 512;
 /// Bytes of the largest panel that `permute_lines` takes: all the shared memory that a block has without asking for more.
@@ -526,9 +531,9 @@ entries! {
     VECTOR_TILE(VectorTileParams): /// Transposes whose rows start on 16 bytes and hold whole quads, on both sides.
         ["vector_tile_b8" "vector_tile_b16" "vector_tile_b32" "vector_tile_b64" "vector_tile_b128"]
         ["vector_tile_b8_wide" "vector_tile_b16_wide" "vector_tile_b32_wide" "vector_tile_b64_wide" "vector_tile_b128_wide"];
-    RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere. Elements of 16 bytes are never ragged.
-        ["ragged_tile_b8" "ragged_tile_b16" "ragged_tile_b32" "ragged_tile_b64"]
-        ["ragged_tile_b8_wide" "ragged_tile_b16_wide" "ragged_tile_b32_wide" "ragged_tile_b64_wide"];
+    RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere.
+        ["ragged_tile_b8" "ragged_tile_b16" "ragged_tile_b32" "ragged_tile_b64" "ragged_tile_b128"]
+        ["ragged_tile_b8_wide" "ragged_tile_b16_wide" "ragged_tile_b32_wide" "ragged_tile_b64_wide" "ragged_tile_b128_wide"];
     DEINTERLEAVE(FieldsParams): /// Packed structs of few fields to planes. Fields of 16 bytes are for tiles.
         ["deinterleave_b8" "deinterleave_b16" "deinterleave_b32" "deinterleave_b64"]
         ["deinterleave_b8_wide" "deinterleave_b16_wide" "deinterleave_b32_wide" "deinterleave_b64_wide"];

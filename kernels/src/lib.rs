@@ -212,10 +212,12 @@ entries! { VectorTileParams:
     ragged_tile_b16 = ragged_tile::<B16, Narrow, 8, 1, 1024>;
     ragged_tile_b32 = ragged_tile::<B32, Narrow, 4, 1, 512>;
     ragged_tile_b64 = ragged_tile::<B64, Narrow, 2, 1, 256>;
+    ragged_tile_b128 = ragged_tile::<B128, Narrow, 1, 2, 256>;
     ragged_tile_b8_wide = ragged_tile::<B8, Wide, 16, 1, 2048>;
     ragged_tile_b16_wide = ragged_tile::<B16, Wide, 8, 1, 1024>;
     ragged_tile_b32_wide = ragged_tile::<B32, Wide, 4, 1, 512>;
     ragged_tile_b64_wide = ragged_tile::<B64, Wide, 2, 1, 256>;
+    ragged_tile_b128_wide = ragged_tile::<B128, Wide, 1, 2, 256>;
 }
 
 entries! { FieldsParams:
@@ -227,12 +229,12 @@ entries! { FieldsParams:
     deinterleave_b16_wide = deinterleave::<B16, Wide, 16>;
     deinterleave_b32_wide = deinterleave::<B32, Wide, 16>;
     deinterleave_b64_wide = deinterleave::<B64, Wide, 8>;
-    interleave_b8 = interleave::<B8, Narrow, 16>;
-    interleave_b16 = interleave::<B16, Narrow, 16>;
+    interleave_b8 = interleave::<B8, Narrow, 8>;
+    interleave_b16 = interleave::<B16, Narrow, 8>;
     interleave_b32 = interleave::<B32, Narrow, 16>;
     interleave_b64 = interleave::<B64, Narrow, 8>;
-    interleave_b8_wide = interleave::<B8, Wide, 16>;
-    interleave_b16_wide = interleave::<B16, Wide, 16>;
+    interleave_b8_wide = interleave::<B8, Wide, 8>;
+    interleave_b16_wide = interleave::<B16, Wide, 8>;
     interleave_b32_wide = interleave::<B32, Wide, 16>;
     interleave_b64_wide = interleave::<B64, Wide, 8>;
 }

@@ -65,8 +65,7 @@ fn tuned<T: Element + Pod>(device: &Device, tile: TileShape, turns: usize) -> Re
     let len = BYTES / size_of::<T>();
     let mut rotation = Rotation::new(device, &reference::random::<T>(len)?, turns)?;
     let mut kernels = Vec::new();
-    // Elements of 16 bytes are never ragged.
-    for ragged in if tile.width() < 16 { vec![false, true] } else { vec![false] } {
+    for ragged in [false, true] {
         let mut gbps = Vec::new();
         for across in 0..=tile.most_across(ragged) {
             let tiles = [tile.with_across(across, across)];

@@ -12,7 +12,10 @@ pub struct TileShape {
     pub(super) squares_log2: u32,
     /// Base-2 logarithm of those along a row of the source, where the matrix is large enough.
     pub(super) across_log2: u32,
-    /// The same for ragged rows.
+    /// Base-2 logarithm of the squares in a tile of ragged rows, which that kernel was compiled with. Few, because its loads
+    /// want of the L1 cache what shared memory leaves.
+    pub(super) ragged_squares_log2: u32,
+    /// Base-2 logarithm of those along a row of the source, where the matrix is large enough.
     pub(super) ragged_across_log2: u32,
 }
 
@@ -43,13 +46,13 @@ impl TileShape {
     /// A ragged tile shares two squares a column with the one above. Of eight, most are its own, and the lanes that read them
     /// from shared memory are not so few that an H100 would serve twice as many at once, which would then share banks.
     pub fn most_across(&self, ragged: bool) -> u32 {
-        if ragged { RAGGED_SQUARES_LOG2 - 3 } else { self.squares_log2 }
+        if ragged { self.ragged_squares_log2 - 3 } else { self.squares_log2 }
     }
 
     /// The squares of a tile, and those along a row of the source where the matrix is large enough, as base-2 logarithms.
     pub(super) fn squares(&self, ragged: bool, small: bool) -> (u32, u32) {
         match (ragged, small) {
-            (true, _) => (RAGGED_SQUARES_LOG2, self.ragged_across_log2.min(self.most_across(true))),
+            (true, _) => (self.ragged_squares_log2, self.ragged_across_log2.min(self.most_across(true))),
             (false, false) => (self.squares_log2, self.across_log2),
             (false, true) => (self.squares_log2, self.squares_log2 - SMALL_DOWN_LOG2),
         }
@@ -67,16 +70,13 @@ impl TileShape {
 const TILES: [((u32, u32), [TileShape; 5]); 1] = [(
     (9, 0),
     [
-        TileShape { width: 1, squares_log2: 7, across_log2: 3, ragged_across_log2: 3 },
-        TileShape { width: 2, squares_log2: 8, across_log2: 4, ragged_across_log2: 3 },
-        TileShape { width: 4, squares_log2: 8, across_log2: 4, ragged_across_log2: 4 },
-        TileShape { width: 8, squares_log2: 9, across_log2: 4, ragged_across_log2: 4 },
-        TileShape { width: 16, squares_log2: 10, across_log2: 4, ragged_across_log2: 4 },
+        TileShape { width: 1, squares_log2: 7, across_log2: 3, ragged_squares_log2: 7, ragged_across_log2: 3 },
+        TileShape { width: 2, squares_log2: 8, across_log2: 4, ragged_squares_log2: 7, ragged_across_log2: 3 },
+        TileShape { width: 4, squares_log2: 8, across_log2: 4, ragged_squares_log2: 7, ragged_across_log2: 4 },
+        TileShape { width: 8, squares_log2: 9, across_log2: 4, ragged_squares_log2: 7, ragged_across_log2: 4 },
+        TileShape { width: 16, squares_log2: 10, across_log2: 4, ragged_squares_log2: 8, ragged_across_log2: 4 },
     ],
 )];
-
-/// Base-2 logarithm of the squares in a ragged tile: one a thread, because its loads take registers enough.
-const RAGGED_SQUARES_LOG2: u32 = 7;
 
 /// Base-2 logarithm of the squares along a column of a small matrix's tile. What it writes stays in the L2 cache of an H100, so
 /// that only what it reads wants long runs.

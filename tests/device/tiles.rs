@@ -16,6 +16,7 @@ cases! {
     Any axes_backwards_and_broadcast,
     Any parts_of_larger_arrays,
     Any long_and_narrow_matrices,
+    Any large_matrices_whose_quads_are_off_sectors,
     Any tiles_beyond_31_bits,
 }
 
@@ -177,6 +178,22 @@ fn long_and_narrow_matrices(setup: &Setup) {
         }
     }
     at_every_width!(run(&device(setup), &mut Random::new(36)));
+}
+
+/// What two tiles write of one sector need not meet in the L2 cache where the result is larger than 16 MiB.
+fn large_matrices_whose_quads_are_off_sectors(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, rows: usize, cols: usize, kernel: &str, random: &mut Random) {
+        let (src, dst) = (Layout::row_major(&[rows, cols]).unwrap(), Layout::column_major(&[rows, cols]).unwrap());
+        tiles::<T>(device, src, dst, Some(kernel), random);
+        // The same rows with gaps between them.
+        let wide = Layout::row_major(&[rows, cols + lanes::<T>()]).unwrap().slice(1, ..cols, 1).unwrap();
+        tiles::<T>(device, wide, dst, Some(kernel), random);
+    }
+    let (device, mut random) = (device(setup), Random::new(38));
+    run::<[f64; 2]>(&device, 1031, 1025, "ragged_tile", &mut random);
+    run::<[f64; 2]>(&device, 1032, 1025, "vector_tile", &mut random);
+    run::<u32>(&device, 2060, 2052, "ragged_tile", &mut random);
+    run::<u32>(&device, 2056, 2052, "vector_tile", &mut random);
 }
 
 /// Two images, and two halves of one image's rows, more than 2^31 elements apart, as in `permutes::offsets_beyond_31_bits`.

@@ -87,6 +87,18 @@ fn vector_tiles_meet_no_bank_conflict() {
     }
 }
 
+/// Elements of 16 bytes always start on quads, but on sectors only every other does; that matters from 16 MiB on.
+#[test]
+fn large_matrices_of_quads_off_sectors_meet_no_bank_conflict() {
+    let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+    for (width, shape) in [(16, [1031, 1025]), (4, [2060, 2052])] {
+        let (entry, got) = of_width(width, &device, shape, [0; 3]);
+        assert!(entry.is_some_and(|entry| entry.starts_with("ragged_tile")), "{shape:?} by {entry:?}");
+        assert!(got.shared_load.wavefronts > 0 && got.shared_store.wavefronts > 0, "{shape:?}: {got:?}");
+        assert_eq!(got.bank_conflicts(), 0, "{shape:?} by {entry:?}: {got:?}");
+    }
+}
+
 #[test]
 fn ragged_tiles_meet_no_bank_conflict() {
     let device = Device::open(Backend::Soft).expect("the software GPU is always there");

@@ -5,6 +5,8 @@
 //! elements lie a struct apart in shared memory. Lanes are then `fields` granules apart, and where that shares a power of two
 //! with the banks, a granule of room every `group` moves those that would meet by one bank each.
 
+use core::marker::PhantomData;
+
 use crate::abi::{FIELDS_THREADS, FieldsParams};
 use crate::axes::{self, Offsets};
 use crate::block;
@@ -64,11 +66,11 @@ macro_rules! grain {
 grain! { B8 2 B16 1 }
 grain! { whole B32 B64 }
 
-/// Room for a chunk and its padding, whose group is never shorter than half a warp.
-struct Room;
+/// Room for a chunk of `STEPS` granules a thread and its padding, whose group is never shorter than half a warp.
+struct Room<G, const STEPS: usize>(PhantomData<G>);
 
-impl Footprint for Room {
-    const BYTES: u32 = crate::abi::FIELDS_CHUNK + crate::abi::FIELDS_CHUNK / 16;
+impl<G: Word, const STEPS: usize> Footprint for Room<G, STEPS> {
+    const BYTES: u32 = STEPS as u32 * FIELDS_THREADS * G::BYTES / 16 * 17;
 }
 
 /// The structs that a block moves.
@@ -92,8 +94,8 @@ struct Place {
 
 impl<'a> Chunk<'a> {
     #[inline(always)]
-    fn new<W: Grain, I: Index>(params: &'a FieldsParams, is_packed_src: bool) -> Self {
-        let shared = Shared::reserve::<Room>();
+    fn new<W: Grain, I: Index, const STEPS: usize>(params: &'a FieldsParams, is_packed_src: bool) -> Self {
+        let shared = Shared::reserve::<Room<W::Granule, STEPS>>();
         let number = block::linear::<I>();
         let image = number.divide(&params.chunks);
         let chunk = axes::remainder(number, image, &params.chunks);
@@ -186,14 +188,14 @@ fn bytes<W: Word, I: Index>(elements: I) -> u64 {
     elements.sign_extend().wrapping_mul(u64::from(W::BYTES))
 }
 
-/// Packed structs to planes. `STEPS` times the threads is the granules of a chunk.
+/// Packed structs to planes. `STEPS` is [`crate::abi::fields_steps`].
 ///
 /// # Safety
 ///
 /// See [`FieldsParams`]: all elements are allocated, granules are aligned on both sides, and nothing else writes them.
 #[inline(always)]
 pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsParams) {
-    let chunk = Chunk::new::<W, I>(&params, true);
+    let chunk = Chunk::new::<W, I, STEPS>(&params, true);
     let mut held = [W::Granule::ZERO; STEPS];
     unrolled!(step < STEPS => {
         if let Some(number) = chunk.number(step) {
@@ -236,7 +238,7 @@ pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: Field
 /// As [`deinterleave`].
 #[inline(always)]
 pub unsafe fn interleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsParams) {
-    let chunk = Chunk::new::<W, I>(&params, false);
+    let chunk = Chunk::new::<W, I, STEPS>(&params, false);
     let mut held = [W::Granule::ZERO; STEPS];
     unrolled!(step < STEPS => {
         if let Some(Place { field, position }) = chunk.place(step) {

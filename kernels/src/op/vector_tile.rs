@@ -7,11 +7,11 @@
 //! Turning in registers is PyTorch's idea for narrow types (pytorch/pytorch#194310); the run length is after the
 //! measurements of Dao-AILab/quack's notes on coalescing.
 
-use crate::abi::{RAGGED_MARGIN, VECTOR_TILE_THREADS, VectorTileParams};
+use crate::abi::{VECTOR_TILE_THREADS, VectorTileParams};
 use crate::axes::{self, Offsets};
 use crate::block;
 use crate::index::Index;
-use crate::quad::{self, Lanes};
+use crate::quad::Lanes;
 use crate::thread::{self, Footprint, Global, Quad, Shared, Word};
 use crate::unrolled;
 
@@ -24,13 +24,13 @@ impl<const COUNT: usize> Footprint for Quads<COUNT> {
 
 /// The tile of a block: `across x down` squares of `W::COUNT` x `W::COUNT` elements, of which the first `MARGIN` rows of squares are
 /// those that the tile above ends with.
-struct Tile<'a, I> {
-    params: &'a VectorTileParams,
-    across_log2: u32,
-    down_log2: u32,
+pub struct Tile<'a, I> {
+    pub params: &'a VectorTileParams,
+    pub across_log2: u32,
+    pub down_log2: u32,
     /// The first row and column.
-    row: I,
-    col: I,
+    pub row: I,
+    pub col: I,
     /// Where the batch's image starts, in elements.
     src_start: I,
     dst_start: I,
@@ -40,7 +40,7 @@ struct Tile<'a, I> {
 
 impl<'a, I: Index> Tile<'a, I> {
     #[inline(always)]
-    fn new<W: Lanes, const SQUARES: usize, const QUADS: usize, const MARGIN: u32>(
+    pub fn new<W: Lanes, const SQUARES: usize, const QUADS: usize, const MARGIN: u32>(
         params: &'a VectorTileParams,
     ) -> Self {
         let shared = Shared::reserve::<Quads<QUADS>>();
@@ -60,14 +60,14 @@ impl<'a, I: Index> Tile<'a, I> {
 
     /// Column and row, in squares, of square `step` of this thread: neighbours in a row are neighbouring threads.
     #[inline(always)]
-    fn square(&self, step: usize) -> (u32, u32) {
+    pub fn square(&self, step: usize) -> (u32, u32) {
         let number = thread::thread_x() + step as u32 * VECTOR_TILE_THREADS;
         (number & ((1 << self.across_log2) - 1), number >> self.across_log2)
     }
 
     /// Column in elements, and part of the column in quads, that this thread stores in `step`.
     #[inline(always)]
-    fn part(&self, step: u32) -> (u32, u32) {
+    pub fn part(&self, step: u32) -> (u32, u32) {
         let number = thread::thread_x() + step * VECTOR_TILE_THREADS;
         (number >> self.down_log2, number & ((1 << self.down_log2) - 1))
     }
@@ -77,7 +77,7 @@ impl<'a, I: Index> Tile<'a, I> {
     /// Eight lanes read eight parts that follow each other, but write parts of as many columns that are `COUNT` columns apart:
     /// the number of that step, in the bits above, is exclusive-ored into the three that choose the banks.
     #[inline(always)]
-    fn place<W: Lanes>(&self, column: u32, part: u32) -> Shared {
+    pub fn place<W: Lanes>(&self, column: u32, part: u32) -> Shared {
         let number = (column << self.down_log2) + part;
         let step = (W::COUNT as u32).ilog2() + self.down_log2;
         let from = if step > 3 { step } else { 3 };
@@ -86,24 +86,24 @@ impl<'a, I: Index> Tile<'a, I> {
     }
 
     #[inline(always)]
-    fn src<W: Word>(&self, row: I, col: I) -> Global {
+    pub fn src<W: Word>(&self, row: I, col: I) -> Global {
         let offset = self.src_start + axes::fold(row, &self.params.src_rows) + col;
         Global::new(self.params.src).offset(bytes::<W, I>(offset))
     }
 
     #[inline(always)]
-    fn dst<W: Word>(&self, row: I, col: I) -> Global {
+    pub fn dst<W: Word>(&self, row: I, col: I) -> Global {
         let offset = self.dst_start + axes::fold(col, &self.params.dst_rows) + row;
         Global::new(self.params.dst).offset(bytes::<W, I>(offset))
     }
 
     #[inline(always)]
-    fn rows(&self) -> I {
+    pub fn rows(&self) -> I {
         I::truncate(self.params.rows)
     }
 
     #[inline(always)]
-    fn cols(&self) -> I {
+    pub fn cols(&self) -> I {
         I::truncate(self.params.cols)
     }
 
@@ -113,7 +113,7 @@ impl<'a, I: Index> Tile<'a, I> {
     ///
     /// Between the same barriers nothing else accesses these places.
     #[inline(always)]
-    unsafe fn exchange<W: Lanes, const LANES: usize>(&self, step: usize, square: [Quad; LANES]) {
+    pub unsafe fn exchange<W: Lanes, const LANES: usize>(&self, step: usize, square: [Quad; LANES]) {
         let (x, y) = self.square(step);
         let turned = W::turn(square);
         unrolled!(lane < LANES => {
@@ -124,7 +124,7 @@ impl<'a, I: Index> Tile<'a, I> {
 }
 
 #[inline(always)]
-fn bytes<W: Word, I: Index>(elements: I) -> u64 {
+pub fn bytes<W: Word, I: Index>(elements: I) -> u64 {
     elements.sign_extend().wrapping_mul(u64::from(W::BYTES))
 }
 
@@ -170,164 +170,5 @@ pub unsafe fn vector_tile<W: Word + Lanes, I: Index, const LANES: usize, const S
             // SAFETY: a whole quad of a row of the destination, which no other thread has.
             unsafe { thread::store_quad(tile.dst::<W>(row, col), quad) };
         }
-    }
-}
-
-/// Where rows start anywhere and end anywhere: quads within rows are still loaded and stored whole, shifted by what their
-/// row's start is off; only at the ends of rows single elements are.
-///
-/// The runs that a tile stores start and end on whole sectors, each row's own: a sector written in two parts costs more than
-/// the few rows that are read twice for it.
-///
-/// # Safety
-///
-/// As [`vector_tile`].
-#[inline(always)]
-pub unsafe fn ragged_tile<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize, const QUADS: usize>(
-    params: VectorTileParams,
-) {
-    let tile = Tile::<I>::new::<W, SQUARES, QUADS, RAGGED_MARGIN>(&params);
-    let lanes = W::COUNT as u32;
-    unrolled!(step < SQUARES => {
-        let (x, y) = tile.square(step);
-        let (row, col) = (tile.row + I::new(y * lanes), tile.col + I::new(x * lanes));
-        let start = tile.src::<W>(row, col);
-        let pitch = (params.src_rows.inner_stride as u64).wrapping_mul(u64::from(W::BYTES));
-        let mut square = [[0; 4]; LANES];
-        // Four rows at a time: as many loads in flight as registers allow without leaving too few blocks on a multiprocessor.
-        unrolled!(group < 4 => {
-            let mut rows = [Ragged::NONE; 4];
-            let mut held = [[[0; 4]; 2]; 4];
-            unrolled!(i < 4 => {
-                let down = 4 * group as u32 + i as u32;
-                if 4 * group + i < LANES && row + I::new(down) < tile.rows() && col < tile.cols() {
-                    let from = start.offset(u64::from(down).wrapping_mul(pitch));
-                    rows[i] = Ragged::new::<W, I>(from, col, &params);
-                }
-            });
-            unrolled!(i < 4 => {
-                // SAFETY: as the caller promises.
-                held[i] = unsafe { rows[i].load() };
-            });
-            unrolled!(i < 4 => {
-                if 4 * group + i < LANES {
-                    // SAFETY: as the caller promises.
-                    square[4 * group + i] = unsafe { rows[i].finish::<W, LANES>(held[i]) };
-                }
-            });
-        });
-        // SAFETY: before the barrier, nothing reads the exchange.
-        unsafe { tile.exchange::<W, LANES>(step, square) };
-    });
-    // SAFETY: every thread of the block comes here: nothing above returns.
-    unsafe { thread::barrier() };
-    let parts = (1 << tile.down_log2) - RAGGED_MARGIN;
-    for step in 0..(LANES * SQUARES) as u32 {
-        let (column, part) = tile.part(step);
-        let col = tile.col + I::new(column);
-        if part < parts && col < tile.cols() {
-            // A run starts on a whole sector of its own row: less than the margin before what this tile adds.
-            let margin = RAGGED_MARGIN * lanes;
-            let end = tile.dst::<W>(tile.row + I::new(margin), col);
-            let first = margin - end.sector_misalignment() / W::BYTES + part * lanes;
-            let (quad, lead) = (first / lanes, first % lanes);
-            // SAFETY: inside the tile, which nothing writes any more.
-            let low = unsafe { thread::load_shared_quad(tile.place::<W>(column, quad)) };
-            // SAFETY: as above; the last quad of the tile is never `low` with a lead.
-            let high = unsafe { thread::load_shared_quad(tile.place::<W>(column, quad + (lead != 0) as u32)) };
-            let shifted = quad::shift::<W>(low, high, lead * W::BYTES);
-            let row = tile.row + I::new(first);
-            let to = end.offset(u64::from(first * W::BYTES).wrapping_sub(u64::from(margin * W::BYTES)));
-            if row < tile.rows() && !(tile.rows() - row < I::new(lanes)) {
-                // SAFETY: a whole quad of a row of the destination, aligned by its sector, which no other thread has.
-                unsafe { thread::store_quad(to, shifted) };
-            } else {
-                unrolled!(lane < LANES => {
-                    if row + I::new(lane as u32) < tile.rows() {
-                        let to = to.offset(lane as u64 * u64::from(W::BYTES));
-                        // SAFETY: an element of that row, which no other thread has.
-                        unsafe { W::get(shifted, lane).store_global(to) };
-                    }
-                });
-            }
-        }
-    }
-}
-
-/// Sixteen bytes of a row that start anywhere.
-#[derive(Clone, Copy)]
-struct Ragged {
-    from: Global,
-    /// Bytes from the last multiple of 16.
-    off: u32,
-    /// Elements from here to the row's end.
-    left: u32,
-    /// Whether the aligned quads that hold them lie within the row.
-    whole: bool,
-}
-
-impl Ragged {
-    const NONE: Self = Ragged { from: Global::NONE, off: 0, left: 0, whole: false };
-
-    /// A quad at `from`, which is element `col` of a row. Nothing outside the row is read, or, where the matrix has no gaps,
-    /// nothing outside the matrix.
-    #[inline(always)]
-    fn new<W: Word + Lanes, I: Index>(from: Global, col: I, params: &VectorTileParams) -> Self {
-        let (lanes, off) = (W::COUNT as u32, from.misalignment());
-        let span = if off == 0 { 16 } else { 32 };
-        let left = I::truncate(params.cols) - col;
-        let start = from.offset(u64::from(off).wrapping_neg());
-        let (low, high) = if params.src_end == 0 {
-            (from.offset(bytes::<W, I>(col).wrapping_neg()), from.offset(bytes::<W, I>(left)))
-        } else {
-            (Global::new(params.src_start), Global::new(params.src_end))
-        };
-        Ragged {
-            from,
-            off,
-            left: if left < I::new(lanes) { left.low() } else { lanes },
-            whole: !start.is_before(low) && !high.is_before(start.offset(span)),
-        }
-    }
-
-    /// The aligned quads that hold it, where all of them may be read.
-    ///
-    /// # Safety
-    ///
-    /// The row is allocated and nothing writes it.
-    #[inline(always)]
-    unsafe fn load(&self) -> [Quad; 2] {
-        let mut held = [[0; 4]; 2];
-        let start = self.from.offset(u64::from(self.off).wrapping_neg());
-        if self.whole {
-            // SAFETY: aligned, and within the row.
-            held[0] = unsafe { thread::load_quad(start) };
-        }
-        if self.whole && self.off != 0 {
-            // SAFETY: as above.
-            held[1] = unsafe { thread::load_quad(start.offset(16)) };
-        }
-        held
-    }
-
-    /// The quad out of those; at the row's ends element by element, zero behind it.
-    ///
-    /// # Safety
-    ///
-    /// The row is allocated and nothing writes it.
-    #[inline(always)]
-    unsafe fn finish<W: Word + Lanes, const LANES: usize>(&self, [low, high]: [Quad; 2]) -> Quad {
-        let mut quad = quad::shift::<W>(low, high, self.off);
-        if !self.whole {
-            quad = [0; 4];
-            unrolled!(lane < LANES => {
-                if (lane as u32) < self.left {
-                    // SAFETY: an element of the row.
-                    let element = unsafe { W::load_global(self.from.offset(lane as u64 * u64::from(W::BYTES))) };
-                    quad = element.put(quad, lane);
-                }
-            });
-        }
-        quad
     }
 }

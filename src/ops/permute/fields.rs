@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index};
-use crate::abi::{DEINTERLEAVE, Divisor, EntryId, FIELDS_CHUNK, FIELDS_THREADS, FieldsParams, INTERLEAVE, LaunchShape};
+use crate::abi::{DEINTERLEAVE, Divisor, EntryId, FIELDS_THREADS, FieldsParams, INTERLEAVE, LaunchShape, fields_steps};
 use crate::ops::Align;
 use crate::ops::copy::Shape;
 
@@ -97,7 +97,8 @@ impl Fields {
             return None;
         }
         // As many structs as fit, in whole warps of granules.
-        let run = FIELDS_CHUNK as usize / (granule * images.fields) / WARP * WARP;
+        let granules = fields_steps(width, images.is_packed_src) * FIELDS_THREADS as usize;
+        let run = granules / images.fields / WARP * WARP;
         let chunks = images.structs.div_ceil(run * lanes);
         if images.structs * images.fields * width < LEAST {
             // Blocks would be mostly idle.
