@@ -30,7 +30,7 @@ fn device(setup: &Setup) -> Device {
 }
 
 /// What the storage of `layout` holds after its matrices, the last two axes, are transposed to `result`.
-fn expected<T: Sample>(before: &[T], layout: &Layout, result: &Layout) -> Vec<T> {
+pub(crate) fn expected<T: Sample>(before: &[T], layout: &Layout, result: &Layout) -> Vec<T> {
     let mut after = before.to_vec();
     if layout.rank() == 2 {
         naive::transpose(before, layout, &mut after, result);

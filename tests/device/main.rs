@@ -13,6 +13,8 @@ mod copies;
 mod events;
 mod failures;
 mod fields;
+#[cfg(feature = "interp")]
+mod guards;
 mod host;
 mod in_place;
 #[cfg(feature = "cudarc")]
@@ -55,6 +57,8 @@ fn main() -> ExitCode {
         rows::cases(),
         times::cases(),
         in_place::cases(),
+        #[cfg(feature = "interp")]
+        guards::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
     ]
