@@ -16,7 +16,7 @@ use crate::ops::{byte_range, check_bytes, check_width};
 
 /// Bytes of a row of a panel that keep the sectors of device memory whole.
 const SECTOR: u64 = 32;
-/// The scratch for long lines has at most this part of the matrix's bytes, or a sector for each index of the longer axis.
+/// The scratch for long lines has at most this part of the matrix's bytes, or what one panel needs.
 const SCRATCH_PART: u64 = 64;
 /// Panels are made smaller than they might be until there are as many: two for each multiprocessor of an H100.
 const ENOUGH_PANELS: u64 = 264;
@@ -114,9 +114,9 @@ impl InPlacePlan {
         Ok(plan)
     }
 
-    /// Bytes of scratch memory that the transpose needs beside the matrix: none for a square one, nor where the rows and
-    /// columns fit in shared memory; else at most 1/64 of the matrix's, or 32 for each index of its longer axis, whichever is
-    /// more.
+    /// Bytes of scratch memory that the transpose needs beside the matrix: none for a square one, nor where panels of it fit in
+    /// shared memory. Else at most the greatest of 1/64 of the matrix's bytes, one line of elements along its longer axis, and
+    /// 32 bytes for each index of its shorter one.
     pub fn scratch_bytes(&self) -> usize {
         // What is left of the matrix's own bytes, which fit.
         self.passes.iter().flatten().map(|pass| pass.spilled * pass.panel_bytes(self.width)).max().unwrap_or(0) as usize
@@ -266,10 +266,10 @@ impl Grid {
         }
     }
 
-    /// Most bytes that the scratch has.
-    fn scratch(&self) -> u64 {
+    /// Most bytes that the scratch has for panels of which the least has so many.
+    fn scratch(&self, least: u64) -> u64 {
         let whole = self.batches * self.rows * self.cols * self.width;
-        (whole / SCRATCH_PART).max(self.cols.saturating_mul(SECTOR))
+        (whole / SCRATCH_PART).max(least)
     }
 
     /// Rows as many as fit in shared memory, or one through the scratch.
@@ -286,7 +286,7 @@ impl Grid {
         let fit = u64::from(LINES_SHARED) / line;
         // Where a sector is wider than the matrix, its columns are as short, and a panel fits.
         let spilled = fit < sector.min(self.cols);
-        let most = if spilled { self.scratch() / line } else { fit };
+        let most = if spilled { self.scratch(self.rows * SECTOR) / line } else { fit };
         // Four sectors are a line of the cache.
         let wanted = if spilled { most } else { (self.cols * self.batches).div_ceil(ENOUGH_PANELS).max(4 * sector) };
         let width = (wanted.next_multiple_of(sector).min(most) / sector * sector).max(most.min(sector)).min(self.cols);
@@ -298,7 +298,8 @@ impl Grid {
     fn pass(&self, columns: u64, height: u64, width: u64, panels: u64, spilled: bool) -> Option<Pass> {
         let all = panels * self.batches;
         let len = height * width;
-        let room = (self.scratch() / (len * self.width)).min(all).min(u64::from(MAX_GRID_YZ)).max(1);
+        let bytes = len * self.width;
+        let room = (self.scratch(bytes) / bytes).min(all).min(u64::from(MAX_GRID_YZ));
         let (family, [x, y]) = if spilled {
             (SPILL_LINES, [len.div_ceil(u64::from(LINES_BLOCK)), room])
         } else {
