@@ -426,9 +426,10 @@ mod tests {
 
     /// The plan with 64-bit arithmetic, as if the storage were larger.
     fn wide(mut plan: InPlacePlan) -> InPlacePlan {
+        let width = plan.width;
         let other = |narrow: EntryId| {
             let families = [SWAP_TILES, PERMUTE_LINES, SPILL_LINES];
-            let of = |index| families.map(|family| family.entry(4, index).unwrap());
+            let of = |index| families.map(|family| family.entry(width, index).unwrap());
             let at = of(Index::Narrow).iter().position(|&known| known == narrow).unwrap();
             of(Index::Wide)[at]
         };
@@ -443,26 +444,40 @@ mod tests {
         plan
     }
 
-    /// No test has memory for 2^31 elements; the wide kernels are right of fewer as well.
-    #[test]
-    fn wide_kernels_move_what_the_narrow_ones_do() {
-        let device = Device::open(Backend::Soft).unwrap();
-        for [rows, cols] in [[70, 70], [12, 18], [18, 12], [100, 7], [3, 12_300]] {
+    /// Every entry, narrow and wide, on elements of `WIDTH` bytes.
+    fn check<const WIDTH: usize>(device: &Device) {
+        let long = LINES_SHARED as usize / WIDTH + 5;
+        for [rows, cols] in [[70, 70], [12, 18], [18, 12], [100, 7], [3, long], [long, 2]] {
             let layout = Layout::row_major(&[2, rows, cols]).unwrap();
-            let plan = wide(InPlacePlan::new(&layout, 4).unwrap());
-            assert!(plan.entries().all(|entry| entry.ends_with("_wide")), "{plan}");
-            let elements: Vec<u32> = (0..2 * (rows * cols) as u32).collect();
-            let (matrix, scratch) =
-                (device.upload(&elements).unwrap(), device.alloc::<u8>(plan.scratch_bytes()).unwrap());
-            let stream = device.default_stream();
-            // SAFETY: both buffers are live until the stream is synchronised, and as long as the plan asks for.
-            unsafe { plan.launch(&device, matrix.address(), scratch.address(), stream.handle()) }.unwrap();
-            stream.synchronize().unwrap();
-            let result = matrix.download().unwrap();
-            for (at, element) in elements.iter().enumerate() {
-                let (batch, row, col) = (at / cols / rows, at / cols % rows, at % cols);
-                assert_eq!(result[batch * rows * cols + col * rows + row], *element, "{plan}");
+            let narrow = InPlacePlan::new(&layout, WIDTH).unwrap();
+            let spills = narrow.entries().any(|entry| entry.starts_with("spill_lines"));
+            assert_eq!(spills, rows.max(cols) == long, "{narrow}");
+            for plan in [wide(narrow.clone()), narrow] {
+                let bytes: Vec<u8> = (0..2 * rows * cols * WIDTH).map(|at| (at * 167 + at / 251) as u8).collect();
+                let (matrix, scratch) =
+                    (device.upload(&bytes).unwrap(), device.alloc::<u8>(plan.scratch_bytes()).unwrap());
+                let stream = device.default_stream();
+                // SAFETY: both buffers are live until the stream is synchronised, and as long as the plan asks for.
+                unsafe { plan.launch(device, matrix.address(), scratch.address(), stream.handle()) }.unwrap();
+                stream.synchronize().unwrap();
+                let result = matrix.download().unwrap();
+                for (at, element) in bytes.chunks(WIDTH).enumerate() {
+                    let (batch, row, col) = (at / cols / rows, at / cols % rows, at % cols);
+                    let to = batch * rows * cols + col * rows + row;
+                    assert_eq!(result[to * WIDTH..][..WIDTH], *element, "{plan}");
+                }
             }
         }
+    }
+
+    /// No test has memory for 2^31 elements; the wide kernels are right of fewer as well.
+    #[test]
+    fn narrow_and_wide_kernels_of_every_width_are_right() {
+        let device = Device::open(Backend::Soft).unwrap();
+        check::<1>(&device);
+        check::<2>(&device);
+        check::<4>(&device);
+        check::<8>(&device);
+        check::<16>(&device);
     }
 }
