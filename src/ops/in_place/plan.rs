@@ -299,6 +299,10 @@ impl Grid {
         let all = panels * self.batches;
         let len = height * width;
         let bytes = len * self.width;
+        debug_assert!(
+            spilled || bytes <= u64::from(LINES_SHARED),
+            "{height} x {width} elements do not fit shared memory"
+        );
         let room = (self.scratch(bytes) / bytes).min(all).min(u64::from(MAX_GRID_YZ));
         let (family, [x, y]) = if spilled {
             (SPILL_LINES, [len.div_ceil(u64::from(LINES_BLOCK)), room])

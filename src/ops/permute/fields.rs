@@ -17,6 +17,8 @@ const LEAST: usize = 2048;
 const BANKS: usize = 128;
 /// Lanes of a warp.
 const WARP: usize = 32;
+// Each thread moves one element of those that fill no granule: of bytes, up to three of each field.
+const _: () = assert!(3 * MOST <= FIELDS_THREADS as usize);
 
 /// A launch of `deinterleave`, or of `interleave`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +107,7 @@ impl Fields {
         }
         let banks = BANKS / granule;
         let group = banks >> images.fields.trailing_zeros().min(banks.trailing_zeros());
+        debug_assert!(run > 0 && images.fields * group >= WARP / 2, "{images:?} do not fit what the kernel holds");
         let (index, family) = (index(canonical), if images.is_packed_src { DEINTERLEAVE } else { INTERLEAVE });
         let divisor = divisor(index);
         let params = FieldsParams {
