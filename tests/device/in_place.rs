@@ -1,7 +1,5 @@
 //! Transposes in place against the oracle: square ones of any layout, others in C order.
 
-use std::sync::Arc;
-
 use warpstride::device::Device;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, InPlacePlan};
@@ -9,6 +7,7 @@ use warpstride::ops::{self, InPlacePlan};
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::naive;
+use crate::permutes::device;
 
 cases! {
     Any square_matrices_of_every_size_and_width,
@@ -23,10 +22,6 @@ cases! {
     Any raw_addresses_and_their_scratch,
     SoftwareGpu tiles_of_square_matrices_meet_no_bank_conflict,
     SoftwareGpu square_matrices_are_read_and_written_once,
-}
-
-fn device(setup: &Setup) -> Device {
-    Device::with_driver(Arc::clone(&setup.driver)).unwrap()
 }
 
 /// What the storage of `layout` holds after its matrices, the last two axes, are transposed to `result`.

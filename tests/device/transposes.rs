@@ -1,7 +1,5 @@
 //! Every transpose kernel against the oracle, from any layout to any layout.
 
-use std::sync::Arc;
-
 use warpstride::device::Device;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Variant};
@@ -9,6 +7,7 @@ use warpstride::ops::{self, Variant};
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::naive;
+use crate::permutes::device;
 
 cases! {
     Any random_shapes_at_every_width_by_every_variant,
@@ -19,10 +18,6 @@ cases! {
     Any offsets_beyond_31_bits,
     Any more_tiles_than_a_grid_has_in_y,
     Any raw_addresses_on_a_stream_of_the_driver,
-}
-
-fn device(setup: &Setup) -> Device {
-    Device::with_driver(Arc::clone(&setup.driver)).unwrap()
 }
 
 /// Every way to ask for a transpose: each variant, and the choice.
