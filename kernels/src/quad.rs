@@ -6,12 +6,20 @@ use crate::thread::{self, B8, B16, B32, Global, Quad, Word};
 
 /// A loop over a constant, unrolled by hand: where the compiler leaves an index of an array to run time, the array goes to local
 /// memory, and it gives up unrolling early.
+#[cfg(not(debug_assertions))]
 #[macro_export]
 macro_rules! unrolled {
     // Nested loops are checked as often as they are written out, so short ones are written short.
     ($step:ident < 4 => $body:block) => { $crate::unrolled!(@ $step 4 $body 0 1 2 3) };
     ($step:ident < $count:tt => $body:block) => { $crate::unrolled!(@ $step $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
     (@ $step:ident $count:tt $body:block $($number:literal)*) => {$( if $number < $count { let $step = $number; $body } )*};
+}
+
+/// A loop over a constant. A debug build keeps every copy of a loop that is written out, and is there to be checked, not to be fast.
+#[cfg(debug_assertions)]
+#[macro_export]
+macro_rules! unrolled {
+    ($step:ident < $count:tt => $body:block) => { for $step in 0..$count $body };
 }
 
 /// Elements of one width as they lie in a [`Quad`].

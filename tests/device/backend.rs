@@ -30,6 +30,8 @@ pub(crate) enum Needs {
     DeviceToLose,
     /// What only the software GPU promises.
     SoftwareGpu,
+    /// The software GPU, and a debug build of the kernels.
+    DebugBuild,
     /// A GPU with room for billions of elements.
     LargeGpu,
     /// What other crates have on an NVIDIA GPU.
@@ -132,7 +134,12 @@ fn run_in_child(name: &str) -> Result<(), Failed> {
 fn reason_to_ignore(backend: &Backend, needs: Needs) -> Result<Arc<dyn Fn() -> Setup + Send + Sync>, String> {
     let open = backend.open.as_ref().map_err(Error::to_string)?;
     match (backend.kind, needs) {
-        (DriverKind::Cuda, Needs::SoftwareGpu) => Err("it is about what only the software GPU promises".to_owned()),
+        (_, Needs::DebugBuild) if crate::debug_build::path().is_none() => {
+            Err("it needs a debug build of the kernels; run scripts/debug-kernels".to_owned())
+        }
+        (DriverKind::Cuda, Needs::SoftwareGpu | Needs::DebugBuild) => {
+            Err("it is about what only the software GPU promises".to_owned())
+        }
         (DriverKind::Soft, Needs::LargeGpu) => Err("it moves billions of elements, which takes a GPU".to_owned()),
         (DriverKind::Cuda, Needs::LargeGpu) => match open().driver.info().memory_bytes >> 30 {
             memory if memory < LARGE_GPU_GIB => {

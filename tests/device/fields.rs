@@ -1,14 +1,11 @@
 //! Packed structs of few fields to planes and back, against the oracle.
 
-use std::sync::Arc;
-
 use warpstride::device::Device;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample};
-use crate::naive;
+use crate::permutes::{self, device};
 
 cases! {
     Any structs_of_any_few_fields_and_back,
@@ -16,23 +13,9 @@ cases! {
     SoftwareGpu lanes_never_share_a_bank,
 }
 
-fn device(setup: &Setup) -> Device {
-    Device::with_driver(Arc::clone(&setup.driver)).unwrap()
-}
-
-/// Copies on the device and by the oracle; all bytes of the destination's storage must agree. The entry that did it.
+/// The entry that copied one layout to the other, as it should.
 fn check<T: Sample>(device: &Device, from: &Layout, to: &Layout, random: &mut Random) -> &'static str {
-    let src: Vec<T> = random.elements(from.storage_len());
-    let mut expected: Vec<T> = random.elements(to.storage_len());
-    let source = device.upload(&src).unwrap();
-    let mut result = device.upload(&expected).unwrap();
-    naive::copy(&src, from, &mut expected, to);
-    let view = result.view_mut_with(*to).unwrap();
-    ops::copy_into(source.view_with(*from).unwrap(), view, device.default_stream()).unwrap();
-    assert!(result.download().unwrap() == expected, "{}: {from:?} to {to:?}", T::DTYPE);
-    let align = Align::ALLOCATION;
-    let plan = PermutePlan::new(from, align, to, align, size_of::<T>(), Target::of(device)).unwrap();
-    plan.entry().unwrap()
+    permutes::check::<T>(device, *from, *to, random).expect("there are elements to copy")
 }
 
 /// Structs and planes of the same elements; every plane starts at a multiple of 4 bytes.

@@ -39,7 +39,7 @@ pub(crate) fn expected<T: Sample>(before: &[T], layout: &Layout, result: &Layout
 }
 
 /// Transposes on the device and by the oracle; all bytes of the storage must agree, those between the elements included.
-fn check<T: Sample>(device: &Device, layout: Layout, random: &mut Random) {
+pub(crate) fn check<T: Sample>(device: &Device, layout: Layout, random: &mut Random) {
     let plan = InPlacePlan::new(&layout, size_of::<T>()).unwrap();
     let before: Vec<T> = random.elements(layout.storage_len());
     let mut buffer = device.upload(&before).unwrap();

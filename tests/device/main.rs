@@ -6,11 +6,13 @@
 //! add it to `main`.
 
 mod backend;
+mod debug_build;
 mod naive;
 mod program;
 
 mod copies;
 mod events;
+mod every_entry;
 mod failures;
 mod fields;
 #[cfg(feature = "interp")]
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         copies::cases(),
         streams::cases(),
         events::cases(),
+        every_entry::cases(),
         modules::cases(),
         late::cases(),
         failures::cases(),

@@ -27,7 +27,7 @@ fn ways() -> impl Iterator<Item = Option<Variant>> {
 
 /// Transposes on the device and by the oracle; all bytes of the destination's storage must agree, those that no element of
 /// the destination has included.
-fn check<T: Sample>(
+pub(crate) fn check<T: Sample>(
     device: &Device,
     src_layout: Layout,
     dst_layout: Layout,

@@ -9,6 +9,7 @@ mod naive;
 mod rows;
 mod spin;
 mod tile;
+mod vector_tile;
 
 pub use column_loop::column_loop;
 pub use copy::copy;
@@ -19,5 +20,4 @@ pub use naive::naive;
 pub use rows::rows;
 pub use spin::spin;
 pub use tile::tile;
-mod vector_tile;
 pub use vector_tile::{ragged_tile, vector_tile};

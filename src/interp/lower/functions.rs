@@ -325,7 +325,7 @@ impl<'m, 't> Lowering<'m, 't> {
             return Err("its address is misaligned".to_owned());
         }
         let mut draft = Draft { access, imm: place as i32, ..Draft::new(if load { Op::LdFrame } else { Op::StFrame }) };
-        self.data(values, load, &mut draft)?;
+        self.data(values, load, opcode, &mut draft)?;
         Ok(Some(vec![draft]))
     }
 

@@ -9,6 +9,7 @@ mod names;
 mod operands;
 mod together;
 mod variables;
+mod widths;
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -257,6 +258,9 @@ impl<'m, 't> Lowering<'m, 't> {
             _ => true,
         };
         let form = forms.find(fits).ok_or("it has another number of operands than the software GPU knows")?;
+        if let Some(drafts) = self.convert(form, opcode, operands)? {
+            return Ok(drafts);
+        }
         match form.shape {
             Shape::Call => self.call(operands),
             Shape::Atomic(kinds) => self.atomic(form.op, kinds, opcode, operands),

@@ -58,12 +58,23 @@ pub(super) struct Names<'m, 't> {
 #[derive(Default)]
 struct Scope<'m, 't> {
     names: HashMap<&'t str, Binding>,
-    /// Declared registers that nothing has named yet, and their file; `None` for a type we do not have.
-    singles: HashMap<&'t str, Option<File>>,
-    ranges: Ranges<'t, Option<File>>,
+    /// Declared registers, and their types.
+    singles: HashMap<&'t str, &'t str>,
+    ranges: Ranges<'t, &'t str>,
     labels: HashMap<&'t str, usize>,
     prototypes: HashMap<&'t str, &'m Signature<'t>>,
     tables: HashMap<&'t str, &'m [&'t str]>,
+}
+
+/// Where registers of a type are; `None` for a type we do not have.
+fn file_of(kind: &str) -> Option<File> {
+    match kind {
+        "pred" => Some(File::Pred),
+        "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16"
+        | "bf16x2" => Some(File::B32),
+        "b64" | "u64" | "s64" | "f64" => Some(File::B64),
+        _ => None,
+    }
 }
 
 impl<'m, 't> Names<'m, 't> {
@@ -135,21 +146,20 @@ impl<'m, 't> Names<'m, 't> {
     }
 
     /// Declares registers.
-    pub(super) fn registers(&mut self, kind: &str, names: &[RegisterName<'t>]) {
-        let file = match kind {
-            "pred" => Some(File::Pred),
-            "b8" | "u8" | "s8" | "b16" | "u16" | "s16" | "f16" | "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16"
-            | "bf16x2" => Some(File::B32),
-            "b64" | "u64" | "s64" | "f64" => Some(File::B64),
-            _ => None,
-        };
+    pub(super) fn registers(&mut self, kind: &'t str, names: &[RegisterName<'t>]) {
         let Some(scope) = self.scopes.last_mut() else { return };
         for name in names {
             match name.count {
-                Some(count) => scope.ranges.insert(name.name, count, file),
-                None => drop(scope.singles.insert(name.name, file)),
+                Some(count) => scope.ranges.insert(name.name, count, kind),
+                None => drop(scope.singles.insert(name.name, kind)),
             }
         }
+    }
+
+    /// The type that a register was declared with, without the dot.
+    pub(super) fn declared(&self, name: &str) -> Option<&'t str> {
+        let declared = |scope: &Scope<'m, 't>| scope.singles.get(name).or_else(|| scope.ranges.get(name)).copied();
+        self.scopes.iter().rev().find_map(declared)
     }
 
     /// Declares a variable of function scope.
@@ -200,8 +210,9 @@ impl<'m, 't> Names<'m, 't> {
                 return Ok(*binding);
             }
             let scope = &self.scopes[index];
-            if let Some(&file) = scope.singles.get(name).or_else(|| scope.ranges.get(name)) {
-                let file = file.ok_or_else(|| format!("{name} is of a type that the software GPU does not have"))?;
+            if let Some(kind) = scope.singles.get(name).or_else(|| scope.ranges.get(name)) {
+                let file =
+                    file_of(kind).ok_or_else(|| format!("{name} is of a type that the software GPU does not have"))?;
                 let binding = Binding::Register(file, self.allocate(file)?);
                 self.scopes[index].names.insert(name, binding);
                 return Ok(binding);

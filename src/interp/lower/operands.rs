@@ -129,7 +129,7 @@ impl<'t> Lowering<'_, 't> {
         }
         let mut drafts = Vec::new();
         for (index, result) in self.elements(results, access)?.into_iter().enumerate() {
-            let file = self.data_file(result, access)?;
+            let file = self.data_file(result, opcode, access)?;
             let offset = (first + index as u64 * u64::from(access.width)) as u32;
             let value = PresetValue::Param { offset, bytes: access.width, signed: access.signed };
             let slot = self.names.constant(file, value)?;
@@ -174,22 +174,28 @@ impl<'t> Lowering<'_, 't> {
     pub(super) fn load(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         let [results, address] = operands else { return Err(operand_count()) };
         let mut draft = self.addressed(op, opcode, address)?;
-        self.data(results, true, &mut draft)?;
+        self.data(results, true, opcode, &mut draft)?;
         Ok(draft)
     }
 
     pub(super) fn store(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         let [address, values] = operands else { return Err(operand_count()) };
         let mut draft = self.addressed(op, opcode, address)?;
-        self.data(values, false, &mut draft)?;
+        self.data(values, false, opcode, &mut draft)?;
         Ok(draft)
     }
 
     /// The registers that are loaded or stored.
-    pub(super) fn data(&mut self, operand: &Operand<'t>, load: bool, draft: &mut Draft) -> Result<(), Refusal> {
+    pub(super) fn data(
+        &mut self,
+        operand: &Operand<'t>,
+        load: bool,
+        opcode: &str,
+        draft: &mut Draft,
+    ) -> Result<(), Refusal> {
         let mut file = None;
         for (index, element) in self.elements(operand, draft.access)?.into_iter().enumerate() {
-            let own = *file.get_or_insert(self.data_file(element, draft.access)?);
+            let own = *file.get_or_insert(self.data_file(element, opcode, draft.access)?);
             let kind = if own == File::B64 { Kind::B64 } else { Kind::B32 };
             let slot = if load { self.result(element, own)? } else { self.source(element, kind)? };
             draft.s[index] = slot;
@@ -209,7 +215,10 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// The file of a register that is loaded or stored: at least as wide as what is moved.
-    fn data_file(&mut self, operand: &Operand<'t>, access: Access) -> Result<File, Refusal> {
+    fn data_file(&mut self, operand: &Operand<'t>, opcode: &str, access: Access) -> Result<File, Refusal> {
+        if opcode.starts_with("ld") || opcode.starts_with("st") {
+            self.check_type(operand, opcode.rsplit('.').next().unwrap_or_default(), access.count > 1)?;
+        }
         let natural = if access.width == 8 { File::B64 } else { File::B32 };
         let Operand::Name(name, _) = *operand else { return Ok(natural) };
         if name == "_" || special(name).is_some() {

@@ -22,6 +22,7 @@ mod record;
 mod report;
 mod text;
 mod together;
+mod widths;
 
 use warpstride::abi::LaunchShape;
 use warpstride::interp::{Config, Memory, Module, Report, Stop, run};

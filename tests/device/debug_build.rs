@@ -1,0 +1,125 @@
+//! A driver that runs the crate's kernels as a debug build of them, which `scripts/debug-kernels` makes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use warpstride::Result;
+use warpstride::abi::{ENTRIES, LaunchShape};
+use warpstride::counters::Counters;
+use warpstride::driver::{DeviceInfo, Driver, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+
+/// Where the PTX of the debug build is, where there is one.
+pub(crate) fn path() -> Option<OsString> {
+    std::env::var_os("WARPSTRIDE_DEBUG_KERNELS")
+}
+
+/// Another driver, on which a module of one of the crate's entries is that entry of the debug build.
+#[derive(Debug)]
+pub(crate) struct DebugBuild {
+    inner: Arc<dyn Driver>,
+    text: String,
+}
+
+impl DebugBuild {
+    pub(crate) fn new(inner: Arc<dyn Driver>) -> Self {
+        let path = path().expect("the case is run where it names the PTX");
+        Self { inner, text: std::fs::read_to_string(path).expect("the PTX is there") }
+    }
+}
+
+/// `name` of a debug build and what it reaches: most of the rest is the core library, all of it, and more than the software GPU
+/// takes.
+fn module(text: &str, name: &str) -> String {
+    // Behind the code come names of files, and debug sections of which nothing here is told.
+    let (code, rest) = text.split_once("\n\t.file").expect("a debug build names its files");
+    let files = rest.split("\n\t.section").next().unwrap_or_default();
+    let starts: Vec<usize> = [".visible", ".func", ".extern", ".global"]
+        .iter()
+        .flat_map(|directive| code.match_indices(directive).map(|(at, _)| at))
+        .filter(|&at| code[..at].ends_with('\n'))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .chain([code.len()])
+        .collect();
+    let items: Vec<&str> = starts.windows(2).map(|ends| &code[ends[0]..ends[1]]).collect();
+    let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (number, item) in items.iter().enumerate() {
+        // What is not a directive or a number, or the value that a function gives back.
+        let own = words(item)
+            .find(|word| !word.starts_with(|c: char| c == '.' || c.is_ascii_digit()) && *word != "func_retval0");
+        by_name.entry(own.expect("an item has a name")).or_default().push(number);
+    }
+    let mut open: Vec<usize> = by_name.get(name).expect("the debug build has the entry").clone();
+    let mut reached = BTreeSet::new();
+    while let Some(number) = open.pop() {
+        if reached.insert(number) {
+            open.extend(words(items[number]).filter_map(|word| by_name.get(word)).flatten());
+        }
+    }
+    let reached: String = reached.into_iter().map(|number| items[number]).collect();
+    [&code[..starts[0]], &reached, "\n\t.file", files, "\n"].concat()
+}
+
+/// Its words, but for those of comments: each function is announced in one, behind the function before.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let words = code.flat_map(|code| code.split(|c: char| !(c.is_ascii_alphanumeric() || "_$.%".contains(c))));
+    words.filter(|word| !word.is_empty())
+}
+
+macro_rules! forward {
+    ($(fn $safe:ident($($operand:ident: $type:ty),*) -> $result:ty;)* ---
+     $(unsafe fn $name:ident($($given:ident: $of:ty),*) -> $gives:ty;)*) => {
+        $(fn $safe(&self, $($operand: $type),*) -> $result {
+            self.inner.$safe($($operand),*)
+        })*
+        $(unsafe fn $name(&self, $($given: $of),*) -> $gives {
+            // SAFETY: the caller's promises are the inner driver's.
+            unsafe { self.inner.$name($($given),*) }
+        })*
+    };
+}
+
+// SAFETY: all calls are the inner driver's; only the text of a module may be another.
+unsafe impl Driver for DebugBuild {
+    fn info(&self) -> &DeviceInfo {
+        self.inner.info()
+    }
+
+    fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
+        let is_of = |name: &str| ptx.contains(&format!(".visible .entry {name}("));
+        match ENTRIES.iter().find(|entry| is_of(entry.name)) {
+            Some(entry) => self.inner.module_load(&module(&self.text, entry.name)),
+            None => self.inner.module_load(ptx),
+        }
+    }
+
+    forward! {
+        fn memory() -> Result<(u64, u64)>;
+        fn counters() -> Option<Counters>;
+        fn alloc(bytes: u64) -> Result<u64>;
+        fn alloc_host(bytes: usize) -> Result<NonNull<u8>>;
+        fn stream_create() -> Result<StreamHandle>;
+        fn event_create() -> Result<EventHandle>;
+        ---
+        unsafe fn free(address: u64) -> Result<()>;
+        unsafe fn free_host(memory: NonNull<u8>) -> Result<()>;
+        unsafe fn copy_h2d(dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()>;
+        unsafe fn copy_d2h(dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()>;
+        unsafe fn copy_d2d(dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()>;
+        unsafe fn fill(dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()>;
+        unsafe fn stream_destroy(stream: StreamHandle) -> Result<()>;
+        unsafe fn stream_synchronize(stream: StreamHandle) -> Result<()>;
+        unsafe fn event_destroy(event: EventHandle) -> Result<()>;
+        unsafe fn event_record(event: EventHandle, stream: StreamHandle) -> Result<()>;
+        unsafe fn event_wait(event: EventHandle, stream: StreamHandle) -> Result<()>;
+        unsafe fn event_query(event: EventHandle) -> Result<bool>;
+        unsafe fn event_synchronize(event: EventHandle) -> Result<()>;
+        unsafe fn event_elapsed_ms(start: EventHandle, end: EventHandle) -> Result<f32>;
+        unsafe fn module_unload(module: ModuleHandle) -> Result<()>;
+        unsafe fn function(module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
+        unsafe fn launch(function: FunctionHandle, shape: &LaunchShape, params: &[u8], stream: StreamHandle) -> Result<()>;
+    }
+}

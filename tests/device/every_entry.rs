@@ -1,0 +1,233 @@
+//! Every entry of the PTX on a few small shapes: as it is shipped, and as a debug build, whose assertions and checked arithmetic
+//! find what happens to come out right.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use warpstride::abi::{Divisor, ENTRIES, EntryId, Index, LINES_BLOCK, LaunchShape, PERMUTE_LINES, SPILL_LINES};
+use warpstride::device::Device;
+use warpstride::driver::Driver;
+use warpstride::driver::trace::{Call, Trace};
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Variant};
+
+use crate::backend::{Setup, cases};
+use crate::debug_build::DebugBuild;
+use crate::matrices::{Random, Sample, at_every_width};
+use crate::program::{Program, assert_same};
+use crate::{in_place, naive, permutes, transposes};
+
+cases! {
+    SoftwareGpu every_entry_is_launched_and_right,
+    DebugBuild every_entry_of_a_debug_build_is_right,
+}
+
+fn every_entry_is_launched_and_right(setup: &Setup) {
+    launch_all(&setup.driver);
+}
+
+fn every_entry_of_a_debug_build_is_right(setup: &Setup) {
+    let driver: Arc<dyn Driver> = Arc::new(DebugBuild::new(Arc::clone(&setup.driver)));
+    launch_all(&driver);
+}
+
+fn launch_all(driver: &Arc<dyn Driver>) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        narrow::<T>(device, random);
+        wide::<T>(device, random);
+        wide_lines(device.driver(), size_of::<T>(), random);
+    }
+    let trace = Arc::new(Trace::new(Arc::clone(driver)));
+    let device = Device::with_driver(Arc::clone(&trace) as Arc<dyn Driver>).unwrap();
+    at_every_width!(run(&device, &mut Random::new(60)));
+    ops::spin(&device, Duration::from_micros(1), device.default_stream()).unwrap();
+    device.synchronize().unwrap();
+    // A kernel is looked up by its first launch.
+    let launched: BTreeSet<String> = trace
+        .calls()
+        .into_iter()
+        .filter_map(|call| if let Call::Function { name, .. } = call { Some(name) } else { None })
+        .collect();
+    let forgotten: Vec<&str> =
+        ENTRIES.iter().map(|entry| entry.name).filter(|&name| !launched.contains(name)).collect();
+    assert!(forgotten.is_empty(), "no shape in this file is planned for {forgotten:?}: add one for each");
+}
+
+fn c_order(shape: &[usize]) -> Layout {
+    Layout::row_major(shape).unwrap()
+}
+
+/// Source layouts that go to C order, and which of the kernels each is for; all batches of two without gaps.
+fn sources<T>() -> Vec<Layout> {
+    let lanes = 16 / size_of::<T>();
+    let turned = |rows: usize, cols: usize| c_order(&[2, cols, rows]).permuted_axes(&[0, 2, 1]).unwrap();
+    // A tile and a bit; up to 64 rows or columns may be taken for fields.
+    let side = (8 * lanes).max(64);
+    vec![
+        // vector_tile, whose last tile is cut
+        turned(side, side + lanes),
+        turned(2 * side + lanes, side),
+        // ragged_tile
+        turned(side + 1, side + 3),
+        turned(2 * side + 3, side + 1),
+        // deinterleave and interleave, the latter with structs that fill no granule
+        turned(3, 1000),
+        turned(1001, 3),
+        turned(1000, 4),
+        // rows
+        c_order(&[2, 10, 99]),
+        // elements
+        c_order(&[2, 3, 33]).reverse(2).unwrap(),
+    ]
+}
+
+/// What plans choose for small storages.
+fn narrow<T: Sample>(device: &Device, random: &mut Random) {
+    for src in sources::<T>() {
+        permutes::check::<T>(device, src, c_order(src.shape()), random);
+        permutes::check::<T>(device, c_order(src.shape()), src, random);
+    }
+    // copy, with a tail; rows, from and to where no quad starts
+    permutes::check::<T>(device, c_order(&[16 * 1100 + 5]), c_order(&[16 * 1100 + 5]), random);
+    let part = c_order(&[7, 131]).slice(1, 3..110, 1).unwrap();
+    permutes::check::<T>(device, part, c_order(&[7, 107]), random);
+    for variant in Variant::ALL {
+        transposes::check::<T>(device, c_order(&[37, 45]), c_order(&[45, 37]), Some(variant), random);
+    }
+    // swap_tiles, permute_lines and, of lines longer than shared memory, spill_lines
+    let long = 49_152 / size_of::<T>() + 5;
+    for shape in [&[2, 37, 37][..], &[65, 65], &[2, 12, 16], &[17, 31], &[31, 17], &[2, long], &[long, 2]] {
+        in_place::check::<T>(device, c_order(shape), random);
+    }
+}
+
+/// Two storages that lie more than 2^31 elements apart, as allocations of the software GPU do.
+struct Far<'a> {
+    device: &'a Device,
+    start: u64,
+    /// Bytes from one to the other.
+    distance: u64,
+}
+
+impl Far<'_> {
+    /// A batch of two, one in each storage, in C order.
+    fn layout(&self, shape: &[usize], width: usize) -> Layout {
+        let mut strides = c_order(shape).strides().to_vec();
+        let apart = self.distance as usize / width;
+        strides[0] = apart as isize;
+        Layout::new(shape, &strides, 0, apart + c_order(&shape[1..]).len()).unwrap()
+    }
+
+    fn copy(&self, src: u64, src_layout: &Layout, dst: u64, dst_layout: &Layout, width: usize) {
+        let stream = self.device.default_stream().handle();
+        // SAFETY: the caller's buffers hold the layouts, and live until it has downloaded the result.
+        unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream) }.unwrap();
+    }
+}
+
+/// What plans choose for storages of more than 2^31 elements, of which few are moved.
+fn wide<T: Sample>(device: &Device, random: &mut Random) {
+    let width = size_of::<T>();
+    let room = sources::<T>().iter().map(Layout::len).max().unwrap();
+    let halves = [device.zeros::<T>(room).unwrap(), device.zeros::<T>(room).unwrap()];
+    let [one, other] = [halves[0].address(), halves[1].address()];
+    let far = Far { device, start: one.min(other), distance: one.abs_diff(other) };
+    for near in sources::<T>() {
+        let elements: Vec<T> = random.elements(near.storage_len());
+        let (source, result) = (device.upload(&elements).unwrap(), device.zeros::<T>(elements.len()).unwrap());
+        let apart = far.layout(near.shape(), width);
+        far.copy(source.address(), &near, far.start, &apart, width);
+        far.copy(far.start, &apart, result.address(), &near, width);
+        assert!(result.download().unwrap() == elements, "{}: {near:?} to {apart:?} and back", T::DTYPE);
+    }
+    let (src, dst) = (far.layout(&[2, 33], width), c_order(&[33, 2]));
+    let elements: Vec<T> = random.elements(66);
+    let source = device.upload(&elements).unwrap();
+    far.copy(source.address(), &c_order(&[2, 33]), far.start, &src, width);
+    let mut expected = elements.clone();
+    naive::transpose(&elements, &c_order(&[2, 33]), &mut expected, &dst);
+    for variant in Variant::ALL {
+        let result = device.zeros::<T>(66).unwrap();
+        let (to, stream) = (result.address(), device.default_stream().handle());
+        // SAFETY: both halves and the result live until the download.
+        unsafe { ops::transpose_raw(device, far.start, &src, to, &dst, width, Some(variant), stream) }.unwrap();
+        assert!(result.download().unwrap() == expected, "{variant} of {}", T::DTYPE);
+    }
+    let (square, apart) = (c_order(&[2, 37, 37]), far.layout(&[2, 37, 37], width));
+    let elements: Vec<T> = random.elements(square.len());
+    let source = device.upload(&elements).unwrap();
+    far.copy(source.address(), &square, far.start, &apart, width);
+    // SAFETY: both halves live until the download, and no scratch is needed for square matrices.
+    unsafe { ops::transpose_in_place_raw(device, far.start, &apart, width, 0, device.default_stream().handle()) }
+        .unwrap();
+    far.copy(far.start, &apart, source.address(), &square.permuted_axes(&[0, 2, 1]).unwrap(), width);
+    assert!(source.download().unwrap() == elements, "{} in place", T::DTYPE);
+}
+
+/// The wide entries for lines: plans choose them from 2^31 contiguous elements on, which are too many here.
+fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
+    const ROWS: usize = 12;
+    const COLS: usize = 16;
+    const SECTION: usize = 4;
+    let program = Program::new(driver);
+    let before: Vec<u8> = random.elements(ROWS * COLS * width);
+    for (columns, scatter) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut expected = vec![0; before.len()];
+        for (row, col) in (0..ROWS).flat_map(|row| (0..COLS).map(move |col| (row, col))) {
+            let turned = (row + col / SECTION) % ROWS;
+            let partner = if columns { turned * COLS + col } else { row * COLS + (turned + col * ROWS) % COLS };
+            let (from, to) = if scatter { (row * COLS + col, partner) } else { (partner, row * COLS + col) };
+            expected[to * width..][..width].copy_from_slice(&before[from * width..][..width]);
+        }
+        // Panels of which the last is cut.
+        let [height, across] = if columns { [ROWS, 5] } else { [5, COLS] };
+        let panels = if columns { COLS.div_ceil(across) } else { ROWS.div_ceil(height) };
+        for family in [PERMUTE_LINES, SPILL_LINES] {
+            let entry = family.entry(width, Index::Wide).unwrap();
+            let (matrix, scratch) =
+                (program.upload(&before).unwrap(), program.buffer(panels * height * across * width).unwrap());
+            let by = |value: usize| Divisor::wide(value as u64);
+            let words = |back: u64| -> Vec<u8> {
+                let divisor = |of: Divisor| [of.value, of.multiplier, of.shift];
+                [
+                    &[matrix.address, scratch.address][..],
+                    &divisor(by(ROWS)),
+                    &divisor(by(COLS)),
+                    &[u64::from(columns), u64::from(scatter), height as u64],
+                    &divisor(by(across)),
+                    &divisor(by(panels)),
+                    &[0, panels as u64, 1],
+                    &divisor(by(ROWS)),
+                    &divisor(by(SECTION)),
+                    &[back],
+                ]
+                .concat()
+                .into_iter()
+                .flat_map(u64::to_le_bytes)
+                .collect()
+            };
+            let (grid, launches) = if family.entry(width, Index::Wide) == SPILL_LINES.entry(width, Index::Wide) {
+                ([(height * across).div_ceil(LINES_BLOCK as usize) as u32, panels as u32, 1], 2)
+            } else {
+                ([panels as u32, 1, 1], 1)
+            };
+            launch(&program, entry, grid, (0..launches).map(words));
+            let stream = program.stream().unwrap();
+            let found = program.download(&matrix, &stream).unwrap();
+            assert_same(&found, &expected, format!("{entry}, columns {columns}, scatter {scatter}"));
+        }
+    }
+}
+
+/// Launches of one shape with these parameters, one after the other.
+fn launch(program: &Program, entry: EntryId, grid: [u32; 3], params: impl Iterator<Item = Vec<u8>>) {
+    let module = program.module(&warpstride::ptx::module(entry)).unwrap();
+    let (function, stream) = (module.function(entry.name()).unwrap(), program.stream().unwrap());
+    let shape = LaunchShape { grid, block: [LINES_BLOCK, 1, 1], dynamic_shared: 0 };
+    for params in params {
+        // SAFETY: the entry takes these parameters, whose buffers the caller holds until after the wait.
+        unsafe { stream.launch(function, &shape, &params) }.unwrap();
+    }
+    stream.synchronize().unwrap();
+}
