@@ -146,6 +146,27 @@ fn arithmetic_is_wide_from_the_first_offset_that_needs_it() {
     assert_eq!(columns.entry(), Some("column_loop_b128_wide"));
 }
 
+/// Tiles walk forwards in the source, from another corner than the destination's first element where the source runs
+/// backwards: what is as far from neither end as it is long must be reached from both.
+#[test]
+fn arithmetic_is_wide_wherever_a_tile_may_start_too_far_from_an_element() {
+    let (rows, cols) = (16, 70_000);
+    let most = i32::MAX as usize - (1 << 16);
+    let at = |apart: usize, backwards: &[usize]| {
+        let src = Layout::new(&[2, rows, cols], &[apart as isize, cols as isize, 1], 0, apart + rows * cols).unwrap();
+        let src = backwards.iter().fold(src, |layout, &axis| layout.reverse(axis).unwrap());
+        let dst = Layout::row_major(&[2, cols, rows]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
+        // The same walk with the sides exchanged.
+        [permute(&src, &dst, 1), permute(&dst, &src, 1)].map(|plan| plan.entry().unwrap())
+    };
+    // So many elements apart, in whole quads, the last element lies as far from the first as narrow arithmetic reaches.
+    let apart = (most + 1 - rows * cols) / 16 * 16;
+    for backwards in [&[][..], &[1], &[2], &[1, 2], &[0, 2], &[0, 1, 2]] {
+        assert_eq!(at(apart, backwards), ["vector_tile_b8"; 2], "{backwards:?} backwards");
+        assert_eq!(at(apart + 16, backwards), ["vector_tile_b8_wide"; 2], "{backwards:?} backwards");
+    }
+}
+
 #[test]
 fn only_what_starts_on_16_bytes_on_both_sides_is_copied_without_shifts() {
     let layout = |offset| Layout::new(&[100], &[1], offset, 1000).unwrap();

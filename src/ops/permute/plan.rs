@@ -251,17 +251,14 @@ pub(super) fn divisor(index: Index) -> fn(u64) -> Divisor {
     }
 }
 
-/// Narrow arithmetic where it counts every element, and reaches it on both sides from the start of the walk.
+/// Narrow arithmetic where it counts every element, and reaches it on both sides from any other: kernels may start their walk
+/// at another corner than the axes do, as tiles do where the source runs backwards.
 pub(super) fn index(canonical: &Canonical) -> Index {
-    let furthest = |stride: fn(&super::canonical::Axis) -> isize| {
-        let (mut below, mut above) = (0, 0);
-        for axis in canonical.axes() {
-            let walk = stride(axis).unsigned_abs() * (axis.extent - 1);
-            *(if stride(axis) < 0 { &mut below } else { &mut above }) += walk;
-        }
-        below.max(above)
+    let reach = |stride: fn(&super::canonical::Axis) -> isize| -> usize {
+        // No overflow: it is the distance of two elements of one storage.
+        canonical.axes().iter().map(|axis| stride(axis).unsigned_abs() * (axis.extent - 1)).sum()
     };
-    let most = canonical.len().max(furthest(|axis| axis.src)).max(furthest(|axis| axis.dst));
+    let most = canonical.len().max(reach(|axis| axis.src)).max(reach(|axis| axis.dst));
     // A tile at an edge also computes, without using them, addresses of elements beyond it.
     if most <= i32::MAX as usize - BEYOND { Index::Narrow } else { Index::Wide }
 }
