@@ -30,6 +30,7 @@ mod streams;
 mod tiles;
 mod times;
 mod transposes;
+mod wide;
 
 use std::process::ExitCode;
 
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         large::cases(),
         rows::cases(),
         times::cases(),
+        wide::cases(),
         in_place::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
