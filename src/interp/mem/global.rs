@@ -21,6 +21,10 @@ use super::written::Written;
 use crate::error::{Error, ErrorKind, Result};
 
 const ADDRESS_BITS: u32 = 40;
+/// Most bytes of an allocation of hollow memory: as many as there are to the next.
+const MAX_HOLLOW_BYTES: u64 = 1 << ADDRESS_BITS;
+/// What it keeps of each, for all of its bytes: a power of two, and more than an access.
+const HOLLOW_BYTES: u64 = 4096;
 /// Numbers in use before those of freed allocations come round again.
 const FRESH_NUMBERS: usize = 1 << 20;
 /// What fresh memory holds, so that reading it before writing it shows.
@@ -35,6 +39,8 @@ static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 /// Device memory of one software GPU. Any number of threads may use it.
 pub struct Memory {
     limit: u64,
+    /// Whether nothing but addresses is kept.
+    hollow: bool,
     state: Mutex<State>,
     /// The addresses of variables, by the number of their module.
     modules: Mutex<BTreeMap<u64, Arc<[u64]>>>,
@@ -59,6 +65,8 @@ enum Slot {
 pub struct Allocation {
     base: u64,
     bytes: u64,
+    /// The bits of an offset that say where its contents are: all, but in hollow memory.
+    mask: u64,
     words: Box<[AtomicU32]>,
     written: Written,
     /// The launches before it whose writes were not followed.
@@ -87,7 +95,13 @@ impl Memory {
     /// Memory that hands out at most `limit` bytes at a time.
     pub fn new(limit: u64) -> Self {
         let state = State { slots: Arc::new(Vec::new()), used: 0, next_reuse: 0, unseen: 0 };
-        Self { limit, state: Mutex::new(state), modules: Mutex::default() }
+        Self { limit, hollow: false, state: Mutex::new(state), modules: Mutex::default() }
+    }
+
+    /// Memory of addresses that have next to nothing behind them, of at most [`MAX_HOLLOW_BYTES`] an allocation: for counting the
+    /// accesses of kernels whose addresses depend on no data. The host does not read or write it.
+    pub(crate) fn hollow() -> Self {
+        Self { hollow: true, ..Self::new(u64::MAX) }
     }
 
     /// Bytes that may be allocated at a time.
@@ -114,11 +128,21 @@ impl Memory {
         if bytes > free {
             return Err(out_of_memory(bytes, free));
         }
-        let words = poisoned_words(bytes).ok_or_else(|| out_of_memory(bytes, free))?;
+        if self.hollow && bytes > MAX_HOLLOW_BYTES {
+            return Err(out_of_memory(bytes, MAX_HOLLOW_BYTES));
+        }
+        let (kept, mask) = if self.hollow { (HOLLOW_BYTES, HOLLOW_BYTES - 1) } else { (bytes, u64::MAX) };
+        let words = poisoned_words(kept).ok_or_else(|| out_of_memory(bytes, free))?;
         let number = state.number();
         let base = (number as u64 + 1) << ADDRESS_BITS;
-        let slot =
-            Slot::Live(Arc::new(Allocation { base, bytes, words, written: Written::none(bytes), born: state.unseen }));
+        let slot = Slot::Live(Arc::new(Allocation {
+            base,
+            bytes,
+            mask,
+            words,
+            written: Written::none(bytes),
+            born: state.unseen,
+        }));
         let slots = Arc::make_mut(&mut state.slots);
         if number == slots.len() {
             slots.push(slot);
@@ -358,6 +382,12 @@ impl Allocation {
     #[inline]
     pub(crate) fn written(&self) -> &Written {
         &self.written
+    }
+
+    /// Where the contents at an address in the allocation are.
+    #[inline]
+    pub(crate) fn place(&self, address: u64) -> u64 {
+        address.wrapping_sub(self.base) & self.mask
     }
 
     /// Where `address` lies in the allocation, if `bytes` bytes from there do.
