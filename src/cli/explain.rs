@@ -14,6 +14,7 @@ use super::{args, open, permuted_layouts};
 
 pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> Result<()> {
     let args::Permuted { shape, axes, dtype } = args;
+    let (shape, axes) = (&**shape, &**axes);
     let [source, result] = permuted_layouts(shape, axes)?;
     let device = open(backend, output)?;
     let align = Align::ALLOCATION;
@@ -71,8 +72,8 @@ fn json(args: &args::Permuted, device: &Device, explanation: &Explanation, reque
         "device": output::info_json(device.info()),
         "op": "permute",
         "dtype": args.dtype.name(),
-        "shape": args.shape,
-        "axes": args.axes,
+        "shape": *args.shape,
+        "axes": *args.axes,
         "planned_axes": planned.collect::<Vec<_>>(),
         "kernel": plan.entry(),
         "reason": plan.reason(),
