@@ -27,6 +27,15 @@ pub const MAX_AXES: usize = 16;
 pub const COPY_BLOCK: u32 = 1024;
 /// Threads in a block of `vector_tile` and `ragged_tile`.
 pub const VECTOR_TILE_THREADS: u32 = 128;
+/// Squares that one thread of `vector_tile` moves, by the elements' width in bytes: as many as registers allow.
+pub const fn vector_tile_squares(width: u32) -> u32 {
+    match width {
+        1 => 1,
+        2 | 4 => 2,
+        8 => 4,
+        _ => 8,
+    }
+}
 /// Rows of squares that a tile of `ragged_tile` shares with the one above: a square is half a sector high.
 pub const RAGGED_MARGIN: u32 = 2;
 /// Threads in a block of `deinterleave` and `interleave`.

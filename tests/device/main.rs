@@ -34,6 +34,7 @@ mod streams;
 mod tiles;
 mod times;
 mod transposes;
+mod wide;
 
 use std::process::ExitCode;
 
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         large::cases(),
         rows::cases(),
         times::cases(),
+        wide::cases(),
         in_place::cases(),
         #[cfg(feature = "interp")]
         guards::cases(),

@@ -14,6 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::global::ADDRESS_BITS;
 use super::written::Written;
 
+/// What a hollow allocation keeps, for all of its bytes: a power of two, and more than an access.
+const HOLLOW_BYTES: u64 = 4096;
 /// What fresh memory holds, so that reading it before writing it shows.
 const POISON: u32 = 0xA5A5_A5A5;
 
@@ -24,6 +26,8 @@ static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 pub struct Allocation {
     base: u64,
     bytes: u64,
+    /// The bits of an offset that say where its contents are: all, but in hollow memory.
+    mask: u64,
     words: Box<[AtomicU32]>,
     written: Written,
     /// The launches before it whose writes were not followed.
@@ -33,7 +37,13 @@ pub struct Allocation {
 impl Allocation {
     /// So many bytes that nobody wrote, at an address; `None` where the host has no more.
     pub(super) fn new(base: u64, bytes: u64, born: u64) -> Option<Self> {
-        Some(Self { base, bytes, words: poisoned_words(bytes)?, written: Written::none(bytes), born })
+        Some(Self { base, bytes, mask: u64::MAX, words: poisoned_words(bytes)?, written: Written::none(bytes), born })
+    }
+
+    /// The same with next to nothing behind the addresses.
+    pub(super) fn hollow(base: u64, bytes: u64, born: u64) -> Option<Self> {
+        let words = poisoned_words(HOLLOW_BYTES)?;
+        Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written: Written::none(bytes), born })
     }
 
     /// First address.
@@ -63,6 +73,12 @@ impl Allocation {
     /// The launches before it whose writes were not followed.
     pub(super) fn born(&self) -> u64 {
         self.born
+    }
+
+    /// Where the contents at an address in the allocation are.
+    #[inline]
+    pub(crate) fn place(&self, address: u64) -> u64 {
+        address.wrapping_sub(self.base) & self.mask
     }
 
     /// Where `address` lies in the allocation, if `bytes` bytes from there do.

@@ -13,6 +13,8 @@ use super::allocation::Allocation;
 use crate::error::{Error, ErrorKind, Result};
 
 pub(super) const ADDRESS_BITS: u32 = 40;
+/// Most bytes of an allocation of hollow memory: as many as there are to the next.
+const MAX_HOLLOW_BYTES: u64 = 1 << ADDRESS_BITS;
 /// Numbers in use before those of freed allocations come round again.
 const FRESH_NUMBERS: usize = 1 << 20;
 /// Bytes that copies and fills move at a time: a range may be as large as the host's memory, and a buffer as large as that
@@ -22,6 +24,8 @@ const CHUNK: u64 = 16 * 1024;
 /// Device memory of one software GPU. Any number of threads may use it.
 pub struct Memory {
     limit: u64,
+    /// Whether nothing but addresses is kept.
+    hollow: bool,
     state: Mutex<State>,
     /// The addresses of variables, by the number of their module.
     modules: Mutex<BTreeMap<u64, Arc<[u64]>>>,
@@ -64,7 +68,13 @@ impl Memory {
     /// Memory that hands out at most `limit` bytes at a time.
     pub fn new(limit: u64) -> Self {
         let state = State { slots: Arc::new(Vec::new()), used: 0, next_reuse: 0, unseen: 0 };
-        Self { limit, state: Mutex::new(state), modules: Mutex::default() }
+        Self { limit, hollow: false, state: Mutex::new(state), modules: Mutex::default() }
+    }
+
+    /// Memory of addresses that have next to nothing behind them, of at most [`MAX_HOLLOW_BYTES`] an allocation: for counting the
+    /// accesses of kernels whose addresses depend on no data. The host does not read or write it.
+    pub(crate) fn hollow() -> Self {
+        Self { hollow: true, ..Self::new(u64::MAX) }
     }
 
     /// Bytes that may be allocated at a time.
@@ -91,9 +101,13 @@ impl Memory {
         if bytes > free {
             return Err(out_of_memory(bytes, free));
         }
+        if self.hollow && bytes > MAX_HOLLOW_BYTES {
+            return Err(out_of_memory(bytes, MAX_HOLLOW_BYTES));
+        }
+        let make = if self.hollow { Allocation::hollow } else { Allocation::new };
         let number = state.number();
         let base = (number as u64 + 1) << ADDRESS_BITS;
-        let allocation = Allocation::new(base, bytes, state.unseen).ok_or_else(|| out_of_memory(bytes, free))?;
+        let allocation = make(base, bytes, state.unseen).ok_or_else(|| out_of_memory(bytes, free))?;
         let slot = Slot::Live(Arc::new(allocation));
         let slots = Arc::make_mut(&mut state.slots);
         if number == slots.len() {

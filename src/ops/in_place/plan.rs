@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::not_in_place;
 use crate::abi::{
-    Divisor, EntryId, Family, Index, LINES_BLOCK, LINES_SHARED, LaunchShape, LinesParams, MAX_GRID_X, MAX_GRID_YZ,
+    Divisor, EntryId, Index, LINES_BLOCK, LINES_SHARED, LaunchShape, LinesParams, MAX_GRID_X, MAX_GRID_YZ,
     PERMUTE_LINES, SPILL_LINES, SWAP_TILES, SquareParams, TILE, TILE_ROWS, square_side,
 };
 use crate::device::Device;
@@ -12,7 +12,7 @@ use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::ops::copy::Shape;
-use crate::ops::{byte_range, check_bytes, check_width};
+use crate::ops::{byte_range, check_bytes, check_width, entry, index};
 
 /// Bytes of a row of a panel that keep the sectors of device memory whole.
 const SECTOR: u64 = 32;
@@ -329,7 +329,7 @@ impl Grid {
         };
         Some(Pass {
             entry: entry(&family, self.width as usize, self.index()).ok()?,
-            shape: LaunchShape { grid: grid(x, y, 1)?, block: [LINES_BLOCK, 1, 1], dynamic_shared: 0 },
+            shape: LaunchShape { grid: checked_grid([x, y, 1])?, block: [LINES_BLOCK, 1, 1], dynamic_shared: 0 },
             params,
             panels: all,
             spilled: if spilled { room } else { 0 },
@@ -345,7 +345,7 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// A grid of these extents, where CUDA allows it.
-fn grid(x: u64, y: u64, z: u64) -> Option<[u32; 3]> {
+fn checked_grid([x, y, z]: [u64; 3]) -> Option<[u32; 3]> {
     let most = u64::from(MAX_GRID_YZ);
     (x <= u64::from(MAX_GRID_X) && y <= most && z <= most).then_some([x as u32, y as u32, z as u32])
 }
@@ -370,20 +370,10 @@ fn square(layout: &Layout, width: usize) -> Result<Square> {
     let tiles = params.n.div_ceil(u64::from(square_side(width as u32)));
     let pairs = u128::from(tiles) * u128::from(tiles + 1) / 2;
     let y = params.batches.min(u64::from(MAX_GRID_YZ));
-    let grid = u64::try_from(pairs).ok().and_then(|pairs| grid(pairs, y, params.batches.div_ceil(y)));
+    let grid = u64::try_from(pairs).ok().and_then(|pairs| checked_grid([pairs, y, params.batches.div_ceil(y)]));
     let grid = grid.ok_or_else(|| too_large(layout))?;
-    let range = layout.storage_range();
-    let furthest = (layout.offset() - range.start).max(range.end - 1 - layout.offset());
-    let fits = furthest <= i32::MAX as usize && n.max(batches) <= i32::MAX as usize;
-    let index = if fits { Index::Narrow } else { Index::Wide };
     let shape = LaunchShape { grid, block: [TILE, TILE_ROWS, 1], dynamic_shared: 0 };
-    Ok(Square { entry: entry(&SWAP_TILES, width, index)?, shape, params })
-}
-
-fn entry(family: &Family, width: usize, index: Index) -> Result<EntryId> {
-    family.entry(width, index).ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, format!("there is no transpose kernel for elements of {width} bytes"))
-    })
+    Ok(Square { entry: entry(&SWAP_TILES, width, index(layout))?, shape, params })
 }
 
 fn not_matrices(layout: &Layout) -> Error {

@@ -10,6 +10,8 @@ mod plan;
 mod rows;
 mod tile;
 
+#[cfg(feature = "interp")]
+pub use explain::Requested;
 pub use explain::{Explanation, PlannedAxis, Traffic};
 pub use plan::PermutePlan;
 pub(super) use plan::grid;
