@@ -27,6 +27,19 @@ pub const MAX_AXES: usize = 16;
 pub const COPY_BLOCK: u32 = 1024;
 /// Threads in a block of `vector_tile` and `ragged_tile`.
 pub const VECTOR_TILE_THREADS: u32 = 128;
+/// Squares that one thread of `vector_tile` moves, by the elements' width in bytes: as many as registers allow.
+pub const fn vector_tile_squares(width: u32) -> u32 {
+    match width {
+        1 => 1,
+        2 | 4 => 2,
+        8 => 4,
+        _ => 8,
+    }
+}
+/// The same for `ragged_tile`.
+pub const fn ragged_tile_squares(width: u32) -> u32 {
+    if width < 16 { 1 } else { 2 }
+}
 /// Rows of squares that a tile of `ragged_tile` shares with the one above: a square is half a sector high.
 pub const RAGGED_MARGIN: u32 = 2;
 /// Squares along a row of a tile of `small_tile`: rows of 512 bytes.
@@ -160,7 +173,8 @@ pub struct Axis {
 /// Parameters of `elements`: every element of one layout to its place in another.
 ///
 /// Element `i` lies at the digits of `i` in the mixed radix of the extents, `axes[0]` the least. Block `b` (x first, then y)
-/// moves [`ELEMENTS_PER_THREAD`] runs of [`ELEMENTS_BLOCK`] elements, a lane one of each.
+/// moves [`ELEMENTS_PER_THREAD`] runs of [`ELEMENTS_BLOCK`] elements, a lane one of each. No two elements have one place in the
+/// destination.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ElementsParams {
@@ -180,7 +194,8 @@ pub struct ElementsParams {
 /// axes' extents, `axes[0]` the least; their strides are in bytes.
 ///
 /// The quads of a run are numbered from the last multiple of `grain` before its start in the destination. Block `b` (x first,
-/// then y) moves [`ROWS_PER_THREAD`] times [`ROWS_BLOCK`] quads, run after run, a lane one of each.
+/// then y) moves [`ROWS_PER_THREAD`] times [`ROWS_BLOCK`] quads, run after run, a lane one of each. No two runs share a byte of
+/// the destination; a quad of it two runs may share.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowsParams {
@@ -192,7 +207,7 @@ pub struct RowsParams {
     pub run: u64,
     /// Where in the destination quads are numbered from: a power of two from 16 to 512.
     pub grain: u64,
-    /// Most quads of a run, those from the grain's start on included.
+    /// Quads of the run that has most, those from the grain's start on included: with fewer the ends of runs would be left out.
     pub quads: Divisor,
     /// Quads of all runs: the product of `quads` and the extents.
     pub len: u64,
@@ -246,6 +261,9 @@ pub struct SquareParams {
 /// With `scatter`, `(i, j)` goes to its partner's place, else it is taken from there. The lines are cut into panels: whole
 /// rows, `height` at a time, or whole columns, `width` at a time. A panel is written to other memory, shared or scratch, and
 /// from there back; so nothing is overwritten before it is read.
+///
+/// The other memory is filled whole, and no place of it twice, only if partners are one to one, which rests on `factor`,
+/// `period` and `section` together: see the plan. A panel of `permute_lines` has at most [`LINES_SHARED`] bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinesParams {
@@ -302,8 +320,11 @@ pub struct Fold {
     pub outer_stride: i64,
 }
 
-/// Parameters of `vector_tile`: a batch of transposes `dst[c, r] = src[r, c]`, contiguous along `c` in the source and along `r` in
-/// the destination.
+/// Parameters of `vector_tile` and `ragged_tile`: a batch of transposes `dst[c, r] = src[r, c]`, contiguous along `c` in the source
+/// and along `r` in the destination.
+///
+/// Of `vector_tile`, both addresses and the strides of rows and batch on both sides are multiples of 16 bytes, `rows` and `cols` of
+/// the elements of 16 bytes, a quad. Of `ragged_tile`, they are multiples of an element.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VectorTileParams {
@@ -315,15 +336,19 @@ pub struct VectorTileParams {
     pub rows: u64,
     /// Columns of `src`.
     pub cols: u64,
-    /// Device address of the first byte of the source, where all bytes from it to `src_end` are elements of it.
+    /// Device address of the first byte of the source, where all bytes from it to `src_end` are elements of it: a thread may read
+    /// any of them, those of other rows too.
     pub src_start: u64,
-    /// Device address behind the last byte; 0 where there are gaps.
+    /// Device address behind the last byte; 0 where there are gaps, so that each row is read for itself.
     pub src_end: u64,
-    /// Where the rows of the source lie; rows of one square on one index of the outer axis.
+    /// Where the rows of the source lie. The rows of a square are an inner stride apart: where the outer axis has more than one
+    /// index, `inner` is a multiple of a quad's elements.
     pub src_rows: Fold,
     /// Where the columns of the source lie in the destination.
     pub dst_rows: Fold,
-    /// Base-2 logarithm of the squares along a row of a tile; a square has a quad of elements in each direction.
+    /// Base-2 logarithm of the squares along a row of a tile; a square has a quad of elements in each direction. A tile has as
+    /// many squares as the entry was compiled with, a power of two, and the others lie along a column: of `ragged_tile` more
+    /// than [`RAGGED_MARGIN`], or no row would be its own.
     pub across_log2: u64,
     /// Tiles along a row of the source, which are numbered first.
     pub tiles_across: Divisor,
@@ -371,6 +396,10 @@ pub struct PatchParams {
 /// Field `f` of struct `s` is element `s * fields + f` of the packed image, and `f * pitch + s` of the planes. A granule is 4
 /// bytes, or one element if that is more: packed images and planes start at whole ones. Block `b` has chunk `b % chunks` of
 /// image `b / chunks`.
+///
+/// A chunk is moved by [`FIELDS_THREADS`] threads, each of which holds as many granules as its entry was compiled with, and one of
+/// the elements that fill no granule. So `run * fields` is at most the granules that they hold, and `fields` times the
+/// elements of a granule but one at most the threads; the rest would be left out.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldsParams {
@@ -388,8 +417,8 @@ pub struct FieldsParams {
     pub run: Divisor,
     /// Chunks of an image.
     pub chunks: Divisor,
-    /// Packed granules in shared memory from one that is left free to the next: `fields << group_log2`. Narrow in every
-    /// entry.
+    /// Packed granules in shared memory from one that is left free to the next: `fields << group_log2`, and at least 16, for
+    /// there is room for no more free ones. Narrow in every entry.
     pub group: Divisor,
     /// Base-2 logarithm of the granules of a field in a group.
     pub group_log2: u64,

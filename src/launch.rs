@@ -77,7 +77,7 @@ fn check_shape(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape) -> Result
         ErrorKind::InvalidArgument,
         format!(
             "{} cannot launch {entry} with {refused}: grid {:?} of at most {:?}, block {:?} of at most {} threads, {} bytes of \
-             shared memory of at most {}; use a smaller matrix or another variant",
+             shared memory of at most {}; move the arrays in parts (split_at)",
             info.name,
             shape.grid,
             info.max_grid,

@@ -135,6 +135,43 @@ fn raw_operations_and_kept_plans_only_launch() {
     only_launches("a plan of a permute", 0, &driver, || permute(&matrix, &turned.t()).map(drop));
 }
 
+#[test]
+fn every_kind_of_permute_only_launches() {
+    let (driver, device, source, destination) = setup();
+    let (from, to, stream) = (source.address(), destination.address(), device.default_stream().handle());
+    let c_order = |shape: &[usize]| Layout::row_major(shape).unwrap();
+    let pitched = |rows, cols, pitch| Layout::new(&[rows, cols], &[pitch as isize, 1], 0, rows * pitch).unwrap();
+    for (kernel, src, dst) in [
+        ("elements", c_order(&[50]).reverse(0).unwrap(), c_order(&[50])),
+        ("rows", Layout::new(&[1000], &[1], 1, 1001).unwrap(), c_order(&[1000])),
+        ("deinterleave", c_order(&[1000, 3]).t(), c_order(&[3, 1000])),
+        ("interleave", c_order(&[3, 1000]).t(), c_order(&[1000, 3])),
+        ("vector_tile", c_order(&[96, 40]).t(), c_order(&[40, 96])),
+        // Rows apart: side by side they were structs of 63 fields.
+        ("ragged_tile", pitched(50, 63, 65), pitched(63, 50, 53).t()),
+    ] {
+        let align = Align::ALLOCATION;
+        let plan = PermutePlan::new(&src, align, &dst, align, 4, Target::of(&device)).unwrap();
+        assert!(plan.entry().is_some_and(|entry| entry.starts_with(kernel)), "{plan} is no {kernel}");
+        only_launches(kernel, 1, &driver, || {
+            // SAFETY: two buffers of at least as many elements as the layouts have, on a driver that touches nothing.
+            unsafe { ops::copy_into_raw(&device, from, &src, to, &dst, 4, stream) }
+        });
+    }
+}
+
+#[test]
+fn transposes_in_place_only_launch() {
+    let (driver, device, _, mut matrix) = setup();
+    let stream = device.stream().unwrap();
+    for (shape, launches) in [([60, 60], 1), ([60, 40], 3), ([41, 60], 2)] {
+        let layout = Layout::row_major(&shape).unwrap();
+        only_launches(&format!("transpose_in_place, {shape:?}"), launches, &driver, || {
+            ops::transpose_in_place(matrix.view_mut_with(layout)?, &stream).map(drop)
+        });
+    }
+}
+
 /// Each turn to the other stream is one event recorded and one wait, for both buffers together.
 #[test]
 fn a_change_of_stream_costs_waits_of_streams_and_nothing_else() {

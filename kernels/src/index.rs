@@ -4,7 +4,7 @@ use core::num::Wrapping;
 use core::ops::{Add, Mul, Sub};
 
 use crate::abi::Divisor;
-use crate::thread;
+use crate::thread::{self, Word};
 
 /// For matrices whose extents and element offsets all fit in 31 bits.
 pub type Narrow = Wrapping<u32>;
@@ -21,6 +21,11 @@ pub trait Index: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + M
     fn truncate(value: u64) -> Self;
     /// The offset as 64 bits of two's complement.
     fn sign_extend(self) -> u64;
+    /// The bytes of so many elements, as 64 bits of two's complement.
+    #[inline(always)]
+    fn bytes<W: Word>(self) -> u64 {
+        self.sign_extend().wrapping_mul(u64::from(W::BYTES))
+    }
     /// The low 32 bits.
     fn low(self) -> u32;
     /// The quotient, of a position of 31 (63) bits, by a divisor made for this type.

@@ -1,4 +1,6 @@
-//! The kernels of warpstride: entry points only. Bodies are in [`op`], and speak through [`thread`] and [`block`].
+//! The kernels of warpstride: entry points only. Bodies are in [`op`]. What they speak through is in [`thread`] and [`block`],
+//! which have what Rust has no word for; [`index`] and [`axes`], which lead from numbers to places; [`quad`] and [`matrix`],
+//! which have what a thread moves at a time.
 #![no_std]
 #![feature(abi_ptx, asm_experimental_arch, stdarch_nvptx)]
 

@@ -82,8 +82,7 @@ impl<W: Word, I: Index> Strip<W, I> {
     #[inline(always)]
     fn at(&self, step: u32) -> Option<Global> {
         let offset = self.offset + I::new(step) * self.step;
-        let bytes = offset.sign_extend().wrapping_mul(u64::from(W::BYTES));
-        (I::new(step * TILE_ROWS) < self.rows_left).then(|| self.start.offset(bytes))
+        (I::new(step * TILE_ROWS) < self.rows_left).then(|| self.start.offset(offset.bytes::<W>()))
     }
 
     /// Loads the strip, zero outside the matrix: all loads are in flight before the first value is used.

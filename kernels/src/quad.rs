@@ -248,13 +248,12 @@ impl Lanes for thread::B32 {
 
     #[inline(always)]
     fn get(quad: Quad, lane: usize) -> Self {
-        // The bits above are not stored.
-        Self::new(quad[lane / 1] >> (0 * (lane % 1)))
+        Self::new(quad[lane])
     }
 
     #[inline(always)]
     fn put(self, mut quad: Quad, lane: usize) -> Quad {
-        quad[lane / 1] |= self.low() << (0 * (lane % 1));
+        quad[lane] = self.low();
         quad
     }
 

@@ -1,8 +1,11 @@
 //! What was typed.
 
+use std::ops::Deref;
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use warpstride::device::Backend;
 use warpstride::element::DType;
 use warpstride::ops::Variant;
@@ -31,6 +34,24 @@ impl Cli {
             return true;
         }
         self.global.json
+    }
+
+    /// What was typed; ends the program with status 2 where it is no usage.
+    pub(super) fn typed() -> Self {
+        let cli = Self::parse();
+        if let Err(wrong) = cli.check() {
+            Self::command().error(ErrorKind::ValueValidation, wrong).exit();
+        }
+        cli
+    }
+
+    /// Whether values go together that are on one line.
+    fn check(&self) -> Result<(), String> {
+        match &self.command {
+            Command::Explain(permuted)
+            | Command::Bench(Bench { operation: Some(Operation::Permute { permuted, .. }), .. }) => permuted.check(),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -94,8 +115,8 @@ pub(super) struct Permute {
     #[arg(value_name = "OUT.npy")]
     pub(super) output: PathBuf,
     /// The axes of the input in the order that they have in the result, counted from 0
-    #[arg(long, value_name = "A,B", value_delimiter = ',', required = true)]
-    pub(super) axes: Vec<usize>,
+    #[arg(long, value_name = "A,B")]
+    pub(super) axes: Numbers,
 }
 
 #[derive(Args)]
@@ -153,14 +174,29 @@ pub(super) enum Operation {
 #[derive(Args)]
 pub(super) struct Permuted {
     /// Extents of the array, which lies in C order
-    #[arg(long, value_name = "S", value_delimiter = ',', required = true)]
-    pub(super) shape: Vec<usize>,
+    #[arg(long, value_name = "S")]
+    pub(super) shape: Numbers,
     /// Its axes, counted from 0, in the order of the result
-    #[arg(long, value_name = "A", value_delimiter = ',', required = true)]
-    pub(super) axes: Vec<usize>,
+    #[arg(long, value_name = "A")]
+    pub(super) axes: Numbers,
     /// Its element type
     #[arg(long, value_name = "TYPE", value_parser = dtype)]
     pub(super) dtype: DType,
+}
+
+impl Permuted {
+    fn check(&self) -> Result<(), String> {
+        let mut sorted = self.axes.to_vec();
+        sorted.sort_unstable();
+        if sorted.iter().copied().eq(0..self.shape.len()) {
+            return Ok(());
+        }
+        let (axes, shape) = (&*self.axes, &*self.shape);
+        Err(format!(
+            "axes {axes:?} are no permutation of those of shape {shape:?}; name each from 0 to {} once",
+            shape.len().saturating_sub(1)
+        ))
+    }
 }
 
 #[derive(Args)]
@@ -219,9 +255,34 @@ pub(super) struct PtxForms {
     pub(super) file: Option<PathBuf>,
 }
 
+/// Whole numbers and commas; of no axes, nothing.
+#[derive(Debug, Clone)]
+pub(super) struct Numbers(Vec<usize>);
+
+impl Deref for Numbers {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl FromStr for Numbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Ok(Self(Vec::new()));
+        }
+        let number = |text: &str| {
+            text.trim().parse().map_err(|_| format!("`{}` is no whole number; give them as 4,10,3", text.trim()))
+        };
+        text.split(',').map(number).collect::<Result<_, _>>().map(Self)
+    }
+}
+
 fn shape(text: &str) -> Result<[usize; 2], String> {
-    let extents = text.split(',').map(|extent| extent.trim().parse()).collect::<Result<Vec<_>, _>>();
-    match extents.as_deref() {
+    match text.parse::<Numbers>().as_deref() {
         Ok(&[rows, cols]) => Ok([rows, cols]),
         _ => Err("give rows and columns as two whole numbers, such as 1024,768".into()),
     }

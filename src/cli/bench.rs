@@ -30,7 +30,7 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
         None if args.tune => tune::run(backend, output),
         None => list(output),
         Some(args::Operation::Permute { permuted: args::Permuted { shape, axes, dtype }, samples }) => {
-            // What is wrong with the axes is said before any device is opened.
+            // What is wrong with the shape is said before any device is opened.
             permuted_layouts(shape, axes)?;
             Subject { op: "permute", dtype: *dtype, shape, axes: Some(axes) }.bench(backend, samples, output)
         }

@@ -2,7 +2,11 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
+#[cfg(feature = "interp")]
+use warpstride::counters::GlobalCounters;
 use warpstride::device::{Backend, Device};
+#[cfg(feature = "interp")]
+use warpstride::ops::permute::Requested;
 use warpstride::ops::{Align, Explanation, Target};
 
 use super::output::{self, Output};
@@ -10,18 +14,48 @@ use super::{args, open, permuted_layouts};
 
 pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> Result<()> {
     let args::Permuted { shape, axes, dtype } = args;
+    let (shape, axes) = (&**shape, &**axes);
     let [source, result] = permuted_layouts(shape, axes)?;
     let device = open(backend, output)?;
     let align = Align::ALLOCATION;
     let explanation = Explanation::new(&source, align, &result, align, dtype.width(), Target::of(&device))?;
     let (major, minor) = device.info().compute_capability;
-    let text =
-        format!("permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}");
-    output.result(&text, json(args, &device, &explanation))
+    let requested = requested(&explanation);
+    let text = format!(
+        "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{}",
+        requested.text
+    );
+    output.result(&text, json(args, &device, &explanation, requested.json))
 }
 
-fn json(args: &args::Permuted, device: &Device, explanation: &Explanation) -> Value {
-    let Explanation { plan, width, axes, source, destination } = explanation;
+/// What the kernel asks for, where there is a software GPU to count it.
+struct Counted {
+    text: String,
+    json: Value,
+}
+
+#[cfg(feature = "interp")]
+fn requested(explanation: &Explanation) -> Counted {
+    match explanation.requested() {
+        Ok(Requested { load, store, exact }) => {
+            let side = |side: GlobalCounters| format!("{} sectors in {} requests", side.sectors, side.requests);
+            let about = if exact { "" } else { "about " };
+            Counted {
+                text: format!("asks for {about}{} to read, {about}{} to write\n", side(load), side(store)),
+                json: json!({ "load": load, "store": store, "exact": exact }),
+            }
+        }
+        Err(error) => Counted { text: format!("asks for what was not counted: {error}\n"), json: Value::Null },
+    }
+}
+
+#[cfg(not(feature = "interp"))]
+fn requested(_: &Explanation) -> Counted {
+    Counted { text: String::new(), json: Value::Null }
+}
+
+fn json(args: &args::Permuted, device: &Device, explanation: &Explanation, requested: Value) -> Value {
+    let Explanation { plan, width, axes, source, destination, .. } = explanation;
     // No overflow: every element lies within isize::MAX bytes.
     let bytes = |stride: isize| stride * *width as isize;
     let planned = axes.iter().map(|axis| {
@@ -38,8 +72,8 @@ fn json(args: &args::Permuted, device: &Device, explanation: &Explanation) -> Va
         "device": output::info_json(device.info()),
         "op": "permute",
         "dtype": args.dtype.name(),
-        "shape": args.shape,
-        "axes": args.axes,
+        "shape": *args.shape,
+        "axes": *args.axes,
         "planned_axes": planned.collect::<Vec<_>>(),
         "kernel": plan.entry(),
         "reason": plan.reason(),
@@ -48,5 +82,6 @@ fn json(args: &args::Permuted, device: &Device, explanation: &Explanation) -> Va
         "dynamic_shared": shape.map(|shape| shape.dynamic_shared),
         "read": { "bytes": source.bytes, "sectors": source.sectors },
         "written": { "bytes": destination.bytes, "sectors": destination.sectors },
+        "requested": requested,
     })
 }

@@ -28,7 +28,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use bytemuck::Pod;
-use clap::Parser;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::element::DType;
@@ -57,7 +56,7 @@ use by_width;
 
 /// Runs the command that was typed: 0 done, 1 failed, and 2, from clap, for wrong usage.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::typed();
     let output = Output::new(cli.json(), cli.global.quiet);
     match run(&cli, &output) {
         Ok(()) => ExitCode::SUCCESS,

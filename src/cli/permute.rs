@@ -37,7 +37,7 @@ pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Re
         "input": args.input.display().to_string(),
         "output": args.output.display().to_string(),
         "shape": shape,
-        "axes": args.axes,
+        "axes": *args.axes,
         "dtype": dtype.name(),
         "kernel": kernel,
     });

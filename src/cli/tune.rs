@@ -49,7 +49,8 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     );
     let tiles = TileShape::of(Target::of(&device));
     let turns = trial::turns(&device, BYTES);
-    ensure_room(BYTES, 1 + turns, &[(&device, 2 * turns)])?;
+    // On the host the elements, what they become and what came back, or the turns' sources; on the device one more of each.
+    ensure_room(BYTES, 3 + turns, &[(&device, 2 * turns + 2)])?;
     let progress = output.progress(tiles.len());
     let mut found = Vec::new();
     for &tile in tiles {
@@ -63,23 +64,33 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
 
 fn tuned<T: Element + Pod>(device: &Device, tile: TileShape, turns: usize) -> Result<Found> {
     let len = BYTES / size_of::<T>();
-    let mut rotation = Rotation::new(device, &reference::random::<T>(len)?, turns)?;
+    let elements = reference::random::<T>(len)?;
+    let mut rotation = Rotation::new(device, &elements, turns)?;
+    let source = device.upload(&elements)?;
     let mut kernels = Vec::new();
     for ragged in [false, true] {
-        let mut gbps = Vec::new();
-        for across in 0..=tile.most_across(ragged) {
-            let tiles = [tile.with_across(across, across)];
-            let (mut bytes, mut ms) = (0, 0.0);
-            for aspect in ASPECTS {
-                let [rows, cols] = matrix(len, aspect, ragged);
-                let timing =
-                    rotation.time(SAMPLES, |source, result| transpose(source, result, [rows, cols], &tiles))?;
-                bytes += 2 * rows * cols * size_of::<T>();
-                ms += timing.median_ms();
+        let mut ms = vec![0.0; tile.most_across(ragged) as usize + 1];
+        let mut bytes = 0;
+        for aspect in ASPECTS {
+            let [rows, cols] = matrix(len, aspect, ragged);
+            let expected = reference::permuted(&elements[..rows * cols], &[rows, cols], &[1, 0])?;
+            bytes += 2 * size_of_val(&*expected);
+            for (across, ms) in (0..).zip(&mut ms) {
+                let tiles = [tile.with_across(across, across)];
+                let launch =
+                    |source: View<'_, T>, result: ViewMut<'_, T>| transpose(source, result, [rows, cols], &tiles);
+                let (verified, _) = trial::verify(device, &source, &expected, launch)?;
+                ensure!(
+                    verified,
+                    "tiles of {} squares a row move {rows} x {cols} elements of {} bytes to the wrong place; please report \
+                     this as a bug",
+                    1 << across,
+                    tile.width()
+                );
+                *ms += rotation.time(SAMPLES, launch)?.median_ms();
             }
-            gbps.push(bytes as f64 / (ms * 1e6));
         }
-        kernels.push(Kernel { ragged, gbps });
+        kernels.push(Kernel { ragged, gbps: ms.iter().map(|ms| bytes as f64 / (ms * 1e6)).collect() });
     }
     Ok(Found { tile, kernels })
 }

@@ -15,7 +15,7 @@
 //! let matrix = stream.clone_htod(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])?; // of 2 rows and 3 columns
 //! let mut result = stream.alloc_zeros::<f32>(6)?;
 //!
-//! let device = Device::from_cudarc(&context)?; // once: it compiles the kernels
+//! let device = Device::from_cudarc(&context)?; // once
 //! transpose_into(&device, matrix.as_view(), [2, 3], result.as_view_mut(), &stream)?;
 //! assert_eq!(stream.clone_dtoh(&result)?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

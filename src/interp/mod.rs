@@ -160,6 +160,9 @@ pub struct Config {
     /// KiB of registers, shared and local memory that a block begins with. Blocks count in their order, so where it stops
     /// does not depend on the host threads; a grid that cannot fit is refused before it begins.
     pub launch_work_limit: u64,
+    /// Most blocks that run. Of a larger grid so many are taken, spread over it, and counted alone: enough to know what a launch
+    /// asks of memory whose results nobody reads.
+    pub most_blocks: u64,
     /// What is looked for. With checkers a launch runs on one host thread, some times slower, and takes up to six times the
     /// memory that it accesses.
     pub checks: Checks,
@@ -169,7 +172,13 @@ impl Default for Config {
     fn default() -> Self {
         // Some seconds of one warp, and a quarter of an hour of one host thread; kernels worth running here are orders of
         // magnitude below.
-        Self { threads: 0, warp_instruction_limit: 1 << 28, launch_work_limit: 1 << 36, checks: Checks::NONE }
+        Self {
+            threads: 0,
+            warp_instruction_limit: 1 << 28,
+            launch_work_limit: 1 << 36,
+            most_blocks: u64::MAX,
+            checks: Checks::NONE,
+        }
     }
 }
 
@@ -183,7 +192,8 @@ pub fn check_launch(kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Resu
     exec::grid::check(kernel, shape, params).map(|_| ())
 }
 
-/// Runs `kernel` with the parameter bytes `params`, and returns when every block has ended.
+/// Runs `kernel` with the parameter bytes `params`, and returns when every block has ended, or every one of those that run at all
+/// ([`Config::most_blocks`]).
 ///
 /// Warps of 32 lanes run to their barrier or end, one after the other and in long turns; blocks run in parallel, as many as
 /// there are host threads. `%clock` counts the warp's instructions; `%globaltimer` is the host's time.

@@ -1,8 +1,9 @@
 //! Operations: a pure plan, then a launch.
 //!
-//! A plan is made from layouts and alignments alone; it can be compared, printed and kept. Launching it allocates nothing and waits for
-//! nothing, but the first launch of a kernel, which loads it ([`device`](crate::device) says what that asks of you). Each operation also has a raw entry point, `*_raw`, for memory and streams that others own: a `CUdeviceptr` and
-//! a `CUstream` of cust, cudarc or candle are the addresses and handles that it takes.
+//! A plan is made from layouts and alignments alone; it can be compared, printed and kept. Launching it allocates nothing and
+//! waits for nothing, but the first launch of a kernel, which loads it ([`device`](crate::device) says what that asks of you).
+//! Each operation also has a raw entry point, `*_raw`, for memory and streams that others own: a `CUdeviceptr` and a `CUstream`
+//! of cust, cudarc or candle are the addresses and handles that it takes.
 //!
 //! # Memory of others
 //!
@@ -37,7 +38,7 @@ pub use tuning::TileShape;
 
 use std::ops::Range;
 
-use crate::abi::WIDTHS;
+use crate::abi::{EntryId, Family, Index, WIDTHS};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::memory::Allocation;
@@ -52,6 +53,20 @@ fn check_width(width: usize) -> Result<()> {
         ErrorKind::InvalidArgument,
         format!("elements of {width} bytes were given; they must have 1, 2, 4, 8 or 16"),
     ))
+}
+
+/// The family's entry for elements of that width.
+fn entry(family: &Family, width: usize, index: Index) -> Result<EntryId> {
+    family.entry(width, index).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidArgument, format!("there is no kernel for elements of {width} bytes"))
+    })
+}
+
+/// Narrow arithmetic where it reaches every element of a layout from any other, and counts every index.
+fn index(layout: &Layout) -> Index {
+    let reach = layout.storage_range().len();
+    let most = layout.shape().iter().fold(reach.saturating_sub(1), |most, &extent| most.max(extent));
+    if most <= i32::MAX as usize { Index::Narrow } else { Index::Wide }
 }
 
 /// Whether every byte of the layout's storage can be addressed.

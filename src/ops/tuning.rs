@@ -1,6 +1,7 @@
 //! What was found by measuring, as data. `warpstride bench --tune` finds it again, on any GPU.
 
 use super::Target;
+use crate::abi::{VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares};
 
 /// How the tile kernels cut a matrix, by element width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +79,21 @@ const TILES: [((u32, u32), [TileShape; 5]); 1] = [(
     ],
 )];
 
+/// Whatever the architecture, tiles have the squares that the kernel was compiled with: a row of others does not build.
+const _: () = {
+    let mut row = 0;
+    while row < TILES.len() {
+        let mut width = 0;
+        while width < TILES[row].1.len() {
+            let tile = TILES[row].1[width];
+            assert!(VECTOR_TILE_THREADS * vector_tile_squares(tile.width as u32) == 1 << tile.squares_log2);
+            assert!(VECTOR_TILE_THREADS * ragged_tile_squares(tile.width as u32) == 1 << tile.ragged_squares_log2);
+            width += 1;
+        }
+        row += 1;
+    }
+};
+
 /// Base-2 logarithm of the squares along a column of a small matrix's tile. What it writes stays in the L2 cache of an H100, so
 /// that only what it reads wants long runs.
 const SMALL_DOWN_LOG2: u32 = 2;
@@ -87,6 +103,12 @@ pub(super) const SMALL: usize = 16 << 20;
 
 /// Bytes that a run needs on each side for the full speed of an H100's memory.
 pub(super) const RUN: usize = 256;
+
+/// Most fields of a struct that is moved as one: with more, tiles have columns enough.
+pub(super) const MOST_FIELDS: usize = 64;
+
+/// Fewest bytes of an image of structs that are worth a block: two granules of 4 bytes a thread.
+pub(super) const SMALLEST_IMAGE: usize = 2048;
 
 /// Bytes of the shortest run that is moved by shifted accesses rather than element by element.
 pub(super) const SHORTEST_ROW: usize = 64;

@@ -16,6 +16,7 @@ use crate::backend::{Setup, cases};
 use crate::failures::assert_names;
 use crate::matrices::Random;
 use crate::naive;
+use crate::permutes::device;
 use crate::program::{Pinned, Program};
 
 cases! {
@@ -32,10 +33,6 @@ cases! {
     Any all_streams_are_waited_for_though_one_wait_fails,
     SoftwareGpu spinning_for_long_is_refused,
     SoftwareGpu every_call_may_fail,
-}
-
-fn device(setup: &Setup) -> Device {
-    Device::with_driver(Arc::clone(&setup.driver)).unwrap()
 }
 
 fn buffers_come_back(setup: &Setup) {

@@ -15,6 +15,8 @@ mod events;
 mod every_entry;
 mod failures;
 mod fields;
+#[cfg(feature = "interp")]
+mod guards;
 mod host;
 mod in_place;
 #[cfg(feature = "cudarc")]
@@ -33,6 +35,7 @@ mod streams;
 mod tiles;
 mod times;
 mod transposes;
+mod wide;
 
 use std::process::ExitCode;
 
@@ -59,7 +62,10 @@ fn main() -> ExitCode {
         rows::cases(),
         small::cases(),
         times::cases(),
+        wide::cases(),
         in_place::cases(),
+        #[cfg(feature = "interp")]
+        guards::cases(),
         #[cfg(feature = "interp")]
         random::cases(),
     ]

@@ -10,6 +10,8 @@ mod compile_fail;
 mod counters;
 #[cfg(feature = "interp")]
 mod examples;
+#[cfg(feature = "interp")]
+mod explain;
 mod in_place;
 #[cfg(feature = "interp")]
 mod interp;

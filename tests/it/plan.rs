@@ -100,6 +100,22 @@ fn elements_that_stay_together_move_together() {
 }
 
 #[test]
+fn elements_are_moved_one_by_one_for_a_reason() {
+    let why = |src: Layout, width: usize| {
+        let plan = permute(&src, &Layout::row_major(src.shape()).unwrap(), width);
+        assert!(plan.entry().unwrap().starts_with("elements"), "{plan}");
+        plan.reason()
+    };
+    let line = |len: usize| Layout::row_major(&[len]).unwrap();
+    assert!(why(line(20).slice(0, .., 2).unwrap(), 4).contains("lie apart"));
+    assert!(why(line(20).reverse(0).unwrap(), 4).contains("opposite order"));
+    assert!(why(c_order(10, 49).slice(1, ..48, 1).unwrap(), 1).contains("runs too short"));
+    assert!(why(c_order(10, 64).slice(1, ..48, 1).unwrap(), 1).contains("whole 16-byte accesses"));
+    assert!(why(c_order(5, 7).t(), 4).contains("most of a tile would be empty"));
+    assert!(why(line(9).slice(0, 3..4, 1).unwrap(), 4).contains("one element"));
+}
+
+#[test]
 fn nothing_is_launched_for_no_elements() {
     for (rows, cols) in [(0, 5), (5, 0), (0, 0)] {
         let copy = permute(&c_order(rows, cols), &c_order(rows, cols), 4);
@@ -147,6 +163,27 @@ fn arithmetic_is_wide_from_the_first_offset_that_needs_it() {
     assert_eq!(at(&c_order(33, 2), &src(last_narrow + 1)), "padded_b8_wide");
     let columns = TransposePlan::new(&src(1 << 35), &dst, 16, Variant::ColumnLoop).unwrap();
     assert_eq!(columns.entry(), Some("column_loop_b128_wide"));
+}
+
+/// Tiles walk forwards in the source, from another corner than the destination's first element where the source runs
+/// backwards: what is as far from neither end as it is long must be reached from both.
+#[test]
+fn arithmetic_is_wide_wherever_a_tile_may_start_too_far_from_an_element() {
+    let (rows, cols) = (16, 70_000);
+    let most = i32::MAX as usize - (1 << 16);
+    let at = |apart: usize, backwards: &[usize]| {
+        let src = Layout::new(&[2, rows, cols], &[apart as isize, cols as isize, 1], 0, apart + rows * cols).unwrap();
+        let src = backwards.iter().fold(src, |layout, &axis| layout.reverse(axis).unwrap());
+        let dst = Layout::row_major(&[2, cols, rows]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
+        // The same walk with the sides exchanged.
+        [permute(&src, &dst, 1), permute(&dst, &src, 1)].map(|plan| plan.entry().unwrap())
+    };
+    // So many elements apart, in whole quads, the last element lies as far from the first as narrow arithmetic reaches.
+    let apart = (most + 1 - rows * cols) / 16 * 16;
+    for backwards in [&[][..], &[1], &[2], &[1, 2], &[0, 2], &[0, 1, 2]] {
+        assert_eq!(at(apart, backwards), ["vector_tile_b8"; 2], "{backwards:?} backwards");
+        assert_eq!(at(apart + 16, backwards), ["vector_tile_b8_wide"; 2], "{backwards:?} backwards");
+    }
 }
 
 #[test]

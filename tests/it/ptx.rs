@@ -1,6 +1,8 @@
 //! The shape of the PTX: what compiles without complaint, but would be slow, or two tiles instead of one.
 
-use warpstride::abi::{ELEMENTS, Family, Index, NAIVE, PADDED, STAGGERED, TILE, TILED, WIDTHS};
+use warpstride::abi::{
+    ELEMENTS, ENTRIES, Family, Index, NAIVE, PADDED, RAGGED_TILE, STAGGERED, TILE, TILED, VECTOR_TILE, WIDTHS,
+};
 use warpstride::ptx;
 
 /// The statements of an entry's body, with inline assembly as LLVM copies it.
@@ -98,13 +100,36 @@ fn copy_and_naive_move_whole_elements() {
     }
 }
 
+/// A block's variable is local to the braces of inline assembly: inlined or copied twice, it would be two.
+#[test]
+fn shared_memory_is_reserved_at_most_once_in_every_entry() {
+    for entry in ENTRIES {
+        let body = body(entry.name);
+        let reserved = body.iter().filter(|line| line.contains(".shared .align")).count();
+        assert!(reserved <= 1, "{} reserves shared memory {reserved} times", entry.name);
+    }
+}
+
+/// Where a kernel comes with 32-bit and 64-bit arithmetic.
 #[test]
 fn narrow_kernels_compute_offsets_in_32_bits() {
+    let step_in_bytes: Vec<_> = [&VECTOR_TILE, &RAGGED_TILE]
+        .into_iter()
+        .flat_map(|family| WIDTHS.into_iter().filter_map(|width| family.entry(width, Index::Narrow)))
+        .map(|entry| entry.name())
+        .collect();
+    let has_wide = |name: &str| ENTRIES.iter().any(|entry| entry.name == format!("{name}_wide"));
+    for name in ENTRIES.iter().map(|entry| entry.name).filter(|name| has_wide(name)) {
+        let body = body(name);
+        let uses = |opcodes: &[&str]| opcodes.iter().any(|opcode| count(&body, opcode) > 0);
+        assert!(!uses(&["mul.hi.u64", "div.u64", "div.s64", "rem.u64", "rem.s64"]), "{name} divides in 64 bits");
+        // From one row of a square to the next, tiles of quads step in bytes.
+        let is_step = step_in_bytes.contains(&name);
+        assert!(is_step || !uses(&["mul.lo.s64", "mad.lo.s64"]), "{name} multiplies in 64 bits");
+    }
     for family in [&NAIVE, &TILED, &PADDED, &STAGGERED] {
-        for width in WIDTHS {
-            let entry = family.entry(width, Index::Narrow).expect("every width").name();
-            let wide = ["mul.lo.s64", "mad.lo.s64", "mul.wide.u32"];
-            assert!(wide.iter().all(|opcode| count(&body(entry), opcode) == 0), "{entry}");
+        for entry in WIDTHS.into_iter().filter_map(|width| family.entry(width, Index::Narrow)) {
+            assert_eq!(count(&body(entry.name()), "mul.wide.u32"), 0, "{entry}");
         }
     }
 }

@@ -13,10 +13,7 @@ use crate::thread::{self, Global, Word};
 #[inline(always)]
 pub unsafe fn column_loop<W: Word, I: Index>(params: ColumnParams) {
     let i = block::linear::<I>() * I::new(COLUMN_BLOCK) + I::new(thread::thread_x());
-    let at = |start: u64, stride: i64| {
-        let offset = i * I::truncate(stride as u64);
-        Global::new(start).offset(offset.sign_extend().wrapping_mul(u64::from(W::BYTES)))
-    };
+    let at = |start: u64, stride: i64| Global::new(start).offset((i * I::truncate(stride as u64)).bytes::<W>());
     if i < I::truncate(params.len) {
         // SAFETY: element `i` of `len`.
         let held = unsafe { W::load_global(at(params.src, params.src_stride)) };

@@ -23,18 +23,18 @@ pub unsafe fn elements<W: Word, I: Index>(params: ElementsParams) {
     let len = I::truncate(params.len);
     let offsets = axes::offsets(numbers, &params.axes, params.rank);
     let (src, dst) = (Global::new(params.src), Global::new(params.dst));
-    let at = |start: Global, offset: I| start.offset(offset.sign_extend().wrapping_mul(u64::from(W::BYTES)));
+    let at = |start: Global, offset: I| start.offset(offset.bytes::<W>());
 
     let mut held = [W::ZERO; STEPS];
     for step in 0..STEPS {
         if numbers[step] < len {
-            // SAFETY: an element of the `len`.
+            // SAFETY: one of the source's `len` elements, which the caller promises to be allocated and aligned.
             held[step] = unsafe { W::load_global(at(src, offsets[step].src)) };
         }
     }
     for step in 0..STEPS {
         if numbers[step] < len {
-            // SAFETY: the same on the other side; no two threads have the same element.
+            // SAFETY: the same element's place in the destination, which is no other's; no two threads have one number.
             unsafe { held[step].store_global(at(dst, offsets[step].dst)) };
         }
     }

@@ -199,19 +199,21 @@ pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: Field
     let mut held = [W::Granule::ZERO; STEPS];
     unrolled!(step < STEPS => {
         if let Some(number) = chunk.number(step) {
-            // SAFETY: a granule of the structs, as the caller promises.
+            // SAFETY: a granule of the structs, aligned and allocated as the caller promises.
             held[step] = unsafe { W::Granule::load_global(chunk.packed::<W>(number)) };
         }
     });
     if W::COUNT_LOG2 > 0 {
         if let Some((packed, plane)) = chunk.last::<W, I>() {
-            // SAFETY: an element of the source, and the same of the destination, which no other thread has.
-            unsafe { W::load_global(packed).store_global(plane) };
+            // SAFETY: an element of the structs, as the caller promises.
+            let element = unsafe { W::load_global(packed) };
+            // SAFETY: the same of its plane, behind the granules, which no other thread has.
+            unsafe { element.store_global(plane) };
         }
     }
     unrolled!(step < STEPS => {
         if let Some(number) = chunk.number(step) {
-            // SAFETY: within the room, and each thread has its own granules.
+            // SAFETY: within the room, which a chunk and its padding never exceed; each thread has its own granules.
             unsafe { held[step].store_shared(chunk.linear::<W>(number)) };
         }
     });
@@ -222,10 +224,10 @@ pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: Field
             let mut granule = W::Granule::ZERO;
             for lane in 0..1 << W::COUNT_LOG2 {
                 let from = chunk.strided::<W>(place).offset(lane * chunk.pitch::<W>());
-                // SAFETY: within what was written, and nothing writes it any more.
+                // SAFETY: an element that a granule before the barrier has written, and nothing writes any more.
                 granule = unsafe { W::load_shared(from) }.with(granule, lane);
             }
-            // SAFETY: a granule of a plane, as the caller promises, which no other thread has.
+            // SAFETY: a granule of a plane, aligned and allocated as the caller promises, which no other thread has.
             unsafe { granule.store_global(chunk.plane::<W, I>(place.field, place.position << W::COUNT_LOG2)) };
         }
     });
@@ -242,21 +244,23 @@ pub unsafe fn interleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsP
     let mut held = [W::Granule::ZERO; STEPS];
     unrolled!(step < STEPS => {
         if let Some(Place { field, position }) = chunk.place(step) {
-            // SAFETY: a granule of a plane, as the caller promises.
+            // SAFETY: a granule of a plane, aligned and allocated as the caller promises.
             held[step] = unsafe { W::Granule::load_global(chunk.plane::<W, I>(field, position << W::COUNT_LOG2)) };
         }
     });
     if W::COUNT_LOG2 > 0 {
         if let Some((packed, plane)) = chunk.last::<W, I>() {
-            // SAFETY: an element of the source, and the same of the destination, which no other thread has.
-            unsafe { W::load_global(plane).store_global(packed) };
+            // SAFETY: an element of a plane, as the caller promises.
+            let element = unsafe { W::load_global(plane) };
+            // SAFETY: the same of the structs, behind the granules, which no other thread has.
+            unsafe { element.store_global(packed) };
         }
     }
     unrolled!(step < STEPS => {
         if let Some(place) = chunk.place(step) {
             for lane in 0..1 << W::COUNT_LOG2 {
                 let to = chunk.strided::<W>(place).offset(lane * chunk.pitch::<W>());
-                // SAFETY: within the room, and each thread has its own elements.
+                // SAFETY: within the room, which a chunk and its padding never exceed; each thread has its own elements.
                 unsafe { W::part(held[step], lane).store_shared(to) };
             }
         }
@@ -265,9 +269,9 @@ pub unsafe fn interleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsP
     unsafe { thread::barrier() };
     unrolled!(step < STEPS => {
         if let Some(number) = chunk.number(step) {
-            // SAFETY: within what was written, and nothing writes it any more.
+            // SAFETY: all of its elements were written before the barrier, and nothing writes them any more.
             let granule = unsafe { W::Granule::load_shared(chunk.linear::<W>(number)) };
-            // SAFETY: a granule of the structs, as the caller promises, which no other thread has.
+            // SAFETY: a granule of the structs, aligned and allocated as the caller promises, which no other thread has.
             unsafe { granule.store_global(chunk.packed::<W>(number)) };
         }
     });

@@ -65,8 +65,7 @@ impl<I: Index> Corner<I> {
     fn at<W: Word>(&self, (row, col): (u32, u32)) -> Option<Global> {
         let (row, col) = (self.row + I::new(row), self.col + I::new(col));
         let offset = row * self.row_stride + col * self.col_stride;
-        let bytes = offset.sign_extend().wrapping_mul(u64::from(W::BYTES));
-        (row < self.n && col < self.n).then(|| self.start.offset(bytes))
+        (row < self.n && col < self.n).then(|| self.start.offset(offset.bytes::<W>()))
     }
 
     /// Loads what this thread moves of the tile, zero outside the matrix: loads come before all uses, so that many are in
@@ -98,7 +97,7 @@ impl<I: Index> Corner<I> {
         for step in 0..Pair::<W>::STEPS {
             let (row, col) = Pair::<W>::place(step);
             if let Some(address) = self.at::<W>((row, col)) {
-                // SAFETY: inside the pair, as the caller promises.
+                // SAFETY: inside the pair, which the caller promises to be written and not written meanwhile.
                 let turned = unsafe { W::load_shared(pair.at(tile, (col, row))) };
                 // SAFETY: an element of the matrix; the rest as the caller promises.
                 unsafe { turned.store_global(address) };
@@ -113,7 +112,7 @@ impl<I: Index> Corner<I> {
 /// rectangle of whole numbers (of odd rows, the first is as long as the second and the last). So every block has a pair,
 /// where half of a square grid would have none, and nobody takes a square root.
 #[inline(always)]
-fn fold(tiles: u32, number: u32) -> (u32, u32) {
+fn upper_tile(tiles: u32, number: u32) -> (u32, u32) {
     let across = tiles | 1;
     let (y, x) = (number / across, number % across);
     let spare = across - tiles;
@@ -135,8 +134,8 @@ pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
     }
     let side = u64::from(Pair::<W>::SIDE);
     // At most 65 535, which is what the host lets through.
-    let (i, j) = fold(params.n.div_ceil(side) as u32, thread::block_x());
-    let start = (batch * I::truncate(params.batch_stride as u64)).sign_extend().wrapping_mul(u64::from(W::BYTES));
+    let (i, j) = upper_tile(params.n.div_ceil(side) as u32, thread::block_x());
+    let start = (batch * I::truncate(params.batch_stride as u64)).bytes::<W>();
     let corner = |row: u32, col: u32, n: u64| Corner {
         start: Global::new(params.matrix).offset(start),
         row: I::new(row) * I::new(Pair::<W>::SIDE),
@@ -147,7 +146,7 @@ pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
     };
     let tiles = [corner(i, j, params.n), corner(j, i, if i == j { 0 } else { params.n })];
 
-    // SAFETY: as the caller promises: each tile is one block's, and is written after the barrier.
+    // SAFETY: as the caller promises; a tile is this block's alone, which writes it after the barrier.
     let first = unsafe { tiles[0].load::<W>() };
     // SAFETY: the same.
     let second = unsafe { tiles[1].load::<W>() };
@@ -156,14 +155,14 @@ pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
             let place = Pair::<W>::place(step);
             // SAFETY: inside the first tile, and each thread has its own elements.
             unsafe { first[step as usize].store_shared(pair.at(0, place)) };
-            // SAFETY: inside the second tile.
+            // SAFETY: the same of the second tile.
             unsafe { second[step as usize].store_shared(pair.at(1, place)) };
         }
     });
     // SAFETY: every thread of the block comes here: above, all return or none.
     unsafe { thread::barrier() };
     // Each takes what the other held; on the diagonal the second has nothing to take.
-    // SAFETY: the pair is written, and nothing else accesses the tile: all threads have read it.
+    // SAFETY: behind the barrier, the pair is written and all threads have read the tile, of which each has its own elements.
     unsafe { tiles[0].store_turned(&pair, u32::from(i != j)) };
     // SAFETY: the same.
     unsafe { tiles[1].store_turned(&pair, 0) };
@@ -183,7 +182,7 @@ struct Panel<'a, I> {
 
 /// Row and column in a panel.
 #[derive(Clone, Copy)]
-struct Place<I> {
+struct Position<I> {
     row: I,
     col: I,
 }
@@ -211,22 +210,22 @@ impl<'a, I: Index> Panel<'a, I> {
 
     /// Where element `at` lies.
     #[inline(always)]
-    fn place(&self, at: I) -> Option<Place<I>> {
+    fn place(&self, at: I) -> Option<Position<I>> {
         let row = at.divide(&self.params.width);
         let col = remainder(at, row, &self.params.width);
-        (at < self.len && self.col + col < I::truncate(self.params.cols.value)).then_some(Place { row, col })
+        (at < self.len && self.col + col < I::truncate(self.params.cols.value)).then_some(Position { row, col })
     }
 
     /// The address of an element.
     #[inline(always)]
-    fn address<W: Word>(&self, Place { row, col }: Place<I>) -> Global {
+    fn address<W: Word>(&self, Position { row, col }: Position<I>) -> Global {
         let offset = self.base + (self.row + row) * I::truncate(self.params.cols.value) + self.col + col;
-        Global::new(self.params.matrix).offset(offset.sign_extend().wrapping_mul(u64::from(W::BYTES)))
+        Global::new(self.params.matrix).offset(offset.bytes::<W>())
     }
 
     /// Which element of the panel is the partner of another.
     #[inline(always)]
-    fn partner(&self, Place { row, col }: Place<I>) -> Place<I> {
+    fn partner(&self, Position { row, col }: Position<I>) -> Position<I> {
         let LinesParams { rows, cols, period, section, .. } = self.params;
         let (i, j) = (self.row + row, self.col + col);
         // No sum exceeds the elements of the matrix, and none is negative: `i / period` is at most `rows`.
@@ -234,24 +233,24 @@ impl<'a, I: Index> Panel<'a, I> {
             i * I::truncate(self.params.factor) + I::truncate(rows.value) - i.divide(period) + j.divide(section);
         let turned = remainder(turned, turned.divide(rows), rows);
         if self.params.columns != 0 {
-            return Place { row: turned, col };
+            return Position { row: turned, col };
         }
         let moved = turned + j * I::truncate(rows.value);
-        Place { row, col: remainder(moved, moved.divide(cols), cols) }
+        Position { row, col: remainder(moved, moved.divide(cols), cols) }
     }
 
     /// Which element of the other memory an element goes to on its way out of the matrix, or comes from on its way back.
     #[inline(always)]
-    fn other(&self, place: Place<I>, back: bool) -> I {
-        let Place { row, col } = if (self.params.scatter != 0) == back { place } else { self.partner(place) };
+    fn other(&self, place: Position<I>, back: bool) -> I {
+        let Position { row, col } = if (self.params.scatter != 0) == back { place } else { self.partner(place) };
         row * I::truncate(self.params.width.value) + col
     }
 }
 
 /// Room for a panel in shared memory.
-struct Room;
+struct PanelRoom;
 
-impl Footprint for Room {
+impl Footprint for PanelRoom {
     const BYTES: u32 = LINES_SHARED;
 }
 
@@ -263,16 +262,16 @@ impl Footprint for Room {
 /// most [`LINES_SHARED`] bytes, and partners are one to one.
 #[inline(always)]
 pub unsafe fn permute_lines<W: Word, I: Index>(params: LinesParams) {
-    let room = Shared::reserve::<Room>();
+    let room = Shared::reserve::<PanelRoom>();
     let panel = Panel::<I>::new(&params, block::linear());
     let held = |at: I| room.offset(at.low() * W::BYTES);
 
     let mut at = I::new(thread::thread_x());
     while at < panel.len {
         if let Some(place) = panel.place(at) {
-            // SAFETY: an element of the panel.
+            // SAFETY: an element of the panel, which is this block's alone and written after the barrier.
             let element = unsafe { W::load_global(panel.address::<W>(place)) };
-            // SAFETY: a place of its own in the room for as many.
+            // SAFETY: within the room, as large as a panel can be; partners are one to one, so it is this element's alone.
             unsafe { element.store_shared(held(panel.other(place, false))) };
         }
         at = at + I::new(LINES_BLOCK);
@@ -282,9 +281,9 @@ pub unsafe fn permute_lines<W: Word, I: Index>(params: LinesParams) {
     let mut at = I::new(thread::thread_x());
     while at < panel.len {
         if let Some(place) = panel.place(at) {
-            // SAFETY: the room, which is written no more.
+            // SAFETY: a place that was written before the barrier, as partners are one to one, and is written no more.
             let element = unsafe { W::load_shared(held(panel.other(place, true))) };
-            // SAFETY: an element that all threads have read and this one alone writes.
+            // SAFETY: an element of the panel, which was read before the barrier and which this thread alone writes.
             unsafe { element.store_global(panel.address::<W>(place)) };
         }
         at = at + I::new(LINES_BLOCK);
@@ -305,11 +304,12 @@ pub unsafe fn spill_lines<W: Word, I: Index>(params: LinesParams) {
     let Some(place) = panel.place(at) else { return };
     let back = params.back != 0;
     let start = number * I::truncate(params.height) * I::truncate(params.width.value);
-    let held = (start + panel.other(place, back)).sign_extend().wrapping_mul(u64::from(W::BYTES));
+    let held = (start + panel.other(place, back)).bytes::<W>();
     let (ours, scratch) = (panel.address::<W>(place), Global::new(params.scratch).offset(held));
     let (from, to) = if back { (scratch, ours) } else { (ours, scratch) };
-    // SAFETY: an element of the panel, or of the scratch, which is not written meanwhile.
+    // SAFETY: an element of the panel, or what the other half wrote of the scratch; this half writes only the other of the two.
     let element = unsafe { W::load_global(from) };
-    // SAFETY: a place of its own in the scratch, or an element that no other thread accesses.
+    // SAFETY: in the scratch, within its room for a panel, a place that is this element's alone, as partners are one to one;
+    // or this thread's own element of the panel.
     unsafe { element.store_global(to) };
 }

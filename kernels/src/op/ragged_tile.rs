@@ -1,6 +1,6 @@
 //! Transposes whose rows start and end anywhere, by the tiles of [`super::vector_tile`].
 
-use crate::abi::{RAGGED_MARGIN, VECTOR_TILE_THREADS, VectorTileParams};
+use crate::abi::{RAGGED_MARGIN, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_squares};
 use crate::index::Index;
 use crate::op::vector_tile::{Tile, bytes};
 use crate::quad::{self, Lanes};
@@ -15,11 +15,14 @@ use crate::unrolled;
 ///
 /// # Safety
 ///
-/// As [`vector_tile`](super::vector_tile).
+/// See [`VectorTileParams`]: every row of the source is allocated, or, where `src_end` is not 0, all from `src_start` to there; the
+/// destination's elements are, and nothing else writes either. Blocks beyond the last image, of which only a grid of more than
+/// 2^31 - 1 has some, repeat the first one.
 #[inline(always)]
 pub unsafe fn ragged_tile<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize, const QUADS: usize>(
     params: VectorTileParams,
 ) {
+    const { assert!(SQUARES as u32 == ragged_tile_squares(W::BYTES), "the host cuts tiles of as many squares") };
     let tile = Tile::<I>::new::<W, SQUARES, QUADS, RAGGED_MARGIN>(&params);
     // Most tiles are inside the matrix: there, half of the instructions are not needed. Elements of 4 and of 8 bytes take so few
     // that to find out costs as much.
@@ -31,7 +34,8 @@ pub unsafe fn ragged_tile<W: Word + Lanes, I: Index, const LANES: usize, const S
         // SAFETY: as the caller promises.
         unsafe { load_any::<W, I, LANES, SQUARES>(&tile) };
     }
-    // SAFETY: every thread of the block comes here: nothing above returns.
+    // SAFETY: every thread of the block comes here: nothing above returns, and where the compiler puts the barrier into both
+    // branches, all threads take the same: `is_inner` rests on the block's number and the parameters alone.
     unsafe { thread::barrier() };
     if is_inner {
         // SAFETY: as the caller promises, and the exchange is complete.
@@ -43,7 +47,8 @@ pub unsafe fn ragged_tile<W: Word + Lanes, I: Index, const LANES: usize, const S
 }
 
 /// Whether no thread of the block needs to look for an end: of the matrix, of what may be read, or of an inner axis of its rows
-/// or columns.
+/// or columns. What may be read then has a quad before and behind the tile's part of every row: of the first and the last,
+/// and the others lie between them, all on one index of the outer axis.
 #[inline(always)]
 fn is_inner<W: Word + Lanes, I: Index>(tile: &Tile<I>) -> bool {
     let (params, lanes) = (tile.params, W::COUNT as u32);
@@ -92,7 +97,7 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
         let (x, y) = tile.square(step);
         let start = tile.src::<W>(tile.row + I::new(y * lanes), tile.col + I::new(x * lanes));
         let mut square = [[0; 4]; LANES];
-        // Four rows at a time: more loads in flight than the L1 cache has room for would slow each other down.
+        // Four rows at a time: with more loads in flight it was slower on an H100.
         unrolled!(group < 4 => {
             let (mut held, mut offs) = ([[[0; 4]; 2]; 4], [0; 4]);
             unrolled!(i < 4 => {
@@ -100,7 +105,8 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
                     let from = start.offset(((4 * group + i) as u64).wrapping_mul(pitch));
                     offs[i] = from.misalignment();
                     let low = from.offset(u64::from(offs[i]).wrapping_neg());
-                    // SAFETY: aligned, and of the quads that hold the row, which may be read.
+                    // SAFETY: aligned, and at most one quad before or behind the tile's part of the row, as far as `is_inner`
+                    // found it readable.
                     held[i][0] = unsafe { thread::load_quad(low) };
                     if LANES > 1 {
                         // SAFETY: as above.
@@ -144,12 +150,12 @@ unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES:
                 }
             });
             unrolled!(i < 4 => {
-                // SAFETY: as the caller promises.
+                // SAFETY: of a row of the source, or NONE, which reads nothing.
                 held[i] = unsafe { rows[i].load() };
             });
             unrolled!(i < 4 => {
                 if 4 * group + i < LANES {
-                    // SAFETY: as the caller promises.
+                    // SAFETY: as above.
                     square[4 * group + i] = unsafe { rows[i].finish::<W, LANES>(held[i]) };
                 }
             });
@@ -198,10 +204,11 @@ impl Part {
         let off = end.sector_misalignment();
         let first = margin - off / W::BYTES + part * lanes;
         let (number, lead) = (first / lanes, first % lanes);
-        // SAFETY: inside the tile, which nothing writes any more.
+        // SAFETY: `part` is below the tile's own, so this is a quad of the column, written before the barrier and not since.
         let mut quad = unsafe { thread::load_shared_quad(tile.place::<W>(column, number)) };
         if lanes > 1 {
-            // SAFETY: as above; the last quad of the tile is never the first of two.
+            // SAFETY: as above; with a lead, the run starts less than the margin before the tile's own, so that its last part
+            // ends inside the column.
             let high = unsafe { thread::load_shared_quad(tile.place::<W>(column, number + (lead != 0) as u32)) };
             quad = quad::shift::<W>(quad, high, lead * W::BYTES);
         }
@@ -222,9 +229,10 @@ unsafe fn store_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUAR
         let pitch = pitch::<W>(tile.params.dst_rows.inner_stride).wrapping_mul(u64::from(columns));
         let mut end = tile.dst::<W>(tile.row + I::new(RAGGED_MARGIN * W::COUNT as u32), tile.col + I::new(column));
         for step in 0..(LANES * SQUARES) as u32 {
-            // SAFETY: as the caller promises.
+            // SAFETY: behind the barrier, and below the tile's own parts.
             let part = unsafe { Part::new::<W, I>(tile, column + step * columns, part, end) };
-            // SAFETY: a whole quad of a row of the destination, aligned by its sector, which no other thread has.
+            // SAFETY: all of an inner tile's rows and columns are the matrix's: a whole quad of a row of the destination, aligned
+            // by its sector, which no other thread has.
             unsafe { thread::store_quad(part.to, part.quad) };
             end = end.offset(pitch);
         }
@@ -244,7 +252,7 @@ unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES
         let col = tile.col + I::new(column);
         if part < (1 << tile.down_log2) - RAGGED_MARGIN && col < tile.cols() {
             let end = tile.dst::<W>(tile.row + I::new(RAGGED_MARGIN * lanes), col);
-            // SAFETY: as the caller promises.
+            // SAFETY: behind the barrier, and below the tile's own parts.
             let Part { first, to, quad } = unsafe { Part::new::<W, I>(tile, column, part, end) };
             let row = tile.row + I::new(first);
             if row < tile.rows() && !(tile.rows() - row < I::new(lanes)) {
@@ -271,7 +279,7 @@ struct Unaligned {
     off: u32,
     /// Elements from here to the row's end.
     left: u32,
-    /// Whether the aligned quads that hold them lie within the row.
+    /// Whether the aligned quads that hold them lie within what may be read: the row, or a source without gaps.
     whole: bool,
 }
 
@@ -303,17 +311,17 @@ impl Unaligned {
     ///
     /// # Safety
     ///
-    /// The row is allocated and nothing writes it.
+    /// The row is allocated, or, of a source without gaps, all of it; nothing writes it.
     #[inline(always)]
     unsafe fn load(&self) -> [Quad; 2] {
         let mut held = [[0; 4]; 2];
         let start = self.from.offset(u64::from(self.off).wrapping_neg());
         if self.whole {
-            // SAFETY: aligned, and within the row.
+            // SAFETY: aligned, and `whole` says that it may be read.
             held[0] = unsafe { thread::load_quad(start) };
         }
         if self.whole && self.off != 0 {
-            // SAFETY: as above.
+            // SAFETY: the same of the next quad, which `whole` counts where `off` is not 0.
             held[1] = unsafe { thread::load_quad(start.offset(16)) };
         }
         held
@@ -323,7 +331,7 @@ impl Unaligned {
     ///
     /// # Safety
     ///
-    /// The row is allocated and nothing writes it.
+    /// The row is allocated, or, of a source without gaps, all of it; nothing writes it.
     #[inline(always)]
     unsafe fn finish<W: Word + Lanes, const LANES: usize>(&self, [low, high]: [Quad; 2]) -> Quad {
         let mut quad = quad::shift::<W>(low, high, self.off);
@@ -331,7 +339,7 @@ impl Unaligned {
             quad = [0; 4];
             unrolled!(lane < LANES => {
                 if (lane as u32) < self.left {
-                    // SAFETY: an element of the row.
+                    // SAFETY: one of the elements that are left of the row.
                     let element = unsafe { W::load_global(self.from.offset(lane as u64 * u64::from(W::BYTES))) };
                     quad = element.put(quad, lane);
                 }

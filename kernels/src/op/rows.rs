@@ -39,11 +39,11 @@ pub unsafe fn rows<I: Index>(params: RowsParams) {
         }
     });
     unrolled!(step < STEPS => {
-        // SAFETY: as the caller promises.
+        // SAFETY: a piece of a run of the source, as the caller promises, or of none.
         held[step] = unsafe { pieces[step].load() };
     });
     unrolled!(step < STEPS => {
-        // SAFETY: as the caller promises; no two threads have the same quad of the same run.
+        // SAFETY: as above; no two threads have one number, and so no two the same quad of the same run.
         unsafe { pieces[step].finish(held[step]) };
     });
 }
@@ -100,11 +100,11 @@ impl Piece {
     unsafe fn load(&self) -> [Quad; 2] {
         let mut held = [[0; 4]; 2];
         if self.is_whole() {
-            // SAFETY: aligned, and within the run.
+            // SAFETY: aligned, and no byte before the run's first or behind its last.
             held[0] = unsafe { thread::load_quad(self.src) };
         }
         if self.is_whole() && self.off != 0 {
-            // SAFETY: as above.
+            // SAFETY: as above: the next 16 bytes hold some of the quad's.
             held[1] = unsafe { thread::load_quad(self.src.offset(16)) };
         }
         held
@@ -118,16 +118,16 @@ impl Piece {
     #[inline(always)]
     unsafe fn finish(&self, [low, high]: [Quad; 2]) {
         if self.is_whole() {
-            // SAFETY: aligned, and within the run.
+            // SAFETY: a whole aligned quad of the run in the destination, which no other thread has.
             unsafe { thread::store_quad(self.dst, quad::shift::<B8>(low, high, self.off)) };
         } else if self.left > 0 && self.before > -16 {
             let off = self.off as i32;
-            // SAFETY: aligned, and only bytes of the run.
+            // SAFETY: aligned, and of its bytes only those that are of the run.
             let low = unsafe { quad::load_part(self.src, off - self.before, self.left + off) };
             // SAFETY: as above.
             let high = unsafe { quad::load_part(self.src.offset(16), off - self.before - 16, self.left + off - 16) };
             let shifted = quad::shift::<B8>(low, high, self.off);
-            // SAFETY: as above.
+            // SAFETY: aligned, and of its bytes only those of the run in the destination: others may be another thread's.
             unsafe { quad::store_part(self.dst, -self.before, self.left, shifted) };
         }
     }

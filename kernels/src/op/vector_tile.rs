@@ -7,7 +7,7 @@
 //! Turning in registers is PyTorch's idea for narrow types (pytorch/pytorch#194310); the run length is after the
 //! measurements of Dao-AILab/quack's notes on coalescing.
 
-use crate::abi::{VECTOR_TILE_THREADS, VectorTileParams};
+use crate::abi::{VECTOR_TILE_THREADS, VectorTileParams, vector_tile_squares};
 use crate::axes::{self, Offsets};
 use crate::block;
 use crate::index::Index;
@@ -140,6 +140,7 @@ pub fn bytes<W: Word, I: Index>(elements: I) -> u64 {
 pub unsafe fn vector_tile<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize, const QUADS: usize>(
     params: VectorTileParams,
 ) {
+    const { assert!(SQUARES as u32 == vector_tile_squares(W::BYTES), "the host cuts tiles of as many squares") };
     let tile = Tile::<I>::new::<W, SQUARES, QUADS, 0>(&params);
     let lanes = W::COUNT as u32;
     let mut held = [[[0; 4]; LANES]; SQUARES];

@@ -92,6 +92,13 @@ impl Soft {
         }
     }
 
+    /// One that counts and gives no results: of a launch at most so many blocks run, and memory keeps nothing.
+    pub(crate) fn counting(most_blocks: u64) -> Self {
+        let interp = interp::Config { most_blocks, ..interp::Config::default() };
+        let config = Config { memory_bytes: u64::MAX, interp, ..Config::default() };
+        Self { memory: Memory::hollow(), ..Self::with_config(config) }
+    }
+
     /// What the checkers of `Config::interp.checks` found in all launches that have run so far, in the order in which they
     /// ran. A launch with findings is no failed one: it went on.
     pub fn findings(&self) -> Vec<Finding> {

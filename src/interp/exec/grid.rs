@@ -69,12 +69,31 @@ fn run_on(
     }
     // Checkers see blocks one after the other, in order; see `check`.
     let threads = if config.checks.is_empty() { config.threads } else { 1 };
-    run_blocks(&launch, blocks, config.launch_work_limit, threads)
+    let part = Part { blocks, taken: blocks.min(config.most_blocks) };
+    run_blocks(&launch, part, config.launch_work_limit, threads)
 }
 
-fn run_blocks(launch: &Launch, blocks: u64, work_limit: u64, threads: usize) -> Result<Report, Box<Stop>> {
+/// The blocks of a grid that are run.
+#[derive(Clone, Copy)]
+struct Part {
+    blocks: u64,
+    taken: u64,
+}
+
+impl Part {
+    /// The number of the block that is taken at this turn: one of a stretch of the grid, as long as any other, at a multiple of the
+    /// golden ratio within it. At equal distances it might always be the same column of tiles.
+    fn block(&self, turn: u64) -> u64 {
+        let start = |turn: u64| (u128::from(turn) * u128::from(self.blocks) / u128::from(self.taken)) as u64;
+        let ratio = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let within = u128::from(ratio) * u128::from(start(turn + 1) - start(turn));
+        start(turn) + (within >> 64) as u64
+    }
+}
+
+fn run_blocks(launch: &Launch, part: Part, work_limit: u64, threads: usize) -> Result<Report, Box<Stop>> {
     // Every warp executes at least one instruction.
-    let least = (u64::from(launch.warps()) + launch.preparation()).saturating_mul(blocks);
+    let least = (u64::from(launch.warps()) + launch.preparation()).saturating_mul(part.taken);
     if least > work_limit {
         return Err(too_much(launch, least, work_limit));
     }
@@ -84,24 +103,26 @@ fn run_blocks(launch: &Launch, blocks: u64, work_limit: u64, threads: usize) -> 
     let total = Mutex::new((Totals::new(launch.code.sites.len()), Vec::new(), None::<(u64, Box<Stop>)>));
     let work = || {
         let take = || {
-            let block = next.fetch_add(1, Relaxed);
-            (block < blocks && block <= first_stop.load(Relaxed)).then_some(block)
+            let turn = next.fetch_add(1, Relaxed);
+            (turn < part.taken && turn <= first_stop.load(Relaxed)).then_some(turn)
         };
         // Made only where there is a block left for it.
         let Some(first) = take() else { return };
         let (worked, stopped) = match Worker::new(launch) {
             Some(mut worker) => {
                 let mut taken = std::iter::once(first).chain(std::iter::from_fn(take));
-                let stopped = taken.find_map(|block| match worker.run(block) {
-                    Ok(work) => budget.spend(block, work).map(|last| (last, exhausted(launch, last, work_limit))),
-                    Err(stop) => Some((block, stop)),
+                let stopped = taken.find_map(|turn| match worker.run(part.block(turn)) {
+                    Ok(work) => {
+                        budget.spend(turn, work).map(|last| (last, exhausted(launch, part.block(last), work_limit)))
+                    }
+                    Err(stop) => Some((turn, stop)),
                 });
                 (Some(worker.into_totals()), stopped)
             }
             None => (None, Some((first, out_of_memory(launch)))),
         };
-        if let Some((block, _)) = stopped {
-            first_stop.fetch_min(block, Relaxed);
+        if let Some((turn, _)) = stopped {
+            first_stop.fetch_min(turn, Relaxed);
         }
         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((worked, findings)) = worked {
@@ -115,7 +136,7 @@ fn run_blocks(launch: &Launch, blocks: u64, work_limit: u64, threads: usize) -> 
             total.2 = Some(new);
         }
     };
-    let helpers = workers(launch, blocks, threads) - 1;
+    let helpers = workers(launch, part.taken, threads) - 1;
     if helpers == 0 {
         work();
     } else {
@@ -127,8 +148,8 @@ fn run_blocks(launch: &Launch, blocks: u64, work_limit: u64, threads: usize) -> 
         });
     }
     match total.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        (totals, findings, Some((block, stop))) => {
-            Err(Box::new(Stop { findings, printed: totals.printed_until(block), ..*stop }))
+        (totals, findings, Some((turn, stop))) => {
+            Err(Box::new(Stop { findings, printed: totals.printed_until(part.block(turn)), ..*stop }))
         }
         (totals, findings, None) => Ok(totals.report(launch, findings)),
     }
@@ -264,6 +285,24 @@ mod tests {
             checks: Checks::NONE,
         };
         workers(&launch, 1000, threads)
+    }
+
+    #[test]
+    fn a_part_of_the_blocks_is_spread_over_the_grid() {
+        for (blocks, taken) in [(1000, 256), (1 << 20, 256), (300, 256), (1 << 62, 1 << 8), (7, 7)] {
+            let part = Part { blocks, taken };
+            let chosen: Vec<u64> = (0..taken).map(|turn| part.block(turn)).collect();
+            assert!(chosen.windows(2).all(|pair| pair[0] < pair[1]), "{chosen:?}");
+            assert!(
+                chosen.last() < Some(&blocks) && chosen.last() >= Some(&(blocks - blocks.div_ceil(taken))),
+                "{chosen:?}"
+            );
+            // As many tiles a row as blocks between two turns, and every part of the row is seen.
+            let apart = blocks / taken;
+            let parts: std::collections::BTreeSet<_> = chosen.iter().map(|block| block % apart * 4 / apart).collect();
+            assert!(apart < 4 || parts.len() == 4, "{parts:?} of {blocks}");
+        }
+        assert!((0..7).all(|turn| Part { blocks: 7, taken: 7 }.block(turn) == turn));
     }
 
     #[test]

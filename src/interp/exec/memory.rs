@@ -176,7 +176,7 @@ fn global<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, ad
         return scattered(cx, warp, ins, mask, addresses, act, true);
     };
     observe::global(cx, warp, ins, mask, &addresses);
-    let offsets = each(|lane| addresses[lane] - allocation.base());
+    let offsets = each(|lane| allocation.place(addresses[lane]));
     observe::check_global(cx, warp, ins, mask, allocation, &offsets);
     act.act(allocation, warp, ins, mask, &offsets);
     Flow::Next
@@ -230,7 +230,7 @@ fn scattered<A: Action>(
     while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
         let lanes = (0..LANES).filter(|&lane| rest >> lane & 1 == 1 && base(lane) == allocation.base());
         let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
-        let mut offsets = each(|lane| addresses[lane].wrapping_sub(allocation.base()));
+        let mut offsets = each(|lane| allocation.place(addresses[lane]));
         lend(&mut offsets, lanes);
         observe::check_global(cx, warp, ins, lanes, allocation, &offsets);
         act.act(allocation, warp, ins, lanes, &offsets);

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::global::Allocation;
+use super::allocation::Allocation;
 
 /// Bytes that can be loaded and stored by offset; offsets are in bounds and aligned to the width.
 pub(crate) trait Cells {

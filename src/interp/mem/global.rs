@@ -3,38 +3,29 @@
 //! Allocation `i` begins at `(i + 1) << 40`. So an address finds its allocation by a shift, an access past the end of one
 //! lands in a hole and never in another, and a small integer used as an address is nobody's. Numbers are not reused
 //! before a million others have been, so a stale address is known for what it is.
-//!
-//! Contents are words accessed as relaxed atomics: blocks run on several host threads, and a kernel with a race may not
-//! be undefined behaviour in the host. 8- and 16-bit stores exchange the word around them.
-//!
-//! Atomics of up to 4 bytes exchange a word until nobody came between. Those of 8 bytes, two words, hold a lock while they
-//! read and write, and so do the loads and stores that must not be torn, those of `.relaxed` and stronger; PTX promises no
-//! more, for an access that is weak, or of another width, races with an atomic.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::written::Written;
+use super::allocation::Allocation;
 use crate::error::{Error, ErrorKind, Result};
 
-const ADDRESS_BITS: u32 = 40;
+pub(super) const ADDRESS_BITS: u32 = 40;
+/// Most bytes of an allocation of hollow memory: as many as there are to the next.
+const MAX_HOLLOW_BYTES: u64 = 1 << ADDRESS_BITS;
 /// Numbers in use before those of freed allocations come round again.
 const FRESH_NUMBERS: usize = 1 << 20;
-/// What fresh memory holds, so that reading it before writing it shows.
-const POISON: u32 = 0xA5A5_A5A5;
 /// Bytes that copies and fills move at a time: a range may be as large as the host's memory, and a buffer as large as that
 /// could not be had.
 const CHUNK: u64 = 16 * 1024;
 
-/// Locks for accesses of 8 bytes at once: each place has one of them.
-static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
-
 /// Device memory of one software GPU. Any number of threads may use it.
 pub struct Memory {
     limit: u64,
+    /// Whether nothing but addresses is kept.
+    hollow: bool,
     state: Mutex<State>,
     /// The addresses of variables, by the number of their module.
     modules: Mutex<BTreeMap<u64, Arc<[u64]>>>,
@@ -53,16 +44,6 @@ struct State {
 enum Slot {
     Live(Arc<Allocation>),
     Freed { bytes: u64 },
-}
-
-/// One allocation's contents.
-pub struct Allocation {
-    base: u64,
-    bytes: u64,
-    words: Box<[AtomicU32]>,
-    written: Written,
-    /// The launches before it whose writes were not followed.
-    born: u64,
 }
 
 /// The allocations as they stood when a launch began.
@@ -87,7 +68,13 @@ impl Memory {
     /// Memory that hands out at most `limit` bytes at a time.
     pub fn new(limit: u64) -> Self {
         let state = State { slots: Arc::new(Vec::new()), used: 0, next_reuse: 0, unseen: 0 };
-        Self { limit, state: Mutex::new(state), modules: Mutex::default() }
+        Self { limit, hollow: false, state: Mutex::new(state), modules: Mutex::default() }
+    }
+
+    /// Memory of addresses that have next to nothing behind them, of at most [`MAX_HOLLOW_BYTES`] an allocation: for counting the
+    /// accesses of kernels whose addresses depend on no data. The host does not read or write it.
+    pub(crate) fn hollow() -> Self {
+        Self { hollow: true, ..Self::new(u64::MAX) }
     }
 
     /// Bytes that may be allocated at a time.
@@ -114,11 +101,14 @@ impl Memory {
         if bytes > free {
             return Err(out_of_memory(bytes, free));
         }
-        let words = poisoned_words(bytes).ok_or_else(|| out_of_memory(bytes, free))?;
+        if self.hollow && bytes > MAX_HOLLOW_BYTES {
+            return Err(out_of_memory(bytes, MAX_HOLLOW_BYTES));
+        }
+        let make = if self.hollow { Allocation::hollow } else { Allocation::new };
         let number = state.number();
         let base = (number as u64 + 1) << ADDRESS_BITS;
-        let slot =
-            Slot::Live(Arc::new(Allocation { base, bytes, words, written: Written::none(bytes), born: state.unseen }));
+        let allocation = make(base, bytes, state.unseen).ok_or_else(|| out_of_memory(bytes, free))?;
+        let slot = Slot::Live(Arc::new(allocation));
         let slots = Arc::make_mut(&mut state.slots);
         if number == slots.len() {
             slots.push(slot);
@@ -136,7 +126,8 @@ impl Memory {
     /// `InvalidArgument` where no live allocation begins there.
     pub fn free(&self, address: u64) -> Result<()> {
         let mut state = self.lock();
-        let Some(bytes) = find(&state.slots, address).filter(|live| live.base == address).map(Allocation::bytes) else {
+        let Some(bytes) = find(&state.slots, address).filter(|live| live.base() == address).map(Allocation::bytes)
+        else {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!("{address:#x} is not the address of a live allocation; free what `alloc` returned, once"),
@@ -164,7 +155,7 @@ impl Memory {
         let mut chunks = rest.chunks_exact_mut(4);
         let mut word = first;
         for chunk in &mut chunks {
-            chunk.copy_from_slice(&allocation.words[word].load(Relaxed).to_le_bytes());
+            chunk.copy_from_slice(&allocation.words()[word].load(Relaxed).to_le_bytes());
             word += 1;
         }
         for (i, byte) in chunks.into_remainder().iter_mut().enumerate() {
@@ -181,7 +172,7 @@ impl Memory {
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
         let snapshot = self.snapshot();
         let (allocation, offset) = snapshot.range(address, bytes.len() as u64, "write")?;
-        allocation.written.add(offset, bytes.len() as u64);
+        allocation.written().add(offset, bytes.len() as u64);
         let (head, rest) = bytes.split_at(head_bytes(offset, bytes.len()));
         for (i, &byte) in head.iter().enumerate() {
             allocation.store8(offset + i as u64, byte);
@@ -189,7 +180,7 @@ impl Memory {
         let mut word = (offset + head.len() as u64) as usize / 4;
         let (chunks, tail) = rest.as_chunks::<4>();
         for &chunk in chunks {
-            allocation.words[word].store(u32::from_le_bytes(chunk), Relaxed);
+            allocation.words()[word].store(u32::from_le_bytes(chunk), Relaxed);
             word += 1;
         }
         for (i, &byte) in tail.iter().enumerate() {
@@ -249,7 +240,7 @@ impl Memory {
     fn written(&self, address: u64, bytes: u64, what: &str) -> Result<()> {
         let snapshot = self.snapshot();
         let (allocation, offset) = snapshot.range(address, bytes, what)?;
-        allocation.written.add(offset, bytes);
+        allocation.written().add(offset, bytes);
         Ok(())
     }
 
@@ -304,7 +295,7 @@ impl Snapshot {
         let last = self.slots.len().checked_sub(1)?;
         let mut number = number_of(address).unwrap_or(0).min(last);
         let bytes = match &self.slots[number] {
-            Slot::Live(live) => live.bytes,
+            Slot::Live(live) => live.bytes(),
             Slot::Freed { bytes } => *bytes,
         };
         let base_of = |number: usize| (number as u64 + 1) << ADDRESS_BITS;
@@ -314,14 +305,14 @@ impl Snapshot {
         }
         let base = base_of(number);
         Some(match &self.slots[number] {
-            Slot::Live(live) => Nearest { base, bytes: live.bytes, freed: false },
+            Slot::Live(live) => Nearest { base, bytes: live.bytes(), freed: false },
             Slot::Freed { bytes } => Nearest { base, bytes: *bytes, freed: true },
         })
     }
 
     /// Whether all that was written to an allocation is known: no launch went unfollowed since it was made.
     pub(crate) fn knows(&self, allocation: &Allocation) -> bool {
-        allocation.born == self.unseen
+        allocation.born() == self.unseen
     }
 
     fn range(&self, address: u64, bytes: u64, what: &str) -> Result<(&Allocation, u64)> {
@@ -332,141 +323,6 @@ impl Snapshot {
                 format!("cannot {what} {bytes} bytes at {address:#x}: not all in one live allocation{nearest}");
             Error::new(ErrorKind::InvalidArgument, context)
         })
-    }
-}
-
-impl Allocation {
-    /// First address.
-    #[inline]
-    pub fn base(&self) -> u64 {
-        self.base
-    }
-
-    /// Bytes.
-    #[inline]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The contents as little-endian words; the last one is whole even where `bytes` is no multiple of 4.
-    #[inline]
-    pub fn words(&self) -> &[AtomicU32] {
-        &self.words
-    }
-
-    /// Which of its bytes the host, or a launch that was followed, has written.
-    #[inline]
-    pub(crate) fn written(&self) -> &Written {
-        &self.written
-    }
-
-    /// Where `address` lies in the allocation, if `bytes` bytes from there do.
-    #[inline]
-    pub fn offset(&self, address: u64, bytes: u64) -> Option<u64> {
-        let offset = address.checked_sub(self.base)?;
-        (offset <= self.bytes && bytes <= self.bytes - offset).then_some(offset)
-    }
-
-    /// The byte at `offset`, which is in bounds.
-    #[inline]
-    pub fn load8(&self, offset: u64) -> u8 {
-        (self.word(offset).load(Relaxed) >> (offset % 4 * 8)) as u8
-    }
-
-    /// The 2 bytes at `offset`, which is even and in bounds.
-    #[inline]
-    pub fn load16(&self, offset: u64) -> u16 {
-        (self.word(offset).load(Relaxed) >> (offset % 4 * 8)) as u16
-    }
-
-    /// The 4 bytes at `offset`, a multiple of 4 in bounds.
-    #[inline]
-    pub fn load32(&self, offset: u64) -> u32 {
-        self.word(offset).load(Relaxed)
-    }
-
-    /// The 8 bytes at `offset`, a multiple of 8 in bounds. Two words: not atomic as a whole, as on no race it need be.
-    #[inline]
-    pub fn load64(&self, offset: u64) -> u64 {
-        u64::from(self.load32(offset)) | u64::from(self.load32(offset + 4)) << 32
-    }
-
-    /// Stores a byte.
-    #[inline]
-    pub fn store8(&self, offset: u64, value: u8) {
-        self.store_part(offset, 0xff, u32::from(value));
-    }
-
-    /// Stores 2 bytes at an even offset.
-    #[inline]
-    pub fn store16(&self, offset: u64, value: u16) {
-        self.store_part(offset, 0xffff, u32::from(value));
-    }
-
-    /// Stores 4 bytes at a multiple of 4.
-    #[inline]
-    pub fn store32(&self, offset: u64, value: u32) {
-        self.word(offset).store(value, Relaxed);
-    }
-
-    /// Stores 8 bytes at a multiple of 8.
-    #[inline]
-    pub fn store64(&self, offset: u64, value: u64) {
-        self.store32(offset, value as u32);
-        self.store32(offset + 4, (value >> 32) as u32);
-    }
-
-    /// The 8 bytes at `offset`, a multiple of 8 in bounds, as one of those left them who write them as one.
-    pub fn load64_whole(&self, offset: u64) -> u64 {
-        let _guard = self.lock(offset);
-        self.load64(offset)
-    }
-
-    /// Puts `function` of the 2 bytes at an even offset in their place, atomically, and returns them as they were.
-    #[inline]
-    pub fn update16(&self, offset: u64, function: impl Fn(u16) -> u16) -> u16 {
-        let shift = offset % 4 * 8;
-        let merge = |word: u32| word & !(0xffff << shift) | u32::from(function((word >> shift) as u16)) << shift;
-        (self.update32(offset, merge) >> shift) as u16
-    }
-
-    /// Puts `function` of the 4 bytes around `offset` in their place, atomically, and returns them as they were.
-    #[inline]
-    pub fn update32(&self, offset: u64, function: impl Fn(u32) -> u32) -> u32 {
-        let word = self.word(offset);
-        let mut old = word.load(Relaxed);
-        while let Err(now) = word.compare_exchange_weak(old, function(old), AcqRel, Acquire) {
-            old = now;
-        }
-        old
-    }
-
-    /// Puts `function` of the 8 bytes at a multiple of 8 in their place, atomically, and returns them as they were.
-    pub fn update64(&self, offset: u64, function: impl Fn(u64) -> u64) -> u64 {
-        let _guard = self.lock(offset);
-        let old = self.load64(offset);
-        self.store64(offset, function(old));
-        old
-    }
-
-    fn lock(&self, offset: u64) -> MutexGuard<'static, ()> {
-        let place = (self.base >> ADDRESS_BITS).wrapping_add(offset / 8);
-        LOCKS[place as usize % LOCKS.len()].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    #[inline]
-    fn word(&self, offset: u64) -> &AtomicU32 {
-        &self.words[(offset / 4) as usize]
-    }
-
-    fn store_part(&self, offset: u64, mask: u32, value: u32) {
-        let shift = offset % 4 * 8;
-        let merge = |word: u32| word & !(mask << shift) | value << shift;
-        let word = self.word(offset);
-        let mut old = word.load(Relaxed);
-        while let Err(now) = word.compare_exchange_weak(old, merge(old), Relaxed, Relaxed) {
-            old = now;
-        }
     }
 }
 
@@ -497,14 +353,6 @@ fn find(slots: &[Slot], address: u64) -> Option<&Allocation> {
 /// Bytes before the first whole word of a range.
 fn head_bytes(offset: u64, len: usize) -> usize {
     ((4 - offset % 4) as usize % 4).min(len)
-}
-
-fn poisoned_words(bytes: u64) -> Option<Box<[AtomicU32]>> {
-    let count = usize::try_from(bytes.div_ceil(4)).ok()?;
-    let mut words = Vec::new();
-    words.try_reserve_exact(count).ok()?;
-    words.extend((0..count).map(|_| AtomicU32::new(POISON)));
-    Some(words.into_boxed_slice())
 }
 
 fn out_of_memory(bytes: u64, free: u64) -> Error {

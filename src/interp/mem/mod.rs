@@ -1,8 +1,10 @@
 //! The state spaces of the software GPU.
 
+mod allocation;
 pub(crate) mod cells;
 pub mod global;
 pub(crate) mod space;
 pub(crate) mod written;
 
-pub use global::{Allocation, Memory, Nearest, Snapshot};
+pub use allocation::Allocation;
+pub use global::{Memory, Nearest, Snapshot};

@@ -19,8 +19,8 @@ use crate::view::ViewMut;
 /// - A square matrix may have any strides, which the result has too. It is read and written once.
 /// - Any other is contiguous in C order, and so is the result. It is read and written twice, and a third time where its rows
 ///   and columns have a common divisor. Where its rows or columns are too long for shared memory, this takes scratch memory,
-///   at most 1/64 of the whole or 32 bytes for each index of the longer axis, whichever is more
-///   ([`InPlacePlan::scratch_bytes`]), and gives it back at the end, which on CUDA waits for the device.
+///   at most the greatest of 1/64 of the whole, one line of elements along the longer axis, and 32 bytes for each index of the
+///   shorter one ([`InPlacePlan::scratch_bytes`]), and gives it back at the end, which on CUDA waits for the device.
 ///
 /// [`transpose_into`](super::transpose_into) another buffer moves fewer bytes.
 ///

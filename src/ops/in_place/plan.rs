@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::not_in_place;
 use crate::abi::{
-    Divisor, EntryId, Family, Index, LINES_BLOCK, LINES_SHARED, LaunchShape, LinesParams, MAX_GRID_X, MAX_GRID_YZ,
+    Divisor, EntryId, Index, LINES_BLOCK, LINES_SHARED, LaunchShape, LinesParams, MAX_GRID_X, MAX_GRID_YZ,
     PERMUTE_LINES, SPILL_LINES, SWAP_TILES, SquareParams, TILE, TILE_ROWS, square_side,
 };
 use crate::device::Device;
@@ -12,11 +12,11 @@ use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::ops::copy::Shape;
-use crate::ops::{byte_range, check_bytes, check_width};
+use crate::ops::{byte_range, check_bytes, check_width, entry, index};
 
 /// Bytes of a row of a panel that keep the sectors of device memory whole.
 const SECTOR: u64 = 32;
-/// The scratch for long lines has at most this part of the matrix's bytes, or a sector for each index of the longer axis.
+/// The scratch for long lines has at most this part of the matrix's bytes, or what one panel needs.
 const SCRATCH_PART: u64 = 64;
 /// Panels are made smaller than they might be until there are as many: two for each multiprocessor of an H100.
 const ENOUGH_PANELS: u64 = 264;
@@ -114,9 +114,9 @@ impl InPlacePlan {
         Ok(plan)
     }
 
-    /// Bytes of scratch memory that the transpose needs beside the matrix: none for a square one, nor where the rows and
-    /// columns fit in shared memory; else at most 1/64 of the matrix's, or 32 for each index of its longer axis, whichever is
-    /// more.
+    /// Bytes of scratch memory that the transpose needs beside the matrix: none for a square one, nor where panels of it fit in
+    /// shared memory. Else at most the greatest of 1/64 of the matrix's bytes, one line of elements along its longer axis, and
+    /// 32 bytes for each index of its shorter one.
     pub fn scratch_bytes(&self) -> usize {
         // What is left of the matrix's own bytes, which fit.
         self.passes.iter().flatten().map(|pass| pass.spilled * pass.panel_bytes(self.width)).max().unwrap_or(0) as usize
@@ -266,10 +266,10 @@ impl Grid {
         }
     }
 
-    /// Most bytes that the scratch has.
-    fn scratch(&self) -> u64 {
+    /// Most bytes that the scratch has for panels of which the least has so many.
+    fn scratch(&self, least: u64) -> u64 {
         let whole = self.batches * self.rows * self.cols * self.width;
-        (whole / SCRATCH_PART).max(self.cols.saturating_mul(SECTOR))
+        (whole / SCRATCH_PART).max(least)
     }
 
     /// Rows as many as fit in shared memory, or one through the scratch.
@@ -286,7 +286,7 @@ impl Grid {
         let fit = u64::from(LINES_SHARED) / line;
         // Where a sector is wider than the matrix, its columns are as short, and a panel fits.
         let spilled = fit < sector.min(self.cols);
-        let most = if spilled { self.scratch() / line } else { fit };
+        let most = if spilled { self.scratch(self.rows * SECTOR) / line } else { fit };
         // Four sectors are a line of the cache.
         let wanted = if spilled { most } else { (self.cols * self.batches).div_ceil(ENOUGH_PANELS).max(4 * sector) };
         let width = (wanted.next_multiple_of(sector).min(most) / sector * sector).max(most.min(sector)).min(self.cols);
@@ -298,7 +298,12 @@ impl Grid {
     fn pass(&self, columns: u64, height: u64, width: u64, panels: u64, spilled: bool) -> Option<Pass> {
         let all = panels * self.batches;
         let len = height * width;
-        let room = (self.scratch() / (len * self.width)).min(all).min(u64::from(MAX_GRID_YZ)).max(1);
+        let bytes = len * self.width;
+        debug_assert!(
+            spilled || bytes <= u64::from(LINES_SHARED),
+            "{height} x {width} elements do not fit shared memory"
+        );
+        let room = (self.scratch(bytes) / bytes).min(all).min(u64::from(MAX_GRID_YZ));
         let (family, [x, y]) = if spilled {
             (SPILL_LINES, [len.div_ceil(u64::from(LINES_BLOCK)), room])
         } else {
@@ -324,7 +329,7 @@ impl Grid {
         };
         Some(Pass {
             entry: entry(&family, self.width as usize, self.index()).ok()?,
-            shape: LaunchShape { grid: grid(x, y, 1)?, block: [LINES_BLOCK, 1, 1], dynamic_shared: 0 },
+            shape: LaunchShape { grid: checked_grid([x, y, 1])?, block: [LINES_BLOCK, 1, 1], dynamic_shared: 0 },
             params,
             panels: all,
             spilled: if spilled { room } else { 0 },
@@ -340,7 +345,7 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// A grid of these extents, where CUDA allows it.
-fn grid(x: u64, y: u64, z: u64) -> Option<[u32; 3]> {
+fn checked_grid([x, y, z]: [u64; 3]) -> Option<[u32; 3]> {
     let most = u64::from(MAX_GRID_YZ);
     (x <= u64::from(MAX_GRID_X) && y <= most && z <= most).then_some([x as u32, y as u32, z as u32])
 }
@@ -365,20 +370,10 @@ fn square(layout: &Layout, width: usize) -> Result<Square> {
     let tiles = params.n.div_ceil(u64::from(square_side(width as u32)));
     let pairs = u128::from(tiles) * u128::from(tiles + 1) / 2;
     let y = params.batches.min(u64::from(MAX_GRID_YZ));
-    let grid = u64::try_from(pairs).ok().and_then(|pairs| grid(pairs, y, params.batches.div_ceil(y)));
+    let grid = u64::try_from(pairs).ok().and_then(|pairs| checked_grid([pairs, y, params.batches.div_ceil(y)]));
     let grid = grid.ok_or_else(|| too_large(layout))?;
-    let range = layout.storage_range();
-    let furthest = (layout.offset() - range.start).max(range.end - 1 - layout.offset());
-    let fits = furthest <= i32::MAX as usize && n.max(batches) <= i32::MAX as usize;
-    let index = if fits { Index::Narrow } else { Index::Wide };
     let shape = LaunchShape { grid, block: [TILE, TILE_ROWS, 1], dynamic_shared: 0 };
-    Ok(Square { entry: entry(&SWAP_TILES, width, index)?, shape, params })
-}
-
-fn entry(family: &Family, width: usize, index: Index) -> Result<EntryId> {
-    family.entry(width, index).ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, format!("there is no transpose kernel for elements of {width} bytes"))
-    })
+    Ok(Square { entry: entry(&SWAP_TILES, width, index(layout))?, shape, params })
 }
 
 fn not_matrices(layout: &Layout) -> Error {
@@ -425,9 +420,10 @@ mod tests {
 
     /// The plan with 64-bit arithmetic, as if the storage were larger.
     fn wide(mut plan: InPlacePlan) -> InPlacePlan {
+        let width = plan.width;
         let other = |narrow: EntryId| {
             let families = [SWAP_TILES, PERMUTE_LINES, SPILL_LINES];
-            let of = |index| families.map(|family| family.entry(4, index).unwrap());
+            let of = |index| families.map(|family| family.entry(width, index).unwrap());
             let at = of(Index::Narrow).iter().position(|&known| known == narrow).unwrap();
             of(Index::Wide)[at]
         };
@@ -442,26 +438,40 @@ mod tests {
         plan
     }
 
-    /// No test has memory for 2^31 elements; the wide kernels are right of fewer as well.
-    #[test]
-    fn wide_kernels_move_what_the_narrow_ones_do() {
-        let device = Device::open(Backend::Soft).unwrap();
-        for [rows, cols] in [[70, 70], [12, 18], [18, 12], [100, 7], [3, 12_300]] {
+    /// Every entry, narrow and wide, on elements of `WIDTH` bytes.
+    fn check<const WIDTH: usize>(device: &Device) {
+        let long = LINES_SHARED as usize / WIDTH + 5;
+        for [rows, cols] in [[70, 70], [12, 18], [18, 12], [100, 7], [3, long], [long, 2]] {
             let layout = Layout::row_major(&[2, rows, cols]).unwrap();
-            let plan = wide(InPlacePlan::new(&layout, 4).unwrap());
-            assert!(plan.entries().all(|entry| entry.ends_with("_wide")), "{plan}");
-            let elements: Vec<u32> = (0..2 * (rows * cols) as u32).collect();
-            let (matrix, scratch) =
-                (device.upload(&elements).unwrap(), device.alloc::<u8>(plan.scratch_bytes()).unwrap());
-            let stream = device.default_stream();
-            // SAFETY: both buffers are live until the stream is synchronised, and as long as the plan asks for.
-            unsafe { plan.launch(&device, matrix.address(), scratch.address(), stream.handle()) }.unwrap();
-            stream.synchronize().unwrap();
-            let result = matrix.download().unwrap();
-            for (at, element) in elements.iter().enumerate() {
-                let (batch, row, col) = (at / cols / rows, at / cols % rows, at % cols);
-                assert_eq!(result[batch * rows * cols + col * rows + row], *element, "{plan}");
+            let narrow = InPlacePlan::new(&layout, WIDTH).unwrap();
+            let spills = narrow.entries().any(|entry| entry.starts_with("spill_lines"));
+            assert_eq!(spills, rows.max(cols) == long, "{narrow}");
+            for plan in [wide(narrow.clone()), narrow] {
+                let bytes: Vec<u8> = (0..2 * rows * cols * WIDTH).map(|at| (at * 167 + at / 251) as u8).collect();
+                let (matrix, scratch) =
+                    (device.upload(&bytes).unwrap(), device.alloc::<u8>(plan.scratch_bytes()).unwrap());
+                let stream = device.default_stream();
+                // SAFETY: both buffers are live until the stream is synchronised, and as long as the plan asks for.
+                unsafe { plan.launch(device, matrix.address(), scratch.address(), stream.handle()) }.unwrap();
+                stream.synchronize().unwrap();
+                let result = matrix.download().unwrap();
+                for (at, element) in bytes.chunks(WIDTH).enumerate() {
+                    let (batch, row, col) = (at / cols / rows, at / cols % rows, at % cols);
+                    let to = batch * rows * cols + col * rows + row;
+                    assert_eq!(result[to * WIDTH..][..WIDTH], *element, "{plan}");
+                }
             }
         }
+    }
+
+    /// No test has memory for 2^31 elements; the wide kernels are right of fewer as well.
+    #[test]
+    fn narrow_and_wide_kernels_of_every_width_are_right() {
+        let device = Device::open(Backend::Soft).unwrap();
+        check::<1>(&device);
+        check::<2>(&device);
+        check::<4>(&device);
+        check::<8>(&device);
+        check::<16>(&device);
     }
 }

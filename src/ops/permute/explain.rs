@@ -1,18 +1,31 @@
 //! A plan to read, as a database prints a query plan: what is moved, how, why so, and what that should cost.
 
-#![forbid(unsafe_code)]
-
 use std::fmt;
+#[cfg(feature = "interp")]
+use std::sync::Arc;
 
 use super::PermutePlan;
 use super::canonical::{Axis, Canonical};
+use crate::abi::MAX_GRID_YZ;
+#[cfg(feature = "interp")]
+use crate::counters::GlobalCounters;
+#[cfg(feature = "interp")]
+use crate::device::Device;
+#[cfg(feature = "interp")]
+use crate::driver::soft::Soft;
 use crate::error::Result;
 use crate::layout::Layout;
+#[cfg(feature = "interp")]
+use crate::memory::DeviceBuffer;
 use crate::ops::copy::Shape;
 use crate::ops::{Align, Target};
 
 /// Bytes of a sector, the least that moves between the L2 cache and memory.
 const SECTOR: u64 = 32;
+
+/// Most blocks that are run to learn what all of them ask for.
+#[cfg(feature = "interp")]
+const MOST_BLOCKS: u64 = 256;
 
 /// A plan, with what its choice was made from and what it should move.
 ///
@@ -40,6 +53,8 @@ pub struct Explanation {
     pub source: Traffic,
     /// What is written.
     pub destination: Traffic,
+    /// Elements of the storages, and how those are aligned.
+    storages: [(usize, Align); 2],
 }
 
 /// An axis along which both sides walk; strides in elements.
@@ -53,14 +68,26 @@ pub struct PlannedAxis {
     pub destination_stride: isize,
 }
 
-/// What one side should move, everything once.
+/// What one side must move, everything once, whatever the kernel: the traffic with memory where caches lose nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
     /// Bytes of the elements.
     pub bytes: u64,
-    /// Sectors of 32 bytes that they lie in: as many as a kernel moves whose warps take neighbours together. Where rows begin
-    /// at different places within a sector, their mean is counted.
+    /// Sectors of 32 bytes that they lie in. Where rows begin at different places within a sector, their mean is counted.
     pub sectors: u64,
+}
+
+/// What the plan's kernel asks the L1 cache for. Sectors that several requests touch are counted for each: far more of them than
+/// of [`Traffic`] say that warps do not take neighbours together.
+#[cfg(feature = "interp")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Requested {
+    /// To read the source.
+    pub load: GlobalCounters,
+    /// To write the destination.
+    pub store: GlobalCounters,
+    /// Whether every block was counted; else they are within a few per cent.
+    pub exact: bool,
 }
 
 impl Explanation {
@@ -89,7 +116,46 @@ impl Explanation {
             source = traffic(axes.iter().map(|axis| (axis.extent, axis.source_stride)), width);
             destination = traffic(axes.iter().map(|axis| (axis.extent, axis.destination_stride)), width);
         }
-        Ok(Self { plan, width, axes, source, destination })
+        let storages = [(src.storage_len(), src_align), (dst.storage_len(), dst_align)];
+        Ok(Self { plan, width, axes, source, destination, storages })
+    }
+
+    /// What the plan's kernel asks of memory: the software GPU runs it, without the arrays, and counts. Of more than 256 blocks it
+    /// runs so many, spread over the grid.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where no GPU has so many blocks, `OutOfMemory` where a storage has more than 2^40 bytes.
+    #[cfg(feature = "interp")]
+    pub fn requested(&self) -> Result<Requested> {
+        let Some(shape) = self.plan.shape() else {
+            let none = GlobalCounters::default();
+            return Ok(Requested { load: none, store: none, exact: true });
+        };
+        let device = Device::with_driver(Arc::new(Soft::counting(MOST_BLOCKS)))?;
+        let storage = |(len, align): (usize, Align)| -> Result<(DeviceBuffer<u8>, u64)> {
+            // From an address that is a multiple of the alignment and of no more.
+            let start = align.bytes() % Align::ALLOCATION.bytes();
+            let storage = device.alloc(len.saturating_mul(self.width).saturating_add(start as usize))?;
+            let address = storage.address() + start;
+            Ok((storage, address))
+        };
+        let [src, dst] = self.storages;
+        let ((_source, src), (_destination, dst)) = (storage(src)?, storage(dst)?);
+        let stream = device.default_stream();
+        // SAFETY: both storages are live until the stream is waited for, as long as the layouts say and aligned so.
+        unsafe { self.plan.launch(&device, src, dst, stream.handle()) }?;
+        stream.synchronize()?;
+        let counted = device.counters()?.unwrap_or_default();
+        let blocks: u64 = shape.grid.iter().map(|&extent| u64::from(extent)).product();
+        let all = |counted: GlobalCounters| {
+            let part =
+                |count: u64| (u128::from(count) * u128::from(blocks) / u128::from(blocks.min(MOST_BLOCKS))) as u64;
+            let GlobalCounters { instructions, requests, sectors } = counted;
+            GlobalCounters { instructions: part(instructions), requests: part(requests), sectors: part(sectors) }
+        };
+        let (load, store) = (all(counted.global_load), all(counted.global_store));
+        Ok(Requested { load, store, exact: blocks <= MOST_BLOCKS })
     }
 }
 
@@ -136,9 +202,15 @@ impl fmt::Display for Explanation {
         writeln!(f, "because  {}", self.plan.reason())?;
         if let Some(shape) = self.plan.shape() {
             writeln!(f, "launch   {}", Shape(&shape))?;
+            if shape.grid[1] > MAX_GRID_YZ {
+                writeln!(
+                    f,
+                    "refused  no GPU has more than {MAX_GRID_YZ} blocks in y; move the arrays in parts (split_at)"
+                )?;
+            }
         }
         for (what, side) in [("read", self.source), ("written", self.destination)] {
-            writeln!(f, "{what:8} {} bytes in {} sectors of {SECTOR}", side.bytes, side.sectors)?;
+            writeln!(f, "{what:8} {} bytes in {} sectors of {SECTOR}, each once", side.bytes, side.sectors)?;
         }
         Ok(())
     }

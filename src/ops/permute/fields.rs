@@ -8,15 +8,14 @@ use super::plan::{axes, divisor, grid, index};
 use crate::abi::{DEINTERLEAVE, Divisor, EntryId, FIELDS_THREADS, FieldsParams, INTERLEAVE, LaunchShape, fields_steps};
 use crate::ops::Align;
 use crate::ops::copy::Shape;
+use crate::ops::tuning::{MOST_FIELDS, SMALLEST_IMAGE};
 
-/// Most fields of a struct: with more, tiles have columns enough.
-const MOST: usize = 64;
-/// Fewest bytes of an image that are worth a block: two granules of 4 bytes a thread.
-const LEAST: usize = 2048;
 /// Bytes that the 32 banks of shared memory serve at once.
 const BANKS: usize = 128;
 /// Lanes of a warp.
 const WARP: usize = 32;
+// Each thread moves one element of those that fill no granule: of bytes, up to three of each field.
+const _: () = assert!(3 * MOST_FIELDS <= FIELDS_THREADS as usize);
 
 /// A launch of `deinterleave`, or of `interleave`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +48,7 @@ impl Images {
         let Canonical { src_start, dst_start, .. } = *canonical;
         let Walk { extent, src, .. } = axes[inner];
         let outer = |found: &dyn Fn(&Walk) -> bool| axes.iter().position(found).filter(|&outer| outer != inner);
-        let few = |extent: usize| extent <= MOST;
+        let few = |extent: usize| extent <= MOST_FIELDS;
         // Planes one behind the other are structs as well, of very many fields.
         if let Some(planes) =
             outer(&|axis| axis.src.unsigned_abs() == 1 && axis.extent as isize == src && few(axis.extent))
@@ -100,12 +99,13 @@ impl Fields {
         let granules = fields_steps(width, images.is_packed_src) * FIELDS_THREADS as usize;
         let run = granules / images.fields / WARP * WARP;
         let chunks = images.structs.div_ceil(run * lanes);
-        if images.structs * images.fields * width < LEAST {
+        if images.structs * images.fields * width < SMALLEST_IMAGE {
             // Blocks would be mostly idle.
             return None;
         }
         let banks = BANKS / granule;
         let group = banks >> images.fields.trailing_zeros().min(banks.trailing_zeros());
+        debug_assert!(run > 0 && images.fields * group >= WARP / 2, "{images:?} do not fit what the kernel holds");
         let (index, family) = (index(canonical), if images.is_packed_src { DEINTERLEAVE } else { INTERLEAVE });
         let divisor = divisor(index);
         let params = FieldsParams {

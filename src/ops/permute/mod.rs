@@ -11,6 +11,8 @@ mod rows;
 mod small;
 mod tile;
 
+#[cfg(feature = "interp")]
+pub use explain::Requested;
 pub use explain::{Explanation, PlannedAxis, Traffic};
 pub use plan::PermutePlan;
 pub(super) use plan::grid;

@@ -16,7 +16,7 @@ use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::ops::copy::{CopyPlan, Shape};
-use crate::ops::{Align, Target, TileShape, check_bytes, check_disjoint, check_width};
+use crate::ops::{Align, Target, TileShape, check_bytes, check_disjoint, check_width, entry};
 
 /// How the elements of one layout come to their places in another: with which kernel, in what grid, with which parameters.
 ///
@@ -33,7 +33,7 @@ enum Work {
     Nothing,
     Copy(CopyPlan),
     Small(Small),
-    Elements { entry: EntryId, shape: LaunchShape, params: ElementsParams },
+    Elements { entry: EntryId, shape: LaunchShape, params: ElementsParams, reason: &'static str },
     Tile(Tile),
     Fields(Fields),
     Rows(Rows),
@@ -141,7 +141,7 @@ impl PermutePlan {
             Work::Nothing => "there are no elements",
             Work::Copy(_) => "both sides lie in memory alike, without gaps and on 16 bytes",
             Work::Small(small) => small.reason(),
-            Work::Elements { .. } => "it takes any layouts",
+            Work::Elements { reason, .. } => reason,
             Work::Tile(tile) => tile.reason(),
             Work::Fields(fields) => fields.reason(),
             Work::Rows(rows) => rows.reason(),
@@ -170,7 +170,7 @@ impl PermutePlan {
             Work::Copy(copy) => unsafe { copy.launch(device, src, dst, stream) },
             // SAFETY: as the caller promises.
             Work::Small(small) => unsafe { launch_small(small, device, src, dst, stream) },
-            Work::Elements { entry, shape, params } => {
+            Work::Elements { entry, shape, params, .. } => {
                 let params =
                     ElementsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
                 // SAFETY: `elements` takes these parameters, and reaches exactly the elements of the two layouts, in
@@ -273,14 +273,34 @@ fn elements(canonical: &Canonical) -> Result<Work> {
         axes: axes(canonical.axes(), divisor),
     };
     let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * ELEMENTS_PER_THREAD));
-    let entry = ELEMENTS.entry(width, index).ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, format!("there is no kernel for elements of {width} bytes"))
-    })?;
     let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
-    Ok(Work::Elements { entry, shape, params })
+    let reason = why_elements(canonical);
+    Ok(Work::Elements { entry: entry(&ELEMENTS, width, index)?, shape, params, reason })
+}
+
+/// Why no other kernel takes them.
+fn why_elements(canonical: &Canonical) -> &'static str {
+    let axes = canonical.axes();
+    let beside = |along: fn(&super::canonical::Axis) -> isize| axes.iter().any(|axis| along(axis).unsigned_abs() == 1);
+    if axes.is_empty() {
+        "it is one element"
+    } else if canonical.width == 16 {
+        "what both sides keep together is whole 16-byte accesses, and no tile is filled by them"
+    } else if !beside(|axis| axis.dst) || !beside(|axis| axis.src) {
+        "the elements of a side lie apart, so that no neighbours can be moved together"
+    } else if axes.iter().any(|axis| axis.dst == 1 && axis.src == 1) {
+        "both sides keep the same elements together, in runs too short to be shifted to 16-byte accesses"
+    } else if axes.iter().any(|axis| axis.dst == 1 && axis.src == -1) {
+        "the sides have the same neighbours in opposite order"
+    } else {
+        "the sides are contiguous along different axes, too short ones: most of a tile would be empty"
+    }
 }
 
 /// So many blocks, numbered along x and then y. More than a grid allows are refused by the launch.
+///
+/// Of more than x has, y is rounded up. What the blocks beyond do, where they are not left out, is the first image again, with
+/// the same values: those of tiles and fields, which takes storages of 4 TB.
 pub(in crate::ops) fn grid(blocks: u64) -> [u32; 3] {
     let x = blocks.clamp(1, u64::from(MAX_GRID_X));
     [x as u32, u32::try_from(blocks.div_ceil(x)).unwrap_or(u32::MAX), 1]
@@ -307,17 +327,14 @@ pub(super) fn divisor(index: Index) -> fn(u64) -> Divisor {
     }
 }
 
-/// Narrow arithmetic where it counts every element, and reaches it on both sides from the start of the walk.
+/// Narrow arithmetic where it counts every element, and reaches it on both sides from any other: kernels may start their walk
+/// at another corner than the axes do, as tiles do where the source runs backwards.
 pub(super) fn index(canonical: &Canonical) -> Index {
-    let furthest = |stride: fn(&super::canonical::Axis) -> isize| {
-        let (mut below, mut above) = (0, 0);
-        for axis in canonical.axes() {
-            let walk = stride(axis).unsigned_abs() * (axis.extent - 1);
-            *(if stride(axis) < 0 { &mut below } else { &mut above }) += walk;
-        }
-        below.max(above)
+    let reach = |stride: fn(&super::canonical::Axis) -> isize| -> usize {
+        // No overflow: it is the distance of two elements of one storage.
+        canonical.axes().iter().map(|axis| stride(axis).unsigned_abs() * (axis.extent - 1)).sum()
     };
-    let most = canonical.len().max(furthest(|axis| axis.src)).max(furthest(|axis| axis.dst));
+    let most = canonical.len().max(reach(|axis| axis.src)).max(reach(|axis| axis.dst));
     // A tile at an edge also computes, without using them, addresses of elements beyond it.
     if most <= i32::MAX as usize - BEYOND { Index::Narrow } else { Index::Wide }
 }
@@ -327,7 +344,7 @@ impl fmt::Display for PermutePlan {
         match &self.work {
             Work::Nothing => f.write_str("nothing to move"),
             Work::Copy(copy) => write!(f, "{copy}: both sides lie in memory alike"),
-            Work::Elements { entry, shape, params } => {
+            Work::Elements { entry, shape, params, .. } => {
                 write!(f, "{entry}: {} elements along {} axes, {}", params.len, params.rank, Shape(shape))
             }
             Work::Small(small) => small.fmt(f),

@@ -13,6 +13,8 @@ use crate::ops::tuning::{LONG_ROW, SHORTEST_ROW};
 const QUAD: usize = 16;
 /// Bytes of a line of the L2 cache.
 const LINE: usize = 128;
+// No quad holds both ends of a run, of either side.
+const _: () = assert!(SHORTEST_ROW >= 2 * QUAD);
 
 /// A launch of `rows`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

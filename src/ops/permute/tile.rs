@@ -182,6 +182,7 @@ fn split(tuned: &TileShape, ragged: bool, small: bool, cols: usize, rows: usize)
     let across = preferred.max(squares.saturating_sub(ceil_log2(rows))).min(ceil_log2(cols));
     let across = across.min(tuned.most_across(ragged));
     let down = squares - across;
+    debug_assert!(!ragged || 1 << down > RAGGED_MARGIN, "a tile of {across} of {squares} has no rows of its own");
     let used = cols.min(1 << across) * rows.min(1 << down);
     let fewest = if ragged { RAGGED_MARGIN as usize } else { 1 };
     (4 * used >= 1 << squares && cols.min(rows) >= fewest).then_some((across, down))

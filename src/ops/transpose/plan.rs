@@ -4,15 +4,15 @@ use std::fmt;
 
 use super::{Variant, not_a_matrix};
 use crate::abi::{
-    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, EntryId, Family, Index, LaunchShape, MAX_GRID_X, MAX_GRID_YZ, NAIVE,
-    PADDED, STAGGERED, TILE, TILE_ROWS, TILED, TransposeParams,
+    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, EntryId, Index, LaunchShape, MAX_GRID_X, MAX_GRID_YZ, NAIVE, PADDED,
+    STAGGERED, TILE, TILE_ROWS, TILED, TransposeParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::ops::copy::Shape;
-use crate::ops::{check_bytes, check_disjoint, check_width};
+use crate::ops::{check_bytes, check_disjoint, check_width, entry};
 
 /// How a variant transposes: which kernel, how often, in what grid, with which parameters. Made from layouts alone; the
 /// addresses in its parameters are bytes from the starts of the two storages.
@@ -205,20 +205,9 @@ fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
     }))
 }
 
-/// Narrow arithmetic where it reaches every element of both sides from element `[0, 0]`, and every index.
+/// The arithmetic that is enough for both sides.
 fn index(src: &Layout, dst: &Layout) -> Index {
-    let fits = |layout: &Layout| {
-        let range = layout.storage_range();
-        let furthest = (layout.offset() - range.start).max(range.end - 1 - layout.offset());
-        furthest <= i32::MAX as usize && layout.shape().iter().all(|&extent| extent <= i32::MAX as usize)
-    };
-    if fits(src) && fits(dst) { Index::Narrow } else { Index::Wide }
-}
-
-fn entry(family: &Family, width: usize, index: Index) -> Result<EntryId> {
-    family.entry(width, index).ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, format!("there is no transpose kernel for elements of {width} bytes"))
-    })
+    if [src, dst].map(crate::ops::index) == [Index::Narrow; 2] { Index::Narrow } else { Index::Wide }
 }
 
 fn too_large(src: &Layout) -> Error {

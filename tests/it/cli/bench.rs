@@ -108,6 +108,13 @@ fn an_explanation_has_axes_kernel_reason_and_traffic() {
     }
     let traffic = json!({ "bytes": 64 * frame, "sectors": 64 * frame / 32 });
     assert_eq!((&document["read"], &document["written"]), (&traffic, &traffic));
+    let requested = &document["requested"];
+    assert_eq!(requested["exact"], false, "{requested}");
+    for side in ["load", "store"] {
+        let ideal = 64 * frame / 32;
+        let sectors = requested[side]["sectors"].as_i64().unwrap_or_default();
+        assert!((ideal * 19 / 20..ideal * 5 / 4).contains(&sectors), "{requested}");
+    }
 }
 
 #[test]
@@ -121,19 +128,28 @@ fn an_explanation_reads_as_text() {
         "because ",
         "launch ",
         "56000 bytes in 1750 sectors",
+        "asks for ",
     ] {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
 }
 
 #[test]
-fn axes_that_are_no_permutation_are_refused() {
-    for command in [["bench", "permute"].as_slice(), &["explain"]] {
-        for axes in ["0", "0,0", "0,2", "0,1,2"] {
-            let args = [command, &["--shape", "3,4", "--axes", axes, "--dtype", "u8"]].concat();
-            warpstride(args).failed(&["axes", "[3, 4]", "permutation"]);
-        }
-    }
+fn lists_of_numbers_may_have_spaces_and_be_empty() {
+    assert_eq!(permute("4, 5", " 1,0 ", "u8")["shape"], json!([4, 5]));
+    // An array of no axes has one element.
+    let scalar = permute("", "", "f64");
+    assert_eq!((&scalar["bytes"], &scalar["verified"]), (&16.into(), &true.into()));
+    let explained = document(&["explain", "--shape", "", "--axes", "", "--dtype", "f64"]);
+    assert_eq!(explained["read"]["bytes"], 8);
+}
+
+#[test]
+fn a_launch_that_no_gpu_takes_is_explained_as_refused() {
+    let shape = ["explain", "--shape", "3037000499,3037000499", "--axes", "1,0", "--dtype", "u8"];
+    let text = warpstride([&["--device", "soft"], shape.as_slice()].concat()).succeeded().stdout;
+    assert!(text.contains("no GPU has more than 65535 blocks in y") && text.contains("split_at"), "{text}");
+    assert_eq!(document(&shape)["requested"], Value::Null);
 }
 
 #[test]

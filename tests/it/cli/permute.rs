@@ -46,7 +46,10 @@ fn fortran_order_is_read_as_what_it_is() {
 }
 
 #[test]
-fn one_axis_and_no_elements() {
+fn one_axis_and_none_and_no_elements() {
+    let folder = Folder::with_input(&npy("<f4", "()", &elements(4, 0..1)));
+    permute(&folder, "").succeeded();
+    assert_eq!(data(&folder, "()"), elements(4, 0..1));
     let folder = Folder::with_input(&npy("<f4", "(3,)", &elements(4, 0..3)));
     permute(&folder, "0").succeeded();
     assert_eq!(data(&folder, "(3,)"), elements(4, 0..3));
@@ -71,12 +74,12 @@ fn json_names_what_was_done() {
 #[test]
 fn axes_that_are_no_permutation_are_refused() {
     let folder = Folder::with_input(&npy("<f4", "(2, 3, 4)", &[7; 96]));
-    for axes in ["0,0,1", "0,1", "0,1,2,3", "0,1,3", "0"] {
+    for axes in ["0,0,1", "0,1", "0,1,2,3", "0,1,3", "0", ""] {
         let listed = format!("axes [{}]", axes.replace(',', ", "));
         permute(&folder, axes).failed(&["cannot permute", "in.npy", &listed, "[2, 3, 4]"]);
         folder.is_untouched();
     }
-    for axes in ["", "x", "0,,1", "0,-1,1"] {
+    for axes in ["x", "0,,1", "0,-1,1"] {
         assert_eq!(permute(&folder, axes).code, Some(2), "{axes:?}");
         folder.is_untouched();
     }

@@ -33,6 +33,12 @@ fn wrong_usage_is_exit_2() {
     misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0", "--dtype", "u9"], "c128");
     misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,-1", "--dtype", "u8"], "-1");
     misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0", "--dtype", "u8", "--samples", "0"], "samples");
+    for command in [["bench", "permute"].as_slice(), &["explain"]] {
+        for axes in ["0", "0,0", "0,2", "0,1,2", ""] {
+            let args = [command, &["--shape", "3,4", "--axes", axes, "--dtype", "u8"]].concat();
+            misused(&args, "no permutation of those of shape [3, 4]");
+        }
+    }
     misused(&["explain", "--shape", "2,x", "--axes", "1,0", "--dtype", "u8"], "x");
     misused(&["explain", "--axes", "1,0", "--dtype", "u8"], "--shape");
     misused(&["--device", "vulkan", "devices"], "vulkan");

@@ -1,0 +1,189 @@
+//! Permutes under every checker, between bytes that are nobody's: on the source's side nothing but the elements was ever
+//! written, so that initcheck tells of each read beside them; on the destination's, all that lies beside the elements is
+//! compared. Both storages end with the layouts, and start anywhere that the elements allow.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use warpstride::device::Device;
+use warpstride::driver::Driver;
+use warpstride::driver::soft::{Config, Soft};
+use warpstride::interp::{self, Checks};
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Target};
+
+use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
+use crate::matrices::{Random, Sample, at_every_width};
+use crate::permutes::family;
+use crate::{in_place, naive};
+
+cases! {
+    SoftwareGpu matrices_and_other_arrays_are_moved_without_their_neighbours,
+    SoftwareGpu structs_and_planes_are_moved_without_their_neighbours,
+    SoftwareGpu transposes_in_place_leave_their_neighbours,
+}
+
+/// A software GPU with every checker, and which kernels it was seen to run.
+struct Guarded {
+    soft: Arc<Soft>,
+    device: Device,
+    random: Random,
+    kernels: BTreeMap<&'static str, usize>,
+}
+
+impl Guarded {
+    fn new(seed: u64) -> Self {
+        let interp = interp::Config { checks: Checks::ALL, ..interp::Config::default() };
+        let soft = Soft::with_config(Config { memory_bytes: SOFT_MEMORY_BYTES, interp, ..Config::default() });
+        let soft = Arc::new(soft);
+        let device = Device::with_driver(Arc::clone(&soft) as Arc<dyn Driver>).unwrap();
+        Self { soft, device, random: Random::new(seed), kernels: BTreeMap::new() }
+    }
+
+    /// Elements before a storage: as often as not none.
+    fn lead(&mut self) -> usize {
+        if self.random.coin() { 0 } else { self.random.below(40) }
+    }
+
+    /// Copies what has elements; all of the destination's storage must agree, and no checker find anything.
+    fn permute<T: Sample>(&mut self, src: &Layout, dst: &Layout) {
+        let (src, dst) = (trimmed(src), trimmed(dst));
+        let (src_lead, dst_lead) = (self.lead(), self.lead());
+        let elements: Vec<T> = self.random.elements(src.storage_len());
+        let mut expected: Vec<T> = self.random.elements(dst_lead + dst.storage_len());
+        let source = self.device.alloc::<T>(src_lead + elements.len()).unwrap();
+        let result = self.device.upload(&expected).unwrap();
+        let width = size_of::<T>();
+        let [from, to] = [(source.address(), src_lead), (result.address(), dst_lead)]
+            .map(|(address, lead)| address + (lead * width) as u64);
+        let stream = self.device.default_stream();
+        for run in runs(&src) {
+            let (to, part) = (from + (run.start * width) as u64, &elements[run]);
+            // SAFETY: a part of the source's buffer, and as much of the elements, both alive until the stream is synchronised.
+            unsafe { self.soft.copy_h2d(to, part.as_ptr().cast(), size_of_val(part), stream.handle()) }.unwrap();
+        }
+        naive::copy(&elements, &src, &mut expected[dst_lead..], &dst);
+        let target = Target::of(&self.device);
+        let plan = PermutePlan::new(&src, Align::of(from), &dst, Align::of(to), width, target).unwrap();
+        let about = || format!("{plan}: {} of {src:?} from {src_lead} to {dst:?} at {dst_lead}", T::DTYPE);
+        // SAFETY: both buffers hold the layouts behind these elements, and live until the stream is synchronised.
+        unsafe { ops::copy_into_raw(&self.device, from, &src, to, &dst, width, stream.handle()) }.unwrap();
+        stream.synchronize().unwrap_or_else(|error| panic!("{}: {error}", about()));
+        assert!(result.download().unwrap() == expected, "{}", about());
+        self.check_findings(about);
+        *self.kernels.entry(family(plan.entry())).or_default() += 1;
+    }
+
+    /// The same in place, of a matrix or a batch of them, where what lies between the elements is written.
+    fn transpose<T: Sample>(&mut self, layout: &Layout) {
+        let layout = trimmed(layout);
+        let (lead, scratch_lead, width) = (self.lead(), self.lead(), size_of::<T>());
+        let plan = InPlacePlan::new(&layout, width).unwrap();
+        let before: Vec<T> = self.random.elements(lead + layout.storage_len());
+        let square = layout.shape()[layout.rank() - 2] == layout.shape()[layout.rank() - 1];
+        let mut turned = layout.shape().to_vec();
+        turned.swap(layout.rank() - 2, layout.rank() - 1);
+        let result = if square { layout } else { Layout::row_major(&turned).unwrap() };
+        let expected = [&before[..lead], &in_place::expected(&before[lead..], &layout, &result)].concat();
+        let buffer = self.device.upload(&before).unwrap();
+        let scratch = self.device.alloc::<u8>(scratch_lead * width + plan.scratch_bytes()).unwrap();
+        let (matrix, room) =
+            (buffer.address() + (lead * width) as u64, scratch.address() + (scratch_lead * width) as u64);
+        let about = || format!("{plan}: {} of {layout:?} from {lead}", T::DTYPE);
+        let stream = self.device.default_stream();
+        // SAFETY: both buffers are as long as the plan asks for, and live until the stream is synchronised.
+        unsafe { ops::transpose_in_place_raw(&self.device, matrix, &layout, width, room, stream.handle()) }.unwrap();
+        stream.synchronize().unwrap_or_else(|error| panic!("{}: {error}", about()));
+        assert!(buffer.download().unwrap() == expected, "{}", about());
+        self.check_findings(about);
+        for entry in plan.entries() {
+            *self.kernels.entry(family(Some(entry))).or_default() += 1;
+        }
+    }
+
+    fn check_findings(&self, about: impl Fn() -> String) {
+        if let Some(finding) = self.soft.findings().first() {
+            panic!("{}: {finding}", about());
+        }
+    }
+
+    fn assert_took(&self, kernels: &[&str]) {
+        for kernel in kernels {
+            assert!(self.kernels.contains_key(kernel), "{kernel} was never taken: {:?}", self.kernels);
+        }
+    }
+}
+
+/// The layout in a storage of what it reaches and no more.
+fn trimmed(layout: &Layout) -> Layout {
+    let range = layout.storage_range();
+    Layout::new(layout.shape(), layout.strides(), layout.offset() - range.start, range.len()).unwrap()
+}
+
+/// Where the elements lie side by side in the storage.
+fn runs(layout: &Layout) -> Vec<std::ops::Range<usize>> {
+    let mut is_reached = vec![false; layout.storage_len()];
+    // Read and written alike, so it may overlap itself.
+    naive::copy(&vec![true; layout.storage_len()], layout, &mut is_reached, layout);
+    let mut start = 0;
+    let parts = is_reached.chunk_by(|one, next| one == next).map(|part| {
+        start += part.len();
+        (part[0], start - part.len()..start)
+    });
+    parts.filter_map(|(reached, run)| reached.then_some(run)).collect()
+}
+
+fn matrices_and_other_arrays_are_moved_without_their_neighbours(_: &Setup) {
+    fn run<T: Sample>(guarded: &mut Guarded) {
+        let random = &mut guarded.random;
+        let shape = if random.below(3) > 0 { random.matrices(1 << 13) } else { random.shape(1 << 11) };
+        let (src, dst) = (random.readable_array(&shape), random.array(&shape));
+        if !src.is_empty() {
+            guarded.permute::<T>(&src, &dst);
+        }
+    }
+    let mut guarded = Guarded::new(70);
+    for _ in 0..120 {
+        at_every_width!(run(&mut guarded));
+    }
+    guarded.assert_took(&["copy", "elements", "vector_tile", "ragged_tile", "rows"]);
+}
+
+fn structs_and_planes_are_moved_without_their_neighbours(_: &Setup) {
+    fn run<T: Sample>(guarded: &mut Guarded) {
+        let random = &mut guarded.random;
+        let (fields, structs, batch) = (2 + random.below(63), 1 + random.below(3000), 1 + random.below(3));
+        let pitch = structs.next_multiple_of(4) + 4 * random.below(4);
+        let packed = Layout::row_major(&[batch, structs, fields]).unwrap();
+        let planes = Layout::row_major(&[batch, fields, pitch]).unwrap();
+        let planes = planes.slice(2, ..structs, 1).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
+        let packed = if random.coin() { packed } else { packed.reverse(2).unwrap() };
+        let packed = if random.coin() { packed } else { packed.reverse(0).unwrap() };
+        let planes = if random.coin() { planes } else { planes.reverse(0).unwrap() };
+        guarded.permute::<T>(&packed, &planes);
+        guarded.permute::<T>(&planes, &packed);
+    }
+    let mut guarded = Guarded::new(71);
+    for _ in 0..24 {
+        at_every_width!(run(&mut guarded));
+    }
+    guarded.assert_took(&["deinterleave", "interleave"]);
+}
+
+fn transposes_in_place_leave_their_neighbours(_: &Setup) {
+    fn run<T: Sample>(guarded: &mut Guarded, backwards: bool) {
+        let random = &mut guarded.random;
+        let [batch, n, rows, cols] = [4, 130, 100, 100].map(|end| 1 + random.below(end));
+        let square = Layout::row_major(&[batch, n, n + 3]).unwrap().slice(2, ..n, 1).unwrap();
+        guarded.transpose::<T>(&if backwards { square.reverse(1).unwrap() } else { square });
+        guarded.transpose::<T>(&Layout::row_major(&[batch, rows, cols]).unwrap());
+    }
+    let mut guarded = Guarded::new(72);
+    for backwards in [false, true].repeat(6) {
+        at_every_width!(run(&mut guarded, backwards));
+    }
+    guarded.transpose::<[f64; 2]>(&Layout::row_major(&[4, 3074]).unwrap());
+    guarded.transpose::<[f64; 2]>(&Layout::row_major(&[3, 3074, 2]).unwrap());
+    guarded.transpose::<u64>(&Layout::row_major(&[2, 7000, 3]).unwrap());
+    guarded.assert_took(&["swap_tiles", "permute_lines", "spill_lines"]);
+}
