@@ -107,6 +107,8 @@ impl Global {
     }
 }
 
+core::arch::global_asm!(".extern .shared .align 16 .b8 dynamic_shared[];");
+
 /// Something that takes room in shared memory.
 pub trait Footprint {
     /// How much.
@@ -134,6 +136,15 @@ impl Shared {
                 options(nomem, nostack),
             )
         };
+        Shared(address)
+    }
+
+    /// The start of what the launch asked for besides.
+    #[inline(always)]
+    pub fn dynamic() -> Self {
+        let address: u32;
+        // SAFETY: takes an address; nothing is accessed.
+        unsafe { asm!("mov.u32 {}, dynamic_shared;", out(reg32) address, options(pure, nomem, nostack)) };
         Shared(address)
     }
 
