@@ -268,6 +268,7 @@ word! { B8: 8, "b8", "{low}", reg32, u32: low }
 word! { B16: 16, "b16", "{low}", reg32, u32: low }
 word! { B32: 32, "b32", "{low}", reg32, u32: low }
 word! { B64: 64, "b64", "{low}", reg64, u64: low }
+word! { B32x2: 64, "v2.b32", "{{{low}, {high}}}", reg32, u32: low high }
 word! { B128: 128, "v2.b64", "{{{low}, {high}}}", reg64, u64: low high }
 
 /// Sixteen bytes as four registers, each of which holds elements of its own: see [`crate::quad`].

@@ -10,7 +10,7 @@ use crate::axes::{self, Offsets};
 use crate::block;
 use crate::index::{Index, Narrow};
 use crate::op::fields::Grain;
-use crate::thread::{self, B16, B64, Global, Shared, Word};
+use crate::thread::{self, B16, B32x2, Global, Shared, Word};
 use crate::unrolled;
 
 /// Words that a thread has in flight from global memory.
@@ -113,7 +113,7 @@ impl<'a> Tile<'a> {
         while number < side.runs as u32 {
             let limits = [(side.chunked[0], self.valid[0]), (side.chunked[1], self.valid[1])];
             let place = walk(number, &side.outer, side.outer_rank, limits);
-            let entry = B64::new(u64::from(place.stride) | u64::from(place.room) << 32);
+            let entry = B32x2::new(place.stride, place.room);
             // SAFETY: within the table, and each thread has its own entries.
             unsafe { entry.store_shared(self.tables.offset(side.run_table as u32 + number * 8)) };
             number += PACKED_THREADS;
@@ -155,8 +155,8 @@ impl<'a> Tile<'a> {
     #[inline(always)]
     unsafe fn run<W: Word>(&self, side: &PackedSide, start: Global, number: u32) -> Run {
         // SAFETY: within the table, which nothing writes any more.
-        let entry = unsafe { B64::load_shared(self.tables.offset(side.run_table as u32 + number * 8)) }.low();
-        let (stride, room) = (entry as u32 as i32, (entry >> 32) as u32);
+        let entry = unsafe { B32x2::load_shared(self.tables.offset(side.run_table as u32 + number * 8)) };
+        let (stride, room) = (entry.low() as i32, entry.high());
         let bytes = (i64::from(stride) * i64::from(W::BYTES)) as u64;
         Run { at: start.offset(bytes), shared: self.start.offset(room), exists: room != PAST }
     }
@@ -327,10 +327,8 @@ impl<'a> Tile<'a> {
         let mut places = [0; 4];
         if W::COUNT_LOG2 == 2 && side.aligned != 0 {
             // SAFETY: within the table, and aligned because words are.
-            let four = unsafe { B64::load_shared(self.tables.offset(side.table as u32 + element * 2)) }.low();
-            for lane in 0..4 {
-                places[lane] = (four >> (16 * lane)) as u32 & 0xffff;
-            }
+            let four = unsafe { B32x2::load_shared(self.tables.offset(side.table as u32 + element * 2)) };
+            places = [four.low() & 0xffff, four.low() >> 16, four.high() & 0xffff, four.high() >> 16];
         } else {
             for lane in 0..1 << W::COUNT_LOG2 {
                 // SAFETY: within the table.

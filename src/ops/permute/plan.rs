@@ -1,14 +1,16 @@
 //! From two layouts to a launch.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::canonical::Canonical;
 use super::fields::Fields;
+use super::packed::Packed;
 use super::rows::Rows;
 use super::tile::Tile;
 use crate::abi::{
     Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, FieldsParams, Index,
-    LaunchShape, MAX_AXES, MAX_GRID_X, RowsParams, VectorTileParams,
+    LaunchShape, MAX_AXES, MAX_GRID_X, PackedParams, RowsParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -35,6 +37,7 @@ enum Work {
     Tile(Tile),
     Fields(Fields),
     Rows(Rows),
+    Packed(Packed),
 }
 
 impl PermutePlan {
@@ -98,6 +101,7 @@ impl PermutePlan {
             Work::Tile(tile) => Some(tile.entry.name()),
             Work::Fields(fields) => Some(fields.entry.name()),
             Work::Rows(rows) => Some(rows.entry.name()),
+            Work::Packed(packed) => Some(packed.entry.name()),
         }
     }
 
@@ -110,6 +114,7 @@ impl PermutePlan {
             Work::Tile(tile) => Some(tile.shape),
             Work::Fields(fields) => Some(fields.shape),
             Work::Rows(rows) => Some(rows.shape),
+            Work::Packed(packed) => Some(packed.shape),
         }
     }
 
@@ -122,6 +127,7 @@ impl PermutePlan {
             Work::Tile(tile) => tile.reason(),
             Work::Fields(fields) => fields.reason(),
             Work::Rows(rows) => rows.reason(),
+            Work::Packed(packed) => packed.reason(),
         }
     }
 
@@ -169,6 +175,11 @@ impl PermutePlan {
                 // SAFETY: as above, of `rows`, which aligns its accesses itself.
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
+            Work::Packed(Packed { entry, shape, params }) => {
+                let params = packed_at(params, src, dst);
+                // SAFETY: as above, of the kernels for packed axes.
+                unsafe { device.launch(*entry, shape, &params, stream) }
+            }
         }
     }
 }
@@ -177,6 +188,18 @@ impl PermutePlan {
 fn tile_at(params: &VectorTileParams, src: u64, dst: u64) -> VectorTileParams {
     let gapless = params.src_end != 0;
     VectorTileParams {
+        src: src.wrapping_add(params.src),
+        dst: dst.wrapping_add(params.dst),
+        src_start: if gapless { src.wrapping_add(params.src_start) } else { 0 },
+        src_end: if gapless { src.wrapping_add(params.src_end) } else { 0 },
+        ..*params
+    }
+}
+
+/// The same for packed axes.
+fn packed_at(params: &PackedParams, src: u64, dst: u64) -> PackedParams {
+    let gapless = params.src_end != 0;
+    PackedParams {
         src: src.wrapping_add(params.src),
         dst: dst.wrapping_add(params.dst),
         src_start: if gapless { src.wrapping_add(params.src_start) } else { 0 },
@@ -196,6 +219,9 @@ fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, tiles: &[Ti
     let widened = canonical.widened(src_align, dst_align);
     if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
         return Ok(Work::Fields(fields));
+    }
+    if let Some(packed) = Packed::of(&widened, src_align, dst_align) {
+        return Ok(Work::Packed(packed));
     }
     match Tile::of(&widened, src_align, dst_align, tiles) {
         Some(tile) => Ok(Work::Tile(tile)),
@@ -222,6 +248,19 @@ fn elements(canonical: &Canonical) -> Result<Work> {
     })?;
     let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
     Ok(Work::Elements { entry, shape, params })
+}
+
+/// The storage from the source's first element to its last, where each is there once and nothing else is; else empty.
+pub(super) fn span(canonical: &Canonical) -> Range<usize> {
+    // Without gaps, every stride is the product of the extents of the shorter ones.
+    let (mut len, mut below) = (1, 0);
+    while let Some(axis) = canonical.axes().iter().find(|axis| axis.src.unsigned_abs() == len) {
+        if axis.src < 0 {
+            below += len * (axis.extent - 1);
+        }
+        len *= axis.extent;
+    }
+    if len == canonical.len() { canonical.src_start - below..canonical.src_start - below + len } else { 0..0 }
 }
 
 /// So many blocks, numbered along x and then y. More than a grid allows are refused by the launch.
@@ -277,6 +316,7 @@ impl fmt::Display for PermutePlan {
             Work::Tile(tile) => tile.fmt(f),
             Work::Fields(fields) => fields.fmt(f),
             Work::Rows(rows) => rows.fmt(f),
+            Work::Packed(packed) => packed.fmt(f),
         }
     }
 }
