@@ -35,6 +35,8 @@ pub const FIELDS_THREADS: u32 = 256;
 pub const FIELDS_CHUNK: u32 = 16 * 1024;
 /// Threads in a block of `packed`.
 pub const PACKED_THREADS: u32 = 256;
+/// Runs that a thread of `packed` looks up at once, so that as many loads are in flight.
+pub const PACKED_STEPS: u32 = 8;
 /// Most axes of a run of `packed`, and most that runs are numbered along.
 pub const PACKED_AXES: usize = 6;
 /// Threads in a block of `permute_lines` and `spill_lines`.
@@ -380,13 +382,17 @@ pub struct Digit {
 /// How one side of `packed` numbers the elements of a tile: so many runs of elements that follow each other in its memory.
 ///
 /// A run is moved in words: 4 bytes, or one element if that is more. Tables lie in dynamic shared memory: of each run, 8 bytes,
-/// where it starts on both sides; and 2 bytes for every word of a run in the source, or for every element in the destination,
+/// where it starts on both sides; and of the destination, where elements are less than a word, 2 bytes for every element of a run,
 /// where it lies in shared memory from there.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackedSide {
-    /// Most words of a run: with those that it has in part. Narrow in every entry.
-    pub words: Divisor,
+    /// Most words of a run: with those that it has in part.
+    pub words: u64,
+    /// Threads along a run. Narrow in every entry.
+    pub across: Divisor,
+    /// Runs that have threads at a time.
+    pub down: u64,
     /// Elements of a run.
     pub len: u64,
     /// Elements of it for each position of the axis `chunk`, which then is the outermost of the run.
@@ -395,11 +401,13 @@ pub struct PackedSide {
     pub chunk: u64,
     /// Runs of a whole tile.
     pub runs: u64,
+    /// Entries of the table of runs: a multiple of those that threads look up at once.
+    pub entries: u64,
     /// Places of the two chunked axes in `outer`, or past it.
     pub chunked: [u64; 2],
     /// Where the table of runs starts.
     pub run_table: u64,
-    /// Where the table of what is in a run starts.
+    /// Where the table of what is in a run starts, in the destination.
     pub table: u64,
     /// 1 where every run starts on a whole word.
     pub aligned: u64,
@@ -624,7 +632,7 @@ const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() ==
 const _: () = assert!(size_of::<VectorTileParams>() == 832 && size_of::<Fold>() == 40);
 const _: () = assert!(size_of::<FieldsParams>() == 784);
 const _: () = assert!(size_of::<RowsParams>() == 712);
-const _: () = assert!(size_of::<PackedParams>() == 1608 && size_of::<PackedSide>() == 400 && size_of::<Digit>() == 24);
+const _: () = assert!(size_of::<PackedParams>() == 1656 && size_of::<PackedSide>() == 424 && size_of::<Digit>() == 24);
 const _: () = assert!(size_of::<SquareParams>() == 48 && size_of::<LinesParams>() == 216);
 
 #[cfg(test)]

@@ -153,6 +153,12 @@ impl Shared {
     pub fn offset(self, bytes: u32) -> Self {
         Shared(self.0.wrapping_add(bytes))
     }
+
+    /// The last multiple of a power of two that is not behind it.
+    #[inline(always)]
+    pub fn floor(self, power: u32) -> Self {
+        Shared(self.0 & !(power - 1))
+    }
 }
 
 /// An element as the kernels see it: so many bytes, which one instruction loads or stores.
@@ -200,14 +206,14 @@ macro_rules! word {
         impl $name {
             /// The element of these bits; those beyond its width are not stored.
             #[inline(always)]
-            pub fn new($($part: $repr),+) -> Self {
+            pub const fn new($($part: $repr),+) -> Self {
                 $name { $($part),+ }
             }
 
             $(
                 /// These bits of the element.
                 #[inline(always)]
-                pub fn $part(self) -> $repr {
+                pub const fn $part(self) -> $repr {
                     self.$part
                 }
             )+

@@ -5,7 +5,7 @@
 //! tables a side replace the divisions. Words keep the alignment that they have in the source, because strides agree modulo a
 //! word; so no word is ever shifted. For the destination's words their elements are gathered by its own tables.
 
-use crate::abi::{Axis, Digit, Divisor, PACKED_AXES, PACKED_THREADS, PackedParams, PackedSide};
+use crate::abi::{Axis, Digit, Divisor, PACKED_AXES, PACKED_STEPS, PACKED_THREADS, PackedParams, PackedSide};
 use crate::axes::{self, Offsets};
 use crate::block;
 use crate::index::{Index, Narrow};
@@ -14,7 +14,7 @@ use crate::thread::{self, B16, B32x2, Global, Shared, Word};
 use crate::unrolled;
 
 /// Words that a thread has in flight from global memory.
-const LOADS: usize = 8;
+const LOADS: usize = PACKED_STEPS as usize;
 /// Words that it gathers at once.
 const STORES: usize = 4;
 /// The place of a run that is past the end of a chunked axis.
@@ -50,6 +50,12 @@ struct Span {
 }
 
 impl Span {
+    /// Of a run of so many bytes.
+    #[inline(always)]
+    fn new<W: Grain>(run: Run, bytes: u32) -> Self {
+        Span { lead: run.at.low() & (W::Granule::BYTES - 1), bytes }
+    }
+
     /// Where a word starts in the run; negative where it starts before.
     #[inline(always)]
     fn from(self, word: u32, width: u32) -> i32 {
@@ -102,7 +108,7 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Writes where the runs of a side start.
+    /// Writes where the runs of a side start; behind them there are none, up to a whole number of a thread's steps.
     ///
     /// # Safety
     ///
@@ -110,61 +116,53 @@ impl<'a> Tile<'a> {
     #[inline(always)]
     unsafe fn write_runs(&self, side: &PackedSide) {
         let mut number = thread::thread_x();
-        while number < side.runs as u32 {
+        while number < side.entries as u32 {
             let limits = [(side.chunked[0], self.valid[0]), (side.chunked[1], self.valid[1])];
             let place = walk(number, &side.outer, side.outer_rank, limits);
-            let entry = B32x2::new(place.stride, place.room);
+            let exists = number < side.runs as u32 && place.room != PAST;
+            // What does not exist has the address of what does, so that loads need not wait for conditions.
+            let entry = if exists { B32x2::new(place.stride, place.room) } else { NO_RUN };
             // SAFETY: within the table, and each thread has its own entries.
             unsafe { entry.store_shared(self.tables.offset(side.run_table as u32 + number * 8)) };
             number += PACKED_THREADS;
         }
     }
 
-    /// Writes where the words of a run of the source lie, and the elements of one of the destination.
+    /// Writes where the elements of a run of the destination lie, as the words of narrow ones are gathered.
     ///
     /// # Safety
     ///
     /// As [`write_runs`](Self::write_runs).
     #[inline(always)]
     unsafe fn write_places<W: Grain>(&self) {
-        let (src, dst) = (&self.params.src_side, &self.params.dst_side);
-        let mut number = thread::thread_x();
-        while number < src.words.value as u32 {
-            let place = walk(number << W::COUNT_LOG2, &src.inner, src.inner_rank, NO_LIMITS).room;
-            // SAFETY: within the table, and each thread has its own entries.
-            unsafe { B16::new(place).store_shared(self.tables.offset(src.table as u32 + number * 2)) };
-            number += PACKED_THREADS;
-        }
+        let side = &self.params.dst_side;
         let mut number = thread::thread_x();
         let mask = (1 << W::COUNT_LOG2) - 1;
-        while number < (dst.words.value as u32) << W::COUNT_LOG2 {
+        while number < (side.words as u32) << W::COUNT_LOG2 {
             let turned = (number >> W::COUNT_LOG2 & self.params.turn as u32) / (8 * W::BYTES);
             let element = number & !mask | (number + turned) & mask;
-            let place = walk(element, &dst.inner, dst.inner_rank, NO_LIMITS).room;
-            // SAFETY: as above.
-            unsafe { B16::new(place).store_shared(self.tables.offset(dst.table as u32 + number * 2)) };
+            let place = walk(element, &side.inner, side.inner_rank, NO_LIMITS).room;
+            // SAFETY: within the table, and each thread has its own entries.
+            unsafe { B16::new(place).store_shared(self.tables.offset(side.table as u32 + number * 2)) };
             number += PACKED_THREADS;
         }
     }
 
-    /// Run `number` of a side.
+    /// The entry of run `number` of a side.
     ///
     /// # Safety
     ///
-    /// It is one of its runs, and the tables have been written.
+    /// It is within the table, which has been written.
     #[inline(always)]
-    unsafe fn run<W: Word>(&self, side: &PackedSide, start: Global, number: u32) -> Run {
-        // SAFETY: within the table, which nothing writes any more.
-        let entry = unsafe { B32x2::load_shared(self.tables.offset(side.run_table as u32 + number * 8)) };
-        let (stride, room) = (entry.low() as i32, entry.high());
-        let bytes = (i64::from(stride) * i64::from(W::BYTES)) as u64;
-        Run { at: start.offset(bytes), shared: self.start.offset(room), exists: room != PAST }
+    unsafe fn entry(&self, side: &PackedSide, number: u32) -> B32x2 {
+        // SAFETY: as the caller promises.
+        unsafe { B32x2::load_shared(self.tables.offset(side.run_table as u32 + number * 8)) }
     }
 
-    /// What is in a run that starts there.
+    /// The run of an entry.
     #[inline(always)]
-    fn span<W: Grain>(&self, side: &PackedSide, run: Run) -> Span {
-        Span { lead: run.at.low() & (W::Granule::BYTES - 1), bytes: self.len(side) * W::BYTES }
+    fn run<W: Word>(&self, start: Global, entry: B32x2) -> Run {
+        Run { at: at::<W>(start, entry), shared: self.start.offset(entry.high()), exists: entry.high() != PAST }
     }
 
     /// The entry of a table of 2 bytes each.
@@ -185,48 +183,65 @@ impl<'a> Tile<'a> {
         self.params.src_end != 0 && !at.is_before(start) && !end.is_before(at.offset(u64::from(W::Granule::BYTES)))
     }
 
-    /// Loads the words of the tile to shared memory.
+    /// Whether all words of a side's runs are whole, in this tile.
+    #[inline(always)]
+    fn is_whole<W: Grain>(&self, side: &PackedSide) -> bool {
+        W::COUNT_LOG2 == 0 || side.aligned != 0 && self.len(side) & ((1 << W::COUNT_LOG2) - 1) == 0
+    }
+
+    /// Loads the words of the tile to shared memory: a thread has the same word of every so many runs.
     ///
     /// # Safety
     ///
-    /// As the entry's; the tables have been written, and nothing else accesses the tile before the next barrier.
+    /// As the entry's; the tables have been written, and nothing else accesses the tile before the next barrier. `WHOLE` is
+    /// [`is_whole`](Self::is_whole).
     #[inline(always)]
-    unsafe fn load<W: Grain>(&self) {
+    unsafe fn load<W: Grain, const WHOLE: bool>(&self) {
         let side = &self.params.src_side;
-        let (width, words) = (W::Granule::BYTES, side.words.value as u32 * side.runs as u32);
-        let mut first = thread::thread_x();
-        while first < words {
-            let mut held = [W::Granule::ZERO; LOADS];
-            let mut places = [None; LOADS];
-            unrolled!(step < LOADS => {
-                let number = first + step as u32 * PACKED_THREADS;
-                if number < words {
-                    let run_number = divide(number, &side.words);
-                    let word = number - run_number * side.words.value as u32;
-                    // SAFETY: a run of the source, as the caller promises.
-                    let run = unsafe { self.run::<W>(side, self.src, run_number) };
-                    let span = self.span::<W>(side, run);
-                    let from = span.from(word, width);
-                    let at = run.at.offset(i64::from(from) as u64);
-                    let some = from < span.bytes as i32 && run.exists;
-                    if some && (span.is_whole(from, width) || W::COUNT_LOG2 > 0 && self.is_inside::<W>(at)) {
-                        // SAFETY: aligned, and elements of the source.
+        let (width, len) = (W::Granule::BYTES, self.len(side) * W::BYTES);
+        let (first, down) = (divide(thread::thread_x(), &side.across), side.down as u32);
+        let mut word = thread::thread_x() - first * side.across.value as u32;
+        let words = if WHOLE { len / width } else { side.words as u32 };
+        while word < words && first < down {
+            let place = walk(word << W::COUNT_LOG2, &side.inner, side.inner_rank, NO_LIMITS).room;
+            let (src, to) = (self.src.offset(u64::from(word * width)), self.start.offset(place));
+            let mut top = first;
+            while top < side.runs as u32 {
+                let mut entries = [B32x2::ZERO; LOADS];
+                let mut held = [W::Granule::ZERO; LOADS];
+                unrolled!(step < LOADS => {
+                    // SAFETY: the table holds whole steps.
+                    entries[step] = unsafe { self.entry(side, top + step as u32 * down) };
+                });
+                unrolled!(step < LOADS => {
+                    let at = at::<W>(src, entries[step]);
+                    if WHOLE {
+                        // SAFETY: a word of the source.
                         held[step] = unsafe { W::Granule::load_global(at) };
-                        // SAFETY: a word of a run.
-                        let place = unsafe { self.place(side, word) };
-                        places[step] = Some(run.shared.offset(place.wrapping_sub(span.lead)));
+                    } else {
+                        let lead = at.low() & (width - 1);
+                        let (at, from) = (at.offset(u64::from(lead).wrapping_neg()), (word * width) as i32 - lead as i32);
+                        let is_whole = from >= 0 && from + width as i32 <= len as i32;
+                        if from < len as i32 && (is_whole || self.is_inside::<W>(at)) {
+                            // SAFETY: aligned, and elements of the source.
+                            held[step] = unsafe { W::Granule::load_global(at) };
+                        } else {
+                            entries[step] = NO_RUN;
+                        }
                     }
-                }
-            });
-            unrolled!(step < LOADS => {
-                if let Some(place) = places[step] {
-                    // SAFETY: within the tile, where each word has its own place.
-                    unsafe { held[step].store_shared(place) };
-                }
-            });
-            first += LOADS as u32 * PACKED_THREADS;
+                });
+                unrolled!(step < LOADS => {
+                    if entries[step].high() != PAST {
+                        let to = to.offset(entries[step].high());
+                        // SAFETY: within the tile, where each word has its own place.
+                        unsafe { held[step].store_shared(if WHOLE { to } else { to.floor(width) }) };
+                    }
+                });
+                top += LOADS as u32 * down;
+            }
+            word += side.across.value as u32;
         }
-        if W::COUNT_LOG2 > 0 {
+        if !WHOLE {
             // SAFETY: as the caller promises.
             unsafe { self.load_ends::<W>() };
         }
@@ -243,17 +258,16 @@ impl<'a> Tile<'a> {
         let mut number = thread::thread_x();
         while number < 2 * side.runs as u32 {
             // SAFETY: a run of the source.
-            let run = unsafe { self.run::<W>(side, self.src, number / 2) };
-            let span = self.span::<W>(side, run);
+            let run = self.run::<W>(self.src, unsafe { self.entry(side, number / 2) });
+            let span = Span::new::<W>(run, self.len(side) * W::BYTES);
             let last = (span.lead + span.bytes - 1) / width;
             let word = if number & 1 == 0 { 0 } else { last };
             let from = span.from(word, width);
             let at = run.at.offset(i64::from(from) as u64);
             let single = number & 1 == 0 || last != 0;
             if run.exists && single && !span.is_whole(from, width) && !self.is_inside::<W>(at) {
-                // SAFETY: a word of a run.
-                let place = unsafe { self.place(side, word) };
-                let shared = run.shared.offset(place.wrapping_sub(span.lead));
+                let place = walk(word << W::COUNT_LOG2, &side.inner, side.inner_rank, NO_LIMITS).room;
+                let shared = run.shared.offset(place).floor(width);
                 for lane in 0..1 << W::COUNT_LOG2 {
                     let byte = lane * W::BYTES;
                     if from + byte as i32 >= 0 && from + (byte as i32) < span.bytes as i32 {
@@ -270,70 +284,94 @@ impl<'a> Tile<'a> {
     ///
     /// # Safety
     ///
-    /// As the entry's; the tile has been loaded, and nothing writes it any more.
+    /// As the entry's; the tile has been loaded, and nothing writes it any more. `WHOLE` is [`is_whole`](Self::is_whole).
     #[inline(always)]
-    unsafe fn store<W: Grain>(&self) {
+    unsafe fn store<W: Grain, const WHOLE: bool>(&self) {
         let side = &self.params.dst_side;
-        let (width, words) = (W::Granule::BYTES, side.words.value as u32 * side.runs as u32);
-        let mut first = thread::thread_x();
-        while first < words {
-            let mut gathered = [W::Granule::ZERO; STORES];
-            let mut places = [None; STORES];
-            unrolled!(step < 4 => {
-                let number = first + step as u32 * PACKED_THREADS;
-                if number < words {
-                    let run_number = divide(number, &side.words);
-                    let word = number - run_number * side.words.value as u32;
-                    // SAFETY: a run of the destination, as the caller promises.
-                    let run = unsafe { self.run::<W>(side, self.dst, run_number) };
-                    let span = self.span::<W>(side, run);
-                    let from = span.from(word, width);
-                    if run.exists && span.is_whole(from, width) {
-                        let element = from as u32 / W::BYTES;
-                        // SAFETY: a whole word of a run.
-                        let found = unsafe { self.places::<W>(element) };
+        let (width, len) = (W::Granule::BYTES, self.len(side) * W::BYTES);
+        let (first, down) = (divide(thread::thread_x(), &side.across), side.down as u32);
+        let mut word = thread::thread_x() - first * side.across.value as u32;
+        let words = if WHOLE { len / width } else { side.words as u32 };
+        while word < words && first < down {
+            // SAFETY: the word of a run.
+            let fixed = unsafe { self.fixed::<W>(word) };
+            let dst = self.dst.offset(u64::from(word * width));
+            let mut top = first;
+            while top < side.runs as u32 {
+                let mut entries = [B32x2::ZERO; STORES];
+                let mut gathered = [W::Granule::ZERO; STORES];
+                let mut to = [Global::NONE; STORES];
+                unrolled!(step < 4 => {
+                    // SAFETY: the table holds whole steps.
+                    entries[step] = unsafe { self.entry(side, top + step as u32 * down) };
+                });
+                unrolled!(step < 4 => {
+                    let mut found = fixed;
+                    to[step] = at::<W>(dst, entries[step]);
+                    if !WHOLE {
+                        let lead = to[step].low() & (width - 1);
+                        let from = (word * width) as i32 - lead as i32;
+                        to[step] = to[step].offset(u64::from(lead).wrapping_neg());
+                        if from < 0 || from + width as i32 > len as i32 {
+                            entries[step] = NO_RUN;
+                        } else if side.aligned == 0 {
+                            // SAFETY: a whole word of a run.
+                            found = unsafe { self.places::<W>(from as u32 / W::BYTES) };
+                        }
+                    }
+                    if entries[step].high() != PAST {
+                        let from = self.start.offset(entries[step].high());
                         for lane in 0..1 << W::COUNT_LOG2 {
                             // SAFETY: within the tile, which nothing writes any more.
-                            let part = unsafe { W::load_shared(run.shared.offset(found[lane as usize])) };
+                            let part = unsafe { W::load_shared(from.offset(found[lane as usize])) };
                             gathered[step] = part.with(gathered[step], lane);
                         }
-                        gathered[step] = W::rotated(gathered[step], word & self.params.turn as u32);
-                        places[step] = Some(run.at.offset(i64::from(from) as u64));
                     }
-                }
-            });
-            unrolled!(step < 4 => {
-                if let Some(to) = places[step] {
-                    // SAFETY: a word of the destination, which no other thread has.
-                    unsafe { gathered[step].store_global(to) };
-                }
-            });
-            first += STORES as u32 * PACKED_THREADS;
+                });
+                unrolled!(step < 4 => {
+                    if entries[step].high() != PAST {
+                        let rotated = W::rotated(gathered[step], word & self.params.turn as u32);
+                        // SAFETY: a word of the destination, which no other thread has.
+                        unsafe { rotated.store_global(to[step]) };
+                    }
+                });
+                top += STORES as u32 * down;
+            }
+            word += side.across.value as u32;
         }
-        if W::COUNT_LOG2 > 0 {
+        if !WHOLE {
             // SAFETY: as the caller promises.
             unsafe { self.store_ends::<W>() };
         }
     }
 
-    /// Where the elements of a word of the destination lie in shared memory, from the start of the run; `element` is its first.
+    /// Where the elements of a word of the destination lie in shared memory, from the start of the run, where that is the same
+    /// for every run.
     ///
     /// # Safety
     ///
-    /// All are elements of a run.
+    /// It is a word of a run, and the tables have been written.
+    #[inline(always)]
+    unsafe fn fixed<W: Grain>(&self, word: u32) -> [u32; 4] {
+        let side = &self.params.dst_side;
+        if W::COUNT_LOG2 == 0 {
+            return [walk(word, &side.inner, side.inner_rank, NO_LIMITS).room, 0, 0, 0];
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.places::<W>(word << W::COUNT_LOG2) }
+    }
+
+    /// The same by the table; `element` is the word's first.
+    ///
+    /// # Safety
+    ///
+    /// The table has been written, and all are elements of a run.
     #[inline(always)]
     unsafe fn places<W: Grain>(&self, element: u32) -> [u32; 4] {
-        let side = &self.params.dst_side;
         let mut places = [0; 4];
-        if W::COUNT_LOG2 == 2 && side.aligned != 0 {
-            // SAFETY: within the table, and aligned because words are.
-            let four = unsafe { B32x2::load_shared(self.tables.offset(side.table as u32 + element * 2)) };
-            places = [four.low() & 0xffff, four.low() >> 16, four.high() & 0xffff, four.high() >> 16];
-        } else {
-            for lane in 0..1 << W::COUNT_LOG2 {
-                // SAFETY: within the table.
-                places[lane] = unsafe { self.place(side, element + lane as u32) };
-            }
+        for lane in 0..1 << W::COUNT_LOG2 {
+            // SAFETY: within the table.
+            places[lane] = unsafe { self.place(&self.params.dst_side, element + lane as u32) };
         }
         places
     }
@@ -349,8 +387,8 @@ impl<'a> Tile<'a> {
         let mut number = thread::thread_x();
         while number < 2 * side.runs as u32 {
             // SAFETY: a run of the destination.
-            let run = unsafe { self.run::<W>(side, self.dst, number / 2) };
-            let span = self.span::<W>(side, run);
+            let run = self.run::<W>(self.dst, unsafe { self.entry(side, number / 2) });
+            let span = Span::new::<W>(run, self.len(side) * W::BYTES);
             let last = (span.lead + span.bytes - 1) / width;
             let word = if number & 1 == 0 { 0 } else { last };
             let from = span.from(word, width);
@@ -375,6 +413,15 @@ impl<'a> Tile<'a> {
             number += PACKED_THREADS;
         }
     }
+}
+
+/// The entry of a run that there is not.
+const NO_RUN: B32x2 = B32x2::new(0, PAST);
+
+/// Where the run of an entry starts.
+#[inline(always)]
+fn at<W: Word>(start: Global, entry: B32x2) -> Global {
+    start.offset((i64::from(entry.low() as i32) * i64::from(W::BYTES)) as u64)
 }
 
 /// Offsets in elements, and in bytes of shared memory, or [`PAST`].
@@ -437,14 +484,26 @@ pub unsafe fn packed<W: Grain, I: Index>(params: PackedParams) {
     unsafe { tile.write_runs(&params.src_side) };
     // SAFETY: as above.
     unsafe { tile.write_runs(&params.dst_side) };
-    // SAFETY: as above.
-    unsafe { tile.write_places::<W>() };
+    if W::COUNT_LOG2 > 0 {
+        // SAFETY: as above.
+        unsafe { tile.write_places::<W>() };
+    }
     // SAFETY: every thread of the block comes here: nothing above returns.
     unsafe { thread::barrier() };
-    // SAFETY: as the caller promises.
-    unsafe { tile.load::<W>() };
+    if tile.is_whole::<W>(&params.src_side) {
+        // SAFETY: as the caller promises.
+        unsafe { tile.load::<W, true>() };
+    } else {
+        // SAFETY: as the caller promises.
+        unsafe { tile.load::<W, false>() };
+    }
     // SAFETY: as above.
     unsafe { thread::barrier() };
-    // SAFETY: as the caller promises.
-    unsafe { tile.store::<W>() };
+    if tile.is_whole::<W>(&params.dst_side) {
+        // SAFETY: as the caller promises.
+        unsafe { tile.store::<W, true>() };
+    } else {
+        // SAFETY: as the caller promises.
+        unsafe { tile.store::<W, false>() };
+    }
 }

@@ -4,7 +4,9 @@ use std::fmt;
 
 use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index, span};
-use crate::abi::{Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACKED_THREADS, PackedParams, PackedSide};
+use crate::abi::{
+    Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACKED_STEPS, PACKED_THREADS, PackedParams, PackedSide,
+};
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
@@ -61,6 +63,8 @@ struct Room {
     strides: [usize; MAX_RANK],
     /// Bytes of all.
     bytes: usize,
+    /// Axes that have another stride than was wanted.
+    unmet: usize,
 }
 
 impl Tiling {
@@ -184,7 +188,7 @@ impl Tiling {
     /// follow each other are `step` words apart, modulo the banks.
     fn room(&self, aligned: bool, step: Option<usize>) -> Room {
         let wanted = step.map(|step| self.wanted(step));
-        let (mut strides, mut bytes) = ([0; MAX_RANK], self.width);
+        let (mut strides, mut bytes, mut unmet) = ([0; MAX_RANK], self.width, 0);
         let inner = &self.src.axes[..self.src.inner];
         for (place, axis) in inner.iter().copied().chain(self.outer(&self.src)).enumerate() {
             let outside = place >= self.src.inner;
@@ -195,15 +199,17 @@ impl Tiling {
                 // Words that hold the end of a run and the start of the next must not be the same.
                 let least = if outside && !aligned { bytes + self.word - 1 } else { bytes };
                 let class = |modulus: usize, class: usize| least + (class + modulus - least % modulus) % modulus;
-                match wanted.map_or(0, |wanted| wanted[axis]) {
-                    wanted if wanted > 0 && wanted % self.word == natural => class(BANKS, wanted % BANKS),
-                    _ => class(self.word, natural),
-                }
+                let wanted = wanted.map_or(0, |wanted| wanted[axis]);
+                let spread = class(BANKS, wanted % BANKS);
+                // Little is gained where it costs too much room.
+                let is_met = wanted > 0 && wanted % self.word == natural && spread <= least + least / 4;
+                unmet += usize::from(wanted > 0 && !is_met);
+                if is_met { spread } else { class(self.word, natural) }
             };
             strides[axis] = stride;
             bytes = stride * self.taken[axis];
         }
-        Room { strides, bytes }
+        Room { strides, bytes, unmet }
     }
 
     /// The stride in bytes, modulo the banks, that each axis of the destination's run wants, or 0.
@@ -272,7 +278,7 @@ impl Tiling {
     fn arrangement(&self, src_aligned: bool, dst_aligned: bool) -> (Room, usize) {
         let natural = self.room(src_aligned, None);
         let stepped = (1..BANKS / self.word).step_by(2).map(|step| self.room(src_aligned, Some(step)));
-        let stepped = stepped.min_by_key(|room| room.bytes).unwrap_or(natural);
+        let stepped = stepped.min_by_key(|room| (room.unmet, room.bytes)).unwrap_or(natural);
         let turn = if self.width < 4 && dst_aligned { 32 - 8 * self.width } else { 0 };
         let candidates = [(natural, 0), (natural, turn), (stepped, 0), (stepped, turn)];
         let best = candidates.into_iter().min_by_key(|(room, turn)| self.conflicts(room, *turn));
@@ -290,6 +296,7 @@ impl Tiling {
         let lanes = self.word / self.width;
         let len = self.run(order);
         let words = if aligned { len.div_ceil(lanes) } else { (len + 2 * (lanes - 1)) / lanes };
+        let across = across(words, self.runs(order));
         let digit = |axis: usize| {
             let Divisor { value, multiplier, shift } = Divisor::narrow(self.taken[axis] as u64);
             Digit {
@@ -318,11 +325,15 @@ impl Tiling {
         let last = order.axes[order.inner - 1];
         let chunk = chunks.iter().position(|&axis| axis == last).unwrap_or(2);
         Some(PackedSide {
-            words: Divisor::narrow(words as u64),
+            words: words as u64,
+            across: Divisor::narrow(across as u64),
+            down: (PACKED_THREADS as usize / across) as u64,
             len: len as u64,
             unit: (len / self.taken[last]) as u64,
             chunk: chunk as u64,
             runs: self.runs(order) as u64,
+            entries: self.runs(order).next_multiple_of(PACKED_STEPS as usize * (PACKED_THREADS as usize / across))
+                as u64,
             chunked: chunks.map(|chunk| self.outer(order).position(|axis| axis == chunk).unwrap_or(MAX_RANK) as u64),
             run_table: 0,
             table: 0,
@@ -340,6 +351,15 @@ impl Tiling {
         let (src, dst) = (end(&self.src), end(&self.dst));
         [src.unwrap_or(MAX_RANK), dst.filter(|_| src != dst).unwrap_or(MAX_RANK)]
     }
+}
+
+/// Threads along a run of so many words, of which there are so many: those that leave the fewest steps to each thread.
+fn across(words: usize, runs: usize) -> usize {
+    let threads = PACKED_THREADS as usize;
+    let fewest = words.div_ceil(threads);
+    let steps = |passes: usize| passes * runs.div_ceil(threads / words.div_ceil(passes)) + 2 * passes;
+    let passes = (fewest..fewest + 8).min_by_key(|&passes| steps(passes)).unwrap_or(fewest);
+    words.div_ceil(passes)
 }
 
 impl Order {
@@ -375,14 +395,13 @@ impl Packed {
         let dst_aligned = tiling.is_aligned(&tiling.dst, tiling.dst_start, dst_align, |axis| axis.dst);
         let (room, turn) = tiling.arrangement(src_aligned, dst_aligned);
         let chunks = tiling.chunks();
-        let mut src_side = tiling.side(&tiling.src, &room, chunks, src_aligned, |axis| axis.src)?;
+        let src_side = tiling.side(&tiling.src, &room, chunks, src_aligned, |axis| axis.src)?;
         let mut dst_side = tiling.side(&tiling.dst, &room, chunks, dst_aligned, |axis| axis.dst)?;
         let lanes = (tiling.word / width) as u64;
-        src_side.run_table = 0;
-        dst_side.run_table = src_side.runs * 8;
-        dst_side.table = dst_side.run_table + dst_side.runs * 8;
-        src_side.table = dst_side.table + dst_side.words.value * lanes * 2;
-        let tile = (src_side.table + src_side.words.value * 2).next_multiple_of(16);
+        dst_side.run_table = src_side.entries * 8;
+        dst_side.table = dst_side.run_table + dst_side.entries * 8;
+        let table = if lanes > 1 { dst_side.words * lanes * 2 } else { 0 };
+        let tile = (dst_side.table + table).next_multiple_of(16);
         let shared = tile as usize + room.bytes + 16;
         let index = index(canonical);
         let divisor = divisor(index);
@@ -442,3 +461,6 @@ impl fmt::Display for Packed {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;
