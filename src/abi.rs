@@ -34,7 +34,7 @@ pub const FIELDS_THREADS: u32 = 256;
 /// Most bytes that such a block moves: 16 loads of 4 bytes or 8 of 8 are in flight in each thread.
 pub const FIELDS_CHUNK: u32 = 16 * 1024;
 /// Threads in a block of `packed`.
-pub const PACKED_THREADS: u32 = 256;
+pub const PACKED_THREADS: u32 = 128;
 /// Runs that a thread of `packed` looks up at once, so that as many loads are in flight.
 pub const PACKED_STEPS: u32 = 8;
 /// Most axes of a run of `packed`, and most that runs are numbered along.
@@ -442,6 +442,10 @@ pub struct PackedParams {
     pub chunk: [u64; 2],
     /// Positions of the chunked axes.
     pub extents: [u64; 2],
+    /// Elements of the source that a whole tile reaches below its first.
+    pub below: u64,
+    /// Elements that it reaches above it.
+    pub above: u64,
     /// Where the tile starts in dynamic shared memory.
     pub tile: u64,
     /// Bits of a destination word's number by which its elements are rotated in the table and in what is gathered by it: lanes
@@ -632,7 +636,7 @@ const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() ==
 const _: () = assert!(size_of::<VectorTileParams>() == 832 && size_of::<Fold>() == 40);
 const _: () = assert!(size_of::<FieldsParams>() == 784);
 const _: () = assert!(size_of::<RowsParams>() == 712);
-const _: () = assert!(size_of::<PackedParams>() == 1656 && size_of::<PackedSide>() == 424 && size_of::<Digit>() == 24);
+const _: () = assert!(size_of::<PackedParams>() == 1672 && size_of::<PackedSide>() == 424 && size_of::<Digit>() == 24);
 const _: () = assert!(size_of::<SquareParams>() == 48 && size_of::<LinesParams>() == 216);
 
 #[cfg(test)]

@@ -189,14 +189,22 @@ impl<'a> Tile<'a> {
         W::COUNT_LOG2 == 0 || side.aligned != 0 && self.len(side) & ((1 << W::COUNT_LOG2) - 1) == 0
     }
 
+    /// Whether the words that hold the source's runs in part, and one more behind each, may be read as a whole.
+    #[inline(always)]
+    fn is_clear<W: Grain>(&self) -> bool {
+        let room = |elements: u64| (elements + 8).wrapping_mul(u64::from(W::BYTES));
+        let (low, high) = (self.src.offset(room(self.params.below).wrapping_neg()), self.src.offset(room(self.params.above)));
+        self.is_inside::<W>(low) && self.is_inside::<W>(high)
+    }
+
     /// Loads the words of the tile to shared memory: a thread has the same word of every so many runs.
     ///
     /// # Safety
     ///
     /// As the entry's; the tables have been written, and nothing else accesses the tile before the next barrier. `WHOLE` is
-    /// [`is_whole`](Self::is_whole).
+    /// [`is_whole`](Self::is_whole), and without it `CLEAR` is [`is_clear`](Self::is_clear).
     #[inline(always)]
-    unsafe fn load<W: Grain, const WHOLE: bool>(&self) {
+    unsafe fn load<W: Grain, const WHOLE: bool, const CLEAR: bool>(&self) {
         let side = &self.params.src_side;
         let (width, len) = (W::Granule::BYTES, self.len(side) * W::BYTES);
         let (first, down) = (divide(thread::thread_x(), &side.across), side.down as u32);
@@ -220,12 +228,15 @@ impl<'a> Tile<'a> {
                         held[step] = unsafe { W::Granule::load_global(at) };
                     } else {
                         let lead = at.low() & (width - 1);
-                        let (at, from) = (at.offset(u64::from(lead).wrapping_neg()), (word * width) as i32 - lead as i32);
-                        let is_whole = from >= 0 && from + width as i32 <= len as i32;
-                        if from < len as i32 && (is_whole || self.is_inside::<W>(at)) {
+                        let (at, from) = (at.offset(u64::from(lead).wrapping_neg()), (word * width).wrapping_sub(lead) as i32);
+                        let whole = from >= 0 && from + width as i32 <= len as i32;
+                        if CLEAR || from < len as i32 && (whole || self.is_inside::<W>(at)) {
                             // SAFETY: aligned, and elements of the source.
                             held[step] = unsafe { W::Granule::load_global(at) };
                         } else {
+                            entries[step] = NO_RUN;
+                        }
+                        if CLEAR && from >= len as i32 {
                             entries[step] = NO_RUN;
                         }
                     }
@@ -241,7 +252,7 @@ impl<'a> Tile<'a> {
             }
             word += side.across.value as u32;
         }
-        if !WHOLE {
+        if !WHOLE && !CLEAR {
             // SAFETY: as the caller promises.
             unsafe { self.load_ends::<W>() };
         }
@@ -492,10 +503,13 @@ pub unsafe fn packed<W: Grain, I: Index>(params: PackedParams) {
     unsafe { thread::barrier() };
     if tile.is_whole::<W>(&params.src_side) {
         // SAFETY: as the caller promises.
-        unsafe { tile.load::<W, true>() };
+        unsafe { tile.load::<W, true, false>() };
+    } else if tile.is_clear::<W>() {
+        // SAFETY: as the caller promises.
+        unsafe { tile.load::<W, false, true>() };
     } else {
         // SAFETY: as the caller promises.
-        unsafe { tile.load::<W, false>() };
+        unsafe { tile.load::<W, false, false>() };
     }
     // SAFETY: as above.
     unsafe { thread::barrier() };

@@ -99,10 +99,12 @@ impl Tiling {
     /// Takes more and more of the side whose run is the shorter, until so many elements are taken.
     fn grow(&mut self, most: usize) {
         let mut len = 1;
+        let weigh: [usize; 2] = std::env::var("PACKED_WEIGH")
+            .map_or([1, 1], |weigh| [weigh[..1].parse().unwrap(), weigh[1..].parse().unwrap()]);
         loop {
             let frontiers = [&self.src, &self.dst].map(|order| self.frontier(order));
             let ((run, axis), _) = match frontiers {
-                [Some(src), Some(dst)] if dst.0 < src.0 => (dst, 1),
+                [Some(src), Some(dst)] if dst.0 * weigh[0] < src.0 * weigh[1] => (dst, 1),
                 [Some(src), _] => (src, 0),
                 [None, Some(dst)] => (dst, 1),
                 [None, None] => break,
@@ -166,6 +168,12 @@ impl Tiling {
 
     fn run(&self, order: &Order) -> usize {
         order.axes[..order.inner].iter().map(|&axis| self.taken[axis]).product()
+    }
+
+    /// Elements from the first of a whole tile to its furthest along such strides of the source.
+    fn reach(&self, along: fn(isize) -> bool) -> usize {
+        let axes = self.axes[..self.rank].iter().zip(&self.taken).filter(|(axis, _)| along(axis.src));
+        axes.map(|(axis, taken)| axis.src.unsigned_abs() * (taken - 1)).sum()
     }
 
     fn runs(&self, order: &Order) -> usize {
@@ -425,6 +433,8 @@ impl Packed {
             chunks: [first, second],
             chunk: parts.map(|(_, taken, _)| taken as u64),
             extents: parts.map(|(.., extent)| extent as u64),
+            below: tiling.reach(|stride| stride < 0) as u64,
+            above: tiling.reach(|stride| stride > 0) as u64,
             tile,
             turn: turn as u64,
             src_side,
