@@ -33,8 +33,6 @@ pub const RAGGED_MARGIN: u32 = 2;
 pub const FIELDS_THREADS: u32 = 256;
 /// Most bytes that such a block moves: 16 loads of 4 bytes or 8 of 8 are in flight in each thread.
 pub const FIELDS_CHUNK: u32 = 16 * 1024;
-/// Threads in a block of `packed`.
-pub const PACKED_THREADS: u32 = 128;
 /// Runs that a thread of `packed` looks up at once, so that as many loads are in flight.
 pub const PACKED_STEPS: u32 = 8;
 /// Most axes of a run of `packed`, and most that runs are numbered along.
@@ -424,7 +422,7 @@ pub struct PackedSide {
 /// Parameters of `packed`: tiles that are several whole axes, and parts of up to two more.
 ///
 /// Block `b` has the parts of the two chunked axes, and the index of the batch, that are the digits of `b`: the second chunk the
-/// least, then the first, then the batch.
+/// least, then the first, then the batch. A block has threads enough for `across * down` of either side.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackedParams {

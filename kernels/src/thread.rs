@@ -24,6 +24,7 @@ registers! {
     block_x = _block_idx_x, "`%ctaid.x`";
     block_y = _block_idx_y, "`%ctaid.y`";
     block_z = _block_idx_z, "`%ctaid.z`";
+    block_width = _block_dim_x, "`%ntid.x`: threads of a block in x.";
     grid_x = _grid_dim_x, "`%nctaid.x`: blocks in x.";
     grid_y = _grid_dim_y, "`%nctaid.y`: blocks in y.";
 }

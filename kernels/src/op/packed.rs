@@ -5,7 +5,7 @@
 //! tables a side replace the divisions. Words keep the alignment that they have in the source, because strides agree modulo a
 //! word; so no word is ever shifted. For the destination's words their elements are gathered by its own tables.
 
-use crate::abi::{Axis, Digit, Divisor, PACKED_AXES, PACKED_STEPS, PACKED_THREADS, PackedParams, PackedSide};
+use crate::abi::{Axis, Digit, Divisor, PACKED_AXES, PACKED_STEPS, PackedParams, PackedSide};
 use crate::axes::{self, Offsets};
 use crate::block;
 use crate::index::{Index, Narrow};
@@ -124,7 +124,7 @@ impl<'a> Tile<'a> {
             let entry = if exists { B32x2::new(place.stride, place.room) } else { NO_RUN };
             // SAFETY: within the table, and each thread has its own entries.
             unsafe { entry.store_shared(self.tables.offset(side.run_table as u32 + number * 8)) };
-            number += PACKED_THREADS;
+            number += thread::block_width();
         }
     }
 
@@ -144,7 +144,7 @@ impl<'a> Tile<'a> {
             let place = walk(element, &side.inner, side.inner_rank, NO_LIMITS).room;
             // SAFETY: within the table, and each thread has its own entries.
             unsafe { B16::new(place).store_shared(self.tables.offset(side.table as u32 + number * 2)) };
-            number += PACKED_THREADS;
+            number += thread::block_width();
         }
     }
 
@@ -287,7 +287,7 @@ impl<'a> Tile<'a> {
                     }
                 }
             }
-            number += PACKED_THREADS;
+            number += thread::block_width();
         }
     }
 
@@ -421,7 +421,7 @@ impl<'a> Tile<'a> {
                     }
                 }
             }
-            number += PACKED_THREADS;
+            number += thread::block_width();
         }
     }
 }

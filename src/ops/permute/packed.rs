@@ -4,9 +4,7 @@ use std::fmt;
 
 use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index, span};
-use crate::abi::{
-    Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACKED_STEPS, PACKED_THREADS, PackedParams, PackedSide,
-};
+use crate::abi::{Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACKED_STEPS, PackedParams, PackedSide};
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
@@ -293,18 +291,26 @@ impl Tiling {
         best.unwrap_or((natural, 0))
     }
 
+    /// How threads can be laid over a side.
+    fn lay(&self, order: &Order, aligned: bool) -> Lay {
+        let (lanes, len) = (self.word / self.width, self.run(order));
+        let words = if aligned { len.div_ceil(lanes) } else { (len + 2 * (lanes - 1)) / lanes };
+        Lay { words, runs: self.runs(order) }
+    }
+
     fn side(
         &self,
         order: &Order,
         room: &Room,
         chunks: [usize; 2],
         aligned: bool,
+        threads: usize,
         stride: fn(&Walk) -> isize,
     ) -> Option<PackedSide> {
-        let lanes = self.word / self.width;
         let len = self.run(order);
-        let words = if aligned { len.div_ceil(lanes) } else { (len + 2 * (lanes - 1)) / lanes };
-        let across = across(words, self.runs(order));
+        let lay = self.lay(order, aligned);
+        let (across, Lay { words, runs }) = (lay.across(threads), lay);
+        let down = threads / across;
         let digit = |axis: usize| {
             let Divisor { value, multiplier, shift } = Divisor::narrow(self.taken[axis] as u64);
             Digit {
@@ -335,13 +341,12 @@ impl Tiling {
         Some(PackedSide {
             words: words as u64,
             across: Divisor::narrow(across as u64),
-            down: (PACKED_THREADS as usize / across) as u64,
+            down: down as u64,
             len: len as u64,
             unit: (len / self.taken[last]) as u64,
             chunk: chunk as u64,
-            runs: self.runs(order) as u64,
-            entries: self.runs(order).next_multiple_of(PACKED_STEPS as usize * (PACKED_THREADS as usize / across))
-                as u64,
+            runs: runs as u64,
+            entries: runs.next_multiple_of(PACKED_STEPS as usize * down) as u64,
             chunked: chunks.map(|chunk| self.outer(order).position(|axis| axis == chunk).unwrap_or(MAX_RANK) as u64),
             run_table: 0,
             table: 0,
@@ -361,13 +366,37 @@ impl Tiling {
     }
 }
 
-/// Threads along a run of so many words, of which there are so many: those that leave the fewest steps to each thread.
-fn across(words: usize, runs: usize) -> usize {
-    let threads = PACKED_THREADS as usize;
-    let fewest = words.div_ceil(threads);
-    let steps = |passes: usize| passes * runs.div_ceil(threads / words.div_ceil(passes)) + 2 * passes;
-    let passes = (fewest..fewest + 8).min_by_key(|&passes| steps(passes)).unwrap_or(fewest);
-    words.div_ceil(passes)
+/// How the threads of a block are laid over the runs of a side.
+#[derive(Debug, Clone, Copy)]
+struct Lay {
+    /// Most words of a run.
+    words: usize,
+    runs: usize,
+}
+
+impl Lay {
+    /// Threads along a run: all of it, or equal parts that end on sectors.
+    fn across(self, threads: usize) -> usize {
+        if self.words <= threads {
+            self.words
+        } else {
+            self.words.div_ceil(self.words.div_ceil(threads)).next_multiple_of(8)
+        }
+    }
+
+    /// Words that a thread moves.
+    fn steps(self, threads: usize) -> usize {
+        let across = self.across(threads);
+        self.words.div_ceil(across) * self.runs.div_ceil(threads / across)
+    }
+}
+
+/// The threads of a block for which it issues the fewest instructions: before its first words, each warp spends as many as
+/// on so many words.
+fn threads(sides: [Lay; 2]) -> usize {
+    const START: usize = 16;
+    let cost = |threads: usize| threads * (sides.map(|side| side.steps(threads)).iter().sum::<usize>() + START);
+    (128..=256).step_by(32).min_by_key(|&threads| cost(threads)).unwrap_or(128)
 }
 
 impl Order {
@@ -403,8 +432,9 @@ impl Packed {
         let dst_aligned = tiling.is_aligned(&tiling.dst, tiling.dst_start, dst_align, |axis| axis.dst);
         let (room, turn) = tiling.arrangement(src_aligned, dst_aligned);
         let chunks = tiling.chunks();
-        let src_side = tiling.side(&tiling.src, &room, chunks, src_aligned, |axis| axis.src)?;
-        let mut dst_side = tiling.side(&tiling.dst, &room, chunks, dst_aligned, |axis| axis.dst)?;
+        let threads = threads([tiling.lay(&tiling.src, src_aligned), tiling.lay(&tiling.dst, dst_aligned)]);
+        let src_side = tiling.side(&tiling.src, &room, chunks, src_aligned, threads, |axis| axis.src)?;
+        let mut dst_side = tiling.side(&tiling.dst, &room, chunks, dst_aligned, threads, |axis| axis.dst)?;
         let lanes = (tiling.word / width) as u64;
         dst_side.run_table = src_side.entries * 8;
         dst_side.table = dst_side.run_table + dst_side.entries * 8;
@@ -445,7 +475,7 @@ impl Packed {
         let blocks =
             parts.iter().map(|(walk, ..)| walk.extent).chain(batch().map(|axis| axis.extent)).product::<usize>();
         let shape =
-            LaunchShape { grid: grid(blocks as u64), block: [PACKED_THREADS, 1, 1], dynamic_shared: shared as u32 };
+            LaunchShape { grid: grid(blocks as u64), block: [threads as u32, 1, 1], dynamic_shared: shared as u32 };
         (shared <= SHARED).then_some(())?;
         Some(Self { entry: PACKED.entry(width, index)?, shape, params })
     }

@@ -132,7 +132,7 @@ impl Tile {
         Some(Self { entry: family.entry(width, index)?, shape, params })
     }
 
-    fn is_ragged(&self) -> bool {
+    pub(super) fn is_ragged(&self) -> bool {
         self.entry.name().starts_with("ragged")
     }
 
