@@ -88,6 +88,9 @@ pub(super) const SMALL: usize = 16 << 20;
 /// Bytes that a run needs on each side for the full speed of an H100's memory.
 pub(super) const RUN: usize = 256;
 
+/// Bytes of a tile of several axes: more of them leave too few blocks on a multiprocessor of an H100.
+pub(super) const PACKED_TILE: usize = 16 << 10;
+
 /// Bytes of the shortest run that is moved by shifted accesses rather than element by element.
 pub(super) const SHORTEST_ROW: usize = 64;
 

@@ -33,7 +33,7 @@ fn permuted<T: Sample>(device: &Device, shape: &[usize], axes: &[usize], random:
     packed::<T>(device, src, Layout::row_major(src.shape()).unwrap(), random)
 }
 
-/// Every second of these shapes or more is for `packed`, at every width; others may be whole quads.
+/// At every width a third of these or more is for `packed`; others have whole quads, or elements that go one by one.
 fn axes_end_within_a_tile(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let mut taken = 0;
@@ -52,7 +52,9 @@ fn one_axis_ends_the_runs_of_both_sides(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         for shape in [[700, 3, 7], [301, 9, 5], [50, 31, 33], [21, 63, 17], [130, 19, 23]] {
             let taken = permuted::<T>(device, &shape, &[0, 2, 1], random);
-            assert!(taken, "{}: {shape:?}", T::DTYPE);
+            // Small matrices of wide elements go one by one.
+            let cached = size_of::<T>() >= 4 && shape[1] * shape[2] * size_of::<T>() <= 1024;
+            assert_ne!(taken, cached, "{}: {shape:?}", T::DTYPE);
         }
     }
     at_every_width!(run(&device(setup), &mut Random::new(61)));
@@ -88,7 +90,7 @@ fn axes_backwards_and_broadcast(setup: &Setup) {
             let repeated = Layout::row_major(&[9, 1, 7, 13]).unwrap().broadcast(&shape).unwrap();
             packed::<T>(device, repeated.permuted_axes(&axes).unwrap(), dst, random);
         }
-        assert!(taken >= 24, "{}: packed was taken {taken} times of 48", T::DTYPE);
+        assert!(taken >= 12, "{}: packed was taken {taken} times of 48", T::DTYPE);
     }
     at_every_width!(run(&device(setup), &mut Random::new(63)));
 }
@@ -107,9 +109,24 @@ fn parts_of_larger_arrays(setup: &Setup) {
             let gapless = Layout::row_major(&[9, 7, 9, 11]).unwrap();
             let parted = part(Layout::row_major(&whole).unwrap());
             let order = |layout: Layout| layout.permuted_axes(&axes).unwrap();
-            taken += usize::from(packed::<T>(device, order(parted), Layout::row_major(order(parted).shape()).unwrap(), random));
-            taken += usize::from(packed::<T>(device, Layout::row_major(order(parted).shape()).unwrap(), order(parted), random));
-            taken += usize::from(packed::<T>(device, order(gapless), Layout::row_major(order(gapless).shape()).unwrap(), random));
+            taken += usize::from(packed::<T>(
+                device,
+                order(parted),
+                Layout::row_major(order(parted).shape()).unwrap(),
+                random,
+            ));
+            taken += usize::from(packed::<T>(
+                device,
+                Layout::row_major(order(parted).shape()).unwrap(),
+                order(parted),
+                random,
+            ));
+            taken += usize::from(packed::<T>(
+                device,
+                order(gapless),
+                Layout::row_major(order(gapless).shape()).unwrap(),
+                random,
+            ));
         }
         assert!(taken >= 4, "{}: packed was taken {taken} times of 12", T::DTYPE);
     }

@@ -69,7 +69,7 @@ fn random_layouts_at_every_width(setup: &Setup) {
         at_every_width!(run(&device, most, &mut random, &mut kernels));
     }
     println!("{kernels:?}");
-    for kernel in ["copy", "elements", "vector_tile", "ragged_tile"] {
+    for kernel in ["copy", "elements", "vector_tile", "ragged_tile", "packed"] {
         let taken = kernels.get(kernel).copied().unwrap_or_default();
         assert!(taken >= pairs / 50, "{kernel} was taken for {taken} pairs of {pairs}: {kernels:?}");
     }

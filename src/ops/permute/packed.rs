@@ -4,10 +4,12 @@ use std::fmt;
 
 use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index, span};
+use super::tile::Tile;
 use crate::abi::{Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACKED_STEPS, PackedParams, PackedSide};
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
+use crate::ops::tuning::{PACKED_TILE, RUN};
 
 /// Bytes that the banks of shared memory serve at once.
 const BANKS: usize = 128;
@@ -15,6 +17,11 @@ const BANKS: usize = 128;
 const SECTOR: usize = 32;
 /// Most elements of a run that has a table of its own; what is longer is several runs.
 const LONGEST: usize = 1024;
+/// Fewest bytes that are worth a block.
+const LEAST: usize = 2048;
+/// Most bytes of small matrices, side by side, whose elements go one by one at full speed: what of them is read too early stays
+/// in the L1 cache.
+const CACHED: usize = 1024;
 /// Most bytes of shared memory of a block that does not ask for more.
 const SHARED: usize = 48 << 10;
 
@@ -71,8 +78,9 @@ impl Tiling {
         let rank = canonical.axes().len();
         let mut axes = [Walk { extent: 1, src: 0, dst: 0 }; MAX_RANK];
         axes[..rank].copy_from_slice(canonical.axes());
-        let dst = Order::new(&axes[..rank], |axis| axis.dst);
-        let mut src = Order::new(&axes[..rank], |axis| axis.src);
+        let near = |stride: isize, extent: usize| stride.unsigned_abs().saturating_mul(extent) < i32::MAX as usize;
+        let dst = Order::new(&axes[..rank], |axis| axis.dst, |axis| near(axis.src, axis.extent));
+        let mut src = Order::new(&axes[..rank], |axis| axis.src, |axis| near(axis.dst, axis.extent));
         let both = |axis: usize| dst.axes[..dst.contiguous].contains(&axis);
         if let Some(end) = src.axes[..src.contiguous].iter().position(|&axis| axes[axis].src < 0 && both(axis)) {
             src.contiguous = end;
@@ -97,12 +105,10 @@ impl Tiling {
     /// Takes more and more of the side whose run is the shorter, until so many elements are taken.
     fn grow(&mut self, most: usize) {
         let mut len = 1;
-        let weigh: [usize; 2] = std::env::var("PACKED_WEIGH")
-            .map_or([1, 1], |weigh| [weigh[..1].parse().unwrap(), weigh[1..].parse().unwrap()]);
         loop {
             let frontiers = [&self.src, &self.dst].map(|order| self.frontier(order));
             let ((run, axis), _) = match frontiers {
-                [Some(src), Some(dst)] if dst.0 * weigh[0] < src.0 * weigh[1] => (dst, 1),
+                [Some(src), Some(dst)] if dst.0 < src.0 => (dst, 1),
                 [Some(src), _] => (src, 0),
                 [None, Some(dst)] => (dst, 1),
                 [None, None] => break,
@@ -129,6 +135,29 @@ impl Tiling {
         let even = extent.div_ceil(extent.div_ceil(taken));
         let sector = SECTOR >> (inner * self.width).trailing_zeros().min(SECTOR.trailing_zeros());
         self.taken[axis] = if even > sector { even.next_multiple_of(sector).min(extent) } else { even };
+    }
+
+    /// Whether an H100 was found to move it faster so than by this tile, or by `elements`.
+    fn is_best(&self, tile: Option<&Tile>, dst_aligned: bool) -> bool {
+        let bytes = |order: &Order| self.axes[order.axes[0]].extent * self.width;
+        let shortest = bytes(&self.src).min(bytes(&self.dst));
+        match tile {
+            Some(tile) if tile.is_ragged() => shortest < RUN / 2 || self.width == 1 && dst_aligned,
+            Some(_) => self.width == 16 && shortest < 4 * RUN,
+            None if self.axes[..self.rank].iter().map(|axis| axis.extent).product::<usize>() * self.width < LEAST => {
+                false
+            }
+            None if self.src.axes[0] == self.dst.axes[0] => shortest < RUN / 2,
+            None => self.width < 4 || self.kept() * self.width > CACHED,
+        }
+    }
+
+    /// Elements of the smallest block that is contiguous on both sides.
+    fn kept(&self) -> usize {
+        let (src, dst) = (&self.src.axes[..self.src.contiguous], &self.dst.axes[..self.dst.contiguous]);
+        let alike = |&rank: &usize| src[..rank].iter().all(|axis| dst[..rank].contains(axis));
+        let rank = (1..=src.len().min(dst.len())).find(alike);
+        rank.map_or(usize::MAX / self.width, |rank| src[..rank].iter().map(|&axis| self.axes[axis].extent).product())
     }
 
     /// Elements of a side's run, and the axis that would make it longer.
@@ -400,7 +429,8 @@ fn threads(sides: [Lay; 2]) -> usize {
 }
 
 impl Order {
-    fn new(axes: &[Walk], stride: fn(&Walk) -> isize) -> Self {
+    /// By strides; its runs go along axes that are `near` on the other side.
+    fn new(axes: &[Walk], stride: fn(&Walk) -> isize, near: impl Fn(&Walk) -> bool) -> Self {
         let mut order = Self { axes: [0; MAX_RANK], contiguous: 0, inner: 0 };
         for (place, to) in order.axes[..axes.len()].iter_mut().enumerate() {
             *to = place;
@@ -409,7 +439,7 @@ impl Order {
         order.axes[..axes.len()].sort_unstable_by_key(|&axis| stride(&axes[axis]).unsigned_abs().wrapping_sub(1));
         let mut run = 1;
         for &axis in &order.axes[..axes.len()] {
-            if stride(&axes[axis]).unsigned_abs() != run {
+            if stride(&axes[axis]).unsigned_abs() != run || !near(&axes[axis]) {
                 break;
             }
             run *= axes[axis].extent;
@@ -420,16 +450,18 @@ impl Order {
 }
 
 impl Packed {
-    /// The plan, where both sides have runs.
-    pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align) -> Option<Self> {
+    /// The plan, where both sides have runs and it is better than this tile, or than to move element by element.
+    pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align, tile: Option<&Tile>) -> Option<Self> {
         let width = canonical.width;
-        let budget = std::env::var("PACKED_BYTES").map_or(16 << 10, |bytes| bytes.parse().unwrap());
         let mut tiling = Tiling::new(canonical)?;
-        tiling.grow(budget / width);
+        tiling.grow(PACKED_TILE / width);
         tiling.src.inner = tiling.inner(&tiling.src);
         tiling.dst.inner = tiling.inner(&tiling.dst);
         let src_aligned = tiling.is_aligned(&tiling.src, tiling.src_start, src_align, |axis| axis.src);
         let dst_aligned = tiling.is_aligned(&tiling.dst, tiling.dst_start, dst_align, |axis| axis.dst);
+        if !tiling.is_best(tile, dst_aligned) {
+            return None;
+        }
         let (room, turn) = tiling.arrangement(src_aligned, dst_aligned);
         let chunks = tiling.chunks();
         let threads = threads([tiling.lay(&tiling.src, src_aligned), tiling.lay(&tiling.dst, dst_aligned)]);

@@ -217,19 +217,11 @@ fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, tiles: &[Ti
         return Ok(Work::Rows(rows));
     }
     let widened = canonical.widened(src_align, dst_align);
-    if std::env::var("PACKED_FIRST").is_ok()
-        && let Some(packed) = Packed::of(&widened, src_align, dst_align)
-    {
-        return Ok(Work::Packed(packed));
-    }
     if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
         return Ok(Work::Fields(fields));
     }
     let tile = Tile::of(&widened, src_align, dst_align, tiles);
-    if let Some(tile) = tile.filter(|tile| !tile.is_ragged()) {
-        return Ok(Work::Tile(tile));
-    }
-    if let Some(packed) = Packed::of(&widened, src_align, dst_align) {
+    if let Some(packed) = Packed::of(&widened, src_align, dst_align, tile.as_ref()) {
         return Ok(Work::Packed(packed));
     }
     tile.map_or_else(|| elements(&widened), |tile| Ok(Work::Tile(tile)))
