@@ -89,7 +89,7 @@ pub(super) const SMALL: usize = 16 << 20;
 pub(super) const RUN: usize = 256;
 
 /// Bytes of a tile of several axes: more of them leave too few blocks on a multiprocessor of an H100.
-pub(super) const PACKED_TILE: usize = 16 << 10;
+pub(super) const PACKED_TILE: usize = 12 << 10;
 
 /// Bytes of the shortest run that is moved by shifted accesses rather than element by element.
 pub(super) const SHORTEST_ROW: usize = 64;

@@ -9,7 +9,7 @@ use crate::abi::{Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACK
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
-use crate::ops::tuning::{PACKED_TILE, RUN};
+use crate::ops::tuning::{PACKED_TILE, RUN, SMALL};
 
 /// Bytes that the banks of shared memory serve at once.
 const BANKS: usize = 128;
@@ -141,12 +141,11 @@ impl Tiling {
     fn is_best(&self, tile: Option<&Tile>, dst_aligned: bool) -> bool {
         let bytes = |order: &Order| self.axes[order.axes[0]].extent * self.width;
         let shortest = bytes(&self.src).min(bytes(&self.dst));
+        let all = self.axes[..self.rank].iter().map(|axis| axis.extent).product::<usize>() * self.width;
         match tile {
-            Some(tile) if tile.is_ragged() => shortest < RUN / 2 || self.width == 1 && dst_aligned,
-            Some(_) => self.width == 16 && shortest < 4 * RUN,
-            None if self.axes[..self.rank].iter().map(|axis| axis.extent).product::<usize>() * self.width < LEAST => {
-                false
-            }
+            Some(tile) if tile.is_ragged() => shortest < RUN / 2 || self.width == 1 && dst_aligned && all > SMALL,
+            Some(_) => self.width == 16 && shortest < 4 * RUN && all > SMALL,
+            None if all < LEAST => false,
             None if self.src.axes[0] == self.dst.axes[0] => shortest < RUN / 2,
             None => self.width < 4 || self.kept() * self.width > CACHED,
         }

@@ -45,8 +45,9 @@ impl PermutePlan {
     /// alignments.
     ///
     /// Where both sides lie in memory alike, without gaps and on 16 bytes, it is a copy of bytes. Runs that lie off 16 bytes
-    /// are moved by `rows`, structs of few fields by `deinterleave` and `interleave`, other transposes by tiles. Otherwise
-    /// `elements` moves them one by one, or several at a time where they stay together.
+    /// are moved by `rows`, structs of few fields by `deinterleave` and `interleave`, other transposes by tiles: of one axis a
+    /// side, or, where those are short, by `packed` of several. Otherwise `elements` moves them one by one, or several at a time
+    /// where they stay together.
     ///
     /// # Errors
     ///
