@@ -143,6 +143,8 @@ impl Tiling {
         let shortest = bytes(&self.src).min(bytes(&self.dst));
         let all = self.axes[..self.rank].iter().map(|axis| axis.extent).product::<usize>() * self.width;
         match tile {
+            // Of two axes alone none makes a short run longer but the other side's.
+            Some(_) if self.rank == 2 => false,
             Some(tile) if tile.is_ragged() => shortest < RUN / 2 || self.width == 1 && dst_aligned && all > SMALL,
             Some(_) => self.width == 16 && shortest < 4 * RUN && all > SMALL,
             None if all < LEAST => false,
