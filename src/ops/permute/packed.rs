@@ -229,7 +229,7 @@ impl Tiling {
         for (place, axis) in inner.iter().copied().chain(self.outer(&self.src)).enumerate() {
             let outside = place >= self.src.inner;
             let natural = (self.axes[axis].src as usize).wrapping_mul(self.width) % self.word;
-            let stride = if !outside && !(aligned && bytes.is_multiple_of(self.word)) {
+            let stride = if !outside && (!aligned || !bytes.is_multiple_of(self.word)) {
                 bytes
             } else {
                 // Words that hold the end of a run and the start of the next must not be the same.
