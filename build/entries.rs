@@ -30,7 +30,7 @@ pub fn places(ptx: &str, expected: &[Entry]) -> Result<(Range<usize>, Vec<Range<
     const ENTRY: &str = ".visible .entry ";
     let find = |what: &str, from: usize| ptx[from..].find(what).map(|at| from + at);
     let header = 0..find(ENTRY, 0).ok_or("the PTX has no entry")?;
-    only(&[".version ", ".target ", ".address_size "], &ptx[header.clone()])?;
+    only(&[".version ", ".target ", ".address_size ", ".extern .shared "], &ptx[header.clone()])?;
     let mut entries = Vec::new();
     let mut end = header.end;
     while let Some(start) = find(ENTRY, end) {

@@ -1,8 +1,8 @@
 //! The one door from typed arguments to raw parameters.
 
 use crate::abi::{
-    ColumnParams, CopyParams, ElementsParams, EntryId, FieldsParams, LaunchShape, LinesParams, PatchParams, RowsParams,
-    SpinParams, SquareParams, TransposeParams, VectorTileParams,
+    ColumnParams, CopyParams, ElementsParams, EntryId, FieldsParams, LaunchShape, LinesParams, PackedParams,
+    PatchParams, RowsParams, SpinParams, SquareParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
@@ -24,7 +24,7 @@ macro_rules! params {
 }
 
 params!(
-    TransposeParams: 64, ColumnParams: 40, CopyParams: 24, ElementsParams: 672, RowsParams: 712, SpinParams: 8,
+    TransposeParams: 64, ColumnParams: 40, CopyParams: 24, ElementsParams: 672, RowsParams: 712, SpinParams: 8, PackedParams: 1672,
     VectorTileParams: 832, FieldsParams: 784
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);

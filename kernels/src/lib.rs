@@ -15,14 +15,14 @@ pub mod quad;
 pub mod thread;
 
 use abi::{
-    ColumnParams, CopyParams, ElementsParams, FieldsParams, LinesParams, PatchParams, RowsParams, SpinParams,
-    SquareParams, TransposeParams, VectorTileParams,
+    ColumnParams, CopyParams, ElementsParams, FieldsParams, LinesParams, PackedParams, PatchParams, RowsParams,
+    SpinParams, SquareParams, TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
 use op::{
-    column_loop, copy, deinterleave, elements, interleave, naive, patch, permute_lines, ragged_tile, small_tile,
-    spill_lines, swap_tiles, tile, vector_tile,
+    column_loop, copy, deinterleave, elements, interleave, naive, packed, patch, permute_lines, ragged_tile,
+    small_tile, spill_lines, swap_tiles, tile, vector_tile,
 };
 use thread::{B8, B16, B32, B64, B128};
 
@@ -239,4 +239,17 @@ entries! { FieldsParams:
     interleave_b16_wide = interleave::<B16, Wide, 8>;
     interleave_b32_wide = interleave::<B32, Wide, 16>;
     interleave_b64_wide = interleave::<B64, Wide, 8>;
+}
+
+entries! { PackedParams:
+    packed_b8 = packed::<B8, Narrow>;
+    packed_b16 = packed::<B16, Narrow>;
+    packed_b32 = packed::<B32, Narrow>;
+    packed_b64 = packed::<B64, Narrow>;
+    packed_b128 = packed::<B128, Narrow>;
+    packed_b8_wide = packed::<B8, Wide>;
+    packed_b16_wide = packed::<B16, Wide>;
+    packed_b32_wide = packed::<B32, Wide>;
+    packed_b64_wide = packed::<B64, Wide>;
+    packed_b128_wide = packed::<B128, Wide>;
 }

@@ -24,6 +24,7 @@ registers! {
     block_x = _block_idx_x, "`%ctaid.x`";
     block_y = _block_idx_y, "`%ctaid.y`";
     block_z = _block_idx_z, "`%ctaid.z`";
+    block_width = _block_dim_x, "`%ntid.x`: threads of a block in x.";
     grid_x = _grid_dim_x, "`%nctaid.x`: blocks in x.";
     grid_y = _grid_dim_y, "`%nctaid.y`: blocks in y.";
 }
@@ -107,6 +108,8 @@ impl Global {
     }
 }
 
+core::arch::global_asm!(".extern .shared .align 16 .b8 dynamic_shared[];");
+
 /// Something that takes room in shared memory.
 pub trait Footprint {
     /// How much.
@@ -137,10 +140,25 @@ impl Shared {
         Shared(address)
     }
 
+    /// The start of what the launch asked for besides.
+    #[inline(always)]
+    pub fn dynamic() -> Self {
+        let address: u32;
+        // SAFETY: takes an address; nothing is accessed.
+        unsafe { asm!("mov.u32 {}, dynamic_shared;", out(reg32) address, options(pure, nomem, nostack)) };
+        Shared(address)
+    }
+
     /// The address `bytes` further.
     #[inline(always)]
     pub fn offset(self, bytes: u32) -> Self {
         Shared(self.0.wrapping_add(bytes))
+    }
+
+    /// The last multiple of a power of two that is not behind it.
+    #[inline(always)]
+    pub fn floor(self, power: u32) -> Self {
+        Shared(self.0 & !(power - 1))
     }
 }
 
@@ -189,14 +207,14 @@ macro_rules! word {
         impl $name {
             /// The element of these bits; those beyond its width are not stored.
             #[inline(always)]
-            pub fn new($($part: $repr),+) -> Self {
+            pub const fn new($($part: $repr),+) -> Self {
                 $name { $($part),+ }
             }
 
             $(
                 /// These bits of the element.
                 #[inline(always)]
-                pub fn $part(self) -> $repr {
+                pub const fn $part(self) -> $repr {
                     self.$part
                 }
             )+
@@ -257,6 +275,7 @@ word! { B8: 8, "b8", "{low}", reg32, u32: low }
 word! { B16: 16, "b16", "{low}", reg32, u32: low }
 word! { B32: 32, "b32", "{low}", reg32, u32: low }
 word! { B64: 64, "b64", "{low}", reg64, u64: low }
+word! { B32x2: 64, "v2.b32", "{{{low}, {high}}}", reg32, u32: low high }
 word! { B128: 128, "v2.b64", "{{{low}, {high}}}", reg64, u64: low high }
 
 /// Sixteen bytes as four registers, each of which holds elements of its own: see [`crate::quad`].

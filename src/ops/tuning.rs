@@ -110,6 +110,9 @@ pub(super) const MOST_FIELDS: usize = 64;
 /// Fewest bytes of an image of structs that are worth a block: two granules of 4 bytes a thread.
 pub(super) const SMALLEST_IMAGE: usize = 2048;
 
+/// Bytes of a tile of several axes: more of them leave too few blocks on a multiprocessor of an H100.
+pub(super) const PACKED_TILE: usize = 12 << 10;
+
 /// Bytes of the shortest run that is moved by shifted accesses rather than element by element.
 pub(super) const SHORTEST_ROW: usize = 64;
 

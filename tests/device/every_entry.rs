@@ -64,7 +64,7 @@ fn sources<T>() -> Vec<Layout> {
     let turned = |rows: usize, cols: usize| c_order(&[2, cols, rows]).permuted_axes(&[0, 2, 1]).unwrap();
     // A tile and a bit; up to 64 rows or columns may be taken for fields.
     let side = (8 * lanes).max(64);
-    vec![
+    let mut sources = vec![
         // vector_tile, whose last tile is cut
         turned(side, side + lanes),
         turned(2 * side + lanes, side),
@@ -79,7 +79,15 @@ fn sources<T>() -> Vec<Layout> {
         c_order(&[2, 10, 99]),
         // elements
         c_order(&[2, 3, 33]).reverse(2).unwrap(),
-    ]
+        // packed
+        c_order(&[2, 5, 7, 6, 9]).permuted_axes(&[0, 4, 2, 3, 1]).unwrap(),
+    ];
+    if lanes == 1 {
+        // Of more than 16 MiB, ragged_tile: quads off sectors; and packed: short rows
+        sources.push(turned(1031, 513));
+        sources.push(c_order(&[2, 40, 41, 20, 16]).permuted_axes(&[0, 4, 3, 2, 1]).unwrap());
+    }
+    sources
 }
 
 /// What plans choose for small storages.
@@ -132,7 +140,8 @@ impl Far<'_> {
 /// What plans choose for storages of more than 2^31 elements, of which few are moved.
 fn wide<T: Sample>(device: &Device, random: &mut Random) {
     let width = size_of::<T>();
-    let room = sources::<T>().iter().map(Layout::len).max().unwrap();
+    // One of the two images that all sources have.
+    let room = sources::<T>().iter().map(Layout::len).max().unwrap() / 2;
     let halves = [device.zeros::<T>(room).unwrap(), device.zeros::<T>(room).unwrap()];
     let [one, other] = [halves[0].address(), halves[1].address()];
     let far = Far { device, start: one.min(other), distance: one.abs_diff(other) };

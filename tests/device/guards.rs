@@ -10,7 +10,7 @@ use warpstride::driver::Driver;
 use warpstride::driver::soft::{Config, Soft};
 use warpstride::interp::{self, Checks};
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Target};
+use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Target, TileShape};
 
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};
@@ -63,11 +63,17 @@ impl Guarded {
             unsafe { self.soft.copy_h2d(to, part.as_ptr().cast(), size_of_val(part), stream.handle()) }.unwrap();
         }
         naive::copy(&elements, &src, &mut expected[dst_lead..], &dst);
-        let target = Target::of(&self.device);
-        let plan = PermutePlan::new(&src, Align::of(from), &dst, Align::of(to), width, target).unwrap();
+        let (src_align, dst_align, target) = (Align::of(from), Align::of(to), Target::of(&self.device));
+        let plan = if self.random.coin() {
+            PermutePlan::new(&src, src_align, &dst, dst_align, width, target)
+        } else {
+            // By the kernels for large arrays.
+            PermutePlan::tuned(&src, src_align, &dst, dst_align, width, TileShape::of(target))
+        }
+        .unwrap();
         let about = || format!("{plan}: {} of {src:?} from {src_lead} to {dst:?} at {dst_lead}", T::DTYPE);
         // SAFETY: both buffers hold the layouts behind these elements, and live until the stream is synchronised.
-        unsafe { ops::copy_into_raw(&self.device, from, &src, to, &dst, width, stream.handle()) }.unwrap();
+        unsafe { plan.launch(&self.device, from, to, stream.handle()) }.unwrap();
         stream.synchronize().unwrap_or_else(|error| panic!("{}: {error}", about()));
         assert!(result.download().unwrap() == expected, "{}", about());
         self.check_findings(about);
@@ -146,7 +152,7 @@ fn matrices_and_other_arrays_are_moved_without_their_neighbours(_: &Setup) {
     for _ in 0..120 {
         at_every_width!(run(&mut guarded));
     }
-    guarded.assert_took(&["copy", "elements", "vector_tile", "ragged_tile", "rows"]);
+    guarded.assert_took(&["copy", "elements", "vector_tile", "ragged_tile", "rows", "packed", "patch"]);
 }
 
 fn structs_and_planes_are_moved_without_their_neighbours(_: &Setup) {

@@ -26,6 +26,7 @@ mod late;
 mod matrices;
 mod memory;
 mod modules;
+mod packed;
 mod permutes;
 mod rows;
 #[cfg(feature = "interp")]
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         host::cases(),
         transposes::cases(),
         permutes::cases(),
+        packed::cases(),
         tiles::cases(),
         large::cases(),
         rows::cases(),

@@ -29,3 +29,10 @@ pub(crate) fn copy<T: Copy>(src: &[T], src_layout: &Layout, dst: &mut [T], dst_l
         }
     }
 }
+
+/// The layout of the bytes of elements.
+pub(crate) fn bytes(layout: &Layout, width: usize) -> Layout {
+    let shape = [layout.shape(), &[width]].concat();
+    let strides: Vec<isize> = layout.strides().iter().map(|stride| stride * width as isize).chain([1]).collect();
+    Layout::new(&shape, &strides, layout.offset() * width, layout.storage_len() * width).unwrap()
+}

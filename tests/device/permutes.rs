@@ -98,6 +98,7 @@ fn random_layouts_at_every_width(setup: &Setup) {
         ("copy", 20),
         ("patch", 5),
         ("elements", 5),
+        ("packed", 40),
         ("rows", 40),
         ("vector_tile", 40),
         ("ragged_tile", 40),

@@ -37,7 +37,7 @@ impl Case<'_> {
         let src: Vec<u8> = self.random.elements(src_lead + src_layout.storage_len() * width);
         let mut expected: Vec<u8> = self.random.elements(dst_lead + dst_layout.storage_len() * width);
         let (source, result) = (self.device.upload(&src).unwrap(), self.device.upload(&expected).unwrap());
-        let (src_bytes, dst_bytes) = (bytes(src_layout, width), bytes(dst_layout, width));
+        let (src_bytes, dst_bytes) = (naive::bytes(src_layout, width), naive::bytes(dst_layout, width));
         naive::copy(&src[src_lead..], &src_bytes, &mut expected[dst_lead..], &dst_bytes);
         let (src, dst) = (source.address() + src_lead as u64, result.address() + dst_lead as u64);
         let (src_align, dst_align, target) = (Align::of(src), Align::of(dst), Target::of(self.device));
@@ -50,13 +50,6 @@ impl Case<'_> {
         let agrees = result.download().unwrap() == expected;
         assert!(agrees, "{plan}: {src_layout:?} from {src_lead} to {dst_layout:?} at {dst_lead}, {width} bytes");
     }
-}
-
-/// The layout of the bytes of elements.
-fn bytes(layout: &Layout, width: usize) -> Layout {
-    let shape = [layout.shape(), &[width]].concat();
-    let strides: Vec<isize> = layout.strides().iter().map(|stride| stride * width as isize).chain([1]).collect();
-    Layout::new(&shape, &strides, layout.offset() * width, layout.storage_len() * width).unwrap()
 }
 
 fn with_device(setup: &Setup, seed: u64, run: impl FnOnce(&mut Case<'_>)) {

@@ -17,15 +17,18 @@ cases! {
     SoftwareGpu every_wide_kernel_of_permutes_is_right,
 }
 
-/// The kernels that permutes may take, but for the copy, which is always wide.
+/// The kernels that such matrices may take, but for the copy, which is always wide.
 const FAMILIES: [&str; 6] = ["elements", "rows", "vector_tile", "ragged_tile", "deinterleave", "interleave"];
+/// For more than 16 MiB only: `every_entry` has it.
+const LARGE: &str = "ragged_tile_b128_wide";
 
 fn every_wide_kernel_of_permutes_is_right(setup: &Setup) {
     let (mut random, mut seen) = (Random::new(40), BTreeSet::new());
     at_every_width!(run(&device(setup), &mut random, &mut seen));
     let wide = |name: &&str| name.ends_with("_wide");
     let known = ENTRIES.iter().map(|entry| entry.name).filter(wide);
-    let mut all = known.filter(|name| FAMILIES.contains(&family(Some(*name)).trim_end_matches("_wide")));
+    let mut all =
+        known.filter(|name| *name != LARGE && FAMILIES.contains(&family(Some(*name)).trim_end_matches("_wide")));
     assert!(all.all(|name| seen.contains(name)), "not all of the wide entries were run: {seen:?}");
 }
 

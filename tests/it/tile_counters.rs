@@ -92,7 +92,7 @@ fn vector_tiles_meet_no_bank_conflict() {
 fn large_matrices_of_quads_off_sectors_meet_no_bank_conflict() {
     let device = Device::open(Backend::Soft).expect("the software GPU is always there");
     for (width, shape) in [(16, [1031, 1025]), (4, [2060, 2052])] {
-        let (entry, got) = of_width(width, &device, shape, [0; 3]);
+        let (entry, got) = of_width(width, &device, shape, [0; 3], false);
         assert!(entry.is_some_and(|entry| entry.starts_with("ragged_tile")), "{shape:?} by {entry:?}");
         assert!(got.shared_load.wavefronts > 0 && got.shared_store.wavefronts > 0, "{shape:?}: {got:?}");
         assert_eq!(got.bank_conflicts(), 0, "{shape:?} by {entry:?}: {got:?}");
@@ -146,4 +146,30 @@ fn tiles_of_small_matrices_meet_no_bank_conflict() {
             assert_eq!(got.bank_conflicts(), 0, "{case}");
         }
     }
+}
+
+/// Batches of small aligned matrices.
+#[test]
+fn gathers_of_packed_axes_meet_no_bank_conflict() {
+    fn run<T: Element>(zero: T, device: &Device, shape: &[usize], axes: &[usize]) {
+        let len = shape.iter().product();
+        let src = device.upload(&vec![zero; len]).expect("it fits");
+        let mut dst = device.zeros::<T>(len).expect("it fits");
+        let source = Layout::row_major(shape).and_then(|layout| layout.permuted_axes(axes)).expect("a permutation");
+        let result = Layout::row_major(source.shape()).expect("a shape");
+        let (align, tiles) = (Align::ALLOCATION, TileShape::of(Target::of(device)));
+        let plan = PermutePlan::tuned(&source, align, &result, align, size_of::<T>(), tiles).expect("a plan");
+        let before = device.counters().expect("nothing fails").expect("it counts");
+        let (source, result) = (src.view_with(source).expect("it fits"), dst.view_mut_with(result).expect("it fits"));
+        ops::copy_into_tuned(source, result, tiles, device.default_stream()).expect("it runs");
+        let got = device.counters().expect("nothing fails").expect("it counts") - before;
+        let case = format!("{shape:?} by {axes:?} of {} bytes, {plan}: {got:?}", size_of::<T>());
+        assert!(plan.entry().is_some_and(|entry| entry.starts_with("packed")), "{case}");
+        assert!(got.shared_load.wavefronts > 0, "{case}");
+        assert_eq!(got.shared_load.bank_conflicts, 0, "{case}");
+    }
+    let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+    run(0_u8, &device, &[2048, 8, 8], &[0, 2, 1]);
+    run(0_u16, &device, &[512, 16, 16], &[0, 2, 1]);
+    run(0_u16, &device, &[128, 32, 32], &[0, 2, 1]);
 }

@@ -11,7 +11,7 @@ use crate::abi::{FIELDS_THREADS, FieldsParams};
 use crate::axes::{self, Offsets};
 use crate::block;
 use crate::index::{Index, Narrow};
-use crate::thread::{self, B8, B16, B32, B64, Footprint, Global, Shared, Word};
+use crate::thread::{self, B8, B16, B32, B64, B128, Footprint, Global, Shared, Word};
 use crate::unrolled;
 
 /// Elements as they move: as many as fill 4 bytes at a time.
@@ -25,6 +25,8 @@ pub trait Grain: Word {
     fn part(granule: Self::Granule, lane: u32) -> Self;
     /// The granule with this element in a lane, which was zero.
     fn with(self, granule: Self::Granule, lane: u32) -> Self::Granule;
+    /// The granule with its bits rotated to the left.
+    fn rotated(granule: Self::Granule, bits: u32) -> Self::Granule;
 }
 
 macro_rules! grain {
@@ -43,6 +45,11 @@ macro_rules! grain {
             fn with(self, granule: B32, lane: u32) -> B32 {
                 B32::new(granule.low() | self.low() << (8 * Self::BYTES * lane))
             }
+
+            #[inline(always)]
+            fn rotated(granule: B32, bits: u32) -> B32 {
+                B32::new(granule.low().rotate_left(bits))
+            }
         }
     )*};
     (whole $($word:ident)*) => {$(
@@ -59,12 +66,17 @@ macro_rules! grain {
             fn with(self, _: $word, _: u32) -> $word {
                 self
             }
+
+            #[inline(always)]
+            fn rotated(granule: $word, _: u32) -> $word {
+                granule
+            }
         }
     )*};
 }
 
 grain! { B8 2 B16 1 }
-grain! { whole B32 B64 }
+grain! { whole B32 B64 B128 }
 
 /// Room for a chunk of `STEPS` granules a thread and its padding, whose group is never shorter than half a warp.
 struct Room<G, const STEPS: usize>(PhantomData<G>);

@@ -6,6 +6,7 @@
 pub(super) mod canonical;
 mod explain;
 mod fields;
+mod packed;
 mod plan;
 mod rows;
 mod small;

@@ -1,15 +1,17 @@
 //! From two layouts to a launch.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::canonical::Canonical;
 use super::fields::Fields;
+use super::packed::Packed;
 use super::rows::Rows;
 use super::small::{Params, Small};
 use super::tile::Tile;
 use crate::abi::{
     Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, FieldsParams, Index,
-    LaunchShape, MAX_AXES, MAX_GRID_X, PatchParams, RowsParams, TransposeParams, VectorTileParams,
+    LaunchShape, MAX_AXES, MAX_GRID_X, PackedParams, PatchParams, RowsParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -28,6 +30,7 @@ pub struct PermutePlan {
     bytes: u64,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a plan is copied, and made without allocating")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     Nothing,
@@ -37,6 +40,7 @@ enum Work {
     Tile(Tile),
     Fields(Fields),
     Rows(Rows),
+    Packed(Packed),
 }
 
 impl PermutePlan {
@@ -45,8 +49,8 @@ impl PermutePlan {
     ///
     /// Where both sides lie in memory alike, without gaps and on 16 bytes, it is a copy of bytes. Runs that lie off 16 bytes
     /// are moved by `rows`, small arrays by `patch`, `small_tile` and `staggered`, structs of few fields by `deinterleave` and
-    /// `interleave`, other transposes by tiles. Otherwise `elements` moves them one by one, or several at a time where they
-    /// stay together.
+    /// `interleave`, other transposes by tiles: of one axis a side, or, where those are short, by `packed` of several. Otherwise
+    /// `elements` moves them one by one, or several at a time where they stay together.
     ///
     /// # Errors
     ///
@@ -119,6 +123,7 @@ impl PermutePlan {
             Work::Tile(tile) => Some(tile.entry.name()),
             Work::Fields(fields) => Some(fields.entry.name()),
             Work::Rows(rows) => Some(rows.entry.name()),
+            Work::Packed(packed) => Some(packed.entry.name()),
         }
     }
 
@@ -132,6 +137,7 @@ impl PermutePlan {
             Work::Tile(tile) => Some(tile.shape),
             Work::Fields(fields) => Some(fields.shape),
             Work::Rows(rows) => Some(rows.shape),
+            Work::Packed(packed) => Some(packed.shape),
         }
     }
 
@@ -145,6 +151,7 @@ impl PermutePlan {
             Work::Tile(tile) => tile.reason(),
             Work::Fields(fields) => fields.reason(),
             Work::Rows(rows) => rows.reason(),
+            Work::Packed(packed) => packed.reason(),
         }
     }
 
@@ -194,6 +201,11 @@ impl PermutePlan {
                 // SAFETY: as above, of `rows`, which aligns its accesses itself.
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
+            Work::Packed(Packed { entry, shape, params }) => {
+                let params = packed_at(params, src, dst);
+                // SAFETY: as above, of the kernels for packed axes.
+                unsafe { device.launch(*entry, shape, &params, stream) }
+            }
         }
     }
 }
@@ -232,6 +244,18 @@ fn tile_at(params: &VectorTileParams, src: u64, dst: u64) -> VectorTileParams {
     }
 }
 
+/// The same for packed axes.
+fn packed_at(params: &PackedParams, src: u64, dst: u64) -> PackedParams {
+    let gapless = params.src_end != 0;
+    PackedParams {
+        src: src.wrapping_add(params.src),
+        dst: dst.wrapping_add(params.dst),
+        src_start: if gapless { src.wrapping_add(params.src_start) } else { 0 },
+        src_end: if gapless { src.wrapping_add(params.src_end) } else { 0 },
+        ..*params
+    }
+}
+
 /// The kernel for this work, which has elements.
 fn choose(
     canonical: &Canonical,
@@ -253,10 +277,11 @@ fn choose(
     if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
         return Ok(Work::Fields(fields));
     }
-    match Tile::of(&widened, src_align, dst_align, tiles) {
-        Some(tile) => Ok(Work::Tile(tile)),
-        None => elements(&widened),
+    let tile = Tile::of(&widened, src_align, dst_align, tiles);
+    if let Some(packed) = Packed::of(&widened, src_align, dst_align, tile.as_ref()) {
+        return Ok(Work::Packed(packed));
     }
+    tile.map_or_else(|| elements(&widened), |tile| Ok(Work::Tile(tile)))
 }
 
 /// More elements than any tile is long.
@@ -295,6 +320,19 @@ fn why_elements(canonical: &Canonical) -> &'static str {
     } else {
         "the sides are contiguous along different axes, too short ones: most of a tile would be empty"
     }
+}
+
+/// The storage from the source's first element to its last, where each is there once and nothing else is; else empty.
+pub(super) fn span(canonical: &Canonical) -> Range<usize> {
+    // Without gaps, every stride is the product of the extents of the shorter ones.
+    let (mut len, mut below) = (1, 0);
+    while let Some(axis) = canonical.axes().iter().find(|axis| axis.src.unsigned_abs() == len) {
+        if axis.src < 0 {
+            below += len * (axis.extent - 1);
+        }
+        len *= axis.extent;
+    }
+    if len == canonical.len() { canonical.src_start - below..canonical.src_start - below + len } else { 0..0 }
 }
 
 /// So many blocks, numbered along x and then y. More than a grid allows are refused by the launch.
@@ -351,6 +389,7 @@ impl fmt::Display for PermutePlan {
             Work::Tile(tile) => tile.fmt(f),
             Work::Fields(fields) => fields.fmt(f),
             Work::Rows(rows) => rows.fmt(f),
+            Work::Packed(packed) => packed.fmt(f),
         }
     }
 }

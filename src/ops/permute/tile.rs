@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::canonical::{Axis as Walk, Canonical};
-use super::plan::{axes, divisor, grid, index};
+use super::plan::{axes, divisor, grid, index, span};
 use crate::abi::{
     Divisor, EntryId, Fold, LaunchShape, RAGGED_MARGIN, RAGGED_TILE, VECTOR_TILE, VECTOR_TILE_THREADS, VectorTileParams,
 };
@@ -102,19 +102,6 @@ impl Matrices {
     }
 }
 
-/// The storage from the source's first element to its last, where each is there once and nothing else is.
-fn span(canonical: &Canonical) -> Range<usize> {
-    // Without gaps, every stride is the product of the extents of the shorter ones.
-    let (mut len, mut below) = (1, 0);
-    while let Some(axis) = canonical.axes().iter().find(|axis| axis.src.unsigned_abs() == len) {
-        if axis.src < 0 {
-            below += len * (axis.extent - 1);
-        }
-        len *= axis.extent;
-    }
-    if len == canonical.len() { canonical.src_start - below..canonical.src_start - below + len } else { 0..0 }
-}
-
 fn extent(run: &[Walk; 2]) -> usize {
     run[0].extent * run[1].extent
 }
@@ -159,7 +146,7 @@ impl Tile {
         Some(Self { entry: family.entry(width, index)?, shape, params })
     }
 
-    fn is_ragged(&self) -> bool {
+    pub(super) fn is_ragged(&self) -> bool {
         self.entry.name().starts_with("ragged")
     }
 

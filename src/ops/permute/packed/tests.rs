@@ -1,0 +1,75 @@
+use super::*;
+use crate::layout::Layout;
+
+fn canonical(shape: &[usize], axes: &[usize], width: usize) -> Canonical {
+    let src = Layout::row_major(shape).unwrap().permuted_axes(axes).unwrap();
+    let dst = Layout::row_major(src.shape()).unwrap();
+    Canonical::new(&src, &dst, width).widened(Align::ALLOCATION, Align::ALLOCATION)
+}
+
+fn plan(shape: &[usize], axes: &[usize], width: usize) -> Option<Packed> {
+    Packed::of(&canonical(shape, axes, width), Align::ALLOCATION, Align::ALLOCATION, None)
+}
+
+#[test]
+fn runs_of_both_sides_grow_over_short_axes() {
+    for (shape, axes, width) in [
+        (&[24, 22, 20, 24, 22, 20][..], &[5, 3, 1, 4, 2, 0][..], 1),
+        (&[16, 17, 18, 19, 20, 21], &[5, 4, 3, 2, 1, 0], 2),
+        (&[24, 25, 26, 27, 28], &[4, 2, 0, 3, 1], 4),
+        (&[13, 11, 9, 12, 14], &[4, 3, 2, 1, 0], 8),
+    ] {
+        let PackedParams { src_side, dst_side, .. } = plan(shape, axes, width).unwrap().params;
+        for side in [src_side, dst_side] {
+            assert!(side.inner_rank > 1 && side.len * width as u64 >= 64, "{shape:?} of {width} bytes: {side:?}");
+        }
+        assert_eq!(src_side.len * src_side.runs, dst_side.len * dst_side.runs, "{shape:?}");
+    }
+}
+
+#[test]
+fn small_matrices_go_side_by_side() {
+    let PackedParams { src_side, dst_side, chunk, .. } = plan(&[40_000, 32, 32], &[0, 2, 1], 2).unwrap().params;
+    assert_eq!((src_side.len, src_side.runs), (1024, 6));
+    assert_eq!((dst_side.len, dst_side.runs), (1024, 6));
+    assert_eq!(chunk, [6, 1]);
+}
+
+#[test]
+fn words_keep_their_alignment_and_their_runs_apart_in_shared_memory() {
+    for (shape, axes, width) in [
+        (&[511, 64, 129][..], &[2, 1, 0][..], 1),
+        (&[700, 33, 31], &[0, 2, 1], 1),
+        (&[33, 65, 27, 29], &[3, 1, 0, 2], 1),
+        (&[33, 65, 27, 29], &[3, 1, 0, 2], 2),
+        (&[16, 17, 18, 19], &[3, 2, 1, 0], 2),
+    ] {
+        let PackedSide { outer_rank, outer, len, .. } = plan(shape, axes, width).unwrap().params.src_side;
+        for digit in &outer[..outer_rank as usize] {
+            let bytes = digit.stride * width as i64;
+            assert_eq!((i64::from(digit.room) - bytes) % 4, 0, "{shape:?} of {width} bytes: {digit:?}");
+            let apart = if bytes % 4 == 0 { 0 } else { 3 };
+            assert!(u64::from(digit.room) >= len * width as u64 + apart, "{shape:?} of {width} bytes: {digit:?}");
+        }
+    }
+}
+
+#[test]
+fn lanes_that_gather_from_aligned_runs_share_no_bank() {
+    for (shape, axes, width) in [
+        (&[40_000, 32, 32][..], &[0, 2, 1][..], 2),
+        (&[65_536, 16, 16], &[0, 2, 1], 2),
+        (&[200_000, 8, 8], &[0, 2, 1], 1),
+        (&[24, 25, 26, 27, 28], &[4, 2, 0, 3, 1], 4),
+        (&[384, 512, 640], &[2, 1, 0], 2),
+        (&[48, 50, 52, 54], &[3, 2, 1, 0], 16),
+        (&[255, 256, 257], &[2, 1, 0], 8),
+    ] {
+        let mut tiling = Tiling::new(&canonical(shape, axes, width)).unwrap();
+        tiling.grow(PACKED_TILE / width);
+        tiling.src.inner = tiling.inner(&tiling.src);
+        tiling.dst.inner = tiling.inner(&tiling.dst);
+        let (room, turn) = tiling.arrangement(true, true);
+        assert_eq!(tiling.conflicts(&room, turn), 0, "{shape:?} of {width} bytes: {room:?}");
+    }
+}

@@ -1,0 +1,192 @@
+//! Tiles of several axes: parts of axes at their ends, both sides' and one's alone, on every alignment, reversed, broadcast and
+//! among other elements, against the oracle.
+
+use std::sync::Arc;
+
+use warpstride::device::Device;
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Align, PermutePlan, Target};
+
+use crate::backend::{Setup, cases};
+use crate::matrices::{Random, Sample, at_every_width};
+use crate::naive;
+use crate::permutes::{check, device, family};
+
+cases! {
+    Any axes_end_within_a_tile,
+    Any one_axis_ends_the_runs_of_both_sides,
+    Any many_short_axes_in_any_order,
+    Any axes_backwards_and_broadcast,
+    Any parts_of_larger_arrays,
+    Any narrow_elements_from_and_to_every_misalignment,
+    Any tiles_beyond_31_bits,
+}
+
+/// Copies, and says whether by `packed`.
+fn packed<T: Sample>(device: &Device, src: Layout, dst: Layout, random: &mut Random) -> bool {
+    family(check::<T>(device, src, dst, random)) == "packed"
+}
+
+/// The copy of a C-order array with its axes in another order to C order.
+fn permuted<T: Sample>(device: &Device, shape: &[usize], axes: &[usize], random: &mut Random) -> bool {
+    let src = Layout::row_major(shape).unwrap().permuted_axes(axes).unwrap();
+    packed::<T>(device, src, Layout::row_major(src.shape()).unwrap(), random)
+}
+
+/// At every width but 16 bytes, of which small arrays have whole quads, a third of these or more is for `packed`.
+fn axes_end_within_a_tile(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let mut taken = 0;
+        let shapes = [[7, 13, 9, 11], [33, 6, 5, 17], [5, 31, 3, 29], [65, 3, 2, 67], [3, 67, 71, 3], [2, 90, 5, 63]];
+        for shape in shapes {
+            for axes in [[3, 2, 1, 0], [3, 1, 0, 2], [2, 0, 3, 1]] {
+                taken += usize::from(permuted::<T>(device, &shape, &axes, random));
+            }
+        }
+        assert!(taken >= shapes.len() || size_of::<T>() == 16, "{}: packed was taken {taken} times", T::DTYPE);
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(60)));
+}
+
+fn one_axis_ends_the_runs_of_both_sides(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        for shape in [[700, 3, 7], [301, 9, 5], [50, 31, 33], [21, 63, 17], [130, 19, 23]] {
+            let taken = permuted::<T>(device, &shape, &[0, 2, 1], random);
+            // Wide elements of small matrices go one by one, or as the fields of structs.
+            assert!(taken || size_of::<T>() >= 4, "{}: {shape:?}", T::DTYPE);
+        }
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(61)));
+}
+
+fn many_short_axes_in_any_order(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let mut taken = 0;
+        for _ in 0..24 {
+            let shape: Vec<usize> = (0..6).map(|_| 2 + random.below(6)).collect();
+            taken += usize::from(permuted::<T>(device, &shape, &random.order(6), random));
+        }
+        assert!(taken >= 12, "{}: packed was taken {taken} times of 24", T::DTYPE);
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(62)));
+}
+
+fn axes_backwards_and_broadcast(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let shape = [9, 5, 7, 13];
+        let mut taken = 0;
+        for axes in [[3, 2, 1, 0], [2, 3, 0, 1], [0, 3, 2, 1]] {
+            let source = Layout::row_major(&shape).unwrap().permuted_axes(&axes).unwrap();
+            let dst = Layout::row_major(source.shape()).unwrap();
+            for reversed in 0..16 {
+                let backwards = |layout: Layout| {
+                    let some = (0..4).filter(|axis| reversed >> axis & 1 != 0);
+                    some.fold(layout, |layout, axis| layout.reverse(axis).unwrap())
+                };
+                taken += usize::from(packed::<T>(device, backwards(source), dst, random));
+                packed::<T>(device, source, backwards(dst), random);
+            }
+            let repeated = Layout::row_major(&[9, 1, 7, 13]).unwrap().broadcast(&shape).unwrap();
+            packed::<T>(device, repeated.permuted_axes(&axes).unwrap(), dst, random);
+        }
+        assert!(taken >= 12 || size_of::<T>() == 16, "{}: packed was taken {taken} times of 48", T::DTYPE);
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(63)));
+}
+
+/// What lies between the elements of the destination must stay, and what lies between those of the source is not read: their
+/// storages end with them.
+fn parts_of_larger_arrays(setup: &Setup) {
+    fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let whole = [11, 10, 9, 14];
+        let part = |layout: Layout| {
+            let layout = layout.slice(0, 1..10, 1).unwrap().slice(1, 2..9, 1).unwrap();
+            layout.slice(3, 1..12, 1).unwrap()
+        };
+        let mut taken = 0;
+        for axes in [[3, 2, 1, 0], [3, 0, 2, 1], [2, 1, 3, 0], [0, 2, 3, 1]] {
+            let gapless = Layout::row_major(&[9, 7, 9, 11]).unwrap();
+            let parted = part(Layout::row_major(&whole).unwrap());
+            let order = |layout: Layout| layout.permuted_axes(&axes).unwrap();
+            taken += usize::from(packed::<T>(
+                device,
+                order(parted),
+                Layout::row_major(order(parted).shape()).unwrap(),
+                random,
+            ));
+            taken += usize::from(packed::<T>(
+                device,
+                Layout::row_major(order(parted).shape()).unwrap(),
+                order(parted),
+                random,
+            ));
+            taken += usize::from(packed::<T>(
+                device,
+                order(gapless),
+                Layout::row_major(order(gapless).shape()).unwrap(),
+                random,
+            ));
+        }
+        assert!(taken >= 4, "{}: packed was taken {taken} times of 12", T::DTYPE);
+    }
+    at_every_width!(run(&device(setup), &mut Random::new(64)));
+}
+
+/// Views that start anywhere, with what surrounds them.
+fn narrow_elements_from_and_to_every_misalignment(setup: &Setup) {
+    let device = Device::with_driver(Arc::clone(&setup.driver)).unwrap();
+    let mut random = Random::new(65);
+    let stream = device.default_stream();
+    for width in [1, 2] {
+        for shape in [[12, 15, 33, 1], [12, 16, 32, 1], [6, 8, 9, 12], [5, 7, 9, 11]] {
+            for axes in [[0, 2, 1, 3], [3, 2, 1, 0], [3, 1, 2, 0]] {
+                for (from, to) in [(0, 0), (1, 0), (0, 1), (2, 3), (3, 2)] {
+                    let (from, to) = (from * width, to * width);
+                    let src_layout = Layout::row_major(&shape).unwrap().permuted_axes(&axes).unwrap();
+                    let dst_layout = Layout::row_major(src_layout.shape()).unwrap();
+                    let bytes = src_layout.len() * width;
+                    let src: Vec<u8> = random.elements(from + bytes);
+                    let mut expected: Vec<u8> = random.elements(to + bytes);
+                    let (source, result) = (device.upload(&src).unwrap(), device.upload(&expected).unwrap());
+                    let (src_bytes, dst_bytes) = (naive::bytes(&src_layout, width), naive::bytes(&dst_layout, width));
+                    naive::copy(&src[from..], &src_bytes, &mut expected[to..], &dst_bytes);
+                    let (src, dst) = (source.address() + from as u64, result.address() + to as u64);
+                    // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is synchronised.
+                    unsafe { ops::copy_into_raw(&device, src, &src_layout, dst, &dst_layout, width, stream.handle()) }
+                        .unwrap();
+                    stream.synchronize().unwrap();
+                    let agrees = result.download().unwrap() == expected;
+                    assert!(agrees, "{shape:?} by {axes:?} of {width} bytes, from {from} to {to}");
+                }
+            }
+        }
+    }
+}
+
+/// Two arrays more than 2^31 elements apart, as in `permutes::offsets_beyond_31_bits`.
+fn tiles_beyond_31_bits(setup: &Setup) {
+    const SHAPE: [usize; 3] = [31, 5, 33];
+    const LEN: usize = 31 * 5 * 33;
+    let device = device(setup);
+    let lens = if setup.is_soft() { vec![LEN; 2] } else { vec![(1 << 31) + (1 << 20) + LEN] };
+    let held: Vec<_> = lens.into_iter().map(|len| device.alloc::<u8>(len).unwrap()).collect();
+    let (least, greatest) = held.iter().fold((u64::MAX, 0), |(least, greatest), buffer| {
+        (least.min(buffer.address()), greatest.max(buffer.address() + (buffer.len() - LEN) as u64))
+    });
+    let elements: Vec<u8> = Random::new(66).elements(2 * LEN);
+    let (source, handle) = (device.upload(&elements).unwrap(), device.default_stream().handle());
+    let near = Layout::row_major(&[&[2][..], &SHAPE].concat()).unwrap().permuted_axes(&[0, 3, 2, 1]).unwrap();
+    let apart = (greatest - least) as usize;
+    let far = Layout::new(near.shape(), &[apart as isize, 155, 31, 1], 0, apart + LEN).unwrap();
+    for (src, dst) in [(&far, &near), (&near, &far)] {
+        let plan = PermutePlan::new(src, Align::of(least), dst, Align::of(least), 1, Target::of(&device)).unwrap();
+        assert_eq!(plan.entry(), Some("packed_b8_wide"), "{plan}, {apart} apart");
+    }
+    let result = device.zeros::<u8>(2 * LEN).unwrap();
+    // SAFETY: all of it is live until the download below.
+    unsafe { ops::copy_into_raw(&device, source.address(), &near, least, &far, 1, handle) }.unwrap();
+    // SAFETY: as above.
+    unsafe { ops::copy_into_raw(&device, least, &far, result.address(), &near, 1, handle) }.unwrap();
+    device.synchronize().unwrap();
+    assert!(result.download().unwrap() == elements, "{apart} apart");
+}
