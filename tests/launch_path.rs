@@ -149,13 +149,22 @@ fn every_kind_of_permute_only_launches() {
         ("vector_tile", c_order(&[96, 40]).t(), c_order(&[40, 96])),
         // Rows apart: side by side they were structs of 63 fields.
         ("ragged_tile", pitched(50, 63, 65), pitched(63, 50, 53).t()),
+        ("packed", c_order(&[9, 7, 11, 5]).permuted_axes(&[3, 1, 0, 2]).unwrap(), c_order(&[5, 7, 9, 11])),
+        ("patch", c_order(&[20, 30]).t(), c_order(&[30, 20])),
     ] {
-        let align = Align::ALLOCATION;
-        let plan = PermutePlan::new(&src, align, &dst, align, 4, Target::of(&device)).unwrap();
-        assert!(plan.entry().is_some_and(|entry| entry.starts_with(kernel)), "{plan} is no {kernel}");
+        let (align, target) = (Align::ALLOCATION, Target::of(&device));
+        let plan = || {
+            if kernel == "patch" {
+                PermutePlan::new(&src, align, &dst, align, 4, target)
+            } else {
+                PermutePlan::tuned(&src, align, &dst, align, 4, TileShape::of(target))
+            }
+        };
+        let entry = plan().unwrap().entry();
+        assert!(entry.is_some_and(|entry| entry.starts_with(kernel)), "{entry:?} is no {kernel}");
         only_launches(kernel, 1, &driver, || {
             // SAFETY: two buffers of at least as many elements as the layouts have, on a driver that touches nothing.
-            unsafe { ops::copy_into_raw(&device, from, &src, to, &dst, 4, stream) }
+            unsafe { plan()?.launch(&device, from, to, stream) }
         });
     }
 }
