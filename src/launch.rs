@@ -17,7 +17,8 @@ pub(crate) unsafe trait Params: Copy + 'static {}
 
 macro_rules! params {
     ($($type:ty: $bytes:literal),*) => {$(
-        // SAFETY: `repr(C)`, and its fields are 8 bytes each and as many as its size holds, which the assertion shows.
+        // SAFETY: `repr(C)`, and its fields are 8 bytes each and as many as its size holds, which the assertion shows; but for
+        // the four of 4 bytes that each `Digit` starts with, which are two times 8.
         unsafe impl Params for $type {}
         const _: () = assert!(size_of::<$type>() == $bytes);
     )*};

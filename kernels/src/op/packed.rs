@@ -169,7 +169,7 @@ impl<'a> Tile<'a> {
     ///
     /// # Safety
     ///
-    /// As [`run`](Self::run).
+    /// As [`entry`](Self::entry).
     #[inline(always)]
     unsafe fn place(&self, side: &PackedSide, number: u32) -> u32 {
         // SAFETY: within the table, which nothing writes any more.
@@ -225,14 +225,15 @@ impl<'a> Tile<'a> {
                 unrolled!(step < LOADS => {
                     let at = at::<W>(src, entries[step]);
                     if WHOLE {
-                        // SAFETY: a word of the source.
+                        // SAFETY: a word of the source; where there is no run, the same one of the first, which there is.
                         held[step] = unsafe { W::Granule::load_global(at) };
                     } else {
                         let lead = at.low() & (width - 1);
                         let (at, from) = (at.offset(u64::from(lead).wrapping_neg()), (word * width).wrapping_sub(lead) as i32);
                         let whole = from >= 0 && from + width as i32 <= len as i32;
                         if CLEAR || from < len as i32 && (whole || self.is_inside::<W>(at)) {
-                            // SAFETY: aligned, and elements of the source.
+                            // SAFETY: aligned, and of a source without gaps: `is_inside`, or, for all words of the tile,
+                            // `is_clear`; or all of it is of a run.
                             held[step] = unsafe { W::Granule::load_global(at) };
                         } else {
                             entries[step] = NO_RUN;

@@ -75,6 +75,7 @@ fn is_inner<W: Word + Lanes, I: Index>(tile: &Tile<I>) -> bool {
         && readable
         && inner(tile.row, last_row, &params.src_rows.inner)
         && inner(tile.col, last_col, &params.dst_rows.inner)
+        // The threads store whole columns at a time.
         && VECTOR_TILE_THREADS >> tile.down_log2 != 0
 }
 

@@ -17,8 +17,10 @@ const BANKS: usize = 128;
 const SECTOR: usize = 32;
 /// Most elements of a run that has a table of its own; what is longer is several runs.
 const LONGEST: usize = 1024;
-/// Fewest bytes that are worth a block.
+/// Fewest bytes of an array that are worth a block.
 const LEAST: usize = 2048;
+/// The same of a tile. By what the software GPU counts of tiles of 256 and of 1024 bytes beside `elements`; not measured.
+const LEAST_TILE: usize = 1024;
 /// Most bytes of small matrices, side by side, whose elements go one by one at full speed: what of them is read too early stays
 /// in the L1 cache.
 const CACHED: usize = 1024;
@@ -142,6 +144,10 @@ impl Tiling {
         let bytes = |order: &Order| self.axes[order.axes[0]].extent * self.width;
         let shortest = bytes(&self.src).min(bytes(&self.dst));
         let all = self.axes[..self.rank].iter().map(|axis| axis.extent).product::<usize>() * self.width;
+        // Gaps on both sides end a tile early: of pixels without one channel it would be a pixel.
+        if self.taken[..self.rank].iter().product::<usize>() * self.width < LEAST_TILE {
+            return false;
+        }
         match tile {
             // Of two axes alone none makes a short run longer but the other side's.
             Some(_) if self.rank == 2 => false,

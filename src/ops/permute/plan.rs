@@ -234,26 +234,25 @@ unsafe fn launch_small(small: &Small, device: &Device, src: u64, dst: u64, strea
 
 /// The parameters on storages at these addresses.
 fn tile_at(params: &VectorTileParams, src: u64, dst: u64) -> VectorTileParams {
-    let gapless = params.src_end != 0;
+    let (src_start, src_end) = span_at(src, params.src_start, params.src_end);
     VectorTileParams {
         src: src.wrapping_add(params.src),
         dst: dst.wrapping_add(params.dst),
-        src_start: if gapless { src.wrapping_add(params.src_start) } else { 0 },
-        src_end: if gapless { src.wrapping_add(params.src_end) } else { 0 },
+        src_start,
+        src_end,
         ..*params
     }
 }
 
 /// The same for packed axes.
 fn packed_at(params: &PackedParams, src: u64, dst: u64) -> PackedParams {
-    let gapless = params.src_end != 0;
-    PackedParams {
-        src: src.wrapping_add(params.src),
-        dst: dst.wrapping_add(params.dst),
-        src_start: if gapless { src.wrapping_add(params.src_start) } else { 0 },
-        src_end: if gapless { src.wrapping_add(params.src_end) } else { 0 },
-        ..*params
-    }
+    let (src_start, src_end) = span_at(src, params.src_start, params.src_end);
+    PackedParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), src_start, src_end, ..*params }
+}
+
+/// The addresses of a source without gaps; 0 of others.
+fn span_at(src: u64, start: u64, end: u64) -> (u64, u64) {
+    if end == 0 { (0, 0) } else { (src.wrapping_add(start), src.wrapping_add(end)) }
 }
 
 /// The kernel for this work, which has elements.
@@ -338,7 +337,7 @@ pub(super) fn span(canonical: &Canonical) -> Range<usize> {
 /// So many blocks, numbered along x and then y. More than a grid allows are refused by the launch.
 ///
 /// Of more than x has, y is rounded up. What the blocks beyond do, where they are not left out, is the first image again, with
-/// the same values: those of tiles and fields, which takes storages of 4 TB.
+/// the same values: those of tiles, packed axes and fields, which takes storages of 4 TB.
 pub(in crate::ops) fn grid(blocks: u64) -> [u32; 3] {
     let x = blocks.clamp(1, u64::from(MAX_GRID_X));
     [x as u32, u32::try_from(blocks.div_ceil(x)).unwrap_or(u32::MAX), 1]

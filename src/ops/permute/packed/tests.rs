@@ -73,3 +73,15 @@ fn lanes_that_gather_from_aligned_runs_share_no_bank() {
         assert_eq!(tiling.conflicts(&room, turn), 0, "{shape:?} of {width} bytes: {room:?}");
     }
 }
+
+#[test]
+fn what_gaps_on_both_sides_leave_of_a_tile_is_worth_a_block() {
+    for (rows, [src_pitch, dst_pitch], cols, is_worth) in
+        [(200_000, [4, 4], 3, false), (60_000, [15, 17], 13, false), (60_000, [15, 13], 13, true)]
+    {
+        let part = |pitch: usize| Layout::row_major(&[rows, pitch]).unwrap().slice(1, ..cols, 1).unwrap();
+        let canonical = Canonical::new(&part(src_pitch), &part(dst_pitch), 1);
+        let packed = Packed::of(&canonical, Align::ALLOCATION, Align::ALLOCATION, None);
+        assert_eq!(packed.is_some(), is_worth, "{cols} of {src_pitch} to {cols} of {dst_pitch}");
+    }
+}
