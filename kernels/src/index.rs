@@ -32,6 +32,12 @@ pub trait Index: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + M
     fn divide(self, by: &Divisor) -> Self;
 }
 
+/// The quotient of a number of 31 bits by a divisor made for [`Narrow`].
+#[inline(always)]
+pub fn quotient(number: u32, by: &Divisor) -> u32 {
+    Narrow::new(number).divide(by).low()
+}
+
 impl Index for Narrow {
     #[inline(always)]
     fn low(self) -> u32 {

@@ -8,6 +8,7 @@
 pub mod abi;
 pub mod axes;
 pub mod block;
+pub mod grain;
 pub mod index;
 pub mod matrix;
 pub mod op;

@@ -10,73 +10,10 @@ use core::marker::PhantomData;
 use crate::abi::{FIELDS_THREADS, FieldsParams};
 use crate::axes::{self, Offsets};
 use crate::block;
-use crate::index::{Index, Narrow};
-use crate::thread::{self, B8, B16, B32, B64, B128, Footprint, Global, Shared, Word};
+use crate::grain::Grain;
+use crate::index::{Index, quotient};
+use crate::thread::{self, Footprint, Global, Shared, Word};
 use crate::unrolled;
-
-/// Elements as they move: as many as fill 4 bytes at a time.
-pub trait Grain: Word {
-    /// What moves.
-    type Granule: Word;
-    /// Base-2 logarithm of its elements.
-    const COUNT_LOG2: u32;
-
-    /// An element of a granule.
-    fn part(granule: Self::Granule, lane: u32) -> Self;
-    /// The granule with this element in a lane, which was zero.
-    fn with(self, granule: Self::Granule, lane: u32) -> Self::Granule;
-    /// The granule with its bits rotated to the left.
-    fn rotated(granule: Self::Granule, bits: u32) -> Self::Granule;
-}
-
-macro_rules! grain {
-    ($($word:ident $log2:literal)*) => {$(
-        impl Grain for $word {
-            type Granule = B32;
-            const COUNT_LOG2: u32 = $log2;
-
-            #[inline(always)]
-            fn part(granule: B32, lane: u32) -> Self {
-                // The bits above are not stored.
-                Self::new(granule.low() >> (8 * Self::BYTES * lane))
-            }
-
-            #[inline(always)]
-            fn with(self, granule: B32, lane: u32) -> B32 {
-                B32::new(granule.low() | self.low() << (8 * Self::BYTES * lane))
-            }
-
-            #[inline(always)]
-            fn rotated(granule: B32, bits: u32) -> B32 {
-                B32::new(granule.low().rotate_left(bits))
-            }
-        }
-    )*};
-    (whole $($word:ident)*) => {$(
-        impl Grain for $word {
-            type Granule = $word;
-            const COUNT_LOG2: u32 = 0;
-
-            #[inline(always)]
-            fn part(granule: $word, _: u32) -> Self {
-                granule
-            }
-
-            #[inline(always)]
-            fn with(self, _: $word, _: u32) -> $word {
-                self
-            }
-
-            #[inline(always)]
-            fn rotated(granule: $word, _: u32) -> $word {
-                granule
-            }
-        }
-    )*};
-}
-
-grain! { B8 2 B16 1 }
-grain! { whole B32 B64 B128 }
 
 /// Room for a chunk of `STEPS` granules a thread and its padding, whose group is never shorter than half a warp.
 struct Room<G, const STEPS: usize>(PhantomData<G>);
@@ -117,7 +54,7 @@ impl<'a> Chunk<'a> {
         let left = I::truncate(params.structs) - first;
         let structs = if left < I::new(most) { left.low() } else { most };
         let along = first * I::truncate(params.fields.value);
-        let at = |start: u64, offset: I| Global::new(start).offset(bytes::<W, I>(offset));
+        let at = |start: u64, offset: I| Global::new(start).offset(offset.bytes::<W>());
         let (packed, planes) = if is_packed_src {
             (at(params.src, src + along), at(params.dst, dst + first))
         } else {
@@ -138,7 +75,7 @@ impl<'a> Chunk<'a> {
     #[inline(always)]
     fn place(&self, step: usize) -> Option<Place> {
         let number = thread::thread_x() + step as u32 * FIELDS_THREADS;
-        let field = divide(number, &self.params.run);
+        let field = quotient(number, &self.params.run);
         let position = number - field * self.params.run.value as u32;
         (field < self.params.fields.value as u32 && position < self.run).then_some(Place { field, position })
     }
@@ -152,13 +89,13 @@ impl<'a> Chunk<'a> {
     /// Where it lies in shared memory.
     #[inline(always)]
     fn linear<W: Grain>(&self, number: u32) -> Shared {
-        self.shared.offset((number + divide(number, &self.params.group)) * W::Granule::BYTES)
+        self.shared.offset((number + quotient(number, &self.params.group)) * W::Granule::BYTES)
     }
 
     /// Where element `position` of a field lies in its plane, in global memory.
     #[inline(always)]
     fn plane<W: Grain, I: Index>(&self, field: u32, position: u32) -> Global {
-        let plane = bytes::<W, I>(I::new(field) * I::truncate(self.params.pitch as u64));
+        let plane = (I::new(field) * I::truncate(self.params.pitch as u64)).bytes::<W>();
         self.planes.offset(plane).offset(u64::from(position) * u64::from(W::BYTES))
     }
 
@@ -181,23 +118,12 @@ impl<'a> Chunk<'a> {
     #[inline(always)]
     fn last<W: Grain, I: Index>(&self) -> Option<(Global, Global)> {
         let number = thread::thread_x();
-        let row = divide(number, &self.params.fields);
+        let row = quotient(number, &self.params.fields);
         let field = number - row * self.params.fields.value as u32;
         let whole = self.run << W::COUNT_LOG2;
         let packed = (whole * self.params.fields.value as u32 + number) * W::BYTES;
         (row < self.rest).then_some((self.packed.offset(u64::from(packed)), self.plane::<W, I>(field, whole + row)))
     }
-}
-
-#[inline(always)]
-fn divide(number: u32, by: &crate::abi::Divisor) -> u32 {
-    let number: Narrow = Index::new(number);
-    number.divide(by).low()
-}
-
-#[inline(always)]
-fn bytes<W: Word, I: Index>(elements: I) -> u64 {
-    elements.sign_extend().wrapping_mul(u64::from(W::BYTES))
 }
 
 /// Packed structs to planes. `STEPS` is [`crate::abi::fields_steps`].

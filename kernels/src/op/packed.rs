@@ -8,8 +8,8 @@
 use crate::abi::{Axis, Digit, Divisor, PACKED_AXES, PACKED_STEPS, PackedParams, PackedSide};
 use crate::axes::{self, Offsets};
 use crate::block;
-use crate::index::{Index, Narrow};
-use crate::op::fields::Grain;
+use crate::grain::Grain;
+use crate::index::{Index, quotient};
 use crate::thread::{self, B16, B32x2, Global, Shared, Word};
 use crate::unrolled;
 
@@ -79,7 +79,7 @@ impl<'a> Tile<'a> {
         let [Offsets { src, dst }] = axes::offsets([images], &params.axes, params.rank);
         let along = |stride: fn(&Axis) -> i64, start: I| {
             let step = |axis: &Axis, part: I| part * I::truncate(stride(axis) as u64);
-            bytes::<W, I>(start + step(first, parts[0]) + step(second, parts[1]))
+            (start + step(first, parts[0]) + step(second, parts[1])).bytes::<W>()
         };
         let valid = |which: usize| {
             let left = I::truncate(params.extents[which]) - parts[which] * I::truncate(params.chunk[which]);
@@ -208,7 +208,7 @@ impl<'a> Tile<'a> {
     unsafe fn load<W: Grain, const WHOLE: bool, const CLEAR: bool>(&self) {
         let side = &self.params.src_side;
         let (width, len) = (W::Granule::BYTES, self.len(side) * W::BYTES);
-        let (first, down) = (divide(thread::thread_x(), &side.across), side.down as u32);
+        let (first, down) = (quotient(thread::thread_x(), &side.across), side.down as u32);
         let mut word = thread::thread_x() - first * side.across.value as u32;
         let words = if WHOLE { len / width } else { side.words as u32 };
         while word < words && first < down {
@@ -302,7 +302,7 @@ impl<'a> Tile<'a> {
     unsafe fn store<W: Grain, const WHOLE: bool>(&self) {
         let side = &self.params.dst_side;
         let (width, len) = (W::Granule::BYTES, self.len(side) * W::BYTES);
-        let (first, down) = (divide(thread::thread_x(), &side.across), side.down as u32);
+        let (first, down) = (quotient(thread::thread_x(), &side.across), side.down as u32);
         let mut word = thread::thread_x() - first * side.across.value as u32;
         let words = if WHOLE { len / width } else { side.words as u32 };
         while word < words && first < down {
@@ -446,6 +446,7 @@ struct Place {
 const NO_LIMITS: [(u64, u32); 2] = [(u64::MAX, 0); 2];
 
 /// Where a number lies by its digits; the last is not reduced. Past where the digit of a place is not below its limit.
+#[expect(unused_assignments, reason = "the last axis has no rest to go on with")]
 #[inline(always)]
 fn walk(number: u32, digits: &[Digit; PACKED_AXES], rank: u64, limits: [(u64, u32); 2]) -> Place {
     let (mut rest, mut place, mut past) = (number, Place { stride: 0, room: 0 }, false);
@@ -459,30 +460,19 @@ fn walk(number: u32, digits: &[Digit; PACKED_AXES], rank: u64, limits: [(u64, u3
                 let by = Divisor {
                     value: u64::from(extent), multiplier: u64::from(multiplier), shift: u64::from(shift)
                 };
-                let quotient = if rank == $axis + 1 { 0 } else { divide(rest, &by) };
-                let position = rest - quotient * extent;
+                let above = if rank == $axis + 1 { 0 } else { quotient(rest, &by) };
+                let position = rest - above * extent;
                 for (of, limit) in limits {
                     past |= of == $axis && position >= limit;
                 }
                 place.stride = place.stride.wrapping_add(position.wrapping_mul(stride as u32));
                 place.room = place.room.wrapping_add(position * room);
-                rest = quotient;
+                rest = above;
             )*}
         };
     }
     walk!(0 1 2 3 4 5);
     Place { room: if past { PAST } else { place.room }, ..place }
-}
-
-#[inline(always)]
-fn divide(number: u32, by: &Divisor) -> u32 {
-    let number: Narrow = Index::new(number);
-    number.divide(by).low()
-}
-
-#[inline(always)]
-fn bytes<W: Word, I: Index>(elements: I) -> u64 {
-    elements.sign_extend().wrapping_mul(u64::from(W::BYTES))
 }
 
 /// Several axes at a time, from the runs of the source to those of the destination.

@@ -30,9 +30,7 @@ pub unsafe fn patch<W: Word>(params: PatchParams) {
             src = src + axes::fold(image, &params.src_images);
             dst = dst + axes::fold(image, &params.dst_images);
         }
-        let at = |start: u64, offset: Narrow| {
-            Global::new(start).offset(offset.sign_extend().wrapping_mul(u64::from(W::BYTES)))
-        };
+        let at = |start: u64, offset: Narrow| Global::new(start).offset(offset.bytes::<W>());
         // SAFETY: an element of the source.
         let held = unsafe { W::load_global(at(params.src, src)) };
         // SAFETY: its place in the destination, which no other thread has.

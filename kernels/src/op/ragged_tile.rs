@@ -2,7 +2,7 @@
 
 use crate::abi::{RAGGED_MARGIN, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_squares};
 use crate::index::Index;
-use crate::op::vector_tile::{Tile, bytes};
+use crate::op::vector_tile::Tile;
 use crate::quad::{self, Lanes};
 use crate::thread::{self, Global, Quad, Word};
 use crate::unrolled;
@@ -63,7 +63,7 @@ fn is_inner<W: Word + Lanes, I: Index>(tile: &Tile<I>) -> bool {
     // The quads that hold a row of the tile are at most one more on each side.
     let readable = |row: I| {
         let from = tile.src::<W>(row, tile.col);
-        let (first, end) = (from.offset(16_u64.wrapping_neg()), from.offset(bytes::<W, I>(width) + 16));
+        let (first, end) = (from.offset(16_u64.wrapping_neg()), from.offset(width.bytes::<W>() + 16));
         !first.is_before(Global::new(params.src_start)) && !Global::new(params.src_end).is_before(end)
     };
     let readable = if params.src_end == 0 {
@@ -296,7 +296,7 @@ impl Unaligned {
         let left = I::truncate(params.cols) - col;
         let start = from.offset(u64::from(off).wrapping_neg());
         let (low, high) = if params.src_end == 0 {
-            (from.offset(bytes::<W, I>(col).wrapping_neg()), from.offset(bytes::<W, I>(left)))
+            (from.offset(col.bytes::<W>().wrapping_neg()), from.offset(left.bytes::<W>()))
         } else {
             (Global::new(params.src_start), Global::new(params.src_end))
         };

@@ -41,7 +41,7 @@ pub unsafe fn small_tile<W: Word + Lanes, const LANES: usize>(params: TransposeP
         (thread::block_y() * SMALL_TILE_DOWN * lanes, thread::block_x() * SMALL_TILE_ACROSS * lanes);
     let at = |start: u64, row: u32, stride: i64, col: u32| {
         let offset = Narrow::new(row) * Narrow::truncate(stride as u64) + Narrow::new(col);
-        Global::new(start).offset(offset.sign_extend().wrapping_mul(u64::from(W::BYTES)))
+        Global::new(start).offset(offset.bytes::<W>())
     };
 
     let (x, y) = (thread % SMALL_TILE_ACROSS, thread / SMALL_TILE_ACROSS);

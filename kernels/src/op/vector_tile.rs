@@ -88,13 +88,13 @@ impl<'a, I: Index> Tile<'a, I> {
     #[inline(always)]
     pub fn src<W: Word>(&self, row: I, col: I) -> Global {
         let offset = self.src_start + axes::fold(row, &self.params.src_rows) + col;
-        Global::new(self.params.src).offset(bytes::<W, I>(offset))
+        Global::new(self.params.src).offset(offset.bytes::<W>())
     }
 
     #[inline(always)]
     pub fn dst<W: Word>(&self, row: I, col: I) -> Global {
         let offset = self.dst_start + axes::fold(col, &self.params.dst_rows) + row;
-        Global::new(self.params.dst).offset(bytes::<W, I>(offset))
+        Global::new(self.params.dst).offset(offset.bytes::<W>())
     }
 
     #[inline(always)]
@@ -121,11 +121,6 @@ impl<'a, I: Index> Tile<'a, I> {
             unsafe { thread::store_shared_quad(self.place::<W>(x * W::COUNT as u32 + lane as u32, y), turned[lane]) };
         });
     }
-}
-
-#[inline(always)]
-pub fn bytes<W: Word, I: Index>(elements: I) -> u64 {
-    elements.sign_extend().wrapping_mul(u64::from(W::BYTES))
 }
 
 /// Where every row of both sides starts on 16 bytes and holds whole quads.
