@@ -9,7 +9,7 @@ use crate::abi::{Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACK
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
-use crate::ops::tuning::{PACKED_TILE, RUN, SMALL};
+use crate::ops::tuning::{CACHED_MATRIX, PACKED_TILE, RUN, SMALL, SMALLEST_PACKED, SMALLEST_PACKED_TILE};
 
 /// Bytes that the banks of shared memory serve at once.
 const BANKS: usize = 128;
@@ -17,13 +17,6 @@ const BANKS: usize = 128;
 const SECTOR: usize = 32;
 /// Most elements of a run that has a table of its own; what is longer is several runs.
 const LONGEST: usize = 1024;
-/// Fewest bytes of an array that are worth a block.
-const LEAST: usize = 2048;
-/// The same of a tile. By what the software GPU counts of tiles of 256 and of 1024 bytes beside `elements`; not measured.
-const LEAST_TILE: usize = 1024;
-/// Most bytes of small matrices, side by side, whose elements go one by one at full speed: what of them is read too early stays
-/// in the L1 cache.
-const CACHED: usize = 1024;
 /// Most bytes of shared memory of a block that does not ask for more.
 const SHARED: usize = 48 << 10;
 
@@ -104,6 +97,15 @@ impl Tiling {
         Some(Self { width, word: width.max(4), rank, axes, src_start, dst_start, taken, src, dst })
     }
 
+    /// What a block takes.
+    fn of(canonical: &Canonical) -> Option<Self> {
+        let mut tiling = Self::new(canonical)?;
+        tiling.grow(PACKED_TILE / tiling.width);
+        tiling.src.inner = tiling.inner(&tiling.src);
+        tiling.dst.inner = tiling.inner(&tiling.dst);
+        Some(tiling)
+    }
+
     /// Takes more and more of the side whose run is the shorter, until so many elements are taken.
     fn grow(&mut self, most: usize) {
         let mut len = 1;
@@ -145,7 +147,7 @@ impl Tiling {
         let shortest = bytes(&self.src).min(bytes(&self.dst));
         let all = self.axes[..self.rank].iter().map(|axis| axis.extent).product::<usize>() * self.width;
         // Gaps on both sides end a tile early: of pixels without one channel it would be a pixel.
-        if self.taken[..self.rank].iter().product::<usize>() * self.width < LEAST_TILE {
+        if self.taken[..self.rank].iter().product::<usize>() * self.width < SMALLEST_PACKED_TILE {
             return false;
         }
         match tile {
@@ -153,9 +155,9 @@ impl Tiling {
             Some(_) if self.rank == 2 => false,
             Some(tile) if tile.is_ragged() => shortest < RUN / 2 || self.width == 1 && dst_aligned && all > SMALL,
             Some(_) => self.width == 16 && shortest < 4 * RUN && all > SMALL,
-            None if all < LEAST => false,
+            None if all < SMALLEST_PACKED => false,
             None if self.src.axes[0] == self.dst.axes[0] => shortest < RUN / 2,
-            None => self.width < 4 || self.kept() * self.width > CACHED,
+            None => self.width < 4 || self.kept() * self.width > CACHED_MATRIX,
         }
     }
 
@@ -276,8 +278,7 @@ impl Tiling {
     }
 
     /// Rounds that the lanes of a warp need for their first words of the destination, beyond one each.
-    fn conflicts(&self, room: &Room, turn: usize) -> usize {
-        let places = self.places(room);
+    fn conflicts(&self, places: &[usize; BANKS], turn: usize) -> usize {
         let (banks, lanes) = (BANKS / self.word, self.word / self.width);
         let mut conflicts = 0;
         for step in 0..lanes {
@@ -318,13 +319,21 @@ impl Tiling {
 
     /// The strides in shared memory with the fewest bank conflicts, and the least memory among those; and the turn.
     fn arrangement(&self, src_aligned: bool, dst_aligned: bool) -> (Room, usize) {
-        let natural = self.room(src_aligned, None);
-        let stepped = (1..BANKS / self.word).step_by(2).map(|step| self.room(src_aligned, Some(step)));
-        let stepped = stepped.min_by_key(|room| (room.unmet, room.bytes)).unwrap_or(natural);
         let turn = if self.width < 4 && dst_aligned { 32 - 8 * self.width } else { 0 };
-        let candidates = [(natural, 0), (natural, turn), (stepped, 0), (stepped, turn)];
-        let best = candidates.into_iter().min_by_key(|(room, turn)| self.conflicts(room, *turn));
-        best.unwrap_or((natural, 0))
+        let best_turn = |room: Room| {
+            let places = self.places(&room);
+            let straight = self.conflicts(&places, 0);
+            let turned = if turn == 0 || straight == 0 { straight } else { self.conflicts(&places, turn) };
+            if turned < straight { (turned, room, turn) } else { (straight, room, 0) }
+        };
+        let natural = best_turn(self.room(src_aligned, None));
+        if natural.0 == 0 {
+            return (natural.1, natural.2);
+        }
+        let stepped = (1..BANKS / self.word).step_by(2).map(|step| self.room(src_aligned, Some(step)));
+        let stepped = stepped.min_by_key(|room| (room.unmet, room.bytes)).map_or(natural, best_turn);
+        let (_, room, turn) = if stepped.0 < natural.0 { stepped } else { natural };
+        (room, turn)
     }
 
     /// How threads can be laid over a side.
@@ -394,6 +403,13 @@ impl Tiling {
         })
     }
 
+    /// The parts of such an axis; how much of it each takes, and how long it is.
+    fn parts(&self, axis: usize) -> (Walk, usize, usize) {
+        let Walk { extent, src, dst } = *self.axes.get(axis).unwrap_or(&Walk { extent: 1, src: 0, dst: 0 });
+        let taken = self.taken.get(axis).copied().unwrap_or(1);
+        (Walk { extent: extent.div_ceil(taken), src: src * taken as isize, dst: dst * taken as isize }, taken, extent)
+    }
+
     /// The axes of which a tile has a part, and the one past them all where there are fewer: the source's, the destination's.
     fn chunks(&self) -> [usize; 2] {
         let end = |order: &Order| self.frontier(order).map(|(_, axis)| axis).filter(|&axis| self.taken[axis] > 1);
@@ -427,8 +443,8 @@ impl Lay {
     }
 }
 
-/// The threads of a block for which it issues the fewest instructions: before its first words, each warp spends as many as
-/// on so many words.
+/// The threads of a block for which it issues the fewest instructions, by an estimate: before its first words, each warp spends
+/// about as many as on so many words.
 fn threads(sides: [Lay; 2]) -> usize {
     const START: usize = 16;
     let cost = |threads: usize| threads * (sides.map(|side| side.steps(threads)).iter().sum::<usize>() + START);
@@ -460,10 +476,7 @@ impl Packed {
     /// The plan, where both sides have runs and it is better than this tile, or than to move element by element.
     pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align, tile: Option<&Tile>) -> Option<Self> {
         let width = canonical.width;
-        let mut tiling = Tiling::new(canonical)?;
-        tiling.grow(PACKED_TILE / width);
-        tiling.src.inner = tiling.inner(&tiling.src);
-        tiling.dst.inner = tiling.inner(&tiling.dst);
+        let tiling = Tiling::of(canonical)?;
         let src_aligned = tiling.is_aligned(&tiling.src, tiling.src_start, src_align, |axis| axis.src);
         let dst_aligned = tiling.is_aligned(&tiling.dst, tiling.dst_start, dst_align, |axis| axis.dst);
         if !tiling.is_best(tile, dst_aligned) {
@@ -482,15 +495,7 @@ impl Packed {
         let shared = tile as usize + room.bytes + 16;
         let index = index(canonical);
         let divisor = divisor(index);
-        let parts = chunks.map(|chunk| {
-            let Walk { extent, src, dst } = *tiling.axes.get(chunk).unwrap_or(&Walk { extent: 1, src: 0, dst: 0 });
-            let taken = tiling.taken.get(chunk).copied().unwrap_or(1);
-            (
-                Walk { extent: extent.div_ceil(taken), src: src * taken as isize, dst: dst * taken as isize },
-                taken,
-                extent,
-            )
-        });
+        let parts = chunks.map(|axis| tiling.parts(axis));
         let batch = || (0..tiling.rank).filter(|&axis| tiling.taken[axis] == 1).map(|axis| &tiling.axes[axis]);
         let [first, second, ..] = axes(parts.iter().map(|(walk, ..)| walk), divisor);
         let span = span(canonical);

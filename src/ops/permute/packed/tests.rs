@@ -65,12 +65,9 @@ fn lanes_that_gather_from_aligned_runs_share_no_bank() {
         (&[48, 50, 52, 54], &[3, 2, 1, 0], 16),
         (&[255, 256, 257], &[2, 1, 0], 8),
     ] {
-        let mut tiling = Tiling::new(&canonical(shape, axes, width)).unwrap();
-        tiling.grow(PACKED_TILE / width);
-        tiling.src.inner = tiling.inner(&tiling.src);
-        tiling.dst.inner = tiling.inner(&tiling.dst);
+        let tiling = Tiling::of(&canonical(shape, axes, width)).unwrap();
         let (room, turn) = tiling.arrangement(true, true);
-        assert_eq!(tiling.conflicts(&room, turn), 0, "{shape:?} of {width} bytes: {room:?}");
+        assert_eq!(tiling.conflicts(&tiling.places(&room), turn), 0, "{shape:?} of {width} bytes: {room:?}");
     }
 }
 
