@@ -14,7 +14,7 @@ cases! {
     LargeGpu five_billion_bytes_transposed,
     LargeGpu five_billion_bytes_of_three_axes,
     LargeGpu five_billion_bytes_from_the_fourth_on,
-    LargeGpu words_backwards,
+    LargeGpu floats_backwards,
     LargeGpu words_of_three_planes_interleaved,
     LargeGpu words_broadcast,
 }
@@ -58,9 +58,9 @@ fn five_billion_bytes_from_the_fourth_on(setup: &Setup) {
     moves::<u8>(setup, src, |at| at + 3);
 }
 
-fn words_backwards(setup: &Setup) {
+fn floats_backwards(setup: &Setup) {
     let len = (1 << 31) + 12_345;
-    moves::<u32>(setup, Layout::row_major(&[len]).unwrap().reverse(0).unwrap(), |at| len - 1 - at);
+    moves::<f32>(setup, Layout::row_major(&[len]).unwrap().reverse(0).unwrap(), |at| len - 1 - at);
 }
 
 fn words_of_three_planes_interleaved(setup: &Setup) {

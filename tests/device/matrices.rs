@@ -27,6 +27,13 @@ impl Sample for u32 {
     }
 }
 
+impl Sample for f32 {
+    fn sample(bits: u64) -> Self {
+        // Numbers that 24 bits hold, so that equal means equal.
+        (bits >> 40) as f32
+    }
+}
+
 impl Sample for u64 {
     fn sample(bits: u64) -> Self {
         bits
