@@ -10,14 +10,16 @@ use std::process::Command;
 pub const VERSION: &str = "1.96.0";
 /// The oldest GPU that the PTX runs on; the driver compiles it for all later ones.
 pub const GPU: &str = "sm_75";
+/// The PTX ISA that it is written in, for loads that bring whole lines into the L2 cache: drivers from R470 (2021) on know it.
+const ISA: &str = "ptx74";
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
 const CARGO: [&str; 7] = ["rustc", "--release", "--locked", "--target", TARGET, "-Zbuild-std=core", "--"];
 const RUSTC: [&str; 1] = ["--emit=asm"];
 
 /// `true` for a linker: fat link-time optimisation runs all the same, and its assembly is the PTX.
-fn rustflags() -> [String; 2] {
-    ["-Clinker=true".to_owned(), format!("-Ctarget-cpu={GPU}")]
+fn rustflags() -> [String; 3] {
+    ["-Clinker=true".to_owned(), format!("-Ctarget-cpu={GPU}"), format!("-Ctarget-feature=+{ISA}")]
 }
 
 /// Everything on the command line, for the manifest: a change of any may change the PTX.

@@ -354,9 +354,9 @@ pub struct VectorTileParams {
     /// many squares as the entry was compiled with, a power of two, and the others lie along a column: of `ragged_tile` more
     /// than [`RAGGED_MARGIN`], or no row would be its own.
     pub across_log2: u64,
-    /// Tiles along a row of the source, which are numbered first.
+    /// Tiles along a row of the source, which `vector_tile` numbers first.
     pub tiles_across: Divisor,
-    /// Tiles along a column of the source.
+    /// Tiles along a column of the source, which `ragged_tile` numbers first.
     pub tiles_down: Divisor,
     /// Axes of the batch.
     pub rank: u64,

@@ -281,15 +281,15 @@ word! { B128: 128, "v2.b64", "{{{low}, {high}}}", reg64, u64: low high }
 /// Sixteen bytes as four registers, each of which holds elements of its own: see [`crate::quad`].
 pub type Quad = [u32; 4];
 
-macro_rules! quad {
-    ($load:ident $store:ident $space:literal $address:ident $class:ident) => {
-        /// Loads 16 bytes.
+macro_rules! load_quad {
+    ($name:ident $space:literal $address:ident $class:ident $doc:literal) => {
+        #[doc = $doc]
         ///
         /// # Safety
         ///
         /// As [`Word::load_global`], for an element of 16 bytes.
         #[inline(always)]
-        pub unsafe fn $load(from: $address) -> Quad {
+        pub unsafe fn $name(from: $address) -> Quad {
             let (a, b, c, d): (u32, u32, u32, u32);
             // SAFETY: as the caller promises.
             unsafe {
@@ -298,14 +298,18 @@ macro_rules! quad {
             };
             [a, b, c, d]
         }
+    };
+}
 
-        /// Stores 16 bytes.
+macro_rules! store_quad {
+    ($name:ident $space:literal $address:ident $class:ident $doc:literal) => {
+        #[doc = $doc]
         ///
         /// # Safety
         ///
         /// As [`Word::store_global`], for an element of 16 bytes.
         #[inline(always)]
-        pub unsafe fn $store(to: $address, [a, b, c, d]: Quad) {
+        pub unsafe fn $name(to: $address, [a, b, c, d]: Quad) {
             // SAFETY: as the caller promises.
             unsafe {
                 asm!(concat!("st.", $space, ".v4.b32 [{at}], {{{a}, {b}, {c}, {d}}};"), a = in(reg32) a, b = in(reg32) b,
@@ -315,7 +319,12 @@ macro_rules! quad {
     };
 }
 
-quad! { load_quad store_quad "global" Global reg64 }
-// Cached to be evicted first: for what is accessed once.
-quad! { load_quad_once store_quad_once "global.cs" Global reg64 }
-quad! { load_shared_quad store_shared_quad "shared" Shared reg32 }
+load_quad! { load_quad "global" Global reg64 "Loads 16 bytes." }
+load_quad! { load_quad_once "global.cs" Global reg64 "Loads 16 bytes, cached to be evicted first: for what is accessed once." }
+load_quad! { load_quad_of_line "global.L2::128B" Global reg64
+    "Loads 16 bytes and has the L2 cache fetch their whole line of 128: for runs that end within a line, of which another thread \
+     needs the rest." }
+load_quad! { load_shared_quad "shared" Shared reg32 "Loads 16 bytes." }
+store_quad! { store_quad "global" Global reg64 "Stores 16 bytes." }
+store_quad! { store_quad_once "global.cs" Global reg64 "Stores 16 bytes, cached to be evicted first." }
+store_quad! { store_shared_quad "shared" Shared reg32 "Stores 16 bytes." }

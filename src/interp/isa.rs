@@ -38,6 +38,8 @@ pub(crate) const SETS: &[(&str, &[&str])] = &[
             ".L1::evict_last",
         ],
     ),
+    ("evict", &["", ".L1::no_allocate", ".L1::evict_first", ".L1::evict_last"]),
+    ("ahead", &[".L2::64B", ".L2::128B", ".L2::256B"]),
     ("cta", &["", "::cta"]),
     ("param", &["", "::entry", "::func"]),
     ("round", &["", ".rn", ".rz", ".rm", ".rp"]),
@@ -541,6 +543,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     /// Memory
     LdGeneric   "ld{read}{cache}{vector}.{type}"                [Load]      = memory::load_generic;
     LdGlobal    "ld{read}.global{cache}{,.nc}{cache}{vector}.{type}" [Load] = memory::load_global;
+    LdGlobalAhead "ld.global{,.nc}{evict}{ahead}{vector}.{type}" [Load]     = memory::load_global;
     LdShared    "ld{read}.shared{cta}{vector}.{type}"           [Load]      = memory::load_shared;
     LdLocal     "ld{read}.local{cache}{vector}.{type}"          [Load]      = memory::load_local;
     LdGenericAcquire "ld{acquire}{vector}.{type}"               [Load]      = memory::acquire_generic;
@@ -821,6 +824,7 @@ mod tests {
         assert_eq!(ops("ld.b32"), [Op::LdGeneric]);
         assert_eq!(ops("ld.global.nc.v2.b64"), [Op::LdGlobal]);
         assert_eq!(ops("ld.global.nc.L1::no_allocate.v4.b32"), [Op::LdGlobal]);
+        assert_eq!(ops("ld.global.L2::128B.v4.b32"), [Op::LdGlobalAhead]);
         assert_eq!(ops("ld.volatile.shared.f32"), [Op::LdShared]);
         assert_eq!(ops("st.shared::cta.u8"), [Op::StShared]);
         assert_eq!(ops("barrier.sync.aligned"), [Op::BarSyncAligned]);

@@ -13,6 +13,8 @@ use crate::unrolled;
 /// The runs that a tile stores start and end on whole sectors, each row's own: a sector written in two parts costs more than
 /// the few rows that are read twice for it.
 ///
+/// Runs that it loads start and end anywhere, so loads have the L2 cache fetch whole lines: the tile beside it needs the rest.
+///
 /// # Safety
 ///
 /// See [`VectorTileParams`]: every row of the source is allocated, or, where `src_end` is not 0, all from `src_start` to there; the
@@ -108,10 +110,10 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
                     let low = from.offset(u64::from(offs[i]).wrapping_neg());
                     // SAFETY: aligned, and at most one quad before or behind the tile's part of the row, as far as `is_inner`
                     // found it readable.
-                    held[i][0] = unsafe { thread::load_quad(low) };
+                    held[i][0] = unsafe { thread::load_quad_of_line(low) };
                     if LANES > 1 {
                         // SAFETY: as above.
-                        held[i][1] = unsafe { thread::load_quad(low.offset(16)) };
+                        held[i][1] = unsafe { thread::load_quad_of_line(low.offset(16)) };
                     }
                 }
             });
@@ -319,11 +321,11 @@ impl Unaligned {
         let start = self.from.offset(u64::from(self.off).wrapping_neg());
         if self.whole {
             // SAFETY: aligned, and `whole` says that it may be read.
-            held[0] = unsafe { thread::load_quad(start) };
+            held[0] = unsafe { thread::load_quad_of_line(start) };
         }
         if self.whole && self.off != 0 {
             // SAFETY: the same of the next quad, which `whole` counts where `off` is not 0.
-            held[1] = unsafe { thread::load_quad(start.offset(16)) };
+            held[1] = unsafe { thread::load_quad_of_line(start.offset(16)) };
         }
         held
     }

@@ -105,9 +105,9 @@ impl Lexer<'_> {
     fn word(&mut self) -> Kind {
         loop {
             self.take_while(|byte| begins_word(byte) || byte.is_ascii_digit());
-            // `shared::cta` is one word; a label's single colon is not part of it.
+            // `shared::cta` and `L2::128B` are one word; a label's single colon is not part of it.
             let joined = self.peek(0) == Some(b':') && self.peek(1) == Some(b':');
-            if !(joined && self.peek(2).is_some_and(begins_word)) {
+            if !(joined && self.peek(2).is_some_and(|byte| begins_word(byte) || byte.is_ascii_digit())) {
                 return Kind::Word;
             }
             self.at += 2;
@@ -166,10 +166,10 @@ mod tests {
 
     #[test]
     fn words_keep_their_dots_and_double_colons() {
-        let text = "mad.lo.s32 %tid.x $L__BB0_2: ld.shared::cta.b32";
+        let text = "mad.lo.s32 %tid.x $L__BB0_2: ld.shared::cta.b32 ld.L2::128B.b32";
         let words: Vec<&str> =
             tokens(text).iter().map(|token| &text[token.span.start as usize..token.span.end as usize]).collect();
-        assert_eq!(words, ["mad.lo.s32", "%tid.x", "$L__BB0_2", ":", "ld.shared::cta.b32"]);
+        assert_eq!(words, ["mad.lo.s32", "%tid.x", "$L__BB0_2", ":", "ld.shared::cta.b32", "ld.L2::128B.b32"]);
     }
 
     #[test]
