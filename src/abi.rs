@@ -354,10 +354,12 @@ pub struct VectorTileParams {
     /// many squares as the entry was compiled with, a power of two, and the others lie along a column: of `ragged_tile` more
     /// than [`RAGGED_MARGIN`], or no row would be its own.
     pub across_log2: u64,
-    /// Tiles along a row of the source, which `vector_tile` numbers first.
+    /// Tiles along a row of the source.
     pub tiles_across: Divisor,
-    /// Tiles along a column of the source, which `ragged_tile` numbers first.
+    /// Tiles along a column of the source.
     pub tiles_down: Divisor,
+    /// 1 where those along a column are numbered first, 0 where those along a row are.
+    pub down_first: u64,
     /// Axes of the batch.
     pub rank: u64,
     /// The batch, the first axis numbered fastest.
@@ -706,7 +708,7 @@ entries! {
 const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<TransposeParams>() == 8);
 const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);
 const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40 && size_of::<Divisor>() == 24);
-const _: () = assert!(size_of::<VectorTileParams>() == 832 && size_of::<Fold>() == 40);
+const _: () = assert!(size_of::<VectorTileParams>() == 840 && size_of::<Fold>() == 40);
 const _: () = assert!(size_of::<FieldsParams>() == 784 && size_of::<PatchParams>() == 152);
 const _: () = assert!(size_of::<RowsParams>() == 712);
 const _: () = assert!(size_of::<PackedParams>() == 1672 && size_of::<PackedSide>() == 424 && size_of::<Digit>() == 24);

@@ -26,7 +26,7 @@ macro_rules! params {
 
 params!(
     TransposeParams: 64, ColumnParams: 40, CopyParams: 24, ElementsParams: 672, RowsParams: 712, SpinParams: 8, PackedParams: 1672,
-    VectorTileParams: 832, FieldsParams: 784
+    VectorTileParams: 840, FieldsParams: 784
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
 

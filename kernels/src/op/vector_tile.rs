@@ -47,15 +47,13 @@ impl<'a, I: Index> Tile<'a, I> {
         let across_log2 = params.across_log2 as u32;
         let down_log2 = (VECTOR_TILE_THREADS * SQUARES as u32).ilog2() - across_log2;
         let tile = block::linear::<I>();
-        // Tiles that share rows follow each other, so that these are still in the L2 cache, as are the lines of which each writes
-        // a part: an H100 gains two to four hundredths. Tiles of whole rows share nothing.
-        let ragged = MARGIN > 0;
+        let down_first = params.down_first != 0;
         let (across, down) = (&params.tiles_across, &params.tiles_down);
-        let (inner, outer) = if ragged { (down, across) } else { (across, down) };
+        let (inner, outer) = if down_first { (down, across) } else { (across, down) };
         let above = tile.divide(inner);
         let image = above.divide(outer);
         let (first, second) = (axes::remainder(tile, above, inner), axes::remainder(above, image, outer));
-        let (x, y) = if ragged { (second, first) } else { (first, second) };
+        let (x, y) = if down_first { (second, first) } else { (first, second) };
         let [Offsets { src: src_start, dst: dst_start }] = axes::offsets([image], &params.axes, params.rank);
         let lanes = W::COUNT as u32;
         let row = y * I::new(lanes * ((1 << down_log2) - MARGIN)) - I::new(lanes * MARGIN);

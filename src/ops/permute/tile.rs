@@ -125,6 +125,9 @@ impl Tile {
         // Ragged runs start up to a sector early.
         let early = (margin * lanes).saturating_sub(1);
         let tiles_down = (rows + early).div_ceil(lanes * ((1 << down_log2) - margin));
+        // Ragged tiles one below the other share the rows of a margin and the lines at their ends, which an H100 serves from its
+        // L2 cache where they follow each other, if all those of a column stay there until the next column needs their lines.
+        let down_first = !whole && rows * (QUAD << across_log2) <= SMALL;
         let images: usize = matrices.batch().iter().map(|axis| axis.extent).product();
         let params = VectorTileParams {
             src: (matrices.src_start * width) as u64,
@@ -138,6 +141,7 @@ impl Tile {
             across_log2: u64::from(across_log2),
             tiles_across: divisor(tiles_across as u64),
             tiles_down: divisor(tiles_down as u64),
+            down_first: u64::from(down_first),
             rank: matrices.rank as u64,
             axes: axes(matrices.batch(), divisor),
         };
