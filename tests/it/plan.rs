@@ -274,6 +274,22 @@ fn a_matrix_has_the_kernel_of_its_size() {
 }
 
 #[test]
+fn ragged_tiles_are_numbered_down_the_columns_that_stay_in_the_cache() {
+    for (rows, cols, width, expected) in [
+        (8191, 8193, 4, "down the columns"),
+        (65_535, 513, 8, "down the columns"),
+        (65_537, 513, 8, "along the rows"),
+        (129, 100_003, 4, "down the columns"),
+        // Tiles of whole rows share nothing.
+        (8192, 8192, 4, "along the rows"),
+    ] {
+        let src = c_order(rows, cols);
+        let plan = permute(&src.t(), &c_order(cols, rows), width).to_string();
+        assert!(plan.contains(expected), "{plan}, not {expected}");
+    }
+}
+
+#[test]
 fn several_small_matrices_are_patches() {
     let batch = |images: usize, rows: usize, cols: usize| {
         let src = Layout::row_major(&[images, rows, cols]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();

@@ -187,11 +187,12 @@ pub(super) fn fold(divisor: fn(u64) -> Divisor, [inner, outer]: [(usize, isize);
 
 impl fmt::Display for Tile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let VectorTileParams { rows, cols, across_log2, .. } = self.params;
+        let VectorTileParams { rows, cols, across_log2, down_first, .. } = self.params;
+        let order = if down_first != 0 { "down the columns" } else { "along the rows" };
         let images: u64 = self.params.axes[..self.params.rank as usize].iter().map(|axis| axis.extent.value).product();
         write!(
             f,
-            "{}: {images} of {rows} x {cols} elements, tiles of {} squares a row, {}",
+            "{}: {images} of {rows} x {cols} elements, tiles of {} squares a row, numbered {order}, {}",
             self.entry,
             1u64 << across_log2,
             Shape(&self.shape)
