@@ -11,7 +11,7 @@ use crate::abi::{
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
-use crate::ops::tuning::{RUN, SMALL, TileShape};
+use crate::ops::tuning::{RUN, SMALL, TILE_COLUMN, TileShape};
 
 /// Bytes of the accesses.
 pub(super) const QUAD: usize = 16;
@@ -127,7 +127,7 @@ impl Tile {
         let tiles_down = (rows + early).div_ceil(lanes * ((1 << down_log2) - margin));
         // Ragged tiles one below the other share the rows of a margin and the lines at their ends, which an H100 serves from its
         // L2 cache where they follow each other, if all those of a column stay there until the next column needs their lines.
-        let down_first = !whole && rows * (QUAD << across_log2) <= SMALL;
+        let down_first = !whole && rows * (QUAD << across_log2) <= TILE_COLUMN;
         let images: usize = matrices.batch().iter().map(|axis| axis.extent).product();
         let params = VectorTileParams {
             src: (matrices.src_start * width) as u64,
