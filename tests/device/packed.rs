@@ -190,8 +190,8 @@ fn random_axes_of_any_extents_from_and_to_anywhere(setup: &Setup) {
             let gap = if random.below(4) == 0 { random.below(rank) } else { rank };
             let whole: Vec<usize> = (0..rank).map(|axis| shape[axis] + if axis == gap { 3 } else { 0 }).collect();
             let mut layout = Layout::row_major(&whole).unwrap();
-            for axis in 0..rank {
-                layout = layout.slice(axis, ..shape[axis], 1).unwrap();
+            for (axis, &extent) in shape.iter().enumerate() {
+                layout = layout.slice(axis, ..extent, 1).unwrap();
                 layout = if random.below(6) == 0 { layout.reverse(axis).unwrap() } else { layout };
             }
             layout
