@@ -119,8 +119,8 @@ impl Tiling {
     /// What it costs to move a word by the best number of threads, in parts of a thousand, and those threads.
     ///
     /// The steps of all threads, idle or not, for a word; and twice for the destination, once for the source, the sectors that
-    /// runs lie in over those that they fill. Of the tiles of 12 KiB in a sweep on an H100 what this chooses was in no case slower
-    /// than equal runs and 128 threads, and 2 % faster in the mean.
+    /// runs lie in over those that they fill. Beside equal runs and 128 threads, of 14 packed cases on an H100 this made six 1 to
+    /// 8 % faster and none more than 2 % slower.
     fn cost(&self, src_align: Align, dst_align: Align) -> (usize, usize) {
         let src = self.grain(&self.src, self.src_start, src_align, |axis| axis.src);
         let dst = self.grain(&self.dst, self.dst_start, dst_align, |axis| axis.dst);
@@ -182,7 +182,8 @@ impl Tiling {
         match tile {
             // Of two axes alone none makes a short run longer but the other side's.
             Some(_) if self.rank == 2 => false,
-            Some(tile) if tile.is_ragged() && self.width == 8 && all > SMALL => true,
+            // Of 33 x 34 the tiles are half empty: 0.87 of the copy against 0.66. Of 61 x 73 it is 0.67 against 0.82.
+            Some(tile) if tile.is_ragged() && self.width == 8 => shortest < 3 * RUN / 2 && all > SMALL,
             Some(tile) if tile.is_ragged() => shortest < RUN / 2 || self.width == 1 && all > SMALL && dst_words(),
             Some(_) => self.width == 16 && shortest < 4 * RUN && all > SMALL,
             None if all < SMALLEST_PACKED => false,
