@@ -61,16 +61,16 @@ entries! { RowsParams:
 }
 
 entries! { ElementsParams:
-    elements_b8 = elements::<B8, Narrow>;
-    elements_b16 = elements::<B16, Narrow>;
-    elements_b32 = elements::<B32, Narrow>;
-    elements_b64 = elements::<B64, Narrow>;
-    elements_b128 = elements::<B128, Narrow>;
-    elements_b8_wide = elements::<B8, Wide>;
-    elements_b16_wide = elements::<B16, Wide>;
-    elements_b32_wide = elements::<B32, Wide>;
-    elements_b64_wide = elements::<B64, Wide>;
-    elements_b128_wide = elements::<B128, Wide>;
+    elements_b8 = elements::<B8, Narrow, 4>;
+    elements_b16 = elements::<B16, Narrow, 4>;
+    elements_b32 = elements::<B32, Narrow, 4>;
+    elements_b64 = elements::<B64, Narrow, 4>;
+    elements_b128 = elements::<B128, Narrow, 1>;
+    elements_b8_wide = elements::<B8, Wide, 4>;
+    elements_b16_wide = elements::<B16, Wide, 4>;
+    elements_b32_wide = elements::<B32, Wide, 4>;
+    elements_b64_wide = elements::<B64, Wide, 4>;
+    elements_b128_wide = elements::<B128, Wide, 1>;
 }
 
 entries! { PatchParams:

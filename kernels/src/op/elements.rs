@@ -1,21 +1,21 @@
 //! Any layout to any layout.
 
-use crate::abi::{ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams};
+use crate::abi::{ELEMENTS_BLOCK, ElementsParams, elements_per_thread};
 use crate::axes;
 use crate::block;
 use crate::index::Index;
 use crate::thread::{self, Global, Word};
 
-const STEPS: usize = ELEMENTS_PER_THREAD as usize;
-
 /// Numbers the elements in the destination's order, so that neighbouring lanes write side by side where it allows that.
+/// `STEPS` is [`elements_per_thread`].
 ///
 /// # Safety
 ///
 /// See [`ElementsParams`]: both layouts are allocated, aligned to the width, and nothing else writes them.
 #[inline(always)]
-pub unsafe fn elements<W: Word, I: Index>(params: ElementsParams) {
-    let first = block::linear::<I>() * I::new(ELEMENTS_BLOCK * ELEMENTS_PER_THREAD) + I::new(thread::thread_x());
+pub unsafe fn elements<W: Word, I: Index, const STEPS: usize>(params: ElementsParams) {
+    const { assert!(STEPS as u32 == elements_per_thread(W::BYTES), "the host counts blocks of as many elements") };
+    let first = block::linear::<I>() * I::new(ELEMENTS_BLOCK * STEPS as u32) + I::new(thread::thread_x());
     let mut numbers = [first; STEPS];
     for step in 0..STEPS {
         numbers[step] = first + I::new(step as u32 * ELEMENTS_BLOCK);

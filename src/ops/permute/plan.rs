@@ -11,9 +11,9 @@ use super::small::{Params, Small};
 use super::stacked::Stacked;
 use super::tile::Tile;
 use crate::abi::{
-    Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ELEMENTS_PER_THREAD, ElementsParams, EntryId, FieldsParams, Index,
-    LaunchShape, MAX_AXES, MAX_GRID_X, PackedParams, PatchParams, RowsParams, StackedTileParams, TransposeParams,
-    VectorTileParams,
+    Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ElementsParams, EntryId, FieldsParams, Index, LaunchShape, MAX_AXES,
+    MAX_GRID_X, PackedParams, PatchParams, RowsParams, StackedTileParams, TransposeParams, VectorTileParams,
+    elements_per_thread,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -311,7 +311,7 @@ fn elements(canonical: &Canonical) -> Result<Work> {
         rank: canonical.axes().len() as u64,
         axes: axes(canonical.axes(), divisor),
     };
-    let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * ELEMENTS_PER_THREAD));
+    let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(width as u32)));
     let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
     let reason = why_elements(canonical);
     Ok(Work::Elements { entry: entry(&ELEMENTS, width, index)?, shape, params, reason })
