@@ -1,8 +1,9 @@
 //! The one door from typed arguments to raw parameters.
 
 use crate::abi::{
-    ColumnParams, CopyParams, ElementsParams, EntryId, FieldsParams, LaunchShape, LinesParams, PackedParams,
-    PatchParams, RowsParams, SpinParams, SquareParams, TransposeParams, VectorTileParams,
+    ColumnParams, CopyParams, ElementsParams, ElementwiseParams, EntryId, FieldsParams, FillParams, LaunchShape,
+    LinesParams, PackedParams, PatchParams, ProbeParams, ReduceParams, RowsParams, SpinParams, SquareParams,
+    TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
@@ -29,6 +30,7 @@ params!(
     VectorTileParams: 832, FieldsParams: 784
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
+params!(FillParams: 48, ElementwiseParams: 56, ReduceParams: 48, ProbeParams: 24);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.
