@@ -112,6 +112,7 @@ mod tests {
             max_block_threads: 1024,
             max_grid: [i32::MAX as u32, 65_535, 65_535],
             shared_bytes_per_block: 48 << 10,
+            pci_bus_id: None,
         }
     }
 

@@ -84,8 +84,8 @@ pub struct ElementwiseParams {
 /// Parameters of the reductions over all elements: block `i` of `n` writes the value of its part of the elements to
 /// `partials[i]`, in the type that the sum is computed in.
 ///
-/// The parts depend on the numbers alone: block `i` takes the runs `i`, `i + n`, `i + 2 n` and so on, of [`REDUCE_STEPS`] times
-/// [`REDUCE_BLOCK`] quads each, and block 0 besides the elements that are in no quad. So a sum is the same on every run.
+/// Block `i` takes the runs `i`, `i + n`, `i + 2 n` and so on, of [`REDUCE_STEPS`] times [`REDUCE_BLOCK`] quads each; the quads of
+/// no whole run, and the elements of no quad, go to the threads of all blocks in turn. So a sum is the same on every run.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReduceParams {

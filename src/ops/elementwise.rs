@@ -63,6 +63,11 @@ impl Elementwise {
         matches!(self, Self::Add | Self::Triad | Self::NStream)
     }
 
+    /// The name of its kernel.
+    pub fn entry_name(self, number: NumberType) -> &'static str {
+        self.entry(number).name()
+    }
+
     /// The kernel.
     fn entry(self, number: NumberType) -> EntryId {
         let family = match self {

@@ -25,6 +25,7 @@ mod copy;
 pub mod elementwise;
 pub mod in_place;
 pub mod permute;
+pub mod probe;
 pub mod reduce;
 mod span;
 pub mod spin;

@@ -1,7 +1,7 @@
 //! Contiguous arrays to one value: sums, products summed, least and greatest elements.
 //!
-//! Every result is the same on every run and every device: which elements a block joins, and in which order, depends on their
-//! number alone. Blocks leave a value each, and a second launch of one block joins those.
+//! Every result is the same on every run and every device: which elements a block joins, and in which order, depends on nothing
+//! but their number and how far from 16 bytes they start. Blocks leave a value each, and a second launch of one block joins those.
 
 use std::fmt;
 
@@ -59,6 +59,11 @@ impl Reduction {
             Self::Sum | Self::Dot if number != NumberType::F64 => NumberType::F32,
             _ => number,
         }
+    }
+
+    /// The name of its kernel; of large arrays the first of two.
+    pub fn entry_name(self, number: NumberType) -> &'static str {
+        self.entry(number).name()
     }
 
     /// The kernel of the blocks' values.

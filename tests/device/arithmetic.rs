@@ -208,7 +208,8 @@ fn sums_of_whole_numbers_are_exact(setup: &Setup) {
     fn check<K: Kind>(device: &Device) {
         for len in LENGTHS {
             // Small enough that every partial sum is a number of 24 bits.
-            let numbers = |step: usize| (0..len + 8).map(|i| K::nearest((i * step % 7) as f64 - 3.0)).collect::<Vec<_>>();
+            let numbers =
+                |step: usize| (0..len + 8).map(|i| K::nearest((i * step % 7) as f64 - 3.0)).collect::<Vec<_>>();
             let (a, b) = (numbers(1), numbers(3));
             let [source, other] = [&a, &b].map(|elements| device.upload(elements).unwrap());
             for [first, second] in [[0, 0], [5, 5], [3, 4]] {
