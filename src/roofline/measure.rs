@@ -100,9 +100,7 @@ pub fn time(
     samples: usize,
     mut launch: impl FnMut() -> Result<()>,
 ) -> Result<Timing> {
-    if device.info().kind == DriverKind::Soft {
-        return Err(Error::new(ErrorKind::Unavailable, "the software GPU has no times to measure; use a CUDA device"));
-    }
+    check_has_times(device)?;
     let deadline = Instant::now() + DEADLINE;
     for _ in 0..WARM_UPS {
         launch()?;
@@ -135,6 +133,14 @@ pub fn time(
         samples.sort_by(f64::total_cmp);
         return Ok(Timing { samples, gapless, discarded, clocks });
     }
+}
+
+/// Whether times on the device say anything about a GPU.
+pub(super) fn check_has_times(device: &Device) -> Result<()> {
+    if device.info().kind == DriverKind::Soft {
+        return Err(Error::new(ErrorKind::Unavailable, "the software GPU has no times to measure; use a CUDA device"));
+    }
+    Ok(())
 }
 
 /// Queues all samples behind a gate; whether that was done before it opened.

@@ -70,6 +70,7 @@ impl Peaks {
     /// `Unavailable` on the software GPU, `OutOfMemory` where the device has no room for two arrays of 64 MiB, and what the driver
     /// failed with.
     pub fn measure(device: &Device, mut step: impl FnMut(&str)) -> Result<Self> {
+        measure::check_has_times(device)?;
         let mut arrays = Arrays::new(device)?;
         let mut best = |access: Access| {
             step(access.name());

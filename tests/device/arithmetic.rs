@@ -10,7 +10,9 @@ use warpstride::driver::StreamHandle;
 use warpstride::element::Element;
 use warpstride::error::ErrorKind;
 use warpstride::memory::DeviceBuffer;
+use warpstride::ops::probe::{Access, ProbeShape, probe};
 use warpstride::ops::{self, Elementwise, Operands, Reduced, Reduction, Scratch};
+use warpstride::roofline::peak::Peaks;
 
 use crate::backend::{Setup, cases};
 use crate::matrices::Random;
@@ -24,6 +26,8 @@ cases! {
     Any sums_are_near_those_in_double_precision_and_the_same_every_time,
     Any extremes_are_found_wherever_they_are,
     Any what_cannot_be_computed_is_refused,
+    Any probes_of_every_shape_move_what_they_say,
+    Any probes_that_do_not_fit_are_refused,
     LargeGpu more_elements_than_blocks_take_at_once,
 }
 
@@ -99,6 +103,17 @@ macro_rules! of_every_kind {
     };
 }
 
+/// Launches every kernel of this file, on few elements.
+pub(crate) fn launch_all(device: &Device, random: &mut Random) {
+    of_every_kind!(elementwise(device, random, &[1000]));
+    of_every_kind!(whole_sums(device, &[5000]));
+    of_every_kind!(extremes(device, random, &[33]));
+    fill_parts(device, 0x1234_u16);
+    for access in Access::ALL {
+        ProbeShape::all().filter(|shape| shape.threads == 128).for_each(|shape| probes(device, access, shape));
+    }
+}
+
 /// Numbers from -2 to 2, of which halves show few.
 fn random<K: Kind>(random: &mut Random, len: usize) -> Vec<K::Bits> {
     (0..len).map(|_| K::nearest(random.below(4001) as f64 / 1000.0 - 2.0)).collect()
@@ -118,11 +133,11 @@ const STARTS: [[usize; 3]; 4] = [[0, 0, 0], [3, 3, 3], [1, 2, 0], [0, 8, 5]];
 
 fn elementwise_operations_are_the_hosts_bit_by_bit(setup: &Setup) {
     let (device, mut random) = (device(setup), Random::new(70));
-    of_every_kind!(elementwise(&device, &mut random));
+    of_every_kind!(elementwise(&device, &mut random, &[0, 1, 7, 1000, 9001]));
 }
 
-fn elementwise<K: Kind>(device: &Device, numbers: &mut Random) {
-    for len in [0, 1, 7, 1000, 9001] {
+fn elementwise<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]) {
+    for &len in lengths {
         for starts in STARTS {
             let room = len + 16;
             let [old, a, b] = [(); 3].map(|()| random::<K>(numbers, room));
@@ -160,24 +175,26 @@ fn operands_may_be_the_destination(setup: &Setup) {
 }
 
 fn fills_start_and_end_anywhere(setup: &Setup) {
-    fn check<T: Element + Default>(device: &Device, value: T) {
-        for (start, len) in [(0, 0), (0, 1), (1, 2), (3, 40), (5, 5000), (0, 4096)] {
-            let mut buffer = device.zeros::<T>(start + len + 3).unwrap();
-            let view = buffer.view_mut(&[start + len + 3]).unwrap().slice(0, start..start + len, 1).unwrap();
-            ops::fill(value, view, device.default_stream()).unwrap();
-            let got = buffer.download().unwrap();
-            let right = |(i, &element): (usize, &T)| {
-                element == if (start..start + len).contains(&i) { value } else { T::default() }
-            };
-            assert!(got.iter().enumerate().all(right), "{len} {} from {start}", T::DTYPE);
-        }
-    }
     let device = device(setup);
-    check(&device, 0x5a_u8);
-    check(&device, 0x1234_u16);
-    check(&device, 1.5_f32);
-    check(&device, -2.5_f64);
-    check(&device, [1.25_f64, -7.5]);
+    fill_parts(&device, 0x5a_u8);
+    fill_parts(&device, 0x1234_u16);
+    fill_parts(&device, 1.5_f32);
+    fill_parts(&device, -2.5_f64);
+    fill_parts(&device, [1.25_f64, -7.5]);
+}
+
+fn fill_parts<T: Element + Default>(device: &Device, value: T) {
+    for (start, len) in [(0, 0), (0, 1), (1, 2), (3, 40), (5, 5000), (0, 4096)] {
+        let room = start + len + 3;
+        let mut buffer = device.zeros::<T>(room).unwrap();
+        let view = buffer.view_mut(&[room]).unwrap().slice(0, start..start + len, 1).unwrap();
+        ops::fill(value, view, device.default_stream()).unwrap();
+        let got = buffer.download().unwrap();
+        let right = |(i, &element): (usize, &T)| {
+            element == if (start..start + len).contains(&i) { value } else { T::default() }
+        };
+        assert!(got.iter().enumerate().all(right), "{len} {} from {start}", T::DTYPE);
+    }
 }
 
 /// A reduction of elements from these places on.
@@ -205,26 +222,26 @@ fn reduce<K: Kind, R: Element>(
 const LENGTHS: [usize; 6] = [0, 1, 33, 5000, 32_768, 200_003];
 
 fn sums_of_whole_numbers_are_exact(setup: &Setup) {
-    fn check<K: Kind>(device: &Device) {
-        for len in LENGTHS {
-            // Small enough that every partial sum is a number of 24 bits.
-            let numbers =
-                |step: usize| (0..len + 8).map(|i| K::nearest((i * step % 7) as f64 - 3.0)).collect::<Vec<_>>();
-            let (a, b) = (numbers(1), numbers(3));
-            let [source, other] = [&a, &b].map(|elements| device.upload(elements).unwrap());
-            for [first, second] in [[0, 0], [5, 5], [3, 4]] {
-                let terms = (0..len).map(|i| K::value(a[first + i]));
-                let sides = [(&source, first), (&other, second)];
-                let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, sides, len));
-                assert_eq!(sum, terms.clone().sum::<f64>(), "the sum of {len} {:?} from {first}", K::NUMBER);
-                let products: f64 = terms.enumerate().map(|(i, a)| a * K::value(b[second + i])).sum();
-                let dot = K::sum(reduce::<K, K::Sum>(device, Reduction::Dot, sides, len));
-                assert_eq!(dot, products, "the dot product of {len} {:?} from {first}, {second}", K::NUMBER);
-            }
+    let device = device(setup);
+    of_every_kind!(whole_sums(&device, &LENGTHS));
+}
+
+fn whole_sums<K: Kind>(device: &Device, lengths: &[usize]) {
+    for &len in lengths {
+        // Small enough that every partial sum is a number of 24 bits.
+        let numbers = |step: usize| (0..len + 8).map(|i| K::nearest((i * step % 7) as f64 - 3.0)).collect::<Vec<_>>();
+        let (a, b) = (numbers(1), numbers(3));
+        let [source, other] = [&a, &b].map(|elements| device.upload(elements).unwrap());
+        for [first, second] in [[0, 0], [5, 5], [3, 4]] {
+            let terms = (0..len).map(|i| K::value(a[first + i]));
+            let sides = [(&source, first), (&other, second)];
+            let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, sides, len));
+            assert_eq!(sum, terms.clone().sum::<f64>(), "the sum of {len} {:?} from {first}", K::NUMBER);
+            let products: f64 = terms.enumerate().map(|(i, a)| a * K::value(b[second + i])).sum();
+            let dot = K::sum(reduce::<K, K::Sum>(device, Reduction::Dot, sides, len));
+            assert_eq!(dot, products, "the dot product of {len} {:?} from {first}, {second}", K::NUMBER);
         }
     }
-    let device = device(setup);
-    of_every_kind!(check(&device));
 }
 
 fn sums_are_near_those_in_double_precision_and_the_same_every_time(setup: &Setup) {
@@ -247,29 +264,30 @@ fn sums_are_near_those_in_double_precision_and_the_same_every_time(setup: &Setup
 }
 
 fn extremes_are_found_wherever_they_are(setup: &Setup) {
-    fn check<K: Kind>(device: &Device, numbers: &mut Random) {
-        for len in [1, 33, 100_001] {
-            let elements = random::<K>(numbers, len);
-            for place in [0, len / 3, len - 1] {
-                for (value, reduction) in [
-                    (-9.0, Reduction::Min),
-                    (9.0, Reduction::Max),
-                    (f64::INFINITY, Reduction::Max),
-                    (f64::NAN, Reduction::Min),
-                    (f64::NAN, Reduction::Max),
-                ] {
-                    let mut elements = elements.clone();
-                    elements[place] = K::nearest(value);
-                    let source = device.upload(&elements).unwrap();
-                    let found = K::value(reduce::<K, K::Bits>(device, reduction, [(&source, 0), (&source, 0)], len));
-                    let right = if value.is_nan() { found.is_nan() } else { found == value };
-                    assert!(right, "{value} at {place} of {len} {:?} is not the {reduction}, but {found}", K::NUMBER);
-                }
+    let (device, mut random) = (device(setup), Random::new(73));
+    of_every_kind!(extremes(&device, &mut random, &[1, 33, 100_001]));
+}
+
+fn extremes<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]) {
+    for &len in lengths {
+        let elements = random::<K>(numbers, len);
+        for place in [0, len / 3, len - 1] {
+            for (value, reduction) in [
+                (-9.0, Reduction::Min),
+                (9.0, Reduction::Max),
+                (f64::INFINITY, Reduction::Max),
+                (f64::NAN, Reduction::Min),
+                (f64::NAN, Reduction::Max),
+            ] {
+                let mut elements = elements.clone();
+                elements[place] = K::nearest(value);
+                let source = device.upload(&elements).unwrap();
+                let found = K::value(reduce::<K, K::Bits>(device, reduction, [(&source, 0), (&source, 0)], len));
+                let right = if value.is_nan() { found.is_nan() } else { found == value };
+                assert!(right, "{value} at {place} of {len} {:?} is not the {reduction}, but {found}", K::NUMBER);
             }
         }
     }
-    let (device, mut random) = (device(setup), Random::new(73));
-    of_every_kind!(check(&device, &mut random));
 }
 
 fn what_cannot_be_computed_is_refused(setup: &Setup) {
@@ -311,4 +329,49 @@ fn more_elements_than_blocks_take_at_once(setup: &Setup) {
     ops::fill(f16::ONE.to_bits(), ones.view_mut(&[len]).unwrap(), device.default_stream()).unwrap();
     let sum: f32 = reduce::<F16, f32>(&device, Reduction::Sum, [(&ones, 1), (&ones, 1)], len - 1);
     assert_relative_eq!(f64::from(sum), (len - 1) as f64, max_relative = 1e-7);
+}
+
+fn probes_of_every_shape_move_what_they_say(setup: &Setup) {
+    let device = device(setup);
+    for access in Access::ALL {
+        ProbeShape::all().for_each(|shape| probes(&device, access, shape));
+    }
+}
+
+/// Three blocks of a probe.
+fn probes(device: &Device, access: Access, shape: ProbeShape) {
+    let bytes = 3 * shape.block_bytes() as usize;
+    let elements: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
+    let source = device.upload(&elements).unwrap();
+    let mut result = device.zeros::<u8>(bytes).unwrap();
+    let (src, dst) = (source.view(&[bytes]).unwrap(), result.view_mut(&[bytes]).unwrap());
+    probe(access, shape, src, dst, device.default_stream()).unwrap();
+    let got = result.download().unwrap();
+    let expected = match access {
+        Access::Read => vec![0; bytes],
+        Access::Write => {
+            (0..bytes as u32 / 4).flat_map(|word| (16 * (word / 4) + 4 * (word % 4)).to_le_bytes()).collect()
+        }
+        Access::Copy => elements,
+    };
+    assert!(got == expected, "{access} with {shape}");
+}
+
+fn probes_that_do_not_fit_are_refused(setup: &Setup) {
+    let device = device(setup);
+    let (source, mut result) = (device.zeros::<u8>(8192).unwrap(), device.zeros::<u8>(8192).unwrap());
+    for (shape, part, wrong) in [
+        (ProbeShape { steps: 1, threads: 128 }, 0..2000, "multiple of 2048 bytes"),
+        (ProbeShape { steps: 3, threads: 128 }, 0..6144, "multiple of 6144 bytes"),
+        (ProbeShape { steps: 1, threads: 128 }, 8..2056, "starts on 16"),
+    ] {
+        let src = source.view(&[8192]).unwrap().slice(0, part.clone(), 1).unwrap();
+        let dst = result.view_mut(&[8192]).unwrap().slice(0, part, 1).unwrap();
+        let error = probe(Access::Copy, shape, src, dst, device.default_stream()).unwrap_err();
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(wrong), "{error}");
+    }
+    if setup.is_soft() {
+        let error = Peaks::measure(&device, |_| ()).unwrap_err();
+        assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("software GPU"), "{error}");
+    }
 }
