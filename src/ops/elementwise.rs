@@ -214,7 +214,7 @@ pub unsafe fn elementwise_raw(
     let bytes = u128::from(operands.len) * u128::from(width);
     let used = [operands.dst, operands.a, if operation.has_second() { operands.b } else { operands.a }];
     for address in used {
-        if address % width != 0 {
+        if !address.is_multiple_of(width) {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!(
@@ -299,7 +299,7 @@ pub fn fill<T: Element>(value: T, dst: ViewMut<'_, T>, stream: &Stream) -> Resul
 /// As [`elementwise_raw`], of the destination.
 pub unsafe fn fill_raw<T: Element>(device: &Device, value: T, dst: u64, len: u64, stream: StreamHandle) -> Result<()> {
     let width = size_of::<T>();
-    if dst % width as u64 != 0 {
+    if !dst.is_multiple_of(width as u64) {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!("the address {dst:#x} is not aligned to elements of {width} bytes; pass a multiple of {width}"),

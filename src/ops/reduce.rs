@@ -292,7 +292,7 @@ pub unsafe fn reduce_raw(
     let outcome = reduction.result(number);
     let second = if reduction == Reduction::Dot { b } else { a };
     for (address, align) in [(a, number.width()), (second, number.width()), (result, outcome.width()), (scratch, 16)] {
-        if address % align != 0 {
+        if !address.is_multiple_of(align) {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!("the address {address:#x} is not aligned to {align} bytes; pass a multiple of {align}"),
