@@ -3,6 +3,9 @@
 //!
 //! `scripts/compare-peers` measures the same cases beside what others have for them.
 
+#[allow(dead_code, reason = "without a GPU there is no device time")]
+mod support;
+
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -16,8 +19,7 @@ use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Align, PermutePlan, Target};
 use warpstride::roofline::measure;
 
-/// Most timed runs that are queued at once; their events are held meanwhile.
-const MOST: u64 = 200;
+use support::DeviceTime;
 
 #[derive(Deserialize)]
 struct Case {
@@ -80,24 +82,23 @@ impl<T: Element + PartialEq> Rotation<T> {
         let source = source.view(&case.shape)?.permuted_axes(&case.axes)?;
         ops::copy_into(source, result.view_mut(source.shape())?, device.default_stream())
     }
-
-    /// The time of so many runs on the device: the median of at most [`MOST`], times their number.
-    fn time(&mut self, device: &Device, case: &Case, runs: u64) -> Duration {
-        let samples = runs.min(MOST) as usize;
-        let timing = measure::time(device, device.default_stream(), samples, || self.run(device, case));
-        let timing = timing.unwrap_or_else(|error| panic!("{}: {error}", case.name));
-        Duration::from_secs_f64(timing.median_ms() / 1e3 * runs as f64)
-    }
 }
 
-fn on_device<T: Element + PartialEq>(c: &mut Criterion, device: &Device, case: &Case, element: fn(usize) -> T) {
+fn on_device<T: Element + PartialEq>(
+    c: &mut Criterion<DeviceTime>,
+    device: &Device,
+    case: &Case,
+    element: fn(usize) -> T,
+) {
     let rotation = Rotation::new(device, case, element);
     let mut rotation = rotation.unwrap_or_else(|error| panic!("{}: {error}", case.name));
     let mut group = c.benchmark_group("permute cold");
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
     group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(500));
     group.throughput(Throughput::BytesDecimal(2 * (case.source().len() * size_of::<T>()) as u64));
-    group.bench_function(&case.name, |bencher| bencher.iter_custom(|runs| rotation.time(device, case, runs)));
+    group.bench_function(&case.name, |bencher| {
+        bencher.iter_custom(|runs| support::time(device, &case.name, runs, || rotation.run(device, case)))
+    });
     group.finish();
 }
 
@@ -112,6 +113,7 @@ fn planning(c: &mut Criterion, case: &Case) {
 fn permutes(c: &mut Criterion) {
     match Device::open(Backend::Cuda(0)) {
         Ok(device) => {
+            let c = &mut Criterion::default().configure_from_args().with_measurement(DeviceTime(device.clone()));
             for case in Case::all() {
                 match case.dtype.width() {
                     // Narrow ones so that no power of two apart are equal.

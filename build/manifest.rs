@@ -8,7 +8,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 /// Files and folders that the PTX is made of, relative to the package.
-pub const SOURCES: [&str; 4] = ["kernels/Cargo.lock", "kernels/Cargo.toml", "kernels/src", "src/abi.rs"];
+pub const SOURCES: [&str; 5] = ["kernels/Cargo.lock", "kernels/Cargo.toml", "kernels/src", "src/abi", "src/abi.rs"];
 
 /// The identity of a PTX file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,6 +5,11 @@
 //!
 //! An entry takes one struct by value, so its PTX has one parameter whose size and alignment are the struct's.
 
+#[path = "abi/arithmetic.rs"]
+mod arithmetic;
+
+pub use arithmetic::*;
+
 use core::fmt;
 
 /// Rows and columns of the tile that one block moves in every transpose kernel, in elements.
@@ -676,7 +681,7 @@ const fn entry<P>(name: &'static str) -> Entry {
     Entry { name, param_bytes: size_of::<P>(), param_align: align_of::<P>() }
 }
 
-/// The entries of one kernel by element width, in the order of [`WIDTHS`].
+/// The entries of one kernel, by element width in the order of [`WIDTHS`] unless the family says otherwise.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
     narrow: &'static [EntryId],
@@ -691,6 +696,16 @@ impl Family {
             Index::Narrow => self.narrow.get(position).copied(),
             Index::Wide => self.wide.get(position).copied(),
         }
+    }
+
+    /// The entry for numbers of a type, in a family that has them; its arithmetic is 64-bit.
+    pub const fn number(&self, number: NumberType) -> EntryId {
+        self.wide[number as usize]
+    }
+
+    /// The entries, in a family whose arithmetic is 64-bit.
+    pub const fn entries(&self) -> &'static [EntryId] {
+        self.wide
     }
 }
 
@@ -748,6 +763,32 @@ entries! {
     SPILL_LINES(LinesParams): /// The same for lines that are too long: a launch writes panels to scratch memory, a second one back.
         ["spill_lines_b8" "spill_lines_b16" "spill_lines_b32" "spill_lines_b64" "spill_lines_b128"]
         ["spill_lines_b8_wide" "spill_lines_b16_wide" "spill_lines_b32_wide" "spill_lines_b64_wide" "spill_lines_b128_wide"];
+    FILL(FillParams): /// Bytes of a pattern.
+        [] ["fill_b128"];
+    MUL(ElementwiseParams): /// A scaled array; this and the following by [`NumberType`].
+        [] ["mul_f16" "mul_bf16" "mul_f32" "mul_f64"];
+    ADD(ElementwiseParams): /// The sum of two arrays.
+        [] ["add_f16" "add_bf16" "add_f32" "add_f64"];
+    TRIAD(ElementwiseParams): /// An array and a scaled one.
+        [] ["triad_f16" "triad_bf16" "triad_f32" "triad_f64"];
+    NSTREAM(ElementwiseParams): /// What was there, an array and a scaled one.
+        [] ["nstream_f16" "nstream_bf16" "nstream_f32" "nstream_f64"];
+    AXPY(ElementwiseParams): /// What was there and a scaled array.
+        [] ["axpy_f16" "axpy_bf16" "axpy_f32" "axpy_f64"];
+    SUM(ReduceParams): /// Sums of elements.
+        [] ["sum_f16" "sum_bf16" "sum_f32" "sum_f64"];
+    DOT(ReduceParams): /// Sums of products.
+        [] ["dot_f16" "dot_bf16" "dot_f32" "dot_f64"];
+    MIN(ReduceParams): /// Least elements.
+        [] ["min_f16" "min_bf16" "min_f32" "min_f64"];
+    MAX(ReduceParams): /// Greatest elements.
+        [] ["max_f16" "max_bf16" "max_f32" "max_f64"];
+    PROBE_READ(ProbeParams): /// Loads and nothing else; this and the following by [`PROBE_STEPS`].
+        [] ["probe_read_x1" "probe_read_x2" "probe_read_x4" "probe_read_x8"];
+    PROBE_WRITE(ProbeParams): /// Stores and nothing else.
+        [] ["probe_write_x1" "probe_write_x2" "probe_write_x4" "probe_write_x8"];
+    PROBE_COPY(ProbeParams): /// Loads, and as many stores.
+        [] ["probe_copy_x1" "probe_copy_x2" "probe_copy_x4" "probe_copy_x8"];
     SPIN(SpinParams): /// The gate that measurements queue behind.
         [] ["spin"];
 }

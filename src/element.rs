@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::abi::NumberType;
+
 /// An element type as data: for files, command lines and reports, where the type is known only at run time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
@@ -128,6 +130,41 @@ elements! {
 
 #[cfg(feature = "half")]
 elements! { half::f16 => F16, half::bf16 => Bf16 }
+
+/// A number that kernels compute with: halves in single precision, the others in their own, and rounded once.
+pub trait Number: Element {
+    /// The type as the kernels are named by it.
+    const NUMBER: NumberType;
+    /// What sums of it are made and given in.
+    type Sum: Number;
+    /// The value, exactly.
+    fn to_f64(self) -> f64;
+}
+
+macro_rules! numbers {
+    ($($type:ty => $number:ident, $sum:ty, |$value:ident| $double:expr;)*) => {$(
+        impl Number for $type {
+            const NUMBER: NumberType = NumberType::$number;
+            type Sum = $sum;
+
+            fn to_f64(self) -> f64 {
+                let $value = self;
+                $double
+            }
+        }
+    )*};
+}
+
+numbers! {
+    f32 => F32, f32, |value| f64::from(value);
+    f64 => F64, f64, |value| value;
+}
+
+#[cfg(feature = "half")]
+numbers! {
+    half::f16 => F16, f32, |value| value.to_f64();
+    half::bf16 => Bf16, f32, |value| value.to_f64();
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,9 @@
 //! The one door from typed arguments to raw parameters.
 
 use crate::abi::{
-    ColumnParams, CopyParams, ElementsParams, EntryId, FieldsParams, LaunchShape, LinesParams, PackedParams,
-    PatchParams, RowsParams, SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
+    ColumnParams, CopyParams, ElementsParams, ElementwiseParams, EntryId, FieldsParams, FillParams, LaunchShape,
+    LinesParams, PackedParams, PatchParams, ProbeParams, ReduceParams, RowsParams, SpinParams, SquareParams,
+    StackedTileParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
@@ -29,6 +30,7 @@ params!(
     VectorTileParams: 840, FieldsParams: 784, StackedTileParams: 744
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
+params!(FillParams: 48, ElementwiseParams: 56, ReduceParams: 48, ProbeParams: 24);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.
@@ -110,6 +112,7 @@ mod tests {
             max_block_threads: 1024,
             max_grid: [i32::MAX as u32, 65_535, 65_535],
             shared_bytes_per_block: 48 << 10,
+            pci_bus_id: None,
         }
     }
 

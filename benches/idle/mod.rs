@@ -49,6 +49,7 @@ impl Idle {
             max_block_threads: 1024,
             max_grid: [i32::MAX as u32, 65_535, 65_535],
             shared_bytes_per_block: 48 << 10,
+            pci_bus_id: None,
         };
         let [last, launches, orders, others] = [const { AtomicU64::new(0) }; 4];
         let driver = Arc::new(Self { info, last, launches, orders, others });

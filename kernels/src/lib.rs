@@ -11,19 +11,24 @@ pub mod block;
 pub mod grain;
 pub mod index;
 pub mod matrix;
+pub mod number;
 pub mod op;
 pub mod quad;
+pub mod span;
 pub mod thread;
 
 use abi::{
-    ColumnParams, CopyParams, ElementsParams, FieldsParams, LinesParams, PackedParams, PatchParams, RowsParams,
-    SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
+    ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams, LinesParams, PackedParams,
+    PatchParams, ProbeParams, ReduceParams, RowsParams, SpinParams, SquareParams, StackedTileParams, TransposeParams,
+    VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
+use number::{Bf16, F16};
 use op::{
-    column_loop, copy, deinterleave, elements, interleave, naive, packed, patch, permute_lines, ragged_tile,
-    small_tile, spill_lines, stacked_tile, swap_tiles, tile, vector_tile,
+    column_loop, copy, deinterleave, elements, elementwise, fill, interleave, naive, packed, patch, permute_lines,
+    probe_copy, probe_read, probe_write, ragged_tile, reduce, small_tile, spill_lines, stacked_tile, swap_tiles, tile,
+    vector_tile,
 };
 use thread::{B8, B16, B32, B64, B128};
 
@@ -264,4 +269,86 @@ entries! { PackedParams:
     packed_b32_wide = packed::<B32, Wide>;
     packed_b64_wide = packed::<B64, Wide>;
     packed_b128_wide = packed::<B128, Wide>;
+}
+
+entries! { FillParams:
+    fill_b128 = fill;
+}
+
+entries! { ElementwiseParams:
+    mul_f16 = elementwise::<F16, op::Mul>;
+    mul_bf16 = elementwise::<Bf16, op::Mul>;
+    mul_f32 = elementwise::<f32, op::Mul>;
+    mul_f64 = elementwise::<f64, op::Mul>;
+}
+
+entries! { ElementwiseParams:
+    add_f16 = elementwise::<F16, op::Add>;
+    add_bf16 = elementwise::<Bf16, op::Add>;
+    add_f32 = elementwise::<f32, op::Add>;
+    add_f64 = elementwise::<f64, op::Add>;
+}
+
+entries! { ElementwiseParams:
+    triad_f16 = elementwise::<F16, op::Triad>;
+    triad_bf16 = elementwise::<Bf16, op::Triad>;
+    triad_f32 = elementwise::<f32, op::Triad>;
+    triad_f64 = elementwise::<f64, op::Triad>;
+}
+
+entries! { ElementwiseParams:
+    nstream_f16 = elementwise::<F16, op::NStream>;
+    nstream_bf16 = elementwise::<Bf16, op::NStream>;
+    nstream_f32 = elementwise::<f32, op::NStream>;
+    nstream_f64 = elementwise::<f64, op::NStream>;
+}
+
+entries! { ElementwiseParams:
+    axpy_f16 = elementwise::<F16, op::Axpy>;
+    axpy_bf16 = elementwise::<Bf16, op::Axpy>;
+    axpy_f32 = elementwise::<f32, op::Axpy>;
+    axpy_f64 = elementwise::<f64, op::Axpy>;
+}
+
+entries! { ReduceParams:
+    sum_f16 = reduce::<F16, op::Sum>;
+    sum_bf16 = reduce::<Bf16, op::Sum>;
+    sum_f32 = reduce::<f32, op::Sum>;
+    sum_f64 = reduce::<f64, op::Sum>;
+}
+
+entries! { ReduceParams:
+    dot_f16 = reduce::<F16, op::Dot>;
+    dot_bf16 = reduce::<Bf16, op::Dot>;
+    dot_f32 = reduce::<f32, op::Dot>;
+    dot_f64 = reduce::<f64, op::Dot>;
+}
+
+entries! { ReduceParams:
+    min_f16 = reduce::<F16, op::Min>;
+    min_bf16 = reduce::<Bf16, op::Min>;
+    min_f32 = reduce::<f32, op::Min>;
+    min_f64 = reduce::<f64, op::Min>;
+}
+
+entries! { ReduceParams:
+    max_f16 = reduce::<F16, op::Max>;
+    max_bf16 = reduce::<Bf16, op::Max>;
+    max_f32 = reduce::<f32, op::Max>;
+    max_f64 = reduce::<f64, op::Max>;
+}
+
+entries! { ProbeParams:
+    probe_read_x1 = probe_read::<1>;
+    probe_read_x2 = probe_read::<2>;
+    probe_read_x4 = probe_read::<4>;
+    probe_read_x8 = probe_read::<8>;
+    probe_write_x1 = probe_write::<1>;
+    probe_write_x2 = probe_write::<2>;
+    probe_write_x4 = probe_write::<4>;
+    probe_write_x8 = probe_write::<8>;
+    probe_copy_x1 = probe_copy::<1>;
+    probe_copy_x2 = probe_copy::<2>;
+    probe_copy_x4 = probe_copy::<4>;
+    probe_copy_x8 = probe_copy::<8>;
 }

@@ -83,6 +83,8 @@ pub(super) enum Command {
     Explain(Permuted),
     /// Verify an operation on random bits, and on a GPU measure it
     Bench(Bench),
+    /// Measure what the memory of this GPU can do at most: nominal, and the best of simple kernels
+    Peaks,
     /// Run a kernel of a PTX file, and show what it does to memory
     ///
     /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The software GPU stops it there.
@@ -158,16 +160,53 @@ pub(super) enum Operation {
         samples: Samples,
     },
     /// A copy: the yardstick of all that move bytes
-    Copy {
-        /// Number of elements
-        #[arg(long, value_name = "N")]
-        elements: usize,
-        /// Their type
-        #[arg(long, value_name = "TYPE", value_parser = dtype)]
-        dtype: DType,
-        #[command(flatten)]
-        samples: Samples,
-    },
+    Copy(Elements),
+    /// Every element set to a value
+    Fill(Arithmetic),
+    /// An array scaled
+    Mul(Arithmetic),
+    /// The sum of two arrays
+    Add(Arithmetic),
+    /// An array and a scaled one
+    Triad(Arithmetic),
+    /// What is there, an array and a scaled one
+    Nstream(Arithmetic),
+    /// What is there and a scaled array
+    Axpy(Arithmetic),
+    /// The sum of all elements
+    Sum(Arithmetic),
+    /// The sum of the products of two arrays
+    Dot(Arithmetic),
+    /// The least element
+    Min(Arithmetic),
+    /// The greatest element
+    Max(Arithmetic),
+}
+
+/// Arrays of one axis.
+#[derive(Args)]
+pub(super) struct Elements {
+    /// Number of elements
+    #[arg(long, value_name = "N")]
+    pub(super) elements: usize,
+    /// Their type
+    #[arg(long, value_name = "TYPE", value_parser = dtype)]
+    pub(super) dtype: DType,
+    #[command(flatten)]
+    pub(super) samples: Samples,
+}
+
+/// Arrays of numbers that kernels compute with.
+#[derive(Args)]
+pub(super) struct Arithmetic {
+    /// Number of elements
+    #[arg(long, value_name = "N")]
+    pub(super) elements: usize,
+    /// Their type: f16, bf16, f32 or f64
+    #[arg(long, value_name = "TYPE", value_parser = number)]
+    pub(super) dtype: DType,
+    #[command(flatten)]
+    pub(super) samples: Samples,
 }
 
 /// An array in C order, and its axes in another.
@@ -199,7 +238,7 @@ impl Permuted {
     }
 }
 
-#[derive(Args)]
+#[derive(Args, Clone, Copy)]
 pub(super) struct Samples {
     /// Timed runs on a GPU, whose median is reported
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=10_000))]
@@ -286,6 +325,13 @@ fn shape(text: &str) -> Result<[usize; 2], String> {
         Ok(&[rows, cols]) => Ok([rows, cols]),
         _ => Err("give rows and columns as two whole numbers, such as 1024,768".into()),
     }
+}
+
+/// A type that kernels compute with.
+fn number(text: &str) -> Result<DType, String> {
+    let numbers = [DType::F16, DType::Bf16, DType::F32, DType::F64];
+    let found = numbers.into_iter().find(|number| number.name() == text);
+    found.ok_or_else(|| format!("arithmetic is on {}", numbers.map(DType::name).join(", ")))
 }
 
 fn dtype(text: &str) -> Result<DType, String> {

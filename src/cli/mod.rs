@@ -9,6 +9,7 @@ mod devices;
 mod explain;
 mod npy;
 mod output;
+mod peaks;
 mod permute;
 #[cfg(feature = "interp")]
 mod ptx_file;
@@ -79,6 +80,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Compare(args) => compare::run(args, backend, output),
         Command::Explain(args) => explain::run(args, backend, output),
         Command::Bench(args) => bench::run(args, backend, output),
+        Command::Peaks => peaks::run(backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),
         #[cfg(feature = "interp")]

@@ -76,6 +76,8 @@ pub struct DeviceInfo {
     pub max_grid: [u32; 3],
     /// Bytes of shared memory a block may use without asking for more.
     pub shared_bytes_per_block: u32,
+    /// Where it is plugged in, as NVIDIA's tools name it, `00000000:01:00.0`; `None` where it is not.
+    pub pci_bus_id: Option<String>,
 }
 
 /// A device's driver.

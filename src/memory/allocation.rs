@@ -42,7 +42,7 @@ impl Allocation {
 
     /// Queues work on the memory behind all its former uses.
     fn queue(&self, stream: &Stream, work: impl FnOnce(StreamHandle) -> Result<()>) -> Result<()> {
-        queue_in_order(stream, &self.last_use, None, || work(stream.handle()))
+        queue_in_order(stream, [&self.last_use], || work(stream.handle()))
     }
 
     /// Queues setting all bytes to 0.

@@ -22,15 +22,21 @@
 //! on the same stream, or the stream waits for it; and whoever reads the result, or frees the memory, waits for the stream.
 
 mod copy;
+pub mod elementwise;
 pub mod in_place;
 pub mod permute;
+pub mod probe;
+pub mod reduce;
+mod span;
 pub mod spin;
 mod target;
 pub mod transpose;
 pub mod tuning;
 
+pub use elementwise::{Elementwise, Operands, add, axpy, elementwise_raw, fill, fill_raw, mul, nstream, triad};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
 pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
+pub use reduce::{Reduced, Reduction, Scratch, dot, dot_into, max, max_into, min, min_into, reduce_raw, sum, sum_into};
 pub use spin::spin;
 pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};
@@ -101,17 +107,19 @@ fn check_disjoint(dst: &Layout) -> Result<()> {
     ))
 }
 
-/// Queues `launch` on `stream` behind all former uses of both sides, which must be of the stream's device.
-fn queue_between(
-    source: &Allocation,
-    destination: &Allocation,
+/// Queues `launch` on `stream` behind all former uses of these memories, which must be of the stream's device.
+fn queue_among<const N: usize>(
+    memories: [&Allocation; N],
     stream: &Stream,
     launch: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
-    let context = destination.device().context();
-    context.check_same(source.device().context(), "the source and the destination")?;
-    context.check_same(stream.context(), "the buffers and the stream")?;
-    queue_in_order(stream, source.last_use(), Some(destination.last_use()), launch)
+    for pair in memories.windows(2) {
+        pair[1].device().context().check_same(pair[0].device().context(), "the buffers")?;
+    }
+    if let Some(memory) = memories.first() {
+        memory.device().context().check_same(stream.context(), "the buffers and the stream")?;
+    }
+    queue_in_order(stream, memories.map(Allocation::last_use), launch)
 }
 
 /// What can be seen to be wrong with raw addresses: not aligned to the elements, or one side over the other.

@@ -3,10 +3,14 @@
 //! The protocol: warm up; hold the stream with a spin kernel until every sample is queued, so that the gaps between
 //! launches stay out (nvbandwidth's and nvbench's idea); a pair of events around each sample; median and quantiles. The
 //! caller rotates its buffers over [`cold_sets`] of them, so that no sample finds its data in the L2 cache: rotating rather
-//! than flushing, because a flush by writes leaves dirty lines that the next sample would pay for.
+//! than flushing, because a flush by writes leaves dirty lines that the next sample would pay for. Where the device tells its
+//! clocks, samples of a device that was throttled are taken again, and counted (nvbench's rule); no measurement goes on for more
+//! than about 15 seconds.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
+use super::clocks::Clocks;
 use crate::device::Device;
 use crate::driver::DriverKind;
 use crate::error::{Error, ErrorKind, Result};
@@ -16,6 +20,11 @@ use crate::stream::{Event, Stream};
 const WARM_UPS: usize = 3;
 /// The first gate, and the longest that is tried before an operation is taken to be bound by its own launches.
 const GATES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(64));
+/// How long is tried to get samples that are not throttled, and how long is waited first for the device to cool.
+const DEADLINE: Duration = Duration::from_secs(15);
+const PAUSE: Duration = Duration::from_millis(50);
+/// Fewest samples, however long each takes.
+const FEWEST: usize = 3;
 /// Launches in a row that [`launch_us`] takes the mean of.
 const LAUNCHES: u32 = 1000;
 
@@ -26,6 +35,10 @@ pub struct Timing {
     samples: Vec<f64>,
     /// Whether all samples were queued before the first one ran, so that no gap between launches is in them.
     gapless: bool,
+    /// Samples that were thrown away, because the device was throttled.
+    discarded: usize,
+    /// When the samples were taken.
+    clocks: Option<Clocks>,
 }
 
 impl Timing {
@@ -45,6 +58,22 @@ impl Timing {
     /// then has the gaps between them.
     pub fn gapless(&self) -> bool {
         self.gapless
+    }
+
+    /// Milliseconds of each sample, shortest first; at least one. Fewer than were asked for where each takes seconds.
+    pub fn samples_ms(&self) -> &[f64] {
+        &self.samples
+    }
+
+    /// Samples that were taken while the device was throttled, and thrown away.
+    pub fn discarded(&self) -> usize {
+        self.discarded
+    }
+
+    /// The clocks when the samples had been taken; `None` where the device tells none. Throttled still, where it did not get
+    /// better in time.
+    pub fn clocks(&self) -> Option<Clocks> {
+        self.clocks
     }
 
     /// GB/s (10^9 bytes a second) at the median, for an operation that reads and writes `bytes` bytes in all.
@@ -71,27 +100,47 @@ pub fn time(
     samples: usize,
     mut launch: impl FnMut() -> Result<()>,
 ) -> Result<Timing> {
-    if device.info().kind == DriverKind::Soft {
-        return Err(Error::new(ErrorKind::Unavailable, "the software GPU has no times to measure; use a CUDA device"));
-    }
-    let pairs: Vec<(Event, Event)> =
-        (0..samples.max(1)).map(|_| Ok((device.event()?, device.event()?))).collect::<Result<_>>()?;
+    check_has_times(device)?;
+    let deadline = Instant::now() + DEADLINE;
     for _ in 0..WARM_UPS {
         launch()?;
     }
     stream.synchronize()?;
-    let mut gate = GATES.0;
+    let begin = Instant::now();
+    launch()?;
+    stream.synchronize()?;
+    let fit = DEADLINE.as_secs_f64() / begin.elapsed().as_secs_f64().max(1e-9);
+    let samples = samples.max(1).min((fit as usize).max(FEWEST));
+    let pairs: Vec<(Event, Event)> =
+        (0..samples).map(|_| Ok((device.event()?, device.event()?))).collect::<Result<_>>()?;
+    let (mut gate, mut pause, mut discarded) = (GATES.0, PAUSE, 0);
     loop {
         let gapless = queue_behind(gate, device, stream, &pairs, &mut launch)?;
         stream.synchronize()?;
-        if gapless || gate >= GATES.1 {
-            let mut samples: Vec<f64> =
-                pairs.iter().map(|(start, end)| Ok(f64::from(end.elapsed_ms_since(start)?))).collect::<Result<_>>()?;
-            samples.sort_by(f64::total_cmp);
-            return Ok(Timing { samples, gapless });
+        if !gapless && gate < GATES.1 {
+            gate *= 2;
+            continue;
         }
-        gate *= 2;
+        let clocks = Clocks::of(device);
+        if clocks.is_some_and(|clocks| clocks.are_throttled()) && Instant::now() + pause < deadline {
+            discarded += samples;
+            thread::sleep(pause);
+            pause *= 2;
+            continue;
+        }
+        let mut samples: Vec<f64> =
+            pairs.iter().map(|(start, end)| Ok(f64::from(end.elapsed_ms_since(start)?))).collect::<Result<_>>()?;
+        samples.sort_by(f64::total_cmp);
+        return Ok(Timing { samples, gapless, discarded, clocks });
     }
+}
+
+/// Whether times on the device say anything about a GPU.
+pub(super) fn check_has_times(device: &Device) -> Result<()> {
+    if device.info().kind == DriverKind::Soft {
+        return Err(Error::new(ErrorKind::Unavailable, "the software GPU has no times to measure; use a CUDA device"));
+    }
+    Ok(())
 }
 
 /// Queues all samples behind a gate; whether that was done before it opened.
@@ -137,11 +186,11 @@ mod tests {
 
     #[test]
     fn quantiles_interpolate() {
-        let timing = Timing { samples: vec![1.0, 2.0, 3.0, 5.0], gapless: true };
+        let timing = Timing { samples: vec![1.0, 2.0, 3.0, 5.0], gapless: true, discarded: 0, clocks: None };
         assert_eq!(timing.median_ms(), 2.5);
         assert_eq!([timing.quantile_ms(0.0), timing.quantile_ms(1.0), timing.quantile_ms(2.0)], [1.0, 5.0, 5.0]);
         assert_eq!(timing.gbps(5_000_000), 2.0);
-        assert_eq!(Timing { samples: vec![4.0], gapless: true }.quantile_ms(0.9), 4.0);
+        assert_eq!(Timing { samples: vec![4.0], gapless: true, discarded: 0, clocks: None }.quantile_ms(0.9), 4.0);
     }
 
     #[test]

@@ -26,24 +26,23 @@ impl LastUse {
 ///
 /// `queue` runs under the locks of the allocations: another thread that uses one of them comes wholly before or after, else
 /// it could order itself behind work that is not queued yet. The locks are taken in the order of their addresses, so that
-/// two threads never wait for each other; the two may be the same allocation.
-pub(crate) fn queue_in_order<R>(
+/// two threads never wait for each other; several may be the same allocation.
+pub(crate) fn queue_in_order<const N: usize, R>(
     stream: &Stream,
-    first: &LastUse,
-    second: Option<&LastUse>,
+    mut uses: [&LastUse; N],
     queue: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
-    let (first, second) = match second {
-        Some(second) if std::ptr::eq(first, second) => (first, None),
-        Some(second) if std::ptr::from_ref(second) < std::ptr::from_ref(first) => (second, Some(first)),
-        other => (first, other),
-    };
-    let mut first = lock(&first.0);
-    let mut second = second.map(|second| lock(&second.0));
+    uses.sort_unstable_by_key(|&last| std::ptr::from_ref(last));
+    let mut locks = [const { None }; N];
+    for (at, last) in uses.into_iter().enumerate() {
+        // What is locked already is the same allocation.
+        if at == 0 || !std::ptr::eq(last, uses[at - 1]) {
+            locks[at] = Some(lock(&last.0));
+        }
+    }
     let mut waited = None;
-    follow(stream, &mut first, &mut waited)?;
-    if let Some(second) = &mut second {
-        follow(stream, second, &mut waited)?;
+    for last in locks.iter_mut().flatten() {
+        follow(stream, last, &mut waited)?;
     }
     queue()
 }

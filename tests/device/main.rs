@@ -10,6 +10,7 @@ mod debug_build;
 mod naive;
 mod program;
 
+mod arithmetic;
 mod copies;
 mod events;
 mod every_entry;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "cudarc")]
         interop::cases(),
         host::cases(),
+        arithmetic::cases(),
         transposes::cases(),
         permutes::cases(),
         packed::cases(),

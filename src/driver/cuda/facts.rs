@@ -110,6 +110,12 @@ pub(super) fn device_info(api: &Api, device: CUdevice, ordinal: u32) -> Result<D
             attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
         ],
         shared_bytes_per_block: attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+        pci_bus_id: Some(format!(
+            "{:08X}:{:02X}:{:02X}.0",
+            attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?,
+            attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?,
+            attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?
+        )),
     })
 }
 

@@ -51,6 +51,7 @@ fn stubbed(current: usize) -> Cuda {
         max_block_threads: 1,
         max_grid: [1; 3],
         shared_bytes_per_block: 1,
+        pci_bus_id: None,
     };
     let context = Context(OURS as CUcontext);
     Cuda { api: Box::leak(Box::new(stubs)), device: 0, context, info, lost: OnceLock::new() }

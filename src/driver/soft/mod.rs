@@ -469,6 +469,7 @@ fn device_info(memory_bytes: u64, threads: usize) -> DeviceInfo {
         max_block_threads: interp::MAX_BLOCK_THREADS,
         max_grid: [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ],
         shared_bytes_per_block: interp::MAX_SHARED_BYTES,
+        pci_bus_id: None,
     }
 }
 

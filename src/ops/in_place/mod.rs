@@ -4,7 +4,7 @@ mod plan;
 
 pub use plan::InPlacePlan;
 
-use super::queue_between;
+use super::queue_among;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
@@ -47,9 +47,9 @@ pub fn transpose_in_place<'a, T: Element>(matrix: ViewMut<'a, T>, stream: &Strea
     let plan = InPlacePlan::new(matrix.layout(), size_of::<T>())?;
     let memory = matrix.memory();
     let scratch = matrix.device().alloc::<u8>(plan.scratch_bytes())?;
-    queue_between(memory, scratch.memory(), stream, || {
+    queue_among([memory, scratch.memory()], stream, || {
         // SAFETY: the layout lies within the buffer, which lives until its drop and which the view borrows exclusively; the
-        // scratch has as many bytes as the plan asks for; other work on both is ordered by `queue_between`, which also holds
+        // scratch has as many bytes as the plan asks for; other work on both is ordered by `queue_among`, which also holds
         // all to one device.
         unsafe { plan.launch(matrix.device(), memory.address(), scratch.address(), stream.handle()) }
     })?;

@@ -19,7 +19,7 @@ pub use explain::{Explanation, PlannedAxis, Traffic};
 pub use plan::PermutePlan;
 pub(super) use plan::grid;
 
-use super::{Align, Target, TileShape, check_addresses, check_width, queue_between};
+use super::{Align, Target, TileShape, check_addresses, check_width, queue_among};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
@@ -78,9 +78,9 @@ pub fn copy_into_tuned<T: Element>(
 /// Queues a plan that was made of the views' layouts.
 fn queue<T: Element>(plan: &PermutePlan, src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
     let (source, destination) = (src.memory(), dst.memory());
-    queue_between(source, destination, stream, || {
+    queue_among([source, destination], stream, || {
         // SAFETY: the layouts lie within the buffers, which live until their drops, are aligned as allocations are, and share
-        // no element, as the exclusive borrow of `dst` shows; other work on them is ordered by `queue_between`, which also
+        // no element, as the exclusive borrow of `dst` shows; other work on them is ordered by `queue_among`, which also
         // holds all to one device.
         unsafe { plan.launch(destination.device(), source.address(), destination.address(), stream.handle()) }
     })

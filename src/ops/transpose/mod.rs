@@ -6,7 +6,7 @@ mod variant;
 pub use plan::TransposePlan;
 pub use variant::Variant;
 
-use super::{check_addresses, copy_into, copy_into_raw, queue_between};
+use super::{check_addresses, copy_into, copy_into_raw, queue_among};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
@@ -64,9 +64,9 @@ pub fn transpose_into<T: Element>(
     };
     let plan = TransposePlan::new(src.layout(), dst.layout(), size_of::<T>(), variant)?;
     let (source, destination) = (src.memory(), dst.memory());
-    queue_between(source, destination, stream, || {
+    queue_among([source, destination], stream, || {
         // SAFETY: the layouts lie within the buffers, which live until their drops, and share no element, as the exclusive
-        // borrow of `dst` shows; other work on them is ordered by `queue_between`, which also holds all to one device.
+        // borrow of `dst` shows; other work on them is ordered by `queue_among`, which also holds all to one device.
         unsafe { plan.launch(destination.device(), source.address(), destination.address(), stream.handle()) }
     })
 }

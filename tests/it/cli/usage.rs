@@ -28,6 +28,7 @@ fn wrong_usage_is_exit_2() {
     misused(&["compare", "in.npy", "--dtype", "u8"], "cannot be used with");
     misused(&["bench"], "permute");
     misused(&["bench", "sort"], "sort");
+    misused(&["bench", "add", "--elements", "9", "--dtype", "i32"], "f16, bf16, f32, f64");
     misused(&["bench", "--tune", "--list"], "cannot be used with");
     misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0"], "--dtype");
     misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0", "--dtype", "u9"], "c128");

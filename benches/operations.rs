@@ -1,0 +1,199 @@
+//! The element-wise operations and the reductions: on a CUDA device the time of each on the device, with a cold L2 cache, and GB/s
+//! as BabelStream counts bytes; without one, what each costs the software GPU, in elements a second and not in bytes.
+//!
+//! `warpstride bench OP` measures one of them beside a copy and the ceilings.
+
+#[allow(dead_code, reason = "without a GPU there is no device time")]
+mod support;
+
+use std::time::Duration;
+
+use criterion::measurement::Measurement;
+use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
+use half::{bf16, f16};
+use warpstride::abi::NumberType;
+use warpstride::device::{Backend, Device};
+use warpstride::error::Result;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, Elementwise, Operands, Reduced, Reduction, Scratch};
+use warpstride::roofline::measure;
+
+use support::DeviceTime;
+
+/// Bytes of an array on a GPU: several times its L2 cache.
+const ON_GPU: usize = 1 << 28;
+/// Bytes of an array on the software GPU.
+const ON_SOFT: usize = 1 << 18;
+
+const NUMBERS: [(NumberType, &str); 4] =
+    [(NumberType::F16, "f16"), (NumberType::Bf16, "bf16"), (NumberType::F32, "f32"), (NumberType::F64, "f64")];
+
+#[derive(Clone, Copy)]
+enum Operation {
+    Elementwise(Elementwise),
+    Reduction(Reduction),
+}
+
+impl Operation {
+    fn all() -> impl Iterator<Item = Self> {
+        Elementwise::ALL.into_iter().map(Self::Elementwise).chain(Reduction::ALL.into_iter().map(Self::Reduction))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Elementwise(operation) => operation.name(),
+            Self::Reduction(reduction) => reduction.name(),
+        }
+    }
+
+    /// Arrays that are read or written.
+    fn arrays(self) -> usize {
+        match self {
+            Self::Elementwise(operation) => operation.reads() as usize + 1,
+            Self::Reduction(reduction) => reduction.reads() as usize,
+        }
+    }
+
+    /// What ones become, scaled by a half, of so many elements.
+    fn of_ones(self, len: usize) -> f64 {
+        match self {
+            Self::Elementwise(Elementwise::Mul) => 0.5,
+            Self::Elementwise(Elementwise::Add) => 2.0,
+            Self::Elementwise(Elementwise::Triad | Elementwise::Axpy) => 1.5,
+            Self::Elementwise(Elementwise::NStream) => 2.5,
+            Self::Reduction(Reduction::Sum | Reduction::Dot) => len as f64,
+            Self::Reduction(_) => 1.0,
+        }
+    }
+}
+
+/// The bytes of a number.
+fn bytes(number: NumberType, value: f64) -> Vec<u8> {
+    match number {
+        NumberType::F16 => f16::from_f64(value).to_le_bytes().into(),
+        NumberType::Bf16 => bf16::from_f64(value).to_le_bytes().into(),
+        NumberType::F32 => (value as f32).to_le_bytes().into(),
+        NumberType::F64 => value.to_le_bytes().into(),
+    }
+}
+
+/// Arrays of ones for runs to take in turn, so that none finds its data in the cache.
+struct Arrays {
+    device: Device,
+    number: NumberType,
+    sets: Vec<[DeviceBuffer<u8>; 3]>,
+    result: DeviceBuffer<u8>,
+    scratch: DeviceBuffer<u8>,
+    len: usize,
+    turn: usize,
+}
+
+impl Arrays {
+    fn new(device: &Device, number: NumberType, room: usize) -> Result<Self> {
+        let ones = bytes(number, 1.0).repeat(room / number.width() as usize);
+        let sets = measure::cold_sets(room as u64, device.info().l2_bytes);
+        let array = || device.upload(&ones);
+        let sets = (0..sets).map(|_| Ok([array()?, array()?, array()?])).collect::<Result<_>>()?;
+        let (result, scratch) = (device.alloc(8)?, device.alloc(Scratch::BYTES)?);
+        let len = room / number.width() as usize;
+        Ok(Self { device: device.clone(), number, sets, result, scratch, len, turn: 0 })
+    }
+
+    fn run(&mut self, operation: Operation) -> Result<()> {
+        let [c, a, b] = &self.sets[self.turn % self.sets.len()];
+        self.turn += 1;
+        let (stream, len) = (self.device.default_stream().handle(), self.len as u64);
+        let [a, b] = [a.address(), b.address()];
+        match operation {
+            Operation::Elementwise(operation) => {
+                let operands = Operands { dst: c.address(), a, b, len };
+                // SAFETY: three arrays of `len` numbers, which live as long as `self`, on one stream.
+                unsafe { ops::elementwise_raw(&self.device, operation, self.number, 0.5, &operands, stream) }
+            }
+            Operation::Reduction(reduction) => {
+                let (result, scratch) = (self.result.address(), self.scratch.address());
+                let operands = Reduced { a, b, len, result, scratch };
+                // SAFETY: as above, with room for a result and the scratch.
+                unsafe { ops::reduce_raw(&self.device, reduction, self.number, &operands, stream) }
+            }
+        }
+    }
+
+    /// Runs once on the first arrays, and holds the result against what ones become.
+    fn verify(&mut self, operation: Operation) -> Result<()> {
+        self.turn = 0;
+        // What former operations have changed is ones again.
+        let ones = self.sets[0][1].download()?;
+        self.sets[0][0].upload_from(&ones)?;
+        self.run(operation)?;
+        self.device.synchronize()?;
+        let expected = operation.of_ones(self.len);
+        let right = match operation {
+            Operation::Elementwise(_) => {
+                let one = bytes(self.number, expected);
+                self.sets[0][0].download()?.chunks(one.len()).all(|element| element == one)
+            }
+            Operation::Reduction(Reduction::Sum | Reduction::Dot) if self.number != NumberType::F64 => {
+                self.result.download()?[..4] == (expected as f32).to_le_bytes()
+            }
+            Operation::Reduction(_) => self.result.download()?.starts_with(&bytes(self.number, expected)),
+        };
+        assert!(right, "{} of ones is not {expected}", operation.name());
+        Ok(())
+    }
+}
+
+/// Few samples, each of which is many runs already.
+fn brief<M: Measurement>(group: &mut BenchmarkGroup<'_, M>) {
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
+    group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(400));
+}
+
+fn on_gpu(c: &mut Criterion<DeviceTime>, device: &Device) {
+    for (number, name) in NUMBERS {
+        let mut arrays = Arrays::new(device, number, ON_GPU).expect("the GPU has room for 3 arrays of 256 MiB");
+        let mut group = c.benchmark_group(format!("{name} cold"));
+        brief(&mut group);
+        for operation in Operation::all() {
+            arrays.verify(operation).expect("it runs");
+            group.throughput(Throughput::BytesDecimal((operation.arrays() * ON_GPU) as u64));
+            group.bench_function(operation.name(), |bencher| {
+                bencher.iter_custom(|runs| support::time(device, operation.name(), runs, || arrays.run(operation)));
+            });
+        }
+        group.finish();
+    }
+}
+
+fn on_soft(c: &mut Criterion) {
+    let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+    for (number, name) in NUMBERS {
+        let mut arrays = Arrays::new(&device, number, ON_SOFT).expect("the host has room");
+        let mut group = c.benchmark_group(format!("{name} on the software GPU"));
+        brief(&mut group);
+        for operation in Operation::all() {
+            arrays.verify(operation).expect("it runs");
+            group.throughput(Throughput::Elements(arrays.len as u64));
+            group.bench_function(operation.name(), |bencher| {
+                bencher.iter(|| arrays.run(operation).and_then(|()| device.synchronize()).expect("it runs"));
+            });
+        }
+        group.finish();
+    }
+}
+
+fn operations(c: &mut Criterion) {
+    match Device::open(Backend::Cuda(0)) {
+        Ok(device) => on_gpu(
+            &mut Criterion::default().configure_from_args().with_measurement(DeviceTime(device.clone())),
+            &device,
+        ),
+        Err(error) => {
+            println!("no GB/s, and no time of a GPU: {error}");
+            on_soft(c);
+        }
+    }
+}
+
+criterion_group!(benches, operations);
+criterion_main!(benches);

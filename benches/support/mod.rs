@@ -1,0 +1,66 @@
+//! Device time for criterion.
+
+use std::time::Duration;
+
+use criterion::measurement::{Measurement, ValueFormatter, WallTime};
+use warpstride::device::Device;
+use warpstride::error::Result;
+use warpstride::roofline::measure;
+use warpstride::stream::Event;
+
+/// Most timed runs that are queued at once: criterion plans their number by the host's clock, of which a short kernel takes
+/// none, and the events of all are held meanwhile.
+const MOST: u64 = 200;
+
+/// Time between events on a device's default stream.
+pub(crate) struct DeviceTime(pub(crate) Device);
+
+impl DeviceTime {
+    fn record(&self) -> Result<Event> {
+        let event = self.0.event()?;
+        self.0.default_stream().record(&event)?;
+        Ok(event)
+    }
+}
+
+/// What is in `iter` is between two events, and the gaps between its launches are in it; `iter_custom` with [`time`] keeps them
+/// out.
+impl Measurement for DeviceTime {
+    type Intermediate = Event;
+    type Value = Duration;
+
+    fn start(&self) -> Event {
+        self.record().expect("an event is recorded")
+    }
+
+    fn end(&self, start: Event) -> Duration {
+        let end = self.record().expect("an event is recorded");
+        self.0.synchronize().expect("the work has run");
+        let ms = end.elapsed_ms_since(&start).expect("both were passed");
+        Duration::from_secs_f64(f64::from(ms) / 1e3)
+    }
+
+    fn add(&self, one: &Duration, other: &Duration) -> Duration {
+        *one + *other
+    }
+
+    fn zero(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn to_f64(&self, value: &Duration) -> f64 {
+        value.as_nanos() as f64
+    }
+
+    fn formatter(&self) -> &dyn ValueFormatter {
+        WallTime.formatter()
+    }
+}
+
+/// The time of so many runs by the crate's protocol, see [`measure`]: of at most [`MOST`], scaled to their number.
+pub(crate) fn time(device: &Device, name: &str, runs: u64, run: impl FnMut() -> Result<()>) -> Duration {
+    let timing = measure::time(device, device.default_stream(), runs.min(MOST) as usize, run);
+    let timing = timing.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let samples = timing.samples_ms();
+    Duration::from_secs_f64(samples.iter().sum::<f64>() / 1e3 / samples.len() as f64 * runs as f64)
+}

@@ -1,0 +1,268 @@
+//! Benches of what computes with elements.
+
+use anyhow::Result;
+use half::{bf16, f16};
+use warpstride::counters::Counters;
+use warpstride::device::{Backend, Device};
+use warpstride::element::{DType, Element, Number};
+use warpstride::error::Error;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, Elementwise, Reduction, Scratch};
+use warpstride::roofline::measure::{self, Timing};
+use warpstride::view::View;
+
+use super::SMALL;
+use super::permute::copy;
+use super::report::{Outcome, Subject};
+use crate::cli::output::{self, Output};
+use crate::cli::{args, array_bytes, ensure_room, open, reference, trial};
+
+/// What arrays are scaled by: no power of two, so that products are rounded.
+const SCALAR: f64 = 0.3;
+
+/// An operation on numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Arithmetic {
+    Fill,
+    Elementwise(Elementwise),
+    Reduction(Reduction),
+}
+
+/// A number that the host computes with as the kernels do.
+trait Computed: Number {
+    /// The nearest to a value.
+    fn nearest(value: f64) -> Self;
+    /// What an operation makes of elements.
+    fn compute(operation: Elementwise, old: Self, a: Self, b: Self) -> Self;
+}
+
+macro_rules! computed {
+    ($($type:ty, $in:ty: |$value:ident| $nearest:expr;)*) => {$(
+        impl Computed for $type {
+            fn nearest(value: f64) -> Self {
+                let $value = value as $in;
+                $nearest
+            }
+
+            fn compute(operation: Elementwise, old: Self, a: Self, b: Self) -> Self {
+                // The kernels take the scalar as this type has it.
+                let scalar = Self::nearest(SCALAR).to_f64() as $in;
+                let [old, a, b] = [old, a, b].map(|number| number.to_f64() as $in);
+                let $value = match operation {
+                    Elementwise::Mul => scalar * a,
+                    Elementwise::Add => a + b,
+                    Elementwise::Triad => a + scalar * b,
+                    Elementwise::NStream => old + (a + scalar * b),
+                    Elementwise::Axpy => old + scalar * a,
+                };
+                $nearest
+            }
+        }
+    )*};
+}
+
+computed! {
+    f16, f32: |value| f16::from_f32(value);
+    bf16, f32: |value| bf16::from_f32(value);
+    f32, f32: |value| value;
+    f64, f64: |value| value;
+}
+
+impl Arithmetic {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fill => "fill",
+            Self::Elementwise(operation) => operation.name(),
+            Self::Reduction(reduction) => reduction.name(),
+        }
+    }
+
+    /// Arrays that are read, and that are written.
+    fn arrays(self) -> (u64, u64) {
+        match self {
+            Self::Fill => (0, 1),
+            Self::Elementwise(operation) => (operation.reads(), 1),
+            Self::Reduction(reduction) => (reduction.reads(), 0),
+        }
+    }
+
+    pub(super) fn bench(self, numbers: &args::Arithmetic, backend: Backend, output: &Output) -> Result<()> {
+        let args::Arithmetic { elements, dtype, samples } = *numbers;
+        let bytes = array_bytes(&[elements], dtype)?;
+        let device = open(backend, output)?;
+        // The host's three arrays and the result; as many on the device, or three a turn.
+        let turns = trial::turns(&device, bytes);
+        ensure_room(bytes, 4, &[(&device, 3 * turns.max(1) + 1)])?;
+        let samples = usize::from(samples.samples);
+        let outcome = match dtype {
+            DType::F16 => self.outcome::<f16>(&device, elements, turns, samples, output),
+            DType::Bf16 => self.outcome::<bf16>(&device, elements, turns, samples, output),
+            DType::F32 => self.outcome::<f32>(&device, elements, turns, samples, output),
+            _ => self.outcome::<f64>(&device, elements, turns, samples, output),
+        }?;
+        let (reads, writes) = self.arrays();
+        let (read, written) = (reads * bytes as u64, writes * bytes as u64);
+        let subject = Subject { op: self.name(), dtype, shape: &[elements], axes: None, read, written, samples };
+        subject.report(&device, &outcome, output)
+    }
+
+    fn outcome<T: Computed>(
+        self,
+        device: &Device,
+        len: usize,
+        turns: usize,
+        samples: usize,
+        output: &Output,
+    ) -> Result<Outcome> {
+        let progress = output.progress(3);
+        progress.doing("preparing");
+        let [old, a, b] = [0, 1, 2].map(|array| numbers::<T>(len, array));
+        let (old, a, b) = (old?, a?, b?);
+        let mut arrays = Arrays::new(device, [&old, &a, &b], turns.max(1))?;
+        progress.step();
+        progress.doing("verifying");
+        let before = device.counters()?;
+        arrays.run(self)?;
+        let counters: Option<Counters> = device.counters()?.zip(before).map(|(after, before)| after - before);
+        let verified = self.is_right(&arrays, &old, &a, &b)?;
+        progress.step();
+        progress.doing("timing");
+        let (mut timing, mut launch_us) = (None, None);
+        if verified && turns > 0 && output::has_times(device) {
+            let copied = arrays.time(samples, |arrays| arrays.copy())?.gbps(2 * size_of_val(&*a) as u64);
+            timing = Some((arrays.time(samples, |arrays| arrays.run(self))?, copied));
+            if size_of_val(&*a) <= SMALL {
+                launch_us = Some(measure::launch_us(device.default_stream(), || arrays.run(self))?);
+            }
+        }
+        Ok(Outcome { kernel: (len > 0).then(|| self.kernel::<T>()), verified, counters, timing, launch_us })
+    }
+
+    /// The kernel that does it, or the first of two.
+    fn kernel<T: Number>(self) -> &'static str {
+        match self {
+            Self::Fill => "fill_b128",
+            Self::Elementwise(operation) => operation.entry_name(T::NUMBER),
+            Self::Reduction(reduction) => reduction.entry_name(T::NUMBER),
+        }
+    }
+
+    /// Whether the first turn's arrays, or the value, are what the host computes.
+    fn is_right<T: Computed>(self, arrays: &Arrays<T>, old: &[T], a: &[T], b: &[T]) -> Result<bool> {
+        let elements = |expected: &dyn Fn(usize) -> T| -> Result<bool> {
+            let got = arrays.results.download()?;
+            Ok((0..old.len()).all(|at| got[at] == expected(at)))
+        };
+        match self {
+            Self::Fill => elements(&|_| T::nearest(SCALAR)),
+            Self::Elementwise(operation) => elements(&|at| T::compute(operation, old[at], a[at], b[at])),
+            Self::Reduction(Reduction::Min) => Ok(arrays.extreme.download()?[0] == extreme(a, |x, y| x < y)),
+            Self::Reduction(Reduction::Max) => Ok(arrays.extreme.download()?[0] == extreme(a, |x, y| x > y)),
+            Self::Reduction(reduction) => {
+                let ones = |at: usize| if reduction == Reduction::Dot { b[at].to_f64() } else { 1.0 };
+                let terms = || (0..a.len()).map(|at| a[at].to_f64() * ones(at));
+                let (expected, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
+                let got = arrays.sum.download()?[0].to_f64();
+                // Some roundings of the terms' sum, each of 2^-24 or 2^-53.
+                let rounding = if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
+                Ok((got - expected).abs() <= 32.0 * rounding * size)
+            }
+        }
+    }
+}
+
+/// The element that comes before all others.
+fn extreme<T: Number>(elements: &[T], before: impl Fn(f64, f64) -> bool) -> T {
+    elements[1..].iter().fold(elements[0], |best, &next| if before(next.to_f64(), best.to_f64()) { next } else { best })
+}
+
+/// Numbers from -2 to 2 of a fixed sequence, another for each array.
+fn numbers<T: Computed>(len: usize, array: usize) -> Result<Vec<T>> {
+    let bits = reference::random::<u16>(len + array)?;
+    Ok(bits[array..].iter().map(|&bits| T::nearest(f64::from(bits) / 16384.0 - 2.0)).collect())
+}
+
+/// Operands and results that runs take in turn, each side in one allocation.
+struct Arrays<T: Number> {
+    results: DeviceBuffer<T>,
+    a: DeviceBuffer<T>,
+    b: DeviceBuffer<T>,
+    sum: DeviceBuffer<T::Sum>,
+    extreme: DeviceBuffer<T>,
+    scratch: Scratch,
+    /// Elements of an array, and from one to the next.
+    len: usize,
+    step: usize,
+    turns: usize,
+    /// Runs so far.
+    turn: usize,
+}
+
+impl<T: Computed> Arrays<T> {
+    fn new(device: &Device, [old, a, b]: [&[T]; 3], turns: usize) -> Result<Self> {
+        let len = old.len();
+        // As the driver aligns allocations.
+        let step = len.next_multiple_of(256 / size_of::<T>());
+        let side = |elements: &[T]| -> Result<DeviceBuffer<T>> {
+            let mut all = device.alloc::<T>(step * turns)?;
+            let one = device.upload(elements)?;
+            for turn in 0..turns {
+                let at = turn * step..turn * step + len;
+                let to = all.view_mut(&[step * turns])?.slice(0, at, 1)?;
+                ops::copy_into(one.view(&[len])?, to, device.default_stream())?;
+            }
+            Ok(all)
+        };
+        let (results, a, b) = (side(old)?, side(a)?, side(b)?);
+        let (sum, extreme, scratch) = (device.alloc(1)?, device.alloc(1)?, Scratch::new(device)?);
+        Ok(Self { results, a, b, sum, extreme, scratch, len, step, turns, turn: 0 })
+    }
+
+    /// Where the next turn's arrays lie. On from run to run, warm-ups included: what was used last is still in the cache.
+    fn next(&mut self) -> std::ops::Range<usize> {
+        let start = self.turn % self.turns * self.step;
+        self.turn += 1;
+        start..start + self.len
+    }
+
+    fn run(&mut self, arithmetic: Arithmetic) -> Result<(), Error> {
+        let (at, room) = (self.next(), self.step * self.turns);
+        let Self { results, a, b, sum, extreme, scratch, .. } = self;
+        let device = a.device().clone();
+        let stream = device.default_stream();
+        let [a, b] = [part(a, room, &at)?, part(b, room, &at)?];
+        let to = results.view_mut(&[room])?.slice(0, at, 1)?;
+        let scalar = T::nearest(SCALAR);
+        match arithmetic {
+            Arithmetic::Fill => ops::fill(scalar, to, stream),
+            Arithmetic::Elementwise(Elementwise::Mul) => ops::mul(scalar, a, to, stream),
+            Arithmetic::Elementwise(Elementwise::Add) => ops::add(a, b, to, stream),
+            Arithmetic::Elementwise(Elementwise::Triad) => ops::triad(a, scalar, b, to, stream),
+            Arithmetic::Elementwise(Elementwise::NStream) => ops::nstream(a, scalar, b, to, stream),
+            Arithmetic::Elementwise(Elementwise::Axpy) => ops::axpy(scalar, a, to, stream),
+            Arithmetic::Reduction(Reduction::Sum) => ops::sum_into(a, sum.view_mut(&[1])?, scratch, stream),
+            Arithmetic::Reduction(Reduction::Dot) => ops::dot_into(a, b, sum.view_mut(&[1])?, scratch, stream),
+            Arithmetic::Reduction(Reduction::Min) => ops::min_into(a, extreme.view_mut(&[1])?, scratch, stream),
+            Arithmetic::Reduction(Reduction::Max) => ops::max_into(a, extreme.view_mut(&[1])?, scratch, stream),
+        }
+    }
+
+    /// The yardstick, on the same arrays.
+    fn copy(&mut self) -> Result<(), Error> {
+        let (at, room) = (self.next(), self.step * self.turns);
+        copy(part(&self.a, room, &at)?, self.results.view_mut(&[room])?.slice(0, at, 1)?)
+    }
+
+    fn time(&mut self, samples: usize, mut run: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<Timing> {
+        let device = self.a.device().clone();
+        Ok(measure::time(&device, device.default_stream(), samples, || run(self))?)
+    }
+}
+
+fn part<'a, T: Element>(
+    buffer: &'a DeviceBuffer<T>,
+    room: usize,
+    at: &std::ops::Range<usize>,
+) -> Result<View<'a, T>, Error> {
+    buffer.view(&[room])?.slice(0, at.clone(), 1)
+}

@@ -1,0 +1,100 @@
+//! Benches of what moves elements and leaves them as they are.
+
+use anyhow::Result;
+use bytemuck::Pod;
+use warpstride::device::{Backend, Device};
+use warpstride::element::{DType, Element};
+use warpstride::error::Error;
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::view::{View, ViewMut};
+
+use super::SMALL;
+use super::report::{Outcome, Subject};
+use crate::cli::output::Output;
+use crate::cli::trial::{self, Launch, Rotation};
+use crate::cli::{args, array_bytes, by_width, ensure_room, open, permuted_layouts, reference};
+
+/// Which array, and where its elements go.
+pub(super) struct Moved<'a> {
+    pub(super) op: &'static str,
+    pub(super) dtype: DType,
+    pub(super) shape: &'a [usize],
+    /// Of a permute.
+    pub(super) axes: Option<&'a [usize]>,
+}
+
+impl Moved<'_> {
+    pub(super) fn bench(&self, backend: Backend, samples: &args::Samples, output: &Output) -> Result<()> {
+        let bytes = array_bytes(self.shape, self.dtype)?;
+        let device = open(backend, output)?;
+        let turns = trial::turns(&device, bytes);
+        // The array, what it becomes and what came back, or the turns' sources; on the device first one source and result,
+        // then those of the turns.
+        ensure_room(bytes, (1 + turns).max(3), &[(&device, 2 * turns.max(1))])?;
+        let samples = usize::from(samples.samples);
+        let outcome = by_width!(self.dtype, T => self.outcome::<T>(&device, bytes, turns, samples, output))?;
+        let Self { op, dtype, shape, axes } = *self;
+        let (read, written) = (bytes as u64, bytes as u64);
+        Subject { op, dtype, shape, axes, read, written, samples }.report(&device, &outcome, output)
+    }
+
+    fn outcome<T: Element + Pod>(
+        &self,
+        device: &Device,
+        bytes: usize,
+        turns: usize,
+        samples: usize,
+        output: &Output,
+    ) -> Result<Outcome> {
+        let progress = output.progress(3);
+        progress.doing("preparing");
+        let elements = reference::random::<T>(bytes / size_of::<T>())?;
+        let expected = match self.axes {
+            Some(axes) => reference::permuted(&elements, self.shape, axes)?,
+            None => elements.clone(),
+        };
+        progress.step();
+        progress.doing("verifying");
+        let source = device.upload(&elements)?;
+        let (verified, counters) = trial::verify(device, &source, &expected, self.launch())?;
+        drop((source, expected));
+        progress.step();
+        progress.doing("timing");
+        let (mut timing, mut launch_us) = (None, None);
+        if verified && turns > 0 {
+            let mut rotation = Rotation::new(device, &elements, turns)?;
+            let copy = rotation.time(samples, copy)?.gbps(2 * bytes as u64);
+            timing = Some((rotation.time(samples, self.launch())?, copy));
+            if bytes <= SMALL {
+                launch_us = Some(rotation.launch_us(self.launch())?);
+            }
+        }
+        Ok(Outcome { kernel: self.kernel(device)?, verified, counters, timing, launch_us })
+    }
+
+    /// The kernel that it comes to.
+    fn kernel(&self, device: &Device) -> Result<Option<&'static str>> {
+        let [source, result] = match self.axes {
+            Some(axes) => permuted_layouts(self.shape, axes)?,
+            None => [Layout::row_major(self.shape)?; 2],
+        };
+        let align = Align::ALLOCATION;
+        Ok(PermutePlan::new(&source, align, &result, align, self.dtype.width(), Target::of(device))?.entry())
+    }
+
+    fn launch<T: Element>(&self) -> impl Launch<T> {
+        |source: View<'_, T>, result: ViewMut<'_, T>| {
+            let Some(axes) = self.axes else { return copy(source, result) };
+            let stream = source.device().default_stream();
+            let source = source.split_axis(0, self.shape)?.permuted_axes(axes)?;
+            let result = result.split_axis(0, source.shape())?;
+            ops::copy_into(source, result, stream)
+        }
+    }
+}
+
+/// The yardstick.
+pub(super) fn copy<T: Element>(source: View<'_, T>, result: ViewMut<'_, T>) -> Result<(), Error> {
+    ops::copy_into(source, result, source.device().default_stream())
+}

@@ -1,0 +1,154 @@
+//! Kernels that do nothing but move memory, for ceilings: what others are held against.
+
+use std::fmt;
+
+use super::permute::grid;
+use super::queue_among;
+use super::span::start;
+use crate::abi::{LaunchShape, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
+use crate::error::{Error, ErrorKind, Result};
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
+
+/// Bytes of an access.
+const QUAD: u64 = 16;
+
+/// What a probe does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+pub enum Access {
+    /// Reads every byte.
+    Read,
+    /// Writes every byte.
+    Write,
+    /// Reads every byte and writes as many elsewhere.
+    Copy,
+}
+
+impl Access {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Copy];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Copy => "copy",
+        }
+    }
+
+    /// Bytes moved for each byte of an array.
+    pub fn bytes(self) -> u64 {
+        if self == Self::Copy { 2 } else { 1 }
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How a probe is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ProbeShape {
+    /// Accesses of 16 bytes that a thread makes: 1, 2, 4 or 8.
+    pub steps: u32,
+    /// Threads of a block.
+    pub threads: u32,
+}
+
+impl ProbeShape {
+    /// Those that ceilings are looked for with.
+    pub fn all() -> impl Iterator<Item = Self> {
+        PROBE_STEPS.into_iter().flat_map(|steps| [128, 256, 512, 1024].map(|threads| Self { steps, threads }))
+    }
+
+    /// Bytes of a block; an array is a multiple of them.
+    pub fn block_bytes(self) -> u64 {
+        u64::from(self.steps) * u64::from(self.threads) * QUAD
+    }
+}
+
+impl fmt::Display for ProbeShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x 16 bytes a thread, blocks of {}", self.steps, self.threads)
+    }
+}
+
+/// Queues a probe on `stream`: of the bytes of `src` that are read, and of those of `dst` that are written, which for reads are 16
+/// at least and keep what they hold.
+///
+/// # Errors
+///
+/// `InvalidArgument` where the bytes are no multiple of [`ProbeShape::block_bytes`], do not start on 16, differ in number, or are
+/// not of the stream's device; `Layout` where a view has gaps; and what the driver failed with.
+pub fn probe(
+    access: Access,
+    shape: ProbeShape,
+    src: View<'_, u8>,
+    dst: ViewMut<'_, u8>,
+    stream: &Stream,
+) -> Result<()> {
+    let family = match access {
+        Access::Read => &PROBE_READ,
+        Access::Write => &PROBE_WRITE,
+        Access::Copy => &PROBE_COPY,
+    };
+    let place = PROBE_STEPS.iter().position(|&steps| steps == shape.steps);
+    let bytes = if access == Access::Write { dst.len() } else { src.len() } as u64;
+    let fits = bytes > 0 && bytes.is_multiple_of(shape.block_bytes().max(1));
+    let room = if access == Access::Read { dst.len() as u64 >= QUAD } else { dst.len() as u64 == bytes };
+    let (Some(place), true, true) = (place, fits, room) else {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "a probe of {} bytes to {} cannot {access} with {shape}; give both the same multiple of {} bytes",
+                src.len(),
+                dst.len(),
+                shape.block_bytes()
+            ),
+        ));
+    };
+    let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];
+    if starts.iter().any(|start| !start.is_multiple_of(QUAD)) {
+        return Err(Error::new(ErrorKind::InvalidArgument, "a probe starts on 16 bytes; slice at a multiple of them"));
+    }
+    let launch =
+        LaunchShape { grid: grid(bytes / shape.block_bytes()), block: [shape.threads, 1, 1], dynamic_shared: 0 };
+    let memories = [src.memory(), dst.memory()];
+    queue_among(memories, stream, || {
+        let [src, dst] = [0, 1].map(|at| memories[at].address() + starts[at]);
+        // The data of arrays that were never written may be anything: where it is this, one quad of `dst` changes.
+        let params = ProbeParams { src, dst, never: 0x9e37_79b9 };
+        // SAFETY: the entry takes these parameters; its blocks have exactly the bytes of the views, which lie within buffers
+        // that live until their drops, aligned to 16; what is written is borrowed exclusively; other work is ordered by
+        // `queue_among`, which also holds all to one device.
+        unsafe { memories[1].device().launch(family.entries()[place], &launch, &params, stream.handle()) }
+    })
+}
+
+/// Queues the driver's own copy from `src` to `dst` on `stream`: no ceiling, but what programs call a copy.
+///
+/// # Errors
+///
+/// `InvalidArgument` where the lengths differ or the three are not of one device, `Layout` where a view has gaps, and what the
+/// driver failed with.
+pub fn memcpy(src: View<'_, u8>, dst: ViewMut<'_, u8>, stream: &Stream) -> Result<()> {
+    if src.len() != dst.len() {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("{} bytes cannot be copied to {}; give as many", src.len(), dst.len()),
+        ));
+    }
+    let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];
+    let memories = [src.memory(), dst.memory()];
+    queue_among(memories, stream, || {
+        let [from, to] = [0, 1].map(|at| memories[at].address() + starts[at]);
+        // SAFETY: as many bytes of two live buffers, of which one is borrowed exclusively: they do not overlap. Other work is
+        // ordered by `queue_among`, which also holds all to one device.
+        unsafe { memories[1].device().driver().copy_d2d(to, from, src.len() as u64, stream.handle()) }
+    })
+}

@@ -1,0 +1,76 @@
+//! Contiguous operands: what is wrong with them, and where their quads lie.
+
+use crate::abi::Span;
+use crate::element::Element;
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::Layout;
+
+/// Bytes of a quad.
+const QUAD: u64 = 16;
+
+/// The quads of `len` elements of `width` bytes from each of these addresses, which are multiples of it.
+pub(super) fn span(len: u64, width: u64, addresses: &[u64]) -> Span {
+    let off = addresses[0] % QUAD;
+    if addresses.iter().any(|address| address % QUAD != off) {
+        return Span { len, first: 0, quads: 0 };
+    }
+    let first = ((QUAD - off) % QUAD / width).min(len);
+    Span { len, first, quads: (len - first) * width / QUAD }
+}
+
+/// Lanes that a span needs: one a quad, and one an element outside of them.
+pub(super) fn lanes(span: &Span, width: u64) -> u64 {
+    span.quads.max(span.len - span.quads * (QUAD / width))
+}
+
+/// Whether two operands have one shape.
+pub(super) fn check_shapes(one: &Layout, other: &Layout) -> Result<()> {
+    if one.shape() == other.shape() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Layout,
+        format!(
+            "the operands have shapes {:?} and {:?}; give views of one shape (split_axis, broadcast and contiguous help)",
+            one.shape(),
+            other.shape()
+        ),
+    ))
+}
+
+/// Bytes from the start of a storage to its first element, where the elements lie in C order without gaps.
+pub(super) fn start<T: Element>(layout: &Layout) -> Result<u64> {
+    if layout.is_standard_layout() {
+        return Ok((layout.offset() * size_of::<T>()) as u64);
+    }
+    Err(Error::new(
+        ErrorKind::Layout,
+        format!(
+            "an operand of shape {:?} has strides {:?}; arithmetic takes elements in C order without gaps: copy it first \
+             (contiguous, copy_into)",
+            layout.shape(),
+            layout.strides()
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quads_start_at_the_first_boundary_that_all_have() {
+        assert_eq!(span(100, 4, &[256, 512]), Span { len: 100, first: 0, quads: 25 });
+        assert_eq!(span(100, 4, &[260, 516]), Span { len: 100, first: 3, quads: 24 });
+        assert_eq!(span(100, 4, &[260, 512]), Span { len: 100, first: 0, quads: 0 });
+        assert_eq!(span(2, 4, &[260]), Span { len: 2, first: 2, quads: 0 });
+        assert_eq!(span(0, 8, &[264]), Span { len: 0, first: 0, quads: 0 });
+    }
+
+    #[test]
+    fn lanes_reach_every_element() {
+        assert_eq!(lanes(&Span { len: 100, first: 3, quads: 24 }, 4), 24);
+        assert_eq!(lanes(&Span { len: 9, first: 3, quads: 1 }, 4), 5);
+        assert_eq!(lanes(&Span { len: 100, first: 0, quads: 0 }, 4), 100);
+    }
+}

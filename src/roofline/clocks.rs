@@ -1,0 +1,76 @@
+//! The clocks of an NVIDIA GPU, by NVML: its library comes with the driver and is loaded at run time. Where it is not there, or
+//! without the feature `nvml`, nothing is known and nothing fails.
+
+use crate::device::Device;
+
+/// The part of its highest clock below which a multiprocessor is throttled: nvbench's rule.
+const THROTTLED_BELOW: f64 = 0.75;
+
+/// Clocks of a device at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Clocks {
+    /// Of the multiprocessors, in MHz.
+    pub sm_mhz: u32,
+    /// The highest that they may have, in MHz.
+    pub sm_max_mhz: u32,
+    /// Of the memory, in MHz.
+    pub memory_mhz: u32,
+    /// Whether the driver says that heat or the power supply holds the clocks down.
+    pub slowed: bool,
+}
+
+impl Clocks {
+    /// The device's clocks now; `None` where nobody tells.
+    pub fn of(device: &Device) -> Option<Self> {
+        read(device.info().pci_bus_id.as_deref()?)
+    }
+
+    /// Whether times taken at these clocks say little: heat or power hold them down, or the multiprocessors' is below three
+    /// quarters of its highest.
+    pub fn are_throttled(&self) -> bool {
+        self.slowed || f64::from(self.sm_mhz) < THROTTLED_BELOW * f64::from(self.sm_max_mhz)
+    }
+}
+
+#[cfg(feature = "nvml")]
+fn read(pci_bus_id: &str) -> Option<Clocks> {
+    use std::sync::OnceLock;
+
+    use nvml_wrapper::Nvml;
+    use nvml_wrapper::bitmasks::device::ThrottleReasons;
+    use nvml_wrapper::enum_wrappers::device::Clock;
+
+    // Loading takes milliseconds, and a library that was not there will not come.
+    static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
+    let nvml = NVML.get_or_init(|| Nvml::init().ok()).as_ref()?;
+    let device = nvml.device_by_pci_bus_id(pci_bus_id).ok()?;
+    let slowdowns = ThrottleReasons::HW_SLOWDOWN
+        | ThrottleReasons::HW_THERMAL_SLOWDOWN
+        | ThrottleReasons::SW_THERMAL_SLOWDOWN
+        | ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN;
+    Some(Clocks {
+        sm_mhz: device.clock_info(Clock::SM).ok()?,
+        sm_max_mhz: device.max_clock_info(Clock::SM).ok()?,
+        memory_mhz: device.clock_info(Clock::Memory).ok()?,
+        slowed: device.current_throttle_reasons().is_ok_and(|reasons| reasons.intersects(slowdowns)),
+    })
+}
+
+#[cfg(not(feature = "nvml"))]
+fn read(_pci_bus_id: &str) -> Option<Clocks> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_quarters_of_the_highest_clock_are_enough() {
+        let clocks = Clocks { sm_mhz: 1485, sm_max_mhz: 1980, memory_mhz: 2619, slowed: false };
+        assert!(!clocks.are_throttled());
+        assert!(Clocks { sm_mhz: 1484, ..clocks }.are_throttled());
+        assert!(Clocks { slowed: true, ..clocks }.are_throttled());
+    }
+}

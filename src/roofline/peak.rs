@@ -1,0 +1,178 @@
+//! What a device can do at most: by its attributes, and by the best of simple kernels, swept over their launch shapes.
+
+use super::measure::{self, Timing};
+use super::model::Ceilings;
+use crate::device::Device;
+use crate::error::{Error, ErrorKind, Result};
+use crate::memory::DeviceBuffer;
+use crate::ops::probe::{Access, ProbeShape, memcpy, probe};
+
+/// Most bytes of an array that ceilings are measured with.
+const LARGEST: u64 = 1 << 30;
+/// Fewest bytes that the sizes are swept over.
+const SMALLEST: u64 = 1 << 20;
+/// Timed runs of each probe.
+const SAMPLES: usize = 15;
+/// Bytes moved by one sample of small arrays, which are moved over and over: launches then weigh little.
+const BYTES_A_SAMPLE: u64 = 256 << 20;
+/// Most launches of a sample.
+const LAUNCHES: u64 = 64;
+
+/// The best of a kind of probe.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Best {
+    /// GB/s (10^9 bytes a second), read and written, at the median of its samples.
+    pub gbps: f64,
+    /// How it was launched.
+    pub shape: ProbeShape,
+}
+
+/// The speed of arrays that are moved over and over, by their size: where they fit into the L2 cache, of that.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Warm {
+    /// Bytes that are touched: of a copy, both sides.
+    pub bytes: u64,
+    /// GB/s of reading.
+    pub read: f64,
+    /// GB/s of writing.
+    pub write: f64,
+    /// GB/s of copying, read and written.
+    pub copy: f64,
+}
+
+/// The ceilings of a device.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Peaks {
+    /// GB/s by the device's attributes: two transfers a clock of the memory, as wide as its bus.
+    pub nominal: Option<f64>,
+    /// Bytes of each array that the following three and the driver's copy were measured with.
+    pub bytes: u64,
+    /// The best kernel that only reads.
+    pub read: Best,
+    /// The best kernel that only writes.
+    pub write: Best,
+    /// The best kernel that copies.
+    pub copy: Best,
+    /// GB/s, read and written, of the driver's own copy.
+    pub memcpy: f64,
+    /// Over sizes, smallest first.
+    pub sizes: Vec<Warm>,
+}
+
+impl Peaks {
+    /// Measures them, which takes some seconds; `step` is called with what is measured next.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` on the software GPU, `OutOfMemory` where the device has no room for two arrays of 64 MiB, and what the driver
+    /// failed with.
+    pub fn measure(device: &Device, mut step: impl FnMut(&str)) -> Result<Self> {
+        measure::check_has_times(device)?;
+        let mut arrays = Arrays::new(device)?;
+        let mut best = |access: Access| {
+            step(access.name());
+            arrays.best(access)
+        };
+        let (read, write, copy) = (best(Access::Read)?, best(Access::Write)?, best(Access::Copy)?);
+        step("memcpy");
+        let memcpy = arrays.memcpy()?;
+        let mut sizes = Vec::new();
+        let mut bytes = SMALLEST;
+        while bytes <= arrays.bytes {
+            step("sizes");
+            let mut warm = |access, best: Best| arrays.warm(access, best.shape, bytes);
+            sizes.push(Warm {
+                bytes,
+                read: warm(Access::Read, read)?,
+                write: warm(Access::Write, write)?,
+                copy: warm(Access::Copy, copy)?,
+            });
+            bytes *= 2;
+        }
+        let nominal = device.info().nominal_bandwidth.map(|bytes| bytes as f64 / 1e9);
+        Ok(Self { nominal, bytes: arrays.bytes, read, write, copy, memcpy, sizes })
+    }
+
+    /// Those that operations are held against.
+    pub fn ceilings(&self) -> Ceilings {
+        Ceilings { read: self.read.gbps, write: self.write.gbps, copy: self.copy.gbps }
+    }
+
+    /// GB/s, read and written, of the fastest copy within the L2 cache.
+    pub fn l2_copy(&self) -> Option<f64> {
+        self.sizes.iter().map(|warm| warm.copy).max_by(f64::total_cmp)
+    }
+}
+
+/// Two arrays to move.
+struct Arrays {
+    src: DeviceBuffer<u8>,
+    dst: DeviceBuffer<u8>,
+    /// Of each: a power of two.
+    bytes: u64,
+}
+
+impl Arrays {
+    fn new(device: &Device) -> Result<Self> {
+        let (free, _) = device.driver().memory()?;
+        let bytes = (free / 4).clamp(1, LARGEST);
+        let bytes = if bytes.is_power_of_two() { bytes } else { bytes.next_power_of_two() / 2 };
+        if bytes < 64 << 20 {
+            return Err(Error::new(
+                ErrorKind::OutOfMemory,
+                format!(
+                    "{} has {free} bytes of memory free, and its ceilings are measured with arrays of a quarter of them, of 64 \
+                     MiB at least; end what else uses it",
+                    device.info().name
+                ),
+            ));
+        }
+        let room = bytes as usize;
+        Ok(Self { src: device.zeros(room)?, dst: device.zeros(room)?, bytes })
+    }
+
+    /// Times `launches` probes of so many bytes of each array, as one sample.
+    fn time(&mut self, access: Access, shape: ProbeShape, bytes: u64, launches: u64) -> Result<Timing> {
+        let Self { src, dst, .. } = self;
+        let (device, room) = (src.device().clone(), src.len());
+        measure::time(&device, device.default_stream(), SAMPLES, || {
+            for _ in 0..launches {
+                let from = src.view(&[room])?.slice(0, ..bytes as usize, 1)?;
+                let to = dst.view_mut(&[room])?.slice(0, ..bytes as usize, 1)?;
+                probe(access, shape, from, to, device.default_stream())?;
+            }
+            Ok(())
+        })
+    }
+
+    fn best(&mut self, access: Access) -> Result<Best> {
+        let most = self.src.device().info().max_block_threads;
+        let mut best = None;
+        for shape in ProbeShape::all().filter(|shape| shape.threads <= most) {
+            let gbps = self.time(access, shape, self.bytes, 1)?.gbps(access.bytes() * self.bytes);
+            if best.is_none_or(|best: Best| best.gbps < gbps) {
+                best = Some(Best { gbps, shape });
+            }
+        }
+        best.ok_or_else(|| Error::new(ErrorKind::Unavailable, "the device takes no block of 128 threads"))
+    }
+
+    fn memcpy(&mut self) -> Result<f64> {
+        let Self { src, dst, bytes } = self;
+        let (device, room) = (src.device().clone(), src.len());
+        let timing = measure::time(&device, device.default_stream(), SAMPLES, || {
+            memcpy(src.view(&[room])?, dst.view_mut(&[room])?, device.default_stream())
+        })?;
+        Ok(timing.gbps(2 * *bytes))
+    }
+
+    /// GB/s where `bytes` bytes in all are moved over and over.
+    fn warm(&mut self, access: Access, shape: ProbeShape, bytes: u64) -> Result<f64> {
+        let launches = (BYTES_A_SAMPLE / bytes).clamp(1, LAUNCHES);
+        let timing = self.time(access, shape, bytes / access.bytes(), launches)?;
+        Ok(timing.gbps(bytes * launches))
+    }
+}

@@ -1,0 +1,377 @@
+//! Element-wise operations and reductions of every number type, by raw addresses, against the host's arithmetic.
+//!
+//! Halves are computed in single precision and rounded once, which the host does too: element-wise results are equal bit for bit.
+
+use approx::assert_relative_eq;
+use half::{bf16, f16};
+use warpstride::abi::NumberType;
+use warpstride::device::Device;
+use warpstride::driver::StreamHandle;
+use warpstride::element::Element;
+use warpstride::error::ErrorKind;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::probe::{Access, ProbeShape, probe};
+use warpstride::ops::{self, Elementwise, Operands, Reduced, Reduction, Scratch};
+use warpstride::roofline::peak::Peaks;
+
+use crate::backend::{Setup, cases};
+use crate::matrices::Random;
+use crate::permutes::device;
+
+cases! {
+    Any elementwise_operations_are_the_hosts_bit_by_bit,
+    Any operands_may_be_the_destination,
+    Any fills_start_and_end_anywhere,
+    Any sums_of_whole_numbers_are_exact,
+    Any sums_are_near_those_in_double_precision_and_the_same_every_time,
+    Any extremes_are_found_wherever_they_are,
+    Any what_cannot_be_computed_is_refused,
+    Any probes_of_every_shape_move_what_they_say,
+    Any probes_that_do_not_fit_are_refused,
+    LargeGpu more_elements_than_blocks_take_at_once,
+}
+
+macro_rules! bits {
+    ($($bits:ident $number:ident $in:ident $sum:ident: |$from:ident| $value:expr, |$to:ident| $nearest:expr;)*) => {$(
+        struct $number;
+        impl $number {
+            fn widen($from: $bits) -> $in {
+                $value
+            }
+            fn narrow($to: $in) -> $bits {
+                $nearest
+            }
+        }
+        impl Kind for $number {
+            type Bits = $bits;
+            type Sum = $sum;
+            const NUMBER: NumberType = NumberType::$number;
+            fn nearest(value: f64) -> $bits {
+                Self::narrow(value as $in)
+            }
+            fn value(bits: $bits) -> f64 {
+                f64::from(Self::widen(bits))
+            }
+            fn compute(operation: Elementwise, scalar: f64, old: $bits, a: $bits, b: $bits) -> $bits {
+                let (scalar, [old, a, b]) = (scalar as $in, [old, a, b].map(Self::widen));
+                Self::narrow(match operation {
+                    Elementwise::Mul => scalar * a,
+                    Elementwise::Add => a + b,
+                    Elementwise::Triad => a + scalar * b,
+                    Elementwise::NStream => old + (a + scalar * b),
+                    Elementwise::Axpy => old + scalar * a,
+                })
+            }
+            fn sum(sum: $sum) -> f64 {
+                f64::from(sum)
+            }
+        }
+    )*};
+}
+
+/// A number type, whose elements are held as bits: so that no feature is needed for halves.
+trait Kind {
+    /// The bits.
+    type Bits: Element;
+    /// What sums are given in.
+    type Sum: Element;
+    /// As the kernels call it.
+    const NUMBER: NumberType;
+    /// The nearest to a value.
+    fn nearest(value: f64) -> Self::Bits;
+    /// The value.
+    fn value(bits: Self::Bits) -> f64;
+    /// What an operation makes of elements.
+    fn compute(operation: Elementwise, scalar: f64, old: Self::Bits, a: Self::Bits, b: Self::Bits) -> Self::Bits;
+    /// A sum's value.
+    fn sum(sum: Self::Sum) -> f64;
+}
+
+bits! {
+    u16 F16 f32 f32: |bits| f16::from_bits(bits).to_f32(), |value| f16::from_f32(value).to_bits();
+    u16 Bf16 f32 f32: |bits| bf16::from_bits(bits).to_f32(), |value| bf16::from_f32(value).to_bits();
+    f32 F32 f32 f32: |bits| bits, |value| value;
+    f64 F64 f64 f64: |bits| bits, |value| value;
+}
+
+macro_rules! of_every_kind {
+    ($function:ident($($argument:expr),*)) => {
+        $function::<F16>($($argument),*);
+        $function::<Bf16>($($argument),*);
+        $function::<F32>($($argument),*);
+        $function::<F64>($($argument),*);
+    };
+}
+
+/// Launches every kernel of this file, on few elements.
+pub(crate) fn launch_all(device: &Device, random: &mut Random) {
+    of_every_kind!(elementwise(device, random, &[1000]));
+    of_every_kind!(whole_sums(device, &[5000]));
+    of_every_kind!(extremes(device, random, &[33]));
+    fill_parts(device, 0x1234_u16);
+    for access in Access::ALL {
+        ProbeShape::all().filter(|shape| shape.threads == 128).for_each(|shape| probes(device, access, shape));
+    }
+}
+
+/// Numbers from -2 to 2, of which halves show few.
+fn random<K: Kind>(random: &mut Random, len: usize) -> Vec<K::Bits> {
+    (0..len).map(|_| K::nearest(random.below(4001) as f64 / 1000.0 - 2.0)).collect()
+}
+
+/// The address of an element.
+fn at<T: Element>(buffer: &DeviceBuffer<T>, element: usize) -> u64 {
+    buffer.address() + (element * size_of::<T>()) as u64
+}
+
+fn handle(device: &Device) -> StreamHandle {
+    device.default_stream().handle()
+}
+
+/// Where operands start that have quads in common, none in common, or none at all.
+const STARTS: [[usize; 3]; 4] = [[0, 0, 0], [3, 3, 3], [1, 2, 0], [0, 8, 5]];
+
+fn elementwise_operations_are_the_hosts_bit_by_bit(setup: &Setup) {
+    let (device, mut random) = (device(setup), Random::new(70));
+    of_every_kind!(elementwise(&device, &mut random, &[0, 1, 7, 1000, 9001]));
+}
+
+fn elementwise<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]) {
+    for &len in lengths {
+        for starts in STARTS {
+            let room = len + 16;
+            let [old, a, b] = [(); 3].map(|()| random::<K>(numbers, room));
+            let [source, other] = [&a, &b].map(|elements| device.upload(elements).unwrap());
+            for operation in Elementwise::ALL {
+                let result = device.upload(&old).unwrap();
+                let [dst, first, second] = starts;
+                let operands =
+                    Operands { dst: at(&result, dst), a: at(&source, first), b: at(&other, second), len: len as u64 };
+                // SAFETY: `len` elements of buffers that live to the end of the round, which are downloaded after this.
+                unsafe { ops::elementwise_raw(device, operation, K::NUMBER, 0.3, &operands, handle(device)) }.unwrap();
+                let mut expected = old.clone();
+                for i in 0..len {
+                    expected[dst + i] = K::compute(operation, 0.3, old[dst + i], a[first + i], b[second + i]);
+                }
+                let got = result.download().unwrap();
+                let wrong = (0..room).find(|&i| got[i] != expected[i]);
+                assert_eq!(wrong, None, "{operation} of {len} {:?} from {starts:?}", K::NUMBER);
+            }
+        }
+    }
+}
+
+fn operands_may_be_the_destination(setup: &Setup) {
+    let device = device(setup);
+    let numbers = random::<F32>(&mut Random::new(71), 5000);
+    for operation in Elementwise::ALL {
+        let buffer = device.upload(&numbers).unwrap();
+        let operands = Operands { dst: buffer.address(), a: buffer.address(), b: buffer.address(), len: 5000 };
+        // SAFETY: the buffer has 5000 elements, and is downloaded after this.
+        unsafe { ops::elementwise_raw(&device, operation, NumberType::F32, -1.5, &operands, handle(&device)) }.unwrap();
+        let expected: Vec<f32> = numbers.iter().map(|&x| F32::compute(operation, -1.5, x, x, x)).collect();
+        assert!(buffer.download().unwrap() == expected, "{operation} in place");
+    }
+}
+
+fn fills_start_and_end_anywhere(setup: &Setup) {
+    let device = device(setup);
+    fill_parts(&device, 0x5a_u8);
+    fill_parts(&device, 0x1234_u16);
+    fill_parts(&device, 1.5_f32);
+    fill_parts(&device, -2.5_f64);
+    fill_parts(&device, [1.25_f64, -7.5]);
+}
+
+fn fill_parts<T: Element + Default>(device: &Device, value: T) {
+    for (start, len) in [(0, 0), (0, 1), (1, 2), (3, 40), (5, 5000), (0, 4096)] {
+        let room = start + len + 3;
+        let mut buffer = device.zeros::<T>(room).unwrap();
+        let view = buffer.view_mut(&[room]).unwrap().slice(0, start..start + len, 1).unwrap();
+        ops::fill(value, view, device.default_stream()).unwrap();
+        let got = buffer.download().unwrap();
+        let right = |(i, &element): (usize, &T)| {
+            element == if (start..start + len).contains(&i) { value } else { T::default() }
+        };
+        assert!(got.iter().enumerate().all(right), "{len} {} from {start}", T::DTYPE);
+    }
+}
+
+/// A reduction of elements from these places on.
+fn reduce<K: Kind, R: Element>(
+    device: &Device,
+    reduction: Reduction,
+    [a, b]: [(&DeviceBuffer<K::Bits>, usize); 2],
+    len: usize,
+) -> R {
+    let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
+    let result = device.alloc::<R>(1).unwrap();
+    let operands = Reduced {
+        a: at(a.0, a.1),
+        b: at(b.0, b.1),
+        len: len as u64,
+        result: result.address(),
+        scratch: scratch.address(),
+    };
+    // SAFETY: the buffers have so many elements, a result and the scratch, and live until the download.
+    unsafe { ops::reduce_raw(device, reduction, K::NUMBER, &operands, handle(device)) }.unwrap();
+    result.download().unwrap()[0]
+}
+
+/// Lengths of no, one and several blocks, with and without a rest.
+const LENGTHS: [usize; 6] = [0, 1, 33, 5000, 32_768, 200_003];
+
+fn sums_of_whole_numbers_are_exact(setup: &Setup) {
+    let device = device(setup);
+    of_every_kind!(whole_sums(&device, &LENGTHS));
+}
+
+fn whole_sums<K: Kind>(device: &Device, lengths: &[usize]) {
+    for &len in lengths {
+        // Small enough that every partial sum is a number of 24 bits.
+        let numbers = |step: usize| (0..len + 8).map(|i| K::nearest((i * step % 7) as f64 - 3.0)).collect::<Vec<_>>();
+        let (a, b) = (numbers(1), numbers(3));
+        let [source, other] = [&a, &b].map(|elements| device.upload(elements).unwrap());
+        for [first, second] in [[0, 0], [5, 5], [3, 4]] {
+            let terms = (0..len).map(|i| K::value(a[first + i]));
+            let sides = [(&source, first), (&other, second)];
+            let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, sides, len));
+            assert_eq!(sum, terms.clone().sum::<f64>(), "the sum of {len} {:?} from {first}", K::NUMBER);
+            let products: f64 = terms.enumerate().map(|(i, a)| a * K::value(b[second + i])).sum();
+            let dot = K::sum(reduce::<K, K::Sum>(device, Reduction::Dot, sides, len));
+            assert_eq!(dot, products, "the dot product of {len} {:?} from {first}, {second}", K::NUMBER);
+        }
+    }
+}
+
+fn sums_are_near_those_in_double_precision_and_the_same_every_time(setup: &Setup) {
+    fn check<K: Kind>(device: &Device, numbers: &mut Random) {
+        let len = 200_003;
+        // All of one sign, so that what cancels does not hide an error.
+        let elements: Vec<_> = (0..len).map(|_| K::nearest(1.0 + numbers.below(1000) as f64 / 1000.0)).collect();
+        let source = device.upload(&elements).unwrap();
+        let sides = [(&source, 1), (&source, 1)];
+        let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, sides, len - 1));
+        let expected: f64 = elements[1..].iter().map(|&element| K::value(element)).sum();
+        // A thread joins few of them one after the other, and the rest pair by pair: some roundings of 2^-24 each.
+        let tolerance = if size_of::<K::Sum>() == 8 { 1e-14 } else { 2e-6 };
+        assert_relative_eq!(sum, expected, max_relative = tolerance);
+        let again = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, sides, len - 1));
+        assert_eq!(sum.to_bits(), again.to_bits(), "{:?}", K::NUMBER);
+    }
+    let (device, mut random) = (device(setup), Random::new(72));
+    of_every_kind!(check(&device, &mut random));
+}
+
+fn extremes_are_found_wherever_they_are(setup: &Setup) {
+    let (device, mut random) = (device(setup), Random::new(73));
+    of_every_kind!(extremes(&device, &mut random, &[1, 33, 100_001]));
+}
+
+fn extremes<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]) {
+    for &len in lengths {
+        let elements = random::<K>(numbers, len);
+        for place in [0, len / 3, len - 1] {
+            for (value, reduction) in [
+                (-9.0, Reduction::Min),
+                (9.0, Reduction::Max),
+                (f64::INFINITY, Reduction::Max),
+                (f64::NAN, Reduction::Min),
+                (f64::NAN, Reduction::Max),
+            ] {
+                let mut elements = elements.clone();
+                elements[place] = K::nearest(value);
+                let source = device.upload(&elements).unwrap();
+                let found = K::value(reduce::<K, K::Bits>(device, reduction, [(&source, 0), (&source, 0)], len));
+                let right = if value.is_nan() { found.is_nan() } else { found == value };
+                assert!(right, "{value} at {place} of {len} {:?} is not the {reduction}, but {found}", K::NUMBER);
+            }
+        }
+    }
+}
+
+fn what_cannot_be_computed_is_refused(setup: &Setup) {
+    let device = device(setup);
+    let stream = device.default_stream();
+    let a = device.upload(&[1.0_f32; 12]).unwrap();
+    let mut c = device.zeros::<f32>(12).unwrap();
+    let error = ops::add(a.view(&[3, 4]).unwrap(), a.view(&[4, 3]).unwrap(), c.view_mut(&[3, 4]).unwrap(), stream);
+    assert!(error.unwrap_err().to_string().contains("[4, 3] and [3, 4]"));
+    let error = ops::mul(2.0, a.view(&[3, 4]).unwrap().t(), c.view_mut(&[4, 3]).unwrap(), stream).unwrap_err();
+    assert!(error.kind() == ErrorKind::Layout && error.to_string().contains("contiguous"), "{error}");
+    let error = ops::min(a.view(&[12]).unwrap().slice(0, ..0, 1).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("no min of no elements"), "{error}");
+    assert_eq!(ops::sum(a.view(&[12]).unwrap().slice(0, ..0, 1).unwrap()), Ok(0.0));
+    let mut two = device.zeros::<f32>(2).unwrap();
+    let mut scratch = Scratch::new(&device).unwrap();
+    let error = ops::sum_into(a.view(&[12]).unwrap(), two.view_mut(&[2]).unwrap(), &mut scratch, stream).unwrap_err();
+    assert!(error.to_string().contains("shape [2]"), "{error}");
+
+    let refused = |operands: Operands| {
+        // SAFETY: refused before anything is queued.
+        unsafe { ops::elementwise_raw(&device, Elementwise::Add, NumberType::F32, 0.0, &operands, stream.handle()) }
+            .unwrap_err()
+            .to_string()
+    };
+    let apart = Operands { dst: c.address(), a: a.address(), b: a.address(), len: 6 };
+    assert!(refused(Operands { a: a.address() + 2, ..apart }).contains("multiple of 4"));
+    assert!(refused(Operands { b: c.address() + 4, ..apart }).contains("overlaps the destination"));
+    let elsewhere = crate::permutes::device(setup);
+    let theirs = elsewhere.upload(&[1.0_f32; 12]).unwrap();
+    let error = ops::dot(a.view(&[12]).unwrap(), theirs.view(&[12]).unwrap()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+}
+
+fn more_elements_than_blocks_take_at_once(setup: &Setup) {
+    let device = device(setup);
+    let len = (1 << 29) + 12_345;
+    let mut ones = device.alloc::<u16>(len).unwrap();
+    ops::fill(f16::ONE.to_bits(), ones.view_mut(&[len]).unwrap(), device.default_stream()).unwrap();
+    let sum: f32 = reduce::<F16, f32>(&device, Reduction::Sum, [(&ones, 1), (&ones, 1)], len - 1);
+    assert_relative_eq!(f64::from(sum), (len - 1) as f64, max_relative = 1e-7);
+}
+
+fn probes_of_every_shape_move_what_they_say(setup: &Setup) {
+    let device = device(setup);
+    for access in Access::ALL {
+        ProbeShape::all().for_each(|shape| probes(&device, access, shape));
+    }
+}
+
+/// Three blocks of a probe.
+fn probes(device: &Device, access: Access, shape: ProbeShape) {
+    let bytes = 3 * shape.block_bytes() as usize;
+    let elements: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
+    let source = device.upload(&elements).unwrap();
+    let mut result = device.zeros::<u8>(bytes).unwrap();
+    let (src, dst) = (source.view(&[bytes]).unwrap(), result.view_mut(&[bytes]).unwrap());
+    probe(access, shape, src, dst, device.default_stream()).unwrap();
+    let got = result.download().unwrap();
+    let expected = match access {
+        Access::Read => vec![0; bytes],
+        Access::Write => {
+            (0..bytes as u32 / 4).flat_map(|word| (16 * (word / 4) + 4 * (word % 4)).to_le_bytes()).collect()
+        }
+        Access::Copy => elements,
+    };
+    assert!(got == expected, "{access} with {shape}");
+}
+
+fn probes_that_do_not_fit_are_refused(setup: &Setup) {
+    let device = device(setup);
+    let (source, mut result) = (device.zeros::<u8>(8192).unwrap(), device.zeros::<u8>(8192).unwrap());
+    for (shape, part, wrong) in [
+        (ProbeShape { steps: 1, threads: 128 }, 0..2000, "multiple of 2048 bytes"),
+        (ProbeShape { steps: 3, threads: 128 }, 0..6144, "multiple of 6144 bytes"),
+        (ProbeShape { steps: 1, threads: 128 }, 8..2056, "starts on 16"),
+    ] {
+        let src = source.view(&[8192]).unwrap().slice(0, part.clone(), 1).unwrap();
+        let dst = result.view_mut(&[8192]).unwrap().slice(0, part, 1).unwrap();
+        let error = probe(Access::Copy, shape, src, dst, device.default_stream()).unwrap_err();
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(wrong), "{error}");
+    }
+    if setup.is_soft() {
+        let error = Peaks::measure(&device, |_| ()).unwrap_err();
+        assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("software GPU"), "{error}");
+    }
+}
