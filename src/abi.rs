@@ -62,6 +62,8 @@ pub const fn fields_steps(width: usize, is_packed_src: bool) -> usize {
 }
 /// Runs that a thread of `packed` looks up at once, so that as many loads are in flight.
 pub const PACKED_STEPS: u32 = 8;
+/// Runs of the destination that it gathers words of at once.
+pub const PACKED_STORES: u32 = 4;
 /// Most axes of a run of `packed`, and most that runs are numbered along.
 pub const PACKED_AXES: usize = 6;
 /// Threads in a block of `permute_lines` and `spill_lines`.
@@ -160,7 +162,12 @@ impl Divisor {
 
     const fn of_bits(value: u64, bits: u32) -> Self {
         let shift = value.next_power_of_two().trailing_zeros();
-        let multiplier = (1u128 << (bits + shift)).div_ceil(value as u128) as u64;
+        // A plan has many divisors, and a division of 64 bits takes a host a tenth of the time of one of 128.
+        let multiplier = if bits + shift < 64 {
+            (1u64 << (bits + shift)).div_ceil(value)
+        } else {
+            (1u128 << (bits + shift)).div_ceil(value as u128) as u64
+        };
         Self { value, multiplier, shift: shift as u64 }
     }
 }
@@ -364,6 +371,41 @@ pub struct VectorTileParams {
     /// 1 where those along a column are numbered first, 0 where those along a row are.
     pub down_first: u64,
     /// Axes of the batch.
+    pub rank: u64,
+    /// The batch, the first axis numbered fastest.
+    pub axes: [Axis; MAX_AXES],
+}
+
+/// Parameters of `stacked_tile`: a batch of transposes `dst[c, r] = src[r, c]` of matrices so small that a tile has several, each
+/// without gaps on both sides.
+///
+/// Addresses and strides on both sides are multiples of 16 bytes, `rows` and `cols` of the elements of 16 bytes. A tile has as
+/// many squares as `vector_tile` of the same width, and room for `1 << across_log2` by `1 << down_log2` of each image. Block `b`
+/// has tile `b % stacks` along the stacked axis, of index `b / stacks` of the batch.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StackedTileParams {
+    /// Device address of the first source element.
+    pub src: u64,
+    /// Device address of the first destination element.
+    pub dst: u64,
+    /// Rows of an image of `src`.
+    pub rows: u64,
+    /// Columns of an image of `src`.
+    pub cols: u64,
+    /// Base-2 logarithm of the squares that a tile has along a row of an image.
+    pub across_log2: u64,
+    /// The same along a column.
+    pub down_log2: u64,
+    /// Images along the stacked axis.
+    pub images: u64,
+    /// Elements from one of them to the next in the source; signed.
+    pub src_stride: i64,
+    /// The same in the destination.
+    pub dst_stride: i64,
+    /// Tiles along the stacked axis.
+    pub stacks: Divisor,
+    /// Axes of the batch but the stacked one.
     pub rank: u64,
     /// The batch, the first axis numbered fastest.
     pub axes: [Axis; MAX_AXES],
@@ -670,6 +712,9 @@ entries! {
     RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere.
         ["ragged_tile_b8" "ragged_tile_b16" "ragged_tile_b32" "ragged_tile_b64" "ragged_tile_b128"]
         ["ragged_tile_b8_wide" "ragged_tile_b16_wide" "ragged_tile_b32_wide" "ragged_tile_b64_wide" "ragged_tile_b128_wide"];
+    STACKED_TILE(StackedTileParams): /// The same of batches of small matrices. Those of 16-byte elements are for `elements`.
+        ["stacked_tile_b8" "stacked_tile_b16" "stacked_tile_b32" "stacked_tile_b64"]
+        ["stacked_tile_b8_wide" "stacked_tile_b16_wide" "stacked_tile_b32_wide" "stacked_tile_b64_wide"];
     DEINTERLEAVE(FieldsParams): /// Packed structs of few fields to planes. Fields of 16 bytes are for tiles.
         ["deinterleave_b8" "deinterleave_b16" "deinterleave_b32" "deinterleave_b64"]
         ["deinterleave_b8_wide" "deinterleave_b16_wide" "deinterleave_b32_wide" "deinterleave_b64_wide"];
@@ -712,6 +757,7 @@ const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<Transpose
 const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);
 const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40 && size_of::<Divisor>() == 24);
 const _: () = assert!(size_of::<VectorTileParams>() == 840 && size_of::<Fold>() == 40);
+const _: () = assert!(size_of::<StackedTileParams>() == 744);
 const _: () = assert!(size_of::<FieldsParams>() == 784 && size_of::<PatchParams>() == 152);
 const _: () = assert!(size_of::<RowsParams>() == 712);
 const _: () = assert!(size_of::<PackedParams>() == 1672 && size_of::<PackedSide>() == 424 && size_of::<Digit>() == 24);

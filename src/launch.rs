@@ -2,7 +2,7 @@
 
 use crate::abi::{
     ColumnParams, CopyParams, ElementsParams, EntryId, FieldsParams, LaunchShape, LinesParams, PackedParams,
-    PatchParams, RowsParams, SpinParams, SquareParams, TransposeParams, VectorTileParams,
+    PatchParams, RowsParams, SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
@@ -26,7 +26,7 @@ macro_rules! params {
 
 params!(
     TransposeParams: 64, ColumnParams: 40, CopyParams: 24, ElementsParams: 672, RowsParams: 712, SpinParams: 8, PackedParams: 1672,
-    VectorTileParams: 840, FieldsParams: 784
+    VectorTileParams: 840, FieldsParams: 784, StackedTileParams: 744
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
 

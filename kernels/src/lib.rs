@@ -17,13 +17,13 @@ pub mod thread;
 
 use abi::{
     ColumnParams, CopyParams, ElementsParams, FieldsParams, LinesParams, PackedParams, PatchParams, RowsParams,
-    SpinParams, SquareParams, TransposeParams, VectorTileParams,
+    SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
 use op::{
     column_loop, copy, deinterleave, elements, interleave, naive, packed, patch, permute_lines, ragged_tile,
-    small_tile, spill_lines, swap_tiles, tile, vector_tile,
+    small_tile, spill_lines, stacked_tile, swap_tiles, tile, vector_tile,
 };
 use thread::{B8, B16, B32, B64, B128};
 
@@ -191,6 +191,17 @@ entries! { LinesParams:
     spill_lines_b32_wide = spill_lines::<B32, Wide>;
     spill_lines_b64_wide = spill_lines::<B64, Wide>;
     spill_lines_b128_wide = spill_lines::<B128, Wide>;
+}
+
+entries! { StackedTileParams:
+    stacked_tile_b8 = stacked_tile::<B8, Narrow, 16, 1, 2048>;
+    stacked_tile_b16 = stacked_tile::<B16, Narrow, 8, 2, 2048>;
+    stacked_tile_b32 = stacked_tile::<B32, Narrow, 4, 2, 1024>;
+    stacked_tile_b64 = stacked_tile::<B64, Narrow, 2, 4, 1024>;
+    stacked_tile_b8_wide = stacked_tile::<B8, Wide, 16, 1, 2048>;
+    stacked_tile_b16_wide = stacked_tile::<B16, Wide, 8, 2, 2048>;
+    stacked_tile_b32_wide = stacked_tile::<B32, Wide, 4, 2, 1024>;
+    stacked_tile_b64_wide = stacked_tile::<B64, Wide, 2, 4, 1024>;
 }
 
 entries! { SpinParams:

@@ -114,9 +114,11 @@ pub(super) const MOST_FIELDS: usize = 64;
 /// Fewest bytes of an image of structs that are worth a block: two granules of 4 bytes a thread.
 pub(super) const SMALLEST_IMAGE: usize = 2048;
 
-/// Bytes of the elements in a tile of several axes, beside which its tables lie. Of 8, 12, 16, 24 and 32 KiB the best in sum of
-/// the cases swept on an H100; single ones want more or less.
-pub(super) const PACKED_TILE: usize = 12 << 10;
+/// Bytes of the elements in a tile of several axes, beside which its tables lie: of 8, 12, 16 and 24 KiB the best in sum of the
+/// cases swept on an H100. Wide elements need more for runs of 256 bytes and longer on both sides.
+pub(super) const fn packed_tile(width: usize) -> usize {
+    if width < 8 { 12 << 10 } else { 16 << 10 }
+}
 
 /// Fewest bytes of such a tile that are worth a block: by what the software GPU counts of tiles of 256 and of 1024 bytes beside
 /// `elements`, not by times.

@@ -68,6 +68,8 @@ fn sources<T>() -> Vec<Layout> {
         // vector_tile, whose last tile is cut
         turned(side, side + lanes),
         turned(2 * side + lanes, side),
+        // stacked_tile, whose last tile has one image
+        c_order(&[2, 9, 8 * lanes, 8 * lanes]).permuted_axes(&[0, 1, 3, 2]).unwrap(),
         // ragged_tile
         turned(side + 1, side + 3),
         turned(2 * side + 3, side + 1),

@@ -32,6 +32,7 @@ mod rows;
 #[cfg(feature = "interp")]
 mod random;
 mod small;
+mod stacked;
 mod streams;
 mod tiles;
 mod times;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         large::cases(),
         rows::cases(),
         small::cases(),
+        stacked::cases(),
         times::cases(),
         wide::cases(),
         in_place::cases(),

@@ -1,11 +1,9 @@
 //! Tiles of several axes: parts of axes at their ends, both sides' and one's alone, on every alignment, reversed, broadcast and
 //! among other elements, against the oracle.
 
-use std::sync::Arc;
-
 use warpstride::device::Device;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};
@@ -19,6 +17,7 @@ cases! {
     Any axes_backwards_and_broadcast,
     Any parts_of_larger_arrays,
     Any narrow_elements_from_and_to_every_misalignment,
+    Any random_axes_of_any_extents_from_and_to_anywhere,
     Any tiles_beyond_31_bits,
 }
 
@@ -132,35 +131,79 @@ fn parts_of_larger_arrays(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(64)));
 }
 
-/// Views that start anywhere, with what surrounds them.
-fn narrow_elements_from_and_to_every_misalignment(setup: &Setup) {
-    let device = Device::with_driver(Arc::clone(&setup.driver)).unwrap();
-    let mut random = Random::new(65);
+/// Copies views that start so many bytes into their storages, with what surrounds them, by the kernels for large arrays, and says
+/// by which.
+fn copied_from(
+    device: &Device,
+    width: usize,
+    [src_layout, dst_layout]: [&Layout; 2],
+    [from, to]: [usize; 2],
+    random: &mut Random,
+) -> &'static str {
+    let src: Vec<u8> = random.elements(from + src_layout.storage_len() * width);
+    let mut expected: Vec<u8> = random.elements(to + dst_layout.storage_len() * width);
+    let (source, result) = (device.upload(&src).unwrap(), device.upload(&expected).unwrap());
+    let (src_bytes, dst_bytes) = (naive::bytes(src_layout, width), naive::bytes(dst_layout, width));
+    naive::copy(&src[from..], &src_bytes, &mut expected[to..], &dst_bytes);
+    let (src, dst) = (source.address() + from as u64, result.address() + to as u64);
+    let tiles = TileShape::of(Target::of(device));
+    let plan = PermutePlan::tuned(src_layout, Align::of(src), dst_layout, Align::of(dst), width, tiles).unwrap();
     let stream = device.default_stream();
+    // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is synchronised.
+    unsafe { plan.launch(device, src, dst, stream.handle()) }.unwrap();
+    stream.synchronize().unwrap();
+    let agrees = result.download().unwrap() == expected;
+    assert!(agrees, "{src_layout:?} to {dst_layout:?} of {width} bytes, from {from} to {to}: {plan}");
+    family(plan.entry())
+}
+
+fn narrow_elements_from_and_to_every_misalignment(setup: &Setup) {
+    let (device, mut random, mut taken) = (device(setup), Random::new(65), 0);
     for width in [1, 2] {
         for shape in [[12, 15, 33, 1], [12, 16, 32, 1], [6, 8, 9, 12], [5, 7, 9, 11]] {
             for axes in [[0, 2, 1, 3], [3, 2, 1, 0], [3, 1, 2, 0]] {
-                for (from, to) in [(0, 0), (1, 0), (0, 1), (2, 3), (3, 2)] {
-                    let (from, to) = (from * width, to * width);
-                    let src_layout = Layout::row_major(&shape).unwrap().permuted_axes(&axes).unwrap();
-                    let dst_layout = Layout::row_major(src_layout.shape()).unwrap();
-                    let bytes = src_layout.len() * width;
-                    let src: Vec<u8> = random.elements(from + bytes);
-                    let mut expected: Vec<u8> = random.elements(to + bytes);
-                    let (source, result) = (device.upload(&src).unwrap(), device.upload(&expected).unwrap());
-                    let (src_bytes, dst_bytes) = (naive::bytes(&src_layout, width), naive::bytes(&dst_layout, width));
-                    naive::copy(&src[from..], &src_bytes, &mut expected[to..], &dst_bytes);
-                    let (src, dst) = (source.address() + from as u64, result.address() + to as u64);
-                    // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is synchronised.
-                    unsafe { ops::copy_into_raw(&device, src, &src_layout, dst, &dst_layout, width, stream.handle()) }
-                        .unwrap();
-                    stream.synchronize().unwrap();
-                    let agrees = result.download().unwrap() == expected;
-                    assert!(agrees, "{shape:?} by {axes:?} of {width} bytes, from {from} to {to}");
+                let src = Layout::row_major(&shape).unwrap().permuted_axes(&axes).unwrap();
+                let dst = Layout::row_major(src.shape()).unwrap();
+                for starts in [[0, 0], [1, 0], [0, 1], [2, 3], [3, 2]] {
+                    let starts = starts.map(|start| start * width);
+                    taken += usize::from(copied_from(&device, width, [&src, &dst], starts, &mut random) == "packed");
                 }
             }
         }
     }
+    assert!(taken >= 80, "packed was taken {taken} times of 120");
+}
+
+/// Of all widths, 2 to 6 axes of odd and even extents in any order, some of them backwards or a part of a longer one, from and
+/// to any element.
+fn random_axes_of_any_extents_from_and_to_anywhere(setup: &Setup) {
+    let (device, mut random, mut taken) = (device(setup), Random::new(67), 0);
+    let (layouts, most) = if setup.is_soft() { (400, 6_000) } else { (2_000, 200_000) };
+    for _ in 0..layouts {
+        let (width, rank) = (1 << random.below(5), 2 + random.below(5));
+        let mut shape = vec![1; rank];
+        for axis in random.order(rank) {
+            let left = most / shape.iter().product::<usize>();
+            shape[axis] = 1 + random.below(left.clamp(1, if rank == 2 { 300 } else { 40 }));
+        }
+        let array = |shape: &[usize], random: &mut Random| {
+            let gap = if random.below(4) == 0 { random.below(rank) } else { rank };
+            let whole: Vec<usize> = (0..rank).map(|axis| shape[axis] + if axis == gap { 3 } else { 0 }).collect();
+            let mut layout = Layout::row_major(&whole).unwrap();
+            for (axis, &extent) in shape.iter().enumerate() {
+                layout = layout.slice(axis, ..extent, 1).unwrap();
+                layout = if random.below(6) == 0 { layout.reverse(axis).unwrap() } else { layout };
+            }
+            layout
+        };
+        let src = array(&shape, &mut random);
+        let order = random.order(rank);
+        let src = src.permuted_axes(&order).unwrap();
+        let dst = array(src.shape(), &mut random);
+        let starts = [0; 2].map(|_| if random.coin() { 0 } else { random.below(16) * width });
+        taken += usize::from(copied_from(&device, width, [&src, &dst], starts, &mut random) == "packed");
+    }
+    assert!(taken >= layouts / 4, "packed was taken {taken} times of {layouts}");
 }
 
 /// Two arrays more than 2^31 elements apart, as in `permutes::offsets_beyond_31_bits`.

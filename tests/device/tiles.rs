@@ -26,7 +26,8 @@ const fn lanes<T>() -> usize {
 }
 
 /// Copies by tiles, of the kernel named where it matters. Only where a side is packed structs of up to 64 fields may it be done
-/// as such instead: rows that lie apart never are. Short ragged rows may be taken for axes to be packed.
+/// as such instead: rows that lie apart never are. Short ragged rows may be taken for axes to be packed, and small matrices of
+/// whole quads may be stacked.
 fn tiles<T: Sample>(device: &Device, src: Layout, dst: Layout, kernel: Option<&str>, random: &mut Random) {
     let entry = check::<T>(device, src, dst, random);
     let taken = family(entry);
@@ -34,7 +35,8 @@ fn tiles<T: Sample>(device: &Device, src: Layout, dst: Layout, kernel: Option<&s
     let fields = taken.ends_with("interleave") && (is_packed(&src) || is_packed(&dst));
     let short = src.shape().iter().any(|extent| extent * size_of::<T>() < 128);
     let packed = taken == "packed" && kernel != Some("vector_tile") && short;
-    assert!(expected || fields || packed, "{}: {src:?} to {dst:?} took {entry:?}, not {kernel:?}", T::DTYPE);
+    let stacked = taken == "stacked_tile" && kernel == Some("vector_tile");
+    assert!(expected || fields || packed || stacked, "{}: {src:?} to {dst:?} took {entry:?}, not {kernel:?}", T::DTYPE);
 }
 
 /// Whether the innermost axis has 2 to 64 indices, and another goes on where it ends.
@@ -234,7 +236,7 @@ fn tiles_beyond_31_bits(setup: &Setup) {
     let images = Layout::row_major(&[2, SIDE, SIDE]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
     let halves = Layout::row_major(&[SIDE, SIDE]).unwrap().t().split_axis(0, &[2, SIDE / 2]).unwrap();
     for (near, shift, kernel) in
-        [(images, 0, "vector_tile"), (images, 1, "ragged_tile"), (halves, 0, "vector_tile"), (halves, 5, "packed")]
+        [(images, 0, "stacked_tile"), (images, 1, "ragged_tile"), (halves, 0, "vector_tile"), (halves, 5, "packed")]
     {
         let apart = (greatest - least) as usize + shift;
         let far = Layout::new(near.shape(), &[apart as isize, SIDE as isize, 1], 0, apart + IMAGE).unwrap();

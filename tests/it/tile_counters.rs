@@ -150,8 +150,8 @@ fn tiles_of_small_matrices_meet_no_bank_conflict() {
 
 /// Batches of small aligned matrices.
 #[test]
-fn gathers_of_packed_axes_meet_no_bank_conflict() {
-    fn run<T: Element>(zero: T, device: &Device, shape: &[usize], axes: &[usize]) {
+fn batches_of_small_matrices_meet_no_bank_conflict() {
+    fn run<T: Element>(zero: T, device: &Device, shape: &[usize], axes: &[usize], kernel: &str) {
         let len = shape.iter().product();
         let src = device.upload(&vec![zero; len]).expect("it fits");
         let mut dst = device.zeros::<T>(len).expect("it fits");
@@ -164,12 +164,15 @@ fn gathers_of_packed_axes_meet_no_bank_conflict() {
         ops::copy_into_tuned(source, result, tiles, device.default_stream()).expect("it runs");
         let got = device.counters().expect("nothing fails").expect("it counts") - before;
         let case = format!("{shape:?} by {axes:?} of {} bytes, {plan}: {got:?}", size_of::<T>());
-        assert!(plan.entry().is_some_and(|entry| entry.starts_with("packed")), "{case}");
+        assert!(plan.entry().is_some_and(|entry| entry.starts_with(kernel)), "{case}");
         assert!(got.shared_load.wavefronts > 0, "{case}");
         assert_eq!(got.shared_load.bank_conflicts, 0, "{case}");
     }
     let device = Device::open(Backend::Soft).expect("the software GPU is always there");
-    run(0_u8, &device, &[2048, 8, 8], &[0, 2, 1]);
-    run(0_u16, &device, &[512, 16, 16], &[0, 2, 1]);
-    run(0_u16, &device, &[128, 32, 32], &[0, 2, 1]);
+    run(0_u8, &device, &[2048, 8, 8], &[0, 2, 1], "packed");
+    run(0_u16, &device, &[512, 16, 16], &[0, 2, 1], "packed");
+    run(0_u16, &device, &[128, 32, 32], &[0, 2, 1], "stacked_tile");
+    run(0_u8, &device, &[64, 64, 64], &[0, 2, 1], "stacked_tile");
+    run(0_u32, &device, &[128, 32, 32], &[0, 2, 1], "stacked_tile");
+    run(0_u64, &device, &[128, 16, 16], &[0, 2, 1], "stacked_tile");
 }

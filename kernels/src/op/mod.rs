@@ -12,6 +12,7 @@ mod ragged_tile;
 mod rows;
 mod small_tile;
 mod spin;
+mod stacked_tile;
 mod tile;
 mod vector_tile;
 
@@ -27,5 +28,6 @@ pub use ragged_tile::ragged_tile;
 pub use rows::rows;
 pub use small_tile::small_tile;
 pub use spin::spin;
+pub use stacked_tile::stacked_tile;
 pub use tile::tile;
 pub use vector_tile::vector_tile;

@@ -5,7 +5,7 @@
 //! tables a side replace the divisions. Words keep the alignment that they have in the source, because strides agree modulo a
 //! word; so no word is ever shifted. For the destination's words their elements are gathered by its own tables.
 
-use crate::abi::{Axis, Digit, Divisor, PACKED_AXES, PACKED_STEPS, PackedParams, PackedSide};
+use crate::abi::{Axis, Digit, Divisor, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams, PackedSide};
 use crate::axes::{self, Offsets};
 use crate::block;
 use crate::grain::Grain;
@@ -16,7 +16,7 @@ use crate::unrolled;
 /// Words that a thread has in flight from global memory.
 const LOADS: usize = PACKED_STEPS as usize;
 /// Words that it gathers at once.
-const STORES: usize = 4;
+const STORES: usize = PACKED_STORES as usize;
 /// The place of a run that is past the end of a chunked axis.
 const PAST: u32 = u32::MAX;
 

@@ -16,7 +16,7 @@ use crate::thread::{self, Footprint, Global, Quad, Shared, Word};
 use crate::unrolled;
 
 /// Room for so many quads.
-struct Quads<const COUNT: usize>;
+pub struct Quads<const COUNT: usize>;
 
 impl<const COUNT: usize> Footprint for Quads<COUNT> {
     const BYTES: u32 = 16 * COUNT as u32;

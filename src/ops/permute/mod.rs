@@ -10,6 +10,7 @@ mod packed;
 mod plan;
 mod rows;
 mod small;
+mod stacked;
 mod tile;
 
 #[cfg(feature = "interp")]

@@ -8,10 +8,12 @@ use super::fields::Fields;
 use super::packed::Packed;
 use super::rows::Rows;
 use super::small::{Params, Small};
+use super::stacked::Stacked;
 use super::tile::Tile;
 use crate::abi::{
     Axis, Divisor, ELEMENTS, ELEMENTS_BLOCK, ElementsParams, EntryId, FieldsParams, Index, LaunchShape, MAX_AXES,
-    MAX_GRID_X, PackedParams, PatchParams, RowsParams, TransposeParams, VectorTileParams, elements_per_thread,
+    MAX_GRID_X, PackedParams, PatchParams, RowsParams, StackedTileParams, TransposeParams, VectorTileParams,
+    elements_per_thread,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -41,6 +43,7 @@ enum Work {
     Fields(Fields),
     Rows(Rows),
     Packed(Packed),
+    Stacked(Stacked),
 }
 
 impl PermutePlan {
@@ -49,7 +52,8 @@ impl PermutePlan {
     ///
     /// Where both sides lie in memory alike, without gaps and on 16 bytes, it is a copy of bytes. Runs that lie off 16 bytes
     /// are moved by `rows`, small arrays by `patch`, `small_tile` and `staggered`, structs of few fields by `deinterleave` and
-    /// `interleave`, other transposes by tiles: of one axis a side, or, where those are short, by `packed` of several. Otherwise
+    /// `interleave`, many small matrices by `stacked_tile`, other transposes by tiles: of one axis a side, or, where those are
+    /// short, by `packed` of several. Otherwise
     /// `elements` moves them one by one, or several at a time where they stay together.
     ///
     /// # Errors
@@ -124,6 +128,7 @@ impl PermutePlan {
             Work::Fields(fields) => Some(fields.entry.name()),
             Work::Rows(rows) => Some(rows.entry.name()),
             Work::Packed(packed) => Some(packed.entry.name()),
+            Work::Stacked(stacked) => Some(stacked.entry.name()),
         }
     }
 
@@ -138,6 +143,7 @@ impl PermutePlan {
             Work::Fields(fields) => Some(fields.shape),
             Work::Rows(rows) => Some(rows.shape),
             Work::Packed(packed) => Some(packed.shape),
+            Work::Stacked(stacked) => Some(stacked.shape),
         }
     }
 
@@ -152,6 +158,7 @@ impl PermutePlan {
             Work::Fields(fields) => fields.reason(),
             Work::Rows(rows) => rows.reason(),
             Work::Packed(packed) => packed.reason(),
+            Work::Stacked(stacked) => stacked.reason(),
         }
     }
 
@@ -205,6 +212,11 @@ impl PermutePlan {
                 let params = packed_at(params, src, dst);
                 // SAFETY: as above, of the kernels for packed axes.
                 unsafe { device.launch(*entry, shape, &params, stream) }
+            }
+            Work::Stacked(Stacked { entry, shape, params }) => {
+                let (src, dst) = (src.wrapping_add(params.src), dst.wrapping_add(params.dst));
+                // SAFETY: as above, of the tiles of several matrices.
+                unsafe { device.launch(*entry, shape, &StackedTileParams { src, dst, ..*params }, stream) }
             }
         }
     }
@@ -275,6 +287,9 @@ fn choose(
     }
     if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
         return Ok(Work::Fields(fields));
+    }
+    if let Some(stacked) = Stacked::of(&widened, src_align, dst_align) {
+        return Ok(Work::Stacked(stacked));
     }
     let tile = Tile::of(&widened, src_align, dst_align, tiles);
     if let Some(packed) = Packed::of(&widened, src_align, dst_align, tile.as_ref()) {
@@ -389,6 +404,7 @@ impl fmt::Display for PermutePlan {
             Work::Fields(fields) => fields.fmt(f),
             Work::Rows(rows) => rows.fmt(f),
             Work::Packed(packed) => packed.fmt(f),
+            Work::Stacked(stacked) => stacked.fmt(f),
         }
     }
 }
