@@ -54,6 +54,8 @@ pub const RAGGED_MARGIN: u32 = 2;
 pub const SMALL_TILE_ACROSS: u32 = 32;
 /// Squares along a column of such a tile, each a thread's.
 pub const SMALL_TILE_DOWN: u32 = 4;
+/// An image of `stacked_tile` has more quads than these: of fewer, two could have one place in shared memory.
+pub const STACKED_QUADS: usize = 64;
 /// Threads in a block of `patch`.
 pub const PATCH_BLOCK: u32 = 256;
 /// Threads in a block of `deinterleave` and `interleave`.
@@ -167,7 +169,7 @@ impl Divisor {
 
     const fn of_bits(value: u64, bits: u32) -> Self {
         let shift = value.next_power_of_two().trailing_zeros();
-        // A plan has many divisors, and a division of 64 bits takes a host a tenth of the time of one of 128.
+        // A plan has many divisors, and a division of 64 bits takes a host a third of the time of one of 128.
         let multiplier = if bits + shift < 64 {
             (1u64 << (bits + shift)).div_ceil(value)
         } else {
@@ -385,8 +387,8 @@ pub struct VectorTileParams {
 /// without gaps on both sides.
 ///
 /// Addresses and strides on both sides are multiples of 16 bytes, `rows` and `cols` of the elements of 16 bytes. A tile has as
-/// many squares as `vector_tile` of the same width, and room for `1 << across_log2` by `1 << down_log2` of each image. Block `b`
-/// has tile `b % stacks` along the stacked axis, of index `b / stacks` of the batch.
+/// many squares as `vector_tile` of the same width, and room for `1 << across_log2` by `1 << down_log2` of each image, which is
+/// more than [`STACKED_QUADS`]. Block `b` has tile `b % stacks` along the stacked axis, of index `b / stacks` of the batch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackedTileParams {
@@ -727,7 +729,7 @@ entries! {
     RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere.
         ["ragged_tile_b8" "ragged_tile_b16" "ragged_tile_b32" "ragged_tile_b64" "ragged_tile_b128"]
         ["ragged_tile_b8_wide" "ragged_tile_b16_wide" "ragged_tile_b32_wide" "ragged_tile_b64_wide" "ragged_tile_b128_wide"];
-    STACKED_TILE(StackedTileParams): /// The same of batches of small matrices. Those of 16-byte elements are for `elements`.
+    STACKED_TILE(StackedTileParams): /// The same of batches of small matrices. Those of 16-byte elements are for tiles, `packed` and `elements`.
         ["stacked_tile_b8" "stacked_tile_b16" "stacked_tile_b32" "stacked_tile_b64"]
         ["stacked_tile_b8_wide" "stacked_tile_b16_wide" "stacked_tile_b32_wide" "stacked_tile_b64_wide"];
     DEINTERLEAVE(FieldsParams): /// Packed structs of few fields to planes. Fields of 16 bytes are for tiles.

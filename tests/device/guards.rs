@@ -14,11 +14,15 @@ use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Target, TileShape};
 
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};
+use crate::packed::random_axes;
 use crate::permutes::family;
 use crate::{in_place, naive};
 
 cases! {
     SoftwareGpu matrices_and_other_arrays_are_moved_without_their_neighbours,
+    SoftwareGpu small_matrices_are_moved_without_their_neighbours,
+    SoftwareGpu columns_of_tiles_beyond_the_cache_are_moved_without_their_neighbours,
+    SoftwareGpu short_axes_are_moved_without_their_neighbours,
     SoftwareGpu structs_and_planes_are_moved_without_their_neighbours,
     SoftwareGpu transposes_in_place_leave_their_neighbours,
 }
@@ -153,6 +157,67 @@ fn matrices_and_other_arrays_are_moved_without_their_neighbours(_: &Setup) {
         at_every_width!(run(&mut guarded));
     }
     guarded.assert_took(&["copy", "elements", "vector_tile", "ragged_tile", "rows", "packed", "patch"]);
+}
+
+/// Batches of two axes, of whole quads mostly: side by side, apart by some, backwards or broadcast.
+fn small_matrices_are_moved_without_their_neighbours(_: &Setup) {
+    fn run<T: Sample>(guarded: &mut Guarded) {
+        let (random, lanes) = (&mut guarded.random, 16 / size_of::<T>());
+        let quads = [1 + random.below(12), 1 + random.below(12)];
+        let [rows, cols] = quads.map(|quads| quads * lanes);
+        let most = (1 + (32 << 10) / (rows * cols * size_of::<T>())).min(40);
+        let shape = [1 + random.below(3), 1 + random.below(2 * most), rows, cols];
+        let side = |turned: bool, random: &mut Random| {
+            let gap = |random: &mut Random| if random.coin() { 0 } else { random.below(3) * lanes };
+            let image = rows * cols + gap(random);
+            let outer = shape[1] * image + gap(random);
+            let matrix = if turned { [1, rows] } else { [cols, 1] };
+            let strides = [outer, image, matrix[0], matrix[1]].map(|stride| stride as isize);
+            let mut layout = Layout::new(&shape, &strides, 0, shape[0] * outer).unwrap();
+            for axis in [0, 1] {
+                layout = if random.below(4) == 0 { layout.reverse(axis).unwrap() } else { layout };
+            }
+            if !turned && random.below(6) == 0 {
+                layout = Layout::new(&shape, &[0, strides[1], strides[2], 1], 0, outer).unwrap();
+            }
+            layout
+        };
+        let (src, dst) = (side(false, random), side(true, random));
+        guarded.permute::<T>(&src, &dst);
+    }
+    let mut guarded = Guarded::new(73);
+    for _ in 0..40 {
+        at_every_width!(run(&mut guarded));
+    }
+    guarded.assert_took(&["stacked_tile"]);
+}
+
+/// Columns of ragged tiles that are numbered along the rows.
+fn columns_of_tiles_beyond_the_cache_are_moved_without_their_neighbours(_: &Setup) {
+    fn run<T: Sample>(guarded: &mut Guarded, rows: usize, cols: usize) {
+        let src = Layout::row_major(&[2, rows, cols]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();
+        let dst = Layout::row_major(src.shape()).unwrap();
+        let align = Align::of(size_of::<T>() as u64);
+        let plan = PermutePlan::new(&src, align, &dst, align, size_of::<T>(), Target::of(&guarded.device)).unwrap();
+        assert!(plan.to_string().contains("along the rows"), "{plan}");
+        guarded.permute::<T>(&src, &dst);
+    }
+    let mut guarded = Guarded::new(74);
+    run::<u8>(&mut guarded, 33_001, 131);
+    run::<u64>(&mut guarded, 16_401, 67);
+    assert_eq!(guarded.kernels["ragged_tile"], 2);
+}
+
+fn short_axes_are_moved_without_their_neighbours(_: &Setup) {
+    fn run<T: Sample>(guarded: &mut Guarded) {
+        let [src, dst] = random_axes(1 << 13, &mut guarded.random);
+        guarded.permute::<T>(&src, &dst);
+    }
+    let mut guarded = Guarded::new(75);
+    for _ in 0..200 {
+        at_every_width!(run(&mut guarded));
+    }
+    guarded.assert_took(&["packed", "elements", "ragged_tile", "vector_tile"]);
 }
 
 fn structs_and_planes_are_moved_without_their_neighbours(_: &Setup) {

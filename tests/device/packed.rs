@@ -174,32 +174,38 @@ fn narrow_elements_from_and_to_every_misalignment(setup: &Setup) {
     assert!(taken >= 80, "packed was taken {taken} times of 120");
 }
 
-/// Of all widths, 2 to 6 axes of odd and even extents in any order, some of them backwards or a part of a longer one, from and
-/// to any element.
+/// Two arrays of 2 to 6 axes of odd and even extents, the source's in any order, some of them backwards or a part of a longer one.
+pub(crate) fn random_axes(most: usize, random: &mut Random) -> [Layout; 2] {
+    let rank = 2 + random.below(5);
+    let mut shape = vec![1; rank];
+    for axis in random.order(rank) {
+        let left = most / shape.iter().product::<usize>();
+        shape[axis] = 1 + random.below(left.clamp(1, if rank == 2 { 300 } else { 40 }));
+    }
+    let array = |shape: &[usize], random: &mut Random| {
+        let gap = if random.below(4) == 0 { random.below(rank) } else { rank };
+        let whole: Vec<usize> = (0..rank).map(|axis| shape[axis] + if axis == gap { 3 } else { 0 }).collect();
+        let mut layout = Layout::row_major(&whole).unwrap();
+        for (axis, &extent) in shape.iter().enumerate() {
+            layout = layout.slice(axis, ..extent, 1).unwrap();
+            layout = if random.below(6) == 0 { layout.reverse(axis).unwrap() } else { layout };
+        }
+        layout
+    };
+    let src = array(&shape, random);
+    let order = random.order(rank);
+    let src = src.permuted_axes(&order).unwrap();
+    let dst = array(src.shape(), random);
+    [src, dst]
+}
+
+/// Of all widths, from and to any element.
 fn random_axes_of_any_extents_from_and_to_anywhere(setup: &Setup) {
     let (device, mut random, mut taken) = (device(setup), Random::new(67), 0);
     let (layouts, most) = if setup.is_soft() { (400, 6_000) } else { (2_000, 200_000) };
     for _ in 0..layouts {
-        let (width, rank) = (1 << random.below(5), 2 + random.below(5));
-        let mut shape = vec![1; rank];
-        for axis in random.order(rank) {
-            let left = most / shape.iter().product::<usize>();
-            shape[axis] = 1 + random.below(left.clamp(1, if rank == 2 { 300 } else { 40 }));
-        }
-        let array = |shape: &[usize], random: &mut Random| {
-            let gap = if random.below(4) == 0 { random.below(rank) } else { rank };
-            let whole: Vec<usize> = (0..rank).map(|axis| shape[axis] + if axis == gap { 3 } else { 0 }).collect();
-            let mut layout = Layout::row_major(&whole).unwrap();
-            for (axis, &extent) in shape.iter().enumerate() {
-                layout = layout.slice(axis, ..extent, 1).unwrap();
-                layout = if random.below(6) == 0 { layout.reverse(axis).unwrap() } else { layout };
-            }
-            layout
-        };
-        let src = array(&shape, &mut random);
-        let order = random.order(rank);
-        let src = src.permuted_axes(&order).unwrap();
-        let dst = array(src.shape(), &mut random);
+        let width = 1 << random.below(5);
+        let [src, dst] = random_axes(most, &mut random);
         let starts = [0; 2].map(|_| if random.coin() { 0 } else { random.below(16) * width });
         taken += usize::from(copied_from(&device, width, [&src, &dst], starts, &mut random) == "packed");
     }

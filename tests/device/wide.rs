@@ -18,7 +18,8 @@ cases! {
 }
 
 /// The kernels that such matrices may take, but for the copy, which is always wide.
-const FAMILIES: [&str; 6] = ["elements", "rows", "vector_tile", "ragged_tile", "deinterleave", "interleave"];
+const FAMILIES: [&str; 7] =
+    ["elements", "rows", "vector_tile", "ragged_tile", "stacked_tile", "deinterleave", "interleave"];
 /// For more than 16 MiB only: `every_entry` has it.
 const LARGE: &str = "ragged_tile_b128_wide";
 
@@ -34,9 +35,21 @@ fn every_wide_kernel_of_permutes_is_right(setup: &Setup) {
 
 /// Matrices at the ends of the array, aligned and not, forwards and backwards, to matrices and their transposes and back.
 fn run<T: Sample>(device: &Device, random: &mut Random, seen: &mut BTreeSet<&'static str>) {
-    for [rows, cols] in
-        [[128, 128], [130, 96], [131, 77], [3, 1000], [1000, 3], [40, 40], [4, 4], [1, 500], [17, 300], [300, 33]]
-    {
+    // Of which two fill a quarter of a tile.
+    let few_squares = 128 / size_of::<T>();
+    for [rows, cols] in [
+        [few_squares, few_squares],
+        [128, 128],
+        [130, 96],
+        [131, 77],
+        [3, 1000],
+        [1000, 3],
+        [40, 40],
+        [4, 4],
+        [1, 500],
+        [17, 300],
+        [300, 33],
+    ] {
         for (lead, backwards) in [(0, false), (1, false), (16 / size_of::<T>(), true), (0, true)] {
             let reverse = |layout: Layout, axis| if backwards { layout.reverse(axis).unwrap() } else { layout };
             let straight = Layout::row_major(&[2, rows, cols]).unwrap();

@@ -75,6 +75,7 @@ fn large_grids_ask_for_what_is_explained_within_a_few_per_cent() {
         (&[2304, 2048], &[1, 0], 4),
         (&[999, 4003], &[1, 0], 1),
         (&[64, 64, 1024], &[1, 0, 2], 4),
+        (&[2500, 64, 64], &[0, 2, 1], 1),
         (&[100, 90, 80], &[2, 1, 0], 8),
         (&[12, 12, 12, 12, 12, 12], &[4, 2, 0, 5, 3, 1], 2),
     ] {
@@ -88,7 +89,7 @@ fn large_grids_ask_for_what_is_explained_within_a_few_per_cent() {
             }
         }
     }
-    for kernel in ["vector_tile", "ragged_tile", "packed", "elements"] {
+    for kernel in ["vector_tile", "ragged_tile", "stacked_tile", "packed", "elements"] {
         assert!(kernels.contains(kernel), "none of {kernels:?} is {kernel}");
     }
 }

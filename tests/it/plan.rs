@@ -290,6 +290,18 @@ fn ragged_tiles_are_numbered_down_the_columns_that_stay_in_the_cache() {
 }
 
 #[test]
+fn short_ragged_runs_are_packed_whatever_the_array_s_size() {
+    for (images, width) in [(500, 2), (500, 4), (500, 8), (5000, 8)] {
+        // Apart, so that they are no structs.
+        let src = Layout::row_major(&[images, 15, 41]).unwrap().slice(2, ..39, 1).unwrap();
+        let src = src.permuted_axes(&[0, 2, 1]).unwrap();
+        let dst = Layout::row_major(&[images, 39, 17]).unwrap().slice(2, ..15, 1).unwrap();
+        let plan = permute(&src, &dst, width).to_string();
+        assert!(plan.starts_with("packed"), "{plan}");
+    }
+}
+
+#[test]
 fn several_small_matrices_are_patches() {
     let batch = |images: usize, rows: usize, cols: usize| {
         let src = Layout::row_major(&[images, rows, cols]).unwrap().permuted_axes(&[0, 2, 1]).unwrap();

@@ -1,7 +1,8 @@
 //! The shape of the PTX: what compiles without complaint, but would be slow, or two tiles instead of one.
 
 use warpstride::abi::{
-    ELEMENTS, ENTRIES, Family, Index, NAIVE, PADDED, RAGGED_TILE, STAGGERED, TILE, TILED, VECTOR_TILE, WIDTHS,
+    ELEMENTS, ENTRIES, Family, Index, NAIVE, PADDED, RAGGED_TILE, STACKED_TILE, STAGGERED, TILE, TILED, VECTOR_TILE,
+    WIDTHS,
 };
 use warpstride::ptx;
 
@@ -113,7 +114,7 @@ fn shared_memory_is_reserved_at_most_once_in_every_entry() {
 /// Where a kernel comes with 32-bit and 64-bit arithmetic.
 #[test]
 fn narrow_kernels_compute_offsets_in_32_bits() {
-    let step_in_bytes: Vec<_> = [&VECTOR_TILE, &RAGGED_TILE]
+    let step_in_bytes: Vec<_> = [&VECTOR_TILE, &RAGGED_TILE, &STACKED_TILE]
         .into_iter()
         .flat_map(|family| WIDTHS.into_iter().filter_map(|width| family.entry(width, Index::Narrow)))
         .map(|entry| entry.name())

@@ -53,7 +53,8 @@ impl<'a, I: Index> Stack<'a, I> {
     ///
     /// Eight lanes read quads that follow each other. They write those of as many squares, whose numbers differ in bits of the
     /// part, of the column's square and of the image: the latter two are exclusive-ored into what the part leaves of the three
-    /// bits that choose the banks.
+    /// bits that choose the banks. Every bit is so changed by higher ones only, as an image has more than `STACKED_QUADS`: no two
+    /// quads have one place.
     #[inline(always)]
     fn place(&self, number: u32) -> Shared {
         let low = |bits: u32| if bits < 3 { bits } else { 3 };
@@ -79,7 +80,8 @@ impl<'a, I: Index> Stack<'a, I> {
 ///
 /// # Safety
 ///
-/// See [`StackedTileParams`]: all elements are allocated and nothing else writes them.
+/// See [`StackedTileParams`]: all elements are allocated and nothing else writes them. Blocks beyond the last, of which only a grid
+/// of more than 2^31 - 1 has some, repeat the first ones.
 #[inline(always)]
 pub unsafe fn stacked_tile<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize, const QUADS: usize>(
     params: StackedTileParams,
@@ -110,7 +112,8 @@ pub unsafe fn stacked_tile<W: Word + Lanes, I: Index, const LANES: usize, const 
         let turned = W::turn(held[step]);
         unrolled!(lane < LANES => {
             let place = stack.place(square + ((lane as u32) << down_log2) + y);
-            // SAFETY: inside the tile, and each thread has its own squares; before the barrier nothing reads it.
+            // SAFETY: inside the tile, each thread has its own squares, and no two quads one place; before the barrier nothing reads
+            // it.
             unsafe { thread::store_shared_quad(place, turned[lane]) };
         });
     });

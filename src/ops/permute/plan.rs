@@ -352,7 +352,7 @@ pub(super) fn span(canonical: &Canonical) -> Range<usize> {
 /// So many blocks, numbered along x and then y. More than a grid allows are refused by the launch.
 ///
 /// Of more than x has, y is rounded up. What the blocks beyond do, where they are not left out, is the first image again, with
-/// the same values: those of tiles, packed axes and fields, which takes storages of 4 TB.
+/// the same values: those of tiles, stacked or not, packed axes and fields, which takes storages of 4 TB.
 pub(in crate::ops) fn grid(blocks: u64) -> [u32; 3] {
     let x = blocks.clamp(1, u64::from(MAX_GRID_X));
     [x as u32, u32::try_from(blocks.div_ceil(x)).unwrap_or(u32::MAX), 1]

@@ -6,11 +6,15 @@ use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index};
 use super::tile::QUAD;
 use crate::abi::{
-    Divisor, EntryId, LaunchShape, STACKED_TILE, StackedTileParams, VECTOR_TILE_THREADS, vector_tile_squares,
+    Divisor, EntryId, LaunchShape, STACKED_QUADS, STACKED_TILE, StackedTileParams, VECTOR_TILE_THREADS,
+    vector_tile_squares,
 };
 use crate::ops::Align;
 use crate::ops::copy::Shape;
 use crate::ops::tuning::CACHED_MATRIX;
+
+// Smaller matrices are not taken, and must not be.
+const _: () = assert!(CACHED_MATRIX >= STACKED_QUADS * QUAD);
 
 /// A launch of `stacked_tile`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +34,8 @@ impl Stacked {
         let col = walks.iter().position(|axis| axis.src == 1)?;
         let (rows, cols) = (walks[row].extent, walks[col].extent);
         let images = || walks.iter().enumerate().filter(move |&(axis, _)| axis != row && axis != col);
-        let (stacked, &Walk { extent, src, dst }) = images().min_by_key(|(_, axis)| axis.dst.unsigned_abs())?;
+        // The axes are sorted: these images are the nearest in the destination.
+        let (stacked, &Walk { extent, src, dst }) = images().next()?;
         let starts = images().fold(canonical.src_start | canonical.dst_start, |bits, (_, axis)| {
             bits | axis.src as usize | axis.dst as usize
         });
