@@ -1,6 +1,7 @@
 //! `warpstride report`: tables, charts and a page of a run, from its file alone.
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::json;
@@ -9,6 +10,7 @@ use warpstride::roofline::report::{Case, Group, Run, Table};
 use warpstride::roofline::{page, plot};
 
 use super::output::{self, Output, number};
+use super::target::Target;
 use super::{args, runs};
 
 pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
@@ -18,8 +20,8 @@ pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
         None => None,
     };
     let mut written = Vec::new();
-    let mut write = |path: &std::path::Path, bytes: &[u8]| -> Result<()> {
-        runs::write(path, bytes)?;
+    let mut write = |path: &Path, bytes: &[u8]| -> Result<()> {
+        Target::check(path, &args.run)?.replace(|file| file.write_all(bytes))?;
         written.push(path.display().to_string());
         Ok(())
     };

@@ -32,20 +32,12 @@ pub(super) fn keep(name: &str, run: &Run) -> Result<PathBuf> {
     let file = file(name)?;
     let folder = file.parent().context("the cache has no folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    write(&file, &serde_json::to_vec_pretty(run)?)?;
+    // Whole or not at all, also where two programs measure at once.
+    let mut whole =
+        tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
+    serde_json::to_writer_pretty(&mut whole, run)?;
+    whole.persist(&file).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(file)
-}
-
-/// Writes a file, whole or not at all.
-pub(super) fn write(file: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || -> Result<()> {
-        let mut whole = tempfile::NamedTempFile::new_in(folder)?;
-        std::io::Write::write_all(&mut whole, bytes)?;
-        whole.persist(file)?;
-        Ok(())
-    };
-    write().with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Where it is, beside the ceilings.

@@ -110,8 +110,10 @@ impl Suite<'_> {
             if !self.timed {
                 shrink(&mut shape);
             }
-            let permute = Moved { op: "permute", dtype, shape: &shape, axes: Some(&axes) };
-            self.moved(Group::Permute, &permute)?;
+            // Two that differ in size alone may be one by now.
+            if !self.cases.iter().any(|case| case.name == name("permute", dtype, &shape, Some(&axes))) {
+                self.moved(Group::Permute, &Moved { op: "permute", dtype, shape: &shape, axes: Some(&axes) })?;
+            }
         }
         self.transposes()
     }
@@ -164,9 +166,8 @@ impl Suite<'_> {
         outcome: Outcome,
     ) {
         let times = outcome.timing.as_ref().zip(self.peaks);
-        let order = axes.map_or(String::new(), |axes| format!(" by {}", listed(axes, ",")));
         self.cases.push(Case {
-            name: format!("{op} {dtype} {}{order}", listed(shape, "x")),
+            name: name(op, dtype, shape, axes),
             group,
             op: op.into(),
             dtype,
@@ -201,7 +202,7 @@ impl Suite<'_> {
                 let predicted =
                     model.zip(counters).map(|(model, counters)| model.predict(&counters, bytes, bytes, row.launches));
                 self.cases.push(Case {
-                    name: format!("{} f32 {size}x{size}", row.variant),
+                    name: format!("transpose {} f32 {size}x{size}", row.variant),
                     group: Group::Transpose,
                     op: row.variant.clone(),
                     dtype: DType::F32,
@@ -231,6 +232,12 @@ fn shrink(shape: &mut [usize]) {
         let Some(longest) = shape.iter_mut().max() else { return };
         *longest = longest.div_ceil(2);
     }
+}
+
+/// What a case is called.
+fn name(op: &str, dtype: DType, shape: &[usize], axes: Option<&[usize]>) -> String {
+    let order = axes.map_or(String::new(), |axes| format!(" by {}", listed(axes, ",")));
+    format!("{op} {dtype} {}{order}", listed(shape, "x"))
 }
 
 fn listed(numbers: &[usize], between: &str) -> String {
