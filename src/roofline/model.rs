@@ -63,8 +63,8 @@ pub const H100: DeviceModel = DeviceModel {
     sm_ghz: 1.98,
     // What `copy` takes at 4096 x 4096 beyond its bytes at the speed above (`benches/record`, 2026-11-20).
     ramp_us: 4.4,
-    // `column_loop`'s time over its launches, 3.4 to 4.0 from run to run (the same record): the host's, not the device's.
-    launch_us: 3.8,
+    // The middle of what `column_loop` took over its launches, from 2.9 to 4.0 in eight runs: the host's, not the device's.
+    launch_us: 3.4,
 };
 
 /// What bounds a kernel.

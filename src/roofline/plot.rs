@@ -1,5 +1,6 @@
 //! Charts of a run as SVG, each an image by itself: drawn by `plotters`, whose text needs no fonts here.
 
+use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -72,77 +73,76 @@ fn check(values: impl IntoIterator<Item = f64>) -> Result<()> {
     wrong.map_or(Ok(()), |value| Err(failed(format!("{value} is no speed"))))
 }
 
+/// A chart in the making.
+type Context<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
+
+/// Adds a line, and what it is to the legend.
+fn line<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
+    chart: &mut Context<'_, '_, X, Y>,
+    points: impl IntoIterator<Item = (f64, f64)>,
+    style: ShapeStyle,
+    points_of: u32,
+    label: &str,
+) -> Result<()> {
+    chart
+        .draw_series(LineSeries::new(points, style).point_size(points_of))
+        .map_err(failed)?
+        .label(label)
+        .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
+    Ok(())
+}
+
+/// Puts the legend into a corner.
+fn legend<'a, 'b: 'a, X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
+    chart: &mut Context<'a, 'b, X, Y>,
+    corner: SeriesLabelPosition,
+) -> Result<()> {
+    let labels = &mut chart.configure_series_labels();
+    labels.position(corner).background_style(WHITE.mix(0.8)).border_style(GREY).draw().map_err(failed)
+}
+
 /// The ceiling over the part of the bytes that is written, from reading alone to writing alone, and where the operations are.
 fn roofline(run: &Run, peaks: &Peaks) -> Result<String> {
     let ceilings = peaks.ceilings();
-    let points: Vec<(f64, f64, Group)> = run
-        .cases
-        .iter()
-        .filter_map(|case| {
-            let part = case.written as f64 / case.bytes() as f64;
-            case.times.as_ref().map(|times| (part, times.gbps, case.group))
-        })
-        .collect();
+    let timed = run.cases.iter().filter_map(|case| Some((case, case.times.as_ref()?)));
+    let points: Vec<(f64, f64, Group)> =
+        timed.map(|(case, times)| (case.written as f64 / case.bytes() as f64, times.gbps, case.group)).collect();
     check([ceilings.read, ceilings.write, ceilings.copy, peaks.nominal.unwrap_or(0.0)])?;
     check(points.iter().flat_map(|&(part, gbps, _)| [part, gbps]))?;
     let most = points.iter().map(|point| point.1).chain(peaks.nominal).fold(ceilings.write, f64::max);
     let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        area.fill(&WHITE).map_err(failed)?;
-        let mut chart = ChartBuilder::on(&area)
-            .margin(14)
-            .x_label_area_size(44)
-            .y_label_area_size(64)
-            .build_cartesian_2d(-0.04..1.04, 0.0..1.1 * most)
-            .map_err(failed)?;
-        let name = |part: &f64| match (part * 100.0).round() as i64 {
-            0 => "read only".into(),
-            50 => "copy".into(),
-            100 => "write only".into(),
-            percent => format!("{percent} %"),
-        };
-        chart
-            .configure_mesh()
-            .x_labels(12)
-            .x_label_formatter(&name)
-            .x_desc("part of the bytes that is written")
-            .y_desc("GB/s")
-            .light_line_style(WHITE)
-            .draw()
-            .map_err(failed)?;
-        // Bytes in parts of 1000, which the ceiling of a mix is counted in.
-        let roof = (0..=100).map(|percent| (percent as f64 / 100.0, ceilings.of(1000 - 10 * percent, 10 * percent)));
-        chart
-            .draw_series(LineSeries::new(roof, COPY.stroke_width(2)))
-            .map_err(failed)?
-            .label("ceiling of the mix, measured")
-            .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], COPY.stroke_width(2)));
-        if let Some(nominal) = peaks.nominal {
-            chart
-                .draw_series(LineSeries::new([(0.0, nominal), (1.0, nominal)], GREY.stroke_width(1)))
-                .map_err(failed)?
-                .label("nominal")
-                .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], GREY.stroke_width(1)));
-        }
-        for (group, colour) in [(Group::Stream, READ), (Group::Permute, WRITE), (Group::Transpose, GREY)] {
-            let of_group = points.iter().filter(|point| point.2 == group);
-            let circles = of_group.map(|&(part, gbps, _)| Circle::new((part, gbps), 4, colour.mix(0.6).filled()));
-            chart
-                .draw_series(circles)
-                .map_err(failed)?
-                .label(group.title())
-                .legend(move |(x, y)| Circle::new((x + 9, y), 4, colour.mix(0.6).filled()));
-        }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::LowerLeft)
-            .background_style(WHITE.mix(0.8))
-            .border_style(GREY)
-            .draw()
-            .map_err(failed)?;
-        area.present().map_err(failed)?;
+    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+    area.fill(&WHITE).map_err(failed)?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(14)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d(-0.04..1.04, 0.0..1.1 * most)
+        .map_err(failed)?;
+    let mode = |part: &f64| match (part * 100.0).round() as i64 {
+        0 => "read only".into(),
+        50 => "copy".into(),
+        100 => "write only".into(),
+        percent => format!("{percent} %"),
+    };
+    let mut mesh = chart.configure_mesh();
+    mesh.x_labels(12).x_label_formatter(&mode).y_label_formatter(&|gbps| format!("{gbps:.0}"));
+    mesh.x_desc("part of the bytes that is written").y_desc("GB/s").light_line_style(WHITE).draw().map_err(failed)?;
+    // Bytes in parts of 1000, which the ceiling of a mix is counted in.
+    let roof = (0..=100).map(|percent| (percent as f64 / 100.0, ceilings.of(1000 - 10 * percent, 10 * percent)));
+    line(&mut chart, roof, COPY.stroke_width(2), 0, "ceiling of the mix, measured")?;
+    if let Some(nominal) = peaks.nominal {
+        line(&mut chart, [(0.0, nominal), (1.0, nominal)], GREY.stroke_width(1), 0, "nominal")?;
     }
+    for (group, colour) in [(Group::Stream, READ), (Group::Permute, WRITE), (Group::Transpose, GREY)] {
+        let of_group = points.iter().filter(|point| point.2 == group);
+        let dot = colour.mix(0.6).filled();
+        let series = chart.draw_series(of_group.map(|&(part, gbps, _)| Circle::new((part, gbps), 4, dot)));
+        series.map_err(failed)?.label(group.title()).legend(move |(x, y)| Circle::new((x + 9, y), 4, dot));
+    }
+    legend(&mut chart, SeriesLabelPosition::LowerLeft)?;
+    area.present().map_err(failed)?;
+    drop((chart, area));
     Ok(svg)
 }
 
@@ -154,50 +154,31 @@ fn sizes(run: &Run, peaks: &Peaks) -> Result<String> {
     let [first, last] = [sizes.first(), sizes.last()].map(|warm| warm.map_or(1.0, |warm| warm.bytes as f64 / MIB));
     let most = sizes.iter().flat_map(|warm| [warm.read, warm.write, warm.copy]).fold(1.0, f64::max);
     let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        area.fill(&WHITE).map_err(failed)?;
-        let mut chart = ChartBuilder::on(&area)
-            .margin(14)
-            .x_label_area_size(44)
-            .y_label_area_size(64)
-            .build_cartesian_2d((first.max(0.01)..last.max(first + 1.0)).log_scale().base(2.0), 0.0..1.1 * most)
-            .map_err(failed)?;
-        chart
-            .configure_mesh()
-            .x_desc("MiB")
-            .y_desc("GB/s")
-            .light_line_style(WHITE)
-            .x_label_formatter(&|mib| format!("{mib:.0}"))
-            .draw()
-            .map_err(failed)?;
-        let lines: [(&str, RGBColor, fn(&Warm) -> f64); 3] =
-            [("read", READ, |warm| warm.read), ("write", WRITE, |warm| warm.write), ("copy", COPY, |warm| warm.copy)];
-        for (name, colour, speed) in lines {
-            let points = sizes.iter().map(|warm| (warm.bytes as f64 / MIB, speed(warm)));
-            chart
-                .draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(3))
-                .map_err(failed)?
-                .label(name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
-        }
-        let cache = run.device.l2_bytes as f64 / MIB;
-        if (first..last).contains(&cache) {
-            chart
-                .draw_series(LineSeries::new([(cache, 0.0), (cache, 1.1 * most)], GREY.stroke_width(1)))
-                .map_err(failed)?
-                .label("L2 cache")
-                .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], GREY.stroke_width(1)));
-        }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::LowerRight)
-            .background_style(WHITE.mix(0.8))
-            .border_style(GREY)
-            .draw()
-            .map_err(failed)?;
-        area.present().map_err(failed)?;
+    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+    area.fill(&WHITE).map_err(failed)?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(14)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d((first.max(0.01)..last.max(first + 1.0)).log_scale().base(2.0), 0.0..1.1 * most)
+        .map_err(failed)?;
+    let mut mesh = chart.configure_mesh();
+    mesh.x_label_formatter(&|mib| format!("{mib:.0}")).y_label_formatter(&|gbps| format!("{gbps:.0}"));
+    mesh.x_desc("MiB").y_desc("GB/s").light_line_style(WHITE).draw().map_err(failed)?;
+    let mut speeds = |name, colour: RGBColor, speed: fn(&Warm) -> f64| {
+        let points = sizes.iter().map(|warm| (warm.bytes as f64 / MIB, speed(warm)));
+        line(&mut chart, points, colour.stroke_width(2), 3, name)
+    };
+    speeds("read", READ, |warm| warm.read)?;
+    speeds("write", WRITE, |warm| warm.write)?;
+    speeds("copy", COPY, |warm| warm.copy)?;
+    let cache = run.device.l2_bytes as f64 / MIB;
+    if (first..last).contains(&cache) {
+        line(&mut chart, [(cache, 0.0), (cache, 1.1 * most)], GREY.stroke_width(1), 0, "L2 cache")?;
     }
+    legend(&mut chart, SeriesLabelPosition::LowerRight)?;
+    area.present().map_err(failed)?;
+    drop((chart, area));
     Ok(svg)
 }
 
