@@ -22,8 +22,8 @@ use crate::cli::{args, array_bytes, by_width, compare as ladder, ensure_room, op
 
 /// Timed runs of a case.
 const SAMPLES: usize = 20;
-/// Bytes of an array of the streams: on a GPU long enough that launches weigh little, elsewhere only to be counted.
-const STREAM: [usize; 2] = [256 << 20, 64 << 10];
+/// Bytes of an array of the streams where they are only counted.
+const COUNTED: usize = 64 << 10;
 /// Most elements that the software GPU permutes for a case.
 const SMALL: usize = 1 << 14;
 /// The matrices that every kernel transposes, on a GPU and elsewhere.
@@ -124,11 +124,12 @@ impl Suite<'_> {
     }
 
     fn streams<T: Computed>(&mut self, dtype: DType) -> Result<()> {
-        let bytes = self.of(STREAM);
+        // As those that the ceilings were measured with.
+        let bytes = self.peaks.map_or(COUNTED, |peaks| peaks.bytes as usize);
         let shape = [bytes / size_of::<T>()];
         let turns = trial::turns(self.device, bytes);
-        // As for one operation, and what results are set back to.
-        ensure_room(bytes, 5, &[(self.device, 3 * turns.max(1) + 2)])?;
+        // As for one operation.
+        ensure_room(bytes, 4, &[(self.device, 3 * turns.max(1) + 1)])?;
         self.moved(Group::Stream, &Moved { op: "copy", dtype, shape: &shape, axes: None })?;
         let progress = self.output.progress(ARITHMETIC.len());
         progress.doing("preparing");
