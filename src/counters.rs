@@ -1,6 +1,6 @@
 //! What a launch did to memory, in the words and under the rules of NVIDIA's Nsight Compute.
 
-use std::ops::{Add, AddAssign, Sub};
+use std::ops::{Add, AddAssign, Mul, Sub};
 
 /// Accesses to global memory of one kind: loads, stores, atomics or reductions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -76,6 +76,13 @@ macro_rules! fieldwise {
         impl AddAssign for $type {
             fn add_assign(&mut self, other: Self) {
                 *self = *self + other;
+            }
+        }
+        /// Of so many times the work.
+        impl Mul<u64> for $type {
+            type Output = Self;
+            fn mul(self, times: u64) -> Self {
+                Self { $($field: self.$field * times),* }
             }
         }
         /// What was counted since `other`, an earlier reading of the same counters.

@@ -9,6 +9,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use warpstride::device::Backend;
 use warpstride::element::DType;
 use warpstride::ops::Variant;
+use warpstride::roofline::model::DeviceModel;
 
 #[cfg(feature = "interp")]
 use warpstride::interp::Checks;
@@ -83,6 +84,8 @@ pub(super) enum Command {
     Explain(Permuted),
     /// Verify an operation on random bits, and on a GPU measure it
     Bench(Bench),
+    /// Show a run of `bench --all`: tables, charts, a page, or how it differs from another
+    Report(Report),
     /// Measure what the memory of this GPU can do at most: nominal, and the best of simple kernels
     Peaks,
     /// Run a kernel of a PTX file, and show what it does to memory
@@ -135,6 +138,9 @@ pub(super) struct Compare {
     /// The kernels to run, instead of all: column_loop, naive, tiled, padded, staggered
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) variants: Vec<Variant>,
+    /// Predict times from the counters, by the model of a device: h100
+    #[arg(long, value_name = "DEVICE", value_parser = model)]
+    pub(super) model: Option<DeviceModel>,
 }
 
 #[derive(Args)]
@@ -143,11 +149,43 @@ pub(super) struct Bench {
     #[command(subcommand)]
     pub(super) operation: Option<Operation>,
     /// List the operations
-    #[arg(long, required_unless_present = "tune")]
+    #[arg(long, required_unless_present_any = ["tune", "all"])]
     pub(super) list: bool,
     /// Find the best tiles of this GPU: every shape that the kernels allow is timed on a few matrices
-    #[arg(long, conflicts_with = "list")]
+    #[arg(long, conflicts_with_all = ["list", "all"])]
     pub(super) tune: bool,
+    /// Measure a fixed list of cases in one run, whose document `report` draws: streams, permutes and every transpose kernel.
+    /// The software GPU counts smaller ones
+    #[arg(long, conflicts_with = "list")]
+    pub(super) all: bool,
+    /// Keep the run under a name
+    #[arg(long, value_name = "NAME", requires = "all", value_parser = run_name)]
+    pub(super) save: Option<String>,
+    /// Compare the run with one that was kept, case by case; status 1 where one is slower
+    #[arg(long, value_name = "NAME", requires = "all", value_parser = run_name)]
+    pub(super) compare: Option<String>,
+}
+
+#[derive(Args)]
+pub(super) struct Report {
+    /// The document of `warpstride --json bench --all`
+    #[arg(value_name = "RUN.json")]
+    pub(super) run: PathBuf,
+    /// Write a page with everything, which needs no other file and no network
+    #[arg(long, value_name = "OUT.html")]
+    pub(super) html: Option<PathBuf>,
+    /// Write the tables as Markdown
+    #[arg(long, value_name = "OUT.md")]
+    pub(super) markdown: Option<PathBuf>,
+    /// Write the cases as comma-separated values
+    #[arg(long, value_name = "OUT.csv")]
+    pub(super) csv: Option<PathBuf>,
+    /// Write each chart into a folder, which is made where it is not there
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) svg: Option<PathBuf>,
+    /// Compare the run with an earlier one, case by case; status 1 where one is slower
+    #[arg(long, value_name = "BEFORE.json")]
+    pub(super) compare: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -325,6 +363,22 @@ fn shape(text: &str) -> Result<[usize; 2], String> {
         Ok(&[rows, cols]) => Ok([rows, cols]),
         _ => Err("give rows and columns as two whole numbers, such as 1024,768".into()),
     }
+}
+
+/// A name that a file can have anywhere.
+fn run_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !text.is_empty() && text.len() <= 100 && text.chars().all(plain) {
+        return Ok(text.into());
+    }
+    Err("a run's name is of letters, digits, `-`, `_` and `.`, at most 100 of them".into())
+}
+
+fn model(text: &str) -> Result<DeviceModel, String> {
+    DeviceModel::ALL.into_iter().find(|model| model.name == text).ok_or_else(|| {
+        let names = DeviceModel::ALL.map(|model| model.name).join(", ");
+        format!("there are models of {names}")
+    })
 }
 
 /// A type that kernels compute with.

@@ -8,9 +8,11 @@ use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::element::{DType, Element};
 use warpstride::error::Error;
+use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Variant};
+use warpstride::ops::{self, Align, PermutePlan, Target, TransposePlan, Variant};
 use warpstride::roofline::measure::Timing;
+use warpstride::roofline::model::{DeviceModel, Prediction};
 use warpstride::view::{View, ViewMut};
 
 use super::npy::Source;
@@ -32,14 +34,22 @@ pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Re
         source.matrix()?;
         let devices = Devices::open(backend, source.bytes, source.dtype, output)
             .with_context(|| format!("cannot compare on {}", path.display()))?;
-        by_width!(source.dtype, T => compare::<T>(&devices, Matrix::read(source)?, &variants, output))
+        by_width!(source.dtype, T => compare::<T>(&devices, Matrix::read(source)?, &variants, args.model, output))
     } else {
         let bytes = array_bytes(&args.shape, args.dtype)?;
         let devices = Devices::open(backend, bytes, args.dtype, output)?;
         by_width!(args.dtype, T => {
-            compare::<T>(&devices, Matrix::random(args.shape, args.dtype, bytes)?, &variants, output)
+            compare::<T>(&devices, Matrix::random(args.shape, args.dtype, bytes)?, &variants, args.model, output)
         })
     }
+}
+
+/// Every kernel on random bits, `size` rows and columns of f32.
+pub(super) fn of_squares(device: &Device, size: usize, output: &Output) -> Result<Vec<Row>> {
+    let bytes = array_bytes(&[size; 2], DType::F32)?;
+    let devices = Devices::of(device.clone(), bytes, DType::F32, output)?;
+    let matrix = Matrix::<u32>::random([size; 2], DType::F32, bytes)?;
+    Ok(ladder(&devices, &matrix, &Variant::ALL, output)?.0)
 }
 
 /// Where it is done.
@@ -55,7 +65,11 @@ struct Devices {
 impl Devices {
     /// Opens what a matrix of `bytes` bytes needs, and makes sure that it fits.
     fn open(backend: Backend, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
-        let named = open(backend, output)?;
+        Self::of(open(backend, output)?, bytes, dtype, output)
+    }
+
+    /// The same on a device that is open.
+    fn of(named: Device, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
         let turns = trial::turns(&named, bytes);
         // The matrix, its transpose, and what came back from a device; on each device a source, a result and the turns'.
         let (on_host, on_device) = (3 + turns, 2);
@@ -123,18 +137,37 @@ impl Kernel {
         }
     }
 
+    /// Its entry, and how often that is launched.
+    fn launches(self, target: Target, rows: usize, cols: usize, width: usize) -> Result<(Option<&'static str>, u64)> {
+        let (source, result) = (Layout::row_major(&[rows, cols])?, Layout::row_major(&[cols, rows])?);
+        Ok(match self {
+            Self::Copy => {
+                let align = Align::ALLOCATION;
+                let entry = PermutePlan::new(&source, align, &source, align, width, target)?.entry();
+                (entry, u64::from(entry.is_some()))
+            }
+            Self::Transpose(variant) => {
+                let plan = TransposePlan::new(&source, &result, width, variant)?;
+                (plan.entry(), plan.launches())
+            }
+        })
+    }
+
     fn samples(self) -> usize {
         if matches!(self, Self::Transpose(Variant::ColumnLoop)) { SLOW_SAMPLES } else { SAMPLES }
     }
 }
 
 /// One row of the table.
-struct Row {
-    variant: String,
+pub(super) struct Row {
+    pub(super) variant: String,
+    /// The kernel's entry; `None` where there is nothing to launch.
+    pub(super) entry: Option<&'static str>,
+    pub(super) launches: u64,
     /// Of the named device.
-    verified: bool,
-    timing: Option<Timing>,
-    counters: Option<Counters>,
+    pub(super) verified: bool,
+    pub(super) timing: Option<Timing>,
+    pub(super) counters: Option<Counters>,
 }
 
 /// A matrix on a device, with the buffers that its kernels work on.
@@ -151,14 +184,31 @@ fn compare<T: Element + Pod>(
     devices: &Devices,
     matrix: Matrix<T>,
     variants: &[Variant],
+    model: Option<DeviceModel>,
     output: &Output,
 ) -> Result<()> {
+    let (rows, counted_on) = ladder(devices, &matrix, variants, output)?;
+    let model = model.or_else(|| DeviceModel::of(&devices.named.info().name));
+    let report = Report { device: &devices.named, matrix: &matrix, counted_on, model, rows };
+    output.result(&report.text(), report.json())?;
+    let wrong = report.rows.iter().filter(|row| !row.verified).map(|row| row.variant.as_str()).collect::<Vec<_>>();
+    ensure!(wrong.is_empty(), "{} moved elements to the wrong place; please report this as a bug", wrong.join(", "));
+    Ok(())
+}
+
+/// Runs the copy and every variant; whose counters the rows have, if any.
+fn ladder<T: Element + Pod>(
+    devices: &Devices,
+    matrix: &Matrix<T>,
+    variants: &[Variant],
+    output: &Output,
+) -> Result<(Vec<Row>, Option<DriverKind>)> {
     let progress = output.progress(variants.len() + 2);
     progress.doing("preparing");
     let transposed = matrix.transposed()?;
-    let mut bench = Bench::new(&devices.named, &matrix, &transposed, devices.turns)?;
+    let mut bench = Bench::new(&devices.named, matrix, &transposed, devices.turns)?;
     let mut counted = devices.counting.as_ref().and_then(|soft| {
-        Bench::new(soft, &matrix, &transposed, 0)
+        Bench::new(soft, matrix, &transposed, 0)
             .inspect_err(|error| output.note(format!("nothing is counted: {error:#}")))
             .ok()
     });
@@ -178,16 +228,10 @@ fn compare<T: Element + Pod>(
         rows.push(row);
         progress.step();
     }
-    drop(progress);
-
     // A device that does not count leaves every row without.
     let counted_on =
         counted_on.filter(|_| rows.iter().any(|row| row.counters.is_some())).map(|device| device.info().kind);
-    let report = Report { device: &devices.named, matrix: &matrix, counted_on, rows };
-    output.result(&report.text(), report.json())?;
-    let wrong = report.rows.iter().filter(|row| !row.verified).map(|row| row.variant.as_str()).collect::<Vec<_>>();
-    ensure!(wrong.is_empty(), "{} moved elements to the wrong place; please report this as a bug", wrong.join(", "));
-    Ok(())
+    Ok((rows, counted_on))
 }
 
 impl<'a, T: Element + Pod> Bench<'a, T> {
@@ -207,7 +251,9 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
             }
             _ => None,
         };
-        Ok(Row { variant: kernel.name(), verified, timing, counters })
+        let (rows, cols) = (matrix.rows, matrix.cols);
+        let (entry, launches) = kernel.launches(Target::of(self.device), rows, cols, size_of::<T>())?;
+        Ok(Row { variant: kernel.name(), entry, launches, verified, timing, counters })
     }
 
     /// What `kernel` counts, where its result is right.
@@ -253,6 +299,8 @@ struct Report<'a, T> {
     device: &'a Device,
     matrix: &'a Matrix<T>,
     counted_on: Option<DriverKind>,
+    /// What predicts times.
+    model: Option<DeviceModel>,
     rows: Vec<Row>,
 }
 
@@ -266,11 +314,19 @@ impl<T: Pod + Send + Sync> Report<'_, T> {
         self.gbps(row).map(|gbps| gbps / copy)
     }
 
+    fn prediction(&self, row: &Row) -> Option<Prediction> {
+        let bytes = self.matrix.bytes_moved() / 2;
+        Some(self.model?.predict(row.counters.as_ref()?, bytes, bytes, row.launches))
+    }
+
     fn text(&self) -> String {
         let times = output::has_times(self.device);
         let mut header = vec!["variant", "verified"];
         if times {
             header.extend(["ms", "GB/s", "of copy"]);
+        }
+        if self.model.is_some() {
+            header.extend(["predicted ms", "bound by"]);
         }
         header.extend(["load sectors/request", "store sectors/request", "bank conflicts"]);
         let mut table = output::table(&header);
@@ -281,6 +337,11 @@ impl<T: Pod + Send + Sync> Report<'_, T> {
                 cells.push(number(self.gbps(row), 1, ""));
                 cells.push(number(self.fraction_of_copy(row).map(|fraction| 100.0 * fraction), 1, " %"));
             }
+            if self.model.is_some() {
+                let prediction = self.prediction(row);
+                cells.push(number(prediction.map(|prediction| prediction.ms), 4, ""));
+                cells.push(prediction.map_or("-", |prediction| prediction.bound.name()).into());
+            }
             let counters = row.counters.as_ref();
             cells.push(number(counters.and_then(|counters| counters.global_load.sectors_per_request()), 2, ""));
             cells.push(number(counters.and_then(|counters| counters.global_store.sectors_per_request()), 2, ""));
@@ -289,7 +350,11 @@ impl<T: Pod + Send + Sync> Report<'_, T> {
         }
         let Matrix { rows, cols, dtype, .. } = self.matrix;
         let name = &self.device.info().name;
-        format!("{rows} x {cols} {dtype} on {name}\n{table}\n{}\n", if times { self.timed() } else { COUNTED.into() })
+        let mut text = format!("{rows} x {cols} {dtype} on {name}\n{table}\n");
+        if let Some(model) = self.model {
+            text += &format!("predicted ms: by the model of {}, from the counters; nobody measured it.\n", model.name);
+        }
+        text + &if times { self.timed() } else { COUNTED.into() } + "\n"
     }
 
     /// Under a GPU's table.
@@ -311,6 +376,7 @@ impl<T: Pod + Send + Sync> Report<'_, T> {
                 "fraction_of_copy": self.fraction_of_copy(row),
                 "gapless": row.timing.as_ref().map(Timing::gapless),
                 "cold": row.timing.as_ref().map(|_| true),
+                "predicted": self.prediction(row),
                 "counters": row.counters,
             })
         });
@@ -319,6 +385,7 @@ impl<T: Pod + Send + Sync> Report<'_, T> {
             "shape": [self.matrix.rows, self.matrix.cols],
             "dtype": self.matrix.dtype.name(),
             "counted_on": self.counted_on,
+            "model": self.model.map(|model| model.name),
             "rows": rows.collect::<Vec<_>>(),
         })
     }

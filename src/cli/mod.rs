@@ -16,9 +16,11 @@ mod ptx_file;
 #[cfg(feature = "interp")]
 mod ptx_forms;
 mod reference;
+mod report;
 mod room;
 #[cfg(feature = "interp")]
 mod run_ptx;
+mod runs;
 mod target;
 mod transpose;
 mod trial;
@@ -80,6 +82,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Compare(args) => compare::run(args, backend, output),
         Command::Explain(args) => explain::run(args, backend, output),
         Command::Bench(args) => bench::run(args, backend, output),
+        Command::Report(args) => report::run(args, output),
         Command::Peaks => peaks::run(backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),

@@ -1,5 +1,7 @@
 //! What a time is held against: arithmetic, which knows nothing of devices.
 
+use crate::counters::Counters;
+
 /// The best bandwidths that were measured on a device, in GB/s (10^9 bytes a second).
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -19,6 +21,122 @@ impl Ceilings {
         let both = read.min(written);
         let [pairs, reads, writes] = [2 * both, read - both, written - both].map(|bytes| bytes as f64);
         (pairs + reads + writes) / (pairs / self.copy + reads / self.read + writes / self.write)
+    }
+}
+
+/// What of a device bounds a kernel that moves elements.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeviceModel {
+    /// As the command line calls it.
+    pub name: &'static str,
+    /// Memory, in GB/s.
+    pub memory: Ceilings,
+    /// The L2 cache, in GB/s, for sectors that are used whole.
+    pub l2_gbps: f64,
+    /// Sectors that a request loads beyond those its bytes fill, 10^9 a second.
+    pub scattered_loads: f64,
+    /// Sectors that a request stores beyond those its bytes fill, 10^9 a second.
+    pub scattered_stores: f64,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Their clock in GHz. Each issues a request to its L1 cache a clock, and makes one pass through shared memory.
+    pub sm_ghz: f64,
+    /// Microseconds that a launch takes to start, to fill the memory's pipes and to drain them.
+    pub ramp_us: f64,
+    /// Microseconds of the host from one launch to the next.
+    pub launch_us: f64,
+}
+
+/// The NVIDIA H100 SXM, measured on one.
+pub const H100: DeviceModel = DeviceModel {
+    name: "h100",
+    // `warpstride peaks` of 2026-11-21, arrays of 1 GiB.
+    memory: Ceilings { read: 3191.0, write: 3278.0, copy: 3047.0 },
+    // The same: reading 32 MiB over and over.
+    l2_gbps: 4417.0,
+    // A kernel whose warps access 32 rows of a 16384 x 16384 matrix of f32 at once, loading or storing.
+    scattered_loads: 249.6,
+    scattered_stores: 60.1,
+    // The device's attribute; the clock by NVML under load. A kernel of nothing but 32-way bank conflicts makes 261.4 x 10^9
+    // passes a second, which is one a clock of each.
+    multiprocessors: 132,
+    sm_ghz: 1.98,
+    // What `copy` takes at 4096 x 4096 beyond its bytes at the speed above (`benches/record`, 2026-11-20).
+    ramp_us: 4.4,
+    // The middle of what `column_loop` took over its launches, from 2.9 to 4.0 in eight runs: the host's, not the device's.
+    launch_us: 3.4,
+};
+
+/// What bounds a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+pub enum Bound {
+    /// Bytes from and to memory.
+    Memory,
+    /// Sectors from and to the L2 cache.
+    L2,
+    /// Requests to the L1 cache, and passes through shared memory beside it.
+    Shared,
+    /// Launches.
+    Launches,
+}
+
+impl Bound {
+    /// As tables have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::L2 => "L2",
+            Self::Shared => "shared",
+            Self::Launches => "launches",
+        }
+    }
+}
+
+/// A time that nobody measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Prediction {
+    /// Milliseconds.
+    pub ms: f64,
+    /// What takes that long.
+    pub bound: Bound,
+}
+
+impl DeviceModel {
+    /// The devices that there is a model of.
+    pub const ALL: [Self; 1] = [H100];
+
+    /// The model of a device by the name that its driver gives it, if there is one.
+    pub fn of(device: &str) -> Option<Self> {
+        device.contains("H100").then_some(H100)
+    }
+
+    /// How long it takes in `launches` launches to read and write so many bytes, each once, by the accesses that were counted: a
+    /// plain bound. Memory, L2 cache, L1 cache and host work at the same time, so the slowest of them decides; what is in none
+    /// of the counters (latency that too few warps hide, barriers) makes a real kernel slower than this.
+    pub fn predict(&self, counters: &Counters, read: u64, written: u64, launches: u64) -> Prediction {
+        if launches == 0 {
+            return Prediction { ms: 0.0, bound: Bound::Launches };
+        }
+        let Counters { global_load, global_store, shared_load, shared_store, .. } = counters;
+        let memory = (read + written) as f64 / self.memory.of(read, written);
+        let scattered = |sectors: u64, bytes: u64| (sectors as f64 - bytes as f64 / 32.0).max(0.0);
+        let l2 = (read + written) as f64 / self.l2_gbps
+            + scattered(global_load.sectors, read) / self.scattered_loads
+            + scattered(global_store.sectors, written) / self.scattered_stores;
+        let passes = global_load.requests + global_store.requests + shared_load.wavefronts + shared_store.wavefronts;
+        let shared = passes as f64 / (f64::from(self.multiprocessors) * self.sm_ghz);
+        let (nanoseconds, bound) = [(memory, Bound::Memory), (l2, Bound::L2), (shared, Bound::Shared)]
+            .into_iter()
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .unwrap_or((memory, Bound::Memory));
+        let (device, host) = (nanoseconds / 1e6 + self.ramp_us / 1e3, launches as f64 * self.launch_us / 1e3);
+        // A single launch's is hidden behind what was queued before it.
+        if launches > 1 && host > device {
+            return Prediction { ms: host, bound: Bound::Launches };
+        }
+        Prediction { ms: device, bound }
     }
 }
 

@@ -16,6 +16,8 @@ mod in_place;
 #[cfg(feature = "interp")]
 mod interp;
 mod layout;
+#[cfg(feature = "serde")]
+mod model;
 mod plan;
 mod ptx;
 #[cfg(feature = "interp")]

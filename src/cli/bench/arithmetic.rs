@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use half::{bf16, f16};
+use rayon::prelude::*;
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::element::{DType, Element, Number};
@@ -29,7 +30,7 @@ pub(super) enum Arithmetic {
 }
 
 /// A number that the host computes with as the kernels do.
-trait Computed: Number {
+pub(super) trait Computed: Number {
     /// The nearest to a value.
     fn nearest(value: f64) -> Self;
     /// What an operation makes of elements.
@@ -69,7 +70,7 @@ computed! {
 }
 
 impl Arithmetic {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Fill => "fill",
             Self::Elementwise(operation) => operation.name(),
@@ -78,7 +79,7 @@ impl Arithmetic {
     }
 
     /// Arrays that are read, and that are written.
-    fn arrays(self) -> (u64, u64) {
+    pub(super) fn arrays(self) -> (u64, u64) {
         match self {
             Self::Fill => (0, 1),
             Self::Elementwise(operation) => (operation.reads(), 1),
@@ -114,28 +115,12 @@ impl Arithmetic {
         samples: usize,
         output: &Output,
     ) -> Result<Outcome> {
-        let progress = output.progress(3);
+        let progress = output.progress(2);
         progress.doing("preparing");
-        let [old, a, b] = [0, 1, 2].map(|array| numbers::<T>(len, array));
-        let (old, a, b) = (old?, a?, b?);
-        let mut arrays = Arrays::new(device, [&old, &a, &b], turns.max(1))?;
+        let mut operands = Operands::<T>::new(device, len, turns)?;
         progress.step();
-        progress.doing("verifying");
-        let before = device.counters()?;
-        arrays.run(self)?;
-        let counters: Option<Counters> = device.counters()?.zip(before).map(|(after, before)| after - before);
-        let verified = self.is_right(&arrays, &old, &a, &b)?;
-        progress.step();
-        progress.doing("timing");
-        let (mut timing, mut launch_us) = (None, None);
-        if verified && turns > 0 && output::has_times(device) {
-            let copied = arrays.time(samples, |arrays| arrays.copy())?.gbps(2 * size_of_val(&*a) as u64);
-            timing = Some((arrays.time(samples, |arrays| arrays.run(self))?, copied));
-            if size_of_val(&*a) <= SMALL {
-                launch_us = Some(measure::launch_us(device.default_stream(), || arrays.run(self))?);
-            }
-        }
-        Ok(Outcome { kernel: (len > 0).then(|| self.kernel::<T>()), verified, counters, timing, launch_us })
+        progress.doing("measuring");
+        operands.measure(self, samples)
     }
 
     /// The kernel that does it, or the first of two.
@@ -149,9 +134,9 @@ impl Arithmetic {
 
     /// Whether the first turn's arrays, or the value, are what the host computes.
     fn is_right<T: Computed>(self, arrays: &Arrays<T>, old: &[T], a: &[T], b: &[T]) -> Result<bool> {
-        let elements = |expected: &dyn Fn(usize) -> T| -> Result<bool> {
+        let elements = |expected: &(dyn Fn(usize) -> T + Sync)| -> Result<bool> {
             let got = arrays.results.download()?;
-            Ok((0..old.len()).all(|at| got[at] == expected(at)))
+            Ok((0..old.len()).into_par_iter().all(|at| got[at] == expected(at)))
         };
         match self {
             Self::Fill => elements(&|_| T::nearest(SCALAR)),
@@ -160,7 +145,7 @@ impl Arithmetic {
             Self::Reduction(Reduction::Max) => Ok(arrays.extreme.download()?[0] == extreme(a, |x, y| x > y)),
             Self::Reduction(reduction) => {
                 let ones = |at: usize| if reduction == Reduction::Dot { b[at].to_f64() } else { 1.0 };
-                let terms = || (0..a.len()).map(|at| a[at].to_f64() * ones(at));
+                let terms = || (0..a.len()).into_par_iter().map(|at| a[at].to_f64() * ones(at));
                 let (expected, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
                 let got = arrays.sum.download()?[0].to_f64();
                 // Some roundings of the terms' sum, each of 2^-24 or 2^-53.
@@ -179,7 +164,46 @@ fn extreme<T: Number>(elements: &[T], before: impl Fn(f64, f64) -> bool) -> T {
 /// Numbers from -2 to 2 of a fixed sequence, another for each array.
 fn numbers<T: Computed>(len: usize, array: usize) -> Result<Vec<T>> {
     let bits = reference::random::<u16>(len + array)?;
-    Ok(bits[array..].iter().map(|&bits| T::nearest(f64::from(bits) / 16384.0 - 2.0)).collect())
+    Ok(bits[array..].par_iter().map(|&bits| T::nearest(f64::from(bits) / 16384.0 - 2.0)).collect())
+}
+
+/// Numbers on the host and on a device, for one operation or one after the other.
+pub(super) struct Operands<T: Number> {
+    /// What results are before, and what is computed with.
+    host: [Vec<T>; 3],
+    arrays: Arrays<T>,
+    timed: bool,
+}
+
+impl<T: Computed> Operands<T> {
+    /// Without turns, nothing is timed.
+    pub(super) fn new(device: &Device, len: usize, turns: usize) -> Result<Self> {
+        let [old, a, b] = [0, 1, 2].map(|array| numbers::<T>(len, array));
+        let host = [old?, a?, b?];
+        let arrays = Arrays::new(device, host.each_ref().map(Vec::as_slice), turns.max(1))?;
+        Ok(Self { host, arrays, timed: turns > 0 && output::has_times(device) })
+    }
+
+    /// Verifies an operation, and where it is right and time means anything, times it.
+    pub(super) fn measure(&mut self, arithmetic: Arithmetic, samples: usize) -> Result<Outcome> {
+        let Self { host: [old, a, b], arrays, timed } = self;
+        let device = arrays.a.device().clone();
+        arrays.restart(old)?;
+        let before = device.counters()?;
+        arrays.run(arithmetic)?;
+        let counters: Option<Counters> = device.counters()?.zip(before).map(|(after, before)| after - before);
+        let verified = arithmetic.is_right(arrays, old, a, b)?;
+        let (mut timing, mut launch_us) = (None, None);
+        if verified && *timed {
+            let copied = arrays.time(samples, |arrays| arrays.copy())?.gbps(2 * size_of_val(&**a) as u64);
+            timing = Some((arrays.time(samples, |arrays| arrays.run(arithmetic))?, copied));
+            if size_of_val(&**a) <= SMALL {
+                launch_us = Some(measure::launch_us(device.default_stream(), || arrays.run(arithmetic))?);
+            }
+        }
+        let kernel = (!a.is_empty()).then(|| arithmetic.kernel::<T>());
+        Ok(Outcome { kernel, verified, counters, timing, launch_us })
+    }
 }
 
 /// Operands and results that runs take in turn, each side in one allocation.
@@ -216,6 +240,14 @@ impl<T: Computed> Arrays<T> {
         let (results, a, b) = (side(old)?, side(a)?, side(b)?);
         let (sum, extreme, scratch) = (device.alloc(1)?, device.alloc(1)?, Scratch::new(device)?);
         Ok(Self { results, a, b, sum, extreme, scratch, len, step, turns, turn: 0 })
+    }
+
+    /// Back to the first turn, whose results are `old` again.
+    fn restart(&mut self, old: &[T]) -> Result<()> {
+        self.turn = 0;
+        let one = self.a.device().upload(old)?;
+        let to = self.results.view_mut(&[self.step * self.turns])?.slice(0, ..self.len, 1)?;
+        Ok(ops::copy_into(one.view(&[self.len])?, to, self.a.device().default_stream())?)
     }
 
     /// Where the next turn's arrays lie. On from run to run, warm-ups included: what was used last is still in the cache.

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod permute;
 mod report;
+mod suite;
 
 use anyhow::Result;
 use serde_json::json;
@@ -40,7 +41,11 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
     use args::Operation;
 
     let Some(operation) = &args.operation else {
-        return if args.tune { tune::run(backend, output) } else { list(output) };
+        return match args {
+            args::Bench { all: true, .. } => suite::run(args, backend, output),
+            args::Bench { tune: true, .. } => tune::run(backend, output),
+            _ => list(output),
+        };
     };
     let (arithmetic, numbers) = match operation {
         Operation::Permute { permuted: args::Permuted { shape, axes, dtype }, samples } => {

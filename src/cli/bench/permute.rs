@@ -39,7 +39,7 @@ impl Moved<'_> {
         Subject { op, dtype, shape, axes, read, written, samples }.report(&device, &outcome, output)
     }
 
-    fn outcome<T: Element + Pod>(
+    pub(super) fn outcome<T: Element + Pod>(
         &self,
         device: &Device,
         bytes: usize,

@@ -1,6 +1,7 @@
 //! `warpstride compare` on the software GPU.
 
 use serde_json::Value;
+use warpstride::counters::Counters;
 
 use super::{Folder, fixture, npy, warpstride};
 
@@ -124,4 +125,31 @@ fn the_table_speaks_of_no_speed() {
     assert!(run.stdout.contains("No GB/s: the software GPU"));
     assert_eq!(run.stdout.matches("GB/s").count(), 1, "{}", run.stdout);
     assert_eq!(run.stderr, "");
+}
+
+#[test]
+fn times_are_predicted_where_a_model_is_named_and_labelled_as_such() {
+    let document = compare(&["--shape", "256,256", "--model", "h100"]);
+    assert_eq!(document["model"], "h100");
+    for (variant, bound) in [("column_loop", "launches"), ("tiled", "shared"), ("naive", "l2")] {
+        let row = row(&document, variant);
+        assert_eq!((&row["ms"], &row["gbps"]), (&Value::Null, &Value::Null));
+        assert_eq!(row["predicted"]["bound"], bound);
+        assert!(row["predicted"]["ms"].as_f64() > Some(0.0), "{row}");
+    }
+    let run = warpstride(["--device", "soft", "compare", "--shape", "64,64", "--model", "h100"]).succeeded();
+    assert!(run.stdout.contains("predicted ms: by the model of h100") && run.stdout.contains("nobody measured it"));
+    assert_eq!(compare(&["--shape", "64,64"])["rows"][0]["predicted"], Value::Null);
+    assert_eq!(warpstride(["compare", "--model", "gtx1080"]).code, Some(2));
+}
+
+#[test]
+fn counters_of_larger_matrices_of_whole_tiles_are_multiples() {
+    let [small, large] = ["128,128", "256,256"].map(|shape| compare(&["--shape", shape]));
+    for variant in ALL {
+        let [small, large] = [&small, &large].map(|document| row(document, variant)["counters"].clone());
+        let [small, large] =
+            [small, large].map(|counters| serde_json::from_value::<Counters>(counters).expect("counters"));
+        assert_eq!(small * 4, large, "{variant}");
+    }
 }

@@ -8,6 +8,7 @@ mod permute;
 mod ptx_forms;
 #[cfg(feature = "interp")]
 mod run_ptx;
+mod report;
 mod transpose;
 mod usage;
 

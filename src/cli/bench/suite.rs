@@ -1,0 +1,246 @@
+//! `warpstride bench --all`: a fixed list of cases in one run.
+
+use anyhow::{Result, ensure};
+use half::{bf16, f16};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use warpstride::counters::Counters;
+use warpstride::device::{Backend, Device};
+use warpstride::element::DType;
+use warpstride::ops::{Elementwise, Reduction};
+use warpstride::roofline::clocks::Clocks;
+use warpstride::roofline::compare::{self, Change};
+use warpstride::roofline::model::DeviceModel;
+use warpstride::roofline::peak::Peaks;
+use warpstride::roofline::report::{Case, Group, Machine, Run, SCHEMA, Times};
+
+use super::arithmetic::{Arithmetic, Computed, Operands};
+use super::permute::Moved;
+use super::report::Outcome;
+use crate::cli::output::{self, Output};
+use crate::cli::{args, array_bytes, by_width, compare as ladder, ensure_room, open, peaks, report, runs, trial};
+
+/// Timed runs of a case.
+const SAMPLES: usize = 20;
+/// Bytes of an array of the streams where they are only counted.
+const COUNTED: usize = 64 << 10;
+/// Most elements that the software GPU permutes for a case.
+const SMALL: usize = 1 << 14;
+/// The matrices that every kernel transposes, on a GPU and elsewhere.
+const MATRICES: [&[usize]; 2] = [&[4096, 16384], &[256]];
+
+const ARITHMETIC: [Arithmetic; 10] = [
+    Arithmetic::Fill,
+    Arithmetic::Elementwise(Elementwise::Mul),
+    Arithmetic::Elementwise(Elementwise::Add),
+    Arithmetic::Elementwise(Elementwise::Triad),
+    Arithmetic::Elementwise(Elementwise::NStream),
+    Arithmetic::Elementwise(Elementwise::Axpy),
+    Arithmetic::Reduction(Reduction::Sum),
+    Arithmetic::Reduction(Reduction::Dot),
+    Arithmetic::Reduction(Reduction::Min),
+    Arithmetic::Reduction(Reduction::Max),
+];
+
+/// A permute of `benches/cases.json`.
+#[derive(Deserialize)]
+struct Listed {
+    dtype: DType,
+    shape: Vec<usize>,
+    axes: Vec<usize>,
+}
+
+pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
+    // What it is to be compared with is looked at before minutes are spent.
+    let before = args.compare.as_deref().map(runs::kept).transpose()?;
+    let device = open(backend, output)?;
+    let timed = output::has_times(&device);
+    let peaks = if timed { Some(peaks::known(&device, output)?) } else { None };
+    let date = jiff::Timestamp::now().to_string();
+    let mut suite = Suite { device: &device, timed, peaks: peaks.as_ref(), cases: Vec::new(), output };
+    suite.all()?;
+    let run = Run {
+        schema: SCHEMA,
+        ptx: warpstride::ptx::PROVENANCE.into(),
+        date,
+        version: env!("CARGO_PKG_VERSION").into(),
+        device: Machine::of(&device),
+        clocks: Clocks::of(&device),
+        cases: suite.cases,
+        peaks,
+    };
+    if let Some(name) = &args.save {
+        let file = runs::keep(name, &run)?;
+        output.note(format!("kept as {name}: {}", file.display()));
+    }
+    let changes = before.as_ref().map(|before| compare::changes(before, &run));
+    print(&run, changes.as_deref(), output)?;
+    let wrong: Vec<&str> = run.cases.iter().filter(|case| !case.verified).map(|case| case.name.as_str()).collect();
+    ensure!(wrong.is_empty(), "{} gave wrong elements; please report this as a bug", wrong.join(", "));
+    report::ensure_none_slower(changes.as_deref().unwrap_or(&[]))
+}
+
+fn print(run: &Run, changes: Option<&[Change]>, output: &Output) -> Result<()> {
+    let mut text = report::text(run);
+    let mut document = serde_json::to_value(run)?;
+    if let (Some(changes), Value::Object(members)) = (changes, &mut document) {
+        text += &report::changes_text(changes);
+        members.insert("changes".into(), json!(changes));
+    }
+    output.result(&text, document)
+}
+
+/// The cases in the making.
+struct Suite<'a> {
+    device: &'a Device,
+    timed: bool,
+    peaks: Option<&'a Peaks>,
+    cases: Vec<Case>,
+    output: &'a Output,
+}
+
+impl Suite<'_> {
+    fn all(&mut self) -> Result<()> {
+        self.streams::<f32>(DType::F32)?;
+        self.streams::<f64>(DType::F64)?;
+        self.streams::<f16>(DType::F16)?;
+        self.streams::<bf16>(DType::Bf16)?;
+        let listed: Vec<Listed> = serde_json::from_str(include_str!("../../../benches/cases.json"))?;
+        for Listed { dtype, mut shape, axes } in listed {
+            if !self.timed {
+                shrink(&mut shape);
+            }
+            // Two that differ in size alone may be one by now.
+            if !self.cases.iter().any(|case| case.name == name("permute", dtype, &shape, Some(&axes))) {
+                self.moved(Group::Permute, &Moved { op: "permute", dtype, shape: &shape, axes: Some(&axes) })?;
+            }
+        }
+        self.transposes()
+    }
+
+    /// Which of two values suits the device.
+    fn of<T>(&self, [gpu, software]: [T; 2]) -> T {
+        if self.timed { gpu } else { software }
+    }
+
+    fn streams<T: Computed>(&mut self, dtype: DType) -> Result<()> {
+        // As those that the ceilings were measured with.
+        let bytes = self.peaks.map_or(COUNTED, |peaks| peaks.bytes as usize);
+        let shape = [bytes / size_of::<T>()];
+        let turns = trial::turns(self.device, bytes);
+        // As for one operation.
+        ensure_room(bytes, 4, &[(self.device, 3 * turns.max(1) + 1)])?;
+        self.moved(Group::Stream, &Moved { op: "copy", dtype, shape: &shape, axes: None })?;
+        let progress = self.output.progress(ARITHMETIC.len());
+        progress.doing("preparing");
+        let mut operands = Operands::<T>::new(self.device, shape[0], turns)?;
+        for arithmetic in ARITHMETIC {
+            progress.doing(format!("{} {dtype}", arithmetic.name()));
+            let outcome = operands.measure(arithmetic, SAMPLES)?;
+            let (reads, writes) = arithmetic.arrays();
+            let bytes = [reads, writes].map(|arrays| arrays * bytes as u64);
+            self.add(Group::Stream, arithmetic.name(), dtype, &shape, None, bytes, outcome);
+            progress.step();
+        }
+        Ok(())
+    }
+
+    fn moved(&mut self, group: Group, moved: &Moved) -> Result<()> {
+        let Moved { op, dtype, shape, axes } = *moved;
+        let bytes = array_bytes(shape, dtype)?;
+        let turns = trial::turns(self.device, bytes);
+        ensure_room(bytes, (1 + turns).max(3), &[(self.device, 2 * turns.max(1))])?;
+        let outcome = by_width!(dtype, T => moved.outcome::<T>(self.device, bytes, turns, SAMPLES, self.output))?;
+        self.add(group, op, dtype, shape, axes, [bytes as u64; 2], outcome);
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is a column of the report")]
+    fn add(
+        &mut self,
+        group: Group,
+        op: &str,
+        dtype: DType,
+        shape: &[usize],
+        axes: Option<&[usize]>,
+        [read, written]: [u64; 2],
+        outcome: Outcome,
+    ) {
+        let times = outcome.timing.as_ref().zip(self.peaks);
+        self.cases.push(Case {
+            name: name(op, dtype, shape, axes),
+            group,
+            op: op.into(),
+            dtype,
+            shape: shape.into(),
+            axes: axes.map(Into::into),
+            read,
+            written,
+            kernel: outcome.kernel.map(Into::into),
+            verified: outcome.verified,
+            times: times.map(|((timing, _), peaks)| Times::new(timing, read, written, peaks)),
+            counters: outcome.counters,
+            counted_shape: None,
+            predicted_ms: None,
+        });
+    }
+
+    /// Every kernel on square matrices. Of one too large to be counted, the counters are those of a smaller one, multiplied: the
+    /// rows of both begin at the same places of their sectors, and both are whole tiles, so the launches differ in length alone.
+    fn transposes(&mut self) -> Result<()> {
+        let model = DeviceModel::of(&self.device.info().name);
+        let mut counted: Option<(usize, Vec<Option<Counters>>)> = None;
+        for &size in self.of(MATRICES) {
+            let rows = ladder::of_squares(self.device, size, self.output)?;
+            let scaled = counted.as_ref().filter(|_| rows.iter().all(|row| row.counters.is_none()));
+            let bytes = (size * size * size_of::<f32>()) as u64;
+            for (at, row) in rows.iter().enumerate() {
+                let counters = match scaled {
+                    Some((smaller, all)) => all[at].map(|counters| counters * (size / smaller).pow(2) as u64),
+                    None => row.counters,
+                };
+                let times = row.timing.as_ref().zip(self.peaks);
+                let predicted =
+                    model.zip(counters).map(|(model, counters)| model.predict(&counters, bytes, bytes, row.launches));
+                self.cases.push(Case {
+                    name: format!("transpose {} f32 {size}x{size}", row.variant),
+                    group: Group::Transpose,
+                    op: row.variant.clone(),
+                    dtype: DType::F32,
+                    shape: vec![size; 2],
+                    axes: None,
+                    read: bytes,
+                    written: bytes,
+                    kernel: row.entry.map(Into::into),
+                    verified: row.verified,
+                    times: times.map(|(timing, peaks)| Times::new(timing, bytes, bytes, peaks)),
+                    counters,
+                    counted_shape: scaled.map(|&(smaller, _)| vec![smaller; 2]),
+                    predicted_ms: predicted.map(|predicted| predicted.ms),
+                });
+            }
+            if scaled.is_none() {
+                counted = Some((size, rows.iter().map(|row| row.counters).collect()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Halves the longest axis until the software GPU is soon done with it.
+fn shrink(shape: &mut [usize]) {
+    while shape.iter().product::<usize>() > SMALL {
+        let Some(longest) = shape.iter_mut().max() else { return };
+        *longest = longest.div_ceil(2);
+    }
+}
+
+/// What a case is called.
+fn name(op: &str, dtype: DType, shape: &[usize], axes: Option<&[usize]>) -> String {
+    let order = axes.map_or(String::new(), |axes| format!(" by {}", listed(axes, ",")));
+    format!("{op} {dtype} {}{order}", listed(shape, "x"))
+}
+
+fn listed(numbers: &[usize], between: &str) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
+}

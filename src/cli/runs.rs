@@ -1,0 +1,47 @@
+//! Runs of the whole bench as files: read, written, and kept by name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use warpstride::roofline::report::{Run, SCHEMA};
+
+/// Reads a run.
+pub(super) fn read(path: &Path) -> Result<Run> {
+    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let run: Run = serde_json::from_slice(&text)
+        .with_context(|| format!("{} is no run of `warpstride --json bench --all`", path.display()))?;
+    ensure!(
+        run.schema == SCHEMA,
+        "{} has schema {}, and this version reads {SCHEMA}; measure it anew",
+        path.display(),
+        run.schema
+    );
+    Ok(run)
+}
+
+/// The run that was kept under a name.
+pub(super) fn kept(name: &str) -> Result<Run> {
+    let file = file(name)?;
+    ensure!(file.exists(), "no run is kept as {name}; measure one with `warpstride bench --all --save {name}`");
+    read(&file)
+}
+
+/// Keeps a run under a name, in place of what was kept under it before; returns the file.
+pub(super) fn keep(name: &str, run: &Run) -> Result<PathBuf> {
+    let file = file(name)?;
+    let folder = file.parent().context("the cache has no folder")?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    // Whole or not at all, also where two programs measure at once.
+    let mut whole =
+        tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
+    serde_json::to_writer_pretty(&mut whole, run)?;
+    whole.persist(&file).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(file)
+}
+
+/// Where it is, beside the ceilings.
+fn file(name: &str) -> Result<PathBuf> {
+    let folder = dirs::cache_dir().context("the system names no folder for caches, where runs are kept")?;
+    Ok(folder.join("warpstride").join(format!("run-{name}.json")))
+}

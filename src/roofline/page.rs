@@ -1,0 +1,167 @@
+//! A run as one HTML page, which needs nothing else: no network, no script, its style and charts inside.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::model::DeviceModel;
+use super::peak::Peaks;
+use super::plot;
+use super::report::{Group, Run, Table};
+use crate::error::Result;
+
+const STYLE: &str = "\
+body{font:15px/1.5 system-ui,sans-serif;color:#1f2733;background:#fff;max-width:72rem;margin:2rem auto;padding:0 1rem}\
+h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem}.note{color:#5b6573}\
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}\
+th,td{padding:.25rem .7rem;border-bottom:1px solid #dfe4ec;text-align:right;white-space:nowrap}\
+th:first-child,td:first-child,th:nth-child(2),td:nth-child(2){text-align:left}\
+.wrong{color:#b42318;font-weight:bold}figure{margin:1rem 0}figure svg{max-width:100%;height:auto}\
+dt{font-weight:bold}dd{margin:0 0 .6rem}";
+
+/// Draws the page of a run.
+///
+/// # Errors
+///
+/// As [`plot::charts`].
+pub fn page(run: &Run) -> Result<String> {
+    let charts = plot::charts(run)?;
+    let title = format!("warpstride on {}", run.device.name);
+    let wrong: Vec<&str> = run.cases.iter().filter(|case| !case.verified).map(|case| case.name.as_str()).collect();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                // Browsers ask the server for an icon unless they are given one.
+                link rel="icon" href="data:,";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (title) }
+                p.note { (run.heading()) br; "kernels: " (run.ptx) }
+                @if let Some(clocks) = run.clocks {
+                    p.note {
+                        "Clocks at the end: multiprocessors " (clocks.sm_mhz) " of " (clocks.sm_max_mhz) " MHz, memory "
+                        (clocks.memory_mhz) " MHz" @if clocks.are_throttled() { ", throttled" } "."
+                    }
+                }
+                @if !wrong.is_empty() { p.wrong { "Wrong results: " (wrong.join(", ")) } }
+                @if let Some(peaks) = &run.peaks { (ceilings(peaks)) } @else {
+                    p { "No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes." }
+                }
+                @for chart in charts.iter().filter(|chart| ["roofline", "sizes"].contains(&chart.name)) {
+                    (figure(chart))
+                }
+                @for group in Group::ALL {
+                    @if run.group(group).next().is_some() {
+                        h2 { (group.title()) }
+                        (table(&run.table(group)))
+                        @for chart in charts.iter().filter(|chart| belongs(chart.name, group)) { (figure(chart)) }
+                        (reasons(run, group))
+                    }
+                }
+                (words(run))
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn belongs(chart: &str, group: Group) -> bool {
+    chart.starts_with(&group.title().to_lowercase())
+}
+
+fn figure(chart: &plot::Chart) -> Markup {
+    html! { figure { figcaption { (chart.title) } (PreEscaped(&chart.svg)) } }
+}
+
+fn table(table: &Table) -> Markup {
+    html! {
+        div.scroll {
+            table {
+                thead { tr { @for heading in &table.header { th { (heading) } } } }
+                tbody {
+                    @for row in &table.rows {
+                        tr { @for cell in row { td.wrong[cell == "NO"] { (cell) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn ceilings(peaks: &Peaks) -> Markup {
+    let part = |gbps: f64| peaks.nominal.map_or("-".into(), |nominal| format!("{:.1} %", 100.0 * gbps / nominal));
+    let measured = [
+        ("read", peaks.read.gbps, peaks.read.shape.to_string()),
+        ("write", peaks.write.gbps, peaks.write.shape.to_string()),
+        ("copy", peaks.copy.gbps, peaks.copy.shape.to_string()),
+        ("memcpy", peaks.memcpy, "by the driver".into()),
+    ];
+    let nominal = peaks.nominal.map_or("-".into(), |nominal| format!("{nominal:.1}"));
+    let mut rows = vec![["nominal".into(), "by the device's attributes".into(), nominal, String::new()]];
+    rows.extend(measured.map(|(name, gbps, how)| [name.into(), how, format!("{gbps:.1}"), part(gbps)]));
+    html! {
+        h2 { "Ceilings" }
+        (table(&Table {
+            header: vec!["ceiling", "launched as", "GB/s", "of nominal"],
+            rows: rows.into_iter().map(Vec::from).collect(),
+        }))
+    }
+}
+
+/// What the counters say about each case of a group.
+fn reasons(run: &Run, group: Group) -> Markup {
+    // Streams have nothing to tell.
+    if group == Group::Stream {
+        return html! {};
+    }
+    html! {
+        dl {
+            @for case in run.group(group) {
+                @if let Some(why) = case.why() {
+                    dt { (case.name) }
+                    dd {
+                        (why)
+                        @if let Some(shape) = &case.counted_shape {
+                            " Counted at " (format!("{shape:?}")) ", whose launches are of the same kinds of access, and \
+                             multiplied."
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the tables' words mean.
+fn words(run: &Run) -> Markup {
+    html! {
+        h2 { "Words" }
+        dl {
+            @if run.has_times() {
+                dt { "ms, p10, p90" }
+                dd { "Median of the samples, and what a tenth and nine tenths of them took at most; each with a cold L2 cache, \
+                      by the device's own events." }
+                dt { "GB/s" }
+                dd { "10⁹ bytes a second, read and written by the operation itself, at the median." }
+                dt { "of ceiling" }
+                dd { "Against the best simple kernels of this device for as many bytes read and written." }
+                dt { "discarded" }
+                dd { "Samples that a throttled device had taken." }
+            }
+            @if run.cases.iter().any(|case| case.predicted_ms.is_some()) {
+                dt { "predicted ms" }
+                dd {
+                    "By the model, not measured: the slowest of memory, L2 cache, shared memory and launches, from the counters"
+                    @if DeviceModel::of(&run.device.name).is_none() { ", on another device" } "."
+                }
+            }
+            dt { "sectors/request" }
+            dd { "Pieces of 32 bytes that a load or store of a warp touches; what its bytes fill is best." }
+            dt { "bank conflicts" }
+            dd { "Passes through shared memory beyond what the width of the accesses needs." }
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! `warpstride bench --all` on the software GPU, and `warpstride report` on what it and a GPU found.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use roxmltree::{Document, ParsingOptions};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Run, command, warpstride};
+
+/// One run for all tests, kept as `before`, in a folder for caches of its own.
+struct Measured {
+    cache: TempDir,
+    run: Value,
+}
+
+static MEASURED: LazyLock<Measured> = LazyLock::new(|| {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let run = suite(cache.path(), &["--json", "bench", "--all", "--save", "before"]).succeeded().json();
+    Measured { cache, run }
+});
+
+/// Runs the command line on the software GPU with a folder for caches.
+fn suite(cache: &Path, args: &[&str]) -> Run {
+    let mut command = command([&["--device", "soft"], args].concat());
+    let output = command.env("XDG_CACHE_HOME", cache).env("HOME", cache).output().expect("the binary starts");
+    Run {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).expect("text"),
+        stderr: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+/// The same run as a GPU would have it: every case takes 1 ms, over and over, but for what `median` says.
+fn timed(median: impl Fn(&str) -> f64) -> Value {
+    let mut run = MEASURED.run.clone();
+    let shape = json!({ "steps": 1, "threads": 256 });
+    let best = |gbps: f64| json!({ "gbps": gbps, "shape": shape });
+    let sizes = [1_u64, 16, 64, 256]
+        .map(|mib| json!({ "bytes": mib << 20, "read": 900.0 + mib as f64, "write": 950.0, "copy": 920.0 }));
+    run["device"]["name"] = "A <b>GPU</b> & \"more\"".into();
+    run["device"]["kind"] = "cuda".into();
+    run["device"]["l2_bytes"] = (32_u64 << 20).into();
+    run["peaks"] = json!({
+        "nominal": 1000.0, "bytes": 1 << 30, "read": best(950.0), "write": best(970.0), "copy": best(930.0), "memcpy": 900.0,
+        "sizes": sizes,
+    });
+    run["clocks"] = json!({ "sm_mhz": 1980, "sm_max_mhz": 1980, "memory_mhz": 2619, "slowed": false });
+    for case in run["cases"].as_array_mut().expect("cases") {
+        let ms = median(case["name"].as_str().expect("a name"));
+        case["times"] = json!({
+            "samples_ms": [0.99 * ms, ms, 1.01 * ms], "median_ms": ms, "p10_ms": 0.99 * ms, "p25_ms": 0.995 * ms,
+            "p75_ms": 1.005 * ms, "p90_ms": 1.01 * ms, "gbps": 700.0, "fraction_of_ceiling": 0.75,
+            "fraction_of_nominal": 0.7, "gapless": true, "discarded": 2, "clocks": null,
+        });
+    }
+    run
+}
+
+struct Reports {
+    folder: TempDir,
+}
+
+impl Reports {
+    /// A folder with `run.json`.
+    fn of(run: &Value) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("run.json"), run.to_string()).expect("writing the run");
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes the run in this form, and reads that.
+    fn form(&self, option: &str) -> String {
+        let out = self.path("out");
+        warpstride(["report".as_ref(), self.path("run.json").as_os_str(), option.as_ref(), out.as_os_str()])
+            .succeeded();
+        fs::read_to_string(out).expect("what was written")
+    }
+}
+
+#[test]
+fn a_run_has_every_case_and_no_speed_of_the_software_gpu() {
+    let run = &MEASURED.run;
+    assert_eq!(run["schema"], 1);
+    for member in ["ptx", "date", "version"] {
+        assert!(run[member].is_string(), "{member}");
+    }
+    assert_eq!((&run["device"]["kind"], &run["peaks"], &run["clocks"]), (&"soft".into(), &Value::Null, &Value::Null));
+    let cases = run["cases"].as_array().expect("cases");
+    let of = |group: &str| cases.iter().filter(|case| case["group"] == group).count();
+    assert_eq!((of("stream"), of("permute"), of("transpose")), (44, 14, 6));
+    for case in cases {
+        assert_eq!((&case["verified"], &case["times"]), (&true.into(), &Value::Null), "{case}");
+        assert!(case["kernel"].is_string() && case["counters"].is_object(), "{case}");
+    }
+    let mut names: Vec<_> = cases.iter().map(|case| case["name"].as_str().expect("a name")).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), cases.len());
+}
+
+#[test]
+fn a_run_is_kept_and_compared_with() {
+    let cache = MEASURED.cache.path();
+    let kept = fs::read(cache.join("warpstride/run-before.json")).expect("the kept run");
+    let kept: Value = serde_json::from_slice(&kept).expect("a document");
+    assert_eq!(kept["cases"], MEASURED.run["cases"]);
+    suite(cache, &["bench", "--all", "--compare", "nothing"]).failed(&["no run is kept as nothing", "--save nothing"]);
+    for name in ["../x", "", "a b"] {
+        let run = suite(cache, &["bench", "--all", "--save", name]);
+        assert_eq!(run.code, Some(2), "{name:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_slower_case_is_named_and_ends_with_status_1() {
+    let now = Reports::of(&timed(|name| if name.starts_with("add f32") { 1.1 } else { 1.0 }));
+    fs::write(now.path("before.json"), timed(|_| 1.0).to_string()).expect("writing the run");
+    let compare = |run: &str, before: &str| {
+        warpstride(["report".as_ref(), now.path(run).as_os_str(), "--compare".as_ref(), now.path(before).as_os_str()])
+    };
+    let slower = compare("run.json", "before.json");
+    assert_eq!(slower.code, Some(1));
+    assert!(
+        slower.stderr.contains("1 of 64 cases are slower") && slower.stderr.contains("add f32"),
+        "{}",
+        slower.stderr
+    );
+    assert!(slower.stdout.contains("+10.0 %") && slower.stdout.contains("slower"), "{}", slower.stdout);
+    let faster = compare("before.json", "run.json").succeeded();
+    assert!(faster.stdout.contains("-9.1 %") && faster.stdout.contains("faster"), "{}", faster.stdout);
+    compare("run.json", "run.json").succeeded();
+}
+
+#[test]
+fn tables_have_a_row_a_case() {
+    let reports = Reports::of(&timed(|_| 1.0));
+    let markdown = reports.form("--markdown");
+    assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), 64 + 2 * 3, "{markdown}");
+    assert!(!markdown.contains("<b>"), "{markdown}");
+    assert!(markdown.contains("| 1.0000 |") && markdown.contains("75.0 %"), "{markdown}");
+    let csv = reports.form("--csv");
+    let fields: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(fields.len(), 65);
+    assert_eq!(fields[0], 24);
+    assert!(csv.starts_with("group,case,op,dtype,shape"), "{csv}");
+    let shown = warpstride(["report".as_ref(), reports.path("run.json").as_os_str()]).succeeded().stdout;
+    assert!(shown.contains("Streams") && shown.contains("GB/s"), "{shown}");
+}
+
+#[test]
+fn charts_are_well_formed_and_name_their_cases() {
+    let reports = Reports::of(&timed(|_| 1.0));
+    let folder = reports.path("charts");
+    warpstride(["report".as_ref(), reports.path("run.json").as_os_str(), "--svg".as_ref(), folder.as_os_str()])
+        .succeeded();
+    for name in ["roofline", "sizes", "streams", "permutes", "transposes", "transposes-sectors"] {
+        let svg = fs::read_to_string(folder.join(name).with_extension("svg")).expect(name);
+        let document = Document::parse(&svg).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let text: String = document.descendants().filter_map(|node| node.text()).collect();
+        let part = match name {
+            "roofline" => "nominal",
+            "sizes" => "L2 cache",
+            "streams" => "triad f64",
+            "permutes" => "permute u8 ",
+            _ => "staggered f32",
+        };
+        assert!(text.contains(part), "{part:?} is not in {name}: {text}");
+    }
+}
+
+#[test]
+fn a_page_stands_alone_and_escapes_what_it_shows() {
+    for (run, speed) in [(timed(|_| 1.0), true), (MEASURED.run.clone(), false)] {
+        let mut run = run;
+        run["cases"][0]["name"] = "<script>alert(1)</script>&\"'".into();
+        let html = Reports::of(&run).form("--html");
+        assert!(!html.contains("<script") && !html.contains("src=") && !html.contains("@import"), "{html}");
+        for address in html.split("http").skip(1) {
+            assert!(address.starts_with("://www.w3.org/2000/svg"), "http{}", &address[..40.min(address.len())]);
+        }
+        assert!(html.contains("&lt;script&gt;alert(1)"), "{html}");
+        assert_eq!(html.contains("10⁹ bytes a second"), speed);
+        assert_eq!(html.contains("No GB/s: the software GPU"), !speed);
+        // Why the transposes differ, by their counters.
+        for why in ["Each store of a warp touches 32.0 sectors where 4.0", "are bank conflicts", "a launch of its own"]
+        {
+            assert!(html.contains(why), "{why:?} is not in {html}");
+        }
+        // The charts are XML; the page around them is HTML.
+        for svg in html.split("<svg").skip(1) {
+            let svg = format!("<svg{}</svg>", svg.split("</svg>").next().expect("a chart"));
+            Document::parse_with_options(&svg, ParsingOptions::default())
+                .unwrap_or_else(|error| panic!("{error}: {svg}"));
+        }
+    }
+}
+
+#[test]
+fn what_is_no_run_is_refused() {
+    let reports = Reports::of(&json!({ "schema": 1, "cases": [] }));
+    let path = reports.path("run.json");
+    warpstride(["report".as_ref(), path.as_os_str()]).failed(&["run.json", "is no run of"]);
+    let mut newer = MEASURED.run.clone();
+    newer["schema"] = 2.into();
+    warpstride(["report".as_ref(), Reports::of(&newer).path("run.json").as_os_str()]).failed(&["schema 2", "anew"]);
+    let mut wrong = timed(|_| 1.0);
+    wrong["cases"][0]["times"]["fraction_of_ceiling"] = (-1.0).into();
+    let out = reports.path("out.html");
+    let wrong = Reports::of(&wrong);
+    warpstride(["report".as_ref(), wrong.path("run.json").as_os_str(), "--html".as_ref(), out.as_os_str()])
+        .failed(&["cannot be drawn"]);
+    assert!(!out.exists());
+}
+
+/// The browser, if there is one.
+fn chromium() -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    std::env::split_paths(&folders).flat_map(|folder| names.map(|name| folder.join(name))).find(|path| path.is_file())
+}
+
+#[test]
+fn a_browser_renders_the_page_without_an_error_and_asks_nobody() {
+    let Some(chromium) = chromium() else {
+        eprintln!("not checked: there is no chromium, chromium-browser or google-chrome in PATH");
+        return;
+    };
+    for run in [timed(|_| 1.0), MEASURED.run.clone()] {
+        let reports = Reports::of(&run);
+        reports.form("--html");
+        let page = reports.path("page.html");
+        fs::rename(reports.path("out"), &page).expect("a name that is HTML");
+        let (errors, requests) = browse(&chromium, &page);
+        assert_eq!((errors.as_str(), requests), ("", vec![]));
+    }
+    // What it looks for is seen where it is there.
+    let reports = Reports::of(&json!({}));
+    let page = reports.path("page.html");
+    fs::write(&page, "<p>x<script>console.error('wrong')</script><img src='http://127.0.0.1:9/x.png'>")
+        .expect("a page");
+    let (errors, requests) = browse(&chromium, &page);
+    assert!(errors.contains("wrong") && requests == ["http://127.0.0.1:9/x.png"], "{errors} {requests:?}");
+}
+
+/// What the console said of a page, and the addresses that it asked for beyond its own.
+fn browse(chromium: &Path, page: &Path) -> (String, Vec<String>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let log = folder.path().join("net.json");
+    let output = Command::new(chromium)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--enable-logging=stderr",
+            "--v=0",
+        ])
+        .args(["--disable-background-networking", "--disable-component-update", "--no-first-run", "--dump-dom"])
+        // The browser asks its maker for news all the same; nobody is found.
+        .arg("--host-resolver-rules=MAP * ~NOTFOUND")
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("--log-net-log={}", log.display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .expect("the browser starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("<p"), "the page was not rendered");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let errors: Vec<&str> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
+    let log = fs::read_to_string(&log).expect("what was fetched");
+    // An event a line; what the browser asks for itself was initiated by no origin.
+    let mut requests: Vec<String> = log
+        .lines()
+        .filter(|event| event.contains("\"initiator\":") && !event.contains("\"initiator\":\"not an origin\""))
+        .filter_map(|event| event.split_once("\"url\":\"")?.1.split('"').next())
+        .map(str::to_owned)
+        .collect();
+    requests.sort();
+    requests.dedup();
+    (errors.join("\n"), requests)
+}
