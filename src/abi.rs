@@ -7,8 +7,11 @@
 
 #[path = "abi/arithmetic.rs"]
 mod arithmetic;
+#[path = "abi/conversion.rs"]
+mod conversion;
 
 pub use arithmetic::*;
+pub use conversion::*;
 
 use core::fmt;
 
@@ -733,6 +736,9 @@ entries! {
         [] ["min_f16" "min_bf16" "min_f32" "min_f64"];
     MAX(ReduceParams): /// Greatest elements.
         [] ["max_f16" "max_bf16" "max_f32" "max_f64"];
+    NORMALIZE(NormalizeParams): /// Images to normalised planes, by channels from 1 to [`MAX_CHANNELS`] and then by [`NumberType`] up to `F32`.
+        [] ["normalize_1_f16" "normalize_1_bf16" "normalize_1_f32" "normalize_2_f16" "normalize_2_bf16" "normalize_2_f32"
+            "normalize_3_f16" "normalize_3_bf16" "normalize_3_f32" "normalize_4_f16" "normalize_4_bf16" "normalize_4_f32"];
     PROBE_READ(ProbeParams): /// Loads and nothing else; this and the following by [`PROBE_STEPS`].
         [] ["probe_read_x1" "probe_read_x2" "probe_read_x4" "probe_read_x8"];
     PROBE_WRITE(ProbeParams): /// Stores and nothing else.

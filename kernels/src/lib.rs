@@ -18,15 +18,17 @@ pub mod span;
 pub mod thread;
 
 use abi::{
-    ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams, LinesParams, PackedParams,
-    PatchParams, ProbeParams, ReduceParams, RowsParams, SpinParams, SquareParams, TransposeParams, VectorTileParams,
+    ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams, LinesParams,
+    NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceParams, RowsParams, SpinParams, SquareParams,
+    TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
 use number::{Bf16, F16};
 use op::{
-    column_loop, copy, deinterleave, elements, elementwise, fill, interleave, naive, packed, patch, permute_lines,
-    probe_copy, probe_read, probe_write, ragged_tile, reduce, small_tile, spill_lines, swap_tiles, tile, vector_tile,
+    column_loop, copy, deinterleave, elements, elementwise, fill, interleave, naive, normalize, packed, patch,
+    permute_lines, probe_copy, probe_read, probe_write, ragged_tile, reduce, small_tile, spill_lines, swap_tiles, tile,
+    vector_tile,
 };
 use thread::{B8, B16, B32, B64, B128};
 
@@ -323,6 +325,21 @@ entries! { ReduceParams:
     max_bf16 = reduce::<Bf16, op::Max>;
     max_f32 = reduce::<f32, op::Max>;
     max_f64 = reduce::<f64, op::Max>;
+}
+
+entries! { NormalizeParams:
+    normalize_1_f16 = normalize::<F16, 1, 8>;
+    normalize_1_bf16 = normalize::<Bf16, 1, 8>;
+    normalize_1_f32 = normalize::<f32, 1, 4>;
+    normalize_2_f16 = normalize::<F16, 2, 16>;
+    normalize_2_bf16 = normalize::<Bf16, 2, 16>;
+    normalize_2_f32 = normalize::<f32, 2, 8>;
+    normalize_3_f16 = normalize::<F16, 3, 24>;
+    normalize_3_bf16 = normalize::<Bf16, 3, 24>;
+    normalize_3_f32 = normalize::<f32, 3, 12>;
+    normalize_4_f16 = normalize::<F16, 4, 32>;
+    normalize_4_bf16 = normalize::<Bf16, 4, 32>;
+    normalize_4_f32 = normalize::<f32, 4, 16>;
 }
 
 entries! { ProbeParams:

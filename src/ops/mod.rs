@@ -24,6 +24,7 @@
 mod copy;
 pub mod elementwise;
 pub mod in_place;
+pub mod normalize;
 pub mod permute;
 pub mod probe;
 pub mod reduce;
@@ -35,6 +36,7 @@ pub mod tuning;
 
 pub use elementwise::{Elementwise, Operands, add, axpy, elementwise_raw, fill, fill_raw, mul, nstream, triad};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
+pub use normalize::{Images, Normalization, normalize, normalize_raw};
 pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
 pub use reduce::{Reduced, Reduction, Scratch, dot, dot_into, max, max_into, min, min_into, reduce_raw, sum, sum_into};
 pub use spin::spin;

@@ -19,6 +19,7 @@ mod fields;
 #[cfg(feature = "interp")]
 mod guards;
 mod host;
+mod images;
 mod in_place;
 #[cfg(feature = "cudarc")]
 mod interop;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         interop::cases(),
         host::cases(),
         arithmetic::cases(),
+        images::cases(),
         transposes::cases(),
         permutes::cases(),
         packed::cases(),
