@@ -1,9 +1,9 @@
 //! The one door from typed arguments to raw parameters.
 
 use crate::abi::{
-    ColumnParams, CopyParams, ElementsParams, ElementwiseParams, EntryId, FieldsParams, FillParams, LaunchShape,
-    LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceParams, RowsParams, SpinParams,
-    SquareParams, TransposeParams, VectorTileParams,
+    CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams, EntryId, FieldsParams, FillParams,
+    IndexedRowsParams, LaunchShape, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceParams,
+    RowsParams, SpinParams, SquareParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
@@ -31,7 +31,7 @@ params!(
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
 params!(FillParams: 48, ElementwiseParams: 56, ReduceParams: 48, ProbeParams: 24);
-params!(NormalizeParams: 72);
+params!(NormalizeParams: 72, CastParams: 40, IndexedRowsParams: 72);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.

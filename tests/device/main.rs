@@ -11,6 +11,7 @@ mod naive;
 mod program;
 
 mod arithmetic;
+mod casts;
 mod copies;
 mod events;
 mod every_entry;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         host::cases(),
         arithmetic::cases(),
         images::cases(),
+        casts::cases(),
         transposes::cases(),
         permutes::cases(),
         packed::cases(),

@@ -1,5 +1,6 @@
 //! The bodies, one operation a file, generic over element width and index arithmetic.
 
+mod cast;
 mod column_loop;
 mod copy;
 mod elements;
@@ -14,11 +15,13 @@ mod probe;
 mod ragged_tile;
 mod reduce;
 mod rows;
+mod rows_by_index;
 mod small_tile;
 mod spin;
 mod tile;
 mod vector_tile;
 
+pub use cast::cast;
 pub use column_loop::column_loop;
 pub use copy::copy;
 pub use elements::elements;
@@ -33,6 +36,7 @@ pub use probe::{copy as probe_copy, read as probe_read, write as probe_write};
 pub use ragged_tile::ragged_tile;
 pub use reduce::{Dot, Max, Min, Sum, reduce};
 pub use rows::rows;
+pub use rows_by_index::rows_by_index;
 pub use small_tile::small_tile;
 pub use spin::spin;
 pub use tile::tile;
