@@ -174,7 +174,7 @@ pub unsafe fn normalize_raw(
     stream: StreamHandle,
 ) -> Result<()> {
     let &Images { src, dst, count, pixels } = images;
-    let (entry, width) = (entry(normalization.channels, number)?, number.width());
+    let (entry, width) = (normalize_entry(normalization.channels, number)?, number.width());
     let elements = u128::from(count) * u128::from(pixels) * normalization.channels as u128;
     check_addresses([(src, 1), (dst, width)], [elements, elements * u128::from(width)])?;
     if elements == 0 {
@@ -196,11 +196,19 @@ pub unsafe fn normalize_raw(
     unsafe { device.launch(entry, &shape, &params, stream) }
 }
 
-fn entry(channels: usize, number: NumberType) -> Result<EntryId> {
-    if number == NumberType::F64 {
+/// The kernel that normalises images of so many channels to planes of such numbers.
+///
+/// # Errors
+///
+/// `InvalidArgument` where there is none: of more than 4 channels or of none, and of doubles.
+pub fn normalize_entry(channels: usize, number: NumberType) -> Result<EntryId> {
+    if number == NumberType::F64 || !(1..=MAX_CHANNELS).contains(&channels) {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
-            "images are normalised to f16, bf16 or f32; cast planes of f32 for doubles",
+            format!(
+                "images of {channels} channels are not normalised to {number:?}, but of 1 to {MAX_CHANNELS} to f16, bf16 or f32; cast \
+                 planes of f32 for doubles"
+            ),
         ));
     }
     Ok(NORMALIZE.entries()[3 * (channels - 1) + number as usize])
