@@ -31,7 +31,7 @@ params!(
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
 params!(FillParams: 48, ElementwiseParams: 56, ReduceParams: 48, ProbeParams: 24);
-params!(NormalizeParams: 72, CastParams: 40, IndexedRowsParams: 72);
+params!(NormalizeParams: 80, CastParams: 40, IndexedRowsParams: 72);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.

@@ -3,7 +3,7 @@
 use super::{Divisor, Span};
 
 /// Threads in a block of `normalize`.
-pub const NORMALIZE_BLOCK: u32 = 256;
+pub const NORMALIZE_BLOCK: u32 = 512;
 /// Quads of each plane that one thread of `normalize` writes.
 pub const NORMALIZE_STEPS: u32 = 1;
 /// Threads in a block of `gather` and `scatter`.
@@ -16,8 +16,8 @@ pub const MAX_CHANNELS: usize = 4;
 /// Parameters of `normalize`: images of interleaved bytes to planes, `dst[n, c, p] = fma(src[n, p, c], factors[c], offsets[c])`
 /// in single precision, rounded once more where the planes are of halves.
 ///
-/// Block `(x, y, z)` has chunk `x` of image `z * gridDim.y + y`: as many pixels as its threads hold in [`NORMALIZE_STEPS`] quads
-/// of a plane each.
+/// Block `(x, y, z)` has chunk `x` of image `r = z * gridDim.y + y`, or where planes are split, of plane `r` of all images: as many
+/// pixels as its threads hold in [`NORMALIZE_STEPS`] quads of a plane each.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NormalizeParams {
@@ -32,6 +32,9 @@ pub struct NormalizeParams {
     /// 1 where all planes start on 16 bytes and hold whole quads, and all pixels that make one start on as many bytes as divide
     /// both theirs and 16.
     pub aligned: u64,
+    /// 1 where a block writes one plane, of those that are aligned, and 0 where it writes all of an image. Memory likes to be written in
+    /// one place, and what is read once more comes from the L2 cache.
+    pub split: u64,
     /// The bits of the factors, as `f32`.
     pub factors: [u32; MAX_CHANNELS],
     /// The bits of the offsets, as `f32`.
@@ -75,4 +78,4 @@ pub struct IndexedRowsParams {
 }
 
 const _: () = assert!(size_of::<IndexedRowsParams>() == 72);
-const _: () = assert!(size_of::<NormalizeParams>() == 72 && size_of::<CastParams>() == 40);
+const _: () = assert!(size_of::<NormalizeParams>() == 80 && size_of::<CastParams>() == 40);

@@ -61,7 +61,7 @@ unsafe fn load<const BYTES: usize>(from: Global) -> [Quad; 2] {
     bytes
 }
 
-/// Quads of each plane a thread: lanes that follow each other write quads that do, and the bytes that they read between them follow
+/// Quads of one plane, or of each, a thread: lanes that follow each other write quads that do, and the bytes that they read between them follow
 /// each other too. Planes that start anywhere are written element by element.
 ///
 /// `BYTES` are those of the pixels of a quad: `CHANNELS` times its elements.
@@ -71,8 +71,11 @@ unsafe fn load<const BYTES: usize>(from: Global) -> [Quad; 2] {
 /// See [`NormalizeParams`]: all images and planes are allocated, planes are aligned to an element, and nothing else accesses them.
 #[inline(always)]
 pub unsafe fn normalize<T: Number<Value = f32>, const CHANNELS: usize, const BYTES: usize>(params: NormalizeParams) {
-    let (image, chunk) = block::tile_position::<Wide>();
-    let (image, chunk, pixels) = (image.0, chunk.0, params.pixels);
+    let (row, chunk) = block::tile_position::<Wide>();
+    let (row, chunk, pixels) = (row.0, chunk.0, params.pixels);
+    // Where blocks have a plane each, those of an image's first plane come first, and the last one's read what the L2 cache has.
+    let image = if params.split != 0 { row / CHANNELS as u64 } else { row };
+    let plane = row - image * CHANNELS as u64;
     if image >= params.images {
         return;
     }
@@ -90,7 +93,7 @@ pub unsafe fn normalize<T: Number<Value = f32>, const CHANNELS: usize, const BYT
                 // SAFETY: whole pixels of the image, as many as a quad has elements: it has a multiple of that.
                 let bytes = unsafe { load::<BYTES>(src.offset(pixel * CHANNELS as u64)) };
                 crate::unrolled!(channel < 4 => {
-                    if channel < CHANNELS {
+                    if channel < CHANNELS && (params.split == 0 || channel as u64 == plane) {
                         let mut quad = [0; 4];
                         crate::unrolled!(lane < 16 => {
                             if lane < lanes {
@@ -100,7 +103,7 @@ pub unsafe fn normalize<T: Number<Value = f32>, const CHANNELS: usize, const BYT
                             }
                         });
                         // SAFETY: this thread's quad of a plane.
-                        unsafe { thread::store_quad(place(pixel, channel), quad) };
+                        unsafe { thread::store_quad_once(place(pixel, channel), quad) };
                     }
                 });
             }
