@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 use warpstride::device::Device;
-use warpstride::element::{DType, Element};
+use warpstride::element::DType;
 use warpstride::error::ErrorKind;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, IndexedRows};
