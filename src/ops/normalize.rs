@@ -42,12 +42,12 @@ impl Normalization {
     ///
     /// let device = Device::open(Backend::Soft)?;
     /// // One image of 1 x 2 pixels.
-    /// let images = device.upload(&[0_u8, 51, 102, 153, 204, 255])?;
+    /// let images = device.upload(&[0_u8, 64, 128, 192, 254, 255])?;
     /// let mut planes = device.alloc::<f32>(6)?;
-    /// let to_unit = Normalization::new(1.0 / 255.0, &[0.0; 3], &[1.0; 3])?;
+    /// let around = Normalization::new(1.0, &[128.0; 3], &[2.0; 3])?;
     /// let stream = device.default_stream();
-    /// normalize(images.view(&[1, 1, 2, 3])?, &to_unit, planes.view_mut(&[1, 3, 1, 2])?, stream)?;
-    /// assert_eq!(planes.download()?, [0.0, 0.6, 0.2, 0.8, 0.4, 1.0]);
+    /// normalize(images.view(&[1, 1, 2, 3])?, &around, planes.view_mut(&[1, 3, 1, 2])?, stream)?;
+    /// assert_eq!(planes.download()?, [-64.0, 32.0, -32.0, 63.0, 0.0, 63.5]);
     /// # }
     /// # Ok::<(), warpstride::Error>(())
     /// ```

@@ -272,7 +272,7 @@ fn moved<T: Element + Pod>(bench: &Bench<'_>, [count, row]: [usize; 2], is_put: 
         let expected = elements[from[at / row] as usize * row + at % row];
         bytemuck::bytes_of(&found) == bytemuck::bytes_of(&expected)
     };
-    let access = 1 << (row * size_of::<T>() | 16).trailing_zeros();
+    let access = 1 << ((row * size_of::<T>()) | 16).trailing_zeros();
     let family = if is_put { &SCATTER } else { &GATHER };
     let kernel = family.entry(access, Index::Wide).map_or("nothing", |entry| entry.name());
     bench.outcome(kernel, &elements, elements.len(), is_right, |source, result| {
