@@ -7,8 +7,11 @@
 
 #[path = "abi/arithmetic.rs"]
 mod arithmetic;
+#[path = "abi/conversion.rs"]
+mod conversion;
 
 pub use arithmetic::*;
+pub use conversion::*;
 
 use core::fmt;
 
@@ -785,6 +788,27 @@ entries! {
         [] ["min_f16" "min_bf16" "min_f32" "min_f64"];
     MAX(ReduceParams): /// Greatest elements.
         [] ["max_f16" "max_bf16" "max_f32" "max_f64"];
+    NORMALIZE(NormalizeParams): /// Images to normalised planes, by channels from 1 to [`MAX_CHANNELS`] and then by [`NumberType`] up to `F32`.
+        [] ["normalize_1_f16" "normalize_1_bf16" "normalize_1_f32" "normalize_2_f16" "normalize_2_bf16" "normalize_2_f32"
+            "normalize_3_f16" "normalize_3_bf16" "normalize_3_f32" "normalize_4_f16" "normalize_4_bf16" "normalize_4_f32"];
+    CAST(CastParams): /// Numbers to another type, by the source's and then by the destination's; but for integers of one width, which are
+        /// bits, integers that become narrower are named unsigned, and so are all that others become.
+        [] ["cast_u8_u16" "cast_u8_f16" "cast_u8_bf16" "cast_u8_u32" "cast_u8_f32" "cast_u8_u64" "cast_u8_f64"
+            "cast_i8_u16" "cast_i8_f16" "cast_i8_bf16" "cast_i8_u32" "cast_i8_f32" "cast_i8_u64" "cast_i8_f64"
+            "cast_u16_u8" "cast_u16_f16" "cast_u16_bf16" "cast_u16_u32" "cast_u16_f32" "cast_u16_u64" "cast_u16_f64"
+            "cast_i16_f16" "cast_i16_bf16" "cast_i16_u32" "cast_i16_f32" "cast_i16_u64" "cast_i16_f64"
+            "cast_f16_u8" "cast_f16_i8" "cast_f16_u16" "cast_f16_i16" "cast_f16_bf16" "cast_f16_u32" "cast_f16_i32" "cast_f16_f32" "cast_f16_u64" "cast_f16_i64" "cast_f16_f64"
+            "cast_bf16_u8" "cast_bf16_i8" "cast_bf16_u16" "cast_bf16_i16" "cast_bf16_f16" "cast_bf16_u32" "cast_bf16_i32" "cast_bf16_f32" "cast_bf16_u64" "cast_bf16_i64" "cast_bf16_f64"
+            "cast_u32_u8" "cast_u32_u16" "cast_u32_f16" "cast_u32_bf16" "cast_u32_f32" "cast_u32_u64" "cast_u32_f64"
+            "cast_i32_f16" "cast_i32_bf16" "cast_i32_f32" "cast_i32_u64" "cast_i32_f64"
+            "cast_f32_u8" "cast_f32_i8" "cast_f32_u16" "cast_f32_i16" "cast_f32_f16" "cast_f32_bf16" "cast_f32_u32" "cast_f32_i32" "cast_f32_u64" "cast_f32_i64" "cast_f32_f64"
+            "cast_u64_u8" "cast_u64_u16" "cast_u64_f16" "cast_u64_bf16" "cast_u64_u32" "cast_u64_f32" "cast_u64_f64"
+            "cast_i64_f16" "cast_i64_bf16" "cast_i64_f32" "cast_i64_f64"
+            "cast_f64_u8" "cast_f64_i8" "cast_f64_u16" "cast_f64_i16" "cast_f64_f16" "cast_f64_bf16" "cast_f64_u32" "cast_f64_i32" "cast_f64_f32" "cast_f64_u64" "cast_f64_i64"];
+    GATHER(IndexedRowsParams): /// Rows taken by their indices, in words as wide as all rows start on and hold.
+        [] ["gather_b8" "gather_b16" "gather_b32" "gather_b64" "gather_b128"];
+    SCATTER(IndexedRowsParams): /// Rows put by their indices.
+        [] ["scatter_b8" "scatter_b16" "scatter_b32" "scatter_b64" "scatter_b128"];
     PROBE_READ(ProbeParams): /// Loads and nothing else; this and the following by [`PROBE_STEPS`].
         [] ["probe_read_x1" "probe_read_x2" "probe_read_x4" "probe_read_x8"];
     PROBE_WRITE(ProbeParams): /// Stores and nothing else.

@@ -1,9 +1,9 @@
 //! The one door from typed arguments to raw parameters.
 
 use crate::abi::{
-    ColumnParams, CopyParams, ElementsParams, ElementwiseParams, EntryId, FieldsParams, FillParams, LaunchShape,
-    LinesParams, PackedParams, PatchParams, ProbeParams, ReduceParams, RowsParams, SpinParams, SquareParams,
-    StackedTileParams, TransposeParams, VectorTileParams,
+    CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams, EntryId, FieldsParams, FillParams,
+    IndexedRowsParams, LaunchShape, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceParams,
+    RowsParams, SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
@@ -19,7 +19,7 @@ pub(crate) unsafe trait Params: Copy + 'static {}
 macro_rules! params {
     ($($type:ty: $bytes:literal),*) => {$(
         // SAFETY: `repr(C)`, and its fields are 8 bytes each and as many as its size holds, which the assertion shows; but for
-        // the four of 4 bytes that each `Digit` starts with, which are two times 8.
+        // the four of 4 bytes that each `Digit` starts with, which are two times 8, and the two times four of `normalize`.
         unsafe impl Params for $type {}
         const _: () = assert!(size_of::<$type>() == $bytes);
     )*};
@@ -31,6 +31,7 @@ params!(
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
 params!(FillParams: 48, ElementwiseParams: 56, ReduceParams: 48, ProbeParams: 24);
+params!(NormalizeParams: 80, CastParams: 40, IndexedRowsParams: 72);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.

@@ -18,17 +18,13 @@ pub mod span;
 pub mod thread;
 
 use abi::{
-    ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams, LinesParams, PackedParams,
-    PatchParams, ProbeParams, ReduceParams, RowsParams, SpinParams, SquareParams, StackedTileParams, TransposeParams,
-    VectorTileParams,
+    CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams, IndexedRowsParams, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceParams, RowsParams, SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
 use number::{Bf16, F16};
 use op::{
-    column_loop, copy, deinterleave, elements, elementwise, fill, interleave, naive, packed, patch, permute_lines,
-    probe_copy, probe_read, probe_write, ragged_tile, reduce, small_tile, spill_lines, stacked_tile, swap_tiles, tile,
-    vector_tile,
+    cast, column_loop, copy, deinterleave, elements, elementwise, fill, interleave, naive, normalize, packed, patch, permute_lines, probe_copy, probe_read, probe_write, ragged_tile, reduce, rows_by_index, small_tile, spill_lines, stacked_tile, swap_tiles, tile, vector_tile,
 };
 use thread::{B8, B16, B32, B64, B128};
 
@@ -336,6 +332,167 @@ entries! { ReduceParams:
     max_bf16 = reduce::<Bf16, op::Max>;
     max_f32 = reduce::<f32, op::Max>;
     max_f64 = reduce::<f64, op::Max>;
+}
+
+entries! { NormalizeParams:
+    normalize_1_f16 = normalize::<F16, 1, 8>;
+    normalize_1_bf16 = normalize::<Bf16, 1, 8>;
+    normalize_1_f32 = normalize::<f32, 1, 4>;
+    normalize_2_f16 = normalize::<F16, 2, 16>;
+    normalize_2_bf16 = normalize::<Bf16, 2, 16>;
+    normalize_2_f32 = normalize::<f32, 2, 8>;
+    normalize_3_f16 = normalize::<F16, 3, 24>;
+    normalize_3_bf16 = normalize::<Bf16, 3, 24>;
+    normalize_3_f32 = normalize::<f32, 3, 12>;
+    normalize_4_f16 = normalize::<F16, 4, 32>;
+    normalize_4_bf16 = normalize::<Bf16, 4, 32>;
+    normalize_4_f32 = normalize::<f32, 4, 16>;
+}
+
+entries! { CastParams:
+    cast_u8_u16 = cast::<u8, u16>;
+    cast_u8_f16 = cast::<u8, F16>;
+    cast_u8_bf16 = cast::<u8, Bf16>;
+    cast_u8_u32 = cast::<u8, u32>;
+    cast_u8_f32 = cast::<u8, f32>;
+    cast_u8_u64 = cast::<u8, u64>;
+    cast_u8_f64 = cast::<u8, f64>;
+}
+
+entries! { CastParams:
+    cast_i8_u16 = cast::<i8, u16>;
+    cast_i8_f16 = cast::<i8, F16>;
+    cast_i8_bf16 = cast::<i8, Bf16>;
+    cast_i8_u32 = cast::<i8, u32>;
+    cast_i8_f32 = cast::<i8, f32>;
+    cast_i8_u64 = cast::<i8, u64>;
+    cast_i8_f64 = cast::<i8, f64>;
+}
+
+entries! { CastParams:
+    cast_u16_u8 = cast::<u16, u8>;
+    cast_u16_f16 = cast::<u16, F16>;
+    cast_u16_bf16 = cast::<u16, Bf16>;
+    cast_u16_u32 = cast::<u16, u32>;
+    cast_u16_f32 = cast::<u16, f32>;
+    cast_u16_u64 = cast::<u16, u64>;
+    cast_u16_f64 = cast::<u16, f64>;
+}
+
+entries! { CastParams:
+    cast_i16_f16 = cast::<i16, F16>;
+    cast_i16_bf16 = cast::<i16, Bf16>;
+    cast_i16_u32 = cast::<i16, u32>;
+    cast_i16_f32 = cast::<i16, f32>;
+    cast_i16_u64 = cast::<i16, u64>;
+    cast_i16_f64 = cast::<i16, f64>;
+}
+
+entries! { CastParams:
+    cast_f16_u8 = cast::<F16, u8>;
+    cast_f16_i8 = cast::<F16, i8>;
+    cast_f16_u16 = cast::<F16, u16>;
+    cast_f16_i16 = cast::<F16, i16>;
+    cast_f16_bf16 = cast::<F16, Bf16>;
+    cast_f16_u32 = cast::<F16, u32>;
+    cast_f16_i32 = cast::<F16, i32>;
+    cast_f16_f32 = cast::<F16, f32>;
+    cast_f16_u64 = cast::<F16, u64>;
+    cast_f16_i64 = cast::<F16, i64>;
+    cast_f16_f64 = cast::<F16, f64>;
+}
+
+entries! { CastParams:
+    cast_bf16_u8 = cast::<Bf16, u8>;
+    cast_bf16_i8 = cast::<Bf16, i8>;
+    cast_bf16_u16 = cast::<Bf16, u16>;
+    cast_bf16_i16 = cast::<Bf16, i16>;
+    cast_bf16_f16 = cast::<Bf16, F16>;
+    cast_bf16_u32 = cast::<Bf16, u32>;
+    cast_bf16_i32 = cast::<Bf16, i32>;
+    cast_bf16_f32 = cast::<Bf16, f32>;
+    cast_bf16_u64 = cast::<Bf16, u64>;
+    cast_bf16_i64 = cast::<Bf16, i64>;
+    cast_bf16_f64 = cast::<Bf16, f64>;
+}
+
+entries! { CastParams:
+    cast_u32_u8 = cast::<u32, u8>;
+    cast_u32_u16 = cast::<u32, u16>;
+    cast_u32_f16 = cast::<u32, F16>;
+    cast_u32_bf16 = cast::<u32, Bf16>;
+    cast_u32_f32 = cast::<u32, f32>;
+    cast_u32_u64 = cast::<u32, u64>;
+    cast_u32_f64 = cast::<u32, f64>;
+}
+
+entries! { CastParams:
+    cast_i32_f16 = cast::<i32, F16>;
+    cast_i32_bf16 = cast::<i32, Bf16>;
+    cast_i32_f32 = cast::<i32, f32>;
+    cast_i32_u64 = cast::<i32, u64>;
+    cast_i32_f64 = cast::<i32, f64>;
+}
+
+entries! { CastParams:
+    cast_f32_u8 = cast::<f32, u8>;
+    cast_f32_i8 = cast::<f32, i8>;
+    cast_f32_u16 = cast::<f32, u16>;
+    cast_f32_i16 = cast::<f32, i16>;
+    cast_f32_f16 = cast::<f32, F16>;
+    cast_f32_bf16 = cast::<f32, Bf16>;
+    cast_f32_u32 = cast::<f32, u32>;
+    cast_f32_i32 = cast::<f32, i32>;
+    cast_f32_u64 = cast::<f32, u64>;
+    cast_f32_i64 = cast::<f32, i64>;
+    cast_f32_f64 = cast::<f32, f64>;
+}
+
+entries! { CastParams:
+    cast_u64_u8 = cast::<u64, u8>;
+    cast_u64_u16 = cast::<u64, u16>;
+    cast_u64_f16 = cast::<u64, F16>;
+    cast_u64_bf16 = cast::<u64, Bf16>;
+    cast_u64_u32 = cast::<u64, u32>;
+    cast_u64_f32 = cast::<u64, f32>;
+    cast_u64_f64 = cast::<u64, f64>;
+}
+
+entries! { CastParams:
+    cast_i64_f16 = cast::<i64, F16>;
+    cast_i64_bf16 = cast::<i64, Bf16>;
+    cast_i64_f32 = cast::<i64, f32>;
+    cast_i64_f64 = cast::<i64, f64>;
+}
+
+entries! { CastParams:
+    cast_f64_u8 = cast::<f64, u8>;
+    cast_f64_i8 = cast::<f64, i8>;
+    cast_f64_u16 = cast::<f64, u16>;
+    cast_f64_i16 = cast::<f64, i16>;
+    cast_f64_f16 = cast::<f64, F16>;
+    cast_f64_bf16 = cast::<f64, Bf16>;
+    cast_f64_u32 = cast::<f64, u32>;
+    cast_f64_i32 = cast::<f64, i32>;
+    cast_f64_f32 = cast::<f64, f32>;
+    cast_f64_u64 = cast::<f64, u64>;
+    cast_f64_i64 = cast::<f64, i64>;
+}
+
+entries! { IndexedRowsParams:
+    gather_b8 = rows_by_index::<B8, false>;
+    gather_b16 = rows_by_index::<B16, false>;
+    gather_b32 = rows_by_index::<B32, false>;
+    gather_b64 = rows_by_index::<B64, false>;
+    gather_b128 = rows_by_index::<B128, false>;
+}
+
+entries! { IndexedRowsParams:
+    scatter_b8 = rows_by_index::<B8, true>;
+    scatter_b16 = rows_by_index::<B16, true>;
+    scatter_b32 = rows_by_index::<B32, true>;
+    scatter_b64 = rows_by_index::<B64, true>;
+    scatter_b128 = rows_by_index::<B128, true>;
 }
 
 entries! { ProbeParams:

@@ -219,6 +219,14 @@ pub(super) enum Operation {
     Min(Arithmetic),
     /// The greatest element
     Max(Arithmetic),
+    /// Images of bytes, pixel by pixel, to normalised planes
+    Normalize(Images),
+    /// Elements to another type
+    Cast(Cast),
+    /// Rows taken by their indices: all rows of an array in another order
+    Gather(Rows),
+    /// Rows put by their indices
+    Scatter(Rows),
 }
 
 /// Arrays of one axis.
@@ -242,6 +250,48 @@ pub(super) struct Arithmetic {
     pub(super) elements: usize,
     /// Their type: f16, bf16, f32 or f64
     #[arg(long, value_name = "TYPE", value_parser = number)]
+    pub(super) dtype: DType,
+    #[command(flatten)]
+    pub(super) samples: Samples,
+}
+
+/// Images that are normalised.
+#[derive(Args)]
+pub(super) struct Images {
+    /// Images, rows, columns and channels
+    #[arg(long, value_name = "N,H,W,C", value_parser = images)]
+    pub(super) shape: [usize; 4],
+    /// What planes are made of: f16, bf16 or f32
+    #[arg(long, value_name = "TYPE", value_parser = plane)]
+    pub(super) dtype: DType,
+    #[command(flatten)]
+    pub(super) samples: Samples,
+}
+
+/// Elements of one type that become those of another.
+#[derive(Args, Clone, Copy)]
+pub(super) struct Cast {
+    /// Number of elements
+    #[arg(long, value_name = "N")]
+    pub(super) elements: usize,
+    /// Their type: u8, i32, f16, bf16, f32 or f64
+    #[arg(long, value_name = "TYPE", value_parser = castable)]
+    pub(super) from: DType,
+    /// What they become, of the same types
+    #[arg(long, value_name = "TYPE", value_parser = castable)]
+    pub(super) to: DType,
+    #[command(flatten)]
+    pub(super) samples: Samples,
+}
+
+/// Rows that are found by their indices.
+#[derive(Args, Clone, Copy)]
+pub(super) struct Rows {
+    /// Rows, and elements of each
+    #[arg(long, value_name = "R,W", value_parser = shape)]
+    pub(super) shape: [usize; 2],
+    /// Their type
+    #[arg(long, value_name = "TYPE", value_parser = dtype)]
     pub(super) dtype: DType,
     #[command(flatten)]
     pub(super) samples: Samples,
@@ -381,11 +431,32 @@ fn model(text: &str) -> Result<DeviceModel, String> {
     })
 }
 
+fn images(text: &str) -> Result<[usize; 4], String> {
+    match text.parse::<Numbers>().as_deref() {
+        Ok(&[n, h, w, c]) => Ok([n, h, w, c]),
+        _ => Err("give images, rows, columns and channels as four whole numbers, such as 64,1080,1920,3".into()),
+    }
+}
+
 /// A type that kernels compute with.
 fn number(text: &str) -> Result<DType, String> {
-    let numbers = [DType::F16, DType::Bf16, DType::F32, DType::F64];
-    let found = numbers.into_iter().find(|number| number.name() == text);
-    found.ok_or_else(|| format!("arithmetic is on {}", numbers.map(DType::name).join(", ")))
+    one_of(text, "arithmetic is on", &[DType::F16, DType::Bf16, DType::F32, DType::F64])
+}
+
+/// A type that images become.
+fn plane(text: &str) -> Result<DType, String> {
+    one_of(text, "images become planes of", &[DType::F16, DType::Bf16, DType::F32])
+}
+
+/// A type that casts are timed with.
+fn castable(text: &str) -> Result<DType, String> {
+    let types = [DType::U8, DType::I32, DType::F16, DType::Bf16, DType::F32, DType::F64];
+    one_of(text, "casts are timed from and to", &types)
+}
+
+fn one_of(text: &str, what: &str, types: &[DType]) -> Result<DType, String> {
+    let names = || types.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+    types.iter().copied().find(|dtype| dtype.name() == text).ok_or_else(|| format!("{what} {}", names()))
 }
 
 fn dtype(text: &str) -> Result<DType, String> {

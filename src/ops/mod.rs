@@ -21,9 +21,12 @@
 //! A raw entry point queues its work and returns. It knows of no other work on the memory: what must run before is queued
 //! on the same stream, or the stream waits for it; and whoever reads the result, or frees the memory, waits for the stream.
 
+pub mod cast;
 mod copy;
 pub mod elementwise;
+pub mod gather;
 pub mod in_place;
+pub mod normalize;
 pub mod permute;
 pub mod probe;
 pub mod reduce;
@@ -33,8 +36,11 @@ mod target;
 pub mod transpose;
 pub mod tuning;
 
+pub use cast::{cast, cast_entry, cast_raw};
 pub use elementwise::{Elementwise, Operands, add, axpy, elementwise_raw, fill, fill_raw, mul, nstream, triad};
+pub use gather::{IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatter_rows_raw};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
+pub use normalize::{Images, Normalization, normalize, normalize_entry, normalize_raw};
 pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
 pub use reduce::{Reduced, Reduction, Scratch, dot, dot_into, max, max_into, min, min_into, reduce_raw, sum, sum_into};
 pub use spin::spin;

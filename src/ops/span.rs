@@ -10,12 +10,19 @@ const QUAD: u64 = 16;
 
 /// The quads of `len` elements of `width` bytes from each of these addresses, which are multiples of it.
 pub(super) fn span(len: u64, width: u64, addresses: &[u64]) -> Span {
-    let off = addresses[0] % QUAD;
-    if addresses.iter().any(|address| address % QUAD != off) {
+    common_span(len, QUAD / width, addresses.iter().map(|&address| (address, width)))
+}
+
+/// The runs of `count` elements that start on as many bytes as they have, at the same elements of all sides: each an address and
+/// the width of its elements, which the address is a multiple of. A run of the side with the widest is a quad.
+pub(super) fn common_span(len: u64, count: u64, sides: impl IntoIterator<Item = (u64, u64)>) -> Span {
+    let mut firsts = sides.into_iter().map(|(address, width)| (count - address / width % count) % count);
+    let first = firsts.next().unwrap_or(0);
+    if firsts.any(|other| other != first) {
         return Span { len, first: 0, quads: 0 };
     }
-    let first = ((QUAD - off) % QUAD / width).min(len);
-    Span { len, first, quads: (len - first) * width / QUAD }
+    let first = first.min(len);
+    Span { len, first, quads: (len - first) / count }
 }
 
 /// Lanes that a span needs: one a quad, and one an element outside of them.
@@ -54,6 +61,34 @@ pub(super) fn start<T: Element>(layout: &Layout) -> Result<u64> {
     ))
 }
 
+/// What can be seen to be wrong with the raw addresses of a source and a destination of so many bytes: not a multiple of their
+/// elements' width, or one over the other.
+pub(super) fn check_addresses([src, dst]: [(u64, u64); 2], bytes: [u128; 2]) -> Result<()> {
+    for (which, (address, width)) in [("source", src), ("destination", dst)] {
+        if !address.is_multiple_of(width) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!(
+                    "the {which}'s address {address:#x} is not aligned to its elements of {width} bytes; pass a multiple of \
+                     {width}"
+                ),
+            ));
+        }
+    }
+    let [from, to] = [src.0, dst.0].map(u128::from);
+    if from < to + bytes[1] && to < from + bytes[0] {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "the source, {} bytes at {from:#x}, and the destination, {} bytes at {to:#x}, overlap; use other memory for \
+                 the result",
+                bytes[0], bytes[1]
+            ),
+        ));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +99,8 @@ mod tests {
         assert_eq!(span(100, 4, &[260, 516]), Span { len: 100, first: 3, quads: 24 });
         assert_eq!(span(100, 4, &[260, 512]), Span { len: 100, first: 0, quads: 0 });
         assert_eq!(span(2, 4, &[260]), Span { len: 2, first: 2, quads: 0 });
+        assert_eq!(common_span(100, 4, [(3, 1), (12, 4)]), Span { len: 100, first: 1, quads: 24 });
+        assert_eq!(common_span(100, 4, [(3, 1), (16, 4)]), Span { len: 100, first: 0, quads: 0 });
         assert_eq!(span(0, 8, &[264]), Span { len: 0, first: 0, quads: 0 });
     }
 

@@ -11,6 +11,7 @@ mod naive;
 mod program;
 
 mod arithmetic;
+mod casts;
 mod copies;
 mod events;
 mod every_entry;
@@ -19,6 +20,7 @@ mod fields;
 #[cfg(feature = "interp")]
 mod guards;
 mod host;
+mod images;
 mod in_place;
 #[cfg(feature = "cudarc")]
 mod interop;
@@ -59,6 +61,8 @@ fn main() -> ExitCode {
         interop::cases(),
         host::cases(),
         arithmetic::cases(),
+        images::cases(),
+        casts::cases(),
         transposes::cases(),
         permutes::cases(),
         packed::cases(),

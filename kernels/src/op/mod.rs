@@ -1,5 +1,6 @@
 //! The bodies, one operation a file, generic over element width and index arithmetic.
 
+mod cast;
 mod column_loop;
 mod copy;
 mod elements;
@@ -7,18 +8,21 @@ mod elementwise;
 mod fields;
 mod in_place;
 mod naive;
+mod normalize;
 mod packed;
 mod patch;
 mod probe;
 mod ragged_tile;
 mod reduce;
 mod rows;
+mod rows_by_index;
 mod small_tile;
 mod spin;
 mod stacked_tile;
 mod tile;
 mod vector_tile;
 
+pub use cast::cast;
 pub use column_loop::column_loop;
 pub use copy::copy;
 pub use elements::elements;
@@ -26,12 +30,14 @@ pub use elementwise::{Add, Axpy, Mul, NStream, Triad, elementwise, fill};
 pub use fields::{deinterleave, interleave};
 pub use in_place::{permute_lines, spill_lines, swap_tiles};
 pub use naive::naive;
+pub use normalize::normalize;
 pub use packed::packed;
 pub use patch::patch;
 pub use probe::{copy as probe_copy, read as probe_read, write as probe_write};
 pub use ragged_tile::ragged_tile;
 pub use reduce::{Dot, Max, Min, Sum, reduce};
 pub use rows::rows;
+pub use rows_by_index::rows_by_index;
 pub use small_tile::small_tile;
 pub use spin::spin;
 pub use stacked_tile::stacked_tile;

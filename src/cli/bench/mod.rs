@@ -1,6 +1,7 @@
 //! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and held against what the device can do.
 
 mod arithmetic;
+mod conversion;
 mod permute;
 mod report;
 mod suite;
@@ -22,7 +23,7 @@ const SMALL: usize = 1 << 20;
 const NUMBERS: &str = "--elements N --dtype T";
 
 /// The operations, what they take, and what they do.
-const OPERATIONS: [[&str; 3]; 12] = [
+const OPERATIONS: [[&str; 3]; 16] = [
     ["permute", "--shape S --axes A --dtype T", "an array with its axes in another order, into C order"],
     ["copy", NUMBERS, "as many bytes and nothing else: the yardstick"],
     ["fill", NUMBERS, "c = s"],
@@ -35,6 +36,10 @@ const OPERATIONS: [[&str; 3]; 12] = [
     ["dot", NUMBERS, "the products of two arrays summed"],
     ["min", NUMBERS, "the least element"],
     ["max", NUMBERS, "the greatest element"],
+    ["normalize", "--shape N,H,W,C --dtype T", "images of bytes, pixel by pixel, to normalised planes"],
+    ["cast", "--elements N --from T --to T", "elements to another type"],
+    ["gather", "--shape R,W --dtype T", "rows taken by their indices, all in another order"],
+    ["scatter", "--shape R,W --dtype T", "rows put by their indices"],
 ];
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
@@ -57,6 +62,10 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
             return Moved { op: "copy", dtype: *dtype, shape: &[*elements], axes: None }
                 .bench(backend, samples, output);
         }
+        Operation::Normalize(images) => return conversion::normalize(images, backend, output),
+        Operation::Cast(cast) => return conversion::cast(cast, backend, output),
+        Operation::Gather(rows) => return conversion::rows(rows, false, backend, output),
+        Operation::Scatter(rows) => return conversion::rows(rows, true, backend, output),
         Operation::Fill(numbers) => (Arithmetic::Fill, numbers),
         Operation::Mul(numbers) => (Arithmetic::Elementwise(Elementwise::Mul), numbers),
         Operation::Add(numbers) => (Arithmetic::Elementwise(Elementwise::Add), numbers),
@@ -74,7 +83,7 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
 fn list(output: &Output) -> Result<()> {
     let mut text = String::new();
     for [op, takes, does] in OPERATIONS {
-        text += &format!("{op:8} {takes:30} {does}\n");
+        text += &format!("{op:9} {takes:30} {does}\n");
     }
     let entries = OPERATIONS.map(|[op, takes, does]| json!({ "op": op, "arguments": takes, "about": does }));
     output.result(&text, json!({ "operations": entries }))

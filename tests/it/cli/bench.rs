@@ -200,6 +200,36 @@ fn no_elements_are_added_but_have_no_least() {
 }
 
 #[test]
+fn images_casts_and_rows_are_verified_and_their_bytes_counted() {
+    for (args, bytes, kernel) in [
+        (&["normalize", "--shape", "2,5,8,3", "--dtype", "f32"][..], 5 * 240, "normalize_3_f32"),
+        (&["normalize", "--shape", "2,5,7,1", "--dtype", "f16"], 3 * 70, "normalize_1_f16"),
+        (&["normalize", "--shape", "3,5,7,4", "--dtype", "bf16"], 3 * 420, "normalize_4_bf16"),
+        (&["cast", "--elements", "1001", "--from", "u8", "--to", "f32"], 5 * 1001, "cast_u8_f32"),
+        (&["cast", "--elements", "1001", "--from", "f64", "--to", "f16"], 10 * 1001, "cast_f64_f16"),
+        (&["cast", "--elements", "1001", "--from", "i32", "--to", "u8"], 5 * 1001, "cast_u32_u8"),
+        (&["cast", "--elements", "0", "--from", "i32", "--to", "f32"], 0, ""),
+        (&["gather", "--shape", "100,12", "--dtype", "f32"], 100 * 100, "gather_b128"),
+        (&["scatter", "--shape", "100,3", "--dtype", "u16"], 16 * 100, "scatter_b16"),
+    ] {
+        let document = document(&[&["bench"], args].concat());
+        assert_eq!(document["op"], args[0]);
+        assert_eq!((&document["verified"], &document["bytes"]), (&true.into(), &bytes.into()), "{args:?}");
+        assert_eq!(document["kernel"].as_str().unwrap_or(""), kernel, "{args:?}");
+        assert!(document["gbps"].is_null(), "{args:?}");
+    }
+    for (args, wrong) in [
+        (&["normalize", "--shape", "2,5,8,5", "--dtype", "f32"][..], "1 to 4 channels"),
+        (&["normalize", "--shape", "2,5,8", "--dtype", "f32"], "four whole numbers"),
+        (&["normalize", "--shape", "2,5,8,3", "--dtype", "f64"], "f16, bf16, f32"),
+        (&["cast", "--elements", "5", "--from", "c64", "--to", "f32"], "casts are timed"),
+    ] {
+        let run = warpstride([&["--device", "soft", "bench"], args].concat());
+        assert!(run.stderr.contains(wrong), "{args:?}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn a_device_without_times_has_no_ceilings() {
     warpstride(["--device", "soft", "peaks"]).failed(&["software GPU", "NVIDIA GPU"]);
 }

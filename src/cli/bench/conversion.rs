@@ -1,0 +1,288 @@
+//! Benches of what makes other numbers of elements, and of what moves rows by their indices.
+
+use std::ops::Range;
+
+use anyhow::{Result, ensure};
+use bytemuck::Pod;
+use half::{bf16, f16};
+use warpstride::abi::{GATHER, Index, SCATTER};
+use warpstride::device::{Backend, Device};
+use warpstride::element::{DType, Element, Number};
+use warpstride::error::Error;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, Normalization};
+use warpstride::roofline::measure::{self, Timing};
+use warpstride::view::{View, ViewMut};
+
+use super::permute::copy;
+use super::report::{Outcome, Subject};
+use crate::cli::output::{self, Output};
+use crate::cli::{args, array_bytes, by_width, ensure_room, open, reference, trial};
+
+/// Mean and deviation of the channels of ImageNet's pictures, by which networks are mostly fed, and one more of each.
+const MEAN: [f64; 4] = [0.485, 0.456, 0.406, 0.5];
+const DEVIATION: [f64; 4] = [0.229, 0.224, 0.225, 0.25];
+
+/// Makes elements of one type from those of another; both are one axis here.
+trait Launch<S, D>: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error> {}
+impl<S, D, F: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error>> Launch<S, D> for F {}
+
+/// A device and how often to time on it.
+struct Bench<'a> {
+    device: Device,
+    /// Turns until the L2 cache has lost the first; none where time means nothing.
+    turns: usize,
+    samples: usize,
+    output: &'a Output,
+}
+
+impl<'a> Bench<'a> {
+    /// With room for a source and a result of so many bytes.
+    fn open(bytes: [usize; 2], samples: &args::Samples, backend: Backend, output: &'a Output) -> Result<Self> {
+        let device = open(backend, output)?;
+        let turns = trial::turns(&device, bytes[0].midpoint(bytes[1]));
+        let most = bytes[0].max(bytes[1]);
+        // On the host the source, the result and what is expected; on the device both sides and a copy of the result, for each turn.
+        ensure_room(most, 3, &[(&device, 3 * turns.max(1) + 1)])?;
+        Ok(Self { device, turns, samples: usize::from(samples.samples), output })
+    }
+
+    /// Verifies and times what is made of `elements`.
+    fn outcome<S: Element, D: Element>(
+        &self,
+        kernel: &'static str,
+        elements: &[S],
+        len: usize,
+        is_right: impl Fn(usize, D) -> bool,
+        mut launch: impl Launch<S, D>,
+    ) -> Result<Outcome> {
+        let progress = self.output.progress(2);
+        progress.doing("verifying");
+        let mut sides = Sides::new(&self.device, elements, len, self.turns.max(1))?;
+        let before = self.device.counters()?;
+        sides.run(&mut launch)?;
+        let counters = self.device.counters()?.zip(before).map(|(after, before)| after - before);
+        let got = sides.results.download()?;
+        let verified = (0..len).all(|at| is_right(at, got[at]));
+        progress.step();
+        progress.doing("timing");
+        let mut timing = None;
+        if verified && self.turns > 0 && output::has_times(&self.device) {
+            let copied = sides.time(self.samples, Sides::copy)?.gbps(2 * size_of_val(&got[..len]) as u64);
+            timing = Some((sides.time(self.samples, |sides| sides.run(&mut launch))?, copied));
+        }
+        Ok(Outcome { kernel: (len > 0).then_some(kernel), verified, counters, timing, launch_us: None })
+    }
+}
+
+/// Sources and results that runs take in turn, each side in one allocation, and room for copies of the results.
+struct Sides<S: Element, D: Element> {
+    sources: DeviceBuffer<S>,
+    results: DeviceBuffer<D>,
+    copies: DeviceBuffer<D>,
+    lens: [usize; 2],
+    turns: usize,
+    /// Runs so far.
+    turn: usize,
+}
+
+impl<S: Element, D: Element> Sides<S, D> {
+    fn new(device: &Device, elements: &[S], len: usize, turns: usize) -> Result<Self> {
+        let lens = [elements.len(), len];
+        let mut sources = device.alloc(step(elements.len()) * turns)?;
+        let one = device.upload(elements)?;
+        for turn in 0..turns {
+            let room = sources.len();
+            let to = sources.view_mut(&[room])?.slice(0, at(lens[0], turn), 1)?;
+            copy(one.view(&[lens[0]])?, to)?;
+        }
+        let [results, copies] = [device.zeros(step(len) * turns)?, device.zeros(step(len) * turns)?];
+        Ok(Self { sources, results, copies, lens, turns, turn: 0 })
+    }
+
+    /// The next turn. On from run to run, warm-ups included: what was used last is still in the cache.
+    fn next(&mut self) -> usize {
+        self.turn += 1;
+        (self.turn - 1) % self.turns
+    }
+
+    fn run(&mut self, launch: &mut impl Launch<S, D>) -> Result<(), Error> {
+        let (turn, rooms) = (self.next(), [self.sources.len(), self.results.len()]);
+        let source = self.sources.view(&[rooms[0]])?.slice(0, at(self.lens[0], turn), 1)?;
+        launch(source, self.results.view_mut(&[rooms[1]])?.slice(0, at(self.lens[1], turn), 1)?)
+    }
+
+    /// The yardstick, on the results.
+    fn copy(&mut self) -> Result<(), Error> {
+        let (turn, room) = (self.next(), self.results.len());
+        let from = self.results.view(&[room])?.slice(0, at(self.lens[1], turn), 1)?;
+        copy(from, self.copies.view_mut(&[room])?.slice(0, at(self.lens[1], turn), 1)?)
+    }
+
+    fn time(&mut self, samples: usize, mut run: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<Timing> {
+        let device = self.sources.device().clone();
+        Ok(measure::time(&device, device.default_stream(), samples, || run(self))?)
+    }
+}
+
+/// Elements from one turn to the next: the driver aligns allocations to as many bytes, or fewer.
+fn step(len: usize) -> usize {
+    len.next_multiple_of(256)
+}
+
+/// A turn's elements.
+fn at(len: usize, turn: usize) -> Range<usize> {
+    turn * step(len)..turn * step(len) + len
+}
+
+/// Images to normalised planes.
+pub(super) fn normalize(images: &args::Images, backend: Backend, output: &Output) -> Result<()> {
+    let args::Images { shape, dtype, samples } = images;
+    let bytes = [DType::U8, *dtype].map(|dtype| array_bytes(shape, dtype));
+    let [from, to] = bytes;
+    let (from, to) = (from?, to?);
+    let bench = Bench::open([from, to], samples, backend, output)?;
+    let outcome = match dtype {
+        DType::F16 => normalized(&bench, *shape, f16::from_f32),
+        DType::Bf16 => normalized(&bench, *shape, bf16::from_f32),
+        _ => normalized(&bench, *shape, |value: f32| value),
+    }?;
+    let (read, written) = (from as u64, to as u64);
+    let samples = bench.samples;
+    let subject = Subject { op: "normalize", dtype: *dtype, shape, axes: None, read, written, samples };
+    subject.report(&bench.device, &outcome, output)
+}
+
+fn normalized<T: Number>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(f32) -> T) -> Result<Outcome> {
+    let [n, h, w, c] = shape;
+    ensure!((1..=MEAN.len()).contains(&c), "images have 1 to 4 channels, and not {c}; give --shape N,H,W,C");
+    let normalization = Normalization::new(1.0 / 255.0, &MEAN[..c], &DEVIATION[..c])?;
+    let bytes = reference::random::<u8>(n * h * w * c)?;
+    let pixels = h * w;
+    // What becomes of a byte, of each channel.
+    let table: Vec<T> = (0..c)
+        .flat_map(|channel| (0..=255).filter_map(move |byte| normalization.apply(channel, byte)))
+        .map(nearest)
+        .collect();
+    let is_right = |at: usize, found: T| {
+        let (image, channel, pixel) = (at / pixels / c, at / pixels % c, at % pixels);
+        found == table[256 * channel + usize::from(bytes[(image * pixels + pixel) * c + channel])]
+    };
+    bench.outcome(ops::normalize_entry(c, T::NUMBER)?.name(), &bytes, bytes.len(), is_right, |source, result| {
+        let stream = source.device().default_stream();
+        ops::normalize(source.split_axis(0, &shape)?, &normalization, result.split_axis(0, &[n, c, h, w])?, stream)
+    })
+}
+
+/// A number that casts are timed with.
+trait Small: Element {
+    /// A number below 128, which all types have.
+    fn small(byte: u8) -> Self;
+}
+
+macro_rules! small {
+    ($($type:ty: |$byte:ident| $number:expr;)*) => {$(
+        impl Small for $type {
+            fn small($byte: u8) -> Self {
+                $number
+            }
+        }
+    )*};
+}
+
+small! {
+    u8: |byte| byte;
+    i32: |byte| byte.into();
+    f16: |byte| byte.into();
+    bf16: |byte| byte.into();
+    f32: |byte| byte.into();
+    f64: |byte| byte.into();
+}
+
+/// Evaluates an expression with a type by its name, one of those that casts are timed with.
+macro_rules! by_small {
+    ($dtype:expr, $type:ident => $body:expr) => {
+        match $dtype {
+            DType::U8 => by_small!(@ u8, $type, $body),
+            DType::I32 => by_small!(@ i32, $type, $body),
+            DType::F16 => by_small!(@ f16, $type, $body),
+            DType::Bf16 => by_small!(@ bf16, $type, $body),
+            DType::F32 => by_small!(@ f32, $type, $body),
+            _ => by_small!(@ f64, $type, $body),
+        }
+    };
+    (@ $small:ty, $type:ident, $body:expr) => {{
+        type $type = $small;
+        $body
+    }};
+}
+
+/// Elements to another type.
+pub(super) fn cast(cast: &args::Cast, backend: Backend, output: &Output) -> Result<()> {
+    let args::Cast { elements, from, to, samples } = *cast;
+    let (read, written) = (array_bytes(&[elements], from)?, array_bytes(&[elements], to)?);
+    let bench = Bench::open([read, written], &samples, backend, output)?;
+    let outcome = by_small!(from, S => by_small!(to, D => casted::<S, D>(&bench, elements)))?;
+    let (read, written, samples) = (read as u64, written as u64, bench.samples);
+    let subject = Subject { op: "cast", dtype: to, shape: &[elements], axes: None, read, written, samples };
+    subject.report(&bench.device, &outcome, output)
+}
+
+fn casted<S: Small, D: Small>(bench: &Bench<'_>, len: usize) -> Result<Outcome> {
+    let bytes = reference::random::<u8>(len)?;
+    let elements: Vec<S> = bytes.iter().map(|byte| S::small(byte & 127)).collect();
+    let kernel = ops::cast_entry(S::DTYPE, D::DTYPE)?.map_or("copy_b128", |entry| entry.name());
+    bench.outcome(
+        kernel,
+        &elements,
+        len,
+        |at, found: D| found == D::small(bytes[at] & 127),
+        |source, result| ops::cast(source, result, source.device().default_stream()),
+    )
+}
+
+/// Rows by their indices, which are all rows in another order: taken, or put.
+pub(super) fn rows(rows: &args::Rows, is_put: bool, backend: Backend, output: &Output) -> Result<()> {
+    let args::Rows { shape: [count, row], dtype, samples } = *rows;
+    let bytes = array_bytes(&[count, row], dtype)?;
+    ensure!(u32::try_from(count).is_ok(), "{count} rows are more than indices of u32 number; give fewer");
+    let bench = Bench::open([bytes, bytes], &samples, backend, output)?;
+    let outcome = by_width!(dtype, T => moved::<T>(&bench, [count, row], is_put))?;
+    // The indices are read too.
+    let (read, written, samples) = ((bytes + 4 * count) as u64, bytes as u64, bench.samples);
+    let op = if is_put { "scatter" } else { "gather" };
+    let subject = Subject { op, dtype, shape: &[count, row], axes: None, read, written, samples };
+    subject.report(&bench.device, &outcome, output)
+}
+
+fn moved<T: Element + Pod>(bench: &Bench<'_>, [count, row]: [usize; 2], is_put: bool) -> Result<Outcome> {
+    let elements = reference::random::<T>(count * row)?;
+    let mut indices: Vec<u32> = (0..count as u32).collect();
+    // Fisher and Yates.
+    for (at, bits) in reference::random::<u64>(count)?.into_iter().enumerate() {
+        indices.swap(at, (bits % (at as u64 + 1)) as usize);
+    }
+    let mut from = indices.clone();
+    if is_put {
+        indices.iter().enumerate().for_each(|(at, &to)| from[to as usize] = at as u32);
+    }
+    let on_device = bench.device.upload(&indices)?;
+    // As bytes: a NaN equals itself here.
+    let is_right = |at: usize, found: T| {
+        let expected = elements[from[at / row] as usize * row + at % row];
+        bytemuck::bytes_of(&found) == bytemuck::bytes_of(&expected)
+    };
+    let access = 1 << ((row * size_of::<T>()) | 16).trailing_zeros();
+    let family = if is_put { &SCATTER } else { &GATHER };
+    let kernel = family.entry(access, Index::Wide).map_or("nothing", |entry| entry.name());
+    bench.outcome(kernel, &elements, elements.len(), is_right, |source, result| {
+        let stream = source.device().default_stream();
+        let (source, result) = (source.split_axis(0, &[count, row])?, result.split_axis(0, &[count, row])?);
+        let indices = on_device.view(&[count])?;
+        if is_put {
+            ops::scatter_rows(source, indices, result, stream)
+        } else {
+            ops::gather_rows(source, indices, result, stream)
+        }
+    })
+}

@@ -1,0 +1,195 @@
+//! Normalisation of images, by raw addresses and by views, against the host's arithmetic bit by bit.
+
+use half::{bf16, f16};
+use warpstride::abi::NumberType;
+use warpstride::device::Device;
+use warpstride::element::Element;
+use warpstride::error::ErrorKind;
+use warpstride::ops::{self, Images, Normalization};
+
+use crate::backend::{Setup, cases};
+use crate::matrices::Random;
+use crate::permutes::device;
+
+cases! {
+    Any images_are_the_hosts_bit_by_bit,
+    Any images_without_pixels_are_nothing_to_do,
+    Any planes_are_written_once_in_whole_sectors,
+    Any planes_are_near_what_a_chain_of_divisions_makes,
+    Any what_is_no_image_is_refused,
+    LargeGpu images_of_more_than_2_to_the_32_elements,
+}
+
+const MEAN: [f64; 4] = [0.485, 0.456, 0.406, -0.25];
+const DEVIATION: [f64; 4] = [0.229, 0.224, 0.225, -2.0];
+
+fn normalization(channels: usize) -> Normalization {
+    Normalization::new(1.0 / 255.0, &MEAN[..channels], &DEVIATION[..channels]).unwrap()
+}
+
+/// Launches every kernel of this file, on small images, with and without quads.
+pub(crate) fn launch_all(device: &Device, random: &mut Random) {
+    for channels in 1..=4 {
+        for (pixels, start) in [(40, 0), (33, 0), (40, 1)] {
+            of_every_type(device, random, 2, pixels, channels, start);
+        }
+    }
+}
+
+/// Images that start `start` bytes and elements behind an alignment, as planes of every type.
+fn of_every_type(device: &Device, random: &mut Random, count: usize, pixels: usize, channels: usize, start: usize) {
+    let images = [count, pixels, channels, start];
+    check(device, random, images, NumberType::F32, |value| value);
+    check(device, random, images, NumberType::F16, |value| f16::from_f32(value).to_bits());
+    check(device, random, images, NumberType::Bf16, |value| bf16::from_f32(value).to_bits());
+}
+
+fn check<T: Element + Default>(
+    device: &Device,
+    random: &mut Random,
+    [count, pixels, channels, start]: [usize; 4],
+    number: NumberType,
+    nearest: impl Fn(f32) -> T,
+) {
+    let len = count * pixels * channels;
+    let bytes: Vec<u8> = random.elements(start + len);
+    let normalization = normalization(channels);
+    let source = device.upload(&bytes).unwrap();
+    // What lies before and behind the planes stays as it is.
+    let result = device.zeros::<T>(start + len + 3).unwrap();
+    let images = Images {
+        src: source.address() + start as u64,
+        dst: result.address() + start as u64 * number.width(),
+        count: count as u64,
+        pixels: pixels as u64,
+    };
+    // SAFETY: both buffers have the images from there on, and live until the download.
+    unsafe { ops::normalize_raw(device, &normalization, number, &images, device.default_stream().handle()) }.unwrap();
+    let mut expected = vec![T::default(); start + len + 3];
+    for (at, &byte) in bytes[start..].iter().enumerate() {
+        let (image, pixel, channel) = (at / channels / pixels, at / channels % pixels, at % channels);
+        let value = normalization.apply(channel, byte).unwrap();
+        expected[start + (image * channels + channel) * pixels + pixel] = nearest(value);
+    }
+    let got = result.download().unwrap();
+    let wrong = (0..got.len()).find(|&at| got[at] != expected[at]);
+    assert_eq!(wrong, None, "{count} images of {pixels} pixels and {channels} channels as {number:?} from {start}");
+}
+
+fn images_are_the_hosts_bit_by_bit(setup: &Setup) {
+    let (device, mut random) = (device(setup), Random::new(80));
+    for channels in 1..=4 {
+        // One pixel, less than a quad, quads and a rest, whole quads of one and of several blocks.
+        for pixels in [1, 3, 31, 64, 5000, 5003] {
+            for start in [0, 1, 2, 4, 8] {
+                of_every_type(&device, &mut random, 3, pixels, channels, start);
+            }
+        }
+    }
+    // More images than a grid has blocks in y.
+    of_every_type(&device, &mut random, 65_540, 1, 3, 0);
+}
+
+fn images_without_pixels_are_nothing_to_do(setup: &Setup) {
+    let (device, mut random) = (device(setup), Random::new(81));
+    for (count, pixels) in [(0, 5), (5, 0), (0, 0)] {
+        of_every_type(&device, &mut random, count, pixels, 3, 0);
+    }
+}
+
+fn planes_are_written_once_in_whole_sectors(setup: &Setup) {
+    let device = device(setup);
+    let source = device.upload(&vec![7_u8; 2 * 64 * 64 * 3]).unwrap();
+    let mut result = device.alloc::<f32>(2 * 64 * 64 * 3).unwrap();
+    let before = device.counters().unwrap();
+    let (images, planes) = (source.view(&[2, 64, 64, 3]).unwrap(), result.view_mut(&[2, 3, 64, 64]).unwrap());
+    ops::normalize(images, &normalization(3), planes, device.default_stream()).unwrap();
+    let got = result.download().unwrap();
+    assert!(got.iter().enumerate().all(|(at, &value)| Some(value) == normalization(3).apply(at / 4096 % 3, 7)));
+    let Some((after, before)) = device.counters().unwrap().zip(before) else { return };
+    let counters = after - before;
+    // For each plane a warp reads 3 x 4 bytes a lane in as many loads, each of which meets all twelve sectors; it writes whole ones.
+    let warps = 3 * 2 * 64 * 64 / 4 / 32;
+    assert_eq!(counters.global_load.sectors, 36 * warps);
+    assert_eq!(counters.global_store.sectors, 16 * warps);
+    assert_eq!(counters.bank_conflicts(), 0);
+}
+
+fn planes_are_near_what_a_chain_of_divisions_makes(setup: &Setup) {
+    let device = device(setup);
+    let bytes: Vec<u8> = (0..=255).flat_map(|byte| [byte; 3]).collect();
+    let (source, mut result) = (device.upload(&bytes).unwrap(), device.alloc::<f32>(768).unwrap());
+    let (images, planes) = (source.view(&[1, 16, 16, 3]).unwrap(), result.view_mut(&[1, 3, 16, 16]).unwrap());
+    ops::normalize(images, &normalization(3), planes, device.default_stream()).unwrap();
+    for (at, &value) in result.download().unwrap().iter().enumerate() {
+        let (channel, byte) = (at / 256, at % 256);
+        let [mean, deviation] = [MEAN, DEVIATION].map(|all| all[channel]);
+        let exact = (byte as f64 / 255.0 - mean) / deviation;
+        // Factor, offset and sum are rounded once each, to 2^-24 of themselves; none exceeds 5.
+        approx::assert_abs_diff_eq!(f64::from(value), exact, epsilon = 3.0 * 5.0 / f64::from(1 << 24));
+        let chain = (byte as f32 / 255.0 - mean as f32) / deviation as f32;
+        approx::assert_abs_diff_eq!(value, chain, epsilon = 1e-6);
+    }
+}
+
+fn what_is_no_image_is_refused(setup: &Setup) {
+    let device = device(setup);
+    let stream = device.default_stream();
+    for (scale, mean, deviation, wrong) in [
+        (1.0, &[0.0; 3][..], &[1.0; 2][..], "3 means and 2 deviations"),
+        (1.0, &[], &[], "0 means"),
+        (1.0, &[0.0; 5], &[1.0; 5], "1 to 4 channels"),
+        (1.0, &[0.0; 2], &[1.0, 0.0], "channel 1"),
+        (f64::NAN, &[0.0], &[1.0], "no finite numbers"),
+    ] {
+        let error = Normalization::new(scale, mean, deviation).unwrap_err();
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(wrong), "{error}");
+    }
+    let (source, mut result) = (device.zeros::<u8>(24).unwrap(), device.zeros::<f32>(24).unwrap());
+    let refused =
+        |from: &[usize], to: &[usize], channels: usize, result: &mut warpstride::memory::DeviceBuffer<f32>| {
+            let (from, to) = (source.view(from).unwrap(), result.view_mut(to).unwrap());
+            ops::normalize(from, &normalization(channels), to, stream).unwrap_err().to_string()
+        };
+    assert!(refused(&[1, 4, 2, 3], &[1, 4, 2, 3], 3, &mut result).contains("[n, h, w, c]"));
+    assert!(refused(&[8, 3], &[3, 8], 3, &mut result).contains("[n, h, w, c]"));
+    assert!(refused(&[1, 4, 2, 3], &[1, 3, 4, 2], 4, &mut result).contains("3 channels"));
+    let turned = source.view(&[1, 3, 2, 4]).unwrap().permuted_axes(&[0, 2, 3, 1]).unwrap();
+    let error = ops::normalize(turned, &normalization(3), result.view_mut(&[1, 3, 2, 4]).unwrap(), stream).unwrap_err();
+    assert!(error.kind() == ErrorKind::Layout && error.to_string().contains("contiguous"), "{error}");
+    let mut doubles = device.zeros::<f64>(24).unwrap();
+    let (from, to) = (source.view(&[1, 4, 2, 3]).unwrap(), doubles.view_mut(&[1, 3, 4, 2]).unwrap());
+    assert!(ops::normalize(from, &normalization(3), to, stream).unwrap_err().to_string().contains("f16, bf16 or f32"));
+
+    let apart = Images { src: source.address(), dst: result.address(), count: 1, pixels: 2 };
+    for (images, wrong) in [
+        (Images { dst: apart.dst + 2, ..apart }, "multiple of 4"),
+        (Images { src: apart.dst + 20, ..apart }, "overlap"),
+    ] {
+        // SAFETY: refused before anything is queued.
+        let error =
+            unsafe { ops::normalize_raw(&device, &normalization(3), NumberType::F32, &images, stream.handle()) };
+        assert!(error.unwrap_err().to_string().contains(wrong));
+    }
+}
+
+fn images_of_more_than_2_to_the_32_elements(setup: &Setup) {
+    let device = device(setup);
+    let (count, pixels) = (700, 2048 * 1000);
+    let mut source = device.zeros::<u8>(count * pixels * 3).unwrap();
+    let last = (count * pixels * 3 - 6)..(count * pixels * 3);
+    let view = source.view_mut(&[count * pixels * 3]).unwrap().slice(0, last, 1).unwrap();
+    ops::fill(255, view, device.default_stream()).unwrap();
+    let mut result = device.alloc::<u16>(count * pixels * 3).unwrap();
+    let images = Images { src: source.address(), dst: result.address(), count: count as u64, pixels: pixels as u64 };
+    let (stream, number) = (device.default_stream(), NumberType::F16);
+    // SAFETY: both buffers have the images, and live until the download.
+    unsafe { ops::normalize_raw(&device, &normalization(3), number, &images, stream.handle()) }.unwrap();
+    let last = (count * pixels * 3 - pixels)..(count * pixels * 3);
+    let plane = result.view_mut(&[count * pixels * 3]).unwrap().slice(0, last, 1).unwrap();
+    let mut copy = device.alloc::<u16>(pixels).unwrap();
+    ops::copy_into(plane.view(), copy.view_mut(&[pixels]).unwrap(), stream).unwrap();
+    let got = copy.download().unwrap();
+    let [dark, light] = [0, 255].map(|byte| f16::from_f32(normalization(3).apply(2, byte).unwrap()).to_bits());
+    assert!(got[..pixels - 2].iter().all(|&bits| bits == dark) && got[pixels - 2..] == [light; 2]);
+}
