@@ -314,7 +314,13 @@ pub unsafe fn fill_raw<T: Element>(device: &Device, value: T, dst: u64, len: u64
     let mut pattern = [[0; 8]; 2];
     pattern.as_flattened_mut().iter_mut().zip(bytes.iter().cycle()).for_each(|(to, from)| *to = *from);
     let [low, high] = pattern.map(u64::from_le_bytes);
-    let span = span(len * width as u64, 1, &[dst]);
+    let Some(bytes) = len.checked_mul(width as u64) else {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("{len} elements of {width} bytes are more than an address can count; fill fewer"),
+        ));
+    };
+    let span = span(bytes, 1, &[dst]);
     let params = FillParams { dst, span, low, high };
     // SAFETY: `fill` takes these parameters; the shape has a lane for every quad and every other byte; the rest as the caller
     // promises.

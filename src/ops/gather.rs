@@ -99,7 +99,7 @@ fn queue<T: Element, I: Element>(
     let memories = [src.memory(), indices.memory(), dst.memory()];
     queue_among(memories, stream, || {
         let [src, indices, to] = [0, 1, 2].map(|at| memories[at].address() + starts[at]);
-        let row_bytes = (row.iter().product::<usize>() * size_of::<T>()) as u64;
+        let row_bytes = (row.iter().product::<usize>() as u64).saturating_mul(size_of::<T>() as u64);
         let rows =
             IndexedRows { src, dst: to, rows: *rows as u64, row_bytes, indices, index: I::DTYPE, count: count as u64 };
         // SAFETY: views of as many contiguous elements, which lie within buffers that live until their drops; what is written is

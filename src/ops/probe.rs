@@ -5,7 +5,7 @@ use std::fmt;
 use super::permute::grid;
 use super::queue_among;
 use super::span::start;
-use crate::abi::{LaunchShape, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
+use crate::abi::{LaunchShape, MAX_GRID_X, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
 use crate::error::{Error, ErrorKind, Result};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -68,7 +68,7 @@ impl ProbeShape {
 
     /// Bytes of a block; an array is a multiple of them.
     pub fn block_bytes(self) -> u64 {
-        u64::from(self.steps) * u64::from(self.threads) * QUAD
+        (u64::from(self.steps) * u64::from(self.threads)).saturating_mul(QUAD)
     }
 }
 
@@ -79,12 +79,12 @@ impl fmt::Display for ProbeShape {
 }
 
 /// Queues a probe on `stream`: of the bytes of `src` that are read, and of those of `dst` that are written, which for reads are 16
-/// at least and keep what they hold.
+/// at least, and change where what is read exclusive-ors to a certain word.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where the bytes are no multiple of [`ProbeShape::block_bytes`], do not start on 16, differ in number, or are
-/// not of the stream's device; `Layout` where a view has gaps; and what the driver failed with.
+/// `InvalidArgument` where the bytes are no multiple of [`ProbeShape::block_bytes`] or more than 2^31 - 1 times as many, do not start
+/// on 16, differ in number, or are not of the stream's device; `Layout` where a view has gaps; and what the driver failed with.
 pub fn probe(
     access: Access,
     shape: ProbeShape,
@@ -99,16 +99,18 @@ pub fn probe(
     };
     let place = PROBE_STEPS.iter().position(|&steps| steps == shape.steps);
     let bytes = if access == Access::Write { dst.len() } else { src.len() } as u64;
-    let fits = bytes > 0 && bytes.is_multiple_of(shape.block_bytes().max(1));
+    // One row of blocks: the kernels check no bounds, and `grid` rounds further rows up.
+    let block = shape.block_bytes();
+    let fits = bytes > 0 && block > 0 && bytes.is_multiple_of(block) && bytes / block <= u64::from(MAX_GRID_X);
     let room = if access == Access::Read { dst.len() as u64 >= QUAD } else { dst.len() as u64 == bytes };
     let (Some(place), true, true) = (place, fits, room) else {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!(
-                "a probe of {} bytes to {} cannot {access} with {shape}; give both the same multiple of {} bytes",
+                "a probe of {} bytes to {} cannot {access} with {shape}; give both the same multiple of {block} bytes, \
+                 at most {MAX_GRID_X} times as many",
                 src.len(),
                 dst.len(),
-                shape.block_bytes()
             ),
         ));
     };
@@ -116,14 +118,13 @@ pub fn probe(
     if starts.iter().any(|start| !start.is_multiple_of(QUAD)) {
         return Err(Error::new(ErrorKind::InvalidArgument, "a probe starts on 16 bytes; slice at a multiple of them"));
     }
-    let launch =
-        LaunchShape { grid: grid(bytes / shape.block_bytes()), block: [shape.threads, 1, 1], dynamic_shared: 0 };
+    let launch = LaunchShape { grid: grid(bytes / block), block: [shape.threads, 1, 1], dynamic_shared: 0 };
     let memories = [src.memory(), dst.memory()];
     queue_among(memories, stream, || {
         let [src, dst] = [0, 1].map(|at| memories[at].address() + starts[at]);
         // The data of arrays that were never written may be anything: where it is this, one quad of `dst` changes.
         let params = ProbeParams { src, dst, never: 0x9e37_79b9 };
-        // SAFETY: the entry takes these parameters; its blocks have exactly the bytes of the views, which lie within buffers
+        // SAFETY: the entry takes these parameters; its one row of blocks has exactly the bytes of the views, which lie within buffers
         // that live until their drops, aligned to 16; what is written is borrowed exclusively; other work is ordered by
         // `queue_among`, which also holds all to one device.
         unsafe { memories[1].device().launch(family.entries()[place], &launch, &params, stream.handle()) }

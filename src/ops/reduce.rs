@@ -325,5 +325,5 @@ pub unsafe fn reduce_raw(
 /// Blocks for so many elements: one for each run of quads, up to a number.
 fn blocks(len: u64, width: u64) -> u32 {
     let run = u64::from(REDUCE_BLOCK * REDUCE_STEPS) * 16;
-    (len * width).div_ceil(run).clamp(1, u64::from(REDUCE_BLOCKS)) as u32
+    len.saturating_mul(width).div_ceil(run).clamp(1, u64::from(REDUCE_BLOCKS)) as u32
 }

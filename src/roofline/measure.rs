@@ -4,8 +4,8 @@
 //! launches stay out (nvbandwidth's and nvbench's idea); a pair of events around each sample; median and quantiles. The
 //! caller rotates its buffers over [`cold_sets`] of them, so that no sample finds its data in the L2 cache: rotating rather
 //! than flushing, because a flush by writes leaves dirty lines that the next sample would pay for. Where the device tells its
-//! clocks, samples of a device that was throttled are taken again, and counted (nvbench's rule); no measurement goes on for more
-//! than about 15 seconds.
+//! clocks, samples of a device that was throttled are taken again, and counted (nvbench's rule); no measurement starts
+//! them anew after 15 seconds.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -117,7 +117,7 @@ pub fn time(
     loop {
         let gapless = queue_behind(gate, device, stream, &pairs, &mut launch)?;
         stream.synchronize()?;
-        if !gapless && gate < GATES.1 {
+        if !gapless && gate < GATES.1 && Instant::now() < deadline {
             gate *= 2;
             continue;
         }

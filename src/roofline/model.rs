@@ -16,9 +16,12 @@ pub struct Ceilings {
 
 impl Ceilings {
     /// GB/s that the memory could reach for so many bytes read and written: as many of both as there are of either at the speed
-    /// of a copy, and the rest at that of reading or of writing.
+    /// of a copy, and the rest at that of reading or of writing. Of none, that of a copy.
     pub fn of(&self, read: u64, written: u64) -> f64 {
         let both = read.min(written);
+        if read == 0 && written == 0 {
+            return self.copy;
+        }
         let [pairs, reads, writes] = [2 * both, read - both, written - both].map(|bytes| bytes as f64);
         (pairs + reads + writes) / (pairs / self.copy + reads / self.read + writes / self.write)
     }
@@ -109,7 +112,8 @@ impl DeviceModel {
 
     /// The model of a device by the name that its driver gives it, if there is one.
     pub fn of(device: &str) -> Option<Self> {
-        device.contains("H100").then_some(H100)
+        // The boards for PCIe have fewer multiprocessors and another memory.
+        (device.contains("H100") && !device.contains("PCIe") && !device.contains("NVL")).then_some(H100)
     }
 
     /// How long it takes in `launches` launches to read and write so many bytes, each once, by the accesses that were counted: a
@@ -147,6 +151,7 @@ mod tests {
     #[test]
     fn a_mix_lies_between_what_it_is_made_of() {
         let ceilings = Ceilings { read: 3200.0, write: 3300.0, copy: 3000.0 };
+        assert_eq!(ceilings.of(0, 0), 3000.0);
         assert_eq!(ceilings.of(10, 0), 3200.0);
         assert_eq!(ceilings.of(0, 10), 3300.0);
         assert_eq!(ceilings.of(10, 10), 3000.0);

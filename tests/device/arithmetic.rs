@@ -364,6 +364,8 @@ fn probes_that_do_not_fit_are_refused(setup: &Setup) {
         (ProbeShape { steps: 1, threads: 128 }, 0..2000, "multiple of 2048 bytes"),
         (ProbeShape { steps: 3, threads: 128 }, 0..6144, "multiple of 6144 bytes"),
         (ProbeShape { steps: 1, threads: 128 }, 8..2056, "starts on 16"),
+        (ProbeShape { steps: 1, threads: 0 }, 0..2048, "multiple of 0 bytes"),
+        (ProbeShape { steps: u32::MAX, threads: u32::MAX }, 0..2048, "cannot copy"),
     ] {
         let src = source.view(&[8192]).unwrap().slice(0, part.clone(), 1).unwrap();
         let dst = result.view_mut(&[8192]).unwrap().slice(0, part, 1).unwrap();
