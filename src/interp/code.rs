@@ -122,6 +122,9 @@ pub(crate) struct Site {
     pub(crate) pc: u32,
 }
 
+/// Frames begin at multiples of this, so it is the alignment that a function's variables can have.
+pub(crate) const FRAME_ALIGN: u64 = 16;
+
 /// A function of the kernel's code.
 #[derive(Debug)]
 pub(crate) struct Function {

@@ -61,8 +61,8 @@ unsafe fn load<const BYTES: usize>(from: Global) -> [Quad; 2] {
     bytes
 }
 
-/// Quads of one plane, or of each, a thread: lanes that follow each other write quads that do, and the bytes that they read between them follow
-/// each other too. Planes that start anywhere are written element by element.
+/// Quads of one plane, or of each, a thread: lanes that follow each other write quads that do, and the bytes that they read
+/// between them follow each other too. Planes that start anywhere are written element by element.
 ///
 /// `BYTES` are those of the pixels of a quad: `CHANNELS` times its elements.
 ///
@@ -74,8 +74,7 @@ pub unsafe fn normalize<T: Number<Value = f32>, const CHANNELS: usize, const BYT
     let (row, chunk) = block::tile_position::<Wide>();
     let (row, chunk, pixels) = (row.0, chunk.0, params.pixels);
     // Where blocks have a plane each, those of an image's first plane come first, and the last one's read what the L2 cache has.
-    let image = if params.split != 0 { row / CHANNELS as u64 } else { row };
-    let plane = row - image * CHANNELS as u64;
+    let (image, plane) = if params.split != 0 { (row / CHANNELS as u64, row % CHANNELS as u64) } else { (row, 0) };
     if image >= params.images {
         return;
     }

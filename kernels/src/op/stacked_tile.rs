@@ -13,8 +13,7 @@ use crate::thread::{self, Global, Shared, Word};
 use crate::unrolled;
 
 /// The images of a block.
-struct Stack<'a, I> {
-    params: &'a StackedTileParams,
+struct Stack<I> {
     across_log2: u32,
     down_log2: u32,
     lanes_log2: u32,
@@ -25,9 +24,9 @@ struct Stack<'a, I> {
     shared: Shared,
 }
 
-impl<'a, I: Index> Stack<'a, I> {
+impl<I: Index> Stack<I> {
     #[inline(always)]
-    fn new<W: Lanes, const SQUARES: usize, const QUADS: usize>(params: &'a StackedTileParams) -> Self {
+    fn new<W: Lanes, const SQUARES: usize, const QUADS: usize>(params: &StackedTileParams) -> Self {
         let (across_log2, down_log2) = (params.across_log2 as u32, params.down_log2 as u32);
         let number = block::linear::<I>();
         let above = number.divide(&params.stacks);
@@ -38,7 +37,6 @@ impl<'a, I: Index> Stack<'a, I> {
         let left = I::truncate(params.images) - first;
         let stride = |stride: i64| first * I::truncate(stride as u64);
         Stack {
-            params,
             across_log2,
             down_log2,
             lanes_log2: (W::COUNT as u32).ilog2(),

@@ -10,7 +10,7 @@ use super::registers::{File, LANES, Value};
 use super::runtime;
 use super::warp::{Frame, Path, Point, Warp};
 use super::{Context, Fault, Flow};
-use crate::interp::code::{Call, Function, Ins, Layout, MAX_LOCAL, NOWHERE, Target};
+use crate::interp::code::{Call, FRAME_ALIGN, Function, Ins, Layout, MAX_LOCAL, NOWHERE, Target};
 use crate::interp::mem::cells::{Cells, Scratch};
 use crate::interp::mem::space;
 use crate::interp::stop::Reason;
@@ -73,7 +73,8 @@ fn through_pointer(
 
 /// Makes the frame of a function for the lanes of `mask`; where they begin.
 fn enter(warp: &mut Warp, call: &Call, function: &Function, mask: u32) -> Result<Point, Box<Fault>> {
-    let (caller, base) = (warp.frame, warp.frame.end);
+    // A kernel's own variables may end anywhere.
+    let (caller, base) = (warp.frame, warp.frame.end.next_multiple_of(FRAME_ALIGN as u32));
     let end = base.saturating_add(function.frame_bytes);
     if end > MAX_LOCAL || !reserve(warp, u64::from(end)) {
         return Err(Fault::new(mask.trailing_zeros(), Reason::StackOverflow { bytes: end, limit: MAX_LOCAL }));

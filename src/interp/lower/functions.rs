@@ -4,10 +4,10 @@
 //! thread's local memory, which begins where its caller's ends: parameters and results first, where a call copies them to
 //! and from, then variables. Registers are the function's own; where it may be active already they are saved in the frame.
 
-use super::names::{Binding, FRAME_ALIGN};
+use super::names::Binding;
 use super::operands::access;
 use super::{Draft, Lowering, Refusal, Refused};
-use crate::interp::code::{ALWAYS, Access, Call, Function, Layout, MAX_LOCAL, Target};
+use crate::interp::code::{ALWAYS, Access, Call, FRAME_ALIGN, Function, Layout, MAX_LOCAL, Target};
 use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::Op;
 use crate::interp::parse::ast::{self, Formal, Operand, RegisterName, Signature};

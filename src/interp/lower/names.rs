@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Refusal;
 use super::variables::Symbols;
-use crate::interp::code::{Layout, MAX_LOCAL, NEGATED, Param, Preset, PresetValue};
+use crate::interp::code::{FRAME_ALIGN, Layout, MAX_LOCAL, NEGATED, Param, Preset, PresetValue};
 use crate::interp::exec::registers::File;
 use crate::interp::mem::space;
 use crate::interp::parse::Ranges;
@@ -13,8 +13,6 @@ use crate::interp::parse::ast::{Module, RegisterName, Signature, Space, Statemen
 
 /// Static shared memory that PTX may declare, in bytes; a block may have more, as dynamic shared memory.
 const MAX_STATIC_SHARED: u64 = 48 << 10;
-/// Frames begin at multiples of this, so it is the alignment that a function's variables can have.
-pub(super) const FRAME_ALIGN: u64 = 16;
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq)]

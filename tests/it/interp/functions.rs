@@ -44,6 +44,15 @@ fn values_are_passed_in_registers_and_variables_alike() {
 }
 
 #[test]
+fn a_functions_variables_are_aligned_wherever_those_of_its_caller_end() {
+    let module = ".func (.reg .b32 %result) f(.reg .b32 %x) {
+        .local .align 16 .b8 wide[16]; st.local.v4.b32 [wide], {%x, %x, %x, %x}; ld.local.b32 %result, [wide+12]; ret; }";
+    let body = ".local .align 4 .b8 own[4]; st.local.b32 [own], %r1; call (%r2), f, (5); ld.local.b32 %r3, [own];
+        add.u32 %r2, %r2, %r3; st.u32 [%out], %r2;";
+    assert_eq!(results(module, body), lanes(|lane| lane + 5));
+}
+
+#[test]
 fn a_guarded_call_leaves_the_other_lanes_alone() {
     let body = "mov.u32 %r2, 1000; setp.lt.u32 %p1, %r1, 9; @%p1 call (%r2), triple, (%r1); st.u32 [%out], %r2;";
     assert_eq!(results(TRIPLE, body), lanes(|lane| if lane < 9 { 3 * lane } else { 1000 }));
