@@ -18,13 +18,17 @@ pub mod span;
 pub mod thread;
 
 use abi::{
-    CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams, IndexedRowsParams, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceParams, RowsParams, SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
+    CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams,
+    IndexedRowsParams, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceParams, RowsParams,
+    SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
 use number::{Bf16, F16};
 use op::{
-    cast, column_loop, copy, deinterleave, elements, elementwise, fill, interleave, naive, normalize, packed, patch, permute_lines, probe_copy, probe_read, probe_write, ragged_tile, reduce, rows_by_index, small_tile, spill_lines, stacked_tile, swap_tiles, tile, vector_tile,
+    cast, column_loop, copy, deinterleave, elements, elementwise, fill, interleave, naive, normalize, packed, patch,
+    permute_lines, probe_copy, probe_read, probe_write, ragged_tile, reduce, rows_by_index, small_tile, spill_lines,
+    stacked_tile, swap_tiles, tile, vector_tile,
 };
 use thread::{B8, B16, B32, B64, B128};
 

@@ -323,7 +323,7 @@ load_quad! { load_quad "global" Global reg64 "Loads 16 bytes." }
 load_quad! { load_quad_once "global.cs" Global reg64 "Loads 16 bytes, cached to be evicted first: for what is accessed once." }
 load_quad! { load_quad_of_line "global.L2::128B" Global reg64
 "Loads 16 bytes and has the L2 cache fetch their whole line of 128: for runs that end within a line, of which another thread \
- needs the rest." }
+needs the rest." }
 load_quad! { load_shared_quad "shared" Shared reg32 "Loads 16 bytes." }
 store_quad! { store_quad "global" Global reg64 "Stores 16 bytes." }
 store_quad! { store_quad_once "global.cs" Global reg64 "Stores 16 bytes, cached to be evicted first." }
