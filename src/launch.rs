@@ -2,8 +2,8 @@
 
 use crate::abi::{
     ColumnParams, CopyParams, ElementsParams, ElementwiseParams, EntryId, FieldsParams, FillParams, LaunchShape,
-    LinesParams, PackedParams, PatchParams, ProbeParams, ReduceParams, RowsParams, SpinParams, SquareParams,
-    TransposeParams, VectorTileParams,
+    LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceColumnsParams, ReduceParams,
+    ReduceRowsParams, RowsParams, SpinParams, SquareParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
@@ -31,6 +31,7 @@ params!(
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
 params!(FillParams: 48, ElementwiseParams: 56, ReduceParams: 48, ProbeParams: 24);
+params!(ReduceRowsParams: 56, ReduceColumnsParams: 112, NormalizeParams: 56);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.

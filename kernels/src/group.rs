@@ -130,6 +130,8 @@ pub struct Group {
     pub lane: u32,
     /// Its number in the block.
     pub number: u32,
+    /// How many the block has.
+    pub count: u32,
     /// Room for [`WarpValues`].
     values: Shared,
 }
@@ -138,8 +140,9 @@ impl Group {
     /// Of this thread, where a block has groups of `size` threads, a power of two; with room for [`WarpValues`].
     #[inline(always)]
     pub fn new(size: u32, values: Shared) -> Self {
-        let number = thread::thread_x() / size;
-        Group { size, lane: thread::thread_x() - number * size, number, values }
+        let power = size.trailing_zeros();
+        let number = thread::thread_x() >> power;
+        Group { size, lane: thread::thread_x() - (number << power), number, count: thread::block_width() >> power, values }
     }
 
     /// One value of all threads' of the group, for all of them: joined pair by pair, in an order that the size alone decides.

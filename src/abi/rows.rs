@@ -5,10 +5,10 @@ use super::Divisor;
 /// Threads in a block of the reductions down columns.
 pub const REDUCE_COLUMNS_BLOCK: u32 = 256;
 /// Most threads that a row has in a reduction or a normalisation, and so in a block.
-pub const ROW_THREADS: u32 = 1024;
+pub const ROW_THREADS: u32 = 512;
 
-/// Quads of a row that one thread holds, of elements of so many bytes: as many as leave registers for a block of 1024 threads, with
-/// halves widened.
+/// Quads of a row that one thread holds, of elements of so many bytes: 32 in single precision, so that two
+/// blocks of 512 threads have registers for them, and halves are widened.
 pub const fn held_quads(width: u32) -> u32 {
     if width < 4 { 4 } else { 8 }
 }
@@ -54,14 +54,14 @@ pub struct ReduceColumnsParams {
     pub values: u64,
     /// Columns of the whole array.
     pub columns: u64,
-    /// Columns of the inner axis.
+    /// Columns of the inner axis, for 64-bit arithmetic.
     pub lanes: Divisor,
     /// Elements of the axis.
     pub n: u64,
     /// Elements of a part; the last may have fewer.
     pub part: u64,
-    /// Columns of a block.
-    pub across: u64,
+    /// Columns of a block, for 32-bit arithmetic.
+    pub across: Divisor,
     /// 1 where columns are quads, else 0.
     pub quads: u64,
 }
@@ -89,5 +89,5 @@ pub struct NormalizeParams {
     pub held: u64,
 }
 
-const _: () = assert!(size_of::<ReduceRowsParams>() == 56 && size_of::<ReduceColumnsParams>() == 96);
+const _: () = assert!(size_of::<ReduceRowsParams>() == 56 && size_of::<ReduceColumnsParams>() == 112);
 const _: () = assert!(size_of::<NormalizeParams>() == 56);

@@ -24,9 +24,11 @@
 mod copy;
 pub mod elementwise;
 pub mod in_place;
+pub mod normalize;
 pub mod permute;
 pub mod probe;
 pub mod reduce;
+pub mod reduce_axis;
 mod span;
 pub mod spin;
 mod target;
@@ -35,8 +37,13 @@ pub mod tuning;
 
 pub use elementwise::{Elementwise, Operands, add, axpy, elementwise_raw, fill, fill_raw, mul, nstream, triad};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
+pub use normalize::{Rows, mean_variance, mean_variance_into, mean_variance_raw, softmax, softmax_into, softmax_raw};
 pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
 pub use reduce::{Reduced, Reduction, Scratch, dot, dot_into, max, max_into, min, min_into, reduce_raw, sum, sum_into};
+pub use reduce_axis::{
+    AxisPlan, AxisReduced, AxisReduction, argmax, argmax_axis, argmax_axis_into, argmax_into, max_axis, max_axis_into,
+    min_axis, min_axis_into, reduce_axis_raw, sum_axis, sum_axis_into,
+};
 pub use spin::spin;
 pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};

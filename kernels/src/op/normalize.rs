@@ -26,8 +26,7 @@ impl Row {
     /// This thread's.
     #[inline(always)]
     fn new<T: Number>(params: &NormalizeParams, group: Group) -> Self {
-        let groups = u64::from(thread::block_width() / group.size);
-        let number = u64::from(thread::block_x()) * groups + u64::from(group.number);
+        let number = u64::from(thread::block_x()) * u64::from(group.count) + u64::from(group.number);
         let width = u64::from(T::Word::BYTES);
         let [src, dst] = [params.src, params.dst].map(|start| Global::new(start).offset(number * params.n * width));
         let len = if number < params.rows { params.n } else { 0 };
@@ -75,24 +74,19 @@ impl Row {
     unsafe fn hold<T: Number>(&self, missing: T::Value) -> ([T::Value; HELD], T::Value) {
         let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
         let mut held = [[0; 4]; 8];
-        // SAFETY: a quad of the row.
-        let load = |step: usize| unsafe { thread::load_quad(self.src.offset(self.held_at::<T::Word>(step))) };
-        // Of all threads but the last of a row without a question, because loads behind questions wait for them.
-        let full = self.holds(steps - 1);
-        for step in 0..steps {
-            if full {
-                held[step] = load(step);
-            }
-        }
-        for step in 0..steps {
-            if !full && self.holds(step) {
-                held[step] = load(step);
+        if self.quads > 0 {
+            // Without a question, because loads behind questions wait for them: a thread that has no quad loads the row's first.
+            for step in 0..steps {
+                let at = if self.holds(step) { self.held_at::<T::Word>(step) } else { self.quad(0, T::Word::BYTES) };
+                // SAFETY: a quad of the row.
+                held[step] = unsafe { thread::load_quad(self.src.offset(at)) };
             }
         }
         let mut values = [missing; HELD];
         crate::unrolled!(value < 32 => {
-            if value < count * steps && (full || self.holds(value / count)) {
-                values[value] = T::value(T::Word::get(held[value / count], value % count));
+            if value < count * steps {
+                let loaded = T::value(T::Word::get(held[value / count], value % count));
+                values[value] = if self.holds(value / count) { loaded } else { missing };
             }
         });
         let single = match self.single::<T::Word>(u64::from(self.group.lane)) {
@@ -326,8 +320,7 @@ pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: NormalizeParams) {
     // SAFETY: every thread of the block gets here.
     let variance = unsafe { group.join(1, squares, zero, sum) } / count;
     if row.len > 0 && group.lane == 0 {
-        let groups = u64::from(thread::block_width() / group.size);
-        let number = u64::from(thread::block_x()) * groups + u64::from(group.number);
+        let number = u64::from(thread::block_x()) * u64::from(group.count) + u64::from(group.number);
         let at = number * u64::from(<T::Value as Number>::Word::BYTES);
         // SAFETY: the row's own result.
         unsafe { T::Value::word(mean).store_global(mean_at.offset(at)) };

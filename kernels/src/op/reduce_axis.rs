@@ -5,15 +5,18 @@ use core::marker::PhantomData;
 use super::reduce::{Max, Min, Reduction, Sum};
 use crate::abi::{REDUCE_COLUMNS_BLOCK, REDUCE_STEPS, ReduceColumnsParams, ReduceRowsParams};
 use crate::group::{Group, Pass, Placed, WarpValues};
-use crate::index::{Index, Wide};
+use crate::index::{Index, Wide, quotient};
 use crate::number::{Number, Value};
 use crate::quad::Lanes;
 use crate::thread::{self, B64, Footprint, Global, Quad, Shared, Word};
 
 /// Loads that a thread has in flight along a row.
 const ALONG: usize = REDUCE_STEPS as usize;
-/// Loads that a thread has in flight down columns.
+/// Loads that it has in flight of elements outside of quads.
+const ASIDE: usize = 4;
+/// Loads of quads that a thread has in flight down columns, and of elements.
 const DOWN: usize = 4;
+const DOWN_ELEMENTS: usize = 8;
 
 /// How the elements along an axis become one.
 pub trait Along<T: Number> {
@@ -77,7 +80,8 @@ impl<T: Number<Value: Pass>> Along<T> for ArgMax {
 
     #[inline(always)]
     fn take(state: Self::State, value: T::Value, place: u64) -> Self::State {
-        if (value > state.value || value.is_nan()) && !state.value.is_nan() { Placed { value, place } } else { state }
+        let is_less_or_same = value <= state.value;
+        if !is_less_or_same && !state.value.is_nan() { Placed { value, place } } else { state }
     }
 
     #[inline(always)]
@@ -109,8 +113,7 @@ impl<T: Number<Value: Pass>> Along<T> for ArgMax {
 #[inline(always)]
 pub unsafe fn reduce_rows<T: Number<Value: Pass>, R: Along<T>>(params: ReduceRowsParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<R::State>>());
-    let groups = u64::from(thread::block_width() / group.size);
-    let row = u64::from(thread::block_x()) * groups + u64::from(group.number);
+    let row = u64::from(thread::block_x()) * u64::from(group.count) + u64::from(group.number);
     let part = u64::from(thread::block_y());
     let start = part * params.part;
     let left = params.n - start;
@@ -175,14 +178,27 @@ unsafe fn along<T: Number<Value: Pass>, R: Along<T>>(at: Global, start: u64, len
             state = R::join(state, states[lane]);
         }
     });
-    // The elements before the quads and those behind, numbered through.
+    // The elements before the quads and those behind, numbered through: the last again instead of those that there are not, because
+    // loads behind questions wait for them.
+    let singles = len - quads * count;
     let mut single = lane;
-    while single < len - quads * count {
-        let element = if single < first { single } else { single + quads * count };
-        // SAFETY: an element of the row.
-        let word = unsafe { T::Word::load_global(at.offset(element * u64::from(width))) };
-        state = R::join(state, R::take(R::START, T::value(word), start + element));
-        single += size;
+    while single < singles {
+        let element = |step: usize| {
+            let number = single + step as u64 * size;
+            let number = if number < singles { number } else { singles - 1 };
+            if number < first { number } else { number + quads * count }
+        };
+        let mut held = [T::Word::ZERO; ASIDE];
+        for step in 0..ASIDE {
+            // SAFETY: an element of the row.
+            held[step] = unsafe { T::Word::load_global(at.offset(element(step) * u64::from(width))) };
+        }
+        for step in 0..ASIDE {
+            if single + (step as u64 * size) < singles {
+                state = R::join(state, R::take(R::START, T::value(held[step]), start + element(step)));
+            }
+        }
+        single += ASIDE as u64 * size;
     }
     state
 }
@@ -222,8 +238,8 @@ unsafe fn columns<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
     shared: Shared,
 ) {
     let count = if QUADS { T::Word::COUNT } else { 1 };
-    let (threads, across) = (thread::block_width(), params.across as u32);
-    let (y, down) = (thread::thread_x() / across, threads / across);
+    let (threads, across) = (thread::block_width(), params.across.value as u32);
+    let [y, down] = [thread::thread_x(), threads].map(|number| quotient(number, &params.across));
     let x = thread::thread_x() - y * across;
     let column = u64::from(thread::block_x()) * u64::from(across) + u64::from(x);
     let mut states = [R::START; 8];
@@ -314,16 +330,17 @@ unsafe fn down_column<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
     let start = u64::from(thread::block_y()) * params.part;
     let left = params.n - start;
     let end = start + if left < params.part { left } else { params.part };
+    let loads = if QUADS { DOWN } else { DOWN_ELEMENTS };
     let mut place = start + u64::from(y);
-    while place + (DOWN as u64 - 1) * step < end {
-        let mut held = [[0; 4]; DOWN];
-        for step_number in 0..DOWN {
-            held[step_number] = load(place + step_number as u64 * step);
+    while place + (loads as u64 - 1) * step < end {
+        let mut held = [[0; 4]; DOWN_ELEMENTS];
+        for number in 0..loads {
+            held[number] = load(place + number as u64 * step);
         }
-        for step_number in 0..DOWN {
-            take(held[step_number], place + step_number as u64 * step);
+        for number in 0..loads {
+            take(held[number], place + number as u64 * step);
         }
-        place += DOWN as u64 * step;
+        place += loads as u64 * step;
     }
     while place < end {
         take(load(place), place);
