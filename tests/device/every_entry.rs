@@ -16,7 +16,7 @@ use crate::backend::{Setup, cases};
 use crate::debug_build::DebugBuild;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::program::{Program, assert_same};
-use crate::{arithmetic, in_place, naive, permutes, transposes};
+use crate::{arithmetic, axes, in_place, naive, permutes, transposes};
 
 cases! {
     SoftwareGpu every_entry_is_launched_and_right,
@@ -42,6 +42,7 @@ fn launch_all(driver: &Arc<dyn Driver>) {
     let device = Device::with_driver(Arc::clone(&trace) as Arc<dyn Driver>).unwrap();
     at_every_width!(run(&device, &mut Random::new(60)));
     arithmetic::launch_all(&device, &mut Random::new(61));
+    axes::launch_all(&device, &mut Random::new(62));
     ops::spin(&device, Duration::from_micros(1), device.default_stream()).unwrap();
     device.synchronize().unwrap();
     // A kernel is looked up by its first launch.

@@ -11,6 +11,7 @@ mod naive;
 mod program;
 
 mod arithmetic;
+mod axes;
 mod copies;
 mod events;
 mod every_entry;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         interop::cases(),
         host::cases(),
         arithmetic::cases(),
+        axes::cases(),
         transposes::cases(),
         permutes::cases(),
         packed::cases(),
