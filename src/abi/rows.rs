@@ -4,8 +4,8 @@ use super::Divisor;
 
 /// Threads in a block of the reductions down columns.
 pub const REDUCE_COLUMNS_BLOCK: u32 = 256;
-/// Most threads that a row has in a reduction or a normalisation, and so in a block.
-pub const ROW_THREADS: u32 = 512;
+/// Most threads that a row has in a normalisation, and so in a block.
+pub const NORMALIZE_THREADS: u32 = 512;
 
 /// Quads of a row that one thread holds, of elements of so many bytes: 32 in single precision, so that two
 /// blocks of 512 threads have registers for them, and halves are widened.

@@ -6,9 +6,11 @@
 //! in an order that the length of a row and its start alone decide: so a result is the same on every run and every device.
 
 use super::queue_among;
-use super::reduce_axis::{check_addresses, row_threads};
+use super::reduce_axis::check_addresses;
 use super::span::{check_shapes, start};
-use crate::abi::{EntryId, LaunchShape, MEAN_VARIANCE, NormalizeParams, NumberType, SOFTMAX, held_quads};
+use crate::abi::{
+    EntryId, LaunchShape, MEAN_VARIANCE, NORMALIZE_THREADS, NormalizeParams, NumberType, SOFTMAX, held_quads,
+};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Number;
@@ -273,24 +275,25 @@ unsafe fn launch(
 
 /// Threads for rows of so many elements, and whether they hold them.
 fn group(n: u64, width: u64, aligned: bool) -> (u64, bool) {
-    let lanes = QUAD / width;
-    // A thread takes no more than one of the elements outside of quads, of which there may be all but one of a quad on both sides.
-    let group = row_threads(n * width).max(2 * lanes);
+    let (lanes, held) = (QUAD / width, u64::from(held_quads(width as u32)));
     let quads = n / lanes;
-    (group, aligned && quads <= group * u64::from(held_quads(width as u32)))
+    // As few threads as hold it; none takes more than one of the elements outside of quads, of which there may be all but one of a
+    // quad on both sides.
+    let group = quads.div_ceil(held).next_power_of_two().clamp(2 * lanes, u64::from(NORMALIZE_THREADS));
+    (group, aligned && quads <= group * held)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::ROW_THREADS;
 
     #[test]
     fn rows_are_held_where_registers_have_room() {
-        assert_eq!(group(16384, 4, true), (u64::from(ROW_THREADS), true));
-        assert_eq!(group(16388, 4, true), (u64::from(ROW_THREADS), false));
-        assert_eq!(group(16384, 2, true), (u64::from(ROW_THREADS), true));
-        assert_eq!(group(16384, 4, false), (u64::from(ROW_THREADS), false));
+        assert_eq!(group(16384, 4, true), (u64::from(NORMALIZE_THREADS), true));
+        assert_eq!(group(16388, 4, true), (u64::from(NORMALIZE_THREADS), false));
+        assert_eq!(group(16384, 2, true), (u64::from(NORMALIZE_THREADS), true));
+        assert_eq!(group(16384, 4, false), (u64::from(NORMALIZE_THREADS), false));
+        assert_eq!(group(2048, 4, true), (64, true));
         assert_eq!(group(3, 8, true), (4, true));
         assert_eq!(group(3, 2, true), (16, true));
     }

@@ -11,7 +11,7 @@ use super::reduce::{Reduction, Scratch};
 use super::span::start;
 use crate::abi::{
     ARGMAX_COLUMNS, ARGMAX_ROWS, Divisor, EntryId, LaunchShape, MAX_COLUMNS, MAX_ROWS, MIN_COLUMNS, MIN_ROWS,
-    NumberType, REDUCE_COLUMNS_BLOCK, ROW_THREADS, ReduceColumnsParams, ReduceRowsParams, SUM_COLUMNS, SUM_ROWS,
+    NumberType, REDUCE_BLOCKS, REDUCE_COLUMNS_BLOCK, ReduceColumnsParams, ReduceRowsParams, SUM_COLUMNS, SUM_ROWS,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -23,16 +23,16 @@ use crate::view::{View, ViewMut};
 
 /// Bytes of a quad.
 const QUAD: u64 = 16;
-/// Fewest threads in a block along rows, of which several then share it.
+/// Threads in a block along rows, which one long row has, or several short ones share: the best of 128 to 1024 on an H100.
 const ROWS_BLOCK: u64 = 256;
-/// Quads that a thread of a row takes at least, where it has threads to share with.
-const ROW_STEPS: u64 = 2;
+/// Quads that a thread of a row takes at least, before a row has more threads.
+const ROW_STEPS: u64 = 4;
 /// Rows that a thread takes down columns at least, before a column has threads to share with: as many as it loads at once.
 const COLUMN_STEPS: u64 = 4;
 /// Bytes along the inner axis that neighbouring threads read at least, where there are as many.
 const COLUMN_BYTES: u64 = 512;
-/// Blocks that an axis is split for: eight for each multiprocessor of an H100.
-const BLOCKS: u64 = 1056;
+/// Blocks that an axis is split for: as many as [`reduce`](super::reduce) has at most.
+const BLOCKS: u64 = REDUCE_BLOCKS as u64;
 /// Bytes that a part of a column or a row is worth a block for.
 const PART_BYTES: u64 = 64 << 10;
 
@@ -129,8 +129,8 @@ pub struct AxisPlan {
 /// Who reads what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Threads {
-    /// So many threads a row, in blocks of so many.
-    Rows { group: u64, block: u64 },
+    /// So many threads a row.
+    Rows { group: u64 },
     /// So many columns a block, each of a quad or of an element.
     Columns { across: u64, quads: bool },
 }
@@ -143,7 +143,7 @@ impl AxisPlan {
         let threads = if inner == 1 { rows(n * width) } else { columns(extents, width, address) };
         // Whole quads of the axis or of columns, so that parts begin as their array does.
         let (blocks, grain) = match threads {
-            Threads::Rows { group, block } => (outer.div_ceil(block / group), QUAD / width),
+            Threads::Rows { group } => (outer.div_ceil(ROWS_BLOCK / group), QUAD / width),
             Threads::Columns { across, .. } => (column_count(extents, width, threads).div_ceil(across), 1),
         };
         let results = outer * inner;
@@ -187,10 +187,11 @@ impl AxisPlan {
             dynamic_shared: 0,
         };
         match self.threads {
-            Threads::Rows { group, block } => {
+            Threads::Rows { group } => {
+                let shape = shape(outer.div_ceil(ROWS_BLOCK / group), ROWS_BLOCK);
                 let params = ReduceRowsParams { a, result, values, rows: outer, n, part, group };
                 // SAFETY: the entry takes these parameters; blocks are of whole groups; the rest as the caller promises.
-                unsafe { device.launch(self.entry(), &shape(outer.div_ceil(block / group), block), &params, stream) }
+                unsafe { device.launch(self.entry(), &shape, &params, stream) }
             }
             Threads::Columns { across, quads } => {
                 let columns = column_count(self.extents, self.number.width(), self.threads);
@@ -217,14 +218,9 @@ impl AxisPlan {
 }
 
 /// Threads for a row of so many bytes: a power of two.
-pub(super) fn row_threads(bytes: u64) -> u64 {
-    (bytes / QUAD / ROW_STEPS).max(1).next_power_of_two().min(u64::from(ROW_THREADS))
-}
-
-/// Threads for rows of so many bytes.
 fn rows(bytes: u64) -> Threads {
-    let group = row_threads(bytes);
-    Threads::Rows { group, block: group.max(ROWS_BLOCK) }
+    let group = (bytes / QUAD / ROW_STEPS).max(1).next_power_of_two().min(ROWS_BLOCK);
+    Threads::Rows { group }
 }
 
 /// Threads for columns: as many neighbours as read well; the others of the block down them, where there is work for them.
@@ -559,7 +555,7 @@ mod tests {
 
     #[test]
     fn few_results_are_split_and_many_are_not() {
-        for extents in [[1, 1 << 30, 1], [3, 1 << 28, 1], [1, 1 << 20, 1024], [1, 1 << 28, 3]] {
+        for extents in [[1, 1 << 30, 1], [3, 1 << 28, 1], [1, 1 << 20, 256], [1, 1 << 28, 3]] {
             for reduction in AxisReduction::ALL {
                 let plan = plan(reduction, extents);
                 assert!((100..=BLOCKS).contains(&plan.parts()), "{plan:?}");
@@ -576,9 +572,9 @@ mod tests {
     #[test]
     fn rows_share_a_block_where_they_are_short() {
         let threads = |n| plan(AxisReduction::Sum, [1 << 20, n, 1]).threads;
-        assert_eq!(threads(3), Threads::Rows { group: 1, block: 256 });
-        assert_eq!(threads(256), Threads::Rows { group: 32, block: 256 });
-        assert_eq!(threads(1 << 20), Threads::Rows { group: 512, block: 512 });
+        assert_eq!(threads(3), Threads::Rows { group: 1 });
+        assert_eq!(threads(256), Threads::Rows { group: 16 });
+        assert_eq!(threads(1 << 20), Threads::Rows { group: 256 });
     }
 
     #[test]
