@@ -173,14 +173,20 @@ pub(super) enum Operation {
     Nstream(Arithmetic),
     /// What is there and a scaled array
     Axpy(Arithmetic),
-    /// The sum of all elements
-    Sum(Arithmetic),
+    /// The sum of all elements, or sums along an axis
+    Sum(Reduced),
     /// The sum of the products of two arrays
     Dot(Arithmetic),
-    /// The least element
-    Min(Arithmetic),
-    /// The greatest element
-    Max(Arithmetic),
+    /// The least element, or those along an axis
+    Min(Reduced),
+    /// The greatest element, or those along an axis
+    Max(Reduced),
+    /// Where the greatest element lies, or those along an axis
+    Argmax(Reduced),
+    /// Rows of positive numbers whose sum is 1
+    Softmax(Rows),
+    /// Mean and variance of rows
+    MeanVariance(Rows),
 }
 
 /// Arrays of one axis.
@@ -203,6 +209,38 @@ pub(super) struct Arithmetic {
     #[arg(long, value_name = "N")]
     pub(super) elements: usize,
     /// Their type: f16, bf16, f32 or f64
+    #[arg(long, value_name = "TYPE", value_parser = number)]
+    pub(super) dtype: DType,
+    #[command(flatten)]
+    pub(super) samples: Samples,
+}
+
+/// An array of numbers that becomes one, or one along an axis.
+#[derive(Args)]
+pub(super) struct Reduced {
+    /// Number of elements, of which all become one
+    #[arg(long, value_name = "N", required_unless_present = "shape", conflicts_with = "shape")]
+    pub(super) elements: Option<usize>,
+    /// Extents of the array, which lies in C order
+    #[arg(long, value_name = "S", requires = "axis")]
+    pub(super) shape: Option<Numbers>,
+    /// The axis along which its elements become one, counted from 0
+    #[arg(long, value_name = "K", requires = "shape")]
+    pub(super) axis: Option<usize>,
+    /// Their type: f16, bf16, f32 or f64
+    #[arg(long, value_name = "TYPE", value_parser = number)]
+    pub(super) dtype: DType,
+    #[command(flatten)]
+    pub(super) samples: Samples,
+}
+
+/// An array whose last axis has the rows.
+#[derive(Args)]
+pub(super) struct Rows {
+    /// Extents of the array, which lies in C order
+    #[arg(long, value_name = "S")]
+    pub(super) shape: Numbers,
+    /// The type of its elements: f16, bf16, f32 or f64
     #[arg(long, value_name = "TYPE", value_parser = number)]
     pub(super) dtype: DType,
     #[command(flatten)]

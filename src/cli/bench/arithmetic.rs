@@ -29,7 +29,7 @@ pub(super) enum Arithmetic {
 }
 
 /// A number that the host computes with as the kernels do.
-trait Computed: Number {
+pub(super) trait Computed: Number {
     /// The nearest to a value.
     fn nearest(value: f64) -> Self;
     /// What an operation makes of elements.
@@ -177,7 +177,7 @@ fn extreme<T: Number>(elements: &[T], before: impl Fn(f64, f64) -> bool) -> T {
 }
 
 /// Numbers from -2 to 2 of a fixed sequence, another for each array.
-fn numbers<T: Computed>(len: usize, array: usize) -> Result<Vec<T>> {
+pub(super) fn numbers<T: Computed>(len: usize, array: usize) -> Result<Vec<T>> {
     let bits = reference::random::<u16>(len + array)?;
     Ok(bits[array..].iter().map(|&bits| T::nearest(f64::from(bits) / 16384.0 - 2.0)).collect())
 }
