@@ -142,7 +142,13 @@ impl Group {
     pub fn new(size: u32, values: Shared) -> Self {
         let power = size.trailing_zeros();
         let number = thread::thread_x() >> power;
-        Group { size, lane: thread::thread_x() - (number << power), number, count: thread::block_width() >> power, values }
+        Group {
+            size,
+            lane: thread::thread_x() - (number << power),
+            number,
+            count: thread::block_width() >> power,
+            values,
+        }
     }
 
     /// One value of all threads' of the group, for all of them: joined pair by pair, in an order that the size alone decides.

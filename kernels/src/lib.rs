@@ -21,15 +21,17 @@ pub mod span;
 pub mod thread;
 
 use abi::{
-    ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams, LinesParams, NormalizeParams, PackedParams,
-    PatchParams, ProbeParams, ReduceColumnsParams, ReduceParams, ReduceRowsParams, RowsParams, SpinParams, SquareParams, TransposeParams, VectorTileParams,
+    ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams, LinesParams,
+    NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceColumnsParams, ReduceParams, ReduceRowsParams,
+    RowsParams, SpinParams, SquareParams, TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
 use number::{Bf16, F16};
 use op::{
-    column_loop, copy, deinterleave, elements, elementwise, fill, interleave, mean_variance, naive, packed, patch, permute_lines,
-    probe_copy, probe_read, probe_write, ragged_tile, reduce, reduce_columns, reduce_rows, small_tile, softmax, spill_lines, swap_tiles, tile, vector_tile,
+    column_loop, copy, deinterleave, elements, elementwise, fill, interleave, mean_variance, naive, packed, patch,
+    permute_lines, probe_copy, probe_read, probe_write, ragged_tile, reduce, reduce_columns, reduce_rows, small_tile,
+    softmax, spill_lines, swap_tiles, tile, vector_tile,
 };
 use thread::{B8, B16, B32, B64, B128};
 

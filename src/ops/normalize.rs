@@ -55,6 +55,9 @@ impl Rows {
     }
 }
 
+/// The mean of each row, and the variance of each: see [`mean_variance`].
+pub type Moments<T> = (DeviceBuffer<<T as Number>::Sum>, DeviceBuffer<<T as Number>::Sum>);
+
 /// The name of the kernel of [`softmax`].
 pub fn softmax_entry_name(number: NumberType) -> &'static str {
     SOFTMAX.number(number).name()
@@ -126,7 +129,7 @@ pub fn softmax_into<T: Number>(a: View<'_, T>, result: ViewMut<'_, T>, stream: &
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn mean_variance<T: Number>(a: View<'_, T>) -> Result<(DeviceBuffer<T::Sum>, DeviceBuffer<T::Sum>)> {
+pub fn mean_variance<T: Number>(a: View<'_, T>) -> Result<Moments<T>> {
     let shape = &a.shape()[..a.rank().saturating_sub(1)];
     let device = a.device();
     let rows = shape.iter().product();

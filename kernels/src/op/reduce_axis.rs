@@ -337,9 +337,11 @@ unsafe fn down_column<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
         for number in 0..loads {
             held[number] = load(place + number as u64 * step);
         }
-        for number in 0..loads {
-            take(held[number], place + number as u64 * step);
-        }
+        crate::unrolled!(number < 8 => {
+            if number < loads {
+                take(held[number], place + number as u64 * step);
+            }
+        });
         place += loads as u64 * step;
     }
     while place < end {
