@@ -37,7 +37,9 @@ pub mod tuning;
 
 pub use elementwise::{Elementwise, Operands, add, axpy, elementwise_raw, fill, fill_raw, mul, nstream, triad};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
-pub use normalize::{Rows, mean_variance, mean_variance_into, mean_variance_raw, softmax, softmax_into, softmax_raw};
+pub use normalize::{
+    Moments, Rows, mean_variance, mean_variance_into, mean_variance_raw, softmax, softmax_into, softmax_raw,
+};
 pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
 pub use reduce::{Reduced, Reduction, Scratch, dot, dot_into, max, max_into, min, min_into, reduce_raw, sum, sum_into};
 pub use reduce_axis::{
