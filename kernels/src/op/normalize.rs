@@ -254,13 +254,11 @@ unsafe fn softmax_long<T: Number<Value: Pass>>(row: &Row) {
     // SAFETY: as the caller promises.
     unsafe {
         row.each::<T>(|value| {
-            if value > most {
-                total = total * (most - value).exp();
-                most = value;
-            }
+            let before = most;
+            most = greater(value, most);
             // Before the first number there is no difference.
             let shift = if most > least { most } else { T::Value::ZERO };
-            total = total + (value - shift).exp();
+            total = total * (before - shift).exp() + (value - shift).exp();
         })
     };
     // SAFETY: every thread of the block gets here.

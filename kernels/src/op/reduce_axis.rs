@@ -117,13 +117,12 @@ pub unsafe fn reduce_rows<T: Number<Value: Pass>, R: Along<T>>(params: ReduceRow
     let part = u64::from(thread::block_y());
     let start = part * params.part;
     let left = params.n - start;
-    let len = if left < params.part { left } else { params.part };
-    let mut state = R::START;
-    if row < params.rows {
-        let at = Global::new(params.a).offset((row * params.n + start) * u64::from(T::Word::BYTES));
-        // SAFETY: this row's part, as the caller promises.
-        state = unsafe { along::<T, R>(at, start, len, group) };
-    }
+    let part_len = if left < params.part { left } else { params.part };
+    // Nothing of a row that there is not, instead of a branch around it: that would be followed to a barrier of its own.
+    let len = if row < params.rows { part_len } else { 0 };
+    let at = Global::new(params.a).offset((row * params.n + start) * u64::from(T::Word::BYTES));
+    // SAFETY: this row's part, as the caller promises.
+    let state = unsafe { along::<T, R>(at, start, len, group) };
     // SAFETY: every thread of the block gets here, once.
     let state = unsafe { group.join(0, state, R::START, R::join) };
     if row < params.rows && group.lane == 0 {
