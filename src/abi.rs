@@ -8,10 +8,10 @@
 #[path = "abi/arithmetic.rs"]
 mod arithmetic;
 #[path = "abi/rows.rs"]
-mod rows;
+mod axis;
 
 pub use arithmetic::*;
-pub use rows::*;
+pub use axis::*;
 
 use core::fmt;
 
@@ -752,9 +752,9 @@ entries! {
         [] ["max_columns_f16" "max_columns_bf16" "max_columns_f32" "max_columns_f64"];
     ARGMAX_COLUMNS(ReduceColumnsParams): /// Places of the greatest elements along another axis, or of parts.
         [] ["argmax_columns_f16" "argmax_columns_bf16" "argmax_columns_f32" "argmax_columns_f64"];
-    SOFTMAX(NormalizeParams): /// Rows of positive numbers whose sum is 1.
+    SOFTMAX(RowwiseParams): /// Rows of positive numbers whose sum is 1.
         [] ["softmax_f16" "softmax_bf16" "softmax_f32" "softmax_f64"];
-    MEAN_VARIANCE(NormalizeParams): /// Mean and variance of rows.
+    MEAN_VARIANCE(RowwiseParams): /// Mean and variance of rows.
         [] ["mean_variance_f16" "mean_variance_bf16" "mean_variance_f32" "mean_variance_f64"];
     PROBE_READ(ProbeParams): /// Loads and nothing else; this and the following by [`PROBE_STEPS`].
         [] ["probe_read_x1" "probe_read_x2" "probe_read_x4" "probe_read_x8"];

@@ -2,7 +2,7 @@
 
 use crate::abi::{
     ColumnParams, CopyParams, ElementsParams, ElementwiseParams, EntryId, FieldsParams, FillParams, LaunchShape,
-    LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceColumnsParams, ReduceParams,
+    LinesParams, RowwiseParams, PackedParams, PatchParams, ProbeParams, ReduceColumnsParams, ReduceParams,
     ReduceRowsParams, RowsParams, SpinParams, SquareParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
@@ -31,7 +31,7 @@ params!(
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
 params!(FillParams: 48, ElementwiseParams: 56, ReduceParams: 48, ProbeParams: 24);
-params!(ReduceRowsParams: 56, ReduceColumnsParams: 112, NormalizeParams: 56);
+params!(ReduceRowsParams: 56, ReduceColumnsParams: 112, RowwiseParams: 56);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.

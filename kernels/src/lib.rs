@@ -22,7 +22,7 @@ pub mod thread;
 
 use abi::{
     ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams, LinesParams,
-    NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceColumnsParams, ReduceParams, ReduceRowsParams,
+    RowwiseParams, PackedParams, PatchParams, ProbeParams, ReduceColumnsParams, ReduceParams, ReduceRowsParams,
     RowsParams, SpinParams, SquareParams, TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
@@ -386,14 +386,14 @@ entries! { ReduceColumnsParams:
     argmax_columns_f64 = reduce_columns::<f64, op::ArgMax>;
 }
 
-entries! { NormalizeParams:
+entries! { RowwiseParams:
     softmax_f16 = softmax::<F16>;
     softmax_bf16 = softmax::<Bf16>;
     softmax_f32 = softmax::<f32>;
     softmax_f64 = softmax::<f64>;
 }
 
-entries! { NormalizeParams:
+entries! { RowwiseParams:
     mean_variance_f16 = mean_variance::<F16>;
     mean_variance_bf16 = mean_variance::<Bf16>;
     mean_variance_f32 = mean_variance::<f32>;

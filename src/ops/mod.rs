@@ -24,7 +24,7 @@
 mod copy;
 pub mod elementwise;
 pub mod in_place;
-pub mod normalize;
+pub mod rowwise;
 pub mod permute;
 pub mod probe;
 pub mod reduce;
@@ -37,7 +37,7 @@ pub mod tuning;
 
 pub use elementwise::{Elementwise, Operands, add, axpy, elementwise_raw, fill, fill_raw, mul, nstream, triad};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
-pub use normalize::{
+pub use rowwise::{
     Moments, Rows, mean_variance, mean_variance_into, mean_variance_raw, softmax, softmax_into, softmax_raw,
 };
 pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};

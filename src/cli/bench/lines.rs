@@ -9,7 +9,7 @@ use warpstride::device::{Backend, Device};
 use warpstride::element::{DType, Number};
 use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, AxisPlan, AxisReduction, Scratch, normalize};
+use warpstride::ops::{self, AxisPlan, AxisReduction, Scratch, rowwise};
 use warpstride::roofline::measure::{self, Timing};
 use warpstride::view::View;
 
@@ -83,8 +83,8 @@ impl Lines<'_> {
             Along::Reduction(reduction) => {
                 AxisPlan::new(reduction, number, self.extents().map(|extent| extent as u64), 0).entry_name()
             }
-            Along::Softmax => normalize::softmax_entry_name(number),
-            Along::MeanVariance => normalize::mean_variance_entry_name(number),
+            Along::Softmax => rowwise::softmax_entry_name(number),
+            Along::MeanVariance => rowwise::mean_variance_entry_name(number),
         }
     }
 

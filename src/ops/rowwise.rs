@@ -9,7 +9,7 @@ use super::queue_among;
 use super::reduce_axis::check_addresses;
 use super::span::{check_shapes, start};
 use crate::abi::{
-    EntryId, LaunchShape, MEAN_VARIANCE, NORMALIZE_THREADS, NormalizeParams, NumberType, SOFTMAX, held_quads,
+    EntryId, LaunchShape, MEAN_VARIANCE, ROWWISE_THREADS, RowwiseParams, NumberType, SOFTMAX, held_quads,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -268,7 +268,7 @@ unsafe fn launch(
     }
     let (group, held) = group(n, number.width(), aligned);
     let block = group.max(BLOCK);
-    let params = NormalizeParams { src, dst, variances, rows, n, group, held: u64::from(held) };
+    let params = RowwiseParams { src, dst, variances, rows, n, group, held: u64::from(held) };
     let blocks = u32::try_from(rows.div_ceil(block / group)).unwrap_or(u32::MAX);
     let shape = LaunchShape { grid: [blocks, 1, 1], block: [block as u32, 1, 1], dynamic_shared: 0 };
     // SAFETY: the entry takes these parameters; blocks are of whole groups, which hold their rows where it says so; the rest as
@@ -282,7 +282,7 @@ fn group(n: u64, width: u64, aligned: bool) -> (u64, bool) {
     let quads = n / lanes;
     // As few threads as hold it; none takes more than one of the elements outside of quads, of which there may be all but one of a
     // quad on both sides.
-    let group = quads.div_ceil(held).next_power_of_two().clamp(2 * lanes, u64::from(NORMALIZE_THREADS));
+    let group = quads.div_ceil(held).next_power_of_two().clamp(2 * lanes, u64::from(ROWWISE_THREADS));
     (group, aligned && quads <= group * held)
 }
 
@@ -292,10 +292,10 @@ mod tests {
 
     #[test]
     fn rows_are_held_where_registers_have_room() {
-        assert_eq!(group(16384, 4, true), (u64::from(NORMALIZE_THREADS), true));
-        assert_eq!(group(16388, 4, true), (u64::from(NORMALIZE_THREADS), false));
-        assert_eq!(group(16384, 2, true), (u64::from(NORMALIZE_THREADS), true));
-        assert_eq!(group(16384, 4, false), (u64::from(NORMALIZE_THREADS), false));
+        assert_eq!(group(16384, 4, true), (u64::from(ROWWISE_THREADS), true));
+        assert_eq!(group(16388, 4, true), (u64::from(ROWWISE_THREADS), false));
+        assert_eq!(group(16384, 2, true), (u64::from(ROWWISE_THREADS), true));
+        assert_eq!(group(16384, 4, false), (u64::from(ROWWISE_THREADS), false));
         assert_eq!(group(2048, 4, true), (64, true));
         assert_eq!(group(3, 8, true), (4, true));
         assert_eq!(group(3, 2, true), (16, true));

@@ -5,7 +5,7 @@ use super::Divisor;
 /// Threads in a block of the reductions down columns.
 pub const REDUCE_COLUMNS_BLOCK: u32 = 256;
 /// Most threads that a row has in a normalisation, and so in a block.
-pub const NORMALIZE_THREADS: u32 = 512;
+pub const ROWWISE_THREADS: u32 = 512;
 
 /// Quads of a row that one thread holds, of elements of so many bytes: 32 in single precision, so that two
 /// blocks of 512 threads have registers for them, and halves are widened.
@@ -72,7 +72,7 @@ pub struct ReduceColumnsParams {
 /// more than one element a thread outside of them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NormalizeParams {
+pub struct RowwiseParams {
     /// Device address of the first element.
     pub src: u64,
     /// Device address of the first result: an element each, or the mean of each row.
@@ -90,4 +90,4 @@ pub struct NormalizeParams {
 }
 
 const _: () = assert!(size_of::<ReduceRowsParams>() == 56 && size_of::<ReduceColumnsParams>() == 112);
-const _: () = assert!(size_of::<NormalizeParams>() == 56);
+const _: () = assert!(size_of::<RowwiseParams>() == 56);

@@ -1,7 +1,7 @@
 //! Operations that need a whole row before they know what becomes of any of its elements. A row is read once: the threads of its
 //! group hold it in registers. Rows that are too long for that are read twice.
 
-use crate::abi::{NormalizeParams, held_quads};
+use crate::abi::{RowwiseParams, held_quads};
 use crate::group::{Group, Pass, WarpValues};
 use crate::number::{Number, Value};
 use crate::quad::Lanes;
@@ -25,7 +25,7 @@ struct Row {
 impl Row {
     /// This thread's.
     #[inline(always)]
-    fn new<T: Number>(params: &NormalizeParams, group: Group) -> Self {
+    fn new<T: Number>(params: &RowwiseParams, group: Group) -> Self {
         let number = u64::from(thread::block_x()) * u64::from(group.count) + u64::from(group.number);
         let width = u64::from(T::Word::BYTES);
         let [src, dst] = [params.src, params.dst].map(|start| Global::new(start).offset(number * params.n * width));
@@ -69,7 +69,7 @@ impl Row {
     ///
     /// # Safety
     ///
-    /// The group holds the row: see [`NormalizeParams`].
+    /// The group holds the row: see [`RowwiseParams`].
     #[inline(always)]
     unsafe fn hold<T: Number>(&self, missing: T::Value) -> ([T::Value; HELD], T::Value) {
         let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
@@ -194,10 +194,10 @@ fn sum<V: Value>(one: V, other: V) -> V {
 ///
 /// # Safety
 ///
-/// See [`NormalizeParams`]: the rows of both sides are allocated and aligned to an element, and nothing else accesses those of the
+/// See [`RowwiseParams`]: the rows of both sides are allocated and aligned to an element, and nothing else accesses those of the
 /// destination.
 #[inline(always)]
-pub unsafe fn softmax<T: Number<Value: Pass>>(params: NormalizeParams) {
+pub unsafe fn softmax<T: Number<Value: Pass>>(params: RowwiseParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<T::Value>>());
     let row = Row::new::<T>(&params, group);
     if params.held != 0 {
@@ -276,14 +276,14 @@ unsafe fn softmax_long<T: Number<Value: Pass>>(row: &Row) {
 ///
 /// # Safety
 ///
-/// See [`NormalizeParams`]: the rows are allocated and aligned to an element, and nothing writes them; there is room for two
+/// See [`RowwiseParams`]: the rows are allocated and aligned to an element, and nothing writes them; there is room for two
 /// results a row, which nothing else accesses.
 #[inline(always)]
-pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: NormalizeParams) {
+pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: RowwiseParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<T::Value>>());
     let [mean_at, variance_at] = [params.dst, params.variances].map(Global::new);
     // A row has no destination, and so whole quads wherever it starts.
-    let row = Row::new::<T>(&NormalizeParams { dst: params.src, ..params }, group);
+    let row = Row::new::<T>(&RowwiseParams { dst: params.src, ..params }, group);
     let count = T::Value::of(params.n as f64);
     let zero = T::Value::ZERO;
     let (mut values, mut single) = ([zero; HELD], zero);
