@@ -7,10 +7,13 @@
 
 #[path = "abi/arithmetic.rs"]
 mod arithmetic;
+#[path = "abi/axis.rs"]
+mod axis;
 #[path = "abi/conversion.rs"]
 mod conversion;
 
 pub use arithmetic::*;
+pub use axis::*;
 pub use conversion::*;
 
 use core::fmt;
@@ -809,6 +812,26 @@ entries! {
         [] ["gather_b8" "gather_b16" "gather_b32" "gather_b64" "gather_b128"];
     SCATTER(IndexedRowsParams): /// Rows put by their indices.
         [] ["scatter_b8" "scatter_b16" "scatter_b32" "scatter_b64" "scatter_b128"];
+    SUM_ROWS(ReduceRowsParams): /// Sums along the last axis.
+        [] ["sum_rows_f16" "sum_rows_bf16" "sum_rows_f32" "sum_rows_f64"];
+    MIN_ROWS(ReduceRowsParams): /// Least elements along the last axis.
+        [] ["min_rows_f16" "min_rows_bf16" "min_rows_f32" "min_rows_f64"];
+    MAX_ROWS(ReduceRowsParams): /// Greatest elements along the last axis.
+        [] ["max_rows_f16" "max_rows_bf16" "max_rows_f32" "max_rows_f64"];
+    ARGMAX_ROWS(ReduceRowsParams): /// Places of the greatest elements along the last axis.
+        [] ["argmax_rows_f16" "argmax_rows_bf16" "argmax_rows_f32" "argmax_rows_f64"];
+    SUM_COLUMNS(ReduceColumnsParams): /// Sums along another axis, or of parts.
+        [] ["sum_columns_f16" "sum_columns_bf16" "sum_columns_f32" "sum_columns_f64"];
+    MIN_COLUMNS(ReduceColumnsParams): /// Least elements along another axis, or of parts.
+        [] ["min_columns_f16" "min_columns_bf16" "min_columns_f32" "min_columns_f64"];
+    MAX_COLUMNS(ReduceColumnsParams): /// Greatest elements along another axis, or of parts.
+        [] ["max_columns_f16" "max_columns_bf16" "max_columns_f32" "max_columns_f64"];
+    ARGMAX_COLUMNS(ReduceColumnsParams): /// Places of the greatest elements along another axis, or of parts.
+        [] ["argmax_columns_f16" "argmax_columns_bf16" "argmax_columns_f32" "argmax_columns_f64"];
+    SOFTMAX(RowwiseParams): /// Rows of positive numbers whose sum is 1.
+        [] ["softmax_f16" "softmax_bf16" "softmax_f32" "softmax_f64"];
+    MEAN_VARIANCE(RowwiseParams): /// Mean and variance of rows.
+        [] ["mean_variance_f16" "mean_variance_bf16" "mean_variance_f32" "mean_variance_f64"];
     PROBE_READ(ProbeParams): /// Loads and nothing else; this and the following by [`PROBE_STEPS`].
         [] ["probe_read_x1" "probe_read_x2" "probe_read_x4" "probe_read_x8"];
     PROBE_WRITE(ProbeParams): /// Stores and nothing else.

@@ -2,8 +2,9 @@
 
 use crate::abi::{
     CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams, EntryId, FieldsParams, FillParams,
-    IndexedRowsParams, LaunchShape, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceParams,
-    RowsParams, SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
+    IndexedRowsParams, LaunchShape, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams,
+    ReduceColumnsParams, ReduceParams, ReduceRowsParams, RowsParams, RowwiseParams, SpinParams, SquareParams,
+    StackedTileParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
@@ -32,6 +33,7 @@ params!(
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
 params!(FillParams: 48, ElementwiseParams: 56, ReduceParams: 48, ProbeParams: 24);
 params!(NormalizeParams: 80, CastParams: 40, IndexedRowsParams: 72);
+params!(ReduceRowsParams: 56, ReduceColumnsParams: 112, RowwiseParams: 56);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.

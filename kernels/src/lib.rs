@@ -2,13 +2,16 @@
 //! which have what Rust has no word for; [`index`] and [`axes`], which lead from numbers to places; [`quad`] and [`matrix`],
 //! which have what a thread moves at a time.
 #![no_std]
-#![feature(abi_ptx, asm_experimental_arch, stdarch_nvptx)]
+#![feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx)]
+// Shuffles have to be intrinsics, see `thread`, and `core` has none of them; the toolchain is pinned.
+#![expect(internal_features)]
 
 #[path = "../../src/abi.rs"]
 pub mod abi;
 pub mod axes;
 pub mod block;
 pub mod grain;
+pub mod group;
 pub mod index;
 pub mod matrix;
 pub mod number;
@@ -19,16 +22,17 @@ pub mod thread;
 
 use abi::{
     CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams,
-    IndexedRowsParams, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceParams, RowsParams,
-    SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
+    IndexedRowsParams, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceColumnsParams,
+    ReduceParams, ReduceRowsParams, RowsParams, RowwiseParams, SpinParams, SquareParams, StackedTileParams,
+    TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
 use number::{Bf16, F16};
 use op::{
-    cast, column_loop, copy, deinterleave, elements, elementwise, fill, interleave, naive, normalize, packed, patch,
-    permute_lines, probe_copy, probe_read, probe_write, ragged_tile, reduce, rows_by_index, small_tile, spill_lines,
-    stacked_tile, swap_tiles, tile, vector_tile,
+    cast, column_loop, copy, deinterleave, elements, elementwise, fill, interleave, mean_variance, naive, normalize,
+    packed, patch, permute_lines, probe_copy, probe_read, probe_write, ragged_tile, reduce, reduce_columns,
+    reduce_rows, rows_by_index, small_tile, softmax, spill_lines, stacked_tile, swap_tiles, tile, vector_tile,
 };
 use thread::{B8, B16, B32, B64, B128};
 
@@ -497,6 +501,76 @@ entries! { IndexedRowsParams:
     scatter_b32 = rows_by_index::<B32, true>;
     scatter_b64 = rows_by_index::<B64, true>;
     scatter_b128 = rows_by_index::<B128, true>;
+}
+
+entries! { ReduceRowsParams:
+    sum_rows_f16 = reduce_rows::<F16, op::Sum>;
+    sum_rows_bf16 = reduce_rows::<Bf16, op::Sum>;
+    sum_rows_f32 = reduce_rows::<f32, op::Sum>;
+    sum_rows_f64 = reduce_rows::<f64, op::Sum>;
+}
+
+entries! { ReduceColumnsParams:
+    sum_columns_f16 = reduce_columns::<F16, op::Sum>;
+    sum_columns_bf16 = reduce_columns::<Bf16, op::Sum>;
+    sum_columns_f32 = reduce_columns::<f32, op::Sum>;
+    sum_columns_f64 = reduce_columns::<f64, op::Sum>;
+}
+
+entries! { ReduceRowsParams:
+    min_rows_f16 = reduce_rows::<F16, op::Min>;
+    min_rows_bf16 = reduce_rows::<Bf16, op::Min>;
+    min_rows_f32 = reduce_rows::<f32, op::Min>;
+    min_rows_f64 = reduce_rows::<f64, op::Min>;
+}
+
+entries! { ReduceColumnsParams:
+    min_columns_f16 = reduce_columns::<F16, op::Min>;
+    min_columns_bf16 = reduce_columns::<Bf16, op::Min>;
+    min_columns_f32 = reduce_columns::<f32, op::Min>;
+    min_columns_f64 = reduce_columns::<f64, op::Min>;
+}
+
+entries! { ReduceRowsParams:
+    max_rows_f16 = reduce_rows::<F16, op::Max>;
+    max_rows_bf16 = reduce_rows::<Bf16, op::Max>;
+    max_rows_f32 = reduce_rows::<f32, op::Max>;
+    max_rows_f64 = reduce_rows::<f64, op::Max>;
+}
+
+entries! { ReduceColumnsParams:
+    max_columns_f16 = reduce_columns::<F16, op::Max>;
+    max_columns_bf16 = reduce_columns::<Bf16, op::Max>;
+    max_columns_f32 = reduce_columns::<f32, op::Max>;
+    max_columns_f64 = reduce_columns::<f64, op::Max>;
+}
+
+entries! { ReduceRowsParams:
+    argmax_rows_f16 = reduce_rows::<F16, op::ArgMax>;
+    argmax_rows_bf16 = reduce_rows::<Bf16, op::ArgMax>;
+    argmax_rows_f32 = reduce_rows::<f32, op::ArgMax>;
+    argmax_rows_f64 = reduce_rows::<f64, op::ArgMax>;
+}
+
+entries! { ReduceColumnsParams:
+    argmax_columns_f16 = reduce_columns::<F16, op::ArgMax>;
+    argmax_columns_bf16 = reduce_columns::<Bf16, op::ArgMax>;
+    argmax_columns_f32 = reduce_columns::<f32, op::ArgMax>;
+    argmax_columns_f64 = reduce_columns::<f64, op::ArgMax>;
+}
+
+entries! { RowwiseParams:
+    softmax_f16 = softmax::<F16>;
+    softmax_bf16 = softmax::<Bf16>;
+    softmax_f32 = softmax::<f32>;
+    softmax_f64 = softmax::<f64>;
+}
+
+entries! { RowwiseParams:
+    mean_variance_f16 = mean_variance::<F16>;
+    mean_variance_bf16 = mean_variance::<Bf16>;
+    mean_variance_f32 = mean_variance::<f32>;
+    mean_variance_f64 = mean_variance::<f64>;
 }
 
 entries! { ProbeParams:

@@ -11,6 +11,9 @@ use crate::thread::{self, B8, B16, B32, Global, Quad, Word};
 macro_rules! unrolled {
     // Nested loops are checked as often as they are written out, so short ones are written short.
     ($step:ident < 4 => $body:block) => { $crate::unrolled!(@ $step 4 $body 0 1 2 3) };
+    ($step:ident < 32 => $body:block) => {
+        $crate::unrolled!(@ $step 32 $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+    };
     ($step:ident < $count:tt => $body:block) => { $crate::unrolled!(@ $step $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
     (@ $step:ident $count:tt $body:block $($number:literal)*) => {$( if $number < $count { let $step = $number; $body } )*};
 }

@@ -58,6 +58,22 @@ pub unsafe fn barrier() {
     unsafe { nvptx::_syncthreads() }
 }
 
+unsafe extern "C" {
+    #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
+    fn shuffle_butterfly(lanes: u32, bits: u32, across: u32, clamp: u32) -> u32;
+}
+
+/// The bits of the lane whose number differs from this one's in the bits `across`.
+///
+/// # Safety
+///
+/// Every lane of the warp calls it together, with the same `across`, which is below 32.
+#[inline(always)]
+pub unsafe fn from_across(bits: u32, across: u32) -> u32 {
+    // SAFETY: as the caller promises. The intrinsic, not `asm!`: only the intrinsic is convergent to LLVM.
+    unsafe { shuffle_butterfly(u32::MAX, bits, across, 31) }
+}
+
 /// An address in global memory.
 #[derive(Clone, Copy)]
 pub struct Global(u64);

@@ -211,14 +211,20 @@ pub(super) enum Operation {
     Nstream(Arithmetic),
     /// What is there and a scaled array
     Axpy(Arithmetic),
-    /// The sum of all elements
-    Sum(Arithmetic),
+    /// The sum of all elements, or sums along an axis
+    Sum(Reduced),
     /// The sum of the products of two arrays
     Dot(Arithmetic),
-    /// The least element
-    Min(Arithmetic),
-    /// The greatest element
-    Max(Arithmetic),
+    /// The least element, or those along an axis
+    Min(Reduced),
+    /// The greatest element, or those along an axis
+    Max(Reduced),
+    /// Where the greatest element lies, or those along an axis
+    Argmax(Reduced),
+    /// Rows of positive numbers whose sum is 1
+    Softmax(Rowwise),
+    /// Mean and variance of rows
+    MeanVariance(Rowwise),
     /// Images of bytes, pixel by pixel, to normalised planes
     Normalize(Images),
     /// Elements to another type
@@ -268,6 +274,25 @@ pub(super) struct Images {
     pub(super) samples: Samples,
 }
 
+/// An array of numbers that becomes one, or one along an axis.
+#[derive(Args)]
+pub(super) struct Reduced {
+    /// Number of elements, of which all become one
+    #[arg(long, value_name = "N", required_unless_present = "shape", conflicts_with = "shape")]
+    pub(super) elements: Option<usize>,
+    /// Extents of the array, which lies in C order
+    #[arg(long, value_name = "S", requires = "axis")]
+    pub(super) shape: Option<Numbers>,
+    /// The axis along which its elements become one, counted from 0
+    #[arg(long, value_name = "K", requires = "shape")]
+    pub(super) axis: Option<usize>,
+    /// Their type: f16, bf16, f32 or f64
+    #[arg(long, value_name = "TYPE", value_parser = number)]
+    pub(super) dtype: DType,
+    #[command(flatten)]
+    pub(super) samples: Samples,
+}
+
 /// Elements of one type that become those of another.
 #[derive(Args, Clone, Copy)]
 pub(super) struct Cast {
@@ -292,6 +317,19 @@ pub(super) struct Rows {
     pub(super) shape: [usize; 2],
     /// Their type
     #[arg(long, value_name = "TYPE", value_parser = dtype)]
+    pub(super) dtype: DType,
+    #[command(flatten)]
+    pub(super) samples: Samples,
+}
+
+/// An array whose last axis has the rows.
+#[derive(Args)]
+pub(super) struct Rowwise {
+    /// Extents of the array, which lies in C order
+    #[arg(long, value_name = "S")]
+    pub(super) shape: Numbers,
+    /// The type of its elements: f16, bf16, f32 or f64
+    #[arg(long, value_name = "TYPE", value_parser = number)]
     pub(super) dtype: DType,
     #[command(flatten)]
     pub(super) samples: Samples,

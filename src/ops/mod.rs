@@ -30,6 +30,8 @@ pub mod normalize;
 pub mod permute;
 pub mod probe;
 pub mod reduce;
+pub mod reduce_axis;
+pub mod rowwise;
 mod span;
 pub mod spin;
 mod target;
@@ -43,6 +45,13 @@ pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
 pub use normalize::{Images, Normalization, normalize, normalize_entry, normalize_raw};
 pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
 pub use reduce::{Reduced, Reduction, Scratch, dot, dot_into, max, max_into, min, min_into, reduce_raw, sum, sum_into};
+pub use reduce_axis::{
+    AxisPlan, AxisReduced, AxisReduction, argmax, argmax_axis, argmax_axis_into, argmax_into, max_axis, max_axis_into,
+    min_axis, min_axis_into, reduce_axis_raw, sum_axis, sum_axis_into,
+};
+pub use rowwise::{
+    Moments, Rows, mean_variance, mean_variance_into, mean_variance_raw, softmax, softmax_into, softmax_raw,
+};
 pub use spin::spin;
 pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};

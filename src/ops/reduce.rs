@@ -14,12 +14,13 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Number;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::DeviceBuffer;
+use crate::memory::{Allocation, DeviceBuffer};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
 /// Most bytes of a block's value.
 const VALUE: usize = 8;
+const _: () = assert!(REDUCE_BLOCKS as usize * VALUE <= Scratch::BYTES);
 
 /// What becomes of the elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,13 +90,13 @@ impl fmt::Display for Reduction {
     }
 }
 
-/// Device memory for the values of blocks, 68 kB, which one reduction after the other may use.
+/// Device memory for what parts of a reduction come to, 1 MiB, which one reduction after the other may use.
 #[derive(Debug)]
 pub struct Scratch(DeviceBuffer<u8>);
 
 impl Scratch {
     /// Bytes of it.
-    pub const BYTES: usize = REDUCE_BLOCKS as usize * VALUE;
+    pub const BYTES: usize = 1 << 20;
 
     /// Room on a device.
     ///
@@ -104,6 +105,11 @@ impl Scratch {
     /// `OutOfMemory` where the device has none.
     pub fn new(device: &Device) -> Result<Self> {
         Ok(Self(device.alloc(Self::BYTES)?))
+    }
+
+    /// Where it lies.
+    pub(super) fn memory(&self) -> &Allocation {
+        self.0.memory()
     }
 }
 
@@ -242,10 +248,10 @@ fn queue<T: Number, R: Number>(
         ));
     }
     let starts = [start::<T>(a.layout())?, start::<T>(b.layout())?, (result.layout().offset() * size_of::<R>()) as u64];
-    let memories = [a.memory(), b.memory(), result.memory(), scratch.0.memory()];
+    let memories = [a.memory(), b.memory(), result.memory(), scratch.memory()];
     queue_among(memories, stream, || {
         let [a_at, b_at, result] = [0, 1, 2].map(|at| memories[at].address() + starts[at]);
-        let operands = Reduced { a: a_at, b: b_at, len: a.len() as u64, result, scratch: scratch.0.address() };
+        let operands = Reduced { a: a_at, b: b_at, len: a.len() as u64, result, scratch: memories[3].address() };
         // SAFETY: views of as many contiguous elements and of one result, which lie within buffers that live until their drops;
         // what is written is borrowed exclusively; other work is ordered by `queue_among`, which also holds all to one device.
         unsafe { reduce_raw(a.device(), reduction, T::NUMBER, &operands, stream.handle()) }

@@ -33,7 +33,8 @@ cases! {
 
 macro_rules! bits {
     ($($bits:ident $number:ident $in:ident $sum:ident: |$from:ident| $value:expr, |$to:ident| $nearest:expr;)*) => {$(
-        struct $number;
+        /// The number type of this name.
+        pub(crate) struct $number;
         impl $number {
             fn widen($from: $bits) -> $in {
                 $value
@@ -70,7 +71,7 @@ macro_rules! bits {
 }
 
 /// A number type, whose elements are held as bits: so that no feature is needed for halves.
-trait Kind {
+pub(crate) trait Kind {
     /// The bits.
     type Bits: Element;
     /// What sums are given in.
@@ -102,6 +103,7 @@ macro_rules! of_every_kind {
         $function::<F64>($($argument),*);
     };
 }
+pub(crate) use of_every_kind;
 
 /// Launches every kernel of this file, on few elements.
 pub(crate) fn launch_all(device: &Device, random: &mut Random) {
@@ -115,16 +117,16 @@ pub(crate) fn launch_all(device: &Device, random: &mut Random) {
 }
 
 /// Numbers from -2 to 2, of which halves show few.
-fn random<K: Kind>(random: &mut Random, len: usize) -> Vec<K::Bits> {
+pub(crate) fn random<K: Kind>(random: &mut Random, len: usize) -> Vec<K::Bits> {
     (0..len).map(|_| K::nearest(random.below(4001) as f64 / 1000.0 - 2.0)).collect()
 }
 
 /// The address of an element.
-fn at<T: Element>(buffer: &DeviceBuffer<T>, element: usize) -> u64 {
+pub(crate) fn at<T: Element>(buffer: &DeviceBuffer<T>, element: usize) -> u64 {
     buffer.address() + (element * size_of::<T>()) as u64
 }
 
-fn handle(device: &Device) -> StreamHandle {
+pub(crate) fn handle(device: &Device) -> StreamHandle {
     device.default_stream().handle()
 }
 

@@ -11,6 +11,7 @@ mod naive;
 mod program;
 
 mod arithmetic;
+mod axes;
 mod casts;
 mod copies;
 mod events;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         interop::cases(),
         host::cases(),
         arithmetic::cases(),
+        axes::cases(),
         images::cases(),
         casts::cases(),
         transposes::cases(),

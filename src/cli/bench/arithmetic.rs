@@ -162,7 +162,7 @@ fn extreme<T: Number>(elements: &[T], before: impl Fn(f64, f64) -> bool) -> T {
 }
 
 /// Numbers from -2 to 2 of a fixed sequence, another for each array.
-fn numbers<T: Computed>(len: usize, array: usize) -> Result<Vec<T>> {
+pub(super) fn numbers<T: Computed>(len: usize, array: usize) -> Result<Vec<T>> {
     let bits = reference::random::<u16>(len + array)?;
     Ok(bits[array..].par_iter().map(|&bits| T::nearest(f64::from(bits) / 16384.0 - 2.0)).collect())
 }

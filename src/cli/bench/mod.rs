@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod conversion;
+mod lines;
 mod permute;
 mod report;
 mod suite;
@@ -9,11 +10,12 @@ mod suite;
 use anyhow::Result;
 use serde_json::json;
 use warpstride::device::Backend;
-use warpstride::ops::{Elementwise, Reduction};
+use warpstride::ops::{AxisReduction, Elementwise, Reduction};
 
 use super::output::Output;
 use super::{args, permuted_layouts, tune};
 use arithmetic::Arithmetic;
+use lines::{Along, Lines};
 use permute::Moved;
 
 /// Arrays of at most so many bytes take so little time that their launches matter, which are then timed as well.
@@ -22,8 +24,14 @@ const SMALL: usize = 1 << 20;
 /// What the arithmetic takes.
 const NUMBERS: &str = "--elements N --dtype T";
 
+/// What reductions take.
+const REDUCED: &str = "--elements N | --shape S --axis K, --dtype T";
+
+/// What operations on rows take.
+const ROWS: &str = "--shape S --dtype T";
+
 /// The operations, what they take, and what they do.
-const OPERATIONS: [[&str; 3]; 16] = [
+const OPERATIONS: [[&str; 3]; 19] = [
     ["permute", "--shape S --axes A --dtype T", "an array with its axes in another order, into C order"],
     ["copy", NUMBERS, "as many bytes and nothing else: the yardstick"],
     ["fill", NUMBERS, "c = s"],
@@ -32,10 +40,13 @@ const OPERATIONS: [[&str; 3]; 16] = [
     ["triad", NUMBERS, "c = a + s b"],
     ["nstream", NUMBERS, "c = c + a + s b"],
     ["axpy", NUMBERS, "c = c + s a"],
-    ["sum", NUMBERS, "all elements summed; halves in single precision"],
+    ["sum", REDUCED, "elements summed, all or along an axis; halves in single precision"],
     ["dot", NUMBERS, "the products of two arrays summed"],
-    ["min", NUMBERS, "the least element"],
-    ["max", NUMBERS, "the greatest element"],
+    ["min", REDUCED, "the least element"],
+    ["max", REDUCED, "the greatest element"],
+    ["argmax", REDUCED, "where the greatest element lies, the first of several"],
+    ["softmax", ROWS, "e^(x - greatest) over their sum, of each row of the last axis"],
+    ["mean-variance", ROWS, "mean and variance of each row of the last axis"],
     ["normalize", "--shape N,H,W,C --dtype T", "images of bytes, pixel by pixel, to normalised planes"],
     ["cast", "--elements N --from T --to T", "elements to another type"],
     ["gather", "--shape R,W --dtype T", "rows taken by their indices, all in another order"],
@@ -72,18 +83,48 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
         Operation::Triad(numbers) => (Arithmetic::Elementwise(Elementwise::Triad), numbers),
         Operation::Nstream(numbers) => (Arithmetic::Elementwise(Elementwise::NStream), numbers),
         Operation::Axpy(numbers) => (Arithmetic::Elementwise(Elementwise::Axpy), numbers),
-        Operation::Sum(numbers) => (Arithmetic::Reduction(Reduction::Sum), numbers),
+        Operation::Sum(reduced) => return reduction(AxisReduction::Sum, reduced, backend, output),
         Operation::Dot(numbers) => (Arithmetic::Reduction(Reduction::Dot), numbers),
-        Operation::Min(numbers) => (Arithmetic::Reduction(Reduction::Min), numbers),
-        Operation::Max(numbers) => (Arithmetic::Reduction(Reduction::Max), numbers),
+        Operation::Min(reduced) => return reduction(AxisReduction::Min, reduced, backend, output),
+        Operation::Max(reduced) => return reduction(AxisReduction::Max, reduced, backend, output),
+        Operation::Argmax(reduced) => return reduction(AxisReduction::ArgMax, reduced, backend, output),
+        Operation::Softmax(rows) => return along_rows(Along::Softmax, rows, backend, output),
+        Operation::MeanVariance(rows) => return along_rows(Along::MeanVariance, rows, backend, output),
     };
     arithmetic.bench(numbers, backend, output)
+}
+
+/// A reduction over all elements, or along an axis.
+fn reduction(reduction: AxisReduction, reduced: &args::Reduced, backend: Backend, output: &Output) -> Result<()> {
+    let args::Reduced { elements, shape, axis, dtype, samples } = reduced;
+    let over_all = match reduction {
+        AxisReduction::Sum => Some(Reduction::Sum),
+        AxisReduction::Min => Some(Reduction::Min),
+        AxisReduction::Max => Some(Reduction::Max),
+        AxisReduction::ArgMax => None,
+    };
+    let along = Along::Reduction(reduction);
+    match (elements, shape, over_all) {
+        (_, Some(shape), _) => Lines { along, shape, axis: axis.unwrap_or(0) }.bench(*dtype, *samples, backend, output),
+        (&elements, None, Some(over_all)) => {
+            let numbers = args::Arithmetic { elements: elements.unwrap_or(0), dtype: *dtype, samples: *samples };
+            Arithmetic::Reduction(over_all).bench(&numbers, backend, output)
+        }
+        (&elements, None, None) => {
+            Lines { along, shape: &[elements.unwrap_or(0)], axis: 0 }.bench(*dtype, *samples, backend, output)
+        }
+    }
+}
+
+fn along_rows(along: Along, rows: &args::Rowwise, backend: Backend, output: &Output) -> Result<()> {
+    let args::Rowwise { shape, dtype, samples } = rows;
+    Lines { along, shape, axis: shape.len().saturating_sub(1) }.bench(*dtype, *samples, backend, output)
 }
 
 fn list(output: &Output) -> Result<()> {
     let mut text = String::new();
     for [op, takes, does] in OPERATIONS {
-        text += &format!("{op:9} {takes:30} {does}\n");
+        text += &format!("{op:13} {takes:46} {does}\n");
     }
     let entries = OPERATIONS.map(|[op, takes, does]| json!({ "op": op, "arguments": takes, "about": does }));
     output.result(&text, json!({ "operations": entries }))

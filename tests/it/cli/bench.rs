@@ -233,3 +233,43 @@ fn images_casts_and_rows_are_verified_and_their_bytes_counted() {
 fn a_device_without_times_has_no_ceilings() {
     warpstride(["--device", "soft", "peaks"]).failed(&["software GPU", "NVIDIA GPU"]);
 }
+
+#[test]
+fn reductions_along_an_axis_are_verified_on_every_number_type() {
+    for op in ["sum", "min", "max", "argmax"] {
+        for dtype in ["f16", "bf16", "f32", "f64"] {
+            for (axis, kind) in [("0", "columns"), ("1", "columns"), ("2", "rows")] {
+                let document = document(&["bench", op, "--shape", "6,50,40", "--axis", axis, "--dtype", dtype]);
+                assert_eq!((&document["op"], &document["verified"]), (&op.into(), &true.into()), "{op} of {dtype}");
+                assert_eq!(document["kernel"], format!("{op}_{kind}_{dtype}"));
+                assert_eq!(document["axes"], json!([axis.parse::<usize>().unwrap()]));
+            }
+        }
+    }
+    let all = document(&["bench", "argmax", "--elements", "5001", "--dtype", "f32"]);
+    // Every element read, and one place written.
+    assert_eq!((&all["verified"], &all["bytes"]), (&true.into(), &(4 * 5001 + 8).into()));
+}
+
+#[test]
+fn what_needs_whole_rows_is_verified_on_every_number_type() {
+    for dtype in ["f16", "bf16", "f32", "f64"] {
+        for shape in ["30,100", "3,7,33", "2,20000"] {
+            for op in ["softmax", "mean-variance"] {
+                let document = document(&["bench", op, "--shape", shape, "--dtype", dtype]);
+                assert_eq!(document["verified"], true, "{op} of {shape} {dtype}");
+            }
+        }
+    }
+    let document = document(&["bench", "softmax", "--shape", "30,100", "--dtype", "f32"]);
+    assert_eq!((&document["bytes"], &document["kernel"]), (&(2 * 4 * 3000).into(), &"softmax_f32".into()));
+}
+
+#[test]
+fn an_axis_goes_with_a_shape_that_has_it() {
+    let bench = ["--device", "soft", "bench", "sum", "--dtype", "f32"];
+    warpstride([&bench[..], &["--shape", "3,4", "--axis", "2"]].concat()).failed(&["no axis 2"]);
+    for wrong in [&["--shape", "3,4"][..], &["--axis", "1"], &[], &["--elements", "5", "--shape", "5", "--axis", "0"]] {
+        assert_eq!(warpstride([&bench[..], wrong].concat()).code, Some(2), "{wrong:?}");
+    }
+}

@@ -1,0 +1,281 @@
+//! Benches of reductions along one axis, and of what needs a whole row.
+
+use std::ops::Range;
+
+use anyhow::{Result, ensure};
+use half::{bf16, f16};
+use warpstride::abi::NumberType;
+use warpstride::device::{Backend, Device};
+use warpstride::element::{DType, Number};
+use warpstride::error::Error;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, AxisPlan, AxisReduction, Scratch, rowwise};
+use warpstride::roofline::measure::{self, Timing};
+use warpstride::view::View;
+
+use super::SMALL;
+use super::arithmetic::{Computed, numbers};
+use super::permute::copy;
+use super::report::{Outcome, Subject};
+use crate::cli::output::{self, Output};
+use crate::cli::{args, array_bytes, ensure_room, open, trial};
+
+/// An operation along an axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Along {
+    Reduction(AxisReduction),
+    Softmax,
+    MeanVariance,
+}
+
+/// What is done along which axis of which array.
+pub(super) struct Lines<'a> {
+    pub(super) along: Along,
+    pub(super) shape: &'a [usize],
+    pub(super) axis: usize,
+}
+
+impl Lines<'_> {
+    pub(super) fn bench(&self, dtype: DType, samples: args::Samples, backend: Backend, output: &Output) -> Result<()> {
+        let Self { along, shape, axis } = *self;
+        ensure!(axis < shape.len(), "shape {shape:?} has no axis {axis}; axes are numbered from 0");
+        let bytes = array_bytes(shape, dtype)?;
+        let device = open(backend, output)?;
+        // The host's array and what has come of it; on the device an array and its results, or as many a turn.
+        let turns = trial::turns(&device, bytes);
+        ensure_room(bytes, 2, &[(&device, 2 * turns.max(1) + 1)])?;
+        let samples = usize::from(samples.samples);
+        let (outcome, result) = match dtype {
+            DType::F16 => self.outcome::<f16>(&device, turns, samples, output),
+            DType::Bf16 => self.outcome::<bf16>(&device, turns, samples, output),
+            DType::F32 => self.outcome::<f32>(&device, turns, samples, output),
+            _ => self.outcome::<f64>(&device, turns, samples, output),
+        }?;
+        let (read, written) = (bytes as u64, (self.results() * result) as u64);
+        let axes = [axis];
+        let axes = matches!(along, Along::Reduction(_)).then_some(&axes[..]);
+        Subject { op: self.name(), dtype, shape, axes, read, written, samples }.report(&device, &outcome, output)
+    }
+
+    fn name(&self) -> &'static str {
+        match self.along {
+            Along::Reduction(reduction) => reduction.name(),
+            Along::Softmax => "softmax",
+            Along::MeanVariance => "mean-variance",
+        }
+    }
+
+    fn extents(&self) -> [usize; 3] {
+        let product = |extents: &[usize]| extents.iter().product();
+        [product(&self.shape[..self.axis]), self.shape[self.axis], product(&self.shape[self.axis + 1..])]
+    }
+
+    /// Results, each of so many bytes as [`outcome`](Self::outcome) says.
+    fn results(&self) -> usize {
+        let [outer, n, inner] = self.extents();
+        outer * inner * if self.along == Along::Softmax { n } else { 1 }
+    }
+
+    /// The kernel that does it, or the first of two.
+    fn kernel(&self, number: NumberType) -> &'static str {
+        match self.along {
+            // What is allocated starts on a quad.
+            Along::Reduction(reduction) => {
+                AxisPlan::new(reduction, number, self.extents().map(|extent| extent as u64), 0).entry_name()
+            }
+            Along::Softmax => rowwise::softmax_entry_name(number),
+            Along::MeanVariance => rowwise::mean_variance_entry_name(number),
+        }
+    }
+
+    /// What was found, and bytes of a result.
+    fn outcome<T: Computed>(
+        &self,
+        device: &Device,
+        turns: usize,
+        samples: usize,
+        output: &Output,
+    ) -> Result<(Outcome, usize)> {
+        let progress = output.progress(3);
+        progress.doing("preparing");
+        let elements = numbers::<T>(self.shape.iter().product(), 0)?;
+        let mut runs = Runs::new(device, self, &elements, turns.max(1))?;
+        progress.step();
+        progress.doing("verifying");
+        let before = device.counters()?;
+        runs.run(self)?;
+        let counters = device.counters()?.zip(before).map(|(after, before)| after - before);
+        let verified = self.is_right(&runs, &elements)?;
+        progress.step();
+        progress.doing("timing");
+        let (mut timing, mut launch_us) = (None, None);
+        if verified && turns > 0 && output::has_times(device) {
+            let copied = runs.time(samples, Runs::copy)?.gbps(2 * size_of_val(&*elements) as u64);
+            timing = Some((runs.time(samples, |runs| runs.run(self))?, copied));
+            if size_of_val(&*elements) <= SMALL {
+                launch_us = Some(measure::launch_us(device.default_stream(), || runs.run(self))?);
+            }
+        }
+        let kernel = (!elements.is_empty()).then(|| self.kernel(T::NUMBER));
+        let width = match self.along {
+            Along::Reduction(reduction) => reduction.result_width(T::NUMBER) as usize,
+            Along::Softmax => size_of::<T>(),
+            Along::MeanVariance => 2 * size_of::<T::Sum>(),
+        };
+        Ok((Outcome { kernel, verified, counters, timing, launch_us }, width))
+    }
+
+    /// Whether the first turn's results are near the host's in double precision, or the same where they are elements or places.
+    fn is_right<T: Computed>(&self, runs: &Runs<T>, elements: &[T]) -> Result<bool> {
+        let [_, n, inner] = self.extents();
+        let number =
+            |result: usize, place: usize| elements[(result / inner * n + place) * inner + result % inner].to_f64();
+        let columns = self.results() / if self.along == Along::Softmax { n.max(1) } else { 1 };
+        let (sums, others) = (runs.sums.download()?, runs.others.download()?);
+        let (like, places) = (runs.like.download()?, runs.places.download()?);
+        // Some roundings of 2^-24 or 2^-53.
+        let some: f64 = 32.0 * if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
+        Ok((0..columns).all(|result| {
+            let column = || (0..n).map(|place| number(result, place));
+            let most = || column().fold(f64::NEG_INFINITY, f64::max);
+            match self.along {
+                Along::Reduction(AxisReduction::Sum) => {
+                    let size: f64 = column().map(f64::abs).sum();
+                    (sums[result].to_f64() - column().sum::<f64>()).abs() <= some * size
+                }
+                Along::Reduction(AxisReduction::Min) => like[result].to_f64() == column().fold(f64::INFINITY, f64::min),
+                Along::Reduction(AxisReduction::Max) => like[result].to_f64() == most(),
+                Along::Reduction(AxisReduction::ArgMax) => {
+                    let most = most();
+                    column().position(|value| value == most) == Some(places[result] as usize)
+                }
+                Along::Softmax => {
+                    let most = most();
+                    let total: f64 = column().map(|value| (value - most).exp()).sum();
+                    let is_near = |(place, value): (usize, f64)| {
+                        let expected = (value - most).exp() / total;
+                        let (relative, least) = rounding(T::NUMBER);
+                        (like[result * n + place].to_f64() - expected).abs() <= relative * expected + least
+                    };
+                    column().enumerate().all(is_near)
+                }
+                Along::MeanVariance => {
+                    let mean = column().sum::<f64>() / n as f64;
+                    let variance = column().map(|value| (value - mean).powi(2)).sum::<f64>() / n as f64;
+                    (sums[result].to_f64() - mean).abs() <= 2.0 * some
+                        && (others[result].to_f64() - variance).abs() <= 4.0 * some
+                }
+            }
+        }))
+    }
+}
+
+/// How far a softmax may be off: of itself, and beside that where halves have fewer bits. In double precision it is the host that is
+/// off, which sums one element after the other.
+fn rounding(number: NumberType) -> (f64, f64) {
+    match number {
+        NumberType::F16 => (f64::powi(2.0, -11) * 1.01, f64::powi(2.0, -25) * 1.01),
+        NumberType::Bf16 => (f64::powi(2.0, -8) * 1.01, 0.0),
+        NumberType::F32 => (16.0 * f64::powi(2.0, -24), 0.0),
+        NumberType::F64 => (1024.0 * f64::powi(2.0, -53), 0.0),
+    }
+}
+
+/// Arrays that runs take in turn, in one allocation, and what runs make of them.
+struct Runs<T: Computed> {
+    a: DeviceBuffer<T>,
+    /// Room for as many elements: of a softmax, of a copy, of least and greatest elements.
+    like: DeviceBuffer<T>,
+    sums: DeviceBuffer<T::Sum>,
+    others: DeviceBuffer<T::Sum>,
+    places: DeviceBuffer<u64>,
+    scratch: Scratch,
+    /// Elements of an array, and from one to the next.
+    len: usize,
+    step: usize,
+    turns: usize,
+    /// Runs so far.
+    turn: usize,
+}
+
+impl<T: Computed> Runs<T> {
+    fn new(device: &Device, lines: &Lines<'_>, elements: &[T], turns: usize) -> Result<Self> {
+        let len = elements.len();
+        // As the driver aligns allocations.
+        let step = len.next_multiple_of(256 / size_of::<T>());
+        let mut a = device.alloc::<T>(step * turns)?;
+        let one = device.upload(elements)?;
+        for turn in 0..turns {
+            let to = a.view_mut(&[step * turns])?.slice(0, turn * step..turn * step + len, 1)?;
+            ops::copy_into(one.view(&[len])?, to, device.default_stream())?;
+        }
+        let results = lines.results();
+        let is = |along: &[Along]| if along.contains(&lines.along) { results } else { 0 };
+        Ok(Self {
+            a,
+            like: device.alloc((step * turns).max(results))?,
+            sums: device.alloc(is(&[Along::Reduction(AxisReduction::Sum), Along::MeanVariance]))?,
+            others: device.alloc(is(&[Along::MeanVariance]))?,
+            places: device.alloc(is(&[Along::Reduction(AxisReduction::ArgMax)]))?,
+            scratch: Scratch::new(device)?,
+            len,
+            step,
+            turns,
+            turn: 0,
+        })
+    }
+
+    /// Where the next turn's array lies. On from run to run, warm-ups included: what was used last is still in the cache.
+    fn next(&mut self) -> Range<usize> {
+        let start = self.turn % self.turns * self.step;
+        self.turn += 1;
+        start..start + self.len
+    }
+
+    fn run(&mut self, lines: &Lines<'_>) -> Result<(), Error> {
+        let (at, axis) = (self.next(), lines.axis);
+        let room = self.like.len();
+        let Self { a, like, sums, others, places, scratch, .. } = self;
+        let device = a.device().clone();
+        let stream = device.default_stream();
+        let from = part(a, at.clone())?.split_axis(0, lines.shape)?;
+        let shape = [&lines.shape[..axis], &lines.shape[axis + 1..]].concat();
+        let results: usize = shape.iter().product();
+        match lines.along {
+            Along::Reduction(AxisReduction::Sum) => {
+                ops::sum_axis_into(from, axis, sums.view_mut(&shape)?, scratch, stream)
+            }
+            Along::Reduction(AxisReduction::ArgMax) => {
+                ops::argmax_axis_into(from, axis, places.view_mut(&shape)?, scratch, stream)
+            }
+            Along::Reduction(reduction) => {
+                let to = like.view_mut(&[room])?.slice(0, ..results, 1)?.split_axis(0, &shape)?;
+                let reduce = if reduction == AxisReduction::Min { ops::min_axis_into } else { ops::max_axis_into };
+                reduce(from, axis, to, scratch, stream)
+            }
+            Along::Softmax => {
+                let to = like.view_mut(&[room])?.slice(0, at, 1)?.split_axis(0, lines.shape)?;
+                ops::softmax_into(from, to, stream)
+            }
+            Along::MeanVariance => {
+                ops::mean_variance_into(from, sums.view_mut(&shape)?, others.view_mut(&shape)?, stream)
+            }
+        }
+    }
+
+    /// The yardstick, on the same arrays.
+    fn copy(&mut self) -> Result<(), Error> {
+        let at = self.next();
+        let room = self.like.len();
+        copy(part(&self.a, at.clone())?, self.like.view_mut(&[room])?.slice(0, at, 1)?)
+    }
+
+    fn time(&mut self, samples: usize, mut run: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<Timing> {
+        let device = self.a.device().clone();
+        Ok(measure::time(&device, device.default_stream(), samples, || run(self))?)
+    }
+}
+
+fn part<T: Computed>(buffer: &DeviceBuffer<T>, at: Range<usize>) -> Result<View<'_, T>, Error> {
+    buffer.view(&[buffer.len()])?.slice(0, at, 1)
+}

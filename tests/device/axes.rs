@@ -1,0 +1,362 @@
+//! Reductions along one axis, and operations that need a whole row, of every number type, by raw addresses, against the host's.
+
+use approx::assert_relative_eq;
+use warpstride::device::Device;
+use warpstride::element::Element;
+use warpstride::error::ErrorKind;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, AxisReduced, AxisReduction, Rows, Scratch};
+
+use crate::arithmetic::{Bf16, F16, F32, F64, Kind, at, handle, of_every_kind, random};
+use crate::backend::{Setup, cases};
+use crate::matrices::Random;
+use crate::permutes::device;
+
+cases! {
+    Any sums_along_an_axis_of_whole_numbers_are_exact,
+    Any extremes_along_an_axis_are_found_with_their_places,
+    Any the_first_of_several_is_the_greatest_and_nan_is_greater,
+    Any sums_along_an_axis_are_the_same_every_time,
+    Any views_are_reduced_along_each_of_their_axes,
+    Any softmax_is_near_that_in_double_precision,
+    Any softmax_of_what_is_infinite,
+    Any mean_and_variance_are_near_those_in_double_precision,
+    Any what_has_no_such_axis_is_refused,
+}
+
+/// `[outer, n, inner]` of every path: rows that share a block and rows of one, rows in parts; columns of quads and of elements,
+/// columns that share a block, columns in parts; axes of length one and none.
+const EXTENTS: [[usize; 3]; 16] = [
+    [5, 1, 1],
+    [700, 3, 1],
+    [300, 33, 1],
+    [9, 1000, 1],
+    [3, 5001, 1],
+    [2, 70_000, 1],
+    [1, 100_003, 1],
+    [4, 1, 7],
+    [3, 9, 64],
+    [2, 100, 37],
+    [50, 7, 3],
+    [2, 300, 256],
+    [1, 20_011, 24],
+    [1, 40_000, 3],
+    [3, 0, 2],
+    [0, 4, 2],
+];
+
+/// Launches every kernel of this file, on few elements.
+pub(crate) fn launch_all(device: &Device, numbers: &mut Random) {
+    of_every_kind!(sums(device, &[[3, 100, 1], [2, 9, 64]]));
+    of_every_kind!(extremes(device, numbers, &[[3, 100, 1], [2, 9, 64], [1, 40_000, 3]]));
+    of_every_kind!(softmaxes(device, numbers, &[[3, 100], [2, 20_000]]));
+    of_every_kind!(moments(device, numbers, &[[3, 100], [2, 20_000]]));
+}
+
+/// The results of a reduction of elements from a place on.
+fn reduce<K: Kind, R: Element>(
+    device: &Device,
+    reduction: AxisReduction,
+    source: (&DeviceBuffer<K::Bits>, usize),
+    extents: [usize; 3],
+) -> Vec<R> {
+    let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
+    let result = device.alloc::<R>(extents[0] * extents[2]).unwrap();
+    let operands = AxisReduced {
+        a: at(source.0, source.1),
+        extents: extents.map(|extent| extent as u64),
+        result: result.address(),
+        scratch: scratch.address(),
+    };
+    // SAFETY: the buffers have so many elements, results and the scratch, and live until the download.
+    unsafe { ops::reduce_axis_raw(device, reduction, K::NUMBER, &operands, handle(device)) }.unwrap();
+    result.download().unwrap()
+}
+
+/// What `join` makes of the numbers of each column, which it gets as an iterator.
+fn by_column<R>(
+    numbers: &[f64],
+    [outer, n, inner]: [usize; 3],
+    join: impl Fn(&mut dyn Iterator<Item = f64>) -> R,
+) -> Vec<R> {
+    let column = |block: usize, lane: usize| (0..n).map(move |place| numbers[(block * n + place) * inner + lane]);
+    (0..outer)
+        .flat_map(|block| (0..inner).map(move |lane| (block, lane)))
+        .map(|(b, l)| join(&mut column(b, l)))
+        .collect()
+}
+
+fn values<K: Kind>(elements: &[K::Bits]) -> Vec<f64> {
+    elements.iter().map(|&element| K::value(element)).collect()
+}
+
+/// Elements from the buffer's start that operands begin at: on a quad, and off it.
+const STARTS: [usize; 2] = [0, 3];
+
+fn sums_along_an_axis_of_whole_numbers_are_exact(setup: &Setup) {
+    let device = device(setup);
+    of_every_kind!(sums(&device, &EXTENTS));
+}
+
+fn sums<K: Kind>(device: &Device, all: &[[usize; 3]]) {
+    for &extents in all {
+        let len = extents.iter().product::<usize>();
+        // Small enough that every partial sum is a number of 24 bits.
+        let elements: Vec<_> = (0..len + 8).map(|i| K::nearest((i * 5 % 7) as f64 - 3.0)).collect();
+        let source = device.upload(&elements).unwrap();
+        for start in STARTS {
+            let found: Vec<f64> = reduce::<K, K::Sum>(device, AxisReduction::Sum, (&source, start), extents)
+                .into_iter()
+                .map(K::sum)
+                .collect();
+            let expected = by_column(&values::<K>(&elements[start..]), extents, |column| column.sum::<f64>());
+            assert!(found == expected, "the sums of {extents:?} {:?} from {start}", K::NUMBER);
+        }
+    }
+}
+
+fn extremes_along_an_axis_are_found_with_their_places(setup: &Setup) {
+    let (device, mut numbers) = (device(setup), Random::new(80));
+    let some: Vec<_> = EXTENTS.into_iter().filter(|&[_, n, _]| n > 0).collect();
+    of_every_kind!(extremes(&device, &mut numbers, &some));
+}
+
+fn extremes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 3]]) {
+    for &extents in all {
+        let elements = random::<K>(numbers, extents.iter().product::<usize>() + 8);
+        let source = device.upload(&elements).unwrap();
+        for start in STARTS {
+            let numbers = values::<K>(&elements[start..]);
+            for (reduction, join) in
+                [(AxisReduction::Min, f64::min as fn(f64, f64) -> f64), (AxisReduction::Max, f64::max)]
+            {
+                let found = values::<K>(&reduce::<K, K::Bits>(device, reduction, (&source, start), extents));
+                let expected = by_column(&numbers, extents, |column| column.reduce(join).unwrap());
+                assert!(found == expected, "{reduction} of {extents:?} {:?} from {start}", K::NUMBER);
+            }
+            let found: Vec<u64> = reduce::<K, u64>(device, AxisReduction::ArgMax, (&source, start), extents);
+            let expected = by_column(&numbers, extents, first_greatest);
+            assert!(found == expected, "places in {extents:?} {:?} from {start}", K::NUMBER);
+        }
+    }
+}
+
+/// Where the first of the greatest lies; NaN is greater than any.
+fn first_greatest(column: &mut dyn Iterator<Item = f64>) -> u64 {
+    let mut best = None;
+    for (place, value) in column.enumerate() {
+        let is_better = |best: f64| !best.is_nan() && (value > best || value.is_nan());
+        if best.is_none_or(|(_, best)| is_better(best)) {
+            best = Some((place as u64, value));
+        }
+    }
+    best.expect("no axis is empty").0
+}
+
+fn the_first_of_several_is_the_greatest_and_nan_is_greater(setup: &Setup) {
+    fn check<K: Kind>(device: &Device) {
+        for extents in [[3, 1000, 1], [2, 300, 8], [2, 300, 3], [1, 100_003, 1], [1, 40_000, 3]] {
+            let [_, n, inner] = extents;
+            let len = extents.iter().product::<usize>();
+            let (first, second) = (n / 3, n - 2);
+            for [early, late, rest] in [
+                [2.0, 2.0, 1.0],
+                [f64::NAN, f64::NAN, 1.0],
+                [f64::INFINITY, f64::NAN, 1.0],
+                [f64::NEG_INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY],
+                [0.0, -0.0, -1.0],
+            ] {
+                let number = |i: usize| match i / inner % n {
+                    place if place == first => early,
+                    place if place == second => late,
+                    _ => rest,
+                };
+                let elements: Vec<_> = (0..len).map(|i| K::nearest(number(i))).collect();
+                let source = device.upload(&elements).unwrap();
+                let found: Vec<u64> = reduce::<K, u64>(device, AxisReduction::ArgMax, (&source, 0), extents);
+                let expected = by_column(&values::<K>(&elements), extents, first_greatest);
+                assert!(found == expected, "{early} and {late} in {extents:?} {:?}: {found:?}", K::NUMBER);
+            }
+        }
+    }
+    let device = device(setup);
+    of_every_kind!(check(&device));
+    let numbers: Vec<f32> = (0..3000).map(|i| (i % 1999) as f32).collect();
+    let buffer = device.upload(&numbers).unwrap();
+    assert_eq!(ops::argmax(buffer.view(&[30, 100]).unwrap()), Ok(1998));
+}
+
+fn sums_along_an_axis_are_the_same_every_time(setup: &Setup) {
+    let (device, mut numbers) = (device(setup), Random::new(81));
+    for extents in [[2, 70_000, 1], [1, 20_011, 24]] {
+        let len = extents.iter().product::<usize>();
+        let elements: Vec<f32> = (0..len).map(|_| 1.0 + numbers.below(1000) as f32 / 1000.0).collect();
+        let source = device.upload(&elements).unwrap();
+        let [one, other] = [(); 2].map(|()| reduce::<F32, f32>(&device, AxisReduction::Sum, (&source, 0), extents));
+        assert!(one == other, "{extents:?}");
+        let expected = by_column(&values::<F32>(&elements), extents, |column| column.sum::<f64>());
+        for (&found, expected) in one.iter().zip(expected) {
+            // A thread joins few of them one after the other, and the rest pair by pair: some roundings of 2^-24 each.
+            assert_relative_eq!(f64::from(found), expected, max_relative = 4e-6);
+        }
+    }
+}
+
+fn views_are_reduced_along_each_of_their_axes(setup: &Setup) {
+    let device = device(setup);
+    let numbers: Vec<f32> = (0..2 * 3 * 4 * 5).map(|i| (i * 7 % 31) as f32).collect();
+    let buffer = device.upload(&numbers).unwrap();
+    let shape = [2, 3, 4, 5];
+    let view = buffer.view(&shape).unwrap();
+    for axis in 0..4 {
+        let product = |extents: &[usize]| extents.iter().product::<usize>();
+        let extents = [product(&shape[..axis]), shape[axis], product(&shape[axis + 1..])];
+        let columns = values::<F32>(&numbers);
+        let expected: Vec<f32> = by_column(&columns, extents, |column| column.sum::<f64>() as f32);
+        assert_eq!(ops::sum_axis(view, axis).unwrap().download().unwrap(), expected);
+        let expected: Vec<f32> = by_column(&columns, extents, |column| column.fold(f64::INFINITY, f64::min) as f32);
+        assert_eq!(ops::min_axis(view, axis).unwrap().download().unwrap(), expected);
+        let expected: Vec<f32> = by_column(&columns, extents, |column| column.fold(0.0, f64::max) as f32);
+        assert_eq!(ops::max_axis(view, axis).unwrap().download().unwrap(), expected);
+        let expected = by_column(&columns, extents, first_greatest);
+        assert_eq!(ops::argmax_axis(view, axis).unwrap().download().unwrap(), expected);
+    }
+}
+
+/// Rows of every path: short, held by a block, too long for that; whole quads and others.
+const ROWS: [[usize; 2]; 9] =
+    [[5, 1], [40, 3], [7, 64], [9, 129], [3, 1000], [2, 4099], [2, 16_384], [1, 33_000], [0, 4]];
+
+/// The rounding of a result: of halves that of their own type, else some of the type that is computed in; of double precision more,
+/// because the host sums one element after the other.
+fn rounding<K: Kind>() -> f64 {
+    match K::NUMBER {
+        warpstride::abi::NumberType::F16 => f64::powi(2.0, -11),
+        warpstride::abi::NumberType::Bf16 => f64::powi(2.0, -8),
+        warpstride::abi::NumberType::F32 => 16.0 * f64::powi(2.0, -24),
+        warpstride::abi::NumberType::F64 => 128.0 * f64::powi(2.0, -53),
+    }
+}
+
+fn softmax_is_near_that_in_double_precision(setup: &Setup) {
+    let (device, mut numbers) = (device(setup), Random::new(82));
+    of_every_kind!(softmaxes(&device, &mut numbers, &ROWS));
+}
+
+fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {
+    for &[rows, n] in all {
+        // From -8 to 8.
+        let elements: Vec<_> =
+            random::<K>(numbers, rows * n + 8).into_iter().map(|element| K::nearest(4.0 * K::value(element))).collect();
+        let source = device.upload(&elements).unwrap();
+        for [from, to] in [[0, 0], [3, 3], [1, 2]] {
+            let result = device.upload(&elements).unwrap();
+            let all = Rows { start: at(&source, from), rows: rows as u64, n: n as u64 };
+            // SAFETY: both buffers have so many elements, and live until the download.
+            unsafe { ops::softmax_raw(device, K::NUMBER, all, at(&result, to), handle(device)) }.unwrap();
+            let found = result.download().unwrap();
+            assert!(
+                found[..to] == elements[..to] && found[to + rows * n..] == elements[to + rows * n..],
+                "{rows} x {n}"
+            );
+            for row in 0..rows {
+                let numbers = values::<K>(&elements[from + row * n..][..n]);
+                let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let total: f64 = numbers.iter().map(|number| (number - most).exp()).sum();
+                for (number, &found) in numbers.iter().zip(&found[to + row * n..]) {
+                    let expected = (number - most).exp() / total;
+                    // Halves that are less than the least normal number have fewer bits.
+                    let epsilon = if size_of::<K::Bits>() == 2 { 1.001 * f64::powi(2.0, -25) } else { 0.0 };
+                    assert_relative_eq!(K::value(found), expected, max_relative = rounding::<K>(), epsilon = epsilon);
+                }
+            }
+        }
+    }
+}
+
+fn softmax_of_what_is_infinite(setup: &Setup) {
+    let device = device(setup);
+    for n in [8, 20_000] {
+        let softmax = |numbers: &[f32]| {
+            let buffer = device.upload(numbers).unwrap();
+            ops::softmax(buffer.view(&[1, n]).unwrap()).unwrap().download().unwrap()
+        };
+        let mut numbers = vec![f32::NEG_INFINITY; n];
+        assert!(softmax(&numbers).iter().all(|value| value.is_nan()));
+        numbers[n - 2] = 1000.0;
+        numbers[3] = 1000.0;
+        let found = softmax(&numbers);
+        assert!((0..n).all(|i| found[i] == if i == 3 || i == n - 2 { 0.5 } else { 0.0 }), "{n}");
+        numbers[5] = f32::NAN;
+        assert!(softmax(&numbers).iter().all(|value| value.is_nan()));
+        numbers[5] = f32::INFINITY;
+        assert!(softmax(&numbers).iter().all(|value| value.is_nan()));
+        // What underflows on the way down to zero does so gradually.
+        let steps: Vec<f32> = (0..n).map(|i| -(i.min(110) as f32)).collect();
+        let total: f64 = steps.iter().map(|&step| f64::from(step).exp()).sum();
+        for (&step, value) in steps.iter().zip(softmax(&steps)) {
+            assert_relative_eq!(f64::from(value), f64::from(step).exp() / total, max_relative = 1e-5, epsilon = 2e-45);
+        }
+    }
+}
+
+fn mean_and_variance_are_near_those_in_double_precision(setup: &Setup) {
+    let (device, mut numbers) = (device(setup), Random::new(83));
+    of_every_kind!(moments(&device, &mut numbers, &ROWS));
+}
+
+fn moments<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {
+    for &[rows, n] in all {
+        // Far from zero, so that the squares of the elements would cancel.
+        let elements: Vec<_> = random::<K>(numbers, rows * n + 8)
+            .into_iter()
+            .map(|element| K::nearest(100.0 + K::value(element)))
+            .collect();
+        let source = device.upload(&elements).unwrap();
+        for start in STARTS {
+            let [mean, variance] = [(); 2].map(|()| device.alloc::<K::Sum>(rows).unwrap());
+            let all = Rows { start: at(&source, start), rows: rows as u64, n: n as u64 };
+            let results = [mean.address(), variance.address()];
+            // SAFETY: the buffers have so many elements and results, and live until the downloads.
+            unsafe { ops::mean_variance_raw(device, K::NUMBER, all, results, handle(device)) }.unwrap();
+            let (mean, variance) = (mean.download().unwrap(), variance.download().unwrap());
+            // Of single precision: some roundings of 2^-24 of the mean, whose square counts for nothing in the variance.
+            let tolerance = if size_of::<K::Sum>() == 8 { 1e-14 } else { 2e-6 };
+            for row in 0..rows {
+                let numbers = values::<K>(&elements[start + row * n..][..n]);
+                let expected = numbers.iter().sum::<f64>() / n as f64;
+                assert_relative_eq!(K::sum(mean[row]), expected, max_relative = tolerance);
+                let squares: f64 = numbers.iter().map(|number| (number - expected).powi(2)).sum();
+                let epsilon = (100.0 * tolerance).powi(2);
+                assert_relative_eq!(K::sum(variance[row]), squares / n as f64, max_relative = 1e-4, epsilon = epsilon);
+            }
+        }
+    }
+}
+
+fn what_has_no_such_axis_is_refused(setup: &Setup) {
+    let device = device(setup);
+    let buffer = device.upload(&[1.0_f32; 12]).unwrap();
+    let view = buffer.view(&[3, 4]).unwrap();
+    let error = ops::sum_axis(view, 2).unwrap_err();
+    assert!(error.kind() == ErrorKind::Layout && error.to_string().contains("[3, 4] has no axis 2"), "{error}");
+    let error = ops::max_axis(view.slice(1, ..0, 1).unwrap(), 1).unwrap_err();
+    assert!(error.to_string().contains("no max of no elements"), "{error}");
+    assert_eq!(ops::sum_axis(view.slice(0, ..0, 1).unwrap(), 0).unwrap().download().unwrap(), [0.0; 4]);
+    assert!(ops::argmax_axis(view.slice(0, ..0, 1).unwrap(), 1).unwrap().is_empty());
+    let error = ops::sum_axis(view.t(), 0).unwrap_err();
+    assert!(error.to_string().contains("contiguous"), "{error}");
+    let mut wrong = device.zeros::<f32>(4).unwrap();
+    let mut scratch = Scratch::new(&device).unwrap();
+    let stream = device.default_stream();
+    let error = ops::min_axis_into(view, 1, wrong.view_mut(&[4]).unwrap(), &mut scratch, stream).unwrap_err();
+    assert!(error.to_string().contains("shape [3]"), "{error}");
+    let error = ops::softmax_into(view, wrong.view_mut(&[4]).unwrap(), stream).unwrap_err();
+    assert!(error.to_string().contains("[3, 4] and [4]"), "{error}");
+    let error = ops::mean_variance(view.slice(1, ..0, 1).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("no mean of rows of no elements"), "{error}");
+    let rows = Rows { start: buffer.address(), rows: 3, n: 4 };
+    // SAFETY: refused before anything is queued.
+    let error = unsafe { ops::softmax_raw(&device, F32::NUMBER, rows, rows.start + 16, handle(&device)) }.unwrap_err();
+    assert!(error.to_string().contains("overlap"), "{error}");
+}
