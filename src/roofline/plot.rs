@@ -20,6 +20,8 @@ const READ: RGBColor = RGBColor(31, 119, 180);
 const WRITE: RGBColor = RGBColor(214, 90, 49);
 const COPY: RGBColor = RGBColor(46, 139, 87);
 const GREY: RGBColor = RGBColor(110, 118, 130);
+const PURPLE: RGBColor = RGBColor(128, 72, 160);
+const OCHRE: RGBColor = RGBColor(200, 150, 20);
 
 /// A chart and the name of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub fn charts(run: &Run) -> Result<Vec<Chart>> {
         (Group::Stream, "streams", "streams-sectors"),
         (Group::Permute, "permutes", "permutes-sectors"),
         (Group::Transpose, "transposes", "transposes-sectors"),
+        (Group::Axis, "axes", "axes-sectors"),
+        (Group::Conversion, "conversions", "conversions-sectors"),
     ] {
         let speeds: Vec<Bar> = run.group(group).filter_map(Bar::speed).collect();
         if !speeds.is_empty() {
@@ -134,7 +138,7 @@ fn roofline(run: &Run, peaks: &Peaks) -> Result<String> {
     if let Some(nominal) = peaks.nominal {
         line(&mut chart, [(0.0, nominal), (1.0, nominal)], GREY.stroke_width(1), 0, "nominal")?;
     }
-    for (group, colour) in [(Group::Stream, READ), (Group::Permute, WRITE), (Group::Transpose, GREY)] {
+    for (group, colour) in Group::ALL.into_iter().zip([READ, WRITE, GREY, PURPLE, OCHRE]) {
         let of_group = points.iter().filter(|point| point.2 == group);
         let dot = colour.mix(0.6).filled();
         let series = chart.draw_series(of_group.map(|&(part, gbps, _)| Circle::new((part, gbps), 4, dot)));

@@ -89,11 +89,15 @@ pub enum Group {
     Permute,
     /// One matrix transposed by every kernel.
     Transpose,
+    /// What is done along an axis: reductions, softmax, mean and variance.
+    Axis,
+    /// Casts, images, and rows by their indices.
+    Conversion,
 }
 
 impl Group {
     /// All, in the order of reports.
-    pub const ALL: [Self; 3] = [Self::Stream, Self::Permute, Self::Transpose];
+    pub const ALL: [Self; 5] = [Self::Stream, Self::Permute, Self::Transpose, Self::Axis, Self::Conversion];
 
     /// Its heading.
     pub fn title(self) -> &'static str {
@@ -101,6 +105,8 @@ impl Group {
             Self::Stream => "Streams",
             Self::Permute => "Permutes",
             Self::Transpose => "Transposes",
+            Self::Axis => "Axes",
+            Self::Conversion => "Conversions",
         }
     }
 }

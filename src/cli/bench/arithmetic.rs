@@ -4,7 +4,7 @@ use anyhow::Result;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use warpstride::counters::Counters;
-use warpstride::device::{Backend, Device};
+use warpstride::device::Device;
 use warpstride::element::{DType, Element, Number};
 use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
@@ -12,11 +12,11 @@ use warpstride::ops::{self, Elementwise, Reduction, Scratch};
 use warpstride::roofline::measure::{self, Timing};
 use warpstride::view::View;
 
-use super::SMALL;
 use super::permute::copy;
 use super::report::{Outcome, Subject};
+use super::{Measured, SMALL};
 use crate::cli::output::{self, Output};
-use crate::cli::{args, array_bytes, ensure_room, open, reference, trial};
+use crate::cli::{array_bytes, ensure_room, reference, trial};
 
 /// What arrays are scaled by: no power of two, so that products are rounded.
 const SCALAR: f64 = 0.3;
@@ -78,49 +78,15 @@ impl Arithmetic {
         }
     }
 
-    /// Arrays that are read, and that are written.
-    pub(super) fn arrays(self) -> (u64, u64) {
-        match self {
+    /// Done with arrays of so many bytes, which are counted as BabelStream does.
+    pub(super) fn subject(self, shape: &[usize], dtype: DType, bytes: u64) -> Subject<'_> {
+        let (reads, writes) = match self {
             Self::Fill => (0, 1),
             Self::Elementwise(operation) => (operation.reads(), 1),
             Self::Reduction(reduction) => (reduction.reads(), 0),
-        }
-    }
-
-    pub(super) fn bench(self, numbers: &args::Arithmetic, backend: Backend, output: &Output) -> Result<()> {
-        let args::Arithmetic { elements, dtype, samples } = *numbers;
-        let bytes = array_bytes(&[elements], dtype)?;
-        let device = open(backend, output)?;
-        // The host's three arrays and the result; as many on the device, or three a turn.
-        let turns = trial::turns(&device, bytes);
-        ensure_room(bytes, 4, &[(&device, 3 * turns.max(1) + 1)])?;
-        let samples = usize::from(samples.samples);
-        let outcome = match dtype {
-            DType::F16 => self.outcome::<f16>(&device, elements, turns, samples, output),
-            DType::Bf16 => self.outcome::<bf16>(&device, elements, turns, samples, output),
-            DType::F32 => self.outcome::<f32>(&device, elements, turns, samples, output),
-            _ => self.outcome::<f64>(&device, elements, turns, samples, output),
-        }?;
-        let (reads, writes) = self.arrays();
-        let (read, written) = (reads * bytes as u64, writes * bytes as u64);
-        let subject = Subject { op: self.name(), dtype, shape: &[elements], axes: None, read, written, samples };
-        subject.report(&device, &outcome, output)
-    }
-
-    fn outcome<T: Computed>(
-        self,
-        device: &Device,
-        len: usize,
-        turns: usize,
-        samples: usize,
-        output: &Output,
-    ) -> Result<Outcome> {
-        let progress = output.progress(2);
-        progress.doing("preparing");
-        let mut operands = Operands::<T>::new(device, len, turns)?;
-        progress.step();
-        progress.doing("measuring");
-        operands.measure(self, samples)
+        };
+        let (read, written) = (reads * bytes, writes * bytes);
+        Subject { op: self.name(), dtype, shape, axes: None, from: None, read, written }
     }
 
     /// The kernel that does it, or the first of two.
@@ -153,6 +119,45 @@ impl Arithmetic {
                 Ok((got - expected).abs() <= 32.0 * rounding * size)
             }
         }
+    }
+}
+
+/// An operation on arrays of one axis.
+pub(super) struct OnArrays {
+    pub(super) arithmetic: Arithmetic,
+    pub(super) shape: [usize; 1],
+    pub(super) dtype: DType,
+}
+
+impl Measured for OnArrays {
+    fn subject(&self) -> Result<Subject<'_>> {
+        let Self { arithmetic, shape, dtype } = self;
+        let bytes = array_bytes(shape, *dtype)? as u64;
+        Ok(arithmetic.subject(shape, *dtype, bytes))
+    }
+
+    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
+        let bytes = array_bytes(&self.shape, self.dtype)?;
+        // The host's three arrays and the result; as many on the device, or three a turn.
+        let turns = trial::turns(device, bytes);
+        ensure_room(bytes, 4, &[(device, 3 * turns.max(1) + 1)])?;
+        match self.dtype {
+            DType::F16 => self.measure::<f16>(device, turns, samples, output),
+            DType::Bf16 => self.measure::<bf16>(device, turns, samples, output),
+            DType::F32 => self.measure::<f32>(device, turns, samples, output),
+            _ => self.measure::<f64>(device, turns, samples, output),
+        }
+    }
+}
+
+impl OnArrays {
+    fn measure<T: Computed>(&self, device: &Device, turns: usize, samples: usize, output: &Output) -> Result<Outcome> {
+        let progress = output.progress(2);
+        progress.doing("preparing");
+        let mut operands = Operands::<T>::new(device, self.shape[0], turns)?;
+        progress.step();
+        progress.doing("measuring");
+        operands.measure(self.arithmetic, samples)
     }
 }
 

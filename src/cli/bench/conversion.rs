@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use bytemuck::Pod;
 use half::{bf16, f16};
 use warpstride::abi::{GATHER, Index, SCATTER};
-use warpstride::device::{Backend, Device};
+use warpstride::device::Device;
 use warpstride::element::{DType, Element, Number};
 use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
@@ -14,22 +14,146 @@ use warpstride::ops::{self, Normalization};
 use warpstride::roofline::measure::{self, Timing};
 use warpstride::view::{View, ViewMut};
 
+use super::Measured;
 use super::permute::copy;
 use super::report::{Outcome, Subject};
 use crate::cli::output::{self, Output};
-use crate::cli::{args, array_bytes, by_width, ensure_room, open, reference, trial};
+use crate::cli::{array_bytes, by_width, ensure_room, reference, trial};
 
 /// Mean and deviation of the channels of ImageNet's pictures, by which networks are mostly fed, and one more of each.
 const MEAN: [f64; 4] = [0.485, 0.456, 0.406, 0.5];
 const DEVIATION: [f64; 4] = [0.229, 0.224, 0.225, 0.25];
 
+/// A number that casts are timed with.
+trait Small: Element {
+    /// A number below 128, which all types have.
+    fn small(byte: u8) -> Self;
+}
+
+macro_rules! small {
+    ($($type:ty: |$byte:ident| $number:expr;)*) => {$(
+        impl Small for $type {
+            fn small($byte: u8) -> Self {
+                $number
+            }
+        }
+    )*};
+}
+
+small! {
+    u8: |byte| byte;
+    i32: |byte| byte.into();
+    f16: |byte| byte.into();
+    bf16: |byte| byte.into();
+    f32: |byte| byte.into();
+    f64: |byte| byte.into();
+}
+
+/// Evaluates an expression with a type by its name, one of those that casts are timed with.
+macro_rules! by_small {
+    ($dtype:expr, $type:ident => $body:expr) => {
+        match $dtype {
+            DType::U8 => by_small!(@ u8, $type, $body),
+            DType::I32 => by_small!(@ i32, $type, $body),
+            DType::F16 => by_small!(@ f16, $type, $body),
+            DType::Bf16 => by_small!(@ bf16, $type, $body),
+            DType::F32 => by_small!(@ f32, $type, $body),
+            _ => by_small!(@ f64, $type, $body),
+        }
+    };
+    (@ $small:ty, $type:ident, $body:expr) => {{
+        type $type = $small;
+        $body
+    }};
+}
+
 /// Makes elements of one type from those of another; both are one axis here.
 trait Launch<S, D>: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error> {}
 impl<S, D, F: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error>> Launch<S, D> for F {}
 
+/// What is made of elements, or where rows of them go.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Conversion {
+    /// Images, rows, columns and channels, to normalised planes.
+    Normalize { shape: [usize; 4], to: DType },
+    /// Elements to another type.
+    Cast { shape: [usize; 1], from: DType, to: DType },
+    /// Rows by their indices, which are all rows in another order: taken, or put.
+    Rows { shape: [usize; 2], dtype: DType, is_put: bool },
+}
+
+impl Conversion {
+    fn shape(&self) -> &[usize] {
+        match self {
+            Self::Normalize { shape, .. } => shape,
+            Self::Cast { shape, .. } => shape,
+            Self::Rows { shape, .. } => shape,
+        }
+    }
+
+    pub(super) fn shape_mut(&mut self) -> &mut [usize] {
+        match self {
+            Self::Normalize { shape, .. } => shape,
+            Self::Cast { shape, .. } => shape,
+            Self::Rows { shape, .. } => shape,
+        }
+    }
+
+    /// Of the source's elements, and of the result's.
+    fn dtypes(&self) -> [DType; 2] {
+        match *self {
+            Self::Normalize { to, .. } => [DType::U8, to],
+            Self::Cast { from, to, .. } => [from, to],
+            Self::Rows { dtype, .. } => [dtype; 2],
+        }
+    }
+
+    /// Bytes of the source and of the result.
+    fn sides(&self) -> Result<[usize; 2]> {
+        let [from, to] = self.dtypes().map(|dtype| array_bytes(self.shape(), dtype));
+        Ok([from?, to?])
+    }
+}
+
+impl Measured for Conversion {
+    fn subject(&self) -> Result<Subject<'_>> {
+        let [read, written] = self.sides()?.map(|bytes| bytes as u64);
+        let [from, dtype] = self.dtypes();
+        let subject = |op, from, read| Subject { op, dtype, shape: self.shape(), axes: None, from, read, written };
+        match *self {
+            Self::Normalize { shape: [.., channels], .. } => {
+                ensure!(
+                    (1..=MEAN.len()).contains(&channels),
+                    "images have 1 to 4 channels, and not {channels}; give --shape N,H,W,C"
+                );
+                Ok(subject("normalize", Some(from), read))
+            }
+            Self::Cast { .. } => Ok(subject("cast", Some(from), read)),
+            Self::Rows { shape: [count, _], is_put, .. } => {
+                ensure!(u32::try_from(count).is_ok(), "{count} rows are more than indices of u32 number; give fewer");
+                // The indices are read too.
+                Ok(subject(if is_put { "scatter" } else { "gather" }, None, read + 4 * count as u64))
+            }
+        }
+    }
+
+    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
+        let bench = Bench::new(device, self.sides()?, samples, output)?;
+        match *self {
+            Self::Normalize { shape, to: DType::F16 } => normalized(&bench, shape, f16::from_f32),
+            Self::Normalize { shape, to: DType::Bf16 } => normalized(&bench, shape, bf16::from_f32),
+            Self::Normalize { shape, .. } => normalized(&bench, shape, |value: f32| value),
+            Self::Cast { shape: [len], from, to } => {
+                by_small!(from, S => by_small!(to, D => casted::<S, D>(&bench, len)))
+            }
+            Self::Rows { shape, dtype, is_put } => by_width!(dtype, T => moved::<T>(&bench, shape, is_put)),
+        }
+    }
+}
+
 /// A device and how often to time on it.
 struct Bench<'a> {
-    device: Device,
+    device: &'a Device,
     /// Turns until the L2 cache has lost the first; none where time means nothing.
     turns: usize,
     samples: usize,
@@ -38,13 +162,12 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// With room for a source and a result of so many bytes.
-    fn open(bytes: [usize; 2], samples: &args::Samples, backend: Backend, output: &'a Output) -> Result<Self> {
-        let device = open(backend, output)?;
-        let turns = trial::turns(&device, bytes[0].midpoint(bytes[1]));
+    fn new(device: &'a Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
+        let turns = trial::turns(device, bytes[0].midpoint(bytes[1]));
         let most = bytes[0].max(bytes[1]);
         // On the host the source, the result and what is expected; on the device both sides and a copy of the result, for each turn.
-        ensure_room(most, 3, &[(&device, 3 * turns.max(1) + 1)])?;
-        Ok(Self { device, turns, samples: usize::from(samples.samples), output })
+        ensure_room(most, 3, &[(device, 3 * turns.max(1) + 1)])?;
+        Ok(Self { device, turns, samples, output })
     }
 
     /// Verifies and times what is made of `elements`.
@@ -58,7 +181,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Outcome> {
         let progress = self.output.progress(2);
         progress.doing("verifying");
-        let mut sides = Sides::new(&self.device, elements, len, self.turns.max(1))?;
+        let mut sides = Sides::new(self.device, elements, len, self.turns.max(1))?;
         let before = self.device.counters()?;
         sides.run(&mut launch)?;
         let counters = self.device.counters()?.zip(before).map(|(after, before)| after - before);
@@ -67,7 +190,7 @@ impl<'a> Bench<'a> {
         progress.step();
         progress.doing("timing");
         let mut timing = None;
-        if verified && self.turns > 0 && output::has_times(&self.device) {
+        if verified && self.turns > 0 && output::has_times(self.device) {
             let copied = sides.time(self.samples, Sides::copy)?.gbps(2 * size_of_val(&got[..len]) as u64);
             timing = Some((sides.time(self.samples, |sides| sides.run(&mut launch))?, copied));
         }
@@ -136,26 +259,8 @@ fn at(len: usize, turn: usize) -> Range<usize> {
 }
 
 /// Images to normalised planes.
-pub(super) fn normalize(images: &args::Images, backend: Backend, output: &Output) -> Result<()> {
-    let args::Images { shape, dtype, samples } = images;
-    let bytes = [DType::U8, *dtype].map(|dtype| array_bytes(shape, dtype));
-    let [from, to] = bytes;
-    let (from, to) = (from?, to?);
-    let bench = Bench::open([from, to], samples, backend, output)?;
-    let outcome = match dtype {
-        DType::F16 => normalized(&bench, *shape, f16::from_f32),
-        DType::Bf16 => normalized(&bench, *shape, bf16::from_f32),
-        _ => normalized(&bench, *shape, |value: f32| value),
-    }?;
-    let (read, written) = (from as u64, to as u64);
-    let samples = bench.samples;
-    let subject = Subject { op: "normalize", dtype: *dtype, shape, axes: None, read, written, samples };
-    subject.report(&bench.device, &outcome, output)
-}
-
 fn normalized<T: Number>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(f32) -> T) -> Result<Outcome> {
     let [n, h, w, c] = shape;
-    ensure!((1..=MEAN.len()).contains(&c), "images have 1 to 4 channels, and not {c}; give --shape N,H,W,C");
     let normalization = Normalization::new(1.0 / 255.0, &MEAN[..c], &DEVIATION[..c])?;
     let bytes = reference::random::<u8>(n * h * w * c)?;
     let pixels = h * w;
@@ -174,60 +279,6 @@ fn normalized<T: Number>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(
     })
 }
 
-/// A number that casts are timed with.
-trait Small: Element {
-    /// A number below 128, which all types have.
-    fn small(byte: u8) -> Self;
-}
-
-macro_rules! small {
-    ($($type:ty: |$byte:ident| $number:expr;)*) => {$(
-        impl Small for $type {
-            fn small($byte: u8) -> Self {
-                $number
-            }
-        }
-    )*};
-}
-
-small! {
-    u8: |byte| byte;
-    i32: |byte| byte.into();
-    f16: |byte| byte.into();
-    bf16: |byte| byte.into();
-    f32: |byte| byte.into();
-    f64: |byte| byte.into();
-}
-
-/// Evaluates an expression with a type by its name, one of those that casts are timed with.
-macro_rules! by_small {
-    ($dtype:expr, $type:ident => $body:expr) => {
-        match $dtype {
-            DType::U8 => by_small!(@ u8, $type, $body),
-            DType::I32 => by_small!(@ i32, $type, $body),
-            DType::F16 => by_small!(@ f16, $type, $body),
-            DType::Bf16 => by_small!(@ bf16, $type, $body),
-            DType::F32 => by_small!(@ f32, $type, $body),
-            _ => by_small!(@ f64, $type, $body),
-        }
-    };
-    (@ $small:ty, $type:ident, $body:expr) => {{
-        type $type = $small;
-        $body
-    }};
-}
-
-/// Elements to another type.
-pub(super) fn cast(cast: &args::Cast, backend: Backend, output: &Output) -> Result<()> {
-    let args::Cast { elements, from, to, samples } = *cast;
-    let (read, written) = (array_bytes(&[elements], from)?, array_bytes(&[elements], to)?);
-    let bench = Bench::open([read, written], &samples, backend, output)?;
-    let outcome = by_small!(from, S => by_small!(to, D => casted::<S, D>(&bench, elements)))?;
-    let (read, written, samples) = (read as u64, written as u64, bench.samples);
-    let subject = Subject { op: "cast", dtype: to, shape: &[elements], axes: None, read, written, samples };
-    subject.report(&bench.device, &outcome, output)
-}
-
 fn casted<S: Small, D: Small>(bench: &Bench<'_>, len: usize) -> Result<Outcome> {
     let bytes = reference::random::<u8>(len)?;
     let elements: Vec<S> = bytes.iter().map(|byte| S::small(byte & 127)).collect();
@@ -239,20 +290,6 @@ fn casted<S: Small, D: Small>(bench: &Bench<'_>, len: usize) -> Result<Outcome> 
         |at, found: D| found == D::small(bytes[at] & 127),
         |source, result| ops::cast(source, result, source.device().default_stream()),
     )
-}
-
-/// Rows by their indices, which are all rows in another order: taken, or put.
-pub(super) fn rows(rows: &args::Rows, is_put: bool, backend: Backend, output: &Output) -> Result<()> {
-    let args::Rows { shape: [count, row], dtype, samples } = *rows;
-    let bytes = array_bytes(&[count, row], dtype)?;
-    ensure!(u32::try_from(count).is_ok(), "{count} rows are more than indices of u32 number; give fewer");
-    let bench = Bench::open([bytes, bytes], &samples, backend, output)?;
-    let outcome = by_width!(dtype, T => moved::<T>(&bench, [count, row], is_put))?;
-    // The indices are read too.
-    let (read, written, samples) = ((bytes + 4 * count) as u64, bytes as u64, bench.samples);
-    let op = if is_put { "scatter" } else { "gather" };
-    let subject = Subject { op, dtype, shape: &[count, row], axes: None, read, written, samples };
-    subject.report(&bench.device, &outcome, output)
 }
 
 fn moved<T: Element + Pod>(bench: &Bench<'_>, [count, row]: [usize; 2], is_put: bool) -> Result<Outcome> {

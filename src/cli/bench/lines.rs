@@ -5,7 +5,7 @@ use std::ops::Range;
 use anyhow::{Result, ensure};
 use half::{bf16, f16};
 use warpstride::abi::NumberType;
-use warpstride::device::{Backend, Device};
+use warpstride::device::Device;
 use warpstride::element::{DType, Number};
 use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
@@ -13,12 +13,12 @@ use warpstride::ops::{self, AxisPlan, AxisReduction, Scratch, rowwise};
 use warpstride::roofline::measure::{self, Timing};
 use warpstride::view::View;
 
-use super::SMALL;
 use super::arithmetic::{Computed, numbers};
 use super::permute::copy;
 use super::report::{Outcome, Subject};
+use super::{Measured, SMALL};
 use crate::cli::output::{self, Output};
-use crate::cli::{args, array_bytes, ensure_room, open, trial};
+use crate::cli::{array_bytes, ensure_room, trial};
 
 /// An operation along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,31 +32,35 @@ pub(super) enum Along {
 pub(super) struct Lines<'a> {
     pub(super) along: Along,
     pub(super) shape: &'a [usize],
-    pub(super) axis: usize,
+    pub(super) axis: [usize; 1],
+    pub(super) dtype: DType,
+}
+
+impl Measured for Lines<'_> {
+    fn subject(&self) -> Result<Subject<'_>> {
+        let Self { along, shape, axis, dtype } = self;
+        ensure!(axis[0] < shape.len(), "shape {shape:?} has no axis {}; axes are numbered from 0", axis[0]);
+        let read = array_bytes(shape, *dtype)? as u64;
+        let written = (self.results() * self.result_width()) as u64;
+        let axes = matches!(along, Along::Reduction(_)).then_some(&axis[..]);
+        Ok(Subject { op: self.name(), dtype: *dtype, shape, axes, from: None, read, written })
+    }
+
+    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
+        let bytes = array_bytes(self.shape, self.dtype)?;
+        // The host's array and what has come of it; on the device an array and its results, or as many a turn.
+        let turns = trial::turns(device, bytes);
+        ensure_room(bytes, 2, &[(device, 2 * turns.max(1) + 1)])?;
+        match self.dtype {
+            DType::F16 => self.measure::<f16>(device, turns, samples, output),
+            DType::Bf16 => self.measure::<bf16>(device, turns, samples, output),
+            DType::F32 => self.measure::<f32>(device, turns, samples, output),
+            _ => self.measure::<f64>(device, turns, samples, output),
+        }
+    }
 }
 
 impl Lines<'_> {
-    pub(super) fn bench(&self, dtype: DType, samples: args::Samples, backend: Backend, output: &Output) -> Result<()> {
-        let Self { along, shape, axis } = *self;
-        ensure!(axis < shape.len(), "shape {shape:?} has no axis {axis}; axes are numbered from 0");
-        let bytes = array_bytes(shape, dtype)?;
-        let device = open(backend, output)?;
-        // The host's array and what has come of it; on the device an array and its results, or as many a turn.
-        let turns = trial::turns(&device, bytes);
-        ensure_room(bytes, 2, &[(&device, 2 * turns.max(1) + 1)])?;
-        let samples = usize::from(samples.samples);
-        let (outcome, result) = match dtype {
-            DType::F16 => self.outcome::<f16>(&device, turns, samples, output),
-            DType::Bf16 => self.outcome::<bf16>(&device, turns, samples, output),
-            DType::F32 => self.outcome::<f32>(&device, turns, samples, output),
-            _ => self.outcome::<f64>(&device, turns, samples, output),
-        }?;
-        let (read, written) = (bytes as u64, (self.results() * result) as u64);
-        let axes = [axis];
-        let axes = matches!(along, Along::Reduction(_)).then_some(&axes[..]);
-        Subject { op: self.name(), dtype, shape, axes, read, written, samples }.report(&device, &outcome, output)
-    }
-
     fn name(&self) -> &'static str {
         match self.along {
             Along::Reduction(reduction) => reduction.name(),
@@ -67,13 +71,24 @@ impl Lines<'_> {
 
     fn extents(&self) -> [usize; 3] {
         let product = |extents: &[usize]| extents.iter().product();
-        [product(&self.shape[..self.axis]), self.shape[self.axis], product(&self.shape[self.axis + 1..])]
+        let [axis] = self.axis;
+        [product(&self.shape[..axis]), self.shape[axis], product(&self.shape[axis + 1..])]
     }
 
-    /// Results, each of so many bytes as [`outcome`](Self::outcome) says.
+    /// Results, each of [`result_width`](Self::result_width) bytes.
     fn results(&self) -> usize {
         let [outer, n, inner] = self.extents();
         outer * inner * if self.along == Along::Softmax { n } else { 1 }
+    }
+
+    fn result_width(&self) -> usize {
+        let sum = if self.dtype == DType::F64 { 8 } else { 4 };
+        match self.along {
+            Along::Reduction(AxisReduction::Sum) => sum,
+            Along::Reduction(AxisReduction::ArgMax) => size_of::<u64>(),
+            Along::Reduction(_) | Along::Softmax => self.dtype.width(),
+            Along::MeanVariance => 2 * sum,
+        }
     }
 
     /// The kernel that does it, or the first of two.
@@ -88,14 +103,7 @@ impl Lines<'_> {
         }
     }
 
-    /// What was found, and bytes of a result.
-    fn outcome<T: Computed>(
-        &self,
-        device: &Device,
-        turns: usize,
-        samples: usize,
-        output: &Output,
-    ) -> Result<(Outcome, usize)> {
+    fn measure<T: Computed>(&self, device: &Device, turns: usize, samples: usize, output: &Output) -> Result<Outcome> {
         let progress = output.progress(3);
         progress.doing("preparing");
         let elements = numbers::<T>(self.shape.iter().product(), 0)?;
@@ -117,12 +125,7 @@ impl Lines<'_> {
             }
         }
         let kernel = (!elements.is_empty()).then(|| self.kernel(T::NUMBER));
-        let width = match self.along {
-            Along::Reduction(reduction) => reduction.result_width(T::NUMBER) as usize,
-            Along::Softmax => size_of::<T>(),
-            Along::MeanVariance => 2 * size_of::<T::Sum>(),
-        };
-        Ok((Outcome { kernel, verified, counters, timing, launch_us }, width))
+        Ok(Outcome { kernel, verified, counters, timing, launch_us })
     }
 
     /// Whether the first turn's results are near the host's in double precision, or the same where they are elements or places.
@@ -233,7 +236,7 @@ impl<T: Computed> Runs<T> {
     }
 
     fn run(&mut self, lines: &Lines<'_>) -> Result<(), Error> {
-        let (at, axis) = (self.next(), lines.axis);
+        let (at, [axis]) = (self.next(), lines.axis);
         let room = self.like.len();
         let Self { a, like, sums, others, places, scratch, .. } = self;
         let device = a.device().clone();

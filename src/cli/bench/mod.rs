@@ -7,16 +7,20 @@ mod permute;
 mod report;
 mod suite;
 
+use std::slice;
+
 use anyhow::Result;
 use serde_json::json;
-use warpstride::device::Backend;
+use warpstride::device::{Backend, Device};
 use warpstride::ops::{AxisReduction, Elementwise, Reduction};
 
 use super::output::Output;
-use super::{args, permuted_layouts, tune};
-use arithmetic::Arithmetic;
+use super::{args, open, tune};
+use arithmetic::{Arithmetic, OnArrays};
+use conversion::Conversion;
 use lines::{Along, Lines};
 use permute::Moved;
+use report::{Outcome, Subject};
 
 /// Arrays of at most so many bytes take so little time that their launches matter, which are then timed as well.
 const SMALL: usize = 1 << 20;
@@ -54,8 +58,6 @@ const OPERATIONS: [[&str; 3]; 19] = [
 ];
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
-    use args::Operation;
-
     let Some(operation) = &args.operation else {
         return match args {
             args::Bench { all: true, .. } => suite::run(args, backend, output),
@@ -63,62 +65,100 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
             _ => list(output),
         };
     };
-    let (arithmetic, numbers) = match operation {
-        Operation::Permute { permuted: args::Permuted { shape, axes, dtype }, samples } => {
-            // What is wrong with the shape is said before any device is opened.
-            permuted_layouts(shape, axes)?;
-            return Moved { op: "permute", dtype: *dtype, shape, axes: Some(axes) }.bench(backend, samples, output);
-        }
-        Operation::Copy(args::Elements { elements, dtype, samples }) => {
-            return Moved { op: "copy", dtype: *dtype, shape: &[*elements], axes: None }
-                .bench(backend, samples, output);
-        }
-        Operation::Normalize(images) => return conversion::normalize(images, backend, output),
-        Operation::Cast(cast) => return conversion::cast(cast, backend, output),
-        Operation::Gather(rows) => return conversion::rows(rows, false, backend, output),
-        Operation::Scatter(rows) => return conversion::rows(rows, true, backend, output),
-        Operation::Fill(numbers) => (Arithmetic::Fill, numbers),
-        Operation::Mul(numbers) => (Arithmetic::Elementwise(Elementwise::Mul), numbers),
-        Operation::Add(numbers) => (Arithmetic::Elementwise(Elementwise::Add), numbers),
-        Operation::Triad(numbers) => (Arithmetic::Elementwise(Elementwise::Triad), numbers),
-        Operation::Nstream(numbers) => (Arithmetic::Elementwise(Elementwise::NStream), numbers),
-        Operation::Axpy(numbers) => (Arithmetic::Elementwise(Elementwise::Axpy), numbers),
-        Operation::Sum(reduced) => return reduction(AxisReduction::Sum, reduced, backend, output),
-        Operation::Dot(numbers) => (Arithmetic::Reduction(Reduction::Dot), numbers),
-        Operation::Min(reduced) => return reduction(AxisReduction::Min, reduced, backend, output),
-        Operation::Max(reduced) => return reduction(AxisReduction::Max, reduced, backend, output),
-        Operation::Argmax(reduced) => return reduction(AxisReduction::ArgMax, reduced, backend, output),
-        Operation::Softmax(rows) => return along_rows(Along::Softmax, rows, backend, output),
-        Operation::MeanVariance(rows) => return along_rows(Along::MeanVariance, rows, backend, output),
-    };
-    arithmetic.bench(numbers, backend, output)
+    let (measured, samples) = measured(operation);
+    measured.bench(samples, backend, output)
 }
 
-/// A reduction over all elements, or along an axis.
-fn reduction(reduction: AxisReduction, reduced: &args::Reduced, backend: Backend, output: &Output) -> Result<()> {
-    let args::Reduced { elements, shape, axis, dtype, samples } = reduced;
-    let over_all = match reduction {
-        AxisReduction::Sum => Some(Reduction::Sum),
-        AxisReduction::Min => Some(Reduction::Min),
-        AxisReduction::Max => Some(Reduction::Max),
-        AxisReduction::ArgMax => None,
-    };
-    let along = Along::Reduction(reduction);
-    match (elements, shape, over_all) {
-        (_, Some(shape), _) => Lines { along, shape, axis: axis.unwrap_or(0) }.bench(*dtype, *samples, backend, output),
-        (&elements, None, Some(over_all)) => {
-            let numbers = args::Arithmetic { elements: elements.unwrap_or(0), dtype: *dtype, samples: *samples };
-            Arithmetic::Reduction(over_all).bench(&numbers, backend, output)
-        }
-        (&elements, None, None) => {
-            Lines { along, shape: &[elements.unwrap_or(0)], axis: 0 }.bench(*dtype, *samples, backend, output)
-        }
+/// An operation on arrays of a shape, which is measured alone, or with `--all` in its turn.
+trait Measured {
+    /// What is done, and the bytes that it takes: what is wrong with it is said before any device is opened.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such operation, or no such array.
+    fn subject(&self) -> Result<Subject<'_>>;
+
+    /// Verifies it, and times it where time means something.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no room, or the device fails.
+    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome>;
+
+    fn bench(&self, samples: args::Samples, backend: Backend, output: &Output) -> Result<()> {
+        let (subject, samples) = (self.subject()?, usize::from(samples.samples));
+        let device = open(backend, output)?;
+        subject.report(&device, &self.outcome(&device, samples, output)?, samples, output)
     }
 }
 
-fn along_rows(along: Along, rows: &args::Rowwise, backend: Backend, output: &Output) -> Result<()> {
+/// What an operation of the command line is, and how often it is timed.
+fn measured(operation: &args::Operation) -> (Box<dyn Measured + '_>, args::Samples) {
+    use args::Operation;
+
+    let on_arrays = |arithmetic, numbers: &args::Arithmetic| -> (Box<dyn Measured + '_>, args::Samples) {
+        let args::Arithmetic { elements, dtype, samples } = *numbers;
+        (Box::new(OnArrays { arithmetic, shape: [elements], dtype }), samples)
+    };
+    let elementwise = |operation, numbers| on_arrays(Arithmetic::Elementwise(operation), numbers);
+    match operation {
+        Operation::Permute { permuted: args::Permuted { shape, axes, dtype }, samples } => {
+            (Box::new(Moved { op: "permute", dtype: *dtype, shape, axes: Some(axes) }), *samples)
+        }
+        Operation::Copy(args::Elements { elements, dtype, samples }) => {
+            (Box::new(Moved { op: "copy", dtype: *dtype, shape: slice::from_ref(elements), axes: None }), *samples)
+        }
+        Operation::Normalize(args::Images { shape, dtype, samples }) => {
+            (Box::new(Conversion::Normalize { shape: *shape, to: *dtype }), *samples)
+        }
+        Operation::Cast(args::Cast { elements, from, to, samples }) => {
+            (Box::new(Conversion::Cast { shape: [*elements], from: *from, to: *to }), *samples)
+        }
+        Operation::Gather(rows) => indexed(rows, false),
+        Operation::Scatter(rows) => indexed(rows, true),
+        Operation::Fill(numbers) => on_arrays(Arithmetic::Fill, numbers),
+        Operation::Mul(numbers) => elementwise(Elementwise::Mul, numbers),
+        Operation::Add(numbers) => elementwise(Elementwise::Add, numbers),
+        Operation::Triad(numbers) => elementwise(Elementwise::Triad, numbers),
+        Operation::Nstream(numbers) => elementwise(Elementwise::NStream, numbers),
+        Operation::Axpy(numbers) => elementwise(Elementwise::Axpy, numbers),
+        Operation::Dot(numbers) => on_arrays(Arithmetic::Reduction(Reduction::Dot), numbers),
+        Operation::Sum(reduced) => reduction(AxisReduction::Sum, Some(Reduction::Sum), reduced),
+        Operation::Min(reduced) => reduction(AxisReduction::Min, Some(Reduction::Min), reduced),
+        Operation::Max(reduced) => reduction(AxisReduction::Max, Some(Reduction::Max), reduced),
+        Operation::Argmax(reduced) => reduction(AxisReduction::ArgMax, None, reduced),
+        Operation::Softmax(rows) => along_rows(Along::Softmax, rows),
+        Operation::MeanVariance(rows) => along_rows(Along::MeanVariance, rows),
+    }
+}
+
+fn indexed(rows: &args::Rows, is_put: bool) -> (Box<dyn Measured + '_>, args::Samples) {
+    let args::Rows { shape, dtype, samples } = *rows;
+    (Box::new(Conversion::Rows { shape, dtype, is_put }), samples)
+}
+
+/// A reduction along an axis, or over all elements, which has kernels of its own or is one along the only axis.
+fn reduction(
+    along: AxisReduction,
+    over_all: Option<Reduction>,
+    reduced: &args::Reduced,
+) -> (Box<dyn Measured + '_>, args::Samples) {
+    let args::Reduced { elements, shape, axis, dtype, samples } = reduced;
+    let dtype = *dtype;
+    let lines = |shape| Lines { along: Along::Reduction(along), shape, axis: [axis.unwrap_or(0)], dtype };
+    let measured: Box<dyn Measured + '_> = match (elements, shape, over_all) {
+        (&Some(elements), _, Some(over_all)) => {
+            Box::new(OnArrays { arithmetic: Arithmetic::Reduction(over_all), shape: [elements], dtype })
+        }
+        (Some(elements), ..) => Box::new(lines(slice::from_ref(elements))),
+        (None, shape, _) => Box::new(lines(shape.as_deref().unwrap_or(&[]))),
+    };
+    (measured, *samples)
+}
+
+fn along_rows(along: Along, rows: &args::Rowwise) -> (Box<dyn Measured + '_>, args::Samples) {
     let args::Rowwise { shape, dtype, samples } = rows;
-    Lines { along, shape, axis: shape.len().saturating_sub(1) }.bench(*dtype, *samples, backend, output)
+    (Box::new(Lines { along, shape, axis: [shape.len().saturating_sub(1)], dtype: *dtype }), *samples)
 }
 
 fn list(output: &Output) -> Result<()> {

@@ -2,18 +2,18 @@
 
 use anyhow::Result;
 use bytemuck::Pod;
-use warpstride::device::{Backend, Device};
+use warpstride::device::Device;
 use warpstride::element::{DType, Element};
 use warpstride::error::Error;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Target};
 use warpstride::view::{View, ViewMut};
 
-use super::SMALL;
 use super::report::{Outcome, Subject};
+use super::{Measured, SMALL};
 use crate::cli::output::Output;
 use crate::cli::trial::{self, Launch, Rotation};
-use crate::cli::{args, array_bytes, by_width, ensure_room, open, permuted_layouts, reference};
+use crate::cli::{array_bytes, by_width, ensure_room, permuted_layouts, reference};
 
 /// Which array, and where its elements go.
 pub(super) struct Moved<'a> {
@@ -24,32 +24,37 @@ pub(super) struct Moved<'a> {
     pub(super) axes: Option<&'a [usize]>,
 }
 
-impl Moved<'_> {
-    pub(super) fn bench(&self, backend: Backend, samples: &args::Samples, output: &Output) -> Result<()> {
-        let bytes = array_bytes(self.shape, self.dtype)?;
-        let device = open(backend, output)?;
-        let turns = trial::turns(&device, bytes);
-        // The array, what it becomes and what came back, or the turns' sources; on the device first one source and result,
-        // then those of the turns.
-        ensure_room(bytes, (1 + turns).max(3), &[(&device, 2 * turns.max(1))])?;
-        let samples = usize::from(samples.samples);
-        let outcome = by_width!(self.dtype, T => self.outcome::<T>(&device, bytes, turns, samples, output))?;
+impl Measured for Moved<'_> {
+    fn subject(&self) -> Result<Subject<'_>> {
         let Self { op, dtype, shape, axes } = *self;
-        let (read, written) = (bytes as u64, bytes as u64);
-        Subject { op, dtype, shape, axes, read, written, samples }.report(&device, &outcome, output)
+        if let Some(axes) = axes {
+            permuted_layouts(shape, axes)?;
+        }
+        let bytes = array_bytes(shape, dtype)? as u64;
+        Ok(Subject { op, dtype, shape, axes, from: None, read: bytes, written: bytes })
     }
 
-    pub(super) fn outcome<T: Element + Pod>(
+    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
+        let bytes = array_bytes(self.shape, self.dtype)?;
+        let turns = trial::turns(device, bytes);
+        // The array, what it becomes and what came back, or the turns' sources; on the device first one source and result,
+        // then those of the turns.
+        ensure_room(bytes, (1 + turns).max(3), &[(device, 2 * turns.max(1))])?;
+        by_width!(self.dtype, T => self.measure::<T>(device, turns, samples, output))
+    }
+}
+
+impl Moved<'_> {
+    fn measure<T: Element + Pod>(
         &self,
         device: &Device,
-        bytes: usize,
         turns: usize,
         samples: usize,
         output: &Output,
     ) -> Result<Outcome> {
         let progress = output.progress(3);
         progress.doing("preparing");
-        let elements = reference::random::<T>(bytes / size_of::<T>())?;
+        let elements = reference::random::<T>(self.shape.iter().product())?;
         let expected = match self.axes {
             Some(axes) => reference::permuted(&elements, self.shape, axes)?,
             None => elements.clone(),
@@ -63,6 +68,7 @@ impl Moved<'_> {
         progress.doing("timing");
         let (mut timing, mut launch_us) = (None, None);
         if verified && turns > 0 {
+            let bytes = size_of_val(&*elements);
             let mut rotation = Rotation::new(device, &elements, turns)?;
             let copy = rotation.time(samples, copy)?.gbps(2 * bytes as u64);
             timing = Some((rotation.time(samples, self.launch())?, copy));

@@ -16,13 +16,13 @@ pub(super) struct Subject<'a> {
     pub(super) op: &'static str,
     pub(super) dtype: DType,
     pub(super) shape: &'a [usize],
-    /// Of a permute.
+    /// Of a permute, in the result's order; of a reduction, the one that goes.
     pub(super) axes: Option<&'a [usize]>,
+    /// The type that elements had before, where `dtype` is the result's.
+    pub(super) from: Option<DType>,
     /// Bytes that the operation reads, and that it writes.
     pub(super) read: u64,
     pub(super) written: u64,
-    /// Timed runs that were asked for.
-    pub(super) samples: usize,
 }
 
 /// What was found.
@@ -48,13 +48,13 @@ struct Speed {
 
 impl Subject<'_> {
     /// Prints what was found; an operation that is wrong fails.
-    pub(super) fn report(&self, device: &Device, outcome: &Outcome, output: &Output) -> Result<()> {
+    pub(super) fn report(&self, device: &Device, outcome: &Outcome, samples: usize, output: &Output) -> Result<()> {
         let speed = match &outcome.timing {
             Some((timing, copy)) => Some(self.speed(device, timing, *copy, output)?),
             None => None,
         };
         let text = self.text(device, outcome, speed.as_ref());
-        output.result(&text, self.json(device, outcome, speed.as_ref()))?;
+        output.result(&text, self.json(device, outcome, samples, speed.as_ref()))?;
         ensure!(outcome.verified, "{} gave wrong elements; please report this as a bug", self.op);
         Ok(())
     }
@@ -69,11 +69,12 @@ impl Subject<'_> {
 
     fn text(&self, device: &Device, outcome: &Outcome, speed: Option<&Speed>) -> String {
         let Self { op, dtype, shape, axes, .. } = self;
+        let from = self.from.map_or(String::new(), |from| format!("{from} to "));
         let name = &device.info().name;
         let order = axes.map_or(String::new(), |axes| format!(", axes {axes:?}"));
         let kernel = outcome.kernel.unwrap_or("nothing to launch");
         let verified = if outcome.verified { "verified" } else { "WRONG" };
-        let mut text = format!("{op} {shape:?} {dtype}{order} on {name}\n{kernel}, {verified}\n");
+        let mut text = format!("{op} {shape:?} {from}{dtype}{order} on {name}\n{kernel}, {verified}\n");
         if let (Some((timing, _)), Some(speed)) = (&outcome.timing, speed) {
             text += &format!(
                 "{:.4} ms ({:.4} to {:.4} from p10 to p90), {:.1} GB/s, {:.1} % of copy; each with a cold L2 cache\n",
@@ -113,17 +114,18 @@ impl Subject<'_> {
         text
     }
 
-    fn json(&self, device: &Device, outcome: &Outcome, speed: Option<&Speed>) -> Value {
+    fn json(&self, device: &Device, outcome: &Outcome, samples: usize, speed: Option<&Speed>) -> Value {
         let timing = outcome.timing.as_ref().map(|(timing, _)| timing);
         json!({
             "device": output::info_json(device.info()),
             "op": self.op,
             "dtype": self.dtype.name(),
+            "from": self.from.map(DType::name),
             "shape": self.shape,
             "axes": self.axes,
             "bytes": self.read + self.written,
             "kernel": outcome.kernel,
-            "samples": self.samples,
+            "samples": samples,
             "ms": timing.map(|timing| json!({
                 "median": timing.median_ms(),
                 "p10": timing.quantile_ms(0.1),

@@ -7,18 +7,21 @@ use serde_json::{Value, json};
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
-use warpstride::ops::{Elementwise, Reduction};
+use warpstride::ops::{AxisReduction, Elementwise, Reduction};
 use warpstride::roofline::clocks::Clocks;
 use warpstride::roofline::compare::{self, Change};
 use warpstride::roofline::model::DeviceModel;
 use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::report::{Case, Group, Machine, Run, SCHEMA, Times};
 
+use super::Measured;
 use super::arithmetic::{Arithmetic, Computed, Operands};
+use super::conversion::Conversion;
+use super::lines::{Along, Lines};
 use super::permute::Moved;
-use super::report::Outcome;
+use super::report::{Outcome, Subject};
 use crate::cli::output::{self, Output};
-use crate::cli::{args, array_bytes, by_width, compare as ladder, ensure_room, open, peaks, report, runs, trial};
+use crate::cli::{args, compare as ladder, ensure_room, open, peaks, report, runs, trial};
 
 /// Timed runs of a case.
 const SAMPLES: usize = 20;
@@ -40,6 +43,32 @@ const ARITHMETIC: [Arithmetic; 10] = [
     Arithmetic::Reduction(Reduction::Dot),
     Arithmetic::Reduction(Reduction::Min),
     Arithmetic::Reduction(Reduction::Max),
+];
+
+/// What is done along an axis of a matrix.
+const MATRIX: [usize; 2] = [8192, 16384];
+const LINES: [(Along, DType, usize); 9] = [
+    (Along::Reduction(AxisReduction::Sum), DType::F32, 0),
+    (Along::Reduction(AxisReduction::Sum), DType::F32, 1),
+    (Along::Reduction(AxisReduction::Max), DType::F32, 0),
+    (Along::Reduction(AxisReduction::Max), DType::F32, 1),
+    (Along::Reduction(AxisReduction::ArgMax), DType::F32, 0),
+    (Along::Reduction(AxisReduction::ArgMax), DType::F32, 1),
+    (Along::Softmax, DType::F32, 1),
+    (Along::Softmax, DType::F16, 1),
+    (Along::MeanVariance, DType::F32, 1),
+];
+
+/// What is made of elements, and where rows go.
+const CONVERSIONS: [Conversion; 8] = [
+    Conversion::Normalize { shape: [64, 1080, 1920, 3], to: DType::F32 },
+    Conversion::Normalize { shape: [64, 1080, 1920, 3], to: DType::F16 },
+    Conversion::Cast { shape: [1 << 27], from: DType::U8, to: DType::F32 },
+    Conversion::Cast { shape: [1 << 27], from: DType::F32, to: DType::F16 },
+    Conversion::Cast { shape: [1 << 27], from: DType::F32, to: DType::U8 },
+    Conversion::Cast { shape: [1 << 27], from: DType::F16, to: DType::F32 },
+    Conversion::Rows { shape: [1 << 18, 1 << 10], dtype: DType::F32, is_put: false },
+    Conversion::Rows { shape: [1 << 18, 1 << 10], dtype: DType::F32, is_put: true },
 ];
 
 /// A permute of `benches/cases.json`.
@@ -107,15 +136,32 @@ impl Suite<'_> {
         self.streams::<bf16>(DType::Bf16)?;
         let listed: Vec<Listed> = serde_json::from_str(include_str!("../../../benches/cases.json"))?;
         for Listed { dtype, mut shape, axes } in listed {
-            if !self.timed {
-                shrink(&mut shape);
-            }
+            self.fit(&mut shape);
+            let permute = Moved { op: "permute", dtype, shape: &shape, axes: Some(&axes) };
             // Two that differ in size alone may be one by now.
-            if !self.cases.iter().any(|case| case.name == name("permute", dtype, &shape, Some(&axes))) {
-                self.moved(Group::Permute, &Moved { op: "permute", dtype, shape: &shape, axes: Some(&axes) })?;
+            let name = name(&permute.subject()?);
+            if !self.cases.iter().any(|case| case.name == name) {
+                self.measured(Group::Permute, &permute)?;
             }
         }
-        self.transposes()
+        self.transposes()?;
+        for (along, dtype, axis) in LINES {
+            let mut shape = MATRIX;
+            self.fit(&mut shape);
+            self.measured(Group::Axis, &Lines { along, shape: &shape, axis: [axis], dtype })?;
+        }
+        for mut conversion in CONVERSIONS {
+            self.fit(conversion.shape_mut());
+            self.measured(Group::Conversion, &conversion)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the shape small where the device is the software GPU.
+    fn fit(&self, shape: &mut [usize]) {
+        if !self.timed {
+            shrink(shape);
+        }
     }
 
     /// Which of two values suits the device.
@@ -130,45 +176,30 @@ impl Suite<'_> {
         let turns = trial::turns(self.device, bytes);
         // As for one operation.
         ensure_room(bytes, 4, &[(self.device, 3 * turns.max(1) + 1)])?;
-        self.moved(Group::Stream, &Moved { op: "copy", dtype, shape: &shape, axes: None })?;
+        self.measured(Group::Stream, &Moved { op: "copy", dtype, shape: &shape, axes: None })?;
         let progress = self.output.progress(ARITHMETIC.len());
         progress.doing("preparing");
         let mut operands = Operands::<T>::new(self.device, shape[0], turns)?;
         for arithmetic in ARITHMETIC {
             progress.doing(format!("{} {dtype}", arithmetic.name()));
             let outcome = operands.measure(arithmetic, SAMPLES)?;
-            let (reads, writes) = arithmetic.arrays();
-            let bytes = [reads, writes].map(|arrays| arrays * bytes as u64);
-            self.add(Group::Stream, arithmetic.name(), dtype, &shape, None, bytes, outcome);
+            self.add(Group::Stream, &arithmetic.subject(&shape, dtype, bytes as u64), outcome);
             progress.step();
         }
         Ok(())
     }
 
-    fn moved(&mut self, group: Group, moved: &Moved) -> Result<()> {
-        let Moved { op, dtype, shape, axes } = *moved;
-        let bytes = array_bytes(shape, dtype)?;
-        let turns = trial::turns(self.device, bytes);
-        ensure_room(bytes, (1 + turns).max(3), &[(self.device, 2 * turns.max(1))])?;
-        let outcome = by_width!(dtype, T => moved.outcome::<T>(self.device, bytes, turns, SAMPLES, self.output))?;
-        self.add(group, op, dtype, shape, axes, [bytes as u64; 2], outcome);
+    fn measured(&mut self, group: Group, measured: &dyn Measured) -> Result<()> {
+        let outcome = measured.outcome(self.device, SAMPLES, self.output)?;
+        self.add(group, &measured.subject()?, outcome);
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "each is a column of the report")]
-    fn add(
-        &mut self,
-        group: Group,
-        op: &str,
-        dtype: DType,
-        shape: &[usize],
-        axes: Option<&[usize]>,
-        [read, written]: [u64; 2],
-        outcome: Outcome,
-    ) {
+    fn add(&mut self, group: Group, subject: &Subject<'_>, outcome: Outcome) {
+        let Subject { op, dtype, shape, axes, read, written, .. } = *subject;
         let times = outcome.timing.as_ref().zip(self.peaks);
         self.cases.push(Case {
-            name: name(op, dtype, shape, axes),
+            name: name(subject),
             group,
             op: op.into(),
             dtype,
@@ -236,9 +267,12 @@ fn shrink(shape: &mut [usize]) {
 }
 
 /// What a case is called.
-fn name(op: &str, dtype: DType, shape: &[usize], axes: Option<&[usize]>) -> String {
-    let order = axes.map_or(String::new(), |axes| format!(" by {}", listed(axes, ",")));
-    format!("{op} {dtype} {}{order}", listed(shape, "x"))
+fn name(subject: &Subject<'_>) -> String {
+    let Subject { op, dtype, shape, axes, from, .. } = *subject;
+    let from = from.map_or(String::new(), |from| format!("{from} to "));
+    let preposition = if op == "permute" { "by" } else { "along" };
+    let axes = axes.map_or(String::new(), |axes| format!(" {preposition} {}", listed(axes, ",")));
+    format!("{op} {from}{dtype} {}{axes}", listed(shape, "x"))
 }
 
 fn listed(numbers: &[usize], between: &str) -> String {

@@ -217,6 +217,10 @@ fn images_casts_and_rows_are_verified_and_their_bytes_counted() {
         assert_eq!((&document["verified"], &document["bytes"]), (&true.into(), &bytes.into()), "{args:?}");
         assert_eq!(document["kernel"].as_str().unwrap_or(""), kernel, "{args:?}");
         assert!(document["gbps"].is_null(), "{args:?}");
+        // The type that elements had before, where it is another.
+        let given = args.iter().skip_while(|&&arg| arg != "--from").nth(1).copied();
+        let from = given.or((args[0] == "normalize").then_some("u8"));
+        assert_eq!(document["from"].as_str(), from, "{args:?}");
     }
     for (args, wrong) in [
         (&["normalize", "--shape", "2,5,8,5", "--dtype", "f32"][..], "1 to 4 channels"),

@@ -12,6 +12,9 @@ use tempfile::TempDir;
 use super::{Run, command, warpstride};
 
 /// One run for all tests, kept as `before`, in a folder for caches of its own.
+/// Of a run on the software GPU.
+const CASES: usize = 81;
+
 struct Measured {
     cache: TempDir,
     run: Value,
@@ -95,7 +98,8 @@ fn a_run_has_every_case_and_no_speed_of_the_software_gpu() {
     assert_eq!((&run["device"]["kind"], &run["peaks"], &run["clocks"]), (&"soft".into(), &Value::Null, &Value::Null));
     let cases = run["cases"].as_array().expect("cases");
     let of = |group: &str| cases.iter().filter(|case| case["group"] == group).count();
-    assert_eq!((of("stream"), of("permute"), of("transpose")), (44, 14, 6));
+    let groups = ["stream", "permute", "transpose", "axis", "conversion"];
+    assert_eq!((groups.map(of), cases.len()), ([44, 14, 6, 9, 8], CASES));
     for case in cases {
         assert_eq!((&case["verified"], &case["times"]), (&true.into(), &Value::Null), "{case}");
         assert!(case["kernel"].is_string() && case["counters"].is_object(), "{case}");
@@ -129,7 +133,7 @@ fn a_slower_case_is_named_and_ends_with_status_1() {
     let slower = compare("run.json", "before.json");
     assert_eq!(slower.code, Some(1));
     assert!(
-        slower.stderr.contains("1 of 64 cases are slower") && slower.stderr.contains("add f32"),
+        slower.stderr.contains(&format!("1 of {CASES} cases are slower")) && slower.stderr.contains("add f32"),
         "{}",
         slower.stderr
     );
@@ -143,12 +147,12 @@ fn a_slower_case_is_named_and_ends_with_status_1() {
 fn tables_have_a_row_a_case() {
     let reports = Reports::of(&timed(|_| 1.0));
     let markdown = reports.form("--markdown");
-    assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), 64 + 2 * 3, "{markdown}");
+    assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), CASES + 2 * 5, "{markdown}");
     assert!(!markdown.contains("<b>"), "{markdown}");
     assert!(markdown.contains("| 1.0000 |") && markdown.contains("75.0 %"), "{markdown}");
     let csv = reports.form("--csv");
     let fields: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
-    assert_eq!(fields.len(), 65);
+    assert_eq!(fields.len(), CASES + 1);
     assert_eq!(fields[0], 24);
     assert!(csv.starts_with("group,case,op,dtype,shape"), "{csv}");
     let shown = warpstride(["report".as_ref(), reports.path("run.json").as_os_str()]).succeeded().stdout;
@@ -161,7 +165,9 @@ fn charts_are_well_formed_and_name_their_cases() {
     let folder = reports.path("charts");
     warpstride(["report".as_ref(), reports.path("run.json").as_os_str(), "--svg".as_ref(), folder.as_os_str()])
         .succeeded();
-    for name in ["roofline", "sizes", "streams", "permutes", "transposes", "transposes-sectors"] {
+    for name in
+        ["roofline", "sizes", "streams", "permutes", "transposes", "transposes-sectors", "axes", "conversions-sectors"]
+    {
         let svg = fs::read_to_string(folder.join(name).with_extension("svg")).expect(name);
         let document = Document::parse(&svg).unwrap_or_else(|error| panic!("{name}: {error}"));
         let text: String = document.descendants().filter_map(|node| node.text()).collect();
@@ -170,6 +176,8 @@ fn charts_are_well_formed_and_name_their_cases() {
             "sizes" => "L2 cache",
             "streams" => "triad f64",
             "permutes" => "permute u8 ",
+            "axes" => "softmax f16",
+            "conversions-sectors" => "cast f32 to f16",
             _ => "staggered f32",
         };
         assert!(text.contains(part), "{part:?} is not in {name}: {text}");
