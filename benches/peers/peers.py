@@ -31,8 +31,10 @@ TYPES = {1: torch.uint8, 2: torch.float16, 4: torch.float32, 8: torch.float64, 1
 WIDTHS = {"u8": 1, "u16": 2, "f32": 4, "f64": 8, "c128": 16}
 ALIGN = 256
 WARM_UPS = 3
-# Calls in a row, of which the mean is what a call takes with its launch, for arrays of at most SMALL bytes.
-CALLS = 1000
+# Calls in a row, and how often: the median of their means is what a call takes with its launch, for arrays of at most SMALL
+# bytes. The mean of all would have what else the host did meanwhile.
+CALLS = 200
+BATCHES = 9
 SMALL = 1 << 20
 # Milliseconds of the first gate and of the last.
 GATES = (4.0, 64.0)
@@ -56,7 +58,7 @@ class Case:
         slot = -(-self.bytes // ALIGN) * ALIGN
         l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 50 << 20)
         # More than are timed in a row need not be there.
-        self.turns = min(max(1, -(-4 * l2 // (2 * slot))), CALLS + 2 * WARM_UPS)
+        self.turns = min(max(1, -(-4 * l2 // (2 * slot))), BATCHES * CALLS + 2 * WARM_UPS)
         # Of these bytes every float is a normal number above 0: to multiply it by 1, as some do, changes no bit.
         sources = torch.randint(8, 60, (self.turns, slot), dtype=torch.uint8, device="cuda")
         results = torch.empty_like(sources)
@@ -134,11 +136,15 @@ class Clock:
         for turn in range(WARM_UPS):
             last = call(turn)
         wait(last)
-        begin = time.perf_counter()
-        for turn in range(WARM_UPS, WARM_UPS + CALLS):
-            last = call(turn)
-        wait(last)
-        return (time.perf_counter() - begin) / CALLS * 1e6
+        means = []
+        for batch in range(BATCHES):
+            first = WARM_UPS + batch * CALLS
+            begin = time.perf_counter()
+            for turn in range(first, first + CALLS):
+                last = call(turn)
+            wait(last)
+            means.append((time.perf_counter() - begin) / CALLS * 1e6)
+        return statistics.median(means)
 
 
 def memcpy(case):
