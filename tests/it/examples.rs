@@ -79,3 +79,10 @@ fn lesson_6_uses_cudarcs_memory_where_there_is_a_gpu() {
         Err(reason) => assert!(printed.contains(&format!("needs an NVIDIA GPU: {reason}")), "{printed}"),
     }
 }
+
+#[test]
+fn lesson_7_holds_a_kernel_of_its_own_against_the_device() {
+    let printed = lesson("07_how_far_is_your_kernel");
+    let by_device = ["no GB/s without a GPU, but this: 4096 sectors of 32 bytes, and 4096 would", "% of it"];
+    assert!(by_device.iter().any(|part| printed.contains(part)), "{printed}");
+}
