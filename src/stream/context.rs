@@ -59,8 +59,16 @@ impl Context {
     /// The streams, when those being dropped by other threads have retired their events.
     fn live_streams(&self) -> Vec<Stream> {
         let dying = |streams: &mut Vec<Weak<Inner>>| streams.iter().any(|stream| stream.strong_count() == 0);
-        let streams = self.left.wait_while(lock(&self.streams), dying).unwrap_or_else(PoisonError::into_inner);
-        streams.iter().filter_map(Weak::upgrade).map(|inner| Stream { inner }).collect()
+        loop {
+            let streams = self.left.wait_while(lock(&self.streams), dying).unwrap_or_else(PoisonError::into_inner);
+            let live: Vec<_> = streams.iter().map(Weak::upgrade).collect();
+            // What was taken may be the last by now, whose drop wants the list.
+            drop(streams);
+            // One that was dropped since they were counted has not retired its event yet: it is waited for, like the others.
+            if let Some(live) = live.into_iter().collect::<Option<Vec<_>>>() {
+                return live.into_iter().map(|inner| Stream { inner }).collect();
+            }
+        }
     }
 
     /// An event for a new stream: a retired one that has been passed, or a new one.
