@@ -97,6 +97,7 @@ fn csv(run: &Run) -> Result<Vec<u8>> {
         "dtype",
         "shape",
         "axes",
+        "from",
         "kernel",
         "verified",
         "read_bytes",
@@ -122,7 +123,7 @@ fn csv(run: &Run) -> Result<Vec<u8>> {
     writer.into_inner().context("the table could not be finished")
 }
 
-fn csv_row(case: &Case) -> [String; 24] {
+fn csv_row(case: &Case) -> [String; 25] {
     let listed = |numbers: &[usize]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let value = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     let (times, counters) = (case.times.as_ref(), case.counters.as_ref());
@@ -133,6 +134,7 @@ fn csv_row(case: &Case) -> [String; 24] {
         case.dtype.name().into(),
         listed(&case.shape),
         case.axes.as_deref().map(listed).unwrap_or_default(),
+        case.from.map_or(String::new(), |from| from.name().into()),
         case.kernel.clone().unwrap_or_default(),
         case.verified.to_string(),
         case.read.to_string(),

@@ -125,8 +125,11 @@ pub struct Case {
     pub dtype: DType,
     /// Of each operand.
     pub shape: Vec<usize>,
-    /// Of a permute: the source's axes in the result's order.
+    /// Of a permute: the source's axes in the result's order; of a reduction, the one that goes.
     pub axes: Option<Vec<usize>>,
+    /// The type that elements had before, where `dtype` is the result's.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub from: Option<DType>,
     /// Bytes that the operation itself reads.
     pub read: u64,
     /// Bytes that it writes.
@@ -356,6 +359,7 @@ mod tests {
             dtype: DType::F32,
             shape: vec![32, 32],
             axes: None,
+            from: None,
             read: 4096,
             written: 4096,
             kernel: None,

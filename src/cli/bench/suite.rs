@@ -196,7 +196,7 @@ impl Suite<'_> {
     }
 
     fn add(&mut self, group: Group, subject: &Subject<'_>, outcome: Outcome) {
-        let Subject { op, dtype, shape, axes, read, written, .. } = *subject;
+        let Subject { op, dtype, shape, axes, from, read, written } = *subject;
         let times = outcome.timing.as_ref().zip(self.peaks);
         self.cases.push(Case {
             name: name(subject),
@@ -205,6 +205,7 @@ impl Suite<'_> {
             dtype,
             shape: shape.into(),
             axes: axes.map(Into::into),
+            from,
             read,
             written,
             kernel: outcome.kernel.map(Into::into),
@@ -240,6 +241,7 @@ impl Suite<'_> {
                     dtype: DType::F32,
                     shape: vec![size; 2],
                     axes: None,
+                    from: None,
                     read: bytes,
                     written: bytes,
                     kernel: row.entry.map(Into::into),

@@ -1,0 +1,186 @@
+"""Times what others have for the operations of a whole bench, on one GPU: PyTorch, and plain kernels of CUDA C++.
+
+usage: operations.py RUN.json
+
+RUN.json is what `warpstride --json bench --all` said. Prints a line of JSON for each of its cases and each peer that has such
+an operation, and a first one with their versions. `scripts/compare-operations` starts it.
+
+PyTorch does each operation as its users would, in place or into memory that is there where it can. The kernels of CUDA C++
+are BabelStream's: an element a thread, blocks of 1024; NVRTC compiles them. The protocol is that of `peers.py`.
+"""
+
+import json
+import math
+import statistics
+import sys
+
+import torch
+
+from peers import Clock, Unsupported
+
+SCALAR = 0.3
+SAMPLES = 20
+THREADS = 1024
+TYPES = {
+    "u8": torch.uint8, "i32": torch.int32, "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32,
+    "f64": torch.float64,
+}
+# BabelStream's kernels, by what they leave in `c`.
+STATEMENTS = {
+    "copy": "c[i] = a[i];",
+    "mul": "c[i] = (T)0.3 * a[i];",
+    "add": "c[i] = a[i] + b[i];",
+    "triad": "c[i] = a[i] + (T)0.3 * b[i];",
+    "nstream": "c[i] += a[i] + (T)0.3 * b[i];",
+    "fill": "c[i] = (T)0.3;",
+}
+C_TYPES = {"f32": "float", "f64": "double"}
+
+
+class Arrays:
+    """Operands of one case, in as many sets as four times the L2 cache takes."""
+
+    def __init__(self, case, count):
+        self.case, self.shape = case, case["shape"]
+        source, result = TYPES[case.get("from") or case["dtype"]], TYPES[case["dtype"]]
+        l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 50 << 20)
+        self.turns = max(1, math.ceil(4 * l2 / (case["read"] + case["written"])))
+        self.a = [self.numbers(source) for _ in range(self.turns)]
+        self.b = [self.numbers(source) for _ in range(self.turns if count > 2 else 0)]
+        self.c = [torch.zeros(self.shape, dtype=result, device="cuda") for _ in range(self.turns if count > 1 else 0)]
+
+    def numbers(self, type_):
+        if type_.is_floating_point:
+            return torch.empty(self.shape, dtype=type_, device="cuda").uniform_(-2, 2)
+        return torch.randint(0, 128, self.shape, dtype=type_, device="cuda")
+
+
+def streams(op):
+    """An operation on whole arrays: operands, and what PyTorch does with them."""
+    single = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
+    return {
+        "copy": (2, lambda a, b, c: c.copy_(a)),
+        "fill": (2, lambda a, b, c: c.fill_(SCALAR)),
+        "mul": (2, lambda a, b, c: torch.mul(a, SCALAR, out=c)),
+        "add": (3, lambda a, b, c: torch.add(a, b, out=c)),
+        "triad": (3, lambda a, b, c: torch.add(a, b, alpha=SCALAR, out=c)),
+        "nstream": (3, lambda a, b, c: c.add_(a).add_(b, alpha=SCALAR)),
+        "axpy": (2, lambda a, b, c: c.add_(a, alpha=SCALAR)),
+        "sum": (1, lambda a, b, c: torch.sum(a, dtype=single.get(a.dtype, a.dtype))),
+        "dot": (3, lambda a, b, c: torch.dot(a, b)),
+        "min": (1, lambda a, b, c: torch.amin(a)),
+        "max": (1, lambda a, b, c: torch.amax(a)),
+        "cast": (2, lambda a, b, c: c.copy_(a)),
+    }.get(op)
+
+
+def along(op, axis):
+    """An operation along an axis, or on rows."""
+    return {
+        "sum": (1, lambda a, b, c: torch.sum(a, dim=axis)),
+        "max": (1, lambda a, b, c: torch.amax(a, dim=axis)),
+        "argmax": (1, lambda a, b, c: torch.argmax(a, dim=axis)),
+        "softmax": (2, lambda a, b, c: torch.softmax(a, dim=-1, out=c)),
+        "mean-variance": (1, lambda a, b, c: torch.var_mean(a, dim=-1, correction=0)),
+    }.get(op)
+
+
+def indexed(op, rows):
+    order = torch.randperm(rows, device="cuda")
+    return {
+        "gather": (2, lambda a, b, c: torch.index_select(a, 0, order, out=c)),
+        "scatter": (2, lambda a, b, c: c.index_copy_(0, order, a)),
+    }.get(op)
+
+
+def normalized(channels, type_):
+    mean = torch.tensor([123.7, 116.3, 103.5, 127.5][:channels], device="cuda").view(-1, 1, 1)
+    deviation = torch.tensor([58.4, 57.1, 57.4, 63.8][:channels], device="cuda").view(-1, 1, 1)
+    return 1, lambda a, b, c: a.permute(0, 3, 1, 2).float().sub(mean).div(deviation).to(type_)
+
+
+def pytorch(case):
+    """Operands of a case, and a call that PyTorch has for it."""
+    op, group = case["op"], case["group"]
+    if group == "stream" or op == "cast":
+        found = streams(op)
+    elif group == "axis":
+        found = along(op, case["axes"][0] if case["axes"] else -1)
+    elif op == "normalize":
+        found = normalized(case["shape"][-1], TYPES[case["dtype"]])
+    else:
+        found = indexed(op, case["shape"][0])
+    if found is None:
+        raise Unsupported(f"no {op}")
+    count, run = found
+    arrays = Arrays(case, count)
+    nothing = [None] * arrays.turns
+    a, b, c = arrays.a, arrays.b or nothing, arrays.c or nothing
+    kept = [None] * min(arrays.turns, 4)
+
+    def call(turn):
+        place = turn % arrays.turns
+        # Results that it makes itself are held for some turns, so that its memory is taken in turn too.
+        kept[turn % len(kept)] = run(a[place], b[place], c[place])
+
+    return call
+
+
+def cuda(case):
+    """The same of a plain kernel; what it leaves is held against PyTorch's."""
+    import cupy
+
+    statement, type_ = STATEMENTS.get(case["op"]), C_TYPES.get(case["dtype"])
+    if case["group"] != "stream" or statement is None or type_ is None:
+        raise Unsupported("no such kernel")
+    source = f"""
+        typedef {type_} T;
+        extern "C" __global__ void kernel(T* c, const T* a, const T* b) {{
+            const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+            {statement}
+        }}"""
+    kernel = cupy.RawModule(code=source).get_function("kernel")
+    arrays = Arrays(case, 3)
+    (length,) = case["shape"]
+    if length % THREADS:
+        raise Unsupported("no whole blocks")
+    stream = cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream)
+
+    def call(turn):
+        place = turn % arrays.turns
+        operands = tuple(array[place].data_ptr() for array in (arrays.c, arrays.a, arrays.b))
+        with stream:
+            kernel((length // THREADS,), (THREADS,), operands)
+
+    expected = arrays.c[0].clone()
+    run = streams(case["op"])[1]
+    run(arrays.a[0], arrays.b[0], expected)
+    call(0)
+    torch.cuda.synchronize()
+    if not torch.allclose(arrays.c[0], expected, rtol=1e-6, atol=1e-6):
+        raise RuntimeError("its result is wrong")
+    return call
+
+
+def main():
+    run = json.load(open(sys.argv[1]))
+    clock = Clock()
+    print(json.dumps({"torch": torch.__version__, "cuda": torch.version.cuda}), flush=True)
+    for case in run["cases"]:
+        if case["group"] not in ("stream", "axis", "conversion"):
+            continue
+        for peer, make in [("torch", pytorch), ("cuda", cuda)]:
+            said = {"case": case["name"], "peer": peer}
+            try:
+                times, gapless = clock.device(make(case), SAMPLES)
+                said |= {"ms": statistics.median(times), "gapless": gapless}
+            except Unsupported as lacks:
+                said["lacks"] = str(lacks)
+            except Exception as error:  # a peer that fails is a cell that says so
+                said["error"] = f"{error!r}"[:200]
+            print(json.dumps(said), flush=True)
+            torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    main()
