@@ -28,7 +28,7 @@ pub trait Value:
     fn of(double: f64) -> Self;
     /// Whether it is none.
     fn is_nan(self) -> bool;
-    /// `e` to the power of a number that is not above zero: see [`exponential`].
+    /// `e` to the power of a number that is not above 8: see [`exponential`].
     fn exp(self) -> Self;
 }
 
@@ -136,7 +136,7 @@ macro_rules! same {
 
 same! { f32 B32 exp32, f64 B64 exp64 }
 
-/// `e^x` of an `x` not above zero, by operations that every device rounds alike: to within 2 units in the last place.
+/// `e^x` of an `x` not above 8, by operations that every device rounds alike: to within 2 units in the last place.
 ///
 /// As Cody and Waite (1980) do it: `x = n ln 2 + r`, the polynomial of `e^r` for `r` within half of `ln 2`, and then `2^n` as the
 /// bits of a number; in two factors, so that what is less than the least normal number comes out as well. `n` is rounded by a sum

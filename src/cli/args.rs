@@ -154,8 +154,8 @@ pub(super) struct Bench {
     /// Find the best tiles of this GPU: every shape that the kernels allow is timed on a few matrices
     #[arg(long, conflicts_with_all = ["list", "all"])]
     pub(super) tune: bool,
-    /// Measure a fixed list of cases in one run, whose document `report` draws: streams, permutes and every transpose kernel.
-    /// The software GPU counts smaller ones
+    /// Measure a fixed list of cases in one run, whose document `report` draws: streams, permutes, every transpose
+    /// kernel, axes and conversions. The software GPU counts smaller ones
     #[arg(long, conflicts_with = "list")]
     pub(super) all: bool,
     /// Keep the run under a name
@@ -284,7 +284,7 @@ pub(super) struct Reduced {
     #[arg(long, value_name = "S", requires = "axis")]
     pub(super) shape: Option<Numbers>,
     /// The axis along which its elements become one, counted from 0
-    #[arg(long, value_name = "K", requires = "shape")]
+    #[arg(long, value_name = "K", requires = "shape", conflicts_with = "elements")]
     pub(super) axis: Option<usize>,
     /// Their type: f16, bf16, f32 or f64
     #[arg(long, value_name = "TYPE", value_parser = number)]

@@ -70,7 +70,7 @@ impl Devices {
 
     /// The same on a device that is open.
     fn of(named: Device, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
-        let turns = trial::turns(&named, bytes);
+        let turns = trial::turns(&named, 2 * bytes as u64);
         // The matrix, its transpose, and what came back from a device; on each device a source, a result and the turns'.
         let (on_host, on_device) = (3 + turns, 2);
         let own = (&named, on_device + 2 * turns);

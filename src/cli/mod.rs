@@ -122,14 +122,17 @@ fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) ->
     room::ensure_room(host)
 }
 
-/// The bytes of an array, where an address can count them.
+/// The bytes of an array, where there is such a layout and an address can count them.
 fn array_bytes(shape: &[usize], dtype: DType) -> Result<usize> {
     // However long the axes are, where one of them is empty.
     let extents = if shape.contains(&0) { &[0] } else { shape };
     let bytes = extents.iter().try_fold(dtype.width(), |bytes, &extent| bytes.checked_mul(extent));
-    bytes.filter(|&bytes| bytes <= isize::MAX as usize).with_context(|| {
+    let bytes = bytes.filter(|&bytes| bytes <= isize::MAX as usize).with_context(|| {
         format!("an array of {shape:?} {dtype} has more bytes than an address can count; use a smaller one")
-    })
+    })?;
+    // Then its partial products are numbers too, also where it is empty.
+    Layout::row_major(shape)?;
+    Ok(bytes)
 }
 
 /// An array of `shape` in C order with its axes in the order `axes`, and what that is in C order.

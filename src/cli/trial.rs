@@ -36,13 +36,13 @@ pub(super) fn verify<T: Element + Pod>(
     Ok((bytemuck::cast_slice::<T, u8>(&elements) == bytemuck::cast_slice::<T, u8>(expected), counters))
 }
 
-/// How many turns there are for an array of `bytes` bytes until the L2 cache has lost the first; none where time means
-/// nothing.
-pub(super) fn turns(device: &Device, bytes: usize) -> usize {
+/// How many turns there are for an operation that reads and writes so many bytes until the L2 cache has lost the first; none where
+/// time means nothing.
+pub(super) fn turns(device: &Device, bytes: u64) -> usize {
     if !output::has_times(device) || bytes == 0 {
         return 0;
     }
-    measure::cold_sets(2 * bytes.next_multiple_of(ALIGN) as u64, device.info().l2_bytes)
+    measure::cold_sets(bytes, device.info().l2_bytes)
 }
 
 /// Sources and results that timed runs take in turn, each side in one allocation.

@@ -48,7 +48,7 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
         "tiles are tuned by the time that they take, which the software GPU does not know; run this on an NVIDIA GPU"
     );
     let tiles = TileShape::of(Target::of(&device));
-    let turns = trial::turns(&device, BYTES);
+    let turns = trial::turns(&device, 2 * BYTES as u64);
     // On the host the elements, what they become and what came back, or the turns' sources; on the device one more of each.
     ensure_room(BYTES, 3 + turns, &[(&device, 2 * turns + 2)])?;
     let progress = output.progress(tiles.len());

@@ -137,7 +137,20 @@ enum Threads {
 
 impl AxisPlan {
     /// For an array of `[outer, n, inner]` numbers from `address` on, of which only the place in 16 bytes matters.
-    pub fn new(reduction: AxisReduction, number: NumberType, extents: [u64; 3], address: u64) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the array has more bytes than can be addressed, or would have with one element along axes of none.
+    pub fn new(reduction: AxisReduction, number: NumberType, extents: [u64; 3], address: u64) -> Result<Self> {
+        let bytes = extents.iter().map(|&extent| extent.max(1)).try_fold(number.width(), u64::checked_mul);
+        if bytes.is_none_or(|bytes| bytes > isize::MAX as u64) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!(
+                    "an array of {extents:?} {number:?} has more bytes than can be addressed; pass smaller extents"
+                ),
+            ));
+        }
         let [outer, n, inner] = extents;
         let width = number.width();
         let threads = if inner == 1 { rows(n * width) } else { columns(extents, width, address) };
@@ -148,10 +161,10 @@ impl AxisPlan {
         };
         let results = outer * inner;
         let read_by_block = (n * results * width) / blocks.max(1);
-        let room = Scratch::BYTES as u64 / (results * reduction.partial_width(number)).max(1);
+        let room = Scratch::BYTES as u64 / results.saturating_mul(reduction.partial_width(number)).max(1);
         let wanted = (BLOCKS / blocks.max(1)).min(read_by_block / PART_BYTES).min(room).max(1);
         let part = n.div_ceil(wanted).next_multiple_of(grain).max(1);
-        Self { reduction, number, extents, part, parts: n.div_ceil(part).max(1), threads }
+        Ok(Self { reduction, number, extents, part, parts: n.div_ceil(part).max(1), threads })
     }
 
     /// The name of its kernel, or of the first of two.
@@ -286,14 +299,7 @@ pub unsafe fn reduce_axis_raw(
 ) -> Result<()> {
     let AxisReduced { a, extents: [outer, n, inner], result, scratch } = *operands;
     check_addresses(&[(a, number.width()), (result, reduction.result_width(number)), (scratch, QUAD)])?;
-    let extents = operands.extents;
-    let bytes = extents.iter().map(|&extent| extent.max(1)).try_fold(number.width(), u64::checked_mul);
-    if bytes.is_none_or(|bytes| bytes > isize::MAX as u64) {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!("an array of {extents:?} {number:?} has more bytes than can be addressed; pass smaller extents"),
-        ));
-    }
+    let plan = AxisPlan::new(reduction, number, operands.extents, a)?;
     let results = outer * inner;
     if results == 0 {
         return Ok(());
@@ -304,7 +310,6 @@ pub unsafe fn reduce_axis_raw(
             format!("there is no {reduction} of no elements, and the axis has none; give at least one"),
         ));
     }
-    let plan = AxisPlan::new(reduction, number, extents, a);
     if plan.parts == 1 {
         // SAFETY: as the caller promises.
         return unsafe { plan.launch(device, Sides { a, places: 0, result, values: 0 }, stream) };
@@ -370,7 +375,7 @@ pub fn sum_axis<T: Number>(a: View<'_, T>, axis: usize) -> Result<DeviceBuffer<T
 ///
 /// # Errors
 ///
-/// As [`sum_axis`]; `InvalidArgument` where the axis has no elements.
+/// As [`sum_axis`]; `InvalidArgument` where the axis has no elements and there are results.
 pub fn min_axis<T: Number>(a: View<'_, T>, axis: usize) -> Result<DeviceBuffer<T>> {
     buffer(a, axis, min_axis_into)
 }
@@ -423,10 +428,11 @@ fn without(shape: &[usize], axis: usize) -> Result<Vec<usize>> {
     if axis < shape.len() {
         return Ok([&shape[..axis], &shape[axis + 1..]].concat());
     }
-    Err(Error::new(
-        ErrorKind::Layout,
-        format!("shape {shape:?} has no axis {axis}; axes are numbered from 0 to {}", shape.len().saturating_sub(1)),
-    ))
+    let instead = match shape.len().checked_sub(1) {
+        Some(last) => format!("axes are numbered from 0 to {last}"),
+        None => "its one element is what it comes to".into(),
+    };
+    Err(Error::new(ErrorKind::Layout, format!("shape {shape:?} has no axis {axis}; {instead}")))
 }
 
 /// Queues the sums of `a` along an axis on `stream`, into a `result` of the shape of `a` without the axis. Allocates nothing and
@@ -501,7 +507,16 @@ pub fn argmax_into<T: Number>(
     scratch: &mut Scratch,
     stream: &Stream,
 ) -> Result<()> {
-    queue_extents(AxisReduction::ArgMax, a, [1, a.len() as u64, 1], &[1], &result, scratch, stream)
+    if result.len() != 1 {
+        return Err(Error::new(
+            ErrorKind::Layout,
+            format!(
+                "the place of the greatest element is one number, and its view has shape {:?}; give one of one element",
+                result.shape()
+            ),
+        ));
+    }
+    queue_extents(AxisReduction::ArgMax, a, [1, a.len() as u64, 1], &result, scratch, stream)
 }
 
 fn queue<T: Number, R: Element>(
@@ -515,24 +530,23 @@ fn queue<T: Number, R: Element>(
     let shape = without(a.shape(), axis)?;
     let product = |extents: &[usize]| extents.iter().product::<usize>() as u64;
     let extents = [product(&a.shape()[..axis]), a.shape()[axis] as u64, product(&a.shape()[axis + 1..])];
-    queue_extents(reduction, a, extents, &shape, result, scratch, stream)
-}
-
-fn queue_extents<T: Number, R: Element>(
-    reduction: AxisReduction,
-    a: View<'_, T>,
-    extents: [u64; 3],
-    shape: &[usize],
-    result: &ViewMut<'_, R>,
-    scratch: &mut Scratch,
-    stream: &Stream,
-) -> Result<()> {
     if result.shape() != shape {
         return Err(Error::new(
             ErrorKind::Layout,
             format!("the {reduction} has shape {shape:?}, and its view {:?}; give a view of {shape:?}", result.shape()),
         ));
     }
+    queue_extents(reduction, a, extents, result, scratch, stream)
+}
+
+fn queue_extents<T: Number, R: Element>(
+    reduction: AxisReduction,
+    a: View<'_, T>,
+    extents: [u64; 3],
+    result: &ViewMut<'_, R>,
+    scratch: &mut Scratch,
+    stream: &Stream,
+) -> Result<()> {
     let starts = [start::<T>(a.layout())?, start::<R>(result.layout())?];
     let memories = [a.memory(), result.memory(), scratch.memory()];
     queue_among(memories, stream, || {
@@ -550,7 +564,18 @@ mod tests {
     use super::*;
 
     fn plan(reduction: AxisReduction, extents: [u64; 3]) -> AxisPlan {
-        AxisPlan::new(reduction, NumberType::F32, extents, 0)
+        AxisPlan::new(reduction, NumberType::F32, extents, 0).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_addressed_is_refused_and_what_can_is_planned() {
+        let plan = |extents| AxisPlan::new(AxisReduction::ArgMax, NumberType::F16, extents, 0);
+        for extents in [[1 << 40, 1 << 40, 1], [1 << 62, 1, 1], [0, 1 << 40, 1 << 40], [1, u64::MAX, 1]] {
+            assert_eq!(plan(extents).unwrap_err().kind(), ErrorKind::InvalidArgument, "{extents:?}");
+        }
+        for extents in [[1 << 61, 1, 1], [1, 1 << 61, 1], [1, 1, 1 << 61], [0, 0, 0], [5, 0, 3]] {
+            assert!(plan(extents).unwrap().parts() > 0, "{extents:?}");
+        }
     }
 
     #[test]
@@ -579,8 +604,9 @@ mod tests {
 
     #[test]
     fn columns_are_quads_where_all_are_aligned() {
-        let threads =
-            |inner, address| AxisPlan::new(AxisReduction::Max, NumberType::F16, [9, 500, inner], address).threads;
+        let threads = |inner, address| {
+            AxisPlan::new(AxisReduction::Max, NumberType::F16, [9, 500, inner], address).unwrap().threads
+        };
         assert!(matches!(threads(64, 256), Threads::Columns { across: 8, quads: true }));
         assert!(matches!(threads(64, 258), Threads::Columns { across: 64, quads: false }));
         assert!(matches!(threads(60, 256), Threads::Columns { across: 60, quads: false }));

@@ -2,8 +2,9 @@
 //! arrays.
 //!
 //! A row is read once, where the threads of a block can hold it: of up to 64 KiB, and of halves 32 KiB. Longer ones are read twice,
-//! the second time from the L2 cache where it has them still. All arithmetic is by operations that every device rounds alike, and
-//! in an order that the length of a row and its start alone decide: so a result is the same on every run and every device.
+//! the second time from the L2 cache where it has them still; so are rows whose result starts at another distance from 16 bytes than
+//! they do, element by element. All arithmetic is by operations that every device rounds alike, and in an order that the length of
+//! a row, and how far it and its result start from 16 bytes, alone decide: so a result is the same on every run and every device.
 
 use super::queue_among;
 use super::reduce_axis::check_addresses;
@@ -93,8 +94,8 @@ pub fn softmax<T: Number>(a: View<'_, T>) -> Result<DeviceBuffer<T>> {
 /// Queues the softmax of each row of `a` on `stream`, into `result`. Allocates nothing and waits for nothing.
 ///
 /// Halves are computed in single precision and rounded once; an element differs from the softmax in exact arithmetic by less than
-/// `8 + |x - greatest|` roundings (of 2^-24, in double precision of 2^-53) of itself. A row with NaN or positive infinity, or of
-/// negative infinity alone, becomes NaN.
+/// `48 + |x - greatest|` roundings (of 2^-24, in double precision of 2^-53) of itself, and in rows that are read twice by less than
+/// twice that. A row with NaN or positive infinity, or of negative infinity alone, becomes NaN.
 ///
 /// # Errors
 ///
@@ -142,11 +143,12 @@ pub fn mean_variance<T: Number>(a: View<'_, T>) -> Result<Moments<T>> {
 /// (divided by the length, as NumPy does it). Both have the shape of `a` without the last axis, and halves have them in `f32`.
 /// Allocates nothing and waits for nothing.
 ///
-/// The mean first and then the differences, two passes over what was read once: so that nothing cancels, however large the mean.
+/// Both from the differences from a row's first element, and the variance from those from their mean, in a second pass over what
+/// was read once: so that nothing cancels, however large the mean. In long rows what roundings lose is summed too.
 ///
 /// # Errors
 ///
-/// As [`softmax_into`]; `InvalidArgument` also where rows have no elements.
+/// As [`softmax_into`]; `InvalidArgument` also where rows have no elements and there are some.
 pub fn mean_variance_into<T: Number>(
     a: View<'_, T>,
     mean: ViewMut<'_, T::Sum>,

@@ -19,7 +19,11 @@ cases! {
     Any sums_along_an_axis_are_the_same_every_time,
     Any views_are_reduced_along_each_of_their_axes,
     Any softmax_is_near_that_in_double_precision,
+    Any softmax_of_many_terms_is_within_its_bound,
     Any softmax_of_what_is_infinite,
+    Any variance_of_many_far_from_zero_does_not_cancel,
+    Any extremes_along_an_axis_are_nan_where_one_is,
+    Any rows_become_their_softmax_in_place,
     Any mean_and_variance_are_near_those_in_double_precision,
     Any what_has_no_such_axis_is_refused,
 }
@@ -111,6 +115,22 @@ fn sums<K: Kind>(device: &Device, all: &[[usize; 3]]) {
                 .collect();
             let expected = by_column(&values::<K>(&elements[start..]), extents, |column| column.sum::<f64>());
             assert!(found == expected, "the sums of {extents:?} {:?} from {start}", K::NUMBER);
+        }
+    }
+}
+
+fn extremes_along_an_axis_are_nan_where_one_is(setup: &Setup) {
+    let device = device(setup);
+    // Along rows, short and in parts, and down columns, of quads and of elements.
+    for [outer, n, inner] in [[3, 10, 1], [1, 100_000, 1], [2, 300, 8], [1, 5000, 3]] {
+        for place in [0, n / 2, n - 1] {
+            let mut numbers = vec![1.0_f32; outer * n * inner];
+            numbers[place * inner] = f32::NAN;
+            let source = device.upload(&numbers).unwrap();
+            for reduction in [AxisReduction::Min, AxisReduction::Max] {
+                let found: Vec<f32> = reduce::<F32, f32>(&device, reduction, (&source, 0), [outer, n, inner]);
+                assert!(found[0].is_nan() && found[1..].iter().all(|&value| value == 1.0), "{place} of {n}: {found:?}");
+            }
         }
     }
 }
@@ -274,6 +294,52 @@ fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]])
     }
 }
 
+/// Rows that add roundings up where sums are made one after the other, or are scaled at every element.
+fn softmax_of_many_terms_is_within_its_bound(setup: &Setup) {
+    let (device, mut random) = (device(setup), Random::new(87));
+    let ramp = |step: f32| (0..1 << 19).map(|place| place as f32 * step).collect::<Vec<_>>();
+    let alike = |len: usize| (0..len).map(|place| if place == 0 { 0.0 } else { -0.4144 }).collect();
+    let uniform = (0..1 << 19).map(|_| random.below(1 << 16) as f32 / 4096.0 - 8.0).collect();
+    // Of rows that are held, and of those that are read twice.
+    for (row, roundings) in [
+        (alike(16_384), 48.0),
+        (alike(100_000), 96.0),
+        (ramp(1e-6), 96.0),
+        (ramp(1e-7), 96.0),
+        (ramp(-1e-6), 96.0),
+        (ramp(1e-3), 96.0),
+        (uniform, 96.0),
+    ] {
+        let source = device.upload(&row).unwrap();
+        let found = ops::softmax(source.view(&[1, row.len()]).unwrap()).unwrap().download().unwrap();
+        let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let below = |number: f32| f64::from(number) - f64::from(most);
+        let total: f64 = row.iter().map(|&number| below(number).exp()).sum();
+        for (place, (&number, &found)) in row.iter().zip(&found).enumerate() {
+            let expected = below(number).exp() / total;
+            let bound = (roundings + 2.0 * below(number).abs()) * f64::powi(2.0, -24) * expected + f64::powi(2.0, -149);
+            assert!((f64::from(found) - expected).abs() < bound, "{found} of {number} at {place}, expected {expected}");
+        }
+    }
+}
+
+fn rows_become_their_softmax_in_place(setup: &Setup) {
+    let (device, mut random) = (device(setup), Random::new(88));
+    for n in [3, 1000, 16_384, 20_000] {
+        let numbers: Vec<f32> = (0..2 * n + 1).map(|_| random.below(1 << 12) as f32 / 512.0).collect();
+        for start in [0, 1] {
+            let [source, own] = [(); 2].map(|()| device.upload(&numbers).unwrap());
+            let result = device.upload(&numbers).unwrap();
+            for (from, to) in [(&source, &result), (&own, &own)] {
+                let rows = Rows { start: at(from, start), rows: 2, n: n as u64 };
+                // SAFETY: both have so many numbers, and live until the downloads.
+                unsafe { ops::softmax_raw(&device, F32::NUMBER, rows, at(to, start), handle(&device)) }.unwrap();
+            }
+            assert!(result.download().unwrap() == own.download().unwrap(), "{n} from {start}");
+        }
+    }
+}
+
 fn softmax_of_what_is_infinite(setup: &Setup) {
     let device = device(setup);
     for n in [8, 20_000] {
@@ -303,6 +369,26 @@ fn softmax_of_what_is_infinite(setup: &Setup) {
 fn mean_and_variance_are_near_those_in_double_precision(setup: &Setup) {
     let (device, mut numbers) = (device(setup), Random::new(83));
     of_every_kind!(moments(&device, &mut numbers, &ROWS));
+}
+
+fn variance_of_many_far_from_zero_does_not_cancel(setup: &Setup) {
+    let (device, mut random) = (device(setup), Random::new(89));
+    // Held, and read twice.
+    for n in [16_384, 1 << 19] {
+        let near = |random: &mut Random| 1e6 + random.below(17) as f32 / 16.0 - 0.5;
+        let noise: Vec<f32> = (0..n).map(|_| near(&mut random)).collect();
+        let mut outlier = noise.clone();
+        outlier[0] = -3e6;
+        for numbers in [noise, outlier, vec![1_000_000.3; n]] {
+            let source = device.upload(&numbers).unwrap();
+            let (mean, variance) = ops::mean_variance(source.view(&[1, n]).unwrap()).unwrap();
+            let (mean, variance) = (mean.download().unwrap()[0], variance.download().unwrap()[0]);
+            let expected = numbers.iter().copied().map(f64::from).sum::<f64>() / n as f64;
+            let squares: f64 = numbers.iter().map(|&number| (f64::from(number) - expected).powi(2)).sum();
+            assert_relative_eq!(f64::from(mean), expected, max_relative = f64::powi(2.0, -22));
+            assert_relative_eq!(f64::from(variance), squares / n as f64, max_relative = 1e-5);
+        }
+    }
 }
 
 fn moments<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {

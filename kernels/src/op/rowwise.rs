@@ -9,6 +9,8 @@ use crate::thread::{self, Global, Quad, Shared, Word};
 
 /// Values that a thread holds of a row, at most.
 const HELD: usize = 32;
+/// How far above what a sum of exponentials is based on the next one may lie.
+const SLACK: f64 = 8.0;
 
 /// A row, as a group of threads has it.
 struct Row {
@@ -190,6 +192,35 @@ fn sum<V: Value>(one: V, other: V) -> V {
     one + other
 }
 
+/// A sum of very many numbers, with what its roundings have lost (Knuth's two-sum).
+#[derive(Clone, Copy)]
+struct Compensated<V> {
+    sum: V,
+    lost: V,
+}
+
+impl<V: Value> Compensated<V> {
+    const ZERO: Self = Compensated { sum: V::ZERO, lost: V::ZERO };
+
+    #[inline(always)]
+    fn plus(self, value: V) -> Self {
+        let sum = self.sum + value;
+        let before = sum - value;
+        let lost = (self.sum - before) + (value - (sum - before));
+        Compensated { sum, lost: self.lost + lost }
+    }
+
+    #[inline(always)]
+    fn times(self, factor: V) -> Self {
+        Compensated { sum: self.sum * factor, lost: self.lost * factor }
+    }
+
+    #[inline(always)]
+    fn value(self) -> V {
+        self.sum + self.lost
+    }
+}
+
 /// `e^(x - greatest) / sum of these`, for each row.
 ///
 /// # Safety
@@ -224,14 +255,16 @@ unsafe fn softmax_held<T: Number<Value: Pass>>(row: &Row) {
     // SAFETY: every thread of the block gets here.
     let most = unsafe { row.group.join(0, most, least, greater) };
     let single = (single - most).exp();
-    let mut total = single;
+    // Four sums, so that few roundings follow each other.
+    let mut totals = [single, T::Value::ZERO, T::Value::ZERO, T::Value::ZERO];
     let count = T::Word::COUNT * held_quads(T::Word::BYTES) as usize;
     crate::unrolled!(value < 32 => {
         if value < count {
             values[value] = (values[value] - most).exp();
-            total = total + values[value];
+            totals[value % 4] = totals[value % 4] + values[value];
         }
     });
+    let total = (totals[0] + totals[1]) + (totals[2] + totals[3]);
     // SAFETY: every thread of the block gets here.
     let total = unsafe { row.group.join(1, total, T::Value::ZERO, sum) };
     let factor = T::Value::ONE / total;
@@ -242,7 +275,10 @@ unsafe fn softmax_held<T: Number<Value: Pass>>(row: &Row) {
     unsafe { row.store::<T>(&values, single * factor) };
 }
 
-/// The greatest and the sum in one read: where a greater one comes, what was summed is scaled (Milakov and Gimelshein 2018).
+/// The greatest and the sum in one read: where a much greater one comes, what was summed is scaled (Milakov and Gimelshein 2018).
+///
+/// Only where it is much greater, because every scaling is rounded, and rows that rise would have one an element: until then terms
+/// are up to `e^SLACK`.
 ///
 /// # Safety
 ///
@@ -250,29 +286,33 @@ unsafe fn softmax_held<T: Number<Value: Pass>>(row: &Row) {
 #[inline(always)]
 unsafe fn softmax_long<T: Number<Value: Pass>>(row: &Row) {
     let least = T::Value::NEGATIVE_INFINITY;
-    let (mut most, mut total) = (least, T::Value::ZERO);
+    // Before the first number there is no difference.
+    let or_zero = |shift: T::Value| if shift > least { shift } else { T::Value::ZERO };
+    let (mut most, mut base, mut total) = (least, least, Compensated::ZERO);
     // SAFETY: as the caller promises.
     unsafe {
         row.each::<T>(|value| {
-            let before = most;
-            most = greater(value, most);
-            // Before the first number there is no difference.
-            let shift = if most > least { most } else { T::Value::ZERO };
-            total = total * (before - shift).exp() + (value - shift).exp();
+            most = greater(most, value);
+            // Mostly by 1, which rounds nothing, and without a branch, which costs registers.
+            let next = if value > base + T::Value::of(SLACK) { value } else { base };
+            total = total.times((base - or_zero(next)).exp());
+            base = next;
+            total = total.plus((value - or_zero(base)).exp());
         })
     };
     // SAFETY: every thread of the block gets here.
     let greatest = unsafe { row.group.join(0, most, least, greater) };
-    let shift = if greatest > least { greatest } else { T::Value::ZERO };
+    let shift = or_zero(greatest);
     // SAFETY: every thread of the block gets here.
-    let total = unsafe { row.group.join(1, total * (most - shift).exp(), T::Value::ZERO, sum) };
+    let total = unsafe { row.group.join(1, total.value() * (base - shift).exp(), T::Value::ZERO, sum) };
     let factor = T::Value::ONE / total;
     // SAFETY: as the caller promises.
     unsafe { row.map::<T>(|value| (value - shift).exp() * factor) };
 }
 
 /// The mean of each row, and the mean of the squares of what its elements differ from it: two passes over what the group holds, as
-/// the sum of squares less the square of the sum would cancel.
+/// the sum of squares less the square of the sum would cancel. Both are of differences from the row's first element, for the mean
+/// itself has no digits left for the differences where it is large.
 ///
 /// # Safety
 ///
@@ -286,39 +326,19 @@ pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: RowwiseParams) {
     let row = Row::new::<T>(&RowwiseParams { dst: params.src, ..params }, group);
     let count = T::Value::of(params.n as f64);
     let zero = T::Value::ZERO;
-    let (mut values, mut single) = ([zero; HELD], zero);
-    let mut total = zero;
-    if params.held != 0 {
+    let first = if row.len > 0 {
+        // SAFETY: an element of the row.
+        T::value(unsafe { T::Word::load_global(row.src) })
+    } else {
+        zero
+    };
+    let (mean, variance) = if params.held != 0 {
         // SAFETY: the group holds the row; the rest as the caller promises.
-        (values, single) = unsafe { row.hold::<T>(zero) };
-        total = single;
-        for value in &values {
-            total = total + *value;
-        }
+        unsafe { moments_held::<T>(&row, first, count) }
     } else {
         // SAFETY: as the caller promises.
-        unsafe { row.each::<T>(|value| total = total + value) };
-    }
-    // SAFETY: every thread of the block gets here.
-    let mean = unsafe { group.join(0, total, zero, sum) } / count;
-    let square = |value: T::Value| (value - mean) * (value - mean);
-    let mut squares = zero;
-    if params.held != 0 {
-        let (lanes, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
-        if row.single::<T::Word>(u64::from(group.lane)).is_some() {
-            squares = square(single);
-        }
-        crate::unrolled!(value < 32 => {
-            if value < lanes * steps && row.holds(value / lanes) {
-                squares = squares + square(values[value]);
-            }
-        });
-    } else {
-        // SAFETY: as the caller promises.
-        unsafe { row.each::<T>(|value| squares = squares + square(value)) };
-    }
-    // SAFETY: every thread of the block gets here.
-    let variance = unsafe { group.join(1, squares, zero, sum) } / count;
+        unsafe { moments_long::<T>(&row, first, count) }
+    };
     if row.len > 0 && group.lane == 0 {
         let number = u64::from(thread::block_x()) * u64::from(group.count) + u64::from(group.number);
         let at = number * u64::from(<T::Value as Number>::Word::BYTES);
@@ -327,4 +347,61 @@ pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: RowwiseParams) {
         // SAFETY: the row's own result.
         unsafe { T::Value::word(variance).store_global(variance_at.offset(at)) };
     }
+}
+
+/// # Safety
+///
+/// As of [`mean_variance`]; the group holds the row.
+#[inline(always)]
+unsafe fn moments_held<T: Number<Value: Pass>>(row: &Row, first: T::Value, count: T::Value) -> (T::Value, T::Value) {
+    let zero = T::Value::ZERO;
+    // What a thread has not is no different from the first.
+    // SAFETY: as the caller promises.
+    let (mut values, single) = unsafe { row.hold::<T>(first) };
+    let single = single - first;
+    let mut total = single;
+    for value in &mut values {
+        *value = *value - first;
+        total = total + *value;
+    }
+    // SAFETY: every thread of the block gets here.
+    let offset = unsafe { row.group.join(0, total, zero, sum) } / count;
+    let square = |difference: T::Value| (difference - offset) * (difference - offset);
+    let mut squares = zero;
+    let (lanes, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
+    if row.single::<T::Word>(u64::from(row.group.lane)).is_some() {
+        squares = square(single);
+    }
+    crate::unrolled!(value < 32 => {
+        if value < lanes * steps && row.holds(value / lanes) {
+            squares = squares + square(values[value]);
+        }
+    });
+    // SAFETY: every thread of the block gets here.
+    let variance = unsafe { row.group.join(1, squares, zero, sum) } / count;
+    (first + offset, variance)
+}
+
+/// # Safety
+///
+/// As of [`mean_variance`].
+#[inline(always)]
+unsafe fn moments_long<T: Number<Value: Pass>>(row: &Row, first: T::Value, count: T::Value) -> (T::Value, T::Value) {
+    let zero = T::Value::ZERO;
+    let mut total = Compensated::ZERO;
+    // SAFETY: as the caller promises.
+    unsafe { row.each::<T>(|value| total = total.plus(value - first)) };
+    // SAFETY: every thread of the block gets here.
+    let offset = unsafe { row.group.join(0, total.value(), zero, sum) } / count;
+    let mut squares = Compensated::ZERO;
+    // SAFETY: as the caller promises.
+    unsafe {
+        row.each::<T>(|value| {
+            let difference = (value - first) - offset;
+            squares = squares.plus(difference * difference);
+        })
+    };
+    // SAFETY: every thread of the block gets here.
+    let variance = unsafe { row.group.join(1, squares.value(), zero, sum) } / count;
+    (first + offset, variance)
 }

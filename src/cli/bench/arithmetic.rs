@@ -138,8 +138,9 @@ impl Measured for OnArrays {
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let bytes = array_bytes(&self.shape, self.dtype)?;
+        let Subject { read, written, .. } = self.subject()?;
         // The host's three arrays and the result; as many on the device, or three a turn.
-        let turns = trial::turns(device, bytes);
+        let turns = trial::turns(device, read + written);
         ensure_room(bytes, 4, &[(device, 3 * turns.max(1) + 1)])?;
         match self.dtype {
             DType::F16 => self.measure::<f16>(device, turns, samples, output),

@@ -139,6 +139,10 @@ impl Measured for Conversion {
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let bench = Bench::new(device, self.sides()?, samples, output)?;
+        if let Self::Rows { shape: [count, _], .. } = *self {
+            // Indices of both directions, and what they are drawn from.
+            ensure_room(count, 16, &[(device, 4)])?;
+        }
         match *self {
             Self::Normalize { shape, to: DType::F16 } => normalized(&bench, shape, f16::from_f32),
             Self::Normalize { shape, to: DType::Bf16 } => normalized(&bench, shape, bf16::from_f32),
@@ -163,7 +167,7 @@ struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// With room for a source and a result of so many bytes.
     fn new(device: &'a Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
-        let turns = trial::turns(device, bytes[0].midpoint(bytes[1]));
+        let turns = trial::turns(device, (bytes[0] + bytes[1]) as u64);
         let most = bytes[0].max(bytes[1]);
         // On the host the source, the result and what is expected; on the device both sides and a copy of the result, for each turn.
         ensure_room(most, 3, &[(device, 3 * turns.max(1) + 1)])?;

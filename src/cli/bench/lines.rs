@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use half::{bf16, f16};
+use rayon::prelude::*;
 use warpstride::abi::NumberType;
 use warpstride::device::Device;
 use warpstride::element::{DType, Number};
@@ -39,18 +40,24 @@ pub(super) struct Lines<'a> {
 impl Measured for Lines<'_> {
     fn subject(&self) -> Result<Subject<'_>> {
         let Self { along, shape, axis, dtype } = self;
-        ensure!(axis[0] < shape.len(), "shape {shape:?} has no axis {}; axes are numbered from 0", axis[0]);
         let read = array_bytes(shape, *dtype)? as u64;
-        let written = (self.results() * self.result_width()) as u64;
+        let rank = shape.len();
+        ensure!(
+            axis[0] < rank,
+            "shape {shape:?} has no axis {}; give one of its {rank}, the first of which is 0",
+            axis[0]
+        );
+        let written =
+            self.results().checked_mul(self.result_width()).context("the results are too many; use a smaller array")?;
         let axes = matches!(along, Along::Reduction(_)).then_some(&axis[..]);
-        Ok(Subject { op: self.name(), dtype: *dtype, shape, axes, from: None, read, written })
+        Ok(Subject { op: self.name(), dtype: *dtype, shape, axes, from: None, read, written: written as u64 })
     }
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
-        let bytes = array_bytes(self.shape, self.dtype)?;
+        let Subject { read, written, .. } = self.subject()?;
         // The host's array and what has come of it; on the device an array and its results, or as many a turn.
-        let turns = trial::turns(device, bytes);
-        ensure_room(bytes, 2, &[(device, 2 * turns.max(1) + 1)])?;
+        let turns = trial::turns(device, read + written);
+        ensure_room(read.max(written) as usize, 2, &[(device, 2 * turns.max(1) + 1)])?;
         match self.dtype {
             DType::F16 => self.measure::<f16>(device, turns, samples, output),
             DType::Bf16 => self.measure::<bf16>(device, turns, samples, output),
@@ -92,15 +99,15 @@ impl Lines<'_> {
     }
 
     /// The kernel that does it, or the first of two.
-    fn kernel(&self, number: NumberType) -> &'static str {
-        match self.along {
+    fn kernel(&self, number: NumberType) -> Result<&'static str> {
+        Ok(match self.along {
             // What is allocated starts on a quad.
             Along::Reduction(reduction) => {
-                AxisPlan::new(reduction, number, self.extents().map(|extent| extent as u64), 0).entry_name()
+                AxisPlan::new(reduction, number, self.extents().map(|extent| extent as u64), 0)?.entry_name()
             }
             Along::Softmax => rowwise::softmax_entry_name(number),
             Along::MeanVariance => rowwise::mean_variance_entry_name(number),
-        }
+        })
     }
 
     fn measure<T: Computed>(&self, device: &Device, turns: usize, samples: usize, output: &Output) -> Result<Outcome> {
@@ -124,7 +131,7 @@ impl Lines<'_> {
                 launch_us = Some(measure::launch_us(device.default_stream(), || runs.run(self))?);
             }
         }
-        let kernel = (!elements.is_empty()).then(|| self.kernel(T::NUMBER));
+        let kernel = if self.results() > 0 { Some(self.kernel(T::NUMBER)?) } else { None };
         Ok(Outcome { kernel, verified, counters, timing, launch_us })
     }
 
@@ -133,54 +140,76 @@ impl Lines<'_> {
         let [_, n, inner] = self.extents();
         let number =
             |result: usize, place: usize| elements[(result / inner * n + place) * inner + result % inner].to_f64();
+        let total = |result: usize, of: &dyn Fn(f64) -> f64| sum(0..n, &|place| of(number(result, place)));
+        let most = |result: usize| (0..n).map(|place| number(result, place)).fold(f64::NEG_INFINITY, f64::max);
         let columns = self.results() / if self.along == Along::Softmax { n.max(1) } else { 1 };
-        let (sums, others) = (runs.sums.download()?, runs.others.download()?);
-        let (like, places) = (runs.like.download()?, runs.places.download()?);
+        let all = |is_right: &(dyn Fn(usize) -> bool + Sync)| Ok((0..columns).into_par_iter().all(is_right));
         // Some roundings of 2^-24 or 2^-53.
         let some: f64 = 32.0 * if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
-        Ok((0..columns).all(|result| {
-            let column = || (0..n).map(|place| number(result, place));
-            let most = || column().fold(f64::NEG_INFINITY, f64::max);
-            match self.along {
-                Along::Reduction(AxisReduction::Sum) => {
-                    let size: f64 = column().map(f64::abs).sum();
-                    (sums[result].to_f64() - column().sum::<f64>()).abs() <= some * size
-                }
-                Along::Reduction(AxisReduction::Min) => like[result].to_f64() == column().fold(f64::INFINITY, f64::min),
-                Along::Reduction(AxisReduction::Max) => like[result].to_f64() == most(),
-                Along::Reduction(AxisReduction::ArgMax) => {
-                    let most = most();
-                    column().position(|value| value == most) == Some(places[result] as usize)
-                }
-                Along::Softmax => {
-                    let most = most();
-                    let total: f64 = column().map(|value| (value - most).exp()).sum();
-                    let is_near = |(place, value): (usize, f64)| {
-                        let expected = (value - most).exp() / total;
-                        let (relative, least) = rounding(T::NUMBER);
-                        (like[result * n + place].to_f64() - expected).abs() <= relative * expected + least
-                    };
-                    column().enumerate().all(is_near)
-                }
-                Along::MeanVariance => {
-                    let mean = column().sum::<f64>() / n as f64;
-                    let variance = column().map(|value| (value - mean).powi(2)).sum::<f64>() / n as f64;
-                    (sums[result].to_f64() - mean).abs() <= 2.0 * some
-                        && (others[result].to_f64() - variance).abs() <= 4.0 * some
-                }
+        match self.along {
+            Along::Reduction(AxisReduction::Sum) => {
+                let found = runs.sums.download()?;
+                all(&|result| {
+                    let (expected, size) = (total(result, &|value| value), total(result, &f64::abs));
+                    (found[result].to_f64() - expected).abs() <= some * size
+                })
             }
-        }))
+            Along::Reduction(AxisReduction::Min) => {
+                let found = runs.results(columns)?;
+                let least = |result| (0..n).map(|place| number(result, place)).fold(f64::INFINITY, f64::min);
+                all(&|result| found[result].to_f64() == least(result))
+            }
+            Along::Reduction(AxisReduction::Max) => {
+                let found = runs.results(columns)?;
+                all(&|result| found[result].to_f64() == most(result))
+            }
+            Along::Reduction(AxisReduction::ArgMax) => {
+                let found = runs.places.download()?;
+                all(&|result| {
+                    let most = most(result);
+                    (0..n).position(|place| number(result, place) == most) == Some(found[result] as usize)
+                })
+            }
+            Along::Softmax => {
+                let (found, (relative, least)) = (runs.results(columns * n)?, rounding(T::NUMBER));
+                all(&|result| {
+                    let most = most(result);
+                    let all = total(result, &|value| (value - most).exp());
+                    (0..n).all(|place| {
+                        let expected = (number(result, place) - most).exp() / all;
+                        (found[result * n + place].to_f64() - expected).abs() <= relative * expected + least
+                    })
+                })
+            }
+            Along::MeanVariance => {
+                let (means, variances) = (runs.sums.download()?, runs.others.download()?);
+                all(&|result| {
+                    let mean = total(result, &|value| value) / n as f64;
+                    let variance = total(result, &|value| (value - mean).powi(2)) / n as f64;
+                    (means[result].to_f64() - mean).abs() <= 2.0 * some
+                        && (variances[result].to_f64() - variance).abs() <= 4.0 * some
+                })
+            }
+        }
     }
 }
 
-/// How far a softmax may be off: of itself, and beside that where halves have fewer bits. In double precision it is the host that is
-/// off, which sums one element after the other.
+/// A sum of double precision, pair by pair: one term after the other, the host would be further off than the device.
+fn sum(places: Range<usize>, term: &dyn Fn(usize) -> f64) -> f64 {
+    if places.len() <= 64 {
+        return places.map(term).sum();
+    }
+    let middle = places.start.midpoint(places.end);
+    sum(places.start..middle, term) + sum(middle..places.end, term)
+}
+
+/// How far a softmax of numbers from -2 to 2 may be off: of itself, and beside that where halves have fewer bits.
 fn rounding(number: NumberType) -> (f64, f64) {
     match number {
         NumberType::F16 => (f64::powi(2.0, -11) * 1.01, f64::powi(2.0, -25) * 1.01),
         NumberType::Bf16 => (f64::powi(2.0, -8) * 1.01, 0.0),
-        NumberType::F32 => (16.0 * f64::powi(2.0, -24), 0.0),
-        NumberType::F64 => (1024.0 * f64::powi(2.0, -53), 0.0),
+        NumberType::F32 => (96.0 * f64::powi(2.0, -24), 0.0),
+        NumberType::F64 => (96.0 * f64::powi(2.0, -53), 0.0),
     }
 }
 
@@ -264,6 +293,13 @@ impl<T: Computed> Runs<T> {
                 ops::mean_variance_into(from, sums.view_mut(&shape)?, others.view_mut(&shape)?, stream)
             }
         }
+    }
+
+    /// The first results, where they are of the elements' type.
+    fn results(&self, count: usize) -> Result<Vec<T>> {
+        let mut found = self.like.device().alloc::<T>(count)?;
+        copy(part(&self.like, 0..count)?, found.view_mut(&[count])?)?;
+        Ok(found.download()?)
     }
 
     /// The yardstick, on the same arrays.

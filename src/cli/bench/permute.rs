@@ -36,7 +36,7 @@ impl Measured for Moved<'_> {
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let bytes = array_bytes(self.shape, self.dtype)?;
-        let turns = trial::turns(device, bytes);
+        let turns = trial::turns(device, 2 * bytes as u64);
         // The array, what it becomes and what came back, or the turns' sources; on the device first one source and result,
         // then those of the turns.
         ensure_room(bytes, (1 + turns).max(3), &[(device, 2 * turns.max(1))])?;

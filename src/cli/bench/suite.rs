@@ -173,7 +173,7 @@ impl Suite<'_> {
         // As those that the ceilings were measured with.
         let bytes = self.peaks.map_or(COUNTED, |peaks| peaks.bytes as usize);
         let shape = [bytes / size_of::<T>()];
-        let turns = trial::turns(self.device, bytes);
+        let turns = trial::turns(self.device, bytes as u64);
         // As for one operation.
         ensure_room(bytes, 4, &[(self.device, 3 * turns.max(1) + 1)])?;
         self.measured(Group::Stream, &Moved { op: "copy", dtype, shape: &shape, axes: None })?;

@@ -1,7 +1,7 @@
 //! Functions and calls.
 //!
 //! Every function that a kernel may reach is lowered once, behind the kernel's own code. An activation has a frame in each
-//! thread's local memory, which begins where its caller's ends: parameters and results first, where a call copies them to
+//! thread's local memory, which begins behind its caller's, at a multiple of 16: parameters and results first, where a call copies them to
 //! and from, then variables. Registers are the function's own; where it may be active already they are saved in the frame.
 
 use super::names::Binding;

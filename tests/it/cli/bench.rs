@@ -273,7 +273,31 @@ fn what_needs_whole_rows_is_verified_on_every_number_type() {
 fn an_axis_goes_with_a_shape_that_has_it() {
     let bench = ["--device", "soft", "bench", "sum", "--dtype", "f32"];
     warpstride([&bench[..], &["--shape", "3,4", "--axis", "2"]].concat()).failed(&["no axis 2"]);
-    for wrong in [&["--shape", "3,4"][..], &["--axis", "1"], &[], &["--elements", "5", "--shape", "5", "--axis", "0"]] {
+    for wrong in [
+        &["--shape", "3,4"][..],
+        &["--axis", "1"],
+        &[],
+        &["--elements", "5", "--shape", "5", "--axis", "0"],
+        &["--elements", "5", "--axis", "0"],
+    ] {
         assert_eq!(warpstride([&bench[..], wrong].concat()).code, Some(2), "{wrong:?}");
     }
+}
+
+#[test]
+fn long_axes_beside_empty_ones_are_refused_in_a_sentence() {
+    let (long, many) = ("4294967296,4294967296", ["1"; 17].join(","));
+    for args in [
+        vec!["sum", "--shape", &format!("{long},0"), "--axis", "2", "--dtype", "f32"],
+        vec!["sum", "--shape", &format!("0,{long}"), "--axis", "0", "--dtype", "f32"],
+        vec!["softmax", "--shape", &format!("{long},0"), "--dtype", "f32"],
+        vec!["softmax", "--shape", &many, "--dtype", "f32"],
+        vec!["normalize", "--shape", &format!("{long},0,3"), "--dtype", "f32"],
+        vec!["normalize", "--shape", &format!("0,{long},3"), "--dtype", "f32"],
+    ] {
+        warpstride([&["--device", "soft", "bench"], &args[..]].concat()).failed(&["shape"]);
+    }
+    // Zeros are written, of which there are results.
+    let document = document(&["bench", "sum", "--shape", "300,0", "--axis", "1", "--dtype", "f32"]);
+    assert_eq!((&document["kernel"], &document["bytes"]), (&"sum_rows_f32".into(), &1200.into()));
 }

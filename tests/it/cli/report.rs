@@ -11,10 +11,10 @@ use tempfile::TempDir;
 
 use super::{Run, command, warpstride};
 
-/// One run for all tests, kept as `before`, in a folder for caches of its own.
-/// Of a run on the software GPU.
+/// Cases of a run on the software GPU.
 const CASES: usize = 81;
 
+/// One run for all tests, kept as `before`, in a folder for caches of its own.
 struct Measured {
     cache: TempDir,
     run: Value,
