@@ -18,6 +18,8 @@ pub trait Value: Number<Value = Self> + Copy + Add<Output = Self> + Mul<Output =
     fn of(double: f64) -> Self;
     /// Whether it is none.
     fn is_nan(self) -> bool;
+    /// `self * factor + offset`, rounded once. Rust has the word, but in `std`.
+    fn fma(self, factor: Self, offset: Self) -> Self;
 }
 
 /// A number type.
@@ -82,7 +84,7 @@ impl Number for Bf16 {
 }
 
 macro_rules! same {
-    ($($value:ident $word:ident),*) => {$(
+    ($($value:ident $word:ident $fma:literal $class:ident),*) => {$(
         impl Number for $value {
             type Word = $word;
             type Value = $value;
@@ -112,8 +114,19 @@ macro_rules! same {
             fn is_nan(self) -> bool {
                 self != self
             }
+
+            #[inline(always)]
+            fn fma(self, factor: Self, offset: Self) -> Self {
+                let sum: Self;
+                // SAFETY: arithmetic.
+                unsafe {
+                    asm!(concat!($fma, " {}, {}, {}, {};"), out($class) sum, in($class) self, in($class) factor,
+                        in($class) offset, options(pure, nomem, nostack))
+                };
+                sum
+            }
         }
     )*};
 }
 
-same! { f32 B32, f64 B64 }
+same! { f32 B32 "fma.rn.f32" reg32, f64 B64 "fma.rn.f64" reg64 }

@@ -10,6 +10,7 @@ mod debug_build;
 mod naive;
 mod program;
 
+mod affine;
 mod arithmetic;
 mod casts;
 mod copies;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         host::cases(),
         arithmetic::cases(),
         images::cases(),
+        affine::cases(),
         casts::cases(),
         transposes::cases(),
         permutes::cases(),
