@@ -24,31 +24,40 @@ const MEAN: [f64; 4] = [0.485, 0.456, 0.406, 0.5];
 const DEVIATION: [f64; 4] = [0.229, 0.224, 0.225, 0.25];
 
 /// Makes elements of one type from those of another; both are one axis here.
-trait Launch<S, D>: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error> {}
+pub(super) trait Launch<S, D>: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error> {}
 impl<S, D, F: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error>> Launch<S, D> for F {}
 
 /// A device and how often to time on it.
-struct Bench<'a> {
-    device: Device,
+pub(super) struct Bench<'a> {
+    pub(super) device: Device,
     /// Turns until the L2 cache has lost the first; none where time means nothing.
     turns: usize,
-    samples: usize,
+    pub(super) samples: usize,
     output: &'a Output,
 }
 
 impl<'a> Bench<'a> {
     /// With room for a source and a result of so many bytes.
-    fn open(bytes: [usize; 2], samples: &args::Samples, backend: Backend, output: &'a Output) -> Result<Self> {
-        let device = open(backend, output)?;
+    pub(super) fn open(
+        bytes: [usize; 2],
+        samples: &args::Samples,
+        backend: Backend,
+        output: &'a Output,
+    ) -> Result<Self> {
+        Self::new(open(backend, output)?, bytes, usize::from(samples.samples), output)
+    }
+
+    /// The same on a device that is open.
+    pub(super) fn new(device: Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
         let turns = trial::turns(&device, bytes[0].midpoint(bytes[1]));
         let most = bytes[0].max(bytes[1]);
         // On the host the source, the result and what is expected; on the device both sides and a copy of the result, for each turn.
         ensure_room(most, 3, &[(&device, 3 * turns.max(1) + 1)])?;
-        Ok(Self { device, turns, samples: usize::from(samples.samples), output })
+        Ok(Self { device, turns, samples, output })
     }
 
     /// Verifies and times what is made of `elements`.
-    fn outcome<S: Element, D: Element>(
+    pub(super) fn outcome<S: Element, D: Element>(
         &self,
         kernel: &'static str,
         elements: &[S],
@@ -175,7 +184,7 @@ fn normalized<T: Number>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(
 }
 
 /// A number that casts are timed with.
-trait Small: Element {
+pub(super) trait Small: Element {
     /// A number below 128, which all types have.
     fn small(byte: u8) -> Self;
 }

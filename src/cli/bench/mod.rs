@@ -1,5 +1,6 @@
 //! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and held against what the device can do.
 
+mod affine;
 mod arithmetic;
 mod conversion;
 mod permute;
@@ -13,6 +14,7 @@ use warpstride::ops::{Elementwise, Reduction};
 
 use super::output::Output;
 use super::{args, permuted_layouts, tune};
+use affine::Mapped;
 use arithmetic::Arithmetic;
 use permute::Moved;
 
@@ -23,8 +25,9 @@ const SMALL: usize = 1 << 20;
 const NUMBERS: &str = "--elements N --dtype T";
 
 /// The operations, what they take, and what they do.
-const OPERATIONS: [[&str; 3]; 16] = [
+const OPERATIONS: [[&str; 3]; 17] = [
     ["permute", "--shape S --axes A --dtype T", "an array with its axes in another order, into C order"],
+    ["affine", "--shape S --axes A --from T --to T", "the same, scaled, shifted and of another type: c = f a + o"],
     ["copy", NUMBERS, "as many bytes and nothing else: the yardstick"],
     ["fill", NUMBERS, "c = s"],
     ["mul", NUMBERS, "c = s a"],
@@ -58,6 +61,10 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
             permuted_layouts(shape, axes)?;
             return Moved { op: "permute", dtype: *dtype, shape, axes: Some(axes) }.bench(backend, samples, output);
         }
+        Operation::Affine(args::Affine { shape, axes, from, to, channels, samples }) => {
+            let mapped = Mapped { from: *from, to: *to, shape, axes, channels: *channels };
+            return mapped.bench(backend, samples, output);
+        }
         Operation::Copy(args::Elements { elements, dtype, samples }) => {
             return Moved { op: "copy", dtype: *dtype, shape: &[*elements], axes: None }
                 .bench(backend, samples, output);
@@ -83,7 +90,7 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
 fn list(output: &Output) -> Result<()> {
     let mut text = String::new();
     for [op, takes, does] in OPERATIONS {
-        text += &format!("{op:9} {takes:30} {does}\n");
+        text += &format!("{op:9} {takes:35} {does}\n");
     }
     let entries = OPERATIONS.map(|[op, takes, does]| json!({ "op": op, "arguments": takes, "about": does }));
     output.result(&text, json!({ "operations": entries }))

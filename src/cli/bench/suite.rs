@@ -14,7 +14,9 @@ use warpstride::roofline::model::DeviceModel;
 use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::report::{Case, Group, Machine, Run, SCHEMA, Times};
 
+use super::affine::Mapped;
 use super::arithmetic::{Arithmetic, Computed, Operands};
+use super::conversion::Bench;
 use super::permute::Moved;
 use super::report::Outcome;
 use crate::cli::output::{self, Output};
@@ -26,6 +28,17 @@ const SAMPLES: usize = 20;
 const COUNTED: usize = 64 << 10;
 /// Most elements that the software GPU permutes for a case.
 const SMALL: usize = 1 << 14;
+/// Permutes that convert what they move: from which type to which, the axis of the result whose indices have factors and offsets of
+/// their own, the shape, and the axes. Images of pixels to planes and back, activations of many channels, and matrices.
+type Mapping = (DType, DType, Option<usize>, &'static [usize], &'static [usize]);
+const MAPPED: [Mapping; 6] = [
+    (DType::F32, DType::F32, None, &[16384, 16384], &[1, 0]),
+    (DType::F32, DType::F16, None, &[16384, 16384], &[1, 0]),
+    (DType::U8, DType::F32, None, &[16384, 16384], &[1, 0]),
+    (DType::F16, DType::F16, Some(1), &[64, 56, 56, 256], &[0, 3, 1, 2]),
+    (DType::F32, DType::Bf16, Some(3), &[64, 256, 55, 55], &[0, 2, 3, 1]),
+    (DType::U8, DType::F16, Some(1), &[64, 1080, 1920, 3], &[0, 3, 1, 2]),
+];
 /// The matrices that every kernel transposes, on a GPU and elsewhere.
 const MATRICES: [&[usize]; 2] = [&[4096, 16384], &[256]];
 
@@ -115,7 +128,23 @@ impl Suite<'_> {
                 self.moved(Group::Permute, &Moved { op: "permute", dtype, shape: &shape, axes: Some(&axes) })?;
             }
         }
+        self.mapped()?;
         self.transposes()
+    }
+
+    fn mapped(&mut self) -> Result<()> {
+        for (from, to, channels, shape, axes) in MAPPED {
+            let mut shape = shape.to_vec();
+            if !self.timed {
+                shrink(&mut shape);
+            }
+            let mapped = Mapped { from, to, shape: &shape, axes, channels };
+            let bench = Bench::new(self.device.clone(), mapped.bytes()?, SAMPLES, self.output)?;
+            let (bytes, outcome) = mapped.outcome(&bench)?;
+            let case = self.add(Group::Permute, "affine", to, &shape, Some(axes), bytes, outcome);
+            case.name = name(&format!("affine {from} to"), to, &shape, Some(axes));
+        }
+        Ok(())
     }
 
     /// Which of two values suits the device.
@@ -165,8 +194,9 @@ impl Suite<'_> {
         axes: Option<&[usize]>,
         [read, written]: [u64; 2],
         outcome: Outcome,
-    ) {
+    ) -> &mut Case {
         let times = outcome.timing.as_ref().zip(self.peaks);
+        let place = self.cases.len();
         self.cases.push(Case {
             name: name(op, dtype, shape, axes),
             group,
@@ -183,6 +213,7 @@ impl Suite<'_> {
             counted_shape: None,
             predicted_ms: None,
         });
+        &mut self.cases[place]
     }
 
     /// Every kernel on square matrices. Of one too large to be counted, the counters are those of a smaller one, multiplied: the

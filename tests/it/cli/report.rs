@@ -95,7 +95,7 @@ fn a_run_has_every_case_and_no_speed_of_the_software_gpu() {
     assert_eq!((&run["device"]["kind"], &run["peaks"], &run["clocks"]), (&"soft".into(), &Value::Null, &Value::Null));
     let cases = run["cases"].as_array().expect("cases");
     let of = |group: &str| cases.iter().filter(|case| case["group"] == group).count();
-    assert_eq!((of("stream"), of("permute"), of("transpose")), (44, 14, 6));
+    assert_eq!((of("stream"), of("permute"), of("transpose")), (44, 20, 6));
     for case in cases {
         assert_eq!((&case["verified"], &case["times"]), (&true.into(), &Value::Null), "{case}");
         assert!(case["kernel"].is_string() && case["counters"].is_object(), "{case}");
@@ -129,7 +129,7 @@ fn a_slower_case_is_named_and_ends_with_status_1() {
     let slower = compare("run.json", "before.json");
     assert_eq!(slower.code, Some(1));
     assert!(
-        slower.stderr.contains("1 of 64 cases are slower") && slower.stderr.contains("add f32"),
+        slower.stderr.contains("1 of 70 cases are slower") && slower.stderr.contains("add f32"),
         "{}",
         slower.stderr
     );
@@ -143,12 +143,12 @@ fn a_slower_case_is_named_and_ends_with_status_1() {
 fn tables_have_a_row_a_case() {
     let reports = Reports::of(&timed(|_| 1.0));
     let markdown = reports.form("--markdown");
-    assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), 64 + 2 * 3, "{markdown}");
+    assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), 70 + 2 * 3, "{markdown}");
     assert!(!markdown.contains("<b>"), "{markdown}");
     assert!(markdown.contains("| 1.0000 |") && markdown.contains("75.0 %"), "{markdown}");
     let csv = reports.form("--csv");
     let fields: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
-    assert_eq!(fields.len(), 65);
+    assert_eq!(fields.len(), 71);
     assert_eq!(fields[0], 24);
     assert!(csv.starts_with("group,case,op,dtype,shape"), "{csv}");
     let shown = warpstride(["report".as_ref(), reports.path("run.json").as_os_str()]).succeeded().stdout;
