@@ -85,6 +85,113 @@ impl<'a> Tile<'a> {
     }
 }
 
+/// A tile as rectangles of `COLS` elements of the source by `ROWS` of the destination, a quad of each: those of one thread.
+struct Rectangles<'a, const COLS: usize, const ROWS: usize> {
+    tile: Tile<'a>,
+    across_log2: u32,
+    down_log2: u32,
+    /// The exchange.
+    shared: Shared,
+}
+
+impl<'a, const COLS: usize, const ROWS: usize> Rectangles<'a, COLS, ROWS> {
+    #[inline(always)]
+    fn new<const SQUARES: usize, const QUADS: usize>(params: &'a AffineTileParams) -> Self {
+        let shared = Shared::reserve::<Quads<QUADS>>();
+        let across_log2 = params.across_log2 as u32;
+        let down_log2 = (VECTOR_TILE_THREADS * SQUARES as u32).ilog2() - across_log2;
+        let tile = Tile::new(params, (ROWS as u32) << down_log2, (COLS as u32) << across_log2);
+        Rectangles { tile, across_log2, down_log2, shared }
+    }
+
+    /// Column and row, in rectangles, of rectangle `step` of this thread: neighbours in a row are neighbouring threads.
+    #[inline(always)]
+    fn number(&self, step: usize) -> (u32, u32) {
+        let number = thread::thread_x() + step as u32 * VECTOR_TILE_THREADS;
+        (number & ((1 << self.across_log2) - 1), number >> self.across_log2)
+    }
+
+    /// Its first row and column.
+    #[inline(always)]
+    fn first(&self, step: usize) -> (u64, u64) {
+        let (x, y) = self.number(step);
+        (self.tile.row + u64::from(y * ROWS as u32), self.tile.col + u64::from(x * COLS as u32))
+    }
+
+    #[inline(always)]
+    fn place(&self, column: u32, part: u32) -> Shared {
+        place(COLS.ilog2(), self.across_log2, self.down_log2, self.shared, column, part)
+    }
+
+    /// Loads rectangle `step`; zero outside the matrix.
+    ///
+    /// # Safety
+    ///
+    /// As [`affine_tile`].
+    #[inline(always)]
+    unsafe fn load<W: Word>(&self, step: usize) -> [Quad; ROWS] {
+        let mut held = [[0; 4]; ROWS];
+        let (row, col) = self.first(step);
+        if self.tile.has(row, col) {
+            let start = self.tile.src::<W>(row, col);
+            let pitch = (self.tile.params.src_pitch as u64).wrapping_mul(u64::from(W::BYTES));
+            unrolled!(down < ROWS => {
+                // SAFETY: whole quads of rows of the matrix, as the caller promises.
+                held[down] = unsafe { thread::load_quad(start.offset((down as u64).wrapping_mul(pitch))) };
+            });
+        }
+        held
+    }
+
+    /// Writes what becomes of rectangle `step` where the stores look for it, column by column.
+    ///
+    /// # Safety
+    ///
+    /// As [`affine_tile`]; nothing reads the exchange before the next barrier.
+    #[inline(always)]
+    unsafe fn exchange<S: Scalar, D: Number<Value: Computed>>(&self, step: usize, held: &[Quad; ROWS]) {
+        let ((x, y), (row, col)) = (self.number(step), self.first(step));
+        let Tile { params, .. } = self.tile;
+        if self.tile.has(row, col) {
+            // SAFETY: a rectangle of the matrix; so below.
+            let mut pairs = [unsafe { self.tile.pair::<D::Value>(row, col) }; ROWS];
+            if params.along_rows != 0 {
+                unrolled!(down < ROWS => {
+                    // SAFETY: see above.
+                    pairs[down] = unsafe { params.values.of_channel(row + down as u64) };
+                });
+            }
+            unrolled!(lane < COLS => {
+                if params.along_cols != 0 {
+                    // SAFETY: see above.
+                    pairs = [unsafe { params.values.of_channel(col + lane as u64) }; ROWS];
+                }
+                let quad = column::<S, D, ROWS>(held, lane, &pairs);
+                // SAFETY: inside the tile, and each thread has its own rectangles.
+                unsafe { thread::store_shared_quad(self.place(x * COLS as u32 + lane as u32, y), quad) };
+            });
+        }
+    }
+
+    /// Stores quad `step` of this thread: neighbouring threads have neighbouring parts of a column.
+    ///
+    /// # Safety
+    ///
+    /// As [`affine_tile`]; the exchange is complete.
+    #[inline(always)]
+    unsafe fn store<W: Word>(&self, step: u32) {
+        let number = thread::thread_x() + step * VECTOR_TILE_THREADS;
+        let (column, part) = (number >> self.down_log2, number & ((1 << self.down_log2) - 1));
+        let (row, col) = (self.tile.row + u64::from(part * ROWS as u32), self.tile.col + u64::from(column));
+        if self.tile.has(row, col) {
+            // SAFETY: inside the tile, which nothing writes any more.
+            let quad = unsafe { thread::load_shared_quad(self.place(column, part)) };
+            // SAFETY: a whole quad of a row of the destination, which no other thread has.
+            unsafe { thread::store_quad(self.tile.dst::<W>(row, col), quad) };
+        }
+    }
+}
+
 /// Where every row of both sides starts on 16 bytes and holds whole quads: as `vector_tile`, but what a thread turns in registers
 /// is a rectangle of `ROWS` rows of a quad of the source, which becomes `COLS` quads of the destination. So both sides of a tile
 /// are accessed 16 bytes at a time, whatever their widths, and the exchange holds what is written.
@@ -109,66 +216,21 @@ pub unsafe fn affine_tile<
     const { assert!(COLS == S::Word::COUNT && ROWS == D::Word::COUNT, "rectangles are of whole quads") };
     const { assert!(SQUARES as u32 == vector_tile_squares(S::Word::BYTES), "the host cuts tiles of as many") };
     const { assert!(QUADS == COLS * SQUARES * VECTOR_TILE_THREADS as usize, "the exchange has room for the tile") };
-    let shared = Shared::reserve::<Quads<QUADS>>();
-    let across_log2 = params.across_log2 as u32;
-    let down_log2 = (VECTOR_TILE_THREADS * SQUARES as u32).ilog2() - across_log2;
-    let place = |column: u32, part: u32| place(COLS.ilog2(), across_log2, down_log2, shared, column, part);
-    let tile = Tile::new(&params, (ROWS as u32) << down_log2, (COLS as u32) << across_log2);
-    // Column and row, in rectangles, of each of this thread's: neighbours in a row are neighbouring threads.
-    let rectangle = |step: usize| {
-        let number = thread::thread_x() + step as u32 * VECTOR_TILE_THREADS;
-        (number & ((1 << across_log2) - 1), number >> across_log2)
-    };
-    let first = |(x, y): (u32, u32)| {
-        (tile.row + u64::from(y * ROWS as u32), tile.col + u64::from(x * COLS as u32))
-    };
+    let rectangles = Rectangles::<COLS, ROWS>::new::<SQUARES, QUADS>(&params);
     let mut held = [[[0; 4]; ROWS]; SQUARES];
     unrolled!(step < SQUARES => {
-        let (row, col) = first(rectangle(step));
-        if tile.has(row, col) {
-            let start = tile.src::<S::Word>(row, col);
-            let pitch = (params.src_pitch as u64).wrapping_mul(u64::from(S::Word::BYTES));
-            unrolled!(down < ROWS => {
-                // SAFETY: whole quads of rows of the matrix, as the caller promises.
-                held[step][down] = unsafe { thread::load_quad(start.offset((down as u64).wrapping_mul(pitch))) };
-            });
-        }
+        // SAFETY: as the caller promises.
+        held[step] = unsafe { rectangles.load::<S::Word>(step) };
     });
     unrolled!(step < SQUARES => {
-        let (x, y) = rectangle(step);
-        let (row, col) = first((x, y));
-        if tile.has(row, col) {
-            // SAFETY: a rectangle of the matrix; so below.
-            let mut pairs = [unsafe { tile.pair::<D::Value>(row, col) }; ROWS];
-            if params.along_rows != 0 {
-                unrolled!(down < ROWS => {
-                    // SAFETY: see above.
-                    pairs[down] = unsafe { params.values.of_channel(row + down as u64) };
-                });
-            }
-            unrolled!(lane < COLS => {
-                if params.along_cols != 0 {
-                    // SAFETY: see above.
-                    pairs = [unsafe { params.values.of_channel(col + lane as u64) }; ROWS];
-                }
-                let quad = column::<S, D, ROWS>(&held[step], lane, &pairs);
-                // SAFETY: inside the tile, and each thread has its own rectangles; nothing reads before the barrier.
-                unsafe { thread::store_shared_quad(place(x * COLS as u32 + lane as u32, y), quad) };
-            });
-        }
+        // SAFETY: as the caller promises, and nothing reads before the barrier.
+        unsafe { rectangles.exchange::<S, D>(step, &held[step]) };
     });
     // SAFETY: every thread of the block comes here: nothing above returns.
     unsafe { thread::barrier() };
     for step in 0..(COLS * SQUARES) as u32 {
-        let number = thread::thread_x() + step * VECTOR_TILE_THREADS;
-        let (column, part) = (number >> down_log2, number & ((1 << down_log2) - 1));
-        let (row, col) = (tile.row + u64::from(part * ROWS as u32), tile.col + u64::from(column));
-        if tile.has(row, col) {
-            // SAFETY: inside the tile, which nothing writes any more.
-            let quad = unsafe { thread::load_shared_quad(place(column, part)) };
-            // SAFETY: a whole quad of a row of the destination, which no other thread has.
-            unsafe { thread::store_quad(tile.dst::<D::Word>(row, col), quad) };
-        }
+        // SAFETY: as the caller promises, behind the barrier.
+        unsafe { rectangles.store::<D::Word>(step) };
     }
 }
 

@@ -38,7 +38,6 @@ pub struct AffinePlan {
     written: u64,
 }
 
-#[expect(clippy::large_enum_variant, reason = "a plan is copied, and made without allocating")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     Nothing,
