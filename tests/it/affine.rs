@@ -52,6 +52,17 @@ fn layouts_that_mean_the_same_have_one_plan() {
 }
 
 #[test]
+fn arrays_of_any_size_are_planned() {
+    for (len, to) in [((1 << 62) - 1, DType::F16), ((1 << 61) - 1, DType::F32)] {
+        let repeated = c_order(&[1, 64]).broadcast(&[len / 64, 64]).unwrap();
+        for dst in [c_order(&[len / 64, 64]), c_order(&[64, len / 64]).t()] {
+            let plan = plan(&repeated, DType::F32, &dst, to, Some(0)).unwrap();
+            assert!(plan.written() == ((len / 64 * 64) * to.width()) as u64 && plan.read() > plan.written(), "{plan}");
+        }
+    }
+}
+
+#[test]
 fn nothing_is_launched_for_no_elements() {
     let none = c_order(&[0, 5]);
     let plan = plan(&none, DType::U8, &none, DType::F32, Some(1)).unwrap();

@@ -2,10 +2,10 @@
 //!
 //! A permute reads and writes every element; what else becomes of it on the way costs no more bytes. So a scaled transpose, a
 //! cast into another order of axes, or the normalisation of images by their channels is one launch, where a permute, a cast and
-//! arithmetic one behind the other move the array three times. cuTENSOR has the like as `cutensorPermute`, `D = alpha * op(perm(A))`,
+//! arithmetic one behind the other move the array three times. cuTENSOR has the like as `cutensorPermute`, `B = alpha * op(perm(A))`,
 //! with one type of scalar for all elements; factors and offsets by channel are those of cuDNN's and PyTorch's affine layers.
 //!
-//! How fast these kernels are was not measured yet. Their tiles are cut as those of [`permute`](super::permute), whose speed was.
+//! How fast these kernels are was not measured yet. Their tiles are cut as those of [`permute`](mod@super::permute), whose speed was.
 
 mod axes;
 mod plan;

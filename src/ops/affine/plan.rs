@@ -96,8 +96,11 @@ impl AffinePlan {
             Some(tile) => tile,
             None => sides.elements(),
         };
-        let values = channels.map_or(0, |(_, count)| 2 * count * size_of::<f32>());
-        let [read, written] = [from.width() * axes.len() + values, to.width() * axes.len()].map(|bytes| bytes as u64);
+        // Of a source that is broadcast, elements are counted as often as they are read, which may be more than memory has.
+        let bytes = |len: usize, width: usize| (len as u64).saturating_mul(width as u64);
+        let values = channels.map_or(0, |(_, count)| bytes(count, 2 * size_of::<f32>()));
+        let read = bytes(axes.len(), from.width()).saturating_add(values);
+        let written = bytes(axes.len(), to.width());
         Ok(Self { work, channels, read, written })
     }
 
@@ -258,7 +261,7 @@ impl Sides {
         let (rows, cols) = (matrices.rows.extent, matrices.cols.extent);
         let [across, down] = [cols.div_ceil(tile.width), rows.div_ceil(tile.height)];
         // Where rows of the destination go on in the tile below, that writes the rest of a sector: soon, while the L2 cache has it.
-        let down_first = whole.is_none() && rows * tile.width * src_width.max(dst_width) <= TILE_COLUMN;
+        let down_first = whole.is_none() && rows.saturating_mul(tile.width * src_width.max(dst_width)) <= TILE_COLUMN;
         let along = |at: usize| u64::from(walk.channel == Some(at));
         let images: usize = matrices.batch().iter().map(|axis| axis.extent).product();
         let params = AffineTileParams {
