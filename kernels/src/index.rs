@@ -28,8 +28,6 @@ pub trait Index: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + M
     }
     /// The low 32 bits.
     fn low(self) -> u32;
-    /// A position, which has no sign.
-    fn position(self) -> u64;
     /// The quotient, of a position of 31 (63) bits, by a divisor made for this type.
     fn divide(self, by: &Divisor) -> Self;
 }
@@ -44,11 +42,6 @@ impl Index for Narrow {
     #[inline(always)]
     fn low(self) -> u32 {
         self.0
-    }
-
-    #[inline(always)]
-    fn position(self) -> u64 {
-        u64::from(self.0)
     }
 
     #[inline(always)]
@@ -76,11 +69,6 @@ impl Index for Wide {
     #[inline(always)]
     fn low(self) -> u32 {
         self.0 as u32
-    }
-
-    #[inline(always)]
-    fn position(self) -> u64 {
-        self.0
     }
 
     #[inline(always)]

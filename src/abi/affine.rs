@@ -49,11 +49,11 @@ pub struct AffineValues {
     pub factors: u64,
     /// Device address of the offset of channel 0, an `f32`.
     pub offsets: u64,
-    /// Bytes from those of a channel to those of the next; signed.
+    /// Values from those of a channel to those of the next: 1, or -1 where the last channel comes first.
     pub step: i64,
-    /// Numbers that follow each other and are of one channel; for wide arithmetic.
+    /// Numbers that follow each other and are of one channel; for the entry's arithmetic.
     pub inner: Divisor,
-    /// Channels; for wide arithmetic.
+    /// Channels; for the entry's arithmetic.
     pub channels: Divisor,
 }
 

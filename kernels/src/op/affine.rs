@@ -3,7 +3,7 @@
 use crate::abi::{AffineElementsParams, AffineType, AffineValues, ELEMENTS_BLOCK};
 use crate::axes::{self, Offsets};
 use crate::block;
-use crate::index::{Index, Wide};
+use crate::index::Index;
 use crate::number::{Bf16, F16, Number, Value};
 use crate::op::cast::{self, Scalar};
 use crate::thread::{self, B32, Global, Word};
@@ -50,9 +50,9 @@ impl<V: Computed> Pair<V> {
 impl AffineValues {
     /// The channel of a number.
     #[inline(always)]
-    pub fn channel(&self, number: u64) -> u64 {
-        let outer = Wide::truncate(number).divide(&self.inner);
-        axes::remainder(outer, outer.divide(&self.channels), &self.channels).0
+    pub fn channel<I: Index>(&self, number: I) -> I {
+        let outer = number.divide(&self.inner);
+        axes::remainder(outer, outer.divide(&self.channels), &self.channels)
     }
 
     /// The factor and the offset of a channel, or those that all elements have.
@@ -61,7 +61,7 @@ impl AffineValues {
     ///
     /// As [`AffineValues::of_channel`].
     #[inline(always)]
-    pub unsafe fn pair<V: Computed>(&self, channel: u64) -> Pair<V> {
+    pub unsafe fn pair<V: Computed, I: Index>(&self, channel: I) -> Pair<V> {
         if self.factors == 0 {
             let value = |bits: u64| V::of(f64::from_bits(bits));
             return Pair { factor: value(self.factor), offset: value(self.offset) };
@@ -76,8 +76,8 @@ impl AffineValues {
     ///
     /// There are as many channels, whose values are allocated and not written meanwhile.
     #[inline(always)]
-    pub unsafe fn of_channel<V: Computed>(&self, channel: u64) -> Pair<V> {
-        let at = channel.wrapping_mul(self.step as u64);
+    pub unsafe fn of_channel<V: Computed, I: Index>(&self, channel: I) -> Pair<V> {
+        let at = (channel * I::truncate(self.step as u64)).bytes::<B32>();
         let value = |start: u64| {
             // SAFETY: an `f32` of the channel, as the caller promises.
             let bits = unsafe { B32::load_global(Global::new(start).offset(at)) }.low();
@@ -142,9 +142,9 @@ impl<'a, I: Index> Walk<'a, I> {
         let of = &self.params.values;
         for step in 0..STEPS {
             // One by one, so that uniform values need no division.
-            let channel = if of.factors == 0 { 0 } else { of.channel(self.numbers[step].position()) };
+            let channel = if of.factors == 0 { I::new(0) } else { of.channel(self.numbers[step]) };
             // SAFETY: the channel of a number, which is below the channels', as of a number beyond the last.
-            values[step] = unsafe { of.pair::<V>(channel) }.apply(values[step]);
+            values[step] = unsafe { of.pair::<V, I>(channel) }.apply(values[step]);
         }
         values
     }

@@ -24,7 +24,7 @@ struct Tile<'a> {
     src_start: u64,
     dst_start: u64,
     /// The image's channel.
-    channel: u64,
+    channel: Wide,
 }
 
 impl<'a> Tile<'a> {
@@ -45,7 +45,7 @@ impl<'a> Tile<'a> {
             col: x * u64::from(width),
             src_start: src.0,
             dst_start: dst.0,
-            channel: params.values.channel(image.0),
+            channel: params.values.channel(image),
         }
     }
 
@@ -81,7 +81,7 @@ impl<'a> Tile<'a> {
             0
         };
         // SAFETY: the element's channel: that of its image, of 0 where rows or columns are channels.
-        unsafe { self.params.values.pair(self.channel + along) }
+        unsafe { self.params.values.pair(self.channel + Wide::truncate(along)) }
     }
 }
 
@@ -158,13 +158,13 @@ impl<'a, const COLS: usize, const ROWS: usize> Rectangles<'a, COLS, ROWS> {
             if params.along_rows != 0 {
                 unrolled!(down < ROWS => {
                     // SAFETY: see above.
-                    pairs[down] = unsafe { params.values.of_channel(row + down as u64) };
+                    pairs[down] = unsafe { params.values.of_channel(Wide::truncate(row + down as u64)) };
                 });
             }
             unrolled!(lane < COLS => {
                 if params.along_cols != 0 {
                     // SAFETY: see above.
-                    pairs = [unsafe { params.values.of_channel(col + lane as u64) }; ROWS];
+                    pairs = [unsafe { params.values.of_channel(Wide::truncate(col + lane as u64)) }; ROWS];
                 }
                 let quad = column::<S, D, ROWS>(held, lane, &pairs);
                 // SAFETY: inside the tile, and each thread has its own rectangles.

@@ -186,9 +186,8 @@ impl AffinePlan {
                 AffineValues { factor: factor.to_bits(), offset: offset.to_bits(), ..*planned }
             }
             Affine::PerChannel { factors, offsets, .. } => {
-                let width = size_of::<f32>() as u64;
-                let last = self.channels.map_or(0, |(_, count)| count as u64 - 1) * width;
-                let (first, step) = if reversed { (last, -(width as i64)) } else { (0, width as i64) };
+                let last = self.channels.map_or(0, |(_, count)| ((count - 1) * size_of::<f32>()) as u64);
+                let (first, step) = if reversed { (last, -1) } else { (0, 1) };
                 AffineValues { factors: factors + first, offsets: offsets + first, step, ..*planned }
             }
         }
@@ -209,16 +208,13 @@ fn extent(layout: &Layout, axis: usize) -> Result<usize> {
     })
 }
 
-/// What is the same for all launches, where channels are `inner` numbers apart of `count`.
-fn planned(inner: usize, count: usize) -> AffineValues {
-    let [inner, channels] = [inner, count].map(|number| Divisor::wide(number as u64));
+/// What is the same for all launches: the elements, or images, of one channel that follow each other, and the channels; of none, as
+/// of one.
+fn channels(axes: &[Axis], channel: Option<usize>, divisor: fn(u64) -> Divisor) -> AffineValues {
+    let (inner, count) =
+        channel.map_or((1, 1), |at| (axes[..at].iter().map(|axis| axis.extent).product::<usize>(), axes[at].extent));
+    let [inner, channels] = [inner, count].map(|number| divisor(number as u64));
     AffineValues { factor: 0, offset: 0, factors: 0, offsets: 0, step: 0, inner, channels }
-}
-
-/// The elements, or images, of one channel that follow each other, and the channels; of none, as of one.
-fn channels(axes: &[Axis], channel: Option<usize>) -> AffineValues {
-    let Some(at) = channel else { return planned(1, 1) };
-    planned(axes[..at].iter().map(|axis| axis.extent).product(), axes[at].extent)
 }
 
 impl Sides {
@@ -240,7 +236,7 @@ impl Sides {
             axes: axes(walk.as_slice(), divisor(index)),
         };
         let blocks = elements.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(4)));
-        let values = channels(walk.as_slice(), walk.channel);
+        let values = channels(walk.as_slice(), walk.channel, divisor(index));
         let params = AffineElementsParams { elements, src_type: *from as u64, dst_type: *to as u64, values };
         let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
         let entry = AFFINE_ELEMENTS.at(usize::from(*to == AffineType::F64), index);
@@ -277,7 +273,7 @@ impl Sides {
             down_first: u64::from(down_first),
             src_type: from as u64,
             dst_type: to as u64,
-            values: channels(matrices.batch(), matrices.channel),
+            values: channels(matrices.batch(), matrices.channel, Divisor::wide),
             along_rows: along(row),
             along_cols: along(col),
             rank: matrices.batch().len() as u64,
