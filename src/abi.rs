@@ -5,6 +5,8 @@
 //!
 //! An entry takes one struct by value, so its PTX has one parameter whose size and alignment are the struct's.
 
+#[path = "abi/affine.rs"]
+mod affine;
 #[path = "abi/arithmetic.rs"]
 mod arithmetic;
 #[path = "abi/axis.rs"]
@@ -12,6 +14,7 @@ mod axis;
 #[path = "abi/conversion.rs"]
 mod conversion;
 
+pub use affine::*;
 pub use arithmetic::*;
 pub use axis::*;
 pub use conversion::*;
@@ -711,6 +714,14 @@ impl Family {
         self.wide[number as usize]
     }
 
+    /// The entry at a place, in a family that is by neither width nor number.
+    pub const fn at(&self, place: usize, index: Index) -> EntryId {
+        match index {
+            Index::Narrow => self.narrow[place],
+            Index::Wide => self.wide[place],
+        }
+    }
+
     /// The entries, in a family whose arithmetic is 64-bit.
     pub const fn entries(&self) -> &'static [EntryId] {
         self.wide
@@ -808,6 +819,17 @@ entries! {
             "cast_u64_u8" "cast_u64_u16" "cast_u64_f16" "cast_u64_bf16" "cast_u64_u32" "cast_u64_f32" "cast_u64_f64"
             "cast_i64_f16" "cast_i64_bf16" "cast_i64_f32" "cast_i64_f64"
             "cast_f64_u8" "cast_f64_i8" "cast_f64_u16" "cast_f64_i16" "cast_f64_f16" "cast_f64_bf16" "cast_f64_u32" "cast_f64_i32" "cast_f64_f32" "cast_f64_u64" "cast_f64_i64"];
+    AFFINE_TILE(AffineTileParams): /// Scaled, shifted and converted transposes whose rows start on 16 bytes and hold whole quads, on both sides, by
+        /// [`AffineType`] of the source and then of the destination.
+        [] ["affine_tile_u8_f16" "affine_tile_u8_bf16" "affine_tile_u8_f32"
+            "affine_tile_f16_f16" "affine_tile_f16_bf16" "affine_tile_f16_f32"
+            "affine_tile_bf16_f16" "affine_tile_bf16_bf16" "affine_tile_bf16_f32"
+            "affine_tile_f32_f16" "affine_tile_f32_bf16" "affine_tile_f32_f32"
+            "affine_tile_f64_f64"];
+    AFFINE_PADDED(AffineTileParams): /// The same whose rows start and end anywhere. Their types are parameters, but for doubles.
+        [] ["affine_padded" "affine_padded_f64"];
+    AFFINE_ELEMENTS(AffineElementsParams): /// The same of any layout to any layout, element by element, in the destination's order.
+        ["affine_elements" "affine_elements_f64"] ["affine_elements_wide" "affine_elements_f64_wide"];
     GATHER(IndexedRowsParams): /// Rows taken by their indices, in words as wide as all rows start on and hold.
         [] ["gather_b8" "gather_b16" "gather_b32" "gather_b64" "gather_b128"];
     SCATTER(IndexedRowsParams): /// Rows put by their indices.

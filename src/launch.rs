@@ -1,10 +1,10 @@
 //! The one door from typed arguments to raw parameters.
 
 use crate::abi::{
-    CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams, EntryId, FieldsParams, FillParams,
-    IndexedRowsParams, LaunchShape, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams,
-    ReduceColumnsParams, ReduceParams, ReduceRowsParams, RowsParams, RowwiseParams, SpinParams, SquareParams,
-    StackedTileParams, TransposeParams, VectorTileParams,
+    AffineElementsParams, AffineTileParams, CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams,
+    EntryId, FieldsParams, FillParams, IndexedRowsParams, LaunchShape, LinesParams, NormalizeParams, PackedParams,
+    PatchParams, ProbeParams, ReduceColumnsParams, ReduceParams, ReduceRowsParams, RowsParams, RowwiseParams,
+    SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
@@ -32,6 +32,7 @@ params!(
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
 params!(FillParams: 48, ElementwiseParams: 56, ReduceParams: 48, ProbeParams: 24);
+params!(AffineElementsParams: 776, AffineTileParams: 880);
 params!(NormalizeParams: 80, CastParams: 40, IndexedRowsParams: 72);
 params!(ReduceRowsParams: 56, ReduceColumnsParams: 112, RowwiseParams: 56);
 

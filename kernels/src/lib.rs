@@ -21,17 +21,17 @@ pub mod span;
 pub mod thread;
 
 use abi::{
-    CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams, FieldsParams, FillParams,
-    IndexedRowsParams, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams, ReduceColumnsParams,
-    ReduceParams, ReduceRowsParams, RowsParams, RowwiseParams, SpinParams, SquareParams, StackedTileParams,
-    TransposeParams, VectorTileParams,
+    AffineElementsParams, AffineTileParams, CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams,
+    FieldsParams, FillParams, IndexedRowsParams, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams,
+    ReduceColumnsParams, ReduceParams, ReduceRowsParams, RowsParams, RowwiseParams, SpinParams, SquareParams,
+    StackedTileParams, TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
 use index::{Narrow, Wide};
 use number::{Bf16, F16};
 use op::{
-    cast, column_loop, copy, deinterleave, elements, elementwise, fill, interleave, mean_variance, naive, normalize,
-    packed, patch, permute_lines, probe_copy, probe_read, probe_write, ragged_tile, reduce, reduce_columns,
+    affine_tile, cast, column_loop, copy, deinterleave, elements, elementwise, fill, interleave, mean_variance, naive,
+    normalize, packed, patch, permute_lines, probe_copy, probe_read, probe_write, ragged_tile, reduce, reduce_columns,
     reduce_rows, rows_by_index, small_tile, softmax, spill_lines, stacked_tile, swap_tiles, tile, vector_tile,
 };
 use thread::{B8, B16, B32, B64, B128};
@@ -355,6 +355,31 @@ entries! { NormalizeParams:
     normalize_4_f16 = normalize::<F16, 4, 32>;
     normalize_4_bf16 = normalize::<Bf16, 4, 32>;
     normalize_4_f32 = normalize::<f32, 4, 16>;
+}
+
+entries! { AffineTileParams:
+    affine_tile_u8_f16 = affine_tile::<u8, F16, 16, 8, 1, 2048>;
+    affine_tile_u8_bf16 = affine_tile::<u8, Bf16, 16, 8, 1, 2048>;
+    affine_tile_u8_f32 = affine_tile::<u8, f32, 16, 4, 1, 2048>;
+    affine_tile_f16_f16 = affine_tile::<F16, F16, 8, 8, 2, 2048>;
+    affine_tile_f16_bf16 = affine_tile::<F16, Bf16, 8, 8, 2, 2048>;
+    affine_tile_f16_f32 = affine_tile::<F16, f32, 8, 4, 2, 2048>;
+    affine_tile_bf16_f16 = affine_tile::<Bf16, F16, 8, 8, 2, 2048>;
+    affine_tile_bf16_bf16 = affine_tile::<Bf16, Bf16, 8, 8, 2, 2048>;
+    affine_tile_bf16_f32 = affine_tile::<Bf16, f32, 8, 4, 2, 2048>;
+    affine_tile_f32_f16 = affine_tile::<f32, F16, 4, 8, 2, 1024>;
+    affine_tile_f32_bf16 = affine_tile::<f32, Bf16, 4, 8, 2, 1024>;
+    affine_tile_f32_f32 = affine_tile::<f32, f32, 4, 4, 2, 1024>;
+    affine_tile_f64_f64 = affine_tile::<f64, f64, 2, 2, 4, 1024>;
+    affine_padded = op::affine_padded;
+    affine_padded_f64 = op::affine_padded_f64;
+}
+
+entries! { AffineElementsParams:
+    affine_elements = op::affine_elements::<Narrow>;
+    affine_elements_wide = op::affine_elements::<Wide>;
+    affine_elements_f64 = op::affine_elements_f64::<Narrow>;
+    affine_elements_f64_wide = op::affine_elements_f64::<Wide>;
 }
 
 entries! { CastParams:

@@ -30,6 +30,8 @@ pub trait Value:
     fn is_nan(self) -> bool;
     /// `e` to the power of a number that is not above 8: see [`exponential`].
     fn exp(self) -> Self;
+    /// `self * factor + offset`, rounded once. Rust has the word, but in `std`.
+    fn fma(self, factor: Self, offset: Self) -> Self;
 }
 
 /// A number type.
@@ -94,7 +96,7 @@ impl Number for Bf16 {
 }
 
 macro_rules! same {
-    ($($value:ident $word:ident $exp:ident),*) => {$(
+    ($($value:ident $word:ident $exp:ident $fma:literal $class:ident),*) => {$(
         impl Number for $value {
             type Word = $word;
             type Value = $value;
@@ -130,11 +132,22 @@ macro_rules! same {
             fn exp(self) -> Self {
                 $exp(self)
             }
+
+            #[inline(always)]
+            fn fma(self, factor: Self, offset: Self) -> Self {
+                let sum: Self;
+                // SAFETY: arithmetic.
+                unsafe {
+                    asm!(concat!($fma, " {}, {}, {}, {};"), out($class) sum, in($class) self, in($class) factor,
+                        in($class) offset, options(pure, nomem, nostack))
+                };
+                sum
+            }
         }
     )*};
 }
 
-same! { f32 B32 exp32, f64 B64 exp64 }
+same! { f32 B32 exp32 "fma.rn.f32" reg32, f64 B64 exp64 "fma.rn.f64" reg64 }
 
 /// `e^x` of an `x` not above 8, by operations that every device rounds alike: to within 2 units in the last place.
 ///
@@ -142,30 +155,18 @@ same! { f32 B32 exp32, f64 B64 exp64 }
 /// bits of a number; in two factors, so that what is less than the least normal number comes out as well. `n` is rounded by a sum
 /// in whose last place ones lie.
 macro_rules! exponential {
-    ($name:ident: $float:ident $bits:ident $multiply_add:ident, $fma:literal $class:ident, least $least:literal,
-        ones at $magic:literal, $mantissa:literal bits, bias $bias:literal, ln 2 $high:literal + $low:literal,
-        $last:literal $($coefficient:literal)*) => {
-        #[inline(always)]
-        fn $multiply_add(a: $float, b: $float, c: $float) -> $float {
-            let sum: $float;
-            // SAFETY: arithmetic.
-            unsafe {
-                asm!(concat!($fma, " {}, {}, {}, {};"), out($class) sum, in($class) a, in($class) b, in($class) c,
-                    options(pure, nomem, nostack))
-            };
-            sum
-        }
-
+    ($name:ident: $float:ident $bits:ident, least $least:literal, ones at $magic:literal, $mantissa:literal bits,
+        bias $bias:literal, ln 2 $high:literal + $low:literal, $last:literal $($coefficient:literal)*) => {
         #[inline(always)]
         fn $name(x: $float) -> $float {
             // Below, there is nothing but zero; what is no number passes.
             let x = if x < $least { $least } else { x };
-            let shifted = $multiply_add(x, core::$float::consts::LOG2_E, $magic);
+            let shifted = x.fma(core::$float::consts::LOG2_E, $magic);
             let n = shifted - $magic;
             let power = shifted.to_bits().wrapping_sub($float::to_bits($magic)) as $bits;
-            let r = $multiply_add(n, -$low, $multiply_add(n, -$high, x));
+            let r = n.fma(-$low, n.fma(-$high, x));
             let mut sum = $last;
-            $(sum = $multiply_add(sum, r, $coefficient);)*
+            $(sum = Value::fma(sum, r, $coefficient);)*
             let two_to = |power: $bits| $float::from_bits((power.wrapping_add($bias) << $mantissa) as _);
             let half = power >> 1;
             sum * two_to(half) * two_to(power.wrapping_sub(half))
@@ -174,12 +175,12 @@ macro_rules! exponential {
 }
 
 exponential! {
-    exp32: f32 i32 multiply_add32, "fma.rn.f32" reg32, least -105.0, ones at 12582912.0, 23 bits, bias 127,
+    exp32: f32 i32, least -105.0, ones at 12582912.0, 23 bits, bias 127,
     ln 2 0.693_147_2 + -1.904_654_3e-9,
     1.984_127e-4 1.388_888_9e-3 8.333_333e-3 4.166_666_8e-2 0.166_666_67 0.5 1.0 1.0
 }
 exponential! {
-    exp64: f64 i64 multiply_add64, "fma.rn.f64" reg64, least -746.0, ones at 6755399441055744.0, 52 bits, bias 1023,
+    exp64: f64 i64, least -746.0, ones at 6755399441055744.0, 52 bits, bias 1023,
     ln 2 0.693_147_180_559_945_3 + 2.319_046_813_846_299_6e-17,
     1.605_904_383_682_161_3e-10 2.087_675_698_786_81e-9 2.505_210_838_544_172e-8 2.755_731_922_398_589_3e-7
     2.755_731_922_398_589e-6 2.480_158_730_158_73e-5 1.984_126_984_126_984e-4 1.388_888_888_888_889e-3

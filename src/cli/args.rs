@@ -51,6 +51,7 @@ impl Cli {
         match &self.command {
             Command::Explain(permuted)
             | Command::Bench(Bench { operation: Some(Operation::Permute { permuted, .. }), .. }) => permuted.check(),
+            Command::Bench(Bench { operation: Some(Operation::Affine(affine)), .. }) => affine.check(),
             _ => Ok(()),
         }
     }
@@ -197,6 +198,8 @@ pub(super) enum Operation {
         #[command(flatten)]
         samples: Samples,
     },
+    /// An array of any rank with its axes in another order, scaled, shifted and of another type, into C order
+    Affine(Affine),
     /// A copy: the yardstick of all that move bytes
     Copy(Elements),
     /// Every element set to a value
@@ -351,17 +354,59 @@ pub(super) struct Permuted {
 
 impl Permuted {
     fn check(&self) -> Result<(), String> {
-        let mut sorted = self.axes.to_vec();
-        sorted.sort_unstable();
-        if sorted.iter().copied().eq(0..self.shape.len()) {
-            return Ok(());
-        }
-        let (axes, shape) = (&*self.axes, &*self.shape);
-        Err(format!(
-            "axes {axes:?} are no permutation of those of shape {shape:?}; name each from 0 to {} once",
-            shape.len().saturating_sub(1)
-        ))
+        check_axes(&self.shape, &self.axes)
     }
+}
+
+/// An array in C order, its axes in another, and the types of both sides.
+#[derive(Args)]
+pub(super) struct Affine {
+    /// Extents of the array, which lies in C order
+    #[arg(long, value_name = "S")]
+    pub(super) shape: Numbers,
+    /// Its axes, counted from 0, in the order of the result
+    #[arg(long, value_name = "A")]
+    pub(super) axes: Numbers,
+    /// Its element type: u8, f16, bf16, f32 or f64
+    #[arg(long, value_name = "TYPE", value_parser = mappable)]
+    pub(super) from: DType,
+    /// That of the result: f16, bf16 or f32, or f64 of f64
+    #[arg(long, value_name = "TYPE", value_parser = number)]
+    pub(super) to: DType,
+    /// The axis of the result, counted from 0, whose indices have factors and offsets of their own
+    #[arg(long, value_name = "AXIS")]
+    pub(super) channels: Option<usize>,
+    #[command(flatten)]
+    pub(super) samples: Samples,
+}
+
+impl Affine {
+    fn check(&self) -> Result<(), String> {
+        let Self { from, to, channels, .. } = *self;
+        check_axes(&self.shape, &self.axes)?;
+        if (from == DType::F64) != (to == DType::F64) {
+            return Err(format!(
+                "elements of {from} are not mapped to {to}; doubles become doubles, and nothing else does"
+            ));
+        }
+        match channels.filter(|&axis| axis >= self.axes.len()) {
+            Some(axis) => Err(format!("there is no axis {axis} for the channels; the result has {}", self.axes.len())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether each axis of a shape is named once.
+fn check_axes(shape: &[usize], axes: &[usize]) -> Result<(), String> {
+    let mut sorted = axes.to_vec();
+    sorted.sort_unstable();
+    if sorted.iter().copied().eq(0..shape.len()) {
+        return Ok(());
+    }
+    Err(format!(
+        "axes {axes:?} are no permutation of those of shape {shape:?}; name each from 0 to {} once",
+        shape.len().saturating_sub(1)
+    ))
 }
 
 #[derive(Args, Clone, Copy)]
@@ -484,6 +529,11 @@ fn number(text: &str) -> Result<DType, String> {
 /// A type that images become.
 fn plane(text: &str) -> Result<DType, String> {
     one_of(text, "images become planes of", &[DType::F16, DType::Bf16, DType::F32])
+}
+
+/// A type that permutes scale and convert.
+fn mappable(text: &str) -> Result<DType, String> {
+    one_of(text, "affine maps read", &[DType::U8, DType::F16, DType::Bf16, DType::F32, DType::F64])
 }
 
 /// A type that casts are timed with.

@@ -21,6 +21,7 @@
 //! A raw entry point queues its work and returns. It knows of no other work on the memory: what must run before is queued
 //! on the same stream, or the stream waits for it; and whoever reads the result, or frees the memory, waits for the stream.
 
+pub mod affine;
 pub mod cast;
 mod copy;
 pub mod elementwise;
@@ -38,6 +39,7 @@ mod target;
 pub mod transpose;
 pub mod tuning;
 
+pub use affine::{Affine, AffinePlan, affine_into, affine_into_raw};
 pub use cast::{cast, cast_entry, cast_raw};
 pub use elementwise::{Elementwise, Operands, add, axpy, elementwise_raw, fill, fill_raw, mul, nstream, triad};
 pub use gather::{IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatter_rows_raw};
@@ -137,9 +139,10 @@ fn queue_among<const N: usize>(
     queue_in_order(stream, memories.map(Allocation::last_use), launch)
 }
 
-/// What can be seen to be wrong with raw addresses: not aligned to the elements, or one side over the other.
-fn check_addresses(src: u64, src_layout: &Layout, dst: u64, dst_layout: &Layout, width: usize) -> Result<()> {
-    for (which, address) in [("source", src), ("destination", dst)] {
+/// What can be seen to be wrong with raw addresses, of a source and a destination, each with its layout and the width of its
+/// elements: not aligned to them, or one side over the other.
+fn check_addresses(source: (u64, &Layout, usize), destination: (u64, &Layout, usize)) -> Result<()> {
+    for (which, (address, _, width)) in [("source", source), ("destination", destination)] {
         if address % width as u64 != 0 {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
@@ -150,7 +153,8 @@ fn check_addresses(src: u64, src_layout: &Layout, dst: u64, dst_layout: &Layout,
             ));
         }
     }
-    let (source, destination) = (byte_range(src, src_layout, width), byte_range(dst, dst_layout, width));
+    let range = |(address, layout, width)| byte_range(address, layout, width);
+    let (source, destination) = (range(source), range(destination));
     if source.start < destination.end && destination.start < source.end {
         return Err(Error::new(
             ErrorKind::InvalidArgument,

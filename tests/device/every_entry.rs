@@ -16,7 +16,7 @@ use crate::backend::{Setup, cases};
 use crate::debug_build::DebugBuild;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::program::{Program, assert_same};
-use crate::{arithmetic, axes, casts, images, in_place, naive, permutes, transposes};
+use crate::{affine, arithmetic, axes, casts, images, in_place, naive, permutes, transposes};
 
 cases! {
     SoftwareGpu every_entry_is_launched_and_right,
@@ -45,6 +45,7 @@ fn launch_all(driver: &Arc<dyn Driver>) {
     images::launch_all(&device, &mut Random::new(62));
     casts::launch_all(&device, &mut Random::new(63));
     axes::launch_all(&device, &mut Random::new(64));
+    affine::launch_all(&device, &mut Random::new(65));
     ops::spin(&device, Duration::from_micros(1), device.default_stream()).unwrap();
     device.synchronize().unwrap();
     // A kernel is looked up by its first launch.

@@ -10,6 +10,7 @@ mod debug_build;
 mod naive;
 mod program;
 
+mod affine;
 mod arithmetic;
 mod axes;
 mod casts;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         arithmetic::cases(),
         axes::cases(),
         images::cases(),
+        affine::cases(),
         casts::cases(),
         transposes::cases(),
         permutes::cases(),

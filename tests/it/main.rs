@@ -1,5 +1,6 @@
 //! Tests that need no device: one binary, one module a subject.
 
+mod affine;
 mod architecture;
 mod build_script;
 mod cases;

@@ -4,7 +4,7 @@ use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
+use warpstride::ops::{self, Affine, AffinePlan, Align, PermutePlan, Target, TileShape};
 
 /// What one transpose counts of `rows` x `cols` elements from element `from` on, whose rows are `gap` elements apart, to a result
 /// that starts `to` elements into its buffer; and the kernel that did it, which is one for large arrays unless `small`.
@@ -175,4 +175,56 @@ fn batches_of_small_matrices_meet_no_bank_conflict() {
     run(0_u8, &device, &[64, 64, 64], &[0, 2, 1], "stacked_tile");
     run(0_u32, &device, &[128, 32, 32], &[0, 2, 1], "stacked_tile");
     run(0_u64, &device, &[128, 16, 16], &[0, 2, 1], "stacked_tile");
+}
+
+/// Counts of a transpose from one type to another of `rows` x `cols` elements, whose rows are `gap` elements apart on both sides.
+fn affine<S: Element, D: Element>(
+    zeros: (S, D),
+    device: &Device,
+    [rows, cols]: [usize; 2],
+    gap: usize,
+    kernel: &str,
+) -> (String, Counters) {
+    let pitches = [cols + gap, rows + gap];
+    let src = device.upload(&vec![zeros.0; rows * pitches[0]]).expect("it fits");
+    let mut dst = device.upload(&vec![zeros.1; cols * pitches[1]]).expect("it fits");
+    let source = Layout::new(&[rows, cols], &[pitches[0] as isize, 1], 0, src.len()).expect("rows of that pitch");
+    let result = Layout::new(&[rows, cols], &[1, pitches[1] as isize], 0, dst.len()).expect("columns of that pitch");
+    let (align, target) = (Align::ALLOCATION, Target::of(device));
+    let plan = AffinePlan::new((&source, align, S::DTYPE), (&result, align, D::DTYPE), None, target).expect("a plan");
+    let before = device.counters().expect("nothing fails").expect("it counts");
+    let (from, to) = (src.view_with(source).expect("it fits"), dst.view_mut_with(result).expect("it fits"));
+    ops::affine_into(from, Affine::scale(2.0), to, device.default_stream()).expect("it runs");
+    let got = device.counters().expect("nothing fails").expect("it counts") - before;
+    let case = format!("{rows} x {cols} of {} to {}, {plan}: {got:?}", S::DTYPE, D::DTYPE);
+    assert!(plan.entry().is_some_and(|entry| entry.starts_with(kernel)), "{case}");
+    assert!(got.shared_load.wavefronts > 0 && got.shared_store.wavefronts > 0, "{case}");
+    assert_eq!(got.bank_conflicts(), 0, "{case}");
+    (case, got)
+}
+
+#[test]
+fn tiles_of_two_types_meet_no_bank_conflict_and_access_each_sector_once() {
+    fn run<S: Element, D: Element>(zeros: (S, D), device: &Device) {
+        let (lanes, rows) = (16 / size_of::<S>(), 16 / size_of::<D>());
+        for quads in [[16, 16], [32, 32], [6, 34], [40, 24], [256, 2], [2, 256], [4, 64], [10, 66], [64, 8]] {
+            let shape = [quads[1] * rows, quads[0] * lanes];
+            let (case, got) = affine(zeros, device, shape, 0, "affine_tile");
+            let elements = shape[0] * shape[1];
+            let sectors = [elements * size_of::<S>(), elements * size_of::<D>()].map(|bytes| bytes as u64 / 32);
+            assert_eq!([got.global_load.sectors, got.global_store.sectors], sectors, "{case}");
+        }
+        for shape in [[64, 64], [129, 65], [40, 333]] {
+            affine(zeros, device, shape, 1, "affine_padded");
+        }
+    }
+    let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+    let half = (half::f16::ZERO, half::bf16::ZERO);
+    run((0_u8, 0.0_f32), &device);
+    run((0_u8, half.0), &device);
+    run((half.0, 0.0_f32), &device);
+    run(half, &device);
+    run((0.0_f32, 0.0_f32), &device);
+    run((0.0_f32, half.1), &device);
+    run((0.0_f64, 0.0_f64), &device);
 }

@@ -1,5 +1,7 @@
 //! The bodies, one operation a file, generic over element width and index arithmetic.
 
+mod affine;
+mod affine_tile;
 mod cast;
 mod column_loop;
 mod copy;
@@ -24,6 +26,8 @@ mod stacked_tile;
 mod tile;
 mod vector_tile;
 
+pub use affine::{affine_elements, affine_elements_f64};
+pub use affine_tile::{affine_padded, affine_padded_f64, affine_tile};
 pub use cast::cast;
 pub use column_loop::column_loop;
 pub use copy::copy;

@@ -1,31 +1,17 @@
 //! Images of interleaved bytes to normalised planes, in one pass.
 
-use core::arch::asm;
-
 use crate::abi::{NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams};
 use crate::block;
 use crate::index::Wide;
-use crate::number::Number;
+use crate::number::{Number, Value};
 use crate::quad::Lanes;
 use crate::thread::{self, B8, B32, B32x2, Global, Quad, Word};
-
-/// One rounding. Rust has the word, but in `std`.
-#[inline(always)]
-fn fma(a: f32, b: f32, c: f32) -> f32 {
-    let sum: f32;
-    // SAFETY: arithmetic.
-    unsafe {
-        asm!("fma.rn.f32 {}, {}, {}, {};", out(reg32) sum, in(reg32) a, in(reg32) b, in(reg32) c,
-            options(pure, nomem, nostack))
-    };
-    sum
-}
 
 /// What becomes of a byte of a channel.
 #[inline(always)]
 fn word<T: Number<Value = f32>>(params: &NormalizeParams, channel: usize, byte: u32) -> T::Word {
     let (factor, offset) = (f32::from_bits(params.factors[channel]), f32::from_bits(params.offsets[channel]));
-    T::word(fma(byte as f32, factor, offset))
+    T::word((byte as f32).fma(factor, offset))
 }
 
 /// `BYTES` bytes, by the widest accesses that divide them.

@@ -22,6 +22,19 @@ impl<const COUNT: usize> Footprint for Quads<COUNT> {
     const BYTES: u32 = 16 * COUNT as u32;
 }
 
+/// Where a part of a column lies in shared memory, of `1 << (across_log2 + count_log2)` columns of `1 << down_log2` quads.
+///
+/// Eight lanes read eight parts that follow each other, but write parts of as many columns that are `COUNT` columns apart:
+/// the number of that step, in the bits above, is exclusive-ored into the three that choose the banks.
+#[inline(always)]
+pub fn place(count_log2: u32, across_log2: u32, down_log2: u32, start: Shared, column: u32, part: u32) -> Shared {
+    let number = (column << down_log2) + part;
+    let step = count_log2 + down_log2;
+    let from = if step > 3 { step } else { 3 };
+    let spread = if across_log2 < 3 { 3 - across_log2 } else { 0 };
+    start.offset((number ^ (((number >> from) << spread) & 7)) * 16)
+}
+
 /// The tile of a block: `across x down` squares of `W::COUNT` x `W::COUNT` elements, of which the first `MARGIN` rows of squares are
 /// those that the tile above ends with.
 pub struct Tile<'a, I> {
@@ -76,16 +89,9 @@ impl<'a, I: Index> Tile<'a, I> {
     }
 
     /// Where a part of a column lies in shared memory.
-    ///
-    /// Eight lanes read eight parts that follow each other, but write parts of as many columns that are `COUNT` columns apart:
-    /// the number of that step, in the bits above, is exclusive-ored into the three that choose the banks.
     #[inline(always)]
     pub fn place<W: Lanes>(&self, column: u32, part: u32) -> Shared {
-        let number = (column << self.down_log2) + part;
-        let step = (W::COUNT as u32).ilog2() + self.down_log2;
-        let from = if step > 3 { step } else { 3 };
-        let spread = if self.across_log2 < 3 { 3 - self.across_log2 } else { 0 };
-        self.shared.offset((number ^ (((number >> from) << spread) & 7)) * 16)
+        place((W::COUNT as u32).ilog2(), self.across_log2, self.down_log2, self.shared, column, part)
     }
 
     #[inline(always)]

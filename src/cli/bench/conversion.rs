@@ -25,7 +25,7 @@ const MEAN: [f64; 4] = [0.485, 0.456, 0.406, 0.5];
 const DEVIATION: [f64; 4] = [0.229, 0.224, 0.225, 0.25];
 
 /// A number that casts are timed with.
-trait Small: Element {
+pub(super) trait Small: Element {
     /// A number below 128, which all types have.
     fn small(byte: u8) -> Self;
 }
@@ -68,7 +68,7 @@ macro_rules! by_small {
 }
 
 /// Makes elements of one type from those of another; both are one axis here.
-trait Launch<S, D>: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error> {}
+pub(super) trait Launch<S, D>: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error> {}
 impl<S, D, F: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error>> Launch<S, D> for F {}
 
 /// What is made of elements, or where rows of them go.
@@ -156,17 +156,17 @@ impl Measured for Conversion {
 }
 
 /// A device and how often to time on it.
-struct Bench<'a> {
-    device: &'a Device,
+pub(super) struct Bench<'a> {
+    pub(super) device: &'a Device,
     /// Turns until the L2 cache has lost the first; none where time means nothing.
     turns: usize,
-    samples: usize,
+    pub(super) samples: usize,
     output: &'a Output,
 }
 
 impl<'a> Bench<'a> {
     /// With room for a source and a result of so many bytes.
-    fn new(device: &'a Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
+    pub(super) fn new(device: &'a Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
         let turns = trial::turns(device, (bytes[0] + bytes[1]) as u64);
         let most = bytes[0].max(bytes[1]);
         // On the host the source, the result and what is expected; on the device both sides and a copy of the result, for each turn.
@@ -175,7 +175,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Verifies and times what is made of `elements`.
-    fn outcome<S: Element, D: Element>(
+    pub(super) fn outcome<S: Element, D: Element>(
         &self,
         kernel: &'static str,
         elements: &[S],

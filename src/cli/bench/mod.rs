@@ -1,5 +1,6 @@
 //! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and held against what the device can do.
 
+mod affine;
 mod arithmetic;
 mod conversion;
 mod lines;
@@ -16,6 +17,7 @@ use warpstride::ops::{AxisReduction, Elementwise, Reduction};
 
 use super::output::Output;
 use super::{args, open, tune};
+use affine::Mapped;
 use arithmetic::{Arithmetic, OnArrays};
 use conversion::Conversion;
 use lines::{Along, Lines};
@@ -35,8 +37,9 @@ const REDUCED: &str = "--elements N | --shape S --axis K, --dtype T";
 const ROWS: &str = "--shape S --dtype T";
 
 /// The operations, what they take, and what they do.
-const OPERATIONS: [[&str; 3]; 19] = [
+const OPERATIONS: [[&str; 3]; 20] = [
     ["permute", "--shape S --axes A --dtype T", "an array with its axes in another order, into C order"],
+    ["affine", "--shape S --axes A --from T --to T", "the same, scaled, shifted and of another type: c = f a + o"],
     ["copy", NUMBERS, "as many bytes and nothing else: the yardstick"],
     ["fill", NUMBERS, "c = s"],
     ["mul", NUMBERS, "c = s a"],
@@ -104,6 +107,9 @@ fn measured(operation: &args::Operation) -> (Box<dyn Measured + '_>, args::Sampl
     match operation {
         Operation::Permute { permuted: args::Permuted { shape, axes, dtype }, samples } => {
             (Box::new(Moved { op: "permute", dtype: *dtype, shape, axes: Some(axes) }), *samples)
+        }
+        Operation::Affine(args::Affine { shape, axes, from, to, channels, samples }) => {
+            (Box::new(Mapped { from: *from, to: *to, shape, axes, channels: *channels }), *samples)
         }
         Operation::Copy(args::Elements { elements, dtype, samples }) => {
             (Box::new(Moved { op: "copy", dtype: *dtype, shape: slice::from_ref(elements), axes: None }), *samples)

@@ -15,6 +15,7 @@ use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::report::{Case, Group, Machine, Run, SCHEMA, Times};
 
 use super::Measured;
+use super::affine::Mapped;
 use super::arithmetic::{Arithmetic, Computed, Operands};
 use super::conversion::Conversion;
 use super::lines::{Along, Lines};
@@ -29,6 +30,17 @@ const SAMPLES: usize = 20;
 const COUNTED: usize = 64 << 10;
 /// Most elements that the software GPU permutes for a case.
 const SMALL: usize = 1 << 14;
+/// Permutes that convert what they move: from which type to which, the axis of the result whose indices have factors and offsets of
+/// their own, the shape, and the axes. Images of pixels to planes and back, activations of many channels, and matrices.
+type Mapping = (DType, DType, Option<usize>, &'static [usize], &'static [usize]);
+const MAPPED: [Mapping; 6] = [
+    (DType::F32, DType::F32, None, &[16384, 16384], &[1, 0]),
+    (DType::F32, DType::F16, None, &[16384, 16384], &[1, 0]),
+    (DType::U8, DType::F32, None, &[16384, 16384], &[1, 0]),
+    (DType::F16, DType::F16, Some(1), &[64, 56, 56, 256], &[0, 3, 1, 2]),
+    (DType::F32, DType::Bf16, Some(3), &[64, 256, 55, 55], &[0, 2, 3, 1]),
+    (DType::U8, DType::F16, Some(1), &[64, 1080, 1920, 3], &[0, 3, 1, 2]),
+];
 /// The matrices that every kernel transposes, on a GPU and elsewhere.
 const MATRICES: [&[usize]; 2] = [&[4096, 16384], &[256]];
 
@@ -143,6 +155,11 @@ impl Suite<'_> {
             if !self.cases.iter().any(|case| case.name == name) {
                 self.measured(Group::Permute, &permute)?;
             }
+        }
+        for (from, to, channels, shape, axes) in MAPPED {
+            let mut shape = shape.to_vec();
+            self.fit(&mut shape);
+            self.measured(Group::Permute, &Mapped { from, to, shape: &shape, axes, channels })?;
         }
         self.transposes()?;
         for (along, dtype, axis) in LINES {
@@ -272,7 +289,7 @@ fn shrink(shape: &mut [usize]) {
 fn name(subject: &Subject<'_>) -> String {
     let Subject { op, dtype, shape, axes, from, .. } = *subject;
     let from = from.map_or(String::new(), |from| format!("{from} to "));
-    let preposition = if op == "permute" { "by" } else { "along" };
+    let preposition = if matches!(op, "permute" | "affine") { "by" } else { "along" };
     let axes = axes.map_or(String::new(), |axes| format!(" {preposition} {}", listed(axes, ",")));
     format!("{op} {from}{dtype} {}{axes}", listed(shape, "x"))
 }

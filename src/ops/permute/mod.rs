@@ -11,13 +11,13 @@ mod plan;
 mod rows;
 mod small;
 mod stacked;
-mod tile;
+pub(super) mod tile;
 
 #[cfg(feature = "interp")]
 pub use explain::Requested;
 pub use explain::{Explanation, PlannedAxis, Traffic};
 pub use plan::PermutePlan;
-pub(super) use plan::grid;
+pub(super) use plan::{axes, divisor, grid};
 
 use super::{Align, Target, TileShape, check_addresses, check_width, queue_among};
 use crate::device::Device;
@@ -139,7 +139,7 @@ pub unsafe fn copy_into_raw(
 ) -> Result<()> {
     check_width(width)?;
     if !dst_layout.is_empty() {
-        check_addresses(src, src_layout, dst, dst_layout, width)?;
+        check_addresses((src, src_layout, width), (dst, dst_layout, width))?;
     }
     let (src_align, dst_align) = (Align::of(src), Align::of(dst));
     let plan = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, Target::of(device))?;

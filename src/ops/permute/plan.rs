@@ -359,7 +359,7 @@ pub(in crate::ops) fn grid(blocks: u64) -> [u32; 3] {
 }
 
 /// The axes as kernels walk them.
-pub(super) fn axes<'a>(
+pub(in crate::ops) fn axes<'a>(
     walks: impl IntoIterator<Item = &'a super::canonical::Axis>,
     divisor: fn(u64) -> Divisor,
 ) -> [Axis; MAX_AXES] {
@@ -372,7 +372,7 @@ pub(super) fn axes<'a>(
 }
 
 /// How to divide in that arithmetic.
-pub(super) fn divisor(index: Index) -> fn(u64) -> Divisor {
+pub(in crate::ops) fn divisor(index: Index) -> fn(u64) -> Divisor {
     match index {
         Index::Narrow => Divisor::narrow,
         Index::Wide => Divisor::wide,

@@ -14,7 +14,7 @@ use crate::ops::copy::Shape;
 use crate::ops::tuning::{RUN, SMALL, TILE_COLUMN, TileShape};
 
 /// Bytes of the accesses.
-pub(super) const QUAD: usize = 16;
+pub(in crate::ops) const QUAD: usize = 16;
 /// Bytes of what memory writes at once.
 const SECTOR: usize = 32;
 
@@ -166,7 +166,13 @@ impl Tile {
 
 /// How many squares of a tile, as logarithms, lie along a row and along a column of a matrix of so many quads by so many;
 /// `None` where most of the tile would be empty.
-fn split(tuned: &TileShape, ragged: bool, small: bool, cols: usize, rows: usize) -> Option<(u32, u32)> {
+pub(in crate::ops) fn split(
+    tuned: &TileShape,
+    ragged: bool,
+    small: bool,
+    cols: usize,
+    rows: usize,
+) -> Option<(u32, u32)> {
     let (squares, preferred) = tuned.squares(ragged, small);
     let ceil_log2 = |count: usize| count.next_power_of_two().trailing_zeros();
     // A run that is shorter leaves its squares to the other direction.

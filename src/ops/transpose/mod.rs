@@ -109,7 +109,7 @@ pub unsafe fn transpose_raw(
     if plan.launches() == 0 {
         return Ok(());
     }
-    check_addresses(src, src_layout, dst, dst_layout, width)?;
+    check_addresses((src, src_layout, width), (dst, dst_layout, width))?;
     // SAFETY: as the caller promises; the ranges do not overlap and are aligned, as checked above.
     unsafe { plan.launch(device, src, dst, stream) }
 }

@@ -71,7 +71,7 @@ fn the_operations_are_listed() {
     let listed = document(&["bench", "--list"]);
     let names = listed["operations"].as_array().expect("a list").iter().map(|entry| &entry["op"]);
     let names: Vec<_> = names.collect();
-    assert_eq!(names[..2], ["permute", "copy"]);
+    assert_eq!(names[..3], ["permute", "affine", "copy"]);
     let text = warpstride(["bench", "--list"]).succeeded().stdout;
     assert_eq!(text.lines().count(), names.len(), "{text}");
 }
@@ -230,6 +230,45 @@ fn images_casts_and_rows_are_verified_and_their_bytes_counted() {
     ] {
         let run = warpstride([&["--device", "soft", "bench"], args].concat());
         assert!(run.stderr.contains(wrong), "{args:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn permutes_that_convert_are_verified_and_their_bytes_counted() {
+    for (args, bytes, kernel) in [
+        (
+            &["--shape", "128,128", "--axes", "1,0", "--from", "f32", "--to", "f32"][..],
+            8 * 128 * 128,
+            "affine_tile_f32_f32",
+        ),
+        (&["--shape", "2,100,64", "--axes", "0,2,1", "--from", "f16", "--to", "bf16"], 4 * 12800, "affine_padded"),
+        (
+            &["--shape", "2,128,64", "--axes", "0,2,1", "--from", "u8", "--to", "f32", "--channels", "1"],
+            5 * 16384 + 8 * 64,
+            "affine_tile_u8_f32",
+        ),
+        (
+            &["--shape", "4,10,20,3", "--axes", "0,3,1,2", "--from", "u8", "--to", "f16", "--channels", "1"],
+            3 * 2400 + 8 * 3,
+            "affine_elements",
+        ),
+        (&["--shape", "71,91", "--axes", "1,0", "--from", "f64", "--to", "f64"], 16 * 6461, "affine_padded_f64"),
+        (&["--shape", "0,5", "--axes", "1,0", "--from", "u8", "--to", "f32", "--channels", "0"], 0, ""),
+    ] {
+        let document = document(&[&["bench", "affine"], args].concat());
+        assert_eq!((&document["op"], &document["dtype"]), (&"affine".into(), &args[7].into()));
+        assert_eq!((&document["verified"], &document["bytes"]), (&true.into(), &bytes.into()), "{args:?}");
+        assert_eq!(document["kernel"].as_str().unwrap_or(""), kernel, "{args:?}");
+        assert!(document["gbps"].is_null() && document["axes"].is_array(), "{args:?}");
+    }
+    for (args, wrong) in [
+        (&["--shape", "4,5", "--axes", "1,1", "--from", "u8", "--to", "f32"][..], "no permutation"),
+        (&["--shape", "4,5", "--axes", "1,0", "--from", "f64", "--to", "f32"], "doubles become doubles"),
+        (&["--shape", "4,5", "--axes", "1,0", "--from", "i32", "--to", "f32"], "affine maps read u8, f16"),
+        (&["--shape", "4,5", "--axes", "1,0", "--from", "u8", "--to", "f32", "--channels", "2"], "no axis 2"),
+    ] {
+        let run = warpstride([&["--device", "soft", "bench", "affine"], args].concat());
+        assert!(run.code == Some(2) && run.stderr.contains(wrong), "{args:?}: {}", run.stderr);
     }
 }
 

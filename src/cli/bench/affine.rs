@@ -1,0 +1,126 @@
+//! The bench of permutes that scale, shift and convert what they move.
+
+use anyhow::Result;
+use half::{bf16, f16};
+use warpstride::device::Device;
+use warpstride::element::{DType, Element};
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Affine, AffinePlan, Align, Target};
+
+use super::Measured;
+use super::conversion::{Bench, Small};
+use super::report::{Outcome, Subject};
+use crate::cli::output::Output;
+use crate::cli::{array_bytes, permuted_layouts, reference};
+
+/// Which array, and what becomes of it.
+pub(super) struct Mapped<'a> {
+    pub(super) from: DType,
+    pub(super) to: DType,
+    pub(super) shape: &'a [usize],
+    pub(super) axes: &'a [usize],
+    /// The axis of the result whose indices have factors and offsets of their own.
+    pub(super) channels: Option<usize>,
+}
+
+/// A number that is written.
+trait Made: Element {
+    /// What becomes of a byte's number.
+    fn made(byte: u8, factor: f32, offset: f32) -> Self;
+}
+
+macro_rules! made {
+    ($($type:ty: |$byte:ident, $factor:ident, $offset:ident| $made:expr;)*) => {$(
+        impl Made for $type {
+            fn made($byte: u8, $factor: f32, $offset: f32) -> Self {
+                $made
+            }
+        }
+    )*};
+}
+
+made! {
+    f16: |byte, factor, offset| Self::from_f32(f32::made(byte, factor, offset));
+    bf16: |byte, factor, offset| Self::from_f32(f32::made(byte, factor, offset));
+    f32: |byte, factor, offset| Self::from(byte).mul_add(factor, offset);
+    f64: |byte, factor, offset| Self::from(byte).mul_add(factor.into(), offset.into());
+}
+
+/// The factor and the offset of a channel.
+fn values(channel: usize) -> (f32, f32) {
+    (1.0 / (3.0 + (channel % 61) as f32), (channel % 13) as f32 / -7.0)
+}
+
+impl Measured for Mapped<'_> {
+    fn subject(&self) -> Result<Subject<'_>> {
+        let Self { from, to: dtype, shape, axes, channels } = *self;
+        permuted_layouts(shape, axes)?;
+        let (read, written) = (array_bytes(shape, from)?, array_bytes(shape, dtype)?);
+        // The channels' factors and offsets are read too, where there is anything to read them for.
+        let vectors = channels.filter(|_| written > 0).map_or(0, |axis| 2 * shape[axes[axis]] * size_of::<f32>());
+        let (read, written) = ((read + vectors) as u64, written as u64);
+        Ok(Subject { op: "affine", dtype, shape, axes: Some(axes), from: Some(from), read, written })
+    }
+
+    fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
+        let sides = [array_bytes(self.shape, self.from)?, array_bytes(self.shape, self.to)?];
+        let (bench, plan) = (Bench::new(device, sides, samples, output)?, self.plan(device)?);
+        match self.from {
+            DType::U8 => self.of::<u8>(&bench, &plan),
+            DType::F16 => self.of::<f16>(&bench, &plan),
+            DType::Bf16 => self.of::<bf16>(&bench, &plan),
+            DType::F32 => self.of::<f32>(&bench, &plan),
+            _ => self.of::<f64>(&bench, &plan),
+        }
+    }
+}
+
+impl Mapped<'_> {
+    fn of<S: Small>(&self, bench: &Bench<'_>, plan: &AffinePlan) -> Result<Outcome> {
+        match self.to {
+            DType::F16 => self.mapped::<S, f16>(bench, plan),
+            DType::Bf16 => self.mapped::<S, bf16>(bench, plan),
+            DType::F32 => self.mapped::<S, f32>(bench, plan),
+            _ => self.mapped::<S, f64>(bench, plan),
+        }
+    }
+
+    fn plan(&self, device: &Device) -> Result<AffinePlan> {
+        let [source, result]: [Layout; 2] = permuted_layouts(self.shape, self.axes)?;
+        let (align, target) = (Align::ALLOCATION, Target::of(device));
+        Ok(AffinePlan::new((&source, align, self.from), (&result, align, self.to), self.channels, target)?)
+    }
+
+    fn mapped<S: Small, D: Made>(&self, bench: &Bench<'_>, plan: &AffinePlan) -> Result<Outcome> {
+        let Self { shape, axes, channels, .. } = *self;
+        let len = shape.iter().product();
+        let bytes: Vec<u8> = reference::random::<u8>(len)?.into_iter().map(|byte| byte & 127).collect();
+        let elements: Vec<S> = bytes.iter().map(|&byte| S::small(byte)).collect();
+        let bytes = reference::permuted(&bytes, shape, axes)?;
+        let extents: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
+        // Of the result: channels, and the elements of one that follow each other.
+        let (count, inner) =
+            channels.map_or((1, 1), |axis| (extents[axis], extents[axis + 1..].iter().product::<usize>()));
+        let is_right = |at: usize, found: D| {
+            let (factor, offset) = values(at / inner.max(1) % count.max(1));
+            found == D::made(bytes[at], factor, offset)
+        };
+        let all = (0..count).map(values);
+        let factors = bench.device.upload(&all.clone().map(|(factor, _)| factor).collect::<Vec<_>>())?;
+        let offsets = bench.device.upload(&all.map(|(_, offset)| offset).collect::<Vec<_>>())?;
+        let (factor, offset) = values(0);
+        let kernel = plan.entry().unwrap_or("nothing");
+        bench.outcome(kernel, &elements, len, is_right, |source, result| {
+            let stream = source.device().default_stream();
+            let source = source.split_axis(0, shape)?.permuted_axes(axes)?;
+            let result = result.split_axis(0, source.shape())?;
+            let affine = match channels {
+                None => Affine::Uniform { factor: factor.into(), offset: offset.into() },
+                Some(axis) => {
+                    Affine::PerChannel { axis, factors: factors.view(&[count])?, offsets: offsets.view(&[count])? }
+                }
+            };
+            ops::affine_into(source, affine, result, stream)
+        })
+    }
+}

@@ -1,0 +1,476 @@
+//! Scaled, shifted and converted permutes against the host's arithmetic, bit by bit.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use half::{bf16, f16};
+use warpstride::device::Device;
+use warpstride::element::{DType, Element};
+use warpstride::error::ErrorKind;
+use warpstride::layout::Layout;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, Affine, AffinePlan, Align, Target};
+
+use crate::backend::{Setup, cases};
+use crate::matrices::Random;
+use crate::permutes::device;
+
+cases! {
+    Any random_layouts_of_every_type,
+    Any tiles_end_at_every_edge,
+    Any channels_may_be_any_axis_either_way,
+    Any few_elements_and_none,
+    Any products_and_sums_are_rounded_once,
+    Any an_identity_is_a_cast_that_keeps_the_sign_of_zero,
+    Any raw_addresses_of_any_alignment,
+    Any offsets_beyond_31_bits,
+    Any what_cannot_be_mapped_is_refused,
+}
+
+/// A type that elements are read of or written as, and what it is computed in.
+trait Kind: Element {
+    type Value: Real;
+    fn of_bits(bits: u64) -> Self;
+    fn bits(self) -> u64;
+    fn value(self) -> Self::Value;
+    fn nearest(value: Self::Value) -> Self;
+}
+
+trait Real: Copy + Debug {
+    fn of(double: f64) -> Self;
+    fn is_nan(self) -> bool;
+    fn mul_add(self, factor: Self, offset: Self) -> Self;
+}
+
+macro_rules! kinds {
+    ($($type:ident $value:ident: |$bits:ident| $of_bits:expr, |$element:ident| $to_bits:expr, $to_value:expr, |$near:ident| $nearest:expr;)*) => {$(
+        impl Kind for $type {
+            type Value = $value;
+
+            fn of_bits($bits: u64) -> Self {
+                $of_bits
+            }
+
+            fn bits(self) -> u64 {
+                let $element = self;
+                $to_bits
+            }
+
+            fn value(self) -> $value {
+                let $element = self;
+                $to_value
+            }
+
+            fn nearest($near: $value) -> Self {
+                $nearest
+            }
+        }
+    )*};
+    (real $($real:ident)*) => {$(
+        impl Real for $real {
+            fn of(double: f64) -> Self {
+                double as $real
+            }
+
+            fn is_nan(self) -> bool {
+                self.is_nan()
+            }
+
+            fn mul_add(self, factor: Self, offset: Self) -> Self {
+                self.mul_add(factor, offset)
+            }
+        }
+    )*};
+}
+
+kinds! { real f32 f64 }
+kinds! {
+    u8 f32: |bits| (bits >> 56) as u8, |byte| byte.into(), byte.into(), |_value| unreachable!("bytes are not written");
+    f16 f32: |bits| f16::from_bits((bits >> 48) as u16), |half| half.to_bits().into(), half.to_f32(), |value| f16::from_f32(value);
+    bf16 f32: |bits| bf16::from_bits((bits >> 48) as u16), |half| half.to_bits().into(), half.to_f32(), |value| bf16::from_f32(value);
+    f32 f32: |bits| f32::from_bits((bits >> 32) as u32), |float| float.to_bits().into(), float, |value| value;
+    f64 f64: |bits| f64::from_bits(bits), |float| float.to_bits(), float, |value| value;
+}
+
+/// Calls a generic function with every pair of types that there is a kernel for.
+macro_rules! of_every_pair {
+    ($function:ident($($argument:expr),* $(,)?)) => {
+        of_every_pair!(@ $function($($argument),*) u8 f16 bf16 f32);
+        $function::<f64, f64>($($argument),*);
+    };
+    (@ $function:ident $arguments:tt $($source:ident)*) => {$(
+        of_every_pair!(@ $function f16 $source $arguments);
+        of_every_pair!(@ $function bf16 $source $arguments);
+        of_every_pair!(@ $function f32 $source $arguments);
+    )*};
+    (@ $function:ident $result:ident $source:ident ($($argument:expr),*)) => {
+        $function::<$source, $result>($($argument),*);
+    };
+}
+
+/// Launches every kernel of this file, on few elements.
+pub(crate) fn launch_all(device: &Device, random: &mut Random) {
+    fn run<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut Random) {
+        for (shape, kernel) in
+            [([2, 64, 80], "affine_tile"), ([2, 33, 35], "affine_padded"), ([2, 5, 70], "affine_elements")]
+        {
+            let dst = c_order(&shape);
+            let src = c_order(&[shape[0], shape[2], shape[1]]).permuted_axes(&[0, 2, 1]).unwrap();
+            for channels in [None, Some(0), Some(1), Some(2)] {
+                let entry = check::<S, D>(device, random, src, dst, channels);
+                assert!(entry.starts_with(kernel), "{entry} for {shape:?}");
+            }
+        }
+        far_apart::<S, D>(device, random);
+    }
+    of_every_pair!(run(device, random));
+}
+
+fn c_order(shape: &[usize]) -> Layout {
+    Layout::row_major(shape).unwrap()
+}
+
+/// Every index of a shape in C order.
+fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    let shape = shape.to_vec();
+    (0..shape.iter().product()).map(move |mut number| {
+        let mut index = vec![0; shape.len()];
+        for axis in (0..shape.len()).rev() {
+            index[axis] = number % shape[axis];
+            number /= shape[axis];
+        }
+        index
+    })
+}
+
+/// Factors and offsets: of all elements, or of each channel.
+struct Values {
+    axis: Option<usize>,
+    factors: Vec<f32>,
+    offsets: Vec<f32>,
+    on_device: [DeviceBuffer<f32>; 2],
+}
+
+impl Values {
+    fn new(device: &Device, random: &mut Random, shape: &[usize], axis: Option<usize>) -> Self {
+        let count = axis.map_or(1, |axis| shape[axis]);
+        let mut numbers = || -> Vec<f32> { (0..count).map(|_| (random.below(4001) as f32 - 2000.0) / 333.0).collect() };
+        let (factors, offsets) = (numbers(), numbers());
+        let on_device = [device.upload(&factors).unwrap(), device.upload(&offsets).unwrap()];
+        Self { axis, factors, offsets, on_device }
+    }
+
+    fn raw(&self) -> Affine<u64> {
+        let [factors, offsets] = [0, 1].map(|at| self.on_device[at].address());
+        match self.axis {
+            Some(axis) => Affine::PerChannel { axis, factors, offsets },
+            None => Affine::Uniform { factor: self.factors[0].into(), offset: self.offsets[0].into() },
+        }
+    }
+
+    /// What becomes of an element.
+    fn map<V: Real>(&self, index: &[usize], value: V) -> V {
+        let channel = self.axis.map_or(0, |axis| index[axis]);
+        value.mul_add(V::of(self.factors[channel].into()), V::of(self.offsets[channel].into()))
+    }
+
+    fn expect<S: Kind, D: Kind<Value = S::Value>>(&self, src: &[S], from: &Layout, dst: &mut [D], to: &Layout) {
+        for index in indices(from.shape()) {
+            let (at, place) = (from.offset_of(&index).unwrap(), to.offset_of(&index).unwrap());
+            dst[place] = D::nearest(self.map(&index, src[at].value()));
+        }
+    }
+}
+
+/// Equal bits, or neither a number.
+fn same<D: Kind>(one: D, other: D) -> bool {
+    one.bits() == other.bits() || one.value().is_nan() && other.value().is_nan()
+}
+
+/// Maps on the device and by the host; all of the destination's storage must agree, what lies between its elements included. The
+/// entry is that of the kernel.
+fn check<S: Kind, D: Kind<Value = S::Value>>(
+    device: &Device,
+    random: &mut Random,
+    src: Layout,
+    dst: Layout,
+    channels: Option<usize>,
+) -> &'static str {
+    let (align, target) = (Align::ALLOCATION, Target::of(device));
+    let plan = AffinePlan::new((&src, align, S::DTYPE), (&dst, align, D::DTYPE), channels, target).unwrap();
+    let elements: Vec<S> = (0..src.storage_len()).map(|_| S::of_bits(random.bits())).collect();
+    let mut expected: Vec<D> = (0..dst.storage_len()).map(|_| D::of_bits(random.bits())).collect();
+    let (source, mut result) = (device.upload(&elements).unwrap(), device.upload(&expected).unwrap());
+    let values = Values::new(device, random, src.shape(), channels);
+    values.expect(&elements, &src, &mut expected, &dst);
+    let view = |at: usize| values.on_device[at].view(&[values.factors.len()]).unwrap();
+    let affine = match channels {
+        Some(axis) => Affine::PerChannel { axis, factors: view(0), offsets: view(1) },
+        None => Affine::Uniform { factor: values.factors[0].into(), offset: values.offsets[0].into() },
+    };
+    let (from, to) = (source.view_with(src).unwrap(), result.view_mut_with(dst).unwrap());
+    ops::affine_into(from, affine, to, device.default_stream()).unwrap();
+    let got = result.download().unwrap();
+    let wrong = (0..got.len()).find(|&at| !same(got[at], expected[at]));
+    let case = format!("{} to {}: {src:?} to {dst:?}, channels {channels:?}, {plan}", S::DTYPE, D::DTYPE);
+    assert_eq!(wrong.map(|at| (at, got[at], expected[at])), None, "{case}");
+    plan.entry().unwrap_or_default()
+}
+
+/// The kernel of an entry, whatever its types and index.
+fn family(entry: &str) -> &'static str {
+    ["affine_tile", "affine_padded", "affine_elements", ""].into_iter().find(|name| entry.starts_with(name)).unwrap()
+}
+
+/// One pair in two is of matrices, or batches of them, that are large enough for tiles.
+fn random_layouts_of_every_type(setup: &Setup) {
+    fn run<S: Kind, D: Kind<Value = S::Value>>(
+        device: &Device,
+        random: &mut Random,
+        kernels: &mut BTreeMap<&str, usize>,
+    ) {
+        let shape = if random.coin() { random.matrices(1 << 14) } else { random.shape(1 << 10) };
+        let (src, dst) = (random.readable_array(&shape), random.array(&shape));
+        let channels = if shape.is_empty() || random.coin() { None } else { Some(random.below(shape.len())) };
+        *kernels.entry(family(check::<S, D>(device, random, src, dst, channels))).or_default() += 1;
+    }
+    let device = device(setup);
+    let (mut random, mut kernels) = (Random::new(90), BTreeMap::new());
+    let rounds = 120;
+    for _ in 0..rounds {
+        of_every_pair!(run(&device, &mut random, &mut kernels));
+    }
+    println!("{kernels:?}");
+    for (kernel, one_in) in [("affine_tile", 80), ("affine_padded", 18), ("affine_elements", 3)] {
+        let taken = kernels.get(kernel).copied().unwrap_or_default();
+        assert!(taken >= 13 * rounds / one_in, "{kernel} was taken for {taken} pairs: {kernels:?}");
+    }
+}
+
+fn tiles_end_at_every_edge(setup: &Setup) {
+    fn run<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut Random) {
+        let (lanes, rows) = (16 / size_of::<S>(), 16 / size_of::<D>());
+        for quads in [[16, 16], [8, 17], [33, 5], [1, 256], [256, 1], [18, 34]] {
+            let shape = [quads[1] * rows, quads[0] * lanes];
+            // Rows of both sides a quad or more apart, and not.
+            for gap in [0, 1] {
+                let (src_pitch, dst_pitch) = (shape[1] + gap * lanes, shape[0] + 2 * gap * rows);
+                let src = Layout::new(&shape, &[src_pitch as isize, 1], gap * lanes, shape[0] * src_pitch + lanes);
+                let dst = Layout::new(&shape, &[1, dst_pitch as isize], 0, shape[1] * dst_pitch);
+                let entry = check::<S, D>(device, random, src.unwrap(), dst.unwrap(), Some(gap));
+                assert!(entry.starts_with("affine_tile"), "{shape:?} by {entry}");
+            }
+        }
+        for shape in [[64, 64], [63, 65], [65, 63], [16, 200], [200, 17], [127, 129]] {
+            let (src, dst) = (random.below(lanes), random.below(rows));
+            let part = c_order(&[shape[0] + 1, shape[1] + lanes]).slice(0, ..shape[0], 1).unwrap();
+            let src = part.slice(1, src..src + shape[1], 1).unwrap();
+            let part = c_order(&[shape[1], shape[0] + rows + 1]);
+            let dst = part.slice(1, dst..dst + shape[0], 1).unwrap().t();
+            let entry = check::<S, D>(device, random, src, dst, None);
+            assert!(entry.starts_with("affine_"), "{shape:?} by {entry}");
+        }
+    }
+    of_every_pair!(run(&device(setup), &mut Random::new(91)));
+}
+
+fn channels_may_be_any_axis_either_way(setup: &Setup) {
+    fn run<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut Random) {
+        for shape in [[3, 32, 2, 48], [2, 33, 3, 41]] {
+            let [a, b, c, d] = shape;
+            let dst = c_order(&shape);
+            // A batch of matrices, two of whose axes are exchanged; and images of pixels to planes.
+            let turned = c_order(&[a, d, c, b]).permuted_axes(&[0, 3, 2, 1]).unwrap();
+            let pixels = c_order(&[a, c, d, b]).permuted_axes(&[0, 3, 1, 2]).unwrap();
+            for src in [turned, pixels, dst] {
+                for axis in 0..4 {
+                    check::<S, D>(device, random, src, dst, Some(axis));
+                    let backwards = [src.reverse(axis).unwrap(), dst.reverse(axis).unwrap()];
+                    check::<S, D>(device, random, backwards[0], dst, Some(axis));
+                    check::<S, D>(device, random, src, backwards[1], Some(axis));
+                }
+            }
+        }
+    }
+    of_every_pair!(run(&device(setup), &mut Random::new(92)));
+}
+
+fn few_elements_and_none(setup: &Setup) {
+    fn run<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut Random) {
+        for shape in [&[][..], &[0], &[1], &[1, 1, 1], &[3, 0, 5], &[1, 7], &[2, 1, 3], &[1025], &[1023, 1], &[3, 5, 7]]
+        {
+            let dst = c_order(shape);
+            let backwards = (0..shape.len()).fold(dst, |layout, axis| layout.reverse(axis).unwrap());
+            for src in [dst, backwards, Layout::column_major(shape).unwrap()] {
+                for channels in (0..shape.len()).map(Some).chain([None]) {
+                    check::<S, D>(device, random, src, dst, channels);
+                }
+            }
+        }
+    }
+    of_every_pair!(run(&device(setup), &mut Random::new(93)));
+}
+
+fn products_and_sums_are_rounded_once(setup: &Setup) {
+    let device = device(setup);
+    // The square of 1 + 2^-12 has a last bit that a rounded product loses.
+    let number = 1.0 + 1.0 / 4096.0_f32;
+    let (source, mut result) = (device.upload(&[number]).unwrap(), device.zeros::<f32>(1).unwrap());
+    let affine = Affine::Uniform { factor: number.into(), offset: -1.0 };
+    let (from, to) = (source.view(&[1]).unwrap(), result.view_mut(&[1]).unwrap());
+    ops::affine_into(from, affine, to, device.default_stream()).unwrap();
+    let once = 2.0 / 4096.0 + 1.0 / (4096.0 * 4096.0_f32);
+    assert_eq!(result.download().unwrap(), [once]);
+    assert_ne!(number * number - 1.0, once, "the numbers show the difference");
+}
+
+fn an_identity_is_a_cast_that_keeps_the_sign_of_zero(setup: &Setup) {
+    let device = device(setup);
+    let numbers = [0.0, -0.0, 1.5, -65520.0, 65519.0, f32::INFINITY, 1e-8, -1e-40];
+    let (source, mut result) = (device.upload(&numbers).unwrap(), device.zeros::<f16>(8).unwrap());
+    let (from, to) = (source.view(&[8]).unwrap(), result.view_mut(&[8]).unwrap());
+    ops::affine_into(from, Affine::IDENTITY, to, device.default_stream()).unwrap();
+    let bits = |half: &f16| half.to_bits();
+    let expected = numbers.map(f16::from_f32);
+    let got = result.download().unwrap();
+    assert!(got.iter().map(bits).eq(expected.iter().map(bits)), "{got:?} and not {expected:?}");
+}
+
+/// The addresses are all that says how the storages are aligned.
+fn raw_addresses_of_any_alignment(setup: &Setup) {
+    let device = device(setup);
+    let mut random = Random::new(94);
+    let stream = device.default_stream();
+    let (src, dst) = (c_order(&[64, 128]), c_order(&[128, 64]).t());
+    for (from, to, kernel) in [
+        (0, 0, "affine_tile_u8_f16"),
+        (16, 8, "affine_tile_u8_f16"),
+        (1, 0, "affine_padded"),
+        (0, 1, "affine_padded"),
+        (7, 5, "affine_padded"),
+    ] {
+        let elements: Vec<u8> = (0..64 * 128 + 20).map(|_| u8::of_bits(random.bits())).collect();
+        let mut expected = vec![f16::ZERO; 64 * 128 + 20];
+        let (source, result) = (device.upload(&elements).unwrap(), device.upload(&expected).unwrap());
+        for channels in [None, Some(0), Some(1)] {
+            let values = Values::new(&device, &mut random, src.shape(), channels);
+            values.expect(&elements[from..], &src, &mut expected[to..], &dst);
+            let (source, to) = (source.address() + from as u64, result.address() + 2 * to as u64);
+            let sides = ((source, &src, DType::U8), (to, &dst, DType::F16));
+            // SAFETY: the buffers hold the layouts behind these offsets, and live until the download.
+            unsafe { ops::affine_into_raw(&device, sides.0, sides.1, values.raw(), stream.handle()) }.unwrap();
+            assert!(result.download().unwrap() == expected, "from {from} to {to}, channels {channels:?}");
+            let aligned = |(address, layout, dtype)| (layout, Align::of(address), dtype);
+            let plan = AffinePlan::new(aligned(sides.0), aligned(sides.1), channels, Target::of(&device)).unwrap();
+            assert_eq!(plan.entry(), Some(kernel));
+        }
+    }
+}
+
+fn offsets_beyond_31_bits(setup: &Setup) {
+    fn run<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut Random) {
+        far_apart::<S, D>(device, random);
+    }
+    let (device, mut random) = (device(setup), Random::new(95));
+    if setup.is_soft() {
+        of_every_pair!(run(&device, &mut random));
+    } else {
+        // Of bytes, for which most GPUs have the memory.
+        run::<u8, f16>(&device, &mut random);
+    }
+}
+
+/// Images that lie more than 2^31 elements apart: the ends of one buffer, or on the software GPU, whose memory is small but whose
+/// allocations lie far apart, two buffers.
+fn far_apart<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut Random) {
+    const ROOM: usize = 64 * 64;
+    let elements: Vec<S> = (0..2 * ROOM).map(|_| S::of_bits(random.bits())).collect();
+    let is_soft = device.info().kind == warpstride::driver::DriverKind::Soft;
+    let held: Vec<DeviceBuffer<S>> = if is_soft {
+        vec![device.upload(&elements[..ROOM]).unwrap(), device.upload(&elements[ROOM..]).unwrap()]
+    } else {
+        let mut all = device.alloc::<S>((1 << 31) + 2 * ROOM).unwrap();
+        let near = device.upload(&elements).unwrap();
+        let len = all.len();
+        for (part, at) in [(0, 0..ROOM), (1, len - ROOM..len)] {
+            let from = near.view(&[2, ROOM]).unwrap().index_axis(0, part).unwrap();
+            let to = all.view_mut(&[len]).unwrap().slice(0, at, 1).unwrap();
+            ops::copy_into(from, to, device.default_stream()).unwrap();
+        }
+        vec![all]
+    };
+    let starts = match &held[..] {
+        [one, other] => [one.address(), other.address()],
+        [all] => [all.address(), all.address() + ((all.len() - ROOM) * size_of::<S>()) as u64],
+        _ => unreachable!("one or two"),
+    };
+    // Where the first image lies behind the second, it is the source's last.
+    let backwards = starts[0] > starts[1];
+    let distance = starts[0].abs_diff(starts[1]) as usize / size_of::<S>();
+    for [rows, cols] in [[64, 64], [61, 63], [5, 9]] {
+        let strides = [distance as isize, cols as isize, 1];
+        let far = Layout::new(&[2, rows, cols], &strides, 0, distance + ROOM).unwrap();
+        let near = Layout::new(&[2, rows, cols], &[ROOM as isize, cols as isize, 1], 0, 2 * ROOM).unwrap();
+        let (far, order) = if backwards { (far.reverse(0).unwrap(), 1) } else { (far, 0) };
+        let dst = c_order(&[2, cols, rows]).permuted_axes(&[0, 2, 1]).unwrap();
+        let values = Values::new(device, random, far.shape(), Some(0));
+        let mut expected = vec![D::nearest(D::Value::of(0.0)); dst.len()];
+        values.expect(&elements, &near, &mut expected, &dst);
+        let result = device.upload(&expected).unwrap();
+        let sides = ((starts[order], &far, S::DTYPE), (result.address(), &dst, D::DTYPE));
+        let stream = device.default_stream();
+        // SAFETY: both images and the result live until the download.
+        unsafe { ops::affine_into_raw(device, sides.0, sides.1, values.raw(), stream.handle()) }.unwrap();
+        let got = result.download().unwrap();
+        assert!((0..got.len()).all(|at| same(got[at], expected[at])), "{rows} x {cols} of {}", S::DTYPE);
+    }
+}
+
+fn what_cannot_be_mapped_is_refused(setup: &Setup) {
+    let device = device(setup);
+    let stream = device.default_stream();
+    let (source, mut result) = (device.zeros::<f32>(24).unwrap(), device.zeros::<f32>(24).unwrap());
+    let values = device.zeros::<f32>(8).unwrap();
+    let mut refused = |from: &[usize], to: &[usize], axis: usize, factors: usize, step: isize| {
+        let (from, to) = (source.view(from).unwrap(), result.view_mut(to).unwrap());
+        let whole = values.view(&[8]).unwrap();
+        let factors = whole.slice(0, ..factors, step).unwrap();
+        let affine = Affine::PerChannel { axis, factors, offsets: whole.slice(0, ..4, 1).unwrap() };
+        ops::affine_into(from, affine, to, stream).unwrap_err()
+    };
+    for (from, to, axis, factors, step, wrong) in [
+        (&[6, 4][..], &[4, 6][..], 1, 4, 1, "[6, 4]"),
+        (&[6, 4], &[6, 4], 2, 4, 1, "no axis 2"),
+        (&[6, 4], &[6, 4], 1, 3, 1, "[3] and there are 4 channels"),
+        (&[6, 4], &[6, 4], 1, 8, 2, "contiguous"),
+    ] {
+        let error = refused(from, to, axis, factors, step);
+        assert!(error.to_string().contains(wrong), "{error}");
+    }
+    let mut doubles = device.zeros::<f64>(24).unwrap();
+    let (from, to) = (source.view(&[24]).unwrap(), doubles.view_mut(&[24]).unwrap());
+    let error = ops::affine_into(from, Affine::IDENTITY, to, stream).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("f32 are not mapped to f64"));
+
+    let (row, f32) = (c_order(&[4]), DType::F32);
+    let at = |element: u64| source.address() + element;
+    let channels = |factors, offsets| Affine::PerChannel { axis: 0, factors, offsets };
+    for (src, dst, affine, wrong) in [
+        (at(0), at(12), Affine::IDENTITY, "overlap"),
+        (at(2), at(48), Affine::IDENTITY, "aligned"),
+        (at(0), at(50), Affine::IDENTITY, "aligned"),
+        (at(0), at(48), channels(at(60), at(16)), "overlap"),
+        (at(0), at(48), channels(at(16), at(36)), "overlap"),
+        (at(0), at(48), channels(at(18), at(32)), "aligned"),
+    ] {
+        let sides = ((src, &row, f32), (dst, &row, f32));
+        // SAFETY: refused before anything is queued.
+        let error = unsafe { ops::affine_into_raw(&device, sides.0, sides.1, affine, stream.handle()) }.unwrap_err();
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(wrong), "{error}");
+    }
+    let aligned = (&row, Align::ALLOCATION, f32);
+    let plan = AffinePlan::new(aligned, aligned, None, Target::of(&device)).unwrap();
+    // SAFETY: refused before anything is queued.
+    let error = unsafe { plan.launch(&device, at(0), at(48), channels(at(16), at(32)), stream.handle()) }.unwrap_err();
+    assert!(error.to_string().contains("make a plan"), "{error}");
+}
