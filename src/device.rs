@@ -272,8 +272,25 @@ impl Kernels {
         if let Some(&module) = module.get() {
             return Ok(module);
         }
+        self.check(entry)?;
         let loaded = self.context.driver().module_load(&ptx::module(entry))?;
         Ok(*module.get_or_init(|| loaded))
+    }
+
+    /// Whether the device has what the entry needs. A plan for another device may have one that it has not.
+    fn check(&self, entry: EntryId) -> Result<()> {
+        let info = self.context.driver().info();
+        let (has, needs) = (info.compute_capability, entry.entry().capability);
+        if has >= needs {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "{} has compute capability {}.{}, and {entry} needs {}.{}; plan for this device (Target::of)",
+                info.name, has.0, has.1, needs.0, needs.1
+            ),
+        ))
     }
 }
 

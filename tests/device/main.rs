@@ -10,6 +10,8 @@ mod debug_build;
 mod naive;
 mod program;
 
+#[cfg(feature = "interp")]
+mod architectures;
 mod arithmetic;
 mod casts;
 mod copies;
@@ -74,6 +76,8 @@ fn main() -> ExitCode {
         times::cases(),
         wide::cases(),
         in_place::cases(),
+        #[cfg(feature = "interp")]
+        architectures::cases(),
         #[cfg(feature = "interp")]
         guards::cases(),
         #[cfg(feature = "interp")]
