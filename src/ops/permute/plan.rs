@@ -57,6 +57,9 @@ impl PermutePlan {
     /// short, by `packed` of several. Otherwise
     /// `elements` moves them one by one, or several at a time where they stay together.
     ///
+    /// Of arrays of more than 16 MiB, `vector_tile` and the runs of `elements` have hints to the L2 cache, where `target` knows
+    /// them: from compute capability 8.0 on. A plan that has them cannot be launched on a device of less.
+    ///
     /// # Errors
     ///
     /// `Layout` where the shapes differ, `dst` may reach an element twice, or the bytes of a storage overflow;
@@ -120,7 +123,7 @@ impl PermutePlan {
         Ok(Self { work: choose(&canonical, src_align, dst_align, choice)?, bytes })
     }
 
-    /// The kernel's entry; `None` where nothing is launched.
+    /// The kernel's entry, whose name ends in `_hinted` where it has hints to the L2 cache; `None` where nothing is launched.
     pub fn entry(&self) -> Option<&'static str> {
         match &self.work {
             Work::Nothing => None,
@@ -174,7 +177,8 @@ impl PermutePlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the device does not allow the launch's shape, and what the driver failed with.
+    /// `InvalidArgument` where the device does not allow the launch's shape or is of an architecture before the one that the plan
+    /// was made for, and what the driver failed with.
     ///
     /// # Safety
     ///
