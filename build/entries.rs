@@ -53,9 +53,9 @@ pub fn places(ptx: &str, expected: &[Entry]) -> Result<Places, String> {
     for (entry, place) in expected.iter().zip(&entries) {
         let policies = ["createpolicy", "cache_hint"].iter().any(|word| ptx[place.clone()].contains(word));
         if policies != (entry.capability >= POLICIES) {
-            let (major, minor) = entry.capability;
+            let ((major, minor), has) = (entry.capability, if policies { "eviction" } else { "no eviction" });
             return Err(format!(
-                "entry {} is for {major}.{minor} in src/abi.rs, and eviction policies need 8.0",
+                "entry {} is for {major}.{minor} in src/abi.rs and has {has} policies, which need 8.0",
                 entry.name
             ));
         }

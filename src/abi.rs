@@ -666,6 +666,9 @@ const fn same(one: &[u8], other: &[u8]) -> bool {
     equal
 }
 
+/// The least compute capability that an entry needs: what the kernels are compiled for.
+pub const OLDEST: (u32, u32) = (7, 5);
+
 /// What the name of an entry with hints to the L2 cache ends in; before it is the name of the entry without.
 const HINT: &[u8] = b"_hinted";
 
@@ -720,8 +723,8 @@ macro_rules! entries {
 }
 
 const fn entry<P>(name: &'static str) -> Entry {
-    // PTX has eviction policies from `sm_80` on; all else is for every GPU from `sm_75` on.
-    let capability = if unhinted(name.as_bytes()).is_some() { (8, 0) } else { (7, 5) };
+    // PTX has eviction policies from `sm_80` on.
+    let capability = if unhinted(name.as_bytes()).is_some() { (8, 0) } else { OLDEST };
     Entry { name, param_bytes: size_of::<P>(), param_align: align_of::<P>(), capability }
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::abi::{ENTRIES, EntryId, Index, SPIN};
+use crate::abi::{ENTRIES, EntryId, Index, OLDEST, SPIN};
 use crate::counters::Counters;
 #[cfg(feature = "cudarc")]
 use crate::driver::cuda;
@@ -281,7 +281,8 @@ impl Kernels {
     fn check(&self, entry: EntryId) -> Result<()> {
         let info = self.context.driver().info();
         let (has, needs) = (info.compute_capability, entry.entry().capability);
-        if has >= needs {
+        // A device that has not even that is refused by its driver.
+        if has >= needs || needs == OLDEST {
             return Ok(());
         }
         Err(Error::new(

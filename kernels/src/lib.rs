@@ -1,6 +1,6 @@
-//! The kernels of warpstride: entry points only. Bodies are in [`op`]. What they speak through is in [`thread`], [`block`] and [`cache`],
+//! The kernels of warpstride: entry points only. Bodies are in [`op`]. What they speak through is in [`thread`] and [`block`],
 //! which have what Rust has no word for; [`index`] and [`axes`], which lead from numbers to places; [`quad`] and [`matrix`],
-//! which have what a thread moves at a time.
+//! which have what a thread moves at a time; [`cache`], which says how long that is to stay near.
 #![no_std]
 #![feature(abi_ptx, asm_experimental_arch, stdarch_nvptx)]
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warpstride::ErrorKind;
 use warpstride::device::Device;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
+use warpstride::{ErrorKind, abi};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};
@@ -40,7 +40,7 @@ pub(crate) fn check<T: Sample>(
 }
 
 /// What any device that we support can run.
-const OLDEST: Target = Target { compute_capability: (7, 5) };
+const OLDEST: Target = Target { compute_capability: abi::OLDEST };
 
 /// [`check`], and the entries of the kernels: of that for large arrays, and of that for the array's size, if it is another. What
 /// the oldest device would have for large arrays is run too.

@@ -1,8 +1,8 @@
 //! The shape of the PTX: what compiles without complaint, but would be slow, or two tiles instead of one.
 
 use warpstride::abi::{
-    ELEMENTS, ENTRIES, Family, Index, NAIVE, PADDED, RAGGED_TILE, STACKED_TILE, STAGGERED, TILE, TILED, VECTOR_TILE,
-    VECTOR_TILE_HINTED, WIDTHS,
+    ELEMENTS, ENTRIES, Family, Index, NAIVE, OLDEST, PADDED, RAGGED_TILE, STACKED_TILE, STAGGERED, TILE, TILED,
+    VECTOR_TILE, VECTOR_TILE_HINTED, WIDTHS,
 };
 use warpstride::ptx;
 
@@ -25,7 +25,7 @@ fn suffix(width: usize) -> String {
 
 #[test]
 fn the_module_is_for_what_its_entries_need_together() {
-    assert_eq!(ptx::TARGET, "sm_75");
+    assert_eq!(ptx::TARGET, format!("sm_{}{}", OLDEST.0, OLDEST.1));
     assert!(ptx::TEXT.contains("\n.target sm_80\n"));
     let from = ["prebuilt, rustc ", "built from source, rustc "];
     assert!(from.iter().any(|from| ptx::PROVENANCE.starts_with(from)), "{}", ptx::PROVENANCE);
