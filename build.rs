@@ -103,11 +103,19 @@ fn from_source(root: &Path, out: &Path) -> Result<Supply, String> {
     let toolchain = Toolchain::find()?;
     let ptx = out.join("warpstride.ptx");
     let compiled = toolchain.compile(&kernels, &out.join("kernels"))?;
-    fs::copy(&compiled, &ptx).map_err(|error| format!("cannot copy {}: {error}", compiled.display()))?;
+    fs::write(&ptx, headed(read(&compiled)?)?).map_err(|error| format!("cannot write {}: {error}", ptx.display()))?;
     let manifest = Manifest { ptx: hash(read(&ptx)?.as_bytes()), ..current(root)? };
     let beside = out.join("MANIFEST");
     fs::write(&beside, manifest.render()).map_err(|error| format!("cannot write {}: {error}", beside.display()))?;
     Ok(Supply { provenance: format!("built from source, {manifest}"), ptx })
+}
+
+/// The text with the architecture in its header that all entries need together; it was compiled for the oldest.
+fn headed(mut text: String) -> Result<String, String> {
+    let (major, minor) = abi::ENTRIES.iter().map(|entry| entry.capability).max().ok_or("src/abi.rs has no entries")?;
+    let place = entries::architecture(&text).ok_or("the PTX does not say its architecture")?;
+    text.replace_range(place, &format!("sm_{major}{minor}"));
+    Ok(text)
 }
 
 /// The manifest that PTX of today's sources would have, but for the PTX itself.

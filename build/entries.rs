@@ -24,13 +24,18 @@ pub fn check(ptx: &str, expected: &[Entry]) -> Result<(), String> {
     }
 }
 
-/// Where the header of `ptx` is, and where each of `expected`: header and entry together are a module. The error names what
-/// else the PTX declares, which such a module would miss.
-pub fn places(ptx: &str, expected: &[Entry]) -> Result<(Range<usize>, Vec<Range<usize>>), String> {
+/// Where things are in a module: what stands before and behind the architecture in its header, and its entries. Both parts of
+/// the header, with an architecture between, and an entry are a module too.
+pub type Places = ([Range<usize>; 2], Vec<Range<usize>>);
+
+/// Where the header of `ptx` is, and where each of `expected`. The error names what else the PTX declares, which a module of one
+/// of them would miss, or the first entry that does not say rightly whether it needs more than the oldest architecture.
+pub fn places(ptx: &str, expected: &[Entry]) -> Result<Places, String> {
     const ENTRY: &str = ".visible .entry ";
     let find = |what: &str, from: usize| ptx[from..].find(what).map(|at| from + at);
     let header = 0..find(ENTRY, 0).ok_or("the PTX has no entry")?;
-    only(&[".version ", ".target ", ".address_size ", ".extern .shared "], &ptx[header.clone()])?;
+    only(&[".version ", TARGET, ".address_size ", ".extern .shared "], &ptx[header.clone()])?;
+    let target = architecture(ptx).ok_or("the PTX does not say its architecture")?;
     let mut entries = Vec::new();
     let mut end = header.end;
     while let Some(start) = find(ENTRY, end) {
@@ -44,7 +49,30 @@ pub fn places(ptx: &str, expected: &[Entry]) -> Result<(Range<usize>, Vec<Range<
         let named = |at: &&Range<usize>| ptx[at.start + ENTRY.len()..].starts_with(&format!("{}(", entry.name));
         entries.iter().find(named).cloned().ok_or(format!("entry {} is missing from the PTX", entry.name))
     };
-    Ok((header, expected.iter().map(place).collect::<Result<_, _>>()?))
+    let entries: Vec<_> = expected.iter().map(place).collect::<Result<_, _>>()?;
+    for (entry, place) in expected.iter().zip(&entries) {
+        let policies = ["createpolicy", "cache_hint"].iter().any(|word| ptx[place.clone()].contains(word));
+        if policies != (entry.capability >= POLICIES) {
+            let ((major, minor), has) = (entry.capability, if policies { "eviction" } else { "no eviction" });
+            return Err(format!(
+                "entry {} is for {major}.{minor} in src/abi.rs and has {has} policies, which need 8.0",
+                entry.name
+            ));
+        }
+    }
+    Ok(([0..target.start, target.end..header.end], entries))
+}
+
+/// The compute capability from which on PTX has eviction policies: all that an entry may need beyond the oldest architecture.
+const POLICIES: (u32, u32) = (8, 0);
+
+const TARGET: &str = ".target ";
+
+/// Where a module names its architecture.
+pub fn architecture(ptx: &str) -> Option<Range<usize>> {
+    let start = ptx.find(&format!("\n{TARGET}"))? + "\n".len() + TARGET.len();
+    let name = ptx[start..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+    Some(start..start + name)
 }
 
 /// Whether `text` is nothing but blank lines, comments and `directives`.

@@ -613,6 +613,8 @@ pub struct Entry {
     pub param_bytes: usize,
     /// Alignment of its one parameter, in bytes.
     pub param_align: usize,
+    /// Compute capability that it needs, major and minor.
+    pub capability: (u32, u32),
 }
 
 /// One of [`ENTRIES`], by its place there: what a plan keeps, and a launch needs no search for. Displayed as the entry's
@@ -621,13 +623,20 @@ pub struct Entry {
 pub struct EntryId(usize);
 
 impl EntryId {
-    /// The entry of this name. Evaluated by the compiler, in `entries!`: a name that is not there does not build.
-    const fn named(name: &str) -> Self {
+    /// The entry of this name. Evaluated by the compiler: a name that is not there does not build.
+    const fn named(name: &[u8]) -> Self {
         let mut place = 0;
-        while !same(ENTRIES[place].name.as_bytes(), name.as_bytes()) {
+        while !same(ENTRIES[place].name.as_bytes(), name) {
             place += 1;
         }
         Self(place)
+    }
+
+    /// The entry that does the same with hints to the L2 cache, where there is one and a device of this compute capability has
+    /// it; else itself.
+    pub fn hinted(self, capability: (u32, u32)) -> Self {
+        let hinted = HINTED[self.0];
+        if capability >= hinted.entry().capability { hinted } else { self }
     }
 
     /// Its place in [`ENTRIES`].
@@ -663,6 +672,37 @@ const fn same(one: &[u8], other: &[u8]) -> bool {
     equal
 }
 
+/// The least compute capability that an entry needs: what the kernels are compiled for.
+pub const OLDEST: (u32, u32) = (7, 5);
+
+/// What the name of an entry with hints to the L2 cache ends in; before it is the name of the entry without.
+const HINT: &[u8] = b"_hinted";
+
+/// The name before [`HINT`], of an entry with hints.
+const fn unhinted(name: &[u8]) -> Option<&[u8]> {
+    match name.split_last_chunk::<{ HINT.len() }>() {
+        Some((before, end)) if same(end, HINT) => Some(before),
+        _ => None,
+    }
+}
+
+/// For each of [`ENTRIES`] the one with hints, or itself.
+static HINTED: [EntryId; ENTRIES.len()] = {
+    let mut hinted = [EntryId(0); ENTRIES.len()];
+    let mut place = 0;
+    while place < ENTRIES.len() {
+        hinted[place] = EntryId(place);
+        place += 1;
+    }
+    while place > 0 {
+        place -= 1;
+        if let Some(name) = unhinted(ENTRIES[place].name.as_bytes()) {
+            hinted[EntryId::named(name).0] = EntryId(place);
+        }
+    }
+    hinted
+};
+
 /// Index arithmetic of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Index {
@@ -678,8 +718,8 @@ pub const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 macro_rules! entries {
     ($($family:ident($params:ty): $(#[$doc:meta])* [$($narrow:literal)*] [$($wide:literal)*];)*) => {
         $($(#[$doc])* pub const $family: Family = Family {
-            narrow: &[$(EntryId::named($narrow)),*],
-            wide: &[$(EntryId::named($wide)),*],
+            narrow: &[$(EntryId::named($narrow.as_bytes())),*],
+            wide: &[$(EntryId::named($wide.as_bytes())),*],
         };)*
         /// Every entry of the module, with the parameter that the host passes.
         pub const ENTRIES: &[Entry] = &[
@@ -689,7 +729,9 @@ macro_rules! entries {
 }
 
 const fn entry<P>(name: &'static str) -> Entry {
-    Entry { name, param_bytes: size_of::<P>(), param_align: align_of::<P>() }
+    // PTX has eviction policies from `sm_80` on.
+    let capability = if unhinted(name.as_bytes()).is_some() { (8, 0) } else { OLDEST };
+    Entry { name, param_bytes: size_of::<P>(), param_align: align_of::<P>(), capability }
 }
 
 /// The entries of one kernel, by element width in the order of [`WIDTHS`] unless the family says otherwise.
@@ -736,6 +778,8 @@ entries! {
     ELEMENTS(ElementsParams): /// Any layout to any layout, element by element, in the destination's order.
         ["elements_b8" "elements_b16" "elements_b32" "elements_b64" "elements_b128"]
         ["elements_b8_wide" "elements_b16_wide" "elements_b32_wide" "elements_b64_wide" "elements_b128_wide"];
+    ELEMENTS_HINTED(ElementsParams): /// The same by eviction policies, of 16 bytes alone: what is loaded and stored goes first.
+        ["elements_b128_hinted"] ["elements_b128_wide_hinted"];
     PATCH(PatchParams): /// Small arrays of any layout, element by element, in patches. Narrow only: what does not fit is not small.
         ["patch_b8" "patch_b16" "patch_b32" "patch_b64" "patch_b128"] [];
     SMALL_TILE(TransposeParams): /// Single matrices whose rows start on 16 bytes and hold whole quads, on both sides. Narrow only, as above.
@@ -743,6 +787,9 @@ entries! {
     VECTOR_TILE(VectorTileParams): /// Transposes whose rows start on 16 bytes and hold whole quads, on both sides.
         ["vector_tile_b8" "vector_tile_b16" "vector_tile_b32" "vector_tile_b64" "vector_tile_b128"]
         ["vector_tile_b8_wide" "vector_tile_b16_wide" "vector_tile_b32_wide" "vector_tile_b64_wide" "vector_tile_b128_wide"];
+    VECTOR_TILE_HINTED(VectorTileParams): /// The same by eviction policies: what is stored goes first, and what is loaded last, but of bytes first.
+        ["vector_tile_b8_hinted" "vector_tile_b16_hinted" "vector_tile_b32_hinted" "vector_tile_b64_hinted" "vector_tile_b128_hinted"]
+        ["vector_tile_b8_wide_hinted" "vector_tile_b16_wide_hinted" "vector_tile_b32_wide_hinted" "vector_tile_b64_wide_hinted" "vector_tile_b128_wide_hinted"];
     RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere.
         ["ragged_tile_b8" "ragged_tile_b16" "ragged_tile_b32" "ragged_tile_b64" "ragged_tile_b128"]
         ["ragged_tile_b8_wide" "ragged_tile_b16_wide" "ragged_tile_b32_wide" "ragged_tile_b64_wide" "ragged_tile_b128_wide"];

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::abi::{ENTRIES, EntryId, Index, SPIN};
+use crate::abi::{ENTRIES, EntryId, Index, OLDEST, SPIN};
 use crate::counters::Counters;
 #[cfg(feature = "cudarc")]
 use crate::driver::cuda;
@@ -272,8 +272,26 @@ impl Kernels {
         if let Some(&module) = module.get() {
             return Ok(module);
         }
+        self.check(entry)?;
         let loaded = self.context.driver().module_load(&ptx::module(entry))?;
         Ok(*module.get_or_init(|| loaded))
+    }
+
+    /// Whether the device has what the entry needs. A plan for another device may have one that it has not.
+    fn check(&self, entry: EntryId) -> Result<()> {
+        let info = self.context.driver().info();
+        let (has, needs) = (info.compute_capability, entry.entry().capability);
+        // A device that has not even that is refused by its driver.
+        if has >= needs || needs == OLDEST {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "{} has compute capability {}.{}, and {entry} needs {}.{}; plan for this device (Target::of)",
+                info.name, has.0, has.1, needs.0, needs.1
+            ),
+        ))
     }
 }
 

@@ -41,7 +41,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the device does not allow the shape, and what the driver failed with.
+    /// `InvalidArgument` where the device does not allow the shape, or its compute capability is less than the entry needs; and
+    /// what the driver failed with.
     ///
     /// # Safety
     ///

@@ -1,6 +1,6 @@
 //! The kernels of warpstride: entry points only. Bodies are in [`op`]. What they speak through is in [`thread`] and [`block`],
 //! which have what Rust has no word for; [`index`] and [`axes`], which lead from numbers to places; [`quad`] and [`matrix`],
-//! which have what a thread moves at a time.
+//! which have what a thread moves at a time; [`cache`], which says how long that is to stay near.
 #![no_std]
 #![feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx)]
 // Shuffles have to be intrinsics, see `thread`, and `core` has none of them; the toolchain is pinned.
@@ -10,6 +10,7 @@
 pub mod abi;
 pub mod axes;
 pub mod block;
+pub mod cache;
 pub mod grain;
 pub mod group;
 pub mod index;
@@ -27,6 +28,7 @@ use abi::{
     StackedTileParams, TransposeParams, VectorTileParams,
 };
 use block::{Padded, Plain, Staggered};
+use cache::{Hinted, Unhinted};
 use index::{Narrow, Wide};
 use number::{Bf16, F16};
 use op::{
@@ -70,16 +72,18 @@ entries! { RowsParams:
 }
 
 entries! { ElementsParams:
-    elements_b8 = elements::<B8, Narrow, 4>;
-    elements_b16 = elements::<B16, Narrow, 4>;
-    elements_b32 = elements::<B32, Narrow, 4>;
-    elements_b64 = elements::<B64, Narrow, 4>;
-    elements_b128 = elements::<B128, Narrow, 1>;
-    elements_b8_wide = elements::<B8, Wide, 4>;
-    elements_b16_wide = elements::<B16, Wide, 4>;
-    elements_b32_wide = elements::<B32, Wide, 4>;
-    elements_b64_wide = elements::<B64, Wide, 4>;
-    elements_b128_wide = elements::<B128, Wide, 1>;
+    elements_b8 = elements::<B8, Narrow, Unhinted, 4>;
+    elements_b16 = elements::<B16, Narrow, Unhinted, 4>;
+    elements_b32 = elements::<B32, Narrow, Unhinted, 4>;
+    elements_b64 = elements::<B64, Narrow, Unhinted, 4>;
+    elements_b128 = elements::<B128, Narrow, Unhinted, 1>;
+    elements_b8_wide = elements::<B8, Wide, Unhinted, 4>;
+    elements_b16_wide = elements::<B16, Wide, Unhinted, 4>;
+    elements_b32_wide = elements::<B32, Wide, Unhinted, 4>;
+    elements_b64_wide = elements::<B64, Wide, Unhinted, 4>;
+    elements_b128_wide = elements::<B128, Wide, Unhinted, 1>;
+    elements_b128_hinted = elements::<B128, Narrow, Hinted<false>, 1>;
+    elements_b128_wide_hinted = elements::<B128, Wide, Hinted<false>, 1>;
 }
 
 entries! { PatchParams:
@@ -218,16 +222,26 @@ entries! { SpinParams:
 }
 
 entries! { VectorTileParams:
-    vector_tile_b8 = vector_tile::<B8, Narrow, 16, 1, 2048>;
-    vector_tile_b16 = vector_tile::<B16, Narrow, 8, 2, 2048>;
-    vector_tile_b32 = vector_tile::<B32, Narrow, 4, 2, 1024>;
-    vector_tile_b64 = vector_tile::<B64, Narrow, 2, 4, 1024>;
-    vector_tile_b128 = vector_tile::<B128, Narrow, 1, 8, 1024>;
-    vector_tile_b8_wide = vector_tile::<B8, Wide, 16, 1, 2048>;
-    vector_tile_b16_wide = vector_tile::<B16, Wide, 8, 2, 2048>;
-    vector_tile_b32_wide = vector_tile::<B32, Wide, 4, 2, 1024>;
-    vector_tile_b64_wide = vector_tile::<B64, Wide, 2, 4, 1024>;
-    vector_tile_b128_wide = vector_tile::<B128, Wide, 1, 8, 1024>;
+    vector_tile_b8 = vector_tile::<B8, Narrow, Unhinted, 16, 1, 2048>;
+    vector_tile_b16 = vector_tile::<B16, Narrow, Unhinted, 8, 2, 2048>;
+    vector_tile_b32 = vector_tile::<B32, Narrow, Unhinted, 4, 2, 1024>;
+    vector_tile_b64 = vector_tile::<B64, Narrow, Unhinted, 2, 4, 1024>;
+    vector_tile_b128 = vector_tile::<B128, Narrow, Unhinted, 1, 8, 1024>;
+    vector_tile_b8_wide = vector_tile::<B8, Wide, Unhinted, 16, 1, 2048>;
+    vector_tile_b16_wide = vector_tile::<B16, Wide, Unhinted, 8, 2, 2048>;
+    vector_tile_b32_wide = vector_tile::<B32, Wide, Unhinted, 4, 2, 1024>;
+    vector_tile_b64_wide = vector_tile::<B64, Wide, Unhinted, 2, 4, 1024>;
+    vector_tile_b128_wide = vector_tile::<B128, Wide, Unhinted, 1, 8, 1024>;
+    vector_tile_b8_hinted = vector_tile::<B8, Narrow, Hinted<false>, 16, 1, 2048>;
+    vector_tile_b16_hinted = vector_tile::<B16, Narrow, Hinted<true>, 8, 2, 2048>;
+    vector_tile_b32_hinted = vector_tile::<B32, Narrow, Hinted<true>, 4, 2, 1024>;
+    vector_tile_b64_hinted = vector_tile::<B64, Narrow, Hinted<true>, 2, 4, 1024>;
+    vector_tile_b128_hinted = vector_tile::<B128, Narrow, Hinted<true>, 1, 8, 1024>;
+    vector_tile_b8_wide_hinted = vector_tile::<B8, Wide, Hinted<false>, 16, 1, 2048>;
+    vector_tile_b16_wide_hinted = vector_tile::<B16, Wide, Hinted<true>, 8, 2, 2048>;
+    vector_tile_b32_wide_hinted = vector_tile::<B32, Wide, Hinted<true>, 4, 2, 1024>;
+    vector_tile_b64_wide_hinted = vector_tile::<B64, Wide, Hinted<true>, 2, 4, 1024>;
+    vector_tile_b128_wide_hinted = vector_tile::<B128, Wide, Hinted<true>, 1, 8, 1024>;
 }
 
 entries! { VectorTileParams:

@@ -344,3 +344,58 @@ load_quad! { load_shared_quad "shared" Shared reg32 "Loads 16 bytes." }
 store_quad! { store_quad "global" Global reg64 "Stores 16 bytes." }
 store_quad! { store_quad_once "global.cs" Global reg64 "Stores 16 bytes, cached to be evicted first." }
 store_quad! { store_shared_quad "shared" Shared reg32 "Stores 16 bytes." }
+
+/// An eviction policy of the L2 cache, for the accesses that name it: `sm_80` and later.
+#[derive(Clone, Copy)]
+pub struct Policy(u64);
+
+macro_rules! policy {
+    ($name:ident $doc:literal) => {
+        #[doc = $doc]
+        #[inline(always)]
+        pub fn $name() -> Self {
+            let policy: u64;
+            // SAFETY: makes a value; nothing is accessed.
+            unsafe {
+                asm!(concat!("createpolicy.fractional.L2::", stringify!($name), ".b64 {}, 1.0;"), out(reg64) policy,
+                    options(pure, nomem, nostack))
+            };
+            Policy(policy)
+        }
+    };
+}
+
+impl Policy {
+    policy! { evict_first "What is accessed by it goes first." }
+    policy! { evict_last "What is accessed by it goes last." }
+}
+
+/// Loads 16 bytes, to stay in the L2 cache as the policy has it.
+///
+/// # Safety
+///
+/// As [`Word::load_global`], for an element of 16 bytes.
+#[inline(always)]
+pub unsafe fn load_quad_by(policy: Policy, from: Global) -> Quad {
+    let (a, b, c, d): (u32, u32, u32, u32);
+    // SAFETY: as the caller promises.
+    unsafe {
+        asm!("ld.global.L2::cache_hint.v4.b32 {{{a}, {b}, {c}, {d}}}, [{at}], {policy};", a = out(reg32) a, b = out(reg32) b,
+            c = out(reg32) c, d = out(reg32) d, at = in(reg64) from.0, policy = in(reg64) policy.0, options(readonly, nostack))
+    };
+    [a, b, c, d]
+}
+
+/// Stores 16 bytes, to stay in the L2 cache as the policy has it.
+///
+/// # Safety
+///
+/// As [`Word::store_global`], for an element of 16 bytes.
+#[inline(always)]
+pub unsafe fn store_quad_by(policy: Policy, to: Global, [a, b, c, d]: Quad) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        asm!("st.global.L2::cache_hint.v4.b32 [{at}], {{{a}, {b}, {c}, {d}}}, {policy};", a = in(reg32) a, b = in(reg32) b,
+            c = in(reg32) c, d = in(reg32) d, at = in(reg64) to.0, policy = in(reg64) policy.0, options(nostack))
+    };
+}

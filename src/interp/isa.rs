@@ -544,6 +544,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     LdGeneric   "ld{read}{cache}{vector}.{type}"                [Load]      = memory::load_generic;
     LdGlobal    "ld{read}.global{cache}{,.nc}{cache}{vector}.{type}" [Load] = memory::load_global;
     LdGlobalAhead "ld.global{,.nc}{evict}{ahead}{vector}.{type}" [Load]     = memory::load_global;
+    LdGlobalHinted "ld.global{,.nc}{evict}.L2::cache_hint{,.L2::64B,.L2::128B,.L2::256B}{vector}.{type}" [Load] = memory::load_global;
     LdShared    "ld{read}.shared{cta}{vector}.{type}"           [Load]      = memory::load_shared;
     LdLocal     "ld{read}.local{cache}{vector}.{type}"          [Load]      = memory::load_local;
     LdGenericAcquire "ld{acquire}{vector}.{type}"               [Load]      = memory::acquire_generic;
@@ -553,11 +554,14 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     LdConst     "ld.const{vector}.{type}"                       [Load]      = memory::load_const;
     StGeneric   "st{write}{cache}{vector}.{type}"               [Store]     = memory::store_generic;
     StGlobal    "st{write}.global{cache}{vector}.{type}"        [Store]     = memory::store_global;
+    StGlobalHinted "st.global{evict}.L2::cache_hint{vector}.{type}" [Store] = memory::store_global;
     StShared    "st{write}.shared{cta}{vector}.{type}"          [Store]     = memory::store_shared;
     StLocal     "st{write}.local{cache}{vector}.{type}"         [Store]     = memory::store_local;
     StGenericRelease "st{release}{vector}.{type}"               [Store]     = memory::release_generic;
     StGlobalRelease  "st{release}.global{vector}.{type}"        [Store]     = memory::release_global;
     StSharedRelease  "st{release}.shared{cta}{vector}.{type}"   [Store]     = memory::store_shared;
+    // What it is nobody is told. Accesses take it, and neither their values nor what they count depend on it.
+    CreatePolicy "createpolicy.fractional.L2::{evict_last,evict_normal,evict_first,evict_unchanged}{,.L2::evict_first,.L2::evict_unchanged}.b64" (f32) -> u64 = |_| 0;
     Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
     Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
@@ -671,9 +675,9 @@ pub(crate) enum Shape {
         /// What the sources are.
         sources: &'static [Kind],
     },
-    /// Registers, an address.
+    /// Registers, an address; with a cache hint, a policy.
     Load,
-    /// An address, registers.
+    /// An address, registers; with a cache hint, a policy.
     Store,
     /// A label.
     Branch,
@@ -825,6 +829,9 @@ mod tests {
         assert_eq!(ops("ld.global.nc.v2.b64"), [Op::LdGlobal]);
         assert_eq!(ops("ld.global.nc.L1::no_allocate.v4.b32"), [Op::LdGlobal]);
         assert_eq!(ops("ld.global.L2::128B.v4.b32"), [Op::LdGlobalAhead]);
+        assert_eq!(ops("ld.global.L2::cache_hint.v4.b32"), [Op::LdGlobalHinted]);
+        assert_eq!(ops("ld.global.nc.L1::no_allocate.L2::cache_hint.L2::128B.f32"), [Op::LdGlobalHinted]);
+        assert_eq!(ops("st.global.L2::cache_hint.v4.b32"), [Op::StGlobalHinted]);
         assert_eq!(ops("ld.volatile.shared.f32"), [Op::LdShared]);
         assert_eq!(ops("st.shared::cta.u8"), [Op::StShared]);
         assert_eq!(ops("barrier.sync.aligned"), [Op::BarSyncAligned]);

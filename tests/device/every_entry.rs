@@ -10,7 +10,7 @@ use warpstride::device::Device;
 use warpstride::driver::Driver;
 use warpstride::driver::trace::{Call, Trace};
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Variant};
+use warpstride::ops::{self, Align, PermutePlan, Target, TileShape, Variant};
 
 use crate::backend::{Setup, cases};
 use crate::debug_build::DebugBuild;
@@ -86,6 +86,8 @@ fn sources<T>() -> Vec<Layout> {
         c_order(&[2, 10, 99]),
         // elements
         c_order(&[2, 3, 33]).reverse(2).unwrap(),
+        // elements of runs of whole accesses
+        c_order(&[2, 7, 3, 3 * lanes]).permuted_axes(&[0, 2, 1, 3]).unwrap(),
         // packed
         c_order(&[2, 5, 7, 6, 9]).permuted_axes(&[0, 4, 2, 3, 1]).unwrap(),
     ];
@@ -141,6 +143,14 @@ impl Far<'_> {
         let stream = self.device.default_stream().handle();
         // SAFETY: the caller's buffers hold the layouts, and live until it has downloaded the result.
         unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream) }.unwrap();
+        // By the kernel for as many elements as lie between the storages too, where it is another.
+        let (src_align, dst_align, target) = (Align::of(src), Align::of(dst), Target::of(self.device));
+        let tiles = TileShape::of(target);
+        let large = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
+        if large != PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap() {
+            // SAFETY: as above; the same elements go to the same places.
+            unsafe { large.launch(self.device, src, dst, stream) }.unwrap();
+        }
     }
 }
 

@@ -11,6 +11,8 @@ mod naive;
 mod program;
 
 mod affine;
+#[cfg(feature = "interp")]
+mod architectures;
 mod arithmetic;
 mod axes;
 mod casts;
@@ -78,6 +80,8 @@ fn main() -> ExitCode {
         times::cases(),
         wide::cases(),
         in_place::cases(),
+        #[cfg(feature = "interp")]
+        architectures::cases(),
         #[cfg(feature = "interp")]
         guards::cases(),
         #[cfg(feature = "interp")]

@@ -146,8 +146,9 @@ fn copied_from(
     let (src_bytes, dst_bytes) = (naive::bytes(src_layout, width), naive::bytes(dst_layout, width));
     naive::copy(&src[from..], &src_bytes, &mut expected[to..], &dst_bytes);
     let (src, dst) = (source.address() + from as u64, result.address() + to as u64);
-    let tiles = TileShape::of(Target::of(device));
-    let plan = PermutePlan::tuned(src_layout, Align::of(src), dst_layout, Align::of(dst), width, tiles).unwrap();
+    let (src_align, dst_align, target) = (Align::of(src), Align::of(dst), Target::of(device));
+    let tiles = TileShape::of(target);
+    let plan = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
     let stream = device.default_stream();
     // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is synchronised.
     unsafe { plan.launch(device, src, dst, stream.handle()) }.unwrap();

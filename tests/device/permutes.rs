@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warpstride::ErrorKind;
 use warpstride::device::Device;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
+use warpstride::{ErrorKind, abi};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};
@@ -39,31 +39,46 @@ pub(crate) fn check<T: Sample>(
     large
 }
 
-/// [`check`], and the entries of the kernels: of that for large arrays, and of that for the array's size, if it is another.
+/// What any device that we support can run.
+const OLDEST: Target = Target { compute_capability: abi::OLDEST };
+
+/// [`check`], and the entries of the kernels: of that for large arrays, and of that for the array's size, if it is another. What
+/// the oldest device would have for large arrays is run too.
 pub(crate) fn check_small<T: Sample>(
     device: &Device,
     src_layout: Layout,
     dst_layout: Layout,
     random: &mut Random,
 ) -> [Option<&'static str>; 2] {
-    let (align, tiles, width) = (Align::ALLOCATION, TileShape::of(Target::of(device)), size_of::<T>());
-    let large = PermutePlan::tuned(&src_layout, align, &dst_layout, align, width, tiles).unwrap();
-    let small = PermutePlan::new(&src_layout, align, &dst_layout, align, width, Target::of(device)).unwrap();
+    let (align, target, width) = (Align::ALLOCATION, Target::of(device), size_of::<T>());
+    let tuned = |target| {
+        PermutePlan::tuned(&src_layout, align, &dst_layout, align, width, target, TileShape::of(target)).unwrap()
+    };
+    let (large, oldest) = (tuned(target), tuned(OLDEST));
+    let small = PermutePlan::new(&src_layout, align, &dst_layout, align, width, target).unwrap();
     let src: Vec<T> = random.elements(src_layout.storage_len());
     let before: Vec<T> = random.elements(dst_layout.storage_len());
     let mut expected = before.clone();
     naive::copy(&src, &src_layout, &mut expected, &dst_layout);
     let source = device.upload(&src).unwrap();
-    for (plan, is_large) in [(large, true), (small, false)] {
-        if !is_large && small == large {
-            break;
+    let mut plans = vec![large];
+    for plan in [small, oldest] {
+        if !plans.contains(&plan) {
+            plans.push(plan);
         }
+    }
+    for plan in plans {
         let mut result = device.upload(&before).unwrap();
         let (from, to) = (source.view_with(src_layout).unwrap(), result.view_mut_with(dst_layout).unwrap());
-        if is_large {
-            ops::copy_into_tuned(from, to, tiles, device.default_stream()).unwrap();
-        } else {
+        if plan == large {
+            ops::copy_into_tuned(from, to, TileShape::of(target), device.default_stream()).unwrap();
+        } else if plan == small {
             ops::copy_into(from, to, device.default_stream()).unwrap();
+        } else {
+            let stream = device.default_stream();
+            // SAFETY: both buffers hold the layouts, are aligned as allocations are, and live until the stream is synchronised.
+            unsafe { plan.launch(device, source.address(), result.address(), stream.handle()) }.unwrap();
+            stream.synchronize().unwrap();
         }
         let agrees = result.download().unwrap() == expected;
         assert!(agrees, "{}: {src_layout:?} to {dst_layout:?} by {plan}", T::DTYPE);

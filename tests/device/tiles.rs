@@ -127,9 +127,9 @@ fn runs_of_two_axes(setup: &Setup) {
             let run = |inner: usize, outer: usize| if inner * size_of::<T>() < 256 { inner * outer } else { inner };
             let (rows, cols) = (run(shape[0], shape[1]), run(shape[5], shape[4]));
             let images = shape.iter().product::<usize>() / (rows * cols);
-            let align = Align::ALLOCATION;
-            let plan = PermutePlan::tuned(&src, align, &dst, align, size_of::<T>(), TileShape::of(Target::of(device)))
-                .unwrap();
+            let (align, target) = (Align::ALLOCATION, Target::of(device));
+            let shapes = TileShape::of(target);
+            let plan = PermutePlan::tuned(&src, align, &dst, align, size_of::<T>(), target, shapes).unwrap();
             let folded = format!("{images} of {rows} x {cols} elements");
             let packed = family(plan.entry()) == "packed";
             assert!(packed || plan.to_string().contains(&folded), "{plan}, not {folded}");

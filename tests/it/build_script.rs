@@ -134,11 +134,24 @@ fn an_entry_must_be_a_module_of_its_own() {
     assert!(wrong(&ptx::TEXT.replace(entry, ".visible .entry spun(")).contains("entry spin is missing"));
     assert!(wrong(&ptx::TEXT[..ptx::TEXT.len() - 10]).contains("ends inside an entry"));
     assert!(wrong("").contains("no entry"));
+    assert!(wrong(&ptx::TEXT.replace(".target sm_80\n", "")).contains("does not say its architecture"));
+}
+
+/// An entry that says too little would be refused by a driver, and one that says too much would be kept from devices that have it.
+#[test]
+fn an_entry_says_which_architecture_it_needs() {
+    let refused = |wrong: fn(&str) -> (u32, u32), name: &str| {
+        let expected = ENTRIES.iter().map(|entry| Entry { capability: wrong(entry.name), ..*entry });
+        let error = entries::places(ptx::TEXT, &expected.collect::<Vec<_>>()).expect_err("an entry says it wrongly");
+        assert!(error.contains(name), "{error}");
+    };
+    refused(|_| (7, 5), "_hinted is for 7.5 in src/abi.rs and has eviction policies, which need 8.0");
+    refused(|_| (8, 0), "copy_b128 is for 8.0 in src/abi.rs and has no eviction policies, which need 8.0");
 }
 
 #[test]
 fn an_entry_takes_one_parameter() {
-    let expected = [Entry { name: "k", param_bytes: 4, param_align: 4 }];
+    let expected = [Entry { name: "k", param_bytes: 4, param_align: 4, capability: (7, 5) }];
     assert_eq!(entries::check(".entry k(.param .u32 k_param_0) { ret; }", &expected), Ok(()));
     for params in ["", ".param .b32 k_param_0, .param .b32 k_param_1", ".param .b32 k_param_0,.param .b32 k_param_1"] {
         let text = format!(".entry k({params}) {{ ret; }}");

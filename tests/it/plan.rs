@@ -1,6 +1,6 @@
 //! Plans from layouts alone: which kernel, in which grid, and what is refused.
 
-use warpstride::abi::{MAX_GRID_YZ, TILE, TILE_ROWS, WIDTHS};
+use warpstride::abi::{ENTRIES, MAX_GRID_YZ, TILE, TILE_ROWS, WIDTHS};
 use warpstride::layout::Layout;
 use warpstride::ops::{Align, PermutePlan, Target, TileShape, TransposePlan, Variant};
 use warpstride::{Error, ErrorKind};
@@ -22,7 +22,7 @@ fn permute(src: &Layout, dst: &Layout, width: usize) -> PermutePlan {
 }
 
 fn large(src: &Layout, src_align: Align, dst: &Layout, dst_align: Align, width: usize) -> PermutePlan {
-    PermutePlan::tuned(src, src_align, dst, dst_align, width, TileShape::of(TARGET)).unwrap()
+    PermutePlan::tuned(src, src_align, dst, dst_align, width, TARGET, TileShape::of(TARGET)).unwrap()
 }
 
 #[test]
@@ -88,15 +88,15 @@ fn elements_that_stay_together_move_together() {
         let plan = large(&src, Align::of(align), &c_order(10, 48), Align::ALLOCATION, width);
         plan.entry().unwrap()
     };
-    assert_eq!(at(256, 0, 64, 1), "elements_b128");
-    assert_eq!(at(256, 16, 64, 1), "elements_b128");
+    assert_eq!(at(256, 0, 64, 1), "elements_b128_hinted");
+    assert_eq!(at(256, 16, 64, 1), "elements_b128_hinted");
     assert_eq!(at(8, 0, 64, 1), "elements_b64");
     assert_eq!(at(256, 12, 64, 1), "elements_b32");
     assert_eq!(at(256, 0, 50, 1), "elements_b16");
     assert_eq!(at(256, 0, 49, 1), "elements_b8");
     assert_eq!(at(256, 0, 49, 8), "rows");
-    assert_eq!(at(256, 0, 50, 8), "elements_b128");
-    assert_eq!(at(16, 0, 49, 16), "elements_b128");
+    assert_eq!(at(256, 0, 50, 8), "elements_b128_hinted");
+    assert_eq!(at(16, 0, 49, 16), "elements_b128_hinted");
 }
 
 #[test]
@@ -181,8 +181,8 @@ fn arithmetic_is_wide_wherever_a_tile_may_start_too_far_from_an_element() {
     // So many elements apart, in whole quads, the last element lies as far from the first as narrow arithmetic reaches.
     let apart = (most + 1 - rows * cols) / 16 * 16;
     for backwards in [&[][..], &[1], &[2], &[1, 2], &[0, 2], &[0, 1, 2]] {
-        assert_eq!(at(apart, backwards), ["vector_tile_b8"; 2], "{backwards:?} backwards");
-        assert_eq!(at(apart + 16, backwards), ["vector_tile_b8_wide"; 2], "{backwards:?} backwards");
+        assert_eq!(at(apart, backwards), ["vector_tile_b8_hinted"; 2], "{backwards:?} backwards");
+        assert_eq!(at(apart + 16, backwards), ["vector_tile_b8_wide_hinted"; 2], "{backwards:?} backwards");
     }
 }
 
@@ -270,6 +270,56 @@ fn a_matrix_has_the_kernel_of_its_size() {
         (40_000, 3, 4, "deinterleave"),
     ] {
         assert_eq!(transpose(rows, cols, width), expected, "{rows} x {cols} of {width} bytes");
+    }
+}
+
+/// As they were measured: runs of whole accesses, and tiles. What stays in the L2 cache may be wanted there by who reads it next.
+#[test]
+fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
+    let heads = |len: usize| {
+        let src = Layout::row_major(&[len, 32, 128]).unwrap().permuted_axes(&[1, 0, 2]).unwrap();
+        (src, Layout::row_major(src.shape()).unwrap(), 2, "elements_b128")
+    };
+    let matrix = |side: usize| (c_order(side, side).t(), c_order(side, side), 4, "vector_tile_b32");
+    let apart = Layout::row_major(&[1 << 22]).unwrap().slice(0, .., 2).unwrap();
+    let apart = (apart, Layout::row_major(apart.shape()).unwrap(), 16, "elements_b128");
+    for ((src, dst, width, kernel), is_hinted) in [
+        (heads(1 << 11), false),
+        (heads((1 << 11) + 8), true),
+        (matrix(2048), false),
+        (matrix(2056), true),
+        (apart, false),
+    ] {
+        for (compute_capability, has_hints) in [((7, 5), false), ((8, 0), true), ((9, 0), true), ((12, 0), true)] {
+            let target = Target { compute_capability };
+            let plan = PermutePlan::new(&src, Align::ALLOCATION, &dst, Align::ALLOCATION, width, target).unwrap();
+            let hint = if is_hinted && has_hints { "_hinted" } else { "" };
+            assert_eq!(plan.entry(), Some(&*format!("{kernel}{hint}")), "{plan} for {compute_capability:?}");
+            assert!(plan.to_string().starts_with(&format!("{kernel}{hint}:")), "{plan}");
+        }
+    }
+}
+
+#[test]
+fn no_plan_has_an_entry_that_its_architecture_has_not() {
+    let orders: [&[usize]; 4] = [&[0, 2, 1], &[2, 1, 0], &[1, 0, 2], &[1, 2, 0]];
+    let shapes = [[3, 512, 512], [2048, 33, 16], [2, 4099, 2049], [64, 4096, 130], [9, 1 << 30, 16]];
+    for (shape, axes, width) in shapes
+        .into_iter()
+        .flat_map(|shape| orders.map(|axes| (shape, axes)))
+        .flat_map(|(shape, axes)| WIDTHS.map(|width| (shape, axes, width)))
+    {
+        let src = Layout::row_major(&shape).unwrap().permuted_axes(axes).unwrap();
+        let (dst, align) = (Layout::row_major(src.shape()).unwrap(), Align::ALLOCATION);
+        for compute_capability in [(7, 5), (8, 0), (9, 0)] {
+            let target = Target { compute_capability };
+            let new = PermutePlan::new(&src, align, &dst, align, width, target).unwrap();
+            let tuned = PermutePlan::tuned(&src, align, &dst, align, width, target, TileShape::of(target)).unwrap();
+            for entry in [new, tuned].map(|plan| plan.entry().unwrap()) {
+                let needs = ENTRIES.iter().find(|known| known.name == entry).unwrap().capability;
+                assert!(needs <= compute_capability, "{entry} for {compute_capability:?}");
+            }
+        }
     }
 }
 

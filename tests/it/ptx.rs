@@ -1,8 +1,8 @@
 //! The shape of the PTX: what compiles without complaint, but would be slow, or two tiles instead of one.
 
 use warpstride::abi::{
-    ELEMENTS, ENTRIES, Family, Index, NAIVE, PADDED, RAGGED_TILE, STACKED_TILE, STAGGERED, TILE, TILED, VECTOR_TILE,
-    WIDTHS,
+    ELEMENTS, ENTRIES, Family, Index, NAIVE, OLDEST, PADDED, RAGGED_TILE, STACKED_TILE, STAGGERED, TILE, TILED,
+    VECTOR_TILE, VECTOR_TILE_HINTED, WIDTHS,
 };
 use warpstride::ptx;
 
@@ -24,22 +24,29 @@ fn suffix(width: usize) -> String {
 }
 
 #[test]
-fn the_module_is_for_the_target() {
-    assert!(ptx::TEXT.contains(&format!("\n.target {}\n", ptx::TARGET)));
+fn the_module_is_for_what_its_entries_need_together() {
+    assert_eq!(ptx::TARGET, format!("sm_{}{}", OLDEST.0, OLDEST.1));
+    assert!(ptx::TEXT.contains("\n.target sm_80\n"));
     let from = ["prebuilt, rustc ", "built from source, rustc "];
     assert!(from.iter().any(|from| ptx::PROVENANCE.starts_with(from)), "{}", ptx::PROVENANCE);
 }
 
-/// What a device loads for one kernel is that kernel.
+/// What a device loads for one kernel is that kernel, for the oldest architecture that has what is in it.
 #[test]
 fn a_module_of_an_entry_has_the_header_and_the_entry() {
     let header = &ptx::TEXT[..ptx::TEXT.find(".visible").expect("entries")];
-    for (family, index) in [(&ELEMENTS, Index::Wide), (&NAIVE, Index::Narrow), (&STAGGERED, Index::Wide)] {
+    for (family, index, target) in [
+        (&ELEMENTS, Index::Wide, "sm_75"),
+        (&VECTOR_TILE, Index::Narrow, "sm_75"),
+        (&VECTOR_TILE_HINTED, Index::Narrow, "sm_80"),
+        (&VECTOR_TILE_HINTED, Index::Wide, "sm_80"),
+    ] {
+        let header = header.replace("sm_80", target);
         for width in WIDTHS {
             let entry = family.entry(width, index).expect("every width");
             let module = ptx::module(entry);
             assert_eq!(module.matches(".entry").count(), 1, "{entry}");
-            let text = module.strip_prefix(header).expect("the header comes first");
+            let text = module.strip_prefix(&header).expect("the header comes first");
             assert!(
                 text.starts_with(&format!(".visible .entry {entry}(")) && text.ends_with("\n}\n"),
                 "{entry}: {text}"
@@ -111,15 +118,33 @@ fn shared_memory_is_reserved_at_most_once_in_every_entry() {
     }
 }
 
+/// Accesses without a policy would be those of the entry that has none, in the place of both.
+#[test]
+fn every_access_to_global_memory_of_a_hinted_kernel_is_hinted() {
+    for entry in ENTRIES.iter().filter(|entry| entry.name.ends_with("_hinted")) {
+        let (body, bytes) = (body(entry.name), entry.name.contains("_b8"));
+        let spelled = |what: &str| body.iter().filter(|line| line.starts_with(what)).count();
+        assert!(spelled("ld.global.L2::cache_hint.v4.b32") > 0, "{}", entry.name);
+        for access in ["ld.global", "st.global"] {
+            assert_eq!(spelled(access), spelled(&format!("{access}.L2::cache_hint")), "{access} in {}", entry.name);
+        }
+        // Loads stay longer than stores but where that was not the fastest.
+        let last = spelled("createpolicy.fractional.L2::evict_last.b64");
+        let all_first = bytes || entry.name.starts_with("elements");
+        assert_eq!((last, spelled("createpolicy")), if all_first { (0, 1) } else { (1, 2) }, "{}", entry.name);
+    }
+}
+
 /// Where a kernel comes with 32-bit and 64-bit arithmetic.
 #[test]
 fn narrow_kernels_compute_offsets_in_32_bits() {
-    let step_in_bytes: Vec<_> = [&VECTOR_TILE, &RAGGED_TILE, &STACKED_TILE]
+    let step_in_bytes: Vec<_> = [&VECTOR_TILE, &VECTOR_TILE_HINTED, &RAGGED_TILE, &STACKED_TILE]
         .into_iter()
         .flat_map(|family| WIDTHS.into_iter().filter_map(|width| family.entry(width, Index::Narrow)))
         .map(|entry| entry.name())
         .collect();
-    let has_wide = |name: &str| ENTRIES.iter().any(|entry| entry.name == format!("{name}_wide"));
+    let has_wide =
+        |name: &str| ENTRIES.iter().any(|entry| entry.name != name && entry.name.replace("_wide", "") == name);
     for name in ENTRIES.iter().map(|entry| entry.name).filter(|name| has_wide(name)) {
         let body = body(name);
         let uses = |opcodes: &[&str]| opcodes.iter().any(|opcode| count(&body, opcode) > 0);

@@ -26,7 +26,7 @@ fn count<T: Element>(
     let plan = if small {
         PermutePlan::new(&source, align, &result, align, width, target)
     } else {
-        PermutePlan::tuned(&source, align, &result, align, width, TileShape::of(target))
+        PermutePlan::tuned(&source, align, &result, align, width, target, TileShape::of(target))
     };
     let before = device.counters().expect("nothing fails").expect("it counts");
     let (source, result) = (src.view_with(source).expect("it fits"), dst.view_mut_with(result).expect("it fits"));
@@ -157,8 +157,9 @@ fn batches_of_small_matrices_meet_no_bank_conflict() {
         let mut dst = device.zeros::<T>(len).expect("it fits");
         let source = Layout::row_major(shape).and_then(|layout| layout.permuted_axes(axes)).expect("a permutation");
         let result = Layout::row_major(source.shape()).expect("a shape");
-        let (align, tiles) = (Align::ALLOCATION, TileShape::of(Target::of(device)));
-        let plan = PermutePlan::tuned(&source, align, &result, align, size_of::<T>(), tiles).expect("a plan");
+        let (align, target, width) = (Align::ALLOCATION, Target::of(device), size_of::<T>());
+        let tiles = TileShape::of(target);
+        let plan = PermutePlan::tuned(&source, align, &result, align, width, target, tiles).expect("a plan");
         let before = device.counters().expect("nothing fails").expect("it counts");
         let (source, result) = (src.view_with(source).expect("it fits"), dst.view_mut_with(result).expect("it fits"));
         ops::copy_into_tuned(source, result, tiles, device.default_stream()).expect("it runs");

@@ -195,7 +195,7 @@ fn sort_out(all: &[String], accepts: &dyn Fn(&[String]) -> bool, taken: &mut Vec
 }
 
 /// Whether its result depends on more than its sources' values, or not on them alone: approximations; addresses in other
-/// spaces; parts of an instruction, which are none by themselves.
+/// spaces; policies, which are opaque; parts of an instruction, which are none by themselves.
 fn is_vague(pattern: &str) -> bool {
-    ["approx", "full", "cvta", "isspacep", " "].iter().any(|part| pattern.contains(part))
+    ["approx", "full", "cvta", "isspacep", "createpolicy", " "].iter().any(|part| pattern.contains(part))
 }

@@ -65,8 +65,19 @@ pub(crate) fn read_input(g: &mut Generator) {
     if !opcode.contains(".global") {
         emit!(g, "cvta.global.u64 {address}, {address};");
     }
-    let guard = g.guard();
-    emit!(g, "{guard}{opcode} {targets}, [{address}];");
+    let (policy, guard) = (policy(g, &opcode), g.guard());
+    emit!(g, "{guard}{opcode} {targets}, [{address}]{policy};");
+}
+
+/// The cache policy behind the operands of an opcode that has one.
+fn policy(g: &mut Generator, opcode: &str) -> String {
+    if !opcode.contains("cache_hint") {
+        return String::new();
+    }
+    let policy = g.fresh(Class::B64);
+    let priority = *g.random.pick(&["evict_first", "evict_last"]);
+    emit!(g, "createpolicy.fractional.L2::{priority}.b64 {policy}, 1.0;");
+    format!(", {policy}")
 }
 
 /// A load or store of the thread's own memory, in any space, at an offset that is known or not.
@@ -80,10 +91,10 @@ pub(crate) fn own(g: &mut Generator) {
     let fits = |opcode: &str| named(opcode) == wanted && is_legal(opcode) && !opcode.contains(".nc");
     let Some(opcode) = g.catalog.other(&mut g.random, root, fits) else { return };
     let address = own_address(g, space, generic, bytes(&opcode));
-    let (data, guard) = (data(g, &opcode), g.guard());
+    let (data, policy, guard) = (data(g, &opcode), policy(g, &opcode), g.guard());
     match root {
-        "ld" => emit!(g, "{guard}{opcode} {data}, {address};"),
-        _ => emit!(g, "{guard}{opcode} {address}, {data};"),
+        "ld" => emit!(g, "{guard}{opcode} {data}, {address}{policy};"),
+        _ => emit!(g, "{guard}{opcode} {address}, {data}{policy};"),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::abi::{ELEMENTS_BLOCK, ElementsParams, elements_per_thread};
 use crate::axes;
 use crate::block;
+use crate::cache::Cache;
 use crate::index::Index;
 use crate::thread::{self, Global, Word};
 
@@ -13,7 +14,7 @@ use crate::thread::{self, Global, Word};
 ///
 /// See [`ElementsParams`]: both layouts are allocated, aligned to the width, and nothing else writes them.
 #[inline(always)]
-pub unsafe fn elements<W: Word, I: Index, const STEPS: usize>(params: ElementsParams) {
+pub unsafe fn elements<W: Word, I: Index, C: Cache<W>, const STEPS: usize>(params: ElementsParams) {
     const { assert!(STEPS as u32 == elements_per_thread(W::BYTES), "the host counts blocks of as many elements") };
     let first = block::linear::<I>() * I::new(ELEMENTS_BLOCK * STEPS as u32) + I::new(thread::thread_x());
     let mut numbers = [first; STEPS];
@@ -25,17 +26,18 @@ pub unsafe fn elements<W: Word, I: Index, const STEPS: usize>(params: ElementsPa
     let (src, dst) = (Global::new(params.src), Global::new(params.dst));
     let at = |start: Global, offset: I| start.offset(offset.bytes::<W>());
 
+    let cache = C::new();
     let mut held = [W::ZERO; STEPS];
     for step in 0..STEPS {
         if numbers[step] < len {
             // SAFETY: one of the source's `len` elements, which the caller promises to be allocated and aligned.
-            held[step] = unsafe { W::load_global(at(src, offsets[step].src)) };
+            held[step] = unsafe { cache.load(at(src, offsets[step].src)) };
         }
     }
     for step in 0..STEPS {
         if numbers[step] < len {
             // SAFETY: the same element's place in the destination, which is no other's; no two threads have one number.
-            unsafe { held[step].store_global(at(dst, offsets[step].dst)) };
+            unsafe { cache.store(at(dst, offsets[step].dst), held[step]) };
         }
     }
 }

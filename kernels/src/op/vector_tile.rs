@@ -10,6 +10,7 @@
 use crate::abi::{VECTOR_TILE_THREADS, VectorTileParams, vector_tile_squares};
 use crate::axes::{self, Offsets};
 use crate::block;
+use crate::cache::Cache;
 use crate::index::Index;
 use crate::quad::Lanes;
 use crate::thread::{self, Footprint, Global, Quad, Shared, Word};
@@ -141,12 +142,20 @@ impl<'a, I: Index> Tile<'a, I> {
 ///
 /// See [`VectorTileParams`]: all elements are allocated and nothing else writes them.
 #[inline(always)]
-pub unsafe fn vector_tile<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize, const QUADS: usize>(
+pub unsafe fn vector_tile<
+    W: Word + Lanes,
+    I: Index,
+    C: Cache<Quad>,
+    const LANES: usize,
+    const SQUARES: usize,
+    const QUADS: usize,
+>(
     params: VectorTileParams,
 ) {
     const { assert!(SQUARES as u32 == vector_tile_squares(W::BYTES), "the host cuts tiles of as many squares") };
     let tile = Tile::<I>::new::<W, SQUARES, QUADS, 0>(&params);
     let lanes = W::COUNT as u32;
+    let cache = C::new();
     let mut held = [[[0; 4]; LANES]; SQUARES];
     unrolled!(step < SQUARES => {
         let (x, y) = tile.square(step);
@@ -156,7 +165,7 @@ pub unsafe fn vector_tile<W: Word + Lanes, I: Index, const LANES: usize, const S
             let pitch = (params.src_rows.inner_stride as u64).wrapping_mul(u64::from(W::BYTES));
             unrolled!(lane < LANES => {
                 // SAFETY: whole quads of rows of the matrix, as the caller promises.
-                held[step][lane] = unsafe { thread::load_quad(start.offset((lane as u64).wrapping_mul(pitch))) };
+                held[step][lane] = unsafe { cache.load(start.offset((lane as u64).wrapping_mul(pitch))) };
             });
         }
     });
@@ -173,7 +182,7 @@ pub unsafe fn vector_tile<W: Word + Lanes, I: Index, const LANES: usize, const S
         let (row, col) = (tile.row + I::new(part * lanes), tile.col + I::new(column));
         if row < tile.rows() && col < tile.cols() {
             // SAFETY: a whole quad of a row of the destination, which no other thread has.
-            unsafe { thread::store_quad(tile.dst::<W>(row, col), quad) };
+            unsafe { cache.store(tile.dst::<W>(row, col), quad) };
         }
     }
 }

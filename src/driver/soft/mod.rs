@@ -45,13 +45,17 @@ pub struct Config {
     /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half
     /// of the host's available memory where that is less and the system says (`/proc/meminfo`).
     pub memory_bytes: u64,
+    /// What it says that it is, major and minor: kernels are chosen by it, and run and count alike. Default 9.0, an H100's,
+    /// whose counters it has.
+    pub compute_capability: (u32, u32),
     /// How kernels run.
     pub interp: interp::Config,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { seed: 0, memory_bytes: default_memory_bytes(), interp: interp::Config::default() }
+        let interp = interp::Config::default();
+        Self { seed: 0, memory_bytes: default_memory_bytes(), compute_capability: (9, 0), interp }
     }
 }
 
@@ -81,10 +85,10 @@ impl Soft {
     pub fn with_config(config: Config) -> Self {
         // Handles of different drivers differ, so that one given to the wrong driver is found out.
         static OPENED: AtomicU64 = AtomicU64::new(1);
-        let Config { seed, memory_bytes, interp } = config;
+        let Config { seed, memory_bytes, compute_capability, interp } = config;
         let state = State::new(seed, OPENED.fetch_add(1, Ordering::Relaxed) << 32);
         Self {
-            info: device_info(memory_bytes, interp.threads),
+            info: device_info(memory_bytes, compute_capability, interp.threads),
             memory: Memory::new(memory_bytes),
             interp,
             findings: Mutex::new(Vec::new()),
@@ -453,14 +457,13 @@ fn mem_available(meminfo: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-fn device_info(memory_bytes: u64, threads: usize) -> DeviceInfo {
+fn device_info(memory_bytes: u64, compute_capability: (u32, u32), threads: usize) -> DeviceInfo {
     let threads = if threads > 0 { threads } else { std::thread::available_parallelism().map_or(1, NonZero::get) };
     DeviceInfo {
         name: "software GPU".to_owned(),
         kind: DriverKind::Soft,
         ordinal: 0,
-        // The counters are those of an H100, so it says that it is one of these.
-        compute_capability: (9, 0),
+        compute_capability,
         driver_version: env!("CARGO_PKG_VERSION").to_owned(),
         multiprocessors: threads as u32,
         memory_bytes,

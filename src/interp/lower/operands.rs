@@ -172,17 +172,27 @@ impl<'t> Lowering<'_, 't> {
     }
 
     pub(super) fn load(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let [results, address] = operands else { return Err(operand_count()) };
+        let [results, address] = self.without_policy(opcode, operands)? else { return Err(operand_count()) };
         let mut draft = self.addressed(op, opcode, address)?;
         self.data(results, true, opcode, &mut draft)?;
         Ok(draft)
     }
 
     pub(super) fn store(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let [address, values] = operands else { return Err(operand_count()) };
+        let [address, values] = self.without_policy(opcode, operands)? else { return Err(operand_count()) };
         let mut draft = self.addressed(op, opcode, address)?;
         self.data(values, false, opcode, &mut draft)?;
         Ok(draft)
+    }
+
+    /// The operands of an access but its cache policy, which is there where the opcode has a hint.
+    fn without_policy<'o>(&mut self, opcode: &str, operands: &'o [Operand<'t>]) -> Result<&'o [Operand<'t>], Refusal> {
+        match operands {
+            [others @ .., policy] if opcode.contains(".L2::cache_hint") => {
+                self.source(policy, Kind::B64).map(|_| others)
+            }
+            _ => Ok(operands),
+        }
     }
 
     /// The registers that are loaded or stored.

@@ -70,8 +70,8 @@ pub fn copy_into_tuned<T: Element>(
     tiles: &[TileShape],
     stream: &Stream,
 ) -> Result<()> {
-    let align = Align::ALLOCATION;
-    let plan = PermutePlan::tuned(src.layout(), align, dst.layout(), align, size_of::<T>(), tiles)?;
+    let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
+    let plan = PermutePlan::tuned(src.layout(), align, dst.layout(), align, size_of::<T>(), target, tiles)?;
     queue(&plan, src, dst, stream)
 }
 

@@ -20,6 +20,7 @@ use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::ops::copy::{CopyPlan, Shape};
+use crate::ops::tuning::SMALL;
 use crate::ops::{Align, Target, TileShape, check_bytes, check_disjoint, check_width, entry};
 
 /// How the elements of one layout come to their places in another: with which kernel, in what grid, with which parameters.
@@ -56,6 +57,9 @@ impl PermutePlan {
     /// short, by `packed` of several. Otherwise
     /// `elements` moves them one by one, or several at a time where they stay together.
     ///
+    /// Of arrays of more than 16 MiB, `vector_tile` and the runs of `elements` have hints to the L2 cache, where `target` knows
+    /// them: from compute capability 8.0 on. A plan that has them cannot be launched on a device of less.
+    ///
     /// # Errors
     ///
     /// `Layout` where the shapes differ, `dst` may reach an element twice, or the bytes of a storage overflow;
@@ -68,7 +72,8 @@ impl PermutePlan {
         width: usize,
         target: Target,
     ) -> Result<Self> {
-        Self::of(src, src_align, dst, dst_align, width, TileShape::of(target), true)
+        let choice = Choice { target, tiles: TileShape::of(target), may_be_small: true };
+        Self::of(src, src_align, dst, dst_align, width, &choice)
     }
 
     /// The same by kernels for large arrays, whatever the size, and with these tiles: for measuring which are the best. Where
@@ -83,9 +88,11 @@ impl PermutePlan {
         dst: &Layout,
         dst_align: Align,
         width: usize,
+        target: Target,
         tiles: &[TileShape],
     ) -> Result<Self> {
-        Self::of(src, src_align, dst, dst_align, width, tiles, false)
+        let choice = Choice { target, tiles, may_be_small: false };
+        Self::of(src, src_align, dst, dst_align, width, &choice)
     }
 
     fn of(
@@ -94,8 +101,7 @@ impl PermutePlan {
         dst: &Layout,
         dst_align: Align,
         width: usize,
-        tiles: &[TileShape],
-        may_be_small: bool,
+        choice: &Choice<'_>,
     ) -> Result<Self> {
         check_width(width)?;
         check_bytes("source", src, width)?;
@@ -114,10 +120,10 @@ impl PermutePlan {
         dst_align.check("destination", width)?;
         let canonical = Canonical::new(src, dst, width);
         let bytes = (canonical.len() * width) as u64;
-        Ok(Self { work: choose(&canonical, src_align, dst_align, tiles, may_be_small)?, bytes })
+        Ok(Self { work: choose(&canonical, src_align, dst_align, choice)?, bytes })
     }
 
-    /// The kernel's entry; `None` where nothing is launched.
+    /// The kernel's entry, whose name ends in `_hinted` where it has hints to the L2 cache; `None` where nothing is launched.
     pub fn entry(&self) -> Option<&'static str> {
         match &self.work {
             Work::Nothing => None,
@@ -171,7 +177,8 @@ impl PermutePlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the device does not allow the launch's shape, and what the driver failed with.
+    /// `InvalidArgument` where the device does not allow the launch's shape or is of an architecture before the one that the plan
+    /// was made for, and what the driver failed with.
     ///
     /// # Safety
     ///
@@ -267,14 +274,24 @@ fn span_at(src: u64, start: u64, end: u64) -> (u64, u64) {
     if end == 0 { (0, 0) } else { (src.wrapping_add(start), src.wrapping_add(end)) }
 }
 
-/// The kernel for this work, which has elements.
-fn choose(
-    canonical: &Canonical,
-    src_align: Align,
-    dst_align: Align,
-    tiles: &[TileShape],
+/// What the kernel depends on besides the work.
+struct Choice<'a> {
+    target: Target,
+    tiles: &'a [TileShape],
+    /// Whether small arrays have kernels of their own.
     may_be_small: bool,
-) -> Result<Work> {
+}
+
+impl Choice<'_> {
+    /// The entry with hints to the L2 cache, where there is one: for arrays that do not stay there all the same.
+    fn hinted(&self, entry: EntryId, canonical: &Canonical) -> EntryId {
+        let is_small = self.may_be_small && canonical.len() * canonical.width <= SMALL;
+        if is_small { entry } else { entry.hinted(self.target.compute_capability) }
+    }
+}
+
+/// The kernel for this work, which has elements.
+fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, choice: &Choice<'_>) -> Result<Work> {
     if let Some(copy) = CopyPlan::of(canonical, src_align, dst_align) {
         return Ok(Work::Copy(copy));
     }
@@ -282,7 +299,7 @@ fn choose(
         return Ok(Work::Rows(rows));
     }
     let widened = canonical.widened(src_align, dst_align);
-    if let Some(small) = Small::of(&widened, src_align, dst_align).filter(|_| may_be_small) {
+    if let Some(small) = Small::of(&widened, src_align, dst_align).filter(|_| choice.may_be_small) {
         return Ok(Work::Small(small));
     }
     if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
@@ -291,17 +308,18 @@ fn choose(
     if let Some(stacked) = Stacked::of(&widened, src_align, dst_align) {
         return Ok(Work::Stacked(stacked));
     }
-    let tile = Tile::of(&widened, src_align, dst_align, tiles);
+    let tile = Tile::of(&widened, src_align, dst_align, choice.tiles);
     if let Some(packed) = Packed::of(&widened, src_align, dst_align, tile.as_ref()) {
         return Ok(Work::Packed(packed));
     }
-    tile.map_or_else(|| elements(&widened), |tile| Ok(Work::Tile(tile)))
+    let Some(tile) = tile else { return elements(&widened, choice) };
+    Ok(Work::Tile(Tile { entry: choice.hinted(tile.entry, &widened), ..tile }))
 }
 
 /// More elements than any tile is long.
 const BEYOND: usize = 1 << 16;
 
-fn elements(canonical: &Canonical) -> Result<Work> {
+fn elements(canonical: &Canonical, choice: &Choice<'_>) -> Result<Work> {
     let (index, width) = (index(canonical), canonical.width);
     let divisor = divisor(index);
     let params = ElementsParams {
@@ -314,7 +332,11 @@ fn elements(canonical: &Canonical) -> Result<Work> {
     let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(width as u32)));
     let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
     let reason = why_elements(canonical);
-    Ok(Work::Elements { entry: entry(&ELEMENTS, width, index)?, shape, params, reason })
+    let entry = entry(&ELEMENTS, width, index)?;
+    // Where accesses lie apart, a half of a sector waits in the cache for the other.
+    let has_runs = canonical.axes().iter().any(|axis| axis.dst == 1 && axis.src == 1);
+    let entry = if has_runs { choice.hinted(entry, canonical) } else { entry };
+    Ok(Work::Elements { entry, shape, params, reason })
 }
 
 /// Why no other kernel takes them.

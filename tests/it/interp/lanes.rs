@@ -455,8 +455,8 @@ fn every_case_is_supported() {
     }
 }
 
-/// Told apart by their operands, or relative to windows: `text.rs` has tests of their own for these.
-const ELSEWHERE: &[&str] = &["mov.b32", "mov.b64", "cvta", "isspacep"];
+/// Told apart by their operands, or relative to windows: `text.rs` has tests of their own for these; or opaque: `policies.rs`.
+const ELSEWHERE: &[&str] = &["mov.b32", "mov.b64", "cvta", "isspacep", "createpolicy"];
 
 #[test]
 fn every_form_that_is_a_function_has_a_case() {

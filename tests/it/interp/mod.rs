@@ -15,6 +15,7 @@ mod limits;
 mod mutations;
 #[cfg(feature = "serde")]
 mod patterns;
+mod policies;
 mod probes;
 mod progress;
 mod random;
