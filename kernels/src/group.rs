@@ -11,7 +11,7 @@ const WARP: u32 = 32;
 const WARPS: u32 = 32;
 /// Values that a group makes one after the other, each through shared memory of its own: so that none waits for the readers of
 /// the one before.
-const ROUNDS: u32 = 2;
+const ROUNDS: u32 = 3;
 
 /// What threads pass to each other.
 pub trait Pass: Copy {

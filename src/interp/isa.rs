@@ -560,7 +560,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     StGenericRelease "st{release}{vector}.{type}"               [Store]     = memory::release_generic;
     StGlobalRelease  "st{release}.global{vector}.{type}"        [Store]     = memory::release_global;
     StSharedRelease  "st{release}.shared{cta}{vector}.{type}"   [Store]     = memory::store_shared;
-    // What it is nobody is told. Accesses take it, and neither their values nor what they count depend on it.
+    // What it is nobody is told. Accesses take it, and neither their values nor what they count depend on it. The fraction, which PTX
+    // may leave out, has to be there.
     CreatePolicy "createpolicy.fractional.L2::{evict_last,evict_normal,evict_first,evict_unchanged}{,.L2::evict_first,.L2::evict_unchanged}.b64" (f32) -> u64 = |_| 0;
     Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
     Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;

@@ -143,8 +143,9 @@ pub fn mean_variance<T: Number>(a: View<'_, T>) -> Result<Moments<T>> {
 /// (divided by the length, as NumPy does it). Both have the shape of `a` without the last axis, and halves have them in `f32`.
 /// Allocates nothing and waits for nothing.
 ///
-/// Both from the differences from a row's first element, and the variance from those from their mean, in a second pass over what
-/// was read once: so that nothing cancels, however large the mean. In long rows what roundings lose is summed too.
+/// The mean first and then the differences from it, in a second pass over what was read once: so that nothing cancels, however large
+/// the mean. Their sum tells how far off the mean was rounded (Chan, Golub and LeVeque 1983), and in rows that are read twice what
+/// sums lose by rounding is summed too. Of a row with infinity the mean is infinite and the variance NaN, of one with NaN both are.
 ///
 /// # Errors
 ///

@@ -10,6 +10,7 @@ mod debug_build;
 mod naive;
 mod program;
 
+#[cfg(feature = "half")]
 mod affine;
 #[cfg(feature = "interp")]
 mod architectures;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         arithmetic::cases(),
         axes::cases(),
         images::cases(),
+        #[cfg(feature = "half")]
         affine::cases(),
         casts::cases(),
         transposes::cases(),

@@ -1,6 +1,6 @@
 //! Elements scaled, shifted and converted on their way to another layout: one by one, in any layouts.
 
-use crate::abi::{AffineElementsParams, AffineType, AffineValues, ELEMENTS_BLOCK};
+use crate::abi::{AffineElementsParams, AffineType, AffineValues, ELEMENTS_BLOCK, elements_per_thread};
 use crate::axes::{self, Offsets};
 use crate::block;
 use crate::index::Index;
@@ -88,7 +88,7 @@ impl AffineValues {
 }
 
 /// Elements that a thread moves.
-const STEPS: usize = 4;
+const STEPS: usize = elements_per_thread(4) as usize;
 
 /// Those of one thread, numbered in the destination's order.
 struct Walk<'a, I> {

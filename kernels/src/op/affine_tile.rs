@@ -294,7 +294,7 @@ impl<'a> Elements<'a> {
         let tile = &self.tile;
         for round in 0..ROUNDS {
             let mut held = [S::Word::ZERO; STEPS];
-            unrolled!(step < 4 => {
+            unrolled!(step < STEPS => {
                 let (x, y) = Self::number(round, step);
                 let (row, col) = (tile.row + u64::from(y), tile.col + u64::from(x));
                 if tile.has(row, col) {
@@ -302,7 +302,7 @@ impl<'a> Elements<'a> {
                     held[step] = unsafe { S::Word::load_global(tile.src::<S::Word>(row, col)) };
                 }
             });
-            unrolled!(step < 4 => {
+            unrolled!(step < STEPS => {
                 let (x, y) = Self::number(round, step);
                 let (row, col) = (tile.row + u64::from(y), tile.col + u64::from(x));
                 if tile.has(row, col) {
@@ -324,7 +324,7 @@ impl<'a> Elements<'a> {
     unsafe fn store<D: Number<Value: Computed>>(&self) {
         let tile = &self.tile;
         for round in 0..ROUNDS {
-            unrolled!(step < 4 => {
+            unrolled!(step < STEPS => {
                 let (y, x) = Self::number(round, step);
                 let (row, col) = (tile.row + u64::from(y), tile.col + u64::from(x));
                 if tile.has(row, col) {

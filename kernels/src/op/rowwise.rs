@@ -217,7 +217,8 @@ impl<V: Value> Compensated<V> {
 
     #[inline(always)]
     fn value(self) -> V {
-        self.sum + self.lost
+        // Of infinity nothing that is a number is lost.
+        if self.lost.is_nan() { self.sum } else { self.sum + self.lost }
     }
 }
 
@@ -294,7 +295,7 @@ unsafe fn softmax_long<T: Number<Value: Pass>>(row: &Row) {
         row.each::<T>(|value| {
             most = greater(most, value);
             // Mostly by 1, which rounds nothing, and without a branch, which costs registers.
-            let next = if value > base + T::Value::of(SLACK) { value } else { base };
+            let next = if value - base > T::Value::of(SLACK) { value } else { base };
             total = total.times((base - or_zero(next)).exp());
             base = next;
             total = total.plus((value - or_zero(base)).exp());
@@ -310,9 +311,11 @@ unsafe fn softmax_long<T: Number<Value: Pass>>(row: &Row) {
     unsafe { row.map::<T>(|value| (value - shift).exp() * factor) };
 }
 
-/// The mean of each row, and the mean of the squares of what its elements differ from it: two passes over what the group holds, as
-/// the sum of squares less the square of the sum would cancel. Both are of differences from the row's first element, for the mean
-/// itself has no digits left for the differences where it is large.
+/// The mean of each row, and the mean of the squares of what its elements differ from it.
+///
+/// Two passes, because the sum of squares less the square of the sum would cancel; and corrected ones (Chan, Golub and LeVeque 1983):
+/// the differences from the mean as it was rounded are summed too, which tells how far off it is. For of rows far from zero that is
+/// more than the elements differ.
 ///
 /// # Safety
 ///
@@ -325,20 +328,21 @@ pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: RowwiseParams) {
     // A row has no destination, and so whole quads wherever it starts.
     let row = Row::new::<T>(&RowwiseParams { dst: params.src, ..params }, group);
     let count = T::Value::of(params.n as f64);
-    let zero = T::Value::ZERO;
-    let first = if row.len > 0 {
-        // SAFETY: an element of the row.
-        T::value(unsafe { T::Word::load_global(row.src) })
-    } else {
-        zero
-    };
-    let (mean, variance) = if params.held != 0 {
+    let (mean, differences, squares) = if params.held != 0 {
         // SAFETY: the group holds the row; the rest as the caller promises.
-        unsafe { moments_held::<T>(&row, first, count) }
+        unsafe { moments_held::<T>(&row, count) }
     } else {
         // SAFETY: as the caller promises.
-        unsafe { moments_long::<T>(&row, first, count) }
+        unsafe { moments_long::<T>(&row, count) }
     };
+    let zero = T::Value::ZERO;
+    // SAFETY: every thread of the block gets here.
+    let off = unsafe { row.group.join(1, differences, zero, sum) } / count;
+    // SAFETY: every thread of the block gets here.
+    let variance = unsafe { row.group.join(2, squares, zero, sum) } / count - off * off;
+    // Infinity differs from itself by no number.
+    let mean = if off.is_nan() { mean } else { mean + off };
+    let variance = if variance < zero { zero } else { variance };
     if row.len > 0 && group.lane == 0 {
         let number = u64::from(thread::block_x()) * u64::from(group.count) + u64::from(group.number);
         let at = number * u64::from(<T::Value as Number>::Word::BYTES);
@@ -349,59 +353,58 @@ pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: RowwiseParams) {
     }
 }
 
+/// The mean of the row, and of what this thread has of it the differences from that and their squares, summed.
+///
 /// # Safety
 ///
 /// As of [`mean_variance`]; the group holds the row.
 #[inline(always)]
-unsafe fn moments_held<T: Number<Value: Pass>>(row: &Row, first: T::Value, count: T::Value) -> (T::Value, T::Value) {
+unsafe fn moments_held<T: Number<Value: Pass>>(row: &Row, count: T::Value) -> (T::Value, T::Value, T::Value) {
     let zero = T::Value::ZERO;
-    // What a thread has not is no different from the first.
     // SAFETY: as the caller promises.
-    let (mut values, single) = unsafe { row.hold::<T>(first) };
-    let single = single - first;
+    let (values, single) = unsafe { row.hold::<T>(zero) };
     let mut total = single;
-    for value in &mut values {
-        *value = *value - first;
+    for value in &values {
         total = total + *value;
     }
     // SAFETY: every thread of the block gets here.
-    let offset = unsafe { row.group.join(0, total, zero, sum) } / count;
-    let square = |difference: T::Value| (difference - offset) * (difference - offset);
-    let mut squares = zero;
+    let mean = unsafe { row.group.join(0, total, zero, sum) } / count;
+    let (mut differences, mut squares) = (zero, zero);
     let (lanes, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
     if row.single::<T::Word>(u64::from(row.group.lane)).is_some() {
-        squares = square(single);
+        differences = single - mean;
+        squares = differences * differences;
     }
     crate::unrolled!(value < 32 => {
         if value < lanes * steps && row.holds(value / lanes) {
-            squares = squares + square(values[value]);
+            let difference = values[value] - mean;
+            differences = differences + difference;
+            squares = squares + difference * difference;
         }
     });
-    // SAFETY: every thread of the block gets here.
-    let variance = unsafe { row.group.join(1, squares, zero, sum) } / count;
-    (first + offset, variance)
+    (mean, differences, squares)
 }
 
+/// The same of a row that is read twice.
+///
 /// # Safety
 ///
 /// As of [`mean_variance`].
 #[inline(always)]
-unsafe fn moments_long<T: Number<Value: Pass>>(row: &Row, first: T::Value, count: T::Value) -> (T::Value, T::Value) {
-    let zero = T::Value::ZERO;
+unsafe fn moments_long<T: Number<Value: Pass>>(row: &Row, count: T::Value) -> (T::Value, T::Value, T::Value) {
     let mut total = Compensated::ZERO;
     // SAFETY: as the caller promises.
-    unsafe { row.each::<T>(|value| total = total.plus(value - first)) };
+    unsafe { row.each::<T>(|value| total = total.plus(value)) };
     // SAFETY: every thread of the block gets here.
-    let offset = unsafe { row.group.join(0, total.value(), zero, sum) } / count;
-    let mut squares = Compensated::ZERO;
+    let mean = unsafe { row.group.join(0, total.value(), T::Value::ZERO, sum) } / count;
+    let (mut differences, mut squares) = (Compensated::ZERO, Compensated::ZERO);
     // SAFETY: as the caller promises.
     unsafe {
         row.each::<T>(|value| {
-            let difference = (value - first) - offset;
+            let difference = value - mean;
+            differences = differences.plus(difference);
             squares = squares.plus(difference * difference);
         })
     };
-    // SAFETY: every thread of the block gets here.
-    let variance = unsafe { row.group.join(1, squares.value(), zero, sum) } / count;
-    (first + offset, variance)
+    (mean, differences.value(), squares.value())
 }

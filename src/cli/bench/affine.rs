@@ -11,7 +11,7 @@ use super::Measured;
 use super::conversion::{Bench, Small};
 use super::report::{Outcome, Subject};
 use crate::cli::output::Output;
-use crate::cli::{array_bytes, permuted_layouts, reference};
+use crate::cli::{array_bytes, ensure_room, permuted_layouts, reference};
 
 /// Which array, and what becomes of it.
 pub(super) struct Mapped<'a> {
@@ -57,13 +57,14 @@ impl Measured for Mapped<'_> {
         permuted_layouts(shape, axes)?;
         let (read, written) = (array_bytes(shape, from)?, array_bytes(shape, dtype)?);
         // The channels' factors and offsets are read too, where there is anything to read them for.
-        let vectors = channels.filter(|_| written > 0).map_or(0, |axis| 2 * shape[axes[axis]] * size_of::<f32>());
+        let vectors = if written > 0 { 2 * self.vector()? } else { 0 };
         let (read, written) = ((read + vectors) as u64, written as u64);
         Ok(Subject { op: "affine", dtype, shape, axes: Some(axes), from: Some(from), read, written })
     }
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let sides = [array_bytes(self.shape, self.from)?, array_bytes(self.shape, self.to)?];
+        ensure_room(self.vector()?, 2, &[(device, 2)])?;
         let (bench, plan) = (Bench::new(device, sides, samples, output)?, self.plan(device)?);
         match self.from {
             DType::U8 => self.of::<u8>(&bench, &plan),
@@ -76,6 +77,12 @@ impl Measured for Mapped<'_> {
 }
 
 impl Mapped<'_> {
+    /// Bytes of the channels' factors, and of their offsets.
+    fn vector(&self) -> Result<usize> {
+        let count = self.channels.map_or(0, |axis| self.shape[self.axes[axis]]);
+        array_bytes(&[count, 2], DType::F32).map(|bytes| bytes / 2)
+    }
+
     fn of<S: Small>(&self, bench: &Bench<'_>, plan: &AffinePlan) -> Result<Outcome> {
         match self.to {
             DType::F16 => self.mapped::<S, f16>(bench, plan),

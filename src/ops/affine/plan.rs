@@ -140,7 +140,8 @@ impl AffinePlan {
     /// # Safety
     ///
     /// As [`affine_into_raw`](super::affine_into_raw), for the layouts that the plan was made of. The addresses are aligned as
-    /// the plan was told, and the destination shares no element with what is read.
+    /// the plan was told, those of factors and offsets are multiples of 4 and not 0, and the destination shares no element with
+    /// what is read.
     pub unsafe fn launch(
         &self,
         device: &Device,
