@@ -53,7 +53,7 @@ fn values(channel: usize) -> (f32, f32) {
 
 impl Measured for Mapped<'_> {
     fn subject(&self) -> Result<Subject<'_>> {
-        let Self { from, to: dtype, shape, axes, channels } = *self;
+        let Self { from, to: dtype, shape, axes, .. } = *self;
         permuted_layouts(shape, axes)?;
         let (read, written) = (array_bytes(shape, from)?, array_bytes(shape, dtype)?);
         // The channels' factors and offsets are read too, where there is anything to read them for.
