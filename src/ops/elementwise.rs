@@ -6,8 +6,8 @@
 use std::fmt;
 
 use super::permute::grid;
-use super::queue_among;
 use super::span::{check_shapes, lanes, span, start};
+use super::{check_aligned, queue_among};
 use crate::abi::{
     ADD, AXPY, ELEMENTWISE_BLOCK, ElementwiseParams, EntryId, FILL, FillParams, LaunchShape, MUL, NSTREAM, NumberType,
     TRIAD,
@@ -213,15 +213,12 @@ pub unsafe fn elementwise_raw(
     let width = number.width();
     let bytes = u128::from(operands.len) * u128::from(width);
     let used = [operands.dst, operands.a, if operation.has_second() { operands.b } else { operands.a }];
+    check_aligned(&[
+        ("destination", used[0], width),
+        ("first operand", used[1], width),
+        ("second operand", used[2], width),
+    ])?;
     for address in used {
-        if !address.is_multiple_of(width) {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "the address {address:#x} is not aligned to elements of {width} bytes; pass a multiple of {width}"
-                ),
-            ));
-        }
         let apart = u128::from(address.abs_diff(operands.dst));
         if apart > 0 && apart < bytes {
             return Err(Error::new(
@@ -299,12 +296,7 @@ pub fn fill<T: Element>(value: T, dst: ViewMut<'_, T>, stream: &Stream) -> Resul
 /// As [`elementwise_raw`], of the destination.
 pub unsafe fn fill_raw<T: Element>(device: &Device, value: T, dst: u64, len: u64, stream: StreamHandle) -> Result<()> {
     let width = size_of::<T>();
-    if !dst.is_multiple_of(width as u64) {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!("the address {dst:#x} is not aligned to elements of {width} bytes; pass a multiple of {width}"),
-        ));
-    }
+    check_aligned(&[("destination", dst, width as u64)])?;
     if len == 0 {
         return Ok(());
     }

@@ -142,30 +142,35 @@ fn queue_among<const N: usize>(
 /// What can be seen to be wrong with raw addresses, of a source and a destination, each with its layout and the width of its
 /// elements: not aligned to them, or one side over the other.
 fn check_addresses(source: (u64, &Layout, usize), destination: (u64, &Layout, usize)) -> Result<()> {
-    for (which, (address, _, width)) in [("source", source), ("destination", destination)] {
-        if address % width as u64 != 0 {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "the {which}'s address {address:#x} is not aligned to its elements of {width} bytes; pass a multiple of \
-                     {width}"
-                ),
-            ));
-        }
-    }
+    check_aligned(&[("source", source.0, source.2 as u64), ("destination", destination.0, destination.2 as u64)])?;
     let range = |(address, layout, width)| byte_range(address, layout, width);
-    let (source, destination) = (range(source), range(destination));
-    if source.start < destination.end && destination.start < source.end {
-        return Err(Error::new(
+    check_apart(range(source), range(destination))
+}
+
+/// Whether each raw address, of the operand that it is named after, is a multiple of what it is given with.
+fn check_aligned(addresses: &[(&str, u64, u64)]) -> Result<()> {
+    match addresses.iter().find(|(_, address, align)| !address.is_multiple_of(*align)) {
+        None => Ok(()),
+        Some((which, address, align)) => Err(Error::new(
             ErrorKind::InvalidArgument,
-            format!(
-                "the source, bytes {:#x} to {:#x}, and the destination, bytes {:#x} to {:#x}, overlap; use another buffer for \
-                 the result",
-                source.start, source.end, destination.start, destination.end
-            ),
-        ));
+            format!("the {which}'s address {address:#x} is not aligned to {align} bytes; pass a multiple of {align}"),
+        )),
     }
-    Ok(())
+}
+
+/// Whether what is read and what is written, in bytes, have none in common.
+fn check_apart(source: Range<u128>, destination: Range<u128>) -> Result<()> {
+    if source.start >= destination.end || destination.start >= source.end {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!(
+            "the source, bytes {:#x} to {:#x}, and the destination, bytes {:#x} to {:#x}, overlap; use other memory for the \
+             result",
+            source.start, source.end, destination.start, destination.end
+        ),
+    ))
 }
 
 /// The bytes from the first to the last that a layout reaches. Wide, because a raw address may be anything.

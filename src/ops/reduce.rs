@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use super::queue_among;
 use super::span::{check_shapes, span, start};
+use super::{check_aligned, queue_among};
 use crate::abi::{
     DOT, EntryId, LaunchShape, MAX, MIN, NumberType, REDUCE_BLOCK, REDUCE_BLOCKS, REDUCE_STEPS, ReduceParams, SUM,
 };
@@ -297,14 +297,13 @@ pub unsafe fn reduce_raw(
     let Reduced { a, b, len, result, scratch } = *operands;
     let outcome = reduction.result(number);
     let second = if reduction == Reduction::Dot { b } else { a };
-    for (address, align) in [(a, number.width()), (second, number.width()), (result, outcome.width()), (scratch, 16)] {
-        if !address.is_multiple_of(align) {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!("the address {address:#x} is not aligned to {align} bytes; pass a multiple of {align}"),
-            ));
-        }
-    }
+    let width = number.width();
+    check_aligned(&[
+        ("array", a, width),
+        ("array", second, width),
+        ("result", result, outcome.width()),
+        ("scratch", scratch, 16),
+    ])?;
     if len == 0 && matches!(reduction, Reduction::Min | Reduction::Max) {
         return Err(Error::new(
             ErrorKind::InvalidArgument,

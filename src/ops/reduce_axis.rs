@@ -6,9 +6,9 @@
 
 use std::fmt;
 
-use super::queue_among;
 use super::reduce::{Reduction, Scratch};
 use super::span::start;
+use super::{check_aligned, queue_among};
 use crate::abi::{
     ARGMAX_COLUMNS, ARGMAX_ROWS, Divisor, EntryId, LaunchShape, MAX_COLUMNS, MAX_ROWS, MIN_COLUMNS, MIN_ROWS,
     NumberType, REDUCE_BLOCKS, REDUCE_COLUMNS_BLOCK, ReduceColumnsParams, ReduceRowsParams, SUM_COLUMNS, SUM_ROWS,
@@ -298,7 +298,8 @@ pub unsafe fn reduce_axis_raw(
     stream: StreamHandle,
 ) -> Result<()> {
     let AxisReduced { a, extents: [outer, n, inner], result, scratch } = *operands;
-    check_addresses(&[(a, number.width()), (result, reduction.result_width(number)), (scratch, QUAD)])?;
+    let outcome = reduction.result_width(number);
+    check_aligned(&[("array", a, number.width()), ("result", result, outcome), ("scratch", scratch, QUAD)])?;
     let plan = AxisPlan::new(reduction, number, operands.extents, a)?;
     let results = outer * inner;
     if results == 0 {
@@ -331,17 +332,6 @@ pub unsafe fn reduce_axis_raw(
     };
     // SAFETY: the results of the parts, which the first launch leaves and the stream orders, to those of the caller.
     unsafe { last.launch(device, Sides { a: from, places, result, values: 0 }, stream) }
-}
-
-/// Whether each address is a multiple of what it is given with.
-pub(super) fn check_addresses(addresses: &[(u64, u64)]) -> Result<()> {
-    match addresses.iter().find(|(address, align)| !address.is_multiple_of(*align)) {
-        None => Ok(()),
-        Some((address, align)) => Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!("the address {address:#x} is not aligned to {align} bytes; pass a multiple of {align}"),
-        )),
-    }
 }
 
 /// The sums along an axis; 0 of none. Halves are summed in `f32`. The result has the shape of `a` without the axis, in C order.

@@ -6,9 +6,8 @@
 //! they do, element by element. All arithmetic is by operations that every device rounds alike, and in an order that the length of
 //! a row, and how far it and its result start from 16 bytes, alone decide: so a result is the same on every run and every device.
 
-use super::queue_among;
-use super::reduce_axis::check_addresses;
 use super::span::{check_shapes, start};
+use super::{check_aligned, queue_among};
 use crate::abi::{
     EntryId, LaunchShape, MEAN_VARIANCE, NumberType, ROWWISE_THREADS, RowwiseParams, SOFTMAX, held_quads,
 };
@@ -204,7 +203,8 @@ pub unsafe fn softmax_raw(
     result: u64,
     stream: StreamHandle,
 ) -> Result<()> {
-    check_addresses(&[(rows.start, number.width()), (result, number.width())])?;
+    let width = number.width();
+    check_aligned(&[("first row", rows.start, width), ("result", result, width)])?;
     let bytes = rows.bytes(number)?;
     let apart = rows.start.abs_diff(result);
     if apart > 0 && apart < bytes {
@@ -241,7 +241,12 @@ pub unsafe fn mean_variance_raw(
     stream: StreamHandle,
 ) -> Result<()> {
     let width = if number == NumberType::F64 { 8 } else { 4 };
-    check_addresses(&[(rows.start, number.width()), (results[0], width), (results[1], width)])?;
+    let [means, variances] = results;
+    check_aligned(&[
+        ("first row", rows.start, number.width()),
+        ("mean", means, width),
+        ("variance", variances, width),
+    ])?;
     rows.bytes(number)?;
     if rows.n == 0 && rows.rows > 0 {
         return Err(Error::new(

@@ -1,5 +1,6 @@
 //! Contiguous operands: what is wrong with them, and where their quads lie.
 
+use super::{check_aligned, check_apart};
 use crate::abi::Span;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result};
@@ -64,29 +65,9 @@ pub(super) fn start<T: Element>(layout: &Layout) -> Result<u64> {
 /// What can be seen to be wrong with the raw addresses of a source and a destination of so many bytes: not a multiple of their
 /// elements' width, or one over the other.
 pub(super) fn check_addresses([src, dst]: [(u64, u64); 2], bytes: [u128; 2]) -> Result<()> {
-    for (which, (address, width)) in [("source", src), ("destination", dst)] {
-        if !address.is_multiple_of(width) {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "the {which}'s address {address:#x} is not aligned to its elements of {width} bytes; pass a multiple of \
-                     {width}"
-                ),
-            ));
-        }
-    }
+    check_aligned(&[("source", src.0, src.1), ("destination", dst.0, dst.1)])?;
     let [from, to] = [src.0, dst.0].map(u128::from);
-    if from < to + bytes[1] && to < from + bytes[0] {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the source, {} bytes at {from:#x}, and the destination, {} bytes at {to:#x}, overlap; use other memory for \
-                 the result",
-                bytes[0], bytes[1]
-            ),
-        ));
-    }
-    Ok(())
+    check_apart(from..from + bytes[0], to..to + bytes[1])
 }
 
 #[cfg(test)]
