@@ -3,7 +3,7 @@
 mod affine;
 mod arithmetic;
 mod conversion;
-mod lines;
+mod axis;
 mod permute;
 mod report;
 mod suite;
@@ -19,8 +19,8 @@ use super::output::Output;
 use super::{args, open, tune};
 use affine::Mapped;
 use arithmetic::{Arithmetic, OnArrays};
+use axis::{Along, AlongAxis};
 use conversion::Conversion;
-use lines::{Along, Lines};
 use permute::Moved;
 use report::{Outcome, Subject};
 
@@ -151,20 +151,20 @@ fn reduction(
 ) -> (Box<dyn Measured + '_>, args::Samples) {
     let args::Reduced { elements, shape, axis, dtype, samples } = reduced;
     let dtype = *dtype;
-    let lines = |shape| Lines { along: Along::Reduction(along), shape, axis: [axis.unwrap_or(0)], dtype };
+    let along_axis = |shape| AlongAxis { along: Along::Reduction(along), shape, axis: [axis.unwrap_or(0)], dtype };
     let measured: Box<dyn Measured + '_> = match (elements, shape, over_all) {
         (&Some(elements), _, Some(over_all)) => {
             Box::new(OnArrays { arithmetic: Arithmetic::Reduction(over_all), shape: [elements], dtype })
         }
-        (Some(elements), ..) => Box::new(lines(slice::from_ref(elements))),
-        (None, shape, _) => Box::new(lines(shape.as_deref().unwrap_or(&[]))),
+        (Some(elements), ..) => Box::new(along_axis(slice::from_ref(elements))),
+        (None, shape, _) => Box::new(along_axis(shape.as_deref().unwrap_or(&[]))),
     };
     (measured, *samples)
 }
 
 fn along_rows(along: Along, rows: &args::Rowwise) -> (Box<dyn Measured + '_>, args::Samples) {
     let args::Rowwise { shape, dtype, samples } = rows;
-    (Box::new(Lines { along, shape, axis: [shape.len().saturating_sub(1)], dtype: *dtype }), *samples)
+    (Box::new(AlongAxis { along, shape, axis: [shape.len().saturating_sub(1)], dtype: *dtype }), *samples)
 }
 
 fn list(output: &Output) -> Result<()> {

@@ -17,8 +17,8 @@ use warpstride::roofline::report::{Case, Group, Machine, Run, SCHEMA, Times};
 use super::Measured;
 use super::affine::Mapped;
 use super::arithmetic::{Arithmetic, Computed, Operands};
+use super::axis::{Along, AlongAxis};
 use super::conversion::Conversion;
-use super::lines::{Along, Lines};
 use super::permute::Moved;
 use super::report::{Outcome, Subject};
 use crate::cli::output::{self, Output};
@@ -59,7 +59,7 @@ const ARITHMETIC: [Arithmetic; 10] = [
 
 /// What is done along an axis of a matrix.
 const MATRIX: [usize; 2] = [8192, 16384];
-const LINES: [(Along, DType, usize); 9] = [
+const ALONG_AXES: [(Along, DType, usize); 9] = [
     (Along::Reduction(AxisReduction::Sum), DType::F32, 0),
     (Along::Reduction(AxisReduction::Sum), DType::F32, 1),
     (Along::Reduction(AxisReduction::Max), DType::F32, 0),
@@ -162,10 +162,10 @@ impl Suite<'_> {
             self.measured(Group::Permute, &Mapped { from, to, shape: &shape, axes, channels })?;
         }
         self.transposes()?;
-        for (along, dtype, axis) in LINES {
+        for (along, dtype, axis) in ALONG_AXES {
             let mut shape = MATRIX;
             self.fit(&mut shape);
-            self.measured(Group::Axis, &Lines { along, shape: &shape, axis: [axis], dtype })?;
+            self.measured(Group::Axis, &AlongAxis { along, shape: &shape, axis: [axis], dtype })?;
         }
         for mut conversion in CONVERSIONS {
             self.fit(conversion.shape_mut());

@@ -30,14 +30,14 @@ pub(super) enum Along {
 }
 
 /// What is done along which axis of which array.
-pub(super) struct Lines<'a> {
+pub(super) struct AlongAxis<'a> {
     pub(super) along: Along,
     pub(super) shape: &'a [usize],
     pub(super) axis: [usize; 1],
     pub(super) dtype: DType,
 }
 
-impl Measured for Lines<'_> {
+impl Measured for AlongAxis<'_> {
     fn subject(&self) -> Result<Subject<'_>> {
         let Self { along, shape, axis, dtype } = self;
         let read = array_bytes(shape, *dtype)? as u64;
@@ -67,7 +67,7 @@ impl Measured for Lines<'_> {
     }
 }
 
-impl Lines<'_> {
+impl AlongAxis<'_> {
     fn name(&self) -> &'static str {
         match self.along {
             Along::Reduction(reduction) => reduction.name(),
@@ -231,7 +231,7 @@ struct Runs<T: Computed> {
 }
 
 impl<T: Computed> Runs<T> {
-    fn new(device: &Device, lines: &Lines<'_>, elements: &[T], turns: usize) -> Result<Self> {
+    fn new(device: &Device, along_axis: &AlongAxis<'_>, elements: &[T], turns: usize) -> Result<Self> {
         let len = elements.len();
         // As the driver aligns allocations.
         let step = len.next_multiple_of(256 / size_of::<T>());
@@ -241,8 +241,8 @@ impl<T: Computed> Runs<T> {
             let to = a.view_mut(&[step * turns])?.slice(0, turn * step..turn * step + len, 1)?;
             ops::copy_into(one.view(&[len])?, to, device.default_stream())?;
         }
-        let results = lines.results();
-        let is = |along: &[Along]| if along.contains(&lines.along) { results } else { 0 };
+        let results = along_axis.results();
+        let is = |along: &[Along]| if along.contains(&along_axis.along) { results } else { 0 };
         Ok(Self {
             a,
             like: device.alloc((step * turns).max(results))?,
@@ -264,16 +264,16 @@ impl<T: Computed> Runs<T> {
         start..start + self.len
     }
 
-    fn run(&mut self, lines: &Lines<'_>) -> Result<(), Error> {
-        let (at, [axis]) = (self.next(), lines.axis);
+    fn run(&mut self, along_axis: &AlongAxis<'_>) -> Result<(), Error> {
+        let (at, [axis]) = (self.next(), along_axis.axis);
         let room = self.like.len();
         let Self { a, like, sums, others, places, scratch, .. } = self;
         let device = a.device().clone();
         let stream = device.default_stream();
-        let from = part(a, at.clone())?.split_axis(0, lines.shape)?;
-        let shape = [&lines.shape[..axis], &lines.shape[axis + 1..]].concat();
+        let from = part(a, at.clone())?.split_axis(0, along_axis.shape)?;
+        let shape = [&along_axis.shape[..axis], &along_axis.shape[axis + 1..]].concat();
         let results: usize = shape.iter().product();
-        match lines.along {
+        match along_axis.along {
             Along::Reduction(AxisReduction::Sum) => {
                 ops::sum_axis_into(from, axis, sums.view_mut(&shape)?, scratch, stream)
             }
@@ -286,7 +286,7 @@ impl<T: Computed> Runs<T> {
                 reduce(from, axis, to, scratch, stream)
             }
             Along::Softmax => {
-                let to = like.view_mut(&[room])?.slice(0, at, 1)?.split_axis(0, lines.shape)?;
+                let to = like.view_mut(&[room])?.slice(0, at, 1)?.split_axis(0, along_axis.shape)?;
                 ops::softmax_into(from, to, stream)
             }
             Along::MeanVariance => {
