@@ -18,6 +18,7 @@ use warpstride::view::{View, ViewMut};
 use super::npy::Source;
 use super::output::{self, Output, number};
 use super::trial::{self, Rotation};
+use super::turns::turns;
 use super::{args, array_bytes, by_width, ensure_room, open, reference};
 
 /// Timed runs of a kernel; their median is reported.
@@ -70,9 +71,9 @@ impl Devices {
 
     /// The same on a device that is open.
     fn of(named: Device, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
-        let turns = trial::turns(&named, 2 * bytes as u64);
+        let turns = turns(&named, 2 * bytes as u64);
         // The matrix, its transpose, and what came back from a device; on each device a source, a result and the turns'.
-        let (on_host, on_device) = (3 + turns, 2);
+        let (on_host, on_device) = (3, 2);
         let own = (&named, on_device + 2 * turns);
         ensure_room(bytes, on_host, &[own])?;
         let mut counting = None;
@@ -237,7 +238,8 @@ fn ladder<T: Element + Pod>(
 impl<'a, T: Element + Pod> Bench<'a, T> {
     fn new(device: &'a Device, matrix: &'a Matrix<T>, transposed: &'a [T], turns: usize) -> Result<Self> {
         let source = device.upload(&matrix.elements)?;
-        let rotation = (turns > 0).then(|| Rotation::new(device, &matrix.elements, turns)).transpose()?;
+        let rotation =
+            (turns > 0).then(|| Rotation::new(device, &matrix.elements, matrix.elements.len(), turns)).transpose()?;
         Ok(Self { device, matrix, transposed, source, rotation })
     }
 

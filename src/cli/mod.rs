@@ -25,6 +25,7 @@ mod target;
 mod transpose;
 mod trial;
 mod tune;
+mod turns;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

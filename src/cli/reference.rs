@@ -12,17 +12,22 @@ const TILE: usize = 32;
 /// Elements at least that a host thread takes at a time.
 const GRAIN: usize = 4096;
 
-/// Bits of a fixed sequence (xorshift64*, Vigna 2016): the same elements on every run, and no two runs of them alike.
+/// Bits of fixed sequences (xorshift64*, Vigna 2016), one a megabyte: the same elements on every run, and no two runs of them
+/// alike.
 pub(super) fn random<T: Pod>(len: usize) -> Result<Vec<T>> {
     let mut elements = zeroed::<T>(len)?;
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    for chunk in bytemuck::cast_slice_mut::<T, u8>(&mut elements).chunks_mut(8) {
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        let bits = state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes();
-        chunk.copy_from_slice(&bits[..chunk.len()]);
-    }
+    let bytes = bytemuck::cast_slice_mut::<T, u8>(&mut elements);
+    bytes.par_chunks_mut(1 << 20).enumerate().for_each(|(number, part)| {
+        // Multiples of an odd number: none is 0, where a sequence would stay.
+        let mut state = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for chunk in part.chunks_mut(8) {
+            state ^= state >> 12;
+            state ^= state << 25;
+            state ^= state >> 27;
+            let bits = state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes();
+            chunk.copy_from_slice(&bits[..chunk.len()]);
+        }
+    });
     Ok(elements)
 }
 
@@ -98,7 +103,7 @@ fn tiles<T: Copy>(source: &[T], stride: usize, inner: &[Axis], rows: &mut [T], r
 pub(super) fn complement<T: Pod>(elements: &[T]) -> Result<Vec<T>> {
     let mut wrong = zeroed::<T>(elements.len())?;
     let (bytes, right) = (bytemuck::cast_slice_mut::<T, u8>(&mut wrong), bytemuck::cast_slice::<T, u8>(elements));
-    bytes.iter_mut().zip(right).for_each(|(byte, right)| *byte = !right);
+    bytes.par_iter_mut().with_min_len(GRAIN).zip(right).for_each(|(byte, right)| *byte = !right);
     Ok(wrong)
 }
 

@@ -10,6 +10,7 @@ use warpstride::view::{View, ViewMut};
 
 use super::output::{self, Output, number};
 use super::trial::{self, Rotation};
+use super::turns::turns;
 use super::{by_width, ensure_room, open, reference};
 
 /// Bytes of every matrix: what a copy needs for its full speed.
@@ -48,9 +49,9 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
         "tiles are tuned by the time that they take, which the software GPU does not know; run this on an NVIDIA GPU"
     );
     let tiles = TileShape::of(Target::of(&device));
-    let turns = trial::turns(&device, 2 * BYTES as u64);
-    // On the host the elements, what they become and what came back, or the turns' sources; on the device one more of each.
-    ensure_room(BYTES, 3 + turns, &[(&device, 2 * turns + 2)])?;
+    let turns = turns(&device, 2 * BYTES as u64);
+    // On the host the elements, what they become and what came back; on the device one more of each side.
+    ensure_room(BYTES, 3, &[(&device, 2 * turns + 2)])?;
     let progress = output.progress(tiles.len());
     let mut found = Vec::new();
     for &tile in tiles {
@@ -65,7 +66,7 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
 fn tuned<T: Element + Pod>(device: &Device, tile: TileShape, turns: usize) -> Result<Found> {
     let len = BYTES / size_of::<T>();
     let elements = reference::random::<T>(len)?;
-    let mut rotation = Rotation::new(device, &elements, turns)?;
+    let mut rotation = Rotation::new(device, &elements, len, turns)?;
     let source = device.upload(&elements)?;
     let mut kernels = Vec::new();
     for ragged in [false, true] {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use half::{bf16, f16};
+use rayon::prelude::*;
 use warpstride::device::Device;
 use warpstride::element::{DType, Element};
 use warpstride::layout::Layout;
@@ -101,8 +102,8 @@ impl Mapped<'_> {
     fn mapped<S: Small, D: Made>(&self, bench: &Bench<'_>, plan: &AffinePlan) -> Result<Outcome> {
         let Self { shape, axes, channels, .. } = *self;
         let len = shape.iter().product();
-        let bytes: Vec<u8> = reference::random::<u8>(len)?.into_iter().map(|byte| byte & 127).collect();
-        let elements: Vec<S> = bytes.iter().map(|&byte| S::small(byte)).collect();
+        let bytes: Vec<u8> = reference::random::<u8>(len)?.into_par_iter().map(|byte| byte & 127).collect();
+        let elements: Vec<S> = bytes.par_iter().map(|&byte| S::small(byte)).collect();
         let bytes = reference::permuted(&bytes, shape, axes)?;
         let extents: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
         // Of the result: channels, and the elements of one that follow each other.

@@ -5,18 +5,18 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 use warpstride::counters::Counters;
 use warpstride::device::Device;
-use warpstride::element::{DType, Element, Number};
+use warpstride::element::{DType, Number};
 use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Elementwise, Reduction, Scratch};
 use warpstride::roofline::measure::{self, Timing};
-use warpstride::view::View;
 
 use super::permute::copy;
 use super::report::{Outcome, Subject};
 use super::{Measured, SMALL};
 use crate::cli::output::{self, Output};
-use crate::cli::{array_bytes, ensure_room, reference, trial};
+use crate::cli::turns::{InTurn, Turns, arrays, turns};
+use crate::cli::{array_bytes, ensure_room, reference};
 
 /// What arrays are scaled by: no power of two, so that products are rounded.
 const SCALAR: f64 = 0.3;
@@ -101,7 +101,7 @@ impl Arithmetic {
     /// Whether the first turn's arrays, or the value, are what the host computes.
     fn is_right<T: Computed>(self, arrays: &Arrays<T>, old: &[T], a: &[T], b: &[T]) -> Result<bool> {
         let elements = |expected: &(dyn Fn(usize) -> T + Sync)| -> Result<bool> {
-            let got = arrays.results.download()?;
+            let got = arrays.results.first()?;
             Ok((0..old.len()).into_par_iter().all(|at| got[at] == expected(at)))
         };
         match self {
@@ -140,8 +140,8 @@ impl Measured for OnArrays {
         let bytes = array_bytes(&self.shape, self.dtype)?;
         let Subject { read, written, .. } = self.subject()?;
         // The host's three arrays and the result; as many on the device, or three a turn.
-        let turns = trial::turns(device, read + written);
-        ensure_room(bytes, 4, &[(device, 3 * turns.max(1) + 1)])?;
+        let turns = turns(device, read + written);
+        ensure_room(bytes, 4, &[(device, room(turns))])?;
         match self.dtype {
             DType::F16 => self.measure::<f16>(device, turns, samples, output),
             DType::Bf16 => self.measure::<bf16>(device, turns, samples, output),
@@ -163,8 +163,9 @@ impl OnArrays {
 }
 
 /// The element that comes before all others.
-fn extreme<T: Number>(elements: &[T], before: impl Fn(f64, f64) -> bool) -> T {
-    elements[1..].iter().fold(elements[0], |best, &next| if before(next.to_f64(), best.to_f64()) { next } else { best })
+fn extreme<T: Number>(elements: &[T], before: impl Fn(f64, f64) -> bool + Sync) -> T {
+    let better = |best: T, next: T| if before(next.to_f64(), best.to_f64()) { next } else { best };
+    elements.par_iter().copied().reduce(|| elements[0], better)
 }
 
 /// Numbers from -2 to 2 of a fixed sequence, another for each array.
@@ -212,64 +213,39 @@ impl<T: Computed> Operands<T> {
     }
 }
 
-/// Operands and results that runs take in turn, each side in one allocation.
+/// Arrays on the device, of so many turns: three each, and for a while one more.
+pub(super) fn room(turns: usize) -> usize {
+    arrays(3, turns).max(4)
+}
+
+/// Operands and results that runs take in turn.
 struct Arrays<T: Number> {
-    results: DeviceBuffer<T>,
-    a: DeviceBuffer<T>,
-    b: DeviceBuffer<T>,
+    results: InTurn<T>,
+    a: InTurn<T>,
+    b: InTurn<T>,
     sum: DeviceBuffer<T::Sum>,
     extreme: DeviceBuffer<T>,
     scratch: Scratch,
-    /// Elements of an array, and from one to the next.
-    len: usize,
-    step: usize,
-    turns: usize,
-    /// Runs so far.
-    turn: usize,
+    turns: Turns,
 }
 
 impl<T: Computed> Arrays<T> {
-    fn new(device: &Device, [old, a, b]: [&[T]; 3], turns: usize) -> Result<Self> {
-        let len = old.len();
-        // As the driver aligns allocations.
-        let step = len.next_multiple_of(256 / size_of::<T>());
-        let side = |elements: &[T]| -> Result<DeviceBuffer<T>> {
-            let mut all = device.alloc::<T>(step * turns)?;
-            let one = device.upload(elements)?;
-            for turn in 0..turns {
-                let at = turn * step..turn * step + len;
-                let to = all.view_mut(&[step * turns])?.slice(0, at, 1)?;
-                ops::copy_into(one.view(&[len])?, to, device.default_stream())?;
-            }
-            Ok(all)
-        };
-        let (results, a, b) = (side(old)?, side(a)?, side(b)?);
+    fn new(device: &Device, host: [&[T]; 3], turns: usize) -> Result<Self> {
+        let [results, a, b] = host.map(|elements| InTurn::of(device, elements, turns));
         let (sum, extreme, scratch) = (device.alloc(1)?, device.alloc(1)?, Scratch::new(device)?);
-        Ok(Self { results, a, b, sum, extreme, scratch, len, step, turns, turn: 0 })
+        Ok(Self { results: results?, a: a?, b: b?, sum, extreme, scratch, turns: Turns::new(turns) })
     }
 
     /// Back to the first turn, whose results are `old` again.
     fn restart(&mut self, old: &[T]) -> Result<()> {
-        self.turn = 0;
-        let one = self.a.device().upload(old)?;
-        let to = self.results.view_mut(&[self.step * self.turns])?.slice(0, ..self.len, 1)?;
-        Ok(ops::copy_into(one.view(&[self.len])?, to, self.a.device().default_stream())?)
-    }
-
-    /// Where the next turn's arrays lie. On from run to run, warm-ups included: what was used last is still in the cache.
-    fn next(&mut self) -> std::ops::Range<usize> {
-        let start = self.turn % self.turns * self.step;
-        self.turn += 1;
-        start..start + self.len
+        self.turns.restart();
+        self.results.refill(old)
     }
 
     fn run(&mut self, arithmetic: Arithmetic) -> Result<(), Error> {
-        let (at, room) = (self.next(), self.step * self.turns);
-        let Self { results, a, b, sum, extreme, scratch, .. } = self;
-        let device = a.device().clone();
-        let stream = device.default_stream();
-        let [a, b] = [part(a, room, &at)?, part(b, room, &at)?];
-        let to = results.view_mut(&[room])?.slice(0, at, 1)?;
+        let Self { results, a, b, sum, extreme, scratch, turns } = self;
+        let (turn, stream) = (turns.next(), a.device().default_stream());
+        let (a, b, to) = (a.get(turn)?, b.get(turn)?, results.get_mut(turn)?);
         let scalar = T::nearest(SCALAR);
         match arithmetic {
             Arithmetic::Fill => ops::fill(scalar, to, stream),
@@ -287,20 +263,12 @@ impl<T: Computed> Arrays<T> {
 
     /// The yardstick, on the same arrays.
     fn copy(&mut self) -> Result<(), Error> {
-        let (at, room) = (self.next(), self.step * self.turns);
-        copy(part(&self.a, room, &at)?, self.results.view_mut(&[room])?.slice(0, at, 1)?)
+        let turn = self.turns.next();
+        copy(self.a.get(turn)?, self.results.get_mut(turn)?)
     }
 
     fn time(&mut self, samples: usize, mut run: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<Timing> {
         let device = self.a.device().clone();
         Ok(measure::time(&device, device.default_stream(), samples, || run(self))?)
     }
-}
-
-fn part<'a, T: Element>(
-    buffer: &'a DeviceBuffer<T>,
-    room: usize,
-    at: &std::ops::Range<usize>,
-) -> Result<View<'a, T>, Error> {
-    buffer.view(&[room])?.slice(0, at.clone(), 1)
 }

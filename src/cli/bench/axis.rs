@@ -12,14 +12,14 @@ use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, AxisPlan, AxisReduction, Scratch, rowwise};
 use warpstride::roofline::measure::{self, Timing};
-use warpstride::view::View;
 
 use super::arithmetic::{Computed, numbers};
 use super::permute::copy;
 use super::report::{Outcome, Subject};
 use super::{Measured, SMALL};
 use crate::cli::output::{self, Output};
-use crate::cli::{array_bytes, ensure_room, trial};
+use crate::cli::turns::{InTurn, Turns, arrays, turns};
+use crate::cli::{array_bytes, ensure_room};
 
 /// An operation along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,8 +56,8 @@ impl Measured for AlongAxis<'_> {
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let Subject { read, written, .. } = self.subject()?;
         // The host's array and what has come of it; on the device an array and its results, or as many a turn.
-        let turns = trial::turns(device, read + written);
-        ensure_room(read.max(written) as usize, 2, &[(device, 2 * turns.max(1) + 1)])?;
+        let turns = turns(device, read + written);
+        ensure_room(read.max(written) as usize, 2, &[(device, arrays(2, turns).max(3))])?;
         match self.dtype {
             DType::F16 => self.measure::<f16>(device, turns, samples, output),
             DType::Bf16 => self.measure::<bf16>(device, turns, samples, output),
@@ -155,12 +155,12 @@ impl AlongAxis<'_> {
                 })
             }
             Along::Reduction(AxisReduction::Min) => {
-                let found = runs.results(columns)?;
+                let found = runs.like.first()?;
                 let least = |result| (0..n).map(|place| number(result, place)).fold(f64::INFINITY, f64::min);
                 all(&|result| found[result].to_f64() == least(result))
             }
             Along::Reduction(AxisReduction::Max) => {
-                let found = runs.results(columns)?;
+                let found = runs.like.first()?;
                 all(&|result| found[result].to_f64() == most(result))
             }
             Along::Reduction(AxisReduction::ArgMax) => {
@@ -171,7 +171,7 @@ impl AlongAxis<'_> {
                 })
             }
             Along::Softmax => {
-                let (found, (relative, least)) = (runs.results(columns * n)?, rounding(T::NUMBER));
+                let (found, (relative, least)) = (runs.like.first()?, rounding(T::NUMBER));
                 all(&|result| {
                     let most = most(result);
                     let all = total(result, &|value| (value - most).exp());
@@ -213,64 +213,38 @@ fn rounding(number: NumberType) -> (f64, f64) {
     }
 }
 
-/// Arrays that runs take in turn, in one allocation, and what runs make of them.
+/// Arrays that runs take in turn, and what runs make of them.
 struct Runs<T: Computed> {
-    a: DeviceBuffer<T>,
+    a: InTurn<T>,
     /// Room for as many elements: of a softmax, of a copy, of least and greatest elements.
-    like: DeviceBuffer<T>,
+    like: InTurn<T>,
     sums: DeviceBuffer<T::Sum>,
     others: DeviceBuffer<T::Sum>,
     places: DeviceBuffer<u64>,
     scratch: Scratch,
-    /// Elements of an array, and from one to the next.
-    len: usize,
-    step: usize,
-    turns: usize,
-    /// Runs so far.
-    turn: usize,
+    turns: Turns,
 }
 
 impl<T: Computed> Runs<T> {
     fn new(device: &Device, along_axis: &AlongAxis<'_>, elements: &[T], turns: usize) -> Result<Self> {
-        let len = elements.len();
-        // As the driver aligns allocations.
-        let step = len.next_multiple_of(256 / size_of::<T>());
-        let mut a = device.alloc::<T>(step * turns)?;
-        let one = device.upload(elements)?;
-        for turn in 0..turns {
-            let to = a.view_mut(&[step * turns])?.slice(0, turn * step..turn * step + len, 1)?;
-            ops::copy_into(one.view(&[len])?, to, device.default_stream())?;
-        }
         let results = along_axis.results();
         let is = |along: &[Along]| if along.contains(&along_axis.along) { results } else { 0 };
         Ok(Self {
-            a,
-            like: device.alloc((step * turns).max(results))?,
+            a: InTurn::of(device, elements, turns)?,
+            // An axis without elements has results all the same.
+            like: InTurn::zeros(device, elements.len().max(results), turns)?,
             sums: device.alloc(is(&[Along::Reduction(AxisReduction::Sum), Along::MeanVariance]))?,
             others: device.alloc(is(&[Along::MeanVariance]))?,
             places: device.alloc(is(&[Along::Reduction(AxisReduction::ArgMax)]))?,
             scratch: Scratch::new(device)?,
-            len,
-            step,
-            turns,
-            turn: 0,
+            turns: Turns::new(turns),
         })
     }
 
-    /// Where the next turn's array lies. On from run to run, warm-ups included: what was used last is still in the cache.
-    fn next(&mut self) -> Range<usize> {
-        let start = self.turn % self.turns * self.step;
-        self.turn += 1;
-        start..start + self.len
-    }
-
     fn run(&mut self, along_axis: &AlongAxis<'_>) -> Result<(), Error> {
-        let (at, [axis]) = (self.next(), along_axis.axis);
-        let room = self.like.len();
-        let Self { a, like, sums, others, places, scratch, .. } = self;
-        let device = a.device().clone();
-        let stream = device.default_stream();
-        let from = part(a, at.clone())?.split_axis(0, along_axis.shape)?;
+        let Self { a, like, sums, others, places, scratch, turns } = self;
+        let (turn, [axis], stream) = (turns.next(), along_axis.axis, a.device().default_stream());
+        let (from, like) = (a.get(turn)?.split_axis(0, along_axis.shape)?, like.get_mut(turn)?);
         let shape = [&along_axis.shape[..axis], &along_axis.shape[axis + 1..]].concat();
         let results: usize = shape.iter().product();
         match along_axis.along {
@@ -281,40 +255,27 @@ impl<T: Computed> Runs<T> {
                 ops::argmax_axis_into(from, axis, places.view_mut(&shape)?, scratch, stream)
             }
             Along::Reduction(reduction) => {
-                let to = like.view_mut(&[room])?.slice(0, ..results, 1)?.split_axis(0, &shape)?;
+                let to = like.slice(0, ..results, 1)?.split_axis(0, &shape)?;
                 let reduce = if reduction == AxisReduction::Min { ops::min_axis_into } else { ops::max_axis_into };
                 reduce(from, axis, to, scratch, stream)
             }
-            Along::Softmax => {
-                let to = like.view_mut(&[room])?.slice(0, at, 1)?.split_axis(0, along_axis.shape)?;
-                ops::softmax_into(from, to, stream)
-            }
+            Along::Softmax => ops::softmax_into(from, like.split_axis(0, along_axis.shape)?, stream),
             Along::MeanVariance => {
                 ops::mean_variance_into(from, sums.view_mut(&shape)?, others.view_mut(&shape)?, stream)
             }
         }
     }
 
-    /// The first results, where they are of the elements' type.
-    fn results(&self, count: usize) -> Result<Vec<T>> {
-        let mut found = self.like.device().alloc::<T>(count)?;
-        copy(part(&self.like, 0..count)?, found.view_mut(&[count])?)?;
-        Ok(found.download()?)
-    }
-
     /// The yardstick, on the same arrays.
     fn copy(&mut self) -> Result<(), Error> {
-        let at = self.next();
-        let room = self.like.len();
-        copy(part(&self.a, at.clone())?, self.like.view_mut(&[room])?.slice(0, at, 1)?)
+        let turn = self.turns.next();
+        let from = self.a.get(turn)?;
+        let len = from.len();
+        copy(from, self.like.get_mut(turn)?.slice(0, ..len, 1)?)
     }
 
     fn time(&mut self, samples: usize, mut run: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<Timing> {
         let device = self.a.device().clone();
         Ok(measure::time(&device, device.default_stream(), samples, || run(self))?)
     }
-}
-
-fn part<T: Computed>(buffer: &DeviceBuffer<T>, at: Range<usize>) -> Result<View<'_, T>, Error> {
-    buffer.view(&[buffer.len()])?.slice(0, at, 1)
 }

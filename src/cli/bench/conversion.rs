@@ -1,24 +1,21 @@
 //! Benches of what makes other numbers of elements, and of what moves rows by their indices.
 
-use std::ops::Range;
-
 use anyhow::{Result, ensure};
 use bytemuck::Pod;
 use half::{bf16, f16};
+use rayon::prelude::*;
 use warpstride::abi::{GATHER, Index, SCATTER};
 use warpstride::device::Device;
 use warpstride::element::{DType, Element, Number};
-use warpstride::error::Error;
-use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Normalization};
-use warpstride::roofline::measure::{self, Timing};
-use warpstride::view::{View, ViewMut};
 
 use super::Measured;
 use super::permute::copy;
 use super::report::{Outcome, Subject};
 use crate::cli::output::{self, Output};
-use crate::cli::{array_bytes, by_width, ensure_room, reference, trial};
+use crate::cli::trial::{Launch, Rotation};
+use crate::cli::turns::{arrays, turns};
+use crate::cli::{array_bytes, by_width, ensure_room, reference};
 
 /// Mean and deviation of the channels of ImageNet's pictures, by which networks are mostly fed, and one more of each.
 const MEAN: [f64; 4] = [0.485, 0.456, 0.406, 0.5];
@@ -66,10 +63,6 @@ macro_rules! by_small {
         $body
     }};
 }
-
-/// Makes elements of one type from those of another; both are one axis here.
-pub(super) trait Launch<S, D>: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error> {}
-impl<S, D, F: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error>> Launch<S, D> for F {}
 
 /// What is made of elements, or where rows of them go.
 #[derive(Debug, Clone, Copy)]
@@ -167,10 +160,10 @@ pub(super) struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// With room for a source and a result of so many bytes.
     pub(super) fn new(device: &'a Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
-        let turns = trial::turns(device, (bytes[0] + bytes[1]) as u64);
+        let turns = turns(device, (bytes[0] + bytes[1]) as u64);
         let most = bytes[0].max(bytes[1]);
-        // On the host the source, the result and what is expected; on the device both sides and a copy of the result, for each turn.
-        ensure_room(most, 3, &[(device, 3 * turns.max(1) + 1)])?;
+        // On the host the source, the result and what is expected; on the device both sides of each turn and the result again.
+        ensure_room(most, 3, &[(device, arrays(2, turns).max(3))])?;
         Ok(Self { device, turns, samples, output })
     }
 
@@ -180,86 +173,29 @@ impl<'a> Bench<'a> {
         kernel: &'static str,
         elements: &[S],
         len: usize,
-        is_right: impl Fn(usize, D) -> bool,
+        is_right: impl Fn(usize, D) -> bool + Sync,
         mut launch: impl Launch<S, D>,
     ) -> Result<Outcome> {
         let progress = self.output.progress(2);
         progress.doing("verifying");
-        let mut sides = Sides::new(self.device, elements, len, self.turns.max(1))?;
+        let mut rotation = Rotation::new(self.device, elements, len, self.turns)?;
         let before = self.device.counters()?;
-        sides.run(&mut launch)?;
+        rotation.run(&mut launch)?;
         let counters = self.device.counters()?.zip(before).map(|(after, before)| after - before);
-        let got = sides.results.download()?;
-        let verified = (0..len).all(|at| is_right(at, got[at]));
+        let got = rotation.first()?;
+        let verified = (0..len).into_par_iter().all(|at| is_right(at, got[at]));
         progress.step();
         progress.doing("timing");
         let mut timing = None;
         if verified && self.turns > 0 && output::has_times(self.device) {
-            let copied = sides.time(self.samples, Sides::copy)?.gbps(2 * size_of_val(&got[..len]) as u64);
-            timing = Some((sides.time(self.samples, |sides| sides.run(&mut launch))?, copied));
+            let timed = rotation.time(self.samples, launch)?;
+            drop(rotation);
+            // The yardstick, on the results.
+            let copied = Rotation::new(self.device, &got, len, self.turns)?.time(self.samples, copy)?;
+            timing = Some((timed, copied.gbps(2 * size_of_val(&*got) as u64)));
         }
         Ok(Outcome { kernel: (len > 0).then_some(kernel), verified, counters, timing, launch_us: None })
     }
-}
-
-/// Sources and results that runs take in turn, each side in one allocation, and room for copies of the results.
-struct Sides<S: Element, D: Element> {
-    sources: DeviceBuffer<S>,
-    results: DeviceBuffer<D>,
-    copies: DeviceBuffer<D>,
-    lens: [usize; 2],
-    turns: usize,
-    /// Runs so far.
-    turn: usize,
-}
-
-impl<S: Element, D: Element> Sides<S, D> {
-    fn new(device: &Device, elements: &[S], len: usize, turns: usize) -> Result<Self> {
-        let lens = [elements.len(), len];
-        let mut sources = device.alloc(step(elements.len()) * turns)?;
-        let one = device.upload(elements)?;
-        for turn in 0..turns {
-            let room = sources.len();
-            let to = sources.view_mut(&[room])?.slice(0, at(lens[0], turn), 1)?;
-            copy(one.view(&[lens[0]])?, to)?;
-        }
-        let [results, copies] = [device.zeros(step(len) * turns)?, device.zeros(step(len) * turns)?];
-        Ok(Self { sources, results, copies, lens, turns, turn: 0 })
-    }
-
-    /// The next turn. On from run to run, warm-ups included: what was used last is still in the cache.
-    fn next(&mut self) -> usize {
-        self.turn += 1;
-        (self.turn - 1) % self.turns
-    }
-
-    fn run(&mut self, launch: &mut impl Launch<S, D>) -> Result<(), Error> {
-        let (turn, rooms) = (self.next(), [self.sources.len(), self.results.len()]);
-        let source = self.sources.view(&[rooms[0]])?.slice(0, at(self.lens[0], turn), 1)?;
-        launch(source, self.results.view_mut(&[rooms[1]])?.slice(0, at(self.lens[1], turn), 1)?)
-    }
-
-    /// The yardstick, on the results.
-    fn copy(&mut self) -> Result<(), Error> {
-        let (turn, room) = (self.next(), self.results.len());
-        let from = self.results.view(&[room])?.slice(0, at(self.lens[1], turn), 1)?;
-        copy(from, self.copies.view_mut(&[room])?.slice(0, at(self.lens[1], turn), 1)?)
-    }
-
-    fn time(&mut self, samples: usize, mut run: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<Timing> {
-        let device = self.sources.device().clone();
-        Ok(measure::time(&device, device.default_stream(), samples, || run(self))?)
-    }
-}
-
-/// Elements from one turn to the next: the driver aligns allocations to as many bytes, or fewer.
-fn step(len: usize) -> usize {
-    len.next_multiple_of(256)
-}
-
-/// A turn's elements.
-fn at(len: usize, turn: usize) -> Range<usize> {
-    turn * step(len)..turn * step(len) + len
 }
 
 /// Images to normalised planes.
@@ -285,7 +221,7 @@ fn normalized<T: Number>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(
 
 fn casted<S: Small, D: Small>(bench: &Bench<'_>, len: usize) -> Result<Outcome> {
     let bytes = reference::random::<u8>(len)?;
-    let elements: Vec<S> = bytes.iter().map(|byte| S::small(byte & 127)).collect();
+    let elements: Vec<S> = bytes.par_iter().map(|byte| S::small(byte & 127)).collect();
     let kernel = ops::cast_entry(S::DTYPE, D::DTYPE)?.map_or("copy_b128", |entry| entry.name());
     bench.outcome(
         kernel,

@@ -13,6 +13,7 @@ use super::report::{Outcome, Subject};
 use super::{Measured, SMALL};
 use crate::cli::output::Output;
 use crate::cli::trial::{self, Launch, Rotation};
+use crate::cli::turns::{arrays, turns};
 use crate::cli::{array_bytes, by_width, ensure_room, permuted_layouts, reference};
 
 /// Which array, and where its elements go.
@@ -36,10 +37,9 @@ impl Measured for Moved<'_> {
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let bytes = array_bytes(self.shape, self.dtype)?;
-        let turns = trial::turns(device, 2 * bytes as u64);
-        // The array, what it becomes and what came back, or the turns' sources; on the device first one source and result,
-        // then those of the turns.
-        ensure_room(bytes, (1 + turns).max(3), &[(device, 2 * turns.max(1))])?;
+        let turns = turns(device, 2 * bytes as u64);
+        // The array, what it becomes and what came back; on the device a source and a result, or those of the turns.
+        ensure_room(bytes, 3, &[(device, arrays(2, turns))])?;
         by_width!(self.dtype, T => self.measure::<T>(device, turns, samples, output))
     }
 }
@@ -69,7 +69,7 @@ impl Moved<'_> {
         let (mut timing, mut launch_us) = (None, None);
         if verified && turns > 0 {
             let bytes = size_of_val(&*elements);
-            let mut rotation = Rotation::new(device, &elements, turns)?;
+            let mut rotation = Rotation::new(device, &elements, elements.len(), turns)?;
             let copy = rotation.time(samples, copy)?.gbps(2 * bytes as u64);
             timing = Some((rotation.time(samples, self.launch())?, copy));
             if bytes <= SMALL {

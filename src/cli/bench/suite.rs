@@ -16,13 +16,14 @@ use warpstride::roofline::report::{Case, Group, Machine, Run, SCHEMA, Times};
 
 use super::Measured;
 use super::affine::Mapped;
-use super::arithmetic::{Arithmetic, Computed, Operands};
+use super::arithmetic::{self, Arithmetic, Computed, Operands};
 use super::axis::{Along, AlongAxis};
 use super::conversion::Conversion;
 use super::permute::Moved;
 use super::report::{Outcome, Subject};
 use crate::cli::output::{self, Output};
-use crate::cli::{args, compare as ladder, ensure_room, open, peaks, report, runs, trial};
+use crate::cli::turns::turns;
+use crate::cli::{args, compare as ladder, ensure_room, open, peaks, report, runs};
 
 /// Timed runs of a case.
 const SAMPLES: usize = 20;
@@ -190,9 +191,9 @@ impl Suite<'_> {
         // As those that the ceilings were measured with.
         let bytes = self.peaks.map_or(COUNTED, |peaks| peaks.bytes as usize);
         let shape = [bytes / size_of::<T>()];
-        let turns = trial::turns(self.device, bytes as u64);
+        let turns = turns(self.device, bytes as u64);
         // As for one operation.
-        ensure_room(bytes, 4, &[(self.device, 3 * turns.max(1) + 1)])?;
+        ensure_room(bytes, 4, &[(self.device, arithmetic::room(turns))])?;
         self.measured(Group::Stream, &Moved { op: "copy", dtype, shape: &shape, axes: None })?;
         let progress = self.output.progress(ARITHMETIC.len());
         progress.doing("preparing");
