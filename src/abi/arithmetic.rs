@@ -22,6 +22,14 @@ impl NumberType {
             Self::F64 => 8,
         }
     }
+
+    /// What sums of such numbers are made in.
+    pub const fn sum(self) -> Self {
+        match self {
+            Self::F64 => Self::F64,
+            _ => Self::F32,
+        }
+    }
 }
 
 /// Threads in a block of the element-wise kernels.

@@ -57,8 +57,8 @@ impl Reduction {
     /// The type of the result.
     fn result(self, number: NumberType) -> NumberType {
         match self {
-            Self::Sum | Self::Dot if number != NumberType::F64 => NumberType::F32,
-            _ => number,
+            Self::Sum | Self::Dot => number.sum(),
+            Self::Min | Self::Max => number,
         }
     }
 

@@ -66,7 +66,7 @@ impl AxisReduction {
     /// Bytes of a result.
     pub fn result_width(self, number: NumberType) -> u64 {
         match self {
-            Self::Sum => sum_type(number).width(),
+            Self::Sum => number.sum().width(),
             Self::Min | Self::Max => number.width(),
             Self::ArgMax => 8,
         }
@@ -79,7 +79,7 @@ impl AxisReduction {
 
     /// The type of what parts leave, which a second launch joins.
     fn partial_type(self, number: NumberType) -> NumberType {
-        if self == Self::Sum { sum_type(number) } else { number }
+        if self == Self::Sum { number.sum() } else { number }
     }
 
     fn rows(self, number: NumberType) -> EntryId {
@@ -101,11 +101,6 @@ impl AxisReduction {
         };
         family.number(number)
     }
-}
-
-/// What sums are made in.
-fn sum_type(number: NumberType) -> NumberType {
-    if number == NumberType::F64 { NumberType::F64 } else { NumberType::F32 }
 }
 
 impl fmt::Display for AxisReduction {

@@ -240,7 +240,7 @@ pub unsafe fn mean_variance_raw(
     results: [u64; 2],
     stream: StreamHandle,
 ) -> Result<()> {
-    let width = if number == NumberType::F64 { 8 } else { 4 };
+    let width = number.sum().width();
     let [means, variances] = results;
     check_aligned(&[
         ("first row", rows.start, number.width()),
