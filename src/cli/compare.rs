@@ -18,7 +18,7 @@ use warpstride::view::{View, ViewMut};
 use super::npy::Source;
 use super::output::{self, Output, number};
 use super::trial::{self, Rotation};
-use super::turns::turns;
+use super::turns::{arrays, placed, turns};
 use super::{args, array_bytes, by_width, ensure_room, open, reference};
 
 /// Timed runs of a kernel; their median is reported.
@@ -71,15 +71,15 @@ impl Devices {
 
     /// The same on a device that is open.
     fn of(named: Device, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
-        let turns = turns(&named, 2 * bytes as u64);
+        let turns = turns(&named, &[bytes; 2]);
         // The matrix, its transpose, and what came back from a device; on each device a source, a result and the turns'.
         let (on_host, on_device) = (3, 2);
-        let own = (&named, on_device + 2 * turns);
-        ensure_room(bytes, on_host, &[own])?;
+        let (each, own) = (placed(bytes), (&named, on_device + arrays(2, turns)));
+        ensure_room(each, on_host, &[own])?;
         let mut counting = None;
         if output::has_times(&named) && bytes / dtype.width() <= MAX_COUNTED {
             let opened = Device::open(Backend::Soft).map_err(anyhow::Error::from);
-            match opened.and_then(|soft| ensure_room(bytes, on_host, &[own, (&soft, on_device)]).map(|()| soft)) {
+            match opened.and_then(|soft| ensure_room(each, on_host, &[own, (&soft, on_device)]).map(|()| soft)) {
                 Ok(soft) => counting = Some(soft),
                 Err(error) => output.note(format!("nothing is counted: {error:#}")),
             }

@@ -26,12 +26,17 @@ pub(super) fn verify<T: Element + Pod>(
 ) -> Result<(bool, Option<Counters>)> {
     let mut elements = reference::complement(expected)?;
     let mut result = device.upload(&elements)?;
-    let before = device.counters()?;
-    launch(source.view(&[source.len()])?, result.view_mut(&[expected.len()])?)?;
-    let counters = device.counters()?.zip(before).map(|(after, before)| after - before);
+    let counters = counted(device, || launch(source.view(&[source.len()])?, result.view_mut(&[expected.len()])?))?;
     result.download_into(&mut elements)?;
     // As bytes: a NaN equals itself here.
     Ok((bytemuck::cast_slice::<T, u8>(&elements) == bytemuck::cast_slice::<T, u8>(expected), counters))
+}
+
+/// What a run counts, on a device that does.
+pub(super) fn counted(device: &Device, run: impl FnOnce() -> Result<(), Error>) -> Result<Option<Counters>> {
+    let before = device.counters()?;
+    run()?;
+    Ok(device.counters()?.zip(before).map(|(after, before)| after - before))
 }
 
 /// Sources and results that runs take in turn.
@@ -68,6 +73,6 @@ impl<S: Element, D: Element> Rotation<S, D> {
 
     /// What the first run has made.
     pub(super) fn first(&self) -> Result<Vec<D>> {
-        self.results.first()
+        self.results.first(self.results.len())
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
         "tiles are tuned by the time that they take, which the software GPU does not know; run this on an NVIDIA GPU"
     );
     let tiles = TileShape::of(Target::of(&device));
-    let turns = turns(&device, 2 * BYTES as u64);
+    let turns = turns(&device, &[BYTES; 2]);
     // On the host the elements, what they become and what came back; on the device one more of each side.
     ensure_room(BYTES, 3, &[(&device, 2 * turns + 2)])?;
     let progress = output.progress(tiles.len());

@@ -14,16 +14,22 @@ use super::output;
 /// Bytes that each array is aligned to, as the driver aligns allocations.
 const ALIGN: usize = 256;
 
-/// How many turns there are for an operation that reads and writes so many bytes until the L2 cache has lost the first; none where
+/// Bytes that an array of so many takes in its allocation.
+pub(super) fn placed(bytes: usize) -> usize {
+    bytes.saturating_add(ALIGN - 1) / ALIGN * ALIGN
+}
+
+/// How many turns there are until the L2 cache has lost the first, where a run reads or writes arrays of so many bytes; none where
 /// time means nothing.
-pub(super) fn turns(device: &Device, bytes: u64) -> usize {
+pub(super) fn turns(device: &Device, arrays: &[usize]) -> usize {
+    let bytes = arrays.iter().map(|&bytes| placed(bytes) as u64).sum();
     if !output::has_times(device) || bytes == 0 {
         return 0;
     }
     measure::cold_sets(bytes, device.info().l2_bytes)
 }
 
-/// Arrays that there is room to be for, where each turn takes so many: one more while those of several turns are made.
+/// Arrays that there is to be room for, where each turn takes so many: one more while those of several turns are made.
 pub(super) fn arrays(each: usize, turns: usize) -> usize {
     if turns > 1 { each * turns + 1 } else { each }
 }
@@ -63,7 +69,6 @@ pub(super) struct InTurn<T: Element> {
 impl<T: Element> InTurn<T> {
     /// Arrays of zeros, at least one.
     pub(super) fn zeros(device: &Device, len: usize, turns: usize) -> Result<Self> {
-        // Widths above that of the alignment, there are none.
         let step = len.next_multiple_of(ALIGN / size_of::<T>());
         Ok(Self { all: device.zeros(step * turns.max(1))?, len, step })
     }
@@ -74,15 +79,26 @@ impl<T: Element> InTurn<T> {
             return Ok(Self { all: device.upload(elements)?, len: elements.len(), step: 0 });
         }
         let mut arrays = Self::zeros(device, elements.len(), turns)?;
-        let one = device.upload(elements)?;
-        for turn in 0..turns {
-            ops::copy_into(one.view(&[one.len()])?, arrays.get_mut(turn)?, device.default_stream())?;
+        arrays.refill(elements)?;
+        let (mut filled, step, all) = (1, arrays.step, arrays.all.len());
+        while filled < turns {
+            // As many again: small arrays have very many turns.
+            let (from, rest) = arrays.all.view_mut(&[all])?.split_at(0, filled * step)?;
+            let more = filled.min(turns - filled);
+            let to = rest.slice(0, ..more * step, 1)?;
+            ops::copy_into(from.view().slice(0, ..more * step, 1)?, to, device.default_stream())?;
+            filled += more;
         }
         Ok(arrays)
     }
 
     pub(super) fn device(&self) -> &Device {
         self.all.device()
+    }
+
+    /// Elements of an array.
+    pub(super) fn len(&self) -> usize {
+        self.len
     }
 
     /// The array of a turn, as one axis.
@@ -104,10 +120,10 @@ impl<T: Element> InTurn<T> {
         Ok(ops::copy_into(one.view(&[one.len()])?, self.get_mut(0)?, stream)?)
     }
 
-    /// What the first turn's array holds; on the device that takes room for one more.
-    pub(super) fn first(&self) -> Result<Vec<T>> {
-        let mut one = self.device().alloc(self.len)?;
-        ops::copy_into(self.get(0)?, one.view_mut(&[self.len])?, self.device().default_stream())?;
+    /// What the first turn's array begins with; on the device that takes room for it once more.
+    pub(super) fn first(&self, len: usize) -> Result<Vec<T>> {
+        let mut one = self.device().alloc(len)?;
+        ops::copy_into(self.get(0)?.slice(0, ..len, 1)?, one.view_mut(&[len])?, self.device().default_stream())?;
         Ok(one.download()?)
     }
 }

@@ -3,7 +3,6 @@
 use anyhow::Result;
 use half::{bf16, f16};
 use rayon::prelude::*;
-use warpstride::counters::Counters;
 use warpstride::device::Device;
 use warpstride::element::{DType, Number};
 use warpstride::error::Error;
@@ -14,8 +13,9 @@ use warpstride::roofline::measure::{self, Timing};
 use super::permute::copy;
 use super::report::{Outcome, Subject};
 use super::{Measured, SMALL};
-use crate::cli::output::{self, Output};
-use crate::cli::turns::{InTurn, Turns, arrays, turns};
+use crate::cli::output::Output;
+use crate::cli::trial;
+use crate::cli::turns::{InTurn, Turns, arrays, placed, turns};
 use crate::cli::{array_bytes, ensure_room, reference};
 
 /// What arrays are scaled by: no power of two, so that products are rounded.
@@ -98,10 +98,18 @@ impl Arithmetic {
         }
     }
 
+    /// How many turns there are of arrays of so many bytes: those that it touches, or the copy beside it, are lost by then.
+    fn turns(self, device: &Device, bytes: usize) -> usize {
+        match self {
+            Self::Fill | Self::Reduction(Reduction::Sum | Reduction::Min | Reduction::Max) => turns(device, &[bytes]),
+            _ => turns(device, &[bytes; 2]),
+        }
+    }
+
     /// Whether the first turn's arrays, or the value, are what the host computes.
     fn is_right<T: Computed>(self, arrays: &Arrays<T>, old: &[T], a: &[T], b: &[T]) -> Result<bool> {
         let elements = |expected: &(dyn Fn(usize) -> T + Sync)| -> Result<bool> {
-            let got = arrays.results.first()?;
+            let got = arrays.results.first(old.len())?;
             Ok((0..old.len()).into_par_iter().all(|at| got[at] == expected(at)))
         };
         match self {
@@ -138,10 +146,8 @@ impl Measured for OnArrays {
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let bytes = array_bytes(&self.shape, self.dtype)?;
-        let Subject { read, written, .. } = self.subject()?;
-        // The host's three arrays and the result; as many on the device, or three a turn.
-        let turns = turns(device, read + written);
-        ensure_room(bytes, 4, &[(device, room(turns))])?;
+        let turns = self.arithmetic.turns(device, bytes);
+        ensure_operands(device, bytes, turns)?;
         match self.dtype {
             DType::F16 => self.measure::<f16>(device, turns, samples, output),
             DType::Bf16 => self.measure::<bf16>(device, turns, samples, output),
@@ -188,7 +194,7 @@ impl<T: Computed> Operands<T> {
         let [old, a, b] = [0, 1, 2].map(|array| numbers::<T>(len, array));
         let host = [old?, a?, b?];
         let arrays = Arrays::new(device, host.each_ref().map(Vec::as_slice), turns.max(1))?;
-        Ok(Self { host, arrays, timed: turns > 0 && output::has_times(device) })
+        Ok(Self { host, arrays, timed: turns > 0 })
     }
 
     /// Verifies an operation, and where it is right and time means anything, times it.
@@ -196,9 +202,7 @@ impl<T: Computed> Operands<T> {
         let Self { host: [old, a, b], arrays, timed } = self;
         let device = arrays.a.device().clone();
         arrays.restart(old)?;
-        let before = device.counters()?;
-        arrays.run(arithmetic)?;
-        let counters: Option<Counters> = device.counters()?.zip(before).map(|(after, before)| after - before);
+        let counters = trial::counted(&device, || arrays.run(arithmetic))?;
         let verified = arithmetic.is_right(arrays, old, a, b)?;
         let (mut timing, mut launch_us) = (None, None);
         if verified && *timed {
@@ -208,14 +212,17 @@ impl<T: Computed> Operands<T> {
                 launch_us = Some(measure::launch_us(device.default_stream(), || arrays.run(arithmetic))?);
             }
         }
-        let kernel = (!a.is_empty()).then(|| arithmetic.kernel::<T>());
+        // The sum of nothing is written all the same.
+        let launched = !a.is_empty() || matches!(arithmetic, Arithmetic::Reduction(_));
+        let kernel = launched.then(|| arithmetic.kernel::<T>());
         Ok(Outcome { kernel, verified, counters, timing, launch_us })
     }
 }
 
-/// Arrays on the device, of so many turns: three each, and for a while one more.
-pub(super) fn room(turns: usize) -> usize {
-    arrays(3, turns).max(4)
+/// Makes sure of room for arrays of so many bytes, in so many turns: the host's three and the result; as many on the device, or three
+/// a turn.
+pub(super) fn ensure_operands(device: &Device, bytes: usize, turns: usize) -> Result<()> {
+    ensure_room(placed(bytes), 4, &[(device, arrays(3, turns).max(4))])
 }
 
 /// Operands and results that runs take in turn.

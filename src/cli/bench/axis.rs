@@ -9,7 +9,6 @@ use warpstride::abi::NumberType;
 use warpstride::device::Device;
 use warpstride::element::{DType, Number};
 use warpstride::error::Error;
-use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, AxisPlan, AxisReduction, Scratch, rowwise};
 use warpstride::roofline::measure::{self, Timing};
 
@@ -17,8 +16,9 @@ use super::arithmetic::{Computed, numbers};
 use super::permute::copy;
 use super::report::{Outcome, Subject};
 use super::{Measured, SMALL};
-use crate::cli::output::{self, Output};
-use crate::cli::turns::{InTurn, Turns, arrays, turns};
+use crate::cli::output::Output;
+use crate::cli::trial;
+use crate::cli::turns::{InTurn, Turns, arrays, placed, turns};
 use crate::cli::{array_bytes, ensure_room};
 
 /// An operation along an axis.
@@ -55,9 +55,10 @@ impl Measured for AlongAxis<'_> {
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let Subject { read, written, .. } = self.subject()?;
-        // The host's array and what has come of it; on the device an array and its results, or as many a turn.
-        let turns = turns(device, read + written);
-        ensure_room(read.max(written) as usize, 2, &[(device, arrays(2, turns).max(3))])?;
+        let [read, written] = [read as usize, written as usize];
+        // The host's array and what has come of it; on the device an array, room for its copy and its results, each turn.
+        let turns = turns(device, &[read, written]);
+        ensure_room(placed(read.max(written)), 2, &[(device, arrays(3, turns).max(4))])?;
         match self.dtype {
             DType::F16 => self.measure::<f16>(device, turns, samples, output),
             DType::Bf16 => self.measure::<bf16>(device, turns, samples, output),
@@ -117,14 +118,12 @@ impl AlongAxis<'_> {
         let mut runs = Runs::new(device, self, &elements, turns.max(1))?;
         progress.step();
         progress.doing("verifying");
-        let before = device.counters()?;
-        runs.run(self)?;
-        let counters = device.counters()?.zip(before).map(|(after, before)| after - before);
+        let counters = trial::counted(device, || runs.run(self))?;
         let verified = self.is_right(&runs, &elements)?;
         progress.step();
         progress.doing("timing");
         let (mut timing, mut launch_us) = (None, None);
-        if verified && turns > 0 && output::has_times(device) {
+        if verified && turns > 0 {
             let copied = runs.time(samples, Runs::copy)?.gbps(2 * size_of_val(&*elements) as u64);
             timing = Some((runs.time(samples, |runs| runs.run(self))?, copied));
             if size_of_val(&*elements) <= SMALL {
@@ -148,30 +147,30 @@ impl AlongAxis<'_> {
         let some: f64 = 32.0 * if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
         match self.along {
             Along::Reduction(AxisReduction::Sum) => {
-                let found = runs.sums.download()?;
+                let found = runs.sums.first(columns)?;
                 all(&|result| {
                     let (expected, size) = (total(result, &|value| value), total(result, &f64::abs));
                     (found[result].to_f64() - expected).abs() <= some * size
                 })
             }
             Along::Reduction(AxisReduction::Min) => {
-                let found = runs.like.first()?;
+                let found = runs.like.first(columns)?;
                 let least = |result| (0..n).map(|place| number(result, place)).fold(f64::INFINITY, f64::min);
                 all(&|result| found[result].to_f64() == least(result))
             }
             Along::Reduction(AxisReduction::Max) => {
-                let found = runs.like.first()?;
+                let found = runs.like.first(columns)?;
                 all(&|result| found[result].to_f64() == most(result))
             }
             Along::Reduction(AxisReduction::ArgMax) => {
-                let found = runs.places.download()?;
+                let found = runs.places.first(columns)?;
                 all(&|result| {
                     let most = most(result);
                     (0..n).position(|place| number(result, place) == most) == Some(found[result] as usize)
                 })
             }
             Along::Softmax => {
-                let (found, (relative, least)) = (runs.like.first()?, rounding(T::NUMBER));
+                let (found, (relative, least)) = (runs.like.first(columns * n)?, rounding(T::NUMBER));
                 all(&|result| {
                     let most = most(result);
                     let all = total(result, &|value| (value - most).exp());
@@ -182,7 +181,7 @@ impl AlongAxis<'_> {
                 })
             }
             Along::MeanVariance => {
-                let (means, variances) = (runs.sums.download()?, runs.others.download()?);
+                let (means, variances) = (runs.sums.first(columns)?, runs.others.first(columns)?);
                 all(&|result| {
                     let mean = total(result, &|value| value) / n as f64;
                     let variance = total(result, &|value| (value - mean).powi(2)) / n as f64;
@@ -218,9 +217,9 @@ struct Runs<T: Computed> {
     a: InTurn<T>,
     /// Room for as many elements: of a softmax, of a copy, of least and greatest elements.
     like: InTurn<T>,
-    sums: DeviceBuffer<T::Sum>,
-    others: DeviceBuffer<T::Sum>,
-    places: DeviceBuffer<u64>,
+    sums: InTurn<T::Sum>,
+    others: InTurn<T::Sum>,
+    places: InTurn<u64>,
     scratch: Scratch,
     turns: Turns,
 }
@@ -233,9 +232,9 @@ impl<T: Computed> Runs<T> {
             a: InTurn::of(device, elements, turns)?,
             // An axis without elements has results all the same.
             like: InTurn::zeros(device, elements.len().max(results), turns)?,
-            sums: device.alloc(is(&[Along::Reduction(AxisReduction::Sum), Along::MeanVariance]))?,
-            others: device.alloc(is(&[Along::MeanVariance]))?,
-            places: device.alloc(is(&[Along::Reduction(AxisReduction::ArgMax)]))?,
+            sums: InTurn::zeros(device, is(&[Along::Reduction(AxisReduction::Sum), Along::MeanVariance]), turns)?,
+            others: InTurn::zeros(device, is(&[Along::MeanVariance]), turns)?,
+            places: InTurn::zeros(device, is(&[Along::Reduction(AxisReduction::ArgMax)]), turns)?,
             scratch: Scratch::new(device)?,
             turns: Turns::new(turns),
         })
@@ -249,10 +248,10 @@ impl<T: Computed> Runs<T> {
         let results: usize = shape.iter().product();
         match along_axis.along {
             Along::Reduction(AxisReduction::Sum) => {
-                ops::sum_axis_into(from, axis, sums.view_mut(&shape)?, scratch, stream)
+                ops::sum_axis_into(from, axis, sums.get_mut(turn)?.split_axis(0, &shape)?, scratch, stream)
             }
             Along::Reduction(AxisReduction::ArgMax) => {
-                ops::argmax_axis_into(from, axis, places.view_mut(&shape)?, scratch, stream)
+                ops::argmax_axis_into(from, axis, places.get_mut(turn)?.split_axis(0, &shape)?, scratch, stream)
             }
             Along::Reduction(reduction) => {
                 let to = like.slice(0, ..results, 1)?.split_axis(0, &shape)?;
@@ -260,9 +259,12 @@ impl<T: Computed> Runs<T> {
                 reduce(from, axis, to, scratch, stream)
             }
             Along::Softmax => ops::softmax_into(from, like.split_axis(0, along_axis.shape)?, stream),
-            Along::MeanVariance => {
-                ops::mean_variance_into(from, sums.view_mut(&shape)?, others.view_mut(&shape)?, stream)
-            }
+            Along::MeanVariance => ops::mean_variance_into(
+                from,
+                sums.get_mut(turn)?.split_axis(0, &shape)?,
+                others.get_mut(turn)?.split_axis(0, &shape)?,
+                stream,
+            ),
         }
     }
 

@@ -12,9 +12,9 @@ use warpstride::ops::{self, Normalization};
 use super::Measured;
 use super::permute::copy;
 use super::report::{Outcome, Subject};
-use crate::cli::output::{self, Output};
-use crate::cli::trial::{Launch, Rotation};
-use crate::cli::turns::{arrays, turns};
+use crate::cli::output::Output;
+use crate::cli::trial::{self, Launch, Rotation};
+use crate::cli::turns::{arrays, placed, turns};
 use crate::cli::{array_bytes, by_width, ensure_room, reference};
 
 /// Mean and deviation of the channels of ImageNet's pictures, by which networks are mostly fed, and one more of each.
@@ -160,8 +160,8 @@ pub(super) struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// With room for a source and a result of so many bytes.
     pub(super) fn new(device: &'a Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
-        let turns = turns(device, (bytes[0] + bytes[1]) as u64);
-        let most = bytes[0].max(bytes[1]);
+        let turns = turns(device, &bytes);
+        let most = placed(bytes[0].max(bytes[1]));
         // On the host the source, the result and what is expected; on the device both sides of each turn and the result again.
         ensure_room(most, 3, &[(device, arrays(2, turns).max(3))])?;
         Ok(Self { device, turns, samples, output })
@@ -179,19 +179,18 @@ impl<'a> Bench<'a> {
         let progress = self.output.progress(2);
         progress.doing("verifying");
         let mut rotation = Rotation::new(self.device, elements, len, self.turns)?;
-        let before = self.device.counters()?;
-        rotation.run(&mut launch)?;
-        let counters = self.device.counters()?.zip(before).map(|(after, before)| after - before);
+        let counters = trial::counted(self.device, || rotation.run(&mut launch))?;
         let got = rotation.first()?;
         let verified = (0..len).into_par_iter().all(|at| is_right(at, got[at]));
         progress.step();
         progress.doing("timing");
         let mut timing = None;
-        if verified && self.turns > 0 && output::has_times(self.device) {
+        if verified && self.turns > 0 {
             let timed = rotation.time(self.samples, launch)?;
             drop(rotation);
-            // The yardstick, on the results.
-            let copied = Rotation::new(self.device, &got, len, self.turns)?.time(self.samples, copy)?;
+            // The yardstick, on results: smaller than sources, they have more turns.
+            let turns = turns(self.device, &[size_of_val(&*got); 2]);
+            let copied = Rotation::new(self.device, &got, len, turns)?.time(self.samples, copy)?;
             timing = Some((timed, copied.gbps(2 * size_of_val(&*got) as u64)));
         }
         Ok(Outcome { kernel: (len > 0).then_some(kernel), verified, counters, timing, launch_us: None })

@@ -13,7 +13,7 @@ use super::report::{Outcome, Subject};
 use super::{Measured, SMALL};
 use crate::cli::output::Output;
 use crate::cli::trial::{self, Launch, Rotation};
-use crate::cli::turns::{arrays, turns};
+use crate::cli::turns::{arrays, placed, turns};
 use crate::cli::{array_bytes, by_width, ensure_room, permuted_layouts, reference};
 
 /// Which array, and where its elements go.
@@ -37,9 +37,9 @@ impl Measured for Moved<'_> {
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let bytes = array_bytes(self.shape, self.dtype)?;
-        let turns = turns(device, 2 * bytes as u64);
+        let turns = turns(device, &[bytes; 2]);
         // The array, what it becomes and what came back; on the device a source and a result, or those of the turns.
-        ensure_room(bytes, 3, &[(device, arrays(2, turns))])?;
+        ensure_room(placed(bytes), 3, &[(device, arrays(2, turns))])?;
         by_width!(self.dtype, T => self.measure::<T>(device, turns, samples, output))
     }
 }

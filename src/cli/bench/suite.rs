@@ -23,7 +23,7 @@ use super::permute::Moved;
 use super::report::{Outcome, Subject};
 use crate::cli::output::{self, Output};
 use crate::cli::turns::turns;
-use crate::cli::{args, compare as ladder, ensure_room, open, peaks, report, runs};
+use crate::cli::{args, compare as ladder, open, peaks, report, runs};
 
 /// Timed runs of a case.
 const SAMPLES: usize = 20;
@@ -191,9 +191,9 @@ impl Suite<'_> {
         // As those that the ceilings were measured with.
         let bytes = self.peaks.map_or(COUNTED, |peaks| peaks.bytes as usize);
         let shape = [bytes / size_of::<T>()];
-        let turns = turns(self.device, bytes as u64);
-        // As for one operation.
-        ensure_room(bytes, 4, &[(self.device, arithmetic::room(turns))])?;
+        // For all of them, those that touch one array alone too.
+        let turns = turns(self.device, &[bytes]);
+        arithmetic::ensure_operands(self.device, bytes, turns)?;
         self.measured(Group::Stream, &Moved { op: "copy", dtype, shape: &shape, axes: None })?;
         let progress = self.output.progress(ARITHMETIC.len());
         progress.doing("preparing");
