@@ -28,7 +28,7 @@ macro_rules! params {
 
 params!(
     TransposeParams: 64, ColumnParams: 40, CopyParams: 24, ElementsParams: 672, RowsParams: 712, SpinParams: 8, PackedParams: 1672,
-    VectorTileParams: 840, FieldsParams: 784, StackedTileParams: 744
+    VectorTileParams: 848, FieldsParams: 784, StackedTileParams: 744
 );
 params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
 params!(FillParams: 48, ElementwiseParams: 56, ReduceParams: 48, ProbeParams: 24);

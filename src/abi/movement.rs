@@ -38,7 +38,13 @@ pub const fn vector_tile_squares(width: u32) -> u32 {
 pub const fn ragged_tile_squares(width: u32) -> u32 {
     if width < 16 { 1 } else { 2 }
 }
-/// Rows of squares that a tile of `ragged_tile` shares with the one above: a square is half a sector high.
+/// Whether the rows of a square of `ragged_tile` may be on two indices of the outer axis, by the elements' width in bytes. Squares
+/// of narrow elements have so many rows that finding each costs an H100 more than is gained.
+pub const fn ragged_tile_folds(width: u32) -> bool {
+    width >= 4
+}
+/// Rows of squares that a tile of `ragged_tile` shares with the one above where rows of the destination start off sectors: a
+/// square is half a sector high.
 pub const RAGGED_MARGIN: u32 = 2;
 /// Squares along a row of a tile of `small_tile`: rows of 512 bytes.
 pub const SMALL_TILE_ACROSS: u32 = 32;
@@ -313,13 +319,16 @@ pub struct VectorTileParams {
     /// Device address behind the last byte; 0 where there are gaps, so that each row is read for itself.
     pub src_end: u64,
     /// Where the rows of the source lie. The rows of a square are an inner stride apart: where the outer axis has more than one
-    /// index, `inner` is a multiple of a quad's elements.
+    /// index, `inner` is a multiple of a quad's elements, or, where [`ragged_tile_folds`], at least those.
     pub src_rows: Fold,
     /// Where the columns of the source lie in the destination.
     pub dst_rows: Fold,
+    /// Of `ragged_tile`: rows of squares that a tile shares with the one above, [`RAGGED_MARGIN`], or 0 where every row of the
+    /// destination starts on a sector of 32 bytes.
+    pub margin: u64,
     /// Base-2 logarithm of the squares along a row of a tile; a square has a quad of elements in each direction. A tile has as
     /// many squares as the entry was compiled with, a power of two, and the others lie along a column: of `ragged_tile` more
-    /// than [`RAGGED_MARGIN`], or no row would be its own.
+    /// than `margin`, or no row would be its own.
     pub across_log2: u64,
     /// Tiles along a row of the source.
     pub tiles_across: Divisor,
@@ -538,7 +547,7 @@ pub struct PackedParams {
 const _: () = assert!(size_of::<TransposeParams>() == 64 && align_of::<TransposeParams>() == 8);
 const _: () = assert!(size_of::<ColumnParams>() == 40 && size_of::<CopyParams>() == 24 && size_of::<SpinParams>() == 8);
 const _: () = assert!(size_of::<ElementsParams>() == 672 && size_of::<Axis>() == 40);
-const _: () = assert!(size_of::<VectorTileParams>() == 840 && size_of::<Fold>() == 40);
+const _: () = assert!(size_of::<VectorTileParams>() == 848 && size_of::<Fold>() == 40);
 const _: () = assert!(size_of::<StackedTileParams>() == 744);
 const _: () = assert!(size_of::<FieldsParams>() == 784 && size_of::<PatchParams>() == 152);
 const _: () = assert!(size_of::<RowsParams>() == 712);

@@ -105,6 +105,13 @@ pub(super) const SMALL: usize = 16 << 20;
 /// little, and of 8 and 12 lost: the next column came too late for the lines that the two share.
 pub(super) const TILE_COLUMN: usize = 4 << 20;
 
+/// The part of its squares by which a ragged tile of another shape than the tuned one must be fuller to be taken.
+pub(super) const FULLER: usize = 64;
+
+/// Bytes of a ragged row of the destination from which on it stays one axis: of rows of 256 to 520 bytes that end within a
+/// sector, an H100 moved those that go on where they end 2 to 23 % faster as one.
+pub(super) const FOLDED_ROW: usize = 1024;
+
 /// Bytes that a run needs on each side for the full speed of an H100's memory.
 pub(super) const RUN: usize = 256;
 

@@ -25,6 +25,13 @@ fn large(src: &Layout, src_align: Align, dst: &Layout, dst_align: Align, width: 
     PermutePlan::tuned(src, src_align, dst, dst_align, width, TARGET, TileShape::of(TARGET)).unwrap()
 }
 
+/// The plan of a C-order array's axes in another order, into C order.
+fn permuted(shape: &[usize], axes: &[usize], width: usize) -> PermutePlan {
+    let src = Layout::row_major(shape).unwrap().permuted_axes(axes).unwrap();
+    let dst = Layout::row_major(src.shape()).unwrap();
+    PermutePlan::new(&src, Align::ALLOCATION, &dst, Align::ALLOCATION, width, TARGET).unwrap()
+}
+
 #[test]
 fn variants_have_the_names_that_scripts_rely_on() {
     let names = Variant::ALL.map(|variant| variant.to_string());
@@ -336,6 +343,46 @@ fn ragged_tiles_are_numbered_down_the_columns_that_stay_in_the_cache() {
         let src = c_order(rows, cols);
         let plan = permute(&src.t(), &c_order(cols, rows), width).to_string();
         assert!(plan.contains(expected), "{plan}, not {expected}");
+    }
+}
+
+/// As an H100 was found to move them faster, where the tiles tuned for large matrices are half empty.
+#[test]
+fn ragged_tiles_are_cut_to_be_full() {
+    for (shape, axes, width, expected) in [
+        (&[33, 65, 127, 129][..], &[3, 1, 0, 2][..], 4, "65 of 4191 x 129 elements, tiles of 8 squares a row"),
+        (&[3000, 127, 129], &[0, 2, 1], 4, "3000 of 127 x 129 elements, tiles of 8 squares a row"),
+        (&[3000, 129, 127], &[0, 2, 1], 2, "3000 of 129 x 127 elements, tiles of 16 squares a row"),
+        (&[2000, 257, 255], &[0, 2, 1], 1, "2000 of 257 x 255 elements, tiles of 16 squares a row"),
+        (&[511, 257, 1025], &[2, 1, 0], 1, "257 of 511 x 1025 elements, tiles of 16 squares a row"),
+        (&[65, 257, 1025], &[2, 1, 0], 8, "1 of 16705 x 1025 elements, tiles of 16 squares a row"),
+        (&[300_003, 65], &[1, 0], 4, "1 of 300003 x 65 elements, tiles of 4 squares a row"),
+        (&[100_003, 65], &[1, 0], 8, "1 of 100003 x 65 elements, tiles of 8 squares a row"),
+        // As they were tuned.
+        (&[16_383, 16_385], &[1, 0], 1, "1 of 16383 x 16385 elements, tiles of 8 squares a row"),
+        (&[8191, 8193], &[1, 0], 2, "1 of 8191 x 8193 elements, tiles of 8 squares a row"),
+        (&[8191, 8193], &[1, 0], 4, "1 of 8191 x 8193 elements, tiles of 16 squares a row"),
+        (&[8191, 8193], &[1, 0], 8, "1 of 8191 x 8193 elements, tiles of 16 squares a row"),
+        // Rows that end on sectors gain nothing by being one.
+        (&[128, 64, 1025], &[2, 1, 0], 4, "64 of 128 x 1025 elements, tiles of 8 squares a row"),
+    ] {
+        let plan = permuted(shape, axes, width);
+        assert!(plan.to_string().contains(expected), "{plan}, not {expected}");
+    }
+}
+
+/// Without a margin, and with folded rows, tiles are faster than what packs axes.
+#[test]
+fn full_ragged_tiles_are_taken_rather_than_packed_axes() {
+    for (shape, axes, width, expected) in [
+        (&[512, 512, 511][..], &[2, 1, 0][..], 1, "ragged_tile_b8"),
+        (&[508, 512, 511], &[2, 1, 0], 1, "packed_b8"),
+        (&[24, 25, 26, 27, 28], &[4, 2, 0, 3, 1], 4, "ragged_tile_b32"),
+        // Of nine quads a row, most of a tile's second column would be empty.
+        (&[24, 25, 26, 27, 33], &[4, 2, 0, 3, 1], 4, "packed_b32"),
+    ] {
+        let plan = permuted(shape, axes, width);
+        assert_eq!(plan.entry(), Some(expected), "{plan}");
     }
 }
 

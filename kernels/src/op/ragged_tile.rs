@@ -1,6 +1,7 @@
 //! Transposes whose rows start and end anywhere, by the tiles of [`super::vector_tile`].
 
-use crate::abi::{RAGGED_MARGIN, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_squares};
+use crate::abi::{Fold, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_folds, ragged_tile_squares};
+use crate::axes;
 use crate::index::Index;
 use crate::op::vector_tile::Tile;
 use crate::quad::{self, Lanes};
@@ -11,7 +12,7 @@ use crate::unrolled;
 /// row's start is off; only at the ends of rows single elements are.
 ///
 /// The runs that a tile stores start and end on whole sectors, each row's own: a sector written in two parts costs more than
-/// the few rows that are read twice for it.
+/// the few rows, the margin, that are read twice for it. Where all rows of the destination start on sectors, none are.
 ///
 /// Runs that it loads start and end anywhere, so loads have the L2 cache fetch whole lines: the tile beside it needs the rest.
 ///
@@ -25,7 +26,7 @@ pub unsafe fn ragged_tile<W: Word + Lanes, I: Index, const LANES: usize, const S
     params: VectorTileParams,
 ) {
     const { assert!(SQUARES as u32 == ragged_tile_squares(W::BYTES), "the host cuts tiles of as many squares") };
-    let tile = Tile::<I>::new::<W, SQUARES, QUADS, RAGGED_MARGIN>(&params);
+    let tile = Tile::<I>::new::<W, SQUARES, QUADS>(&params, params.margin as u32);
     // Most tiles are inside the matrix: there, half of the instructions are not needed. Elements of 4 and of 8 bytes take so few
     // that to find out costs as much.
     let is_inner = !matches!(LANES, 2 | 4) && is_inner::<W, I>(&tile);
@@ -136,11 +137,10 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
 #[inline(always)]
 unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(tile: &Tile<I>) {
     let lanes = W::COUNT as u32;
-    let pitch = pitch::<W>(tile.params.src_rows.inner_stride);
     unrolled!(step < SQUARES => {
         let (x, y) = tile.square(step);
         let (row, col) = (tile.row + I::new(y * lanes), tile.col + I::new(x * lanes));
-        let start = tile.src::<W>(row, col);
+        let lines = SquareRows::new::<W>(tile, row, col);
         let mut square = [[0; 4]; LANES];
         unrolled!(group < 4 => {
             let mut rows = [Unaligned::NONE; 4];
@@ -148,7 +148,7 @@ unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES:
             unrolled!(i < 4 => {
                 let down = 4 * group as u32 + i as u32;
                 if 4 * group + i < LANES && row + I::new(down) < tile.rows() && col < tile.cols() {
-                    let from = start.offset(u64::from(down).wrapping_mul(pitch));
+                    let from = lines.at::<W>(down);
                     rows[i] = Unaligned::new::<W, I>(from, col, tile.params);
                 }
             });
@@ -203,9 +203,8 @@ impl Part {
     #[inline(always)]
     unsafe fn new<W: Word + Lanes, I: Index>(tile: &Tile<I>, column: u32, part: u32, end: Global) -> Self {
         let lanes = W::COUNT as u32;
-        let margin = RAGGED_MARGIN * lanes;
         let off = end.sector_misalignment();
-        let first = margin - off / W::BYTES + part * lanes;
+        let first = (tile.margin + part) * lanes - off / W::BYTES;
         let (number, lead) = (first / lanes, first % lanes);
         // SAFETY: `part` is below the tile's own, so this is a quad of the column, written before the barrier and not since.
         let mut quad = unsafe { thread::load_shared_quad(tile.place::<W>(column, number)) };
@@ -227,10 +226,10 @@ impl Part {
 #[inline(always)]
 unsafe fn store_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(tile: &Tile<I>) {
     let (column, part) = tile.part(0);
-    if part < (1 << tile.down_log2) - RAGGED_MARGIN {
+    if part < (1 << tile.down_log2) - tile.margin {
         let columns = VECTOR_TILE_THREADS >> tile.down_log2;
         let pitch = pitch::<W>(tile.params.dst_rows.inner_stride).wrapping_mul(u64::from(columns));
-        let mut end = tile.dst::<W>(tile.row + I::new(RAGGED_MARGIN * W::COUNT as u32), tile.col + I::new(column));
+        let mut end = tile.dst::<W>(tile.row + I::new(tile.margin * W::COUNT as u32), tile.col + I::new(column));
         for step in 0..(LANES * SQUARES) as u32 {
             // SAFETY: behind the barrier, and below the tile's own parts.
             let part = unsafe { Part::new::<W, I>(tile, column + step * columns, part, end) };
@@ -253,8 +252,9 @@ unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES
     for step in 0..(LANES * SQUARES) as u32 {
         let (column, part) = tile.part(step);
         let col = tile.col + I::new(column);
-        if part < (1 << tile.down_log2) - RAGGED_MARGIN && col < tile.cols() {
-            let end = tile.dst::<W>(tile.row + I::new(RAGGED_MARGIN * lanes), col);
+        // As a difference, the tile's own parts would take registers: of 4-byte elements an H100 would have 8 blocks, not 9.
+        if part + tile.margin < 1 << tile.down_log2 && col < tile.cols() {
+            let end = tile.dst::<W>(tile.row + I::new(tile.margin * lanes), col);
             // SAFETY: behind the barrier, and below the tile's own parts.
             let Part { first, to, quad } = unsafe { Part::new::<W, I>(tile, column, part, end) };
             let row = tile.row + I::new(first);
@@ -271,6 +271,34 @@ unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES
                 });
             }
         }
+    }
+}
+
+/// Where the rows of a square lie: an inner stride apart, but on the next index of the outer axis from row `left` on.
+struct SquareRows<I> {
+    start: Global,
+    /// Bytes from one to the next.
+    pitch: u64,
+    left: I,
+    /// Bytes from the end of the inner axis to where it starts again.
+    skip: u64,
+}
+
+impl<I: Index> SquareRows<I> {
+    #[inline(always)]
+    fn new<W: Word>(tile: &Tile<I>, row: I, col: I) -> Self {
+        let Fold { inner, inner_stride, outer_stride } = &tile.params.src_rows;
+        let left = I::truncate(inner.value) - axes::remainder(row, row.divide(inner), inner);
+        let skip = outer_stride.wrapping_sub((inner.value as i64).wrapping_mul(*inner_stride));
+        let (pitch, skip) = (pitch::<W>(*inner_stride), pitch::<W>(skip));
+        SquareRows { start: tile.src::<W>(row, col), pitch, left, skip }
+    }
+
+    #[inline(always)]
+    fn at<W: Word>(&self, down: u32) -> Global {
+        let is_beyond = ragged_tile_folds(W::BYTES) && !(I::new(down) < self.left);
+        let from = self.start.offset(u64::from(down).wrapping_mul(self.pitch));
+        from.offset(if is_beyond { self.skip } else { 0 })
     }
 }
 

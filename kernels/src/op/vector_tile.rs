@@ -36,10 +36,11 @@ pub fn place(count_log2: u32, across_log2: u32, down_log2: u32, start: Shared, c
     start.offset((number ^ (((number >> from) << spread) & 7)) * 16)
 }
 
-/// The tile of a block: `across x down` squares of `W::COUNT` x `W::COUNT` elements, of which the first `MARGIN` rows of squares are
+/// The tile of a block: `across x down` squares of `W::COUNT` x `W::COUNT` elements, of which the first `margin` rows of squares are
 /// those that the tile above ends with.
 pub struct Tile<'a, I> {
     pub params: &'a VectorTileParams,
+    pub margin: u32,
     pub across_log2: u32,
     pub down_log2: u32,
     /// The first row and column.
@@ -54,9 +55,7 @@ pub struct Tile<'a, I> {
 
 impl<'a, I: Index> Tile<'a, I> {
     #[inline(always)]
-    pub fn new<W: Lanes, const SQUARES: usize, const QUADS: usize, const MARGIN: u32>(
-        params: &'a VectorTileParams,
-    ) -> Self {
+    pub fn new<W: Lanes, const SQUARES: usize, const QUADS: usize>(params: &'a VectorTileParams, margin: u32) -> Self {
         let shared = Shared::reserve::<Quads<QUADS>>();
         let across_log2 = params.across_log2 as u32;
         let down_log2 = (VECTOR_TILE_THREADS * SQUARES as u32).ilog2() - across_log2;
@@ -70,9 +69,9 @@ impl<'a, I: Index> Tile<'a, I> {
         let (x, y) = if down_first { (second, first) } else { (first, second) };
         let [Offsets { src: src_start, dst: dst_start }] = axes::offsets([image], &params.axes, params.rank);
         let lanes = W::COUNT as u32;
-        let row = y * I::new(lanes * ((1 << down_log2) - MARGIN)) - I::new(lanes * MARGIN);
+        let row = y * I::new(lanes * ((1 << down_log2) - margin)) - I::new(lanes * margin);
         let col = x * I::new(lanes << across_log2);
-        Tile { params, across_log2, down_log2, row, col, src_start, dst_start, shared }
+        Tile { params, margin, across_log2, down_log2, row, col, src_start, dst_start, shared }
     }
 
     /// Column and row, in squares, of square `step` of this thread: neighbours in a row are neighbouring threads.
@@ -153,7 +152,7 @@ pub unsafe fn vector_tile<
     params: VectorTileParams,
 ) {
     const { assert!(SQUARES as u32 == vector_tile_squares(W::BYTES), "the host cuts tiles of as many squares") };
-    let tile = Tile::<I>::new::<W, SQUARES, QUADS, 0>(&params);
+    let tile = Tile::<I>::new::<W, SQUARES, QUADS>(&params, 0);
     let lanes = W::COUNT as u32;
     let cache = C::new();
     let mut held = [[[0; 4]; LANES]; SQUARES];

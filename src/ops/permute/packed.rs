@@ -183,8 +183,11 @@ impl Tiling {
             // Of two axes alone none makes a short run longer but the other side's.
             Some(_) if self.rank == 2 => false,
             Some(tile) if tile.is_ragged() => match self.width {
+                // Rows that are folded are long: of 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 it is 0.91 of the copy against 1.02.
+                4 if all > SMALL && tile.has_folded_rows() && tile.is_full => false,
                 _ if shortest < RUN / 2 => true,
-                1 => all > SMALL && dst_words(),
+                // Tiles without a margin: of 512 x 512 x 511 backwards 0.89 against 0.95.
+                1 => all > SMALL && dst_words() && !(tile.is_on_sectors() && tile.is_full),
                 // Tiles of 33 x 34 are half empty: 0.66 of the copy against 0.87. Of 61 x 73 it is 0.82 against 0.67.
                 8 => all > SMALL && shortest < 3 * RUN / 2,
                 _ => false,

@@ -72,7 +72,7 @@ impl PermutePlan {
         width: usize,
         target: Target,
     ) -> Result<Self> {
-        let choice = Choice { target, tiles: TileShape::of(target), may_be_small: true };
+        let choice = Choice { target, tiles: TileShape::of(target), may_adapt: true };
         Self::of(src, src_align, dst, dst_align, width, &choice)
     }
 
@@ -91,7 +91,7 @@ impl PermutePlan {
         target: Target,
         tiles: &[TileShape],
     ) -> Result<Self> {
-        let choice = Choice { target, tiles, may_be_small: false };
+        let choice = Choice { target, tiles, may_adapt: false };
         Self::of(src, src_align, dst, dst_align, width, &choice)
     }
 
@@ -198,7 +198,7 @@ impl PermutePlan {
                 // accesses that the alignments allow; the rest as the caller promises.
                 unsafe { device.launch(*entry, shape, &params, stream) }
             }
-            Work::Tile(Tile { entry, shape, params }) => {
+            Work::Tile(Tile { entry, shape, params, .. }) => {
                 let params = tile_at(params, src, dst);
                 // SAFETY: as above, of the tile kernels.
                 unsafe { device.launch(*entry, shape, &params, stream) }
@@ -278,14 +278,14 @@ fn span_at(src: u64, start: u64, end: u64) -> (u64, u64) {
 struct Choice<'a> {
     target: Target,
     tiles: &'a [TileShape],
-    /// Whether small arrays have kernels of their own.
-    may_be_small: bool,
+    /// Whether small arrays have kernels of their own, and tiles that would be empty are cut otherwise.
+    may_adapt: bool,
 }
 
 impl Choice<'_> {
     /// The entry with hints to the L2 cache, where there is one: for arrays that do not stay there all the same.
     fn hinted(&self, entry: EntryId, canonical: &Canonical) -> EntryId {
-        let is_small = self.may_be_small && canonical.len() * canonical.width <= SMALL;
+        let is_small = self.may_adapt && canonical.len() * canonical.width <= SMALL;
         if is_small { entry } else { entry.hinted(self.target.compute_capability) }
     }
 }
@@ -299,7 +299,7 @@ fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, choice: &Ch
         return Ok(Work::Rows(rows));
     }
     let widened = canonical.widened(src_align, dst_align);
-    if let Some(small) = Small::of(&widened, src_align, dst_align).filter(|_| choice.may_be_small) {
+    if let Some(small) = Small::of(&widened, src_align, dst_align).filter(|_| choice.may_adapt) {
         return Ok(Work::Small(small));
     }
     if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
@@ -308,7 +308,7 @@ fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, choice: &Ch
     if let Some(stacked) = Stacked::of(&widened, src_align, dst_align) {
         return Ok(Work::Stacked(stacked));
     }
-    let tile = Tile::of(&widened, src_align, dst_align, choice.tiles);
+    let tile = Tile::of(&widened, src_align, dst_align, choice.tiles, choice.may_adapt);
     if let Some(packed) = Packed::of(&widened, src_align, dst_align, tile.as_ref()) {
         return Ok(Work::Packed(packed));
     }

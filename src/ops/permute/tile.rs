@@ -6,12 +6,13 @@ use std::ops::Range;
 use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index, span};
 use crate::abi::{
-    Divisor, EntryId, Fold, LaunchShape, RAGGED_MARGIN, RAGGED_TILE, VECTOR_TILE, VECTOR_TILE_THREADS, VectorTileParams,
+    Divisor, EntryId, Fold, LaunchShape, RAGGED_MARGIN, RAGGED_TILE, VECTOR_TILE, VECTOR_TILE_THREADS,
+    VectorTileParams, ragged_tile_folds,
 };
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
-use crate::ops::tuning::{RUN, SMALL, TILE_COLUMN, TileShape};
+use crate::ops::tuning::{FOLDED_ROW, FULLER, RUN, SMALL, TILE_COLUMN, TileShape};
 
 /// Bytes of the accesses.
 pub(in crate::ops) const QUAD: usize = 16;
@@ -25,6 +26,8 @@ pub(super) struct Tile {
     pub(super) shape: LaunchShape,
     /// Addresses from the starts of the storages.
     pub(super) params: VectorTileParams,
+    /// Whether elements fill at least three quarters of the tiles.
+    pub(super) is_full: bool,
 }
 
 /// The matrix that a tile is cut from, and how often there is one.
@@ -61,11 +64,16 @@ impl Matrices {
         }
         let (mut batch, mut rank) = ([NONE; MAX_RANK], 0);
         for (position, &axis) in axes.iter().enumerate() {
-            let short = |run: &[Walk; 2]| run[1] == NONE && run[0].extent * canonical.width < RUN;
+            let bytes = |run: &[Walk; 2]| run[0].extent * canonical.width;
+            let short = |run: &[Walk; 2]| run[1] == NONE && bytes(run) < RUN;
+            // Rows that end within a sector share it with the next index of the outer axis. The rows of a square are on one index
+            // of that, or of wide elements on two.
+            let shares = rows[1] == NONE && bytes(&rows) < FOLDED_ROW && !bytes(&rows).is_multiple_of(SECTOR);
+            let wide = ragged_tile_folds(canonical.width as u32) && rows[0].extent >= lanes;
+            let folds = short(&rows) && rows[0].extent.is_multiple_of(lanes) || shares && wide;
             if position == row || position == col {
                 continue;
-            } else if short(&rows) && rows[0].extent % lanes == 0 && axis.dst == rows[0].extent as isize {
-                // Rows of one square are an inner stride apart, so none may be on another index of the outer axis.
+            } else if folds && axis.dst == rows[0].extent as isize {
                 rows[1] = axis;
             } else if short(&cols) && axis.src == cols[0].extent as isize {
                 cols[1] = axis;
@@ -94,7 +102,7 @@ impl Matrices {
     fn whole_quads(&self, lanes: usize, src_align: Align, dst_align: Align, small: bool) -> bool {
         let [src, dst] = self.starts();
         let write = if small { QUAD } else { SECTOR };
-        let quads = (src | dst | extent(&self.rows) | extent(&self.cols)).is_multiple_of(lanes);
+        let quads = (src | dst | self.rows[0].extent | extent(&self.cols)).is_multiple_of(lanes);
         quads
             && dst.is_multiple_of(lanes * write / QUAD)
             && src_align.bytes() >= QUAD as u64
@@ -108,7 +116,15 @@ fn extent(run: &[Walk; 2]) -> usize {
 
 impl Tile {
     /// The plan, where tiles are worth it.
-    pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align, tiles: &[TileShape]) -> Option<Self> {
+    ///
+    /// The tiles are cut as they were tuned for large matrices, or, where they `may_adapt`, to be as full as they can.
+    pub(super) fn of(
+        canonical: &Canonical,
+        src_align: Align,
+        dst_align: Align,
+        tiles: &[TileShape],
+        may_adapt: bool,
+    ) -> Option<Self> {
         let width = canonical.width;
         let tuned = tiles.iter().find(|shape| shape.width == width)?;
         let lanes = QUAD / width;
@@ -116,15 +132,23 @@ impl Tile {
         let (cols, rows) = (extent(&matrices.cols), extent(&matrices.rows));
         let small = canonical.len() * width <= SMALL;
         let whole = matrices.whole_quads(lanes, src_align, dst_align, small);
-        let (across_log2, down_log2) = split(tuned, !whole, small, cols.div_ceil(lanes), rows.div_ceil(lanes))?;
-        let margin = if whole { 0 } else { RAGGED_MARGIN as usize };
+        let (across_log2, _) = split(tuned, !whole, small, cols.div_ceil(lanes), rows.div_ceil(lanes))?;
+        let [_, starts] = matrices.starts();
+        let sectors = starts.is_multiple_of(lanes * SECTOR / QUAD) && dst_align.bytes() >= SECTOR as u64;
+        let margin = if whole || sectors { 0 } else { RAGGED_MARGIN as usize };
+        let cut = |across_log2| Cut::new(tuned.squares(!whole, small).0, across_log2, lanes, margin, [cols, rows]);
+        let mut chosen = cut(across_log2);
+        if may_adapt && !whole {
+            let most = tuned.most_across(true).min(cols.div_ceil(lanes).next_power_of_two().trailing_zeros());
+            let fullest = (NARROWEST_LOG2..=most).rev().map(cut).min_by_key(Cut::cost);
+            let fuller = |cut: &Cut| cut.cost() < chosen.cost() - chosen.cost() / FULLER;
+            chosen = fullest.filter(fuller).unwrap_or(chosen);
+        }
+        let Cut { across_log2, tiles_across, tiles_down, .. } = chosen;
+        let is_full = rows * cols / (lanes * lanes) >= chosen.squares() - chosen.squares() / 4;
         let index = index(canonical);
         let divisor = divisor(index);
         let family = if whole { VECTOR_TILE } else { RAGGED_TILE };
-        let tiles_across = cols.div_ceil(lanes << across_log2);
-        // Ragged runs start up to a sector early.
-        let early = (margin * lanes).saturating_sub(1);
-        let tiles_down = (rows + early).div_ceil(lanes * ((1 << down_log2) - margin));
         // Ragged tiles one below the other share the rows of a margin and the lines at their ends, which an H100 serves from its
         // L2 cache where they follow each other, if all those of a column stay there until the next column needs their lines.
         let down_first = !whole && rows * (QUAD << across_log2) <= TILE_COLUMN;
@@ -138,6 +162,7 @@ impl Tile {
             src_end: (matrices.span.end * width) as u64,
             src_rows: fold(divisor, matrices.rows.map(|axis| (axis.extent, axis.src))),
             dst_rows: fold(divisor, matrices.cols.map(|axis| (axis.extent, axis.dst))),
+            margin: margin as u64,
             across_log2: u64::from(across_log2),
             tiles_across: divisor(tiles_across as u64),
             tiles_down: divisor(tiles_down as u64),
@@ -147,11 +172,21 @@ impl Tile {
         };
         let blocks = tiles_across as u64 * tiles_down as u64 * images as u64;
         let shape = LaunchShape { grid: grid(blocks), block: [VECTOR_TILE_THREADS, 1, 1], dynamic_shared: 0 };
-        Some(Self { entry: family.entry(width, index)?, shape, params })
+        Some(Self { entry: family.entry(width, index)?, shape, params, is_full })
     }
 
     pub(super) fn is_ragged(&self) -> bool {
         self.entry.name().starts_with("ragged")
+    }
+
+    /// Whether it is of ragged rows that are two axes, and of columns that are one.
+    pub(super) fn has_folded_rows(&self) -> bool {
+        self.is_ragged() && self.params.src_rows.outer_stride != 0 && self.params.dst_rows.outer_stride == 0
+    }
+
+    /// Whether every row of the destination starts on a sector.
+    pub(super) fn is_on_sectors(&self) -> bool {
+        self.params.margin == 0
     }
 
     pub(super) fn reason(&self) -> &'static str {
@@ -161,6 +196,41 @@ impl Tile {
         } else {
             "the sides are contiguous along different axes, and every row is whole 16-byte accesses: tiles turned in registers"
         }
+    }
+}
+
+/// Base-2 logarithm of the fewest squares along a row of the source that a ragged tile is given to be fuller.
+const NARROWEST_LOG2: u32 = 2;
+
+/// How tiles cut a matrix.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    across_log2: u32,
+    tiles_across: usize,
+    tiles_down: usize,
+    /// Squares of a tile that are its own.
+    own: usize,
+}
+
+impl Cut {
+    /// Tiles of `1 << squares_log2` squares of `lanes` elements, of whose rows `margin` are shared with the tile above.
+    fn new(squares_log2: u32, across_log2: u32, lanes: usize, margin: usize, [cols, rows]: [usize; 2]) -> Self {
+        let down = (1 << (squares_log2 - across_log2)) - margin;
+        // Ragged runs start up to a sector early.
+        let early = (margin * lanes).saturating_sub(1);
+        let (tiles_across, tiles_down) = (cols.div_ceil(lanes << across_log2), (rows + early).div_ceil(lanes * down));
+        Self { across_log2, tiles_across, tiles_down, own: down << across_log2 }
+    }
+
+    /// Those of all tiles, filled or not.
+    fn squares(&self) -> usize {
+        self.tiles_across * self.tiles_down * self.own
+    }
+
+    /// What they take: about as long whether they are filled, as measured on an H100, but a seventh longer where runs of the source
+    /// are four squares, less than a line of its L2 cache.
+    fn cost(&self) -> usize {
+        if self.across_log2 > NARROWEST_LOG2 { self.squares() } else { self.squares() + self.squares() / 7 }
     }
 }
 
