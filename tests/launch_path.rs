@@ -144,8 +144,10 @@ fn every_kind_of_permute_only_launches() {
     for (kernel, src, dst) in [
         ("elements", c_order(&[50]).reverse(0).unwrap(), c_order(&[50])),
         ("rows", Layout::new(&[1000], &[1], 1, 1001).unwrap(), c_order(&[1000])),
-        ("deinterleave", c_order(&[1000, 3]).t(), c_order(&[3, 1000])),
-        ("interleave", c_order(&[3, 1000]).t(), c_order(&[1000, 3])),
+        ("deinterleave_b", c_order(&[1001, 3]).t(), c_order(&[3, 1001])),
+        ("interleave_b", c_order(&[3, 1001]).t(), c_order(&[1001, 3])),
+        ("deinterleave_quads", c_order(&[1000, 3]).t(), c_order(&[3, 1000])),
+        ("interleave_quads", c_order(&[3, 1000]).t(), c_order(&[1000, 3])),
         ("vector_tile", c_order(&[96, 40]).t(), c_order(&[40, 96])),
         // Rows apart: side by side they were structs of 63 fields.
         ("ragged_tile", pitched(50, 63, 65), pitched(63, 50, 53).t()),

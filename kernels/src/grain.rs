@@ -1,11 +1,12 @@
 //! Narrow elements several at a time.
 
+use crate::quad::Lanes;
 use crate::thread::{B8, B16, B32, B64, B128, Word};
 
 /// Elements as they move: as many as fill 4 bytes at a time.
 pub trait Grain: Word {
     /// What moves.
-    type Granule: Word;
+    type Granule: Word + Lanes;
     /// Base-2 logarithm of its elements.
     const COUNT_LOG2: u32;
 

@@ -32,9 +32,10 @@ use cache::{Hinted, Unhinted};
 use index::{Narrow, Wide};
 use number::{Bf16, F16};
 use op::{
-    affine_tile, cast, column_loop, copy, deinterleave, elements, elementwise, fill, interleave, mean_variance, naive,
-    normalize, packed, patch, permute_lines, probe_copy, probe_read, probe_write, ragged_tile, reduce, reduce_columns,
-    reduce_rows, rows_by_index, small_tile, softmax, spill_lines, stacked_tile, swap_tiles, tile, vector_tile,
+    affine_tile, cast, column_loop, copy, deinterleave, deinterleave_quads, elements, elementwise, fill, interleave,
+    interleave_quads, mean_variance, naive, normalize, packed, patch, permute_lines, probe_copy, probe_read,
+    probe_write, ragged_tile, reduce, reduce_columns, reduce_rows, rows_by_index, small_tile, softmax, spill_lines,
+    stacked_tile, swap_tiles, tile, vector_tile,
 };
 use thread::{B8, B16, B32, B64, B128};
 
@@ -274,6 +275,25 @@ entries! { FieldsParams:
     interleave_b16_wide = interleave::<B16, Wide, 8>;
     interleave_b32_wide = interleave::<B32, Wide, 16>;
     interleave_b64_wide = interleave::<B64, Wide, 8>;
+}
+
+entries! { FieldsParams:
+    deinterleave_quads_b8 = deinterleave_quads::<B8, Unhinted>;
+    deinterleave_quads_b16 = deinterleave_quads::<B16, Unhinted>;
+    deinterleave_quads_b32 = deinterleave_quads::<B32, Unhinted>;
+    deinterleave_quads_b64 = deinterleave_quads::<B64, Unhinted>;
+    deinterleave_quads_b8_hinted = deinterleave_quads::<B8, Hinted<true>>;
+    deinterleave_quads_b16_hinted = deinterleave_quads::<B16, Hinted<true>>;
+    deinterleave_quads_b32_hinted = deinterleave_quads::<B32, Hinted<true>>;
+    deinterleave_quads_b64_hinted = deinterleave_quads::<B64, Hinted<true>>;
+    interleave_quads_b8 = interleave_quads::<B8, Unhinted>;
+    interleave_quads_b16 = interleave_quads::<B16, Unhinted>;
+    interleave_quads_b32 = interleave_quads::<B32, Unhinted>;
+    interleave_quads_b64 = interleave_quads::<B64, Unhinted>;
+    interleave_quads_b8_hinted = interleave_quads::<B8, Hinted<true>>;
+    interleave_quads_b16_hinted = interleave_quads::<B16, Hinted<true>>;
+    interleave_quads_b32_hinted = interleave_quads::<B32, Hinted<true>>;
+    interleave_quads_b64_hinted = interleave_quads::<B64, Hinted<true>>;
 }
 
 entries! { PackedParams:

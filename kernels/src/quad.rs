@@ -83,6 +83,24 @@ pub fn shift<W: Word>(low: Quad, high: Quad, off: u32) -> Quad {
     ]
 }
 
+/// The quad whose word `(place + by) % 4` was at `place`; `by` is at most 4.
+///
+/// By selects: registers have no numbers at run time.
+#[inline(always)]
+pub fn rotated(quad: Quad, by: u32) -> Quad {
+    let [a, b, c, d] = quad;
+    let [a, b, c, d] = if by & 1 != 0 { [d, a, b, c] } else { [a, b, c, d] };
+    if by & 2 != 0 { [c, d, a, b] } else { [a, b, c, d] }
+}
+
+/// The quad whose word `place ^ by` was at `place`; `by` is below 4.
+#[inline(always)]
+pub fn exchanged(quad: Quad, by: u32) -> Quad {
+    let [a, b, c, d] = quad;
+    let [a, b, c, d] = if by & 1 != 0 { [b, a, d, c] } else { [a, b, c, d] };
+    if by & 2 != 0 { [c, d, a, b] } else { [a, b, c, d] }
+}
+
 /// 32 bits from bit `bits` of 64, below 32.
 #[inline(always)]
 fn funnel(low: u32, high: u32, bits: u32) -> u32 {

@@ -213,6 +213,14 @@ entries! {
     INTERLEAVE(FieldsParams): /// Planes to packed structs of few fields.
         ["interleave_b8" "interleave_b16" "interleave_b32" "interleave_b64"]
         ["interleave_b8_wide" "interleave_b16_wide" "interleave_b32_wide" "interleave_b64_wide"];
+    DEINTERLEAVE_QUADS(FieldsParams): /// [`DEINTERLEAVE`] by 16 bytes a lane, where images and planes start on them; 64-bit, as the following.
+        [] ["deinterleave_quads_b8" "deinterleave_quads_b16" "deinterleave_quads_b32" "deinterleave_quads_b64"];
+    DEINTERLEAVE_QUADS_HINTED(FieldsParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
+        [] ["deinterleave_quads_b8_hinted" "deinterleave_quads_b16_hinted" "deinterleave_quads_b32_hinted" "deinterleave_quads_b64_hinted"];
+    INTERLEAVE_QUADS(FieldsParams): /// [`INTERLEAVE`] by 16 bytes a lane.
+        [] ["interleave_quads_b8" "interleave_quads_b16" "interleave_quads_b32" "interleave_quads_b64"];
+    INTERLEAVE_QUADS_HINTED(FieldsParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
+        [] ["interleave_quads_b8_hinted" "interleave_quads_b16_hinted" "interleave_quads_b32_hinted" "interleave_quads_b64_hinted"];
     PACKED(PackedParams): /// Tiles of several axes, each side of which is moved in its own runs.
         ["packed_b8" "packed_b16" "packed_b32" "packed_b64" "packed_b128"]
         ["packed_b8_wide" "packed_b16_wide" "packed_b32_wide" "packed_b64_wide" "packed_b128_wide"];

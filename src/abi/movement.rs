@@ -63,6 +63,8 @@ pub const FIELDS_THREADS: u32 = 256;
 pub const fn fields_steps(width: usize, is_packed_src: bool) -> usize {
     if width == 8 || (width < 4 && !is_packed_src) { 8 } else { 16 }
 }
+/// Quads that one thread of `deinterleave_quads` or `interleave_quads` moves.
+pub const FIELDS_QUADS: usize = 3;
 /// Runs that a thread of `packed` looks up at once, so that as many loads are in flight.
 pub const PACKED_STEPS: u32 = 8;
 /// Runs of the destination that it gathers words of at once.
@@ -411,12 +413,14 @@ pub struct PatchParams {
 /// Parameters of `deinterleave` and `interleave`: images of packed structs on one side, of one plane a field on the other.
 ///
 /// Field `f` of struct `s` is element `s * fields + f` of the packed image, and `f * pitch + s` of the planes. A granule is 4
-/// bytes, or one element if that is more: packed images and planes start at whole ones. Block `b` has chunk `b % chunks` of
-/// image `b / chunks`.
+/// bytes, or one element if that is more; what a lane moves at a time, a share, is a granule or, in `deinterleave_quads` and
+/// `interleave_quads`, 16 bytes. Packed images and planes start at whole shares. Block `b` has chunk `b % chunks` of image
+/// `b / chunks`.
 ///
-/// A chunk is moved by [`FIELDS_THREADS`] threads, each of which holds as many granules as its entry was compiled with, and one of
-/// the elements that fill no granule. So `run * fields` is at most the granules that they hold, and `fields` times the
-/// elements of a granule but one at most the threads; the rest would be left out.
+/// A chunk by granules is moved by [`FIELDS_THREADS`] threads, each of which holds as many as its entry was compiled with, and
+/// one of the elements that fill no granule. So `run * fields` is at most the granules that they hold, and `fields` times the
+/// elements of a granule but one at most the threads; the rest would be left out. By quads, `run * fields` is at most
+/// [`FIELDS_QUADS`] for each thread of the block, which has dynamic shared memory for as many.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldsParams {
@@ -430,14 +434,14 @@ pub struct FieldsParams {
     pub fields: Divisor,
     /// Elements from one plane to the next; signed.
     pub pitch: i64,
-    /// Granules of a field in a chunk: a multiple of 32, so that a warp stays in one plane. Narrow in every entry.
+    /// Shares of a field in a chunk: a multiple of 32, so that a warp stays in one plane. Narrow in every entry.
     pub run: Divisor,
     /// Chunks of an image.
     pub chunks: Divisor,
-    /// Packed granules in shared memory from one that is left free to the next: `fields << group_log2`, and at least 16, for
-    /// there is room for no more free ones. Narrow in every entry.
+    /// Packed shares of a group, `fields << group_log2`. Of granules it is at least 16: one is left free in shared memory behind
+    /// each group, and there is room for no more. Of quads it is a multiple of 8. Narrow in every entry.
     pub group: Divisor,
-    /// Base-2 logarithm of the granules of a field in a group.
+    /// Base-2 logarithm of the shares of a field in a group: of quads at least that of the granules of one.
     pub group_log2: u64,
     /// Axes of the batch of images.
     pub rank: u64,

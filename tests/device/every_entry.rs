@@ -86,9 +86,11 @@ fn sources<T>() -> Vec<Layout> {
         // ragged_tile
         turned(side + 1, side + 3),
         turned(2 * side + 3, side + 1),
-        // deinterleave and interleave, the latter with structs that fill no granule
-        turned(3, 1000),
+        // deinterleave and interleave by granules, with structs that fill none, and by quads
+        turned(3, 1002),
         turned(1001, 3),
+        turned(3, 1000),
+        turned(3, 1008),
         turned(1000, 4),
         // rows
         c_order(&[2, 10, 99]),

@@ -18,25 +18,32 @@ fn check<T: Sample>(device: &Device, from: &Layout, to: &Layout, random: &mut Ra
     permutes::check::<T>(device, *from, *to, random).expect("there are elements to copy")
 }
 
-/// Structs and planes of the same elements; every plane starts at a multiple of 4 bytes.
-fn layouts(structs: usize, fields: usize) -> [Layout; 2] {
+/// Structs and planes of the same elements; every plane starts at a multiple of so many of them.
+fn layouts(structs: usize, fields: usize, multiple: usize) -> [Layout; 2] {
     let packed = Layout::row_major(&[structs, fields]).unwrap();
-    let planes = Layout::row_major(&[fields, structs.next_multiple_of(4)]).unwrap();
+    let planes = Layout::row_major(&[fields, structs.next_multiple_of(multiple)]).unwrap();
     [packed, planes.slice(1, ..structs, 1).unwrap().t()]
+}
+
+/// Whether entries are those by 16 bytes a lane, or by less, of either direction.
+fn assert_kernel(entries: [&str; 2], in_quads: bool, case: &str) {
+    for (entry, direction) in entries.into_iter().zip(["deinterleave", "interleave"]) {
+        assert!(entry.starts_with(direction) && entry.contains("quads") == in_quads, "{case} by {entry}");
+    }
 }
 
 fn structs_of_any_few_fields_and_back(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
+        let lanes = 16 / size_of::<T>();
         for fields in (2..=17).chain([31, 32, 33, 64]) {
-            for structs in [1, 31, 1000, 4097] {
-                let [packed, planes] = layouts(structs, fields);
+            for (structs, multiple) in [(1, 4), (31, 16), (1000, 4), (1000, 16), (4097, 4), (4097, 16)] {
+                let [packed, planes] = layouts(structs, fields, multiple);
                 let entries =
                     [check::<T>(device, &packed, &planes, random), check::<T>(device, &planes, &packed, random)];
-                let in_squares =
-                    (fields * size_of::<T>()).is_multiple_of(16) && (structs * size_of::<T>()).is_multiple_of(16);
-                if structs == 4097 && !in_squares {
-                    assert!(entries[0].starts_with("deinterleave"), "{}: {fields} fields by {}", T::DTYPE, entries[0]);
-                    assert!(entries[1].starts_with("interleave"), "{}: {fields} fields by {}", T::DTYPE, entries[1]);
+                if structs == 4097 {
+                    // Of 16 fields and the like, lanes would share banks.
+                    let in_quads = multiple.is_multiple_of(lanes) && !fields.is_multiple_of(16);
+                    assert_kernel(entries, in_quads, &format!("{}: {fields} fields", T::DTYPE));
                 }
             }
         }
@@ -50,13 +57,22 @@ fn structs_of_any_few_fields_and_back(setup: &Setup) {
 
 fn batches_of_images_and_planes_apart_or_backwards(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
-        for fields in [3, 5, 7] {
-            let batch = Layout::row_major(&[3, 4, 1500, fields]).unwrap();
+        let lanes = 16 / size_of::<T>();
+        for (fields, structs, lead) in [3_usize, 5, 7, 9]
+            .into_iter()
+            .flat_map(|fields| [(fields, 1500, 4), (fields, 1520, 16), (2 * fields, 1520, 16)])
+        {
+            if fields.is_multiple_of(lanes) {
+                // Tiles have them.
+                continue;
+            }
+            let batch = Layout::row_major(&[3, 4, structs, fields]).unwrap();
             let packed = batch.slice(0, .., -2).unwrap();
-            let planes = Layout::row_major(&[2, fields, 4, 1504]).unwrap().slice(3, 4.., 1).unwrap();
+            let planes = Layout::row_major(&[2, fields, 4, structs + lead]).unwrap().slice(3, lead.., 1).unwrap();
             let planes = planes.reverse(1).unwrap().permuted_axes(&[0, 2, 3, 1]).unwrap();
-            assert!(check::<T>(device, &packed, &planes, random).starts_with("deinterleave"), "{}", T::DTYPE);
-            assert!(check::<T>(device, &planes, &packed, random).starts_with("interleave"), "{}", T::DTYPE);
+            let entries = [check::<T>(device, &packed, &planes, random), check::<T>(device, &planes, &packed, random)];
+            let in_quads = (lead | (structs * fields)).is_multiple_of(lanes);
+            assert_kernel(entries, in_quads, &format!("{}: {structs} structs of {fields} fields", T::DTYPE));
         }
     }
     let (device, mut random) = (device(setup), Random::new(41));
@@ -68,15 +84,17 @@ fn batches_of_images_and_planes_apart_or_backwards(setup: &Setup) {
 
 fn lanes_never_share_a_bank(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
-        for fields in 2..=64 {
-            let [packed, planes] = layouts(4100, fields);
+        let lanes = 16 / size_of::<T>();
+        for (fields, multiple) in (2..=64).flat_map(|fields| [(fields, 4), (fields, 16)]) {
+            let structs = 4100;
+            let [packed, planes] = layouts(structs, fields, multiple);
             for (from, to) in [(&packed, &planes), (&planes, &packed)] {
                 let before = device.counters().unwrap().unwrap();
                 let entry = check::<T>(device, from, to, random);
-                let in_squares =
-                    (fields * size_of::<T>()).is_multiple_of(16) && (4100 * size_of::<T>()).is_multiple_of(16);
+                let in_squares = (fields | structs).is_multiple_of(lanes);
                 assert!(in_squares || entry.contains("interleave"), "{}: {fields} fields by {entry}", T::DTYPE);
                 let counters = device.counters().unwrap().unwrap() - before;
+                assert!(counters.shared_load.wavefronts > 0 && counters.shared_store.wavefronts > 0, "{entry}");
                 assert_eq!(counters.bank_conflicts(), 0, "{}: {fields} fields by {entry}", T::DTYPE);
             }
         }

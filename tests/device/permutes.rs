@@ -119,6 +119,8 @@ fn random_layouts_at_every_width(setup: &Setup) {
         ("ragged_tile", 40),
         ("deinterleave", 120),
         ("interleave", 160),
+        ("deinterleave_quads", 1000),
+        ("interleave_quads", 1000),
         ("", 200),
     ] {
         let taken = kernels.get(kernel).copied().unwrap_or_default();

@@ -18,15 +18,25 @@ cases! {
 }
 
 /// The kernels that such matrices may take, but for the copy, which is always wide.
-const FAMILIES: [&str; 7] =
-    ["elements", "rows", "vector_tile", "ragged_tile", "stacked_tile", "deinterleave", "interleave"];
+const FAMILIES: [&str; 9] = [
+    "elements",
+    "rows",
+    "vector_tile",
+    "ragged_tile",
+    "stacked_tile",
+    "deinterleave",
+    "deinterleave_quads",
+    "interleave",
+    "interleave_quads",
+];
 /// For more than 16 MiB only: `every_entry` has it.
 const LARGE: &str = "ragged_tile_b128_wide";
 
 fn every_wide_kernel_of_permutes_is_right(setup: &Setup) {
     let (mut random, mut seen) = (Random::new(40), BTreeSet::new());
     at_every_width!(run(&device(setup), &mut random, &mut seen));
-    let wide = |name: &&str| name.ends_with("_wide");
+    // Those by quads are wide all.
+    let wide = |name: &&str| name.ends_with("_wide") || (name.contains("_quads_") && !name.ends_with("_hinted"));
     let known = ENTRIES.iter().map(|entry| entry.name).filter(wide);
     let mut all =
         known.filter(|name| *name != LARGE && FAMILIES.contains(&family(Some(*name)).trim_end_matches("_wide")));
@@ -44,6 +54,10 @@ fn run<T: Sample>(device: &Device, random: &mut Random, seen: &mut BTreeSet<&'st
         [131, 77],
         [3, 1000],
         [1000, 3],
+        [1001, 3],
+        [3, 1002],
+        [1008, 3],
+        [3, 1008],
         [40, 40],
         [4, 4],
         [1, 500],

@@ -274,7 +274,8 @@ fn a_matrix_has_the_kernel_of_its_size() {
         (2047, 1025, 4, "ragged_tile"),
         // Of few columns most of a tile would be empty.
         (4096, 3, 1, "patch"),
-        (40_000, 3, 4, "deinterleave"),
+        (40_001, 3, 4, "deinterleave"),
+        (40_000, 3, 4, "deinterleave_quads"),
     ] {
         assert_eq!(transpose(rows, cols, width), expected, "{rows} x {cols} of {width} bytes");
     }
@@ -288,6 +289,8 @@ fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
         (src, Layout::row_major(src.shape()).unwrap(), 2, "elements_b128")
     };
     let matrix = |side: usize| (c_order(side, side).t(), c_order(side, side), 4, "vector_tile_b32");
+    let structs = |len: usize| (c_order(len, 3).t(), c_order(3, len), 4, "deinterleave_quads_b32");
+    let planes = |len: usize| (c_order(3, len).t(), c_order(len, 3), 4, "interleave_quads_b32");
     let apart = Layout::row_major(&[1 << 22]).unwrap().slice(0, .., 2).unwrap();
     let apart = (apart, Layout::row_major(apart.shape()).unwrap(), 16, "elements_b128");
     for ((src, dst, width, kernel), is_hinted) in [
@@ -295,6 +298,9 @@ fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
         (heads((1 << 11) + 8), true),
         (matrix(2048), false),
         (matrix(2056), true),
+        (structs(1 << 20), false),
+        (structs(3 << 19), true),
+        (planes(3 << 19), true),
         (apart, false),
     ] {
         for (compute_capability, has_hints) in [((7, 5), false), ((8, 0), true), ((9, 0), true), ((12, 0), true)] {
@@ -305,6 +311,39 @@ fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
             assert!(plan.to_string().starts_with(&format!("{kernel}{hint}:")), "{plan}");
         }
     }
+}
+
+#[test]
+fn structs_are_moved_by_quads_where_images_and_planes_start_on_them() {
+    let align = |bytes| Align::of(bytes);
+    let planes = |pitch: usize| c_order(3, pitch).slice(1, ..4001, 1).unwrap().t();
+    for (pitch, src_align, dst_align, kernel) in [
+        (4004, align(256), align(256), "deinterleave_quads_b32"),
+        (4004, align(16), align(16), "deinterleave_quads_b32"),
+        (4004, align(8), align(16), "deinterleave_b32"),
+        (4004, align(16), align(4), "deinterleave_b32"),
+        (4002, align(16), align(16), "deinterleave_b32"),
+    ] {
+        let plan = large(&c_order(4001, 3), src_align, &planes(pitch), dst_align, 4);
+        let entry = plan.entry().unwrap().trim_end_matches("_hinted");
+        assert_eq!(entry, kernel, "planes {pitch} elements apart, {src_align:?} and {dst_align:?}");
+        assert_eq!(plan.reason().contains("16 bytes a lane"), kernel.contains("quads"), "{}", plan.reason());
+    }
+}
+
+/// Shared memory that nothing uses keeps other blocks off the multiprocessor, as measured on an H100 and nowhere else.
+#[test]
+fn blocks_that_move_many_structs_take_more_shared_memory_than_these_on_an_h100() {
+    let structs = |len: usize, major: u32| {
+        let (src, dst, target) = (c_order(len, 3).t(), c_order(3, len), Target { compute_capability: (major, 0) });
+        let plan = PermutePlan::new(&src, Align::ALLOCATION, &dst, Align::ALLOCATION, 4, target).unwrap();
+        (plan.entry().unwrap(), plan.shape().unwrap().dynamic_shared)
+    };
+    assert_eq!(structs(1 << 16, 9), ("deinterleave_quads_b32", 6 << 10));
+    assert_eq!(structs(1 << 24, 8), ("deinterleave_quads_b32_hinted", 6 << 10));
+    let (entry, shared) = structs(1 << 24, 9);
+    assert_eq!(entry, "deinterleave_quads_b32_hinted");
+    assert_eq!((228 << 10) / (shared + (1 << 10)), 11, "blocks of a multiprocessor, with {shared} bytes each");
 }
 
 #[test]

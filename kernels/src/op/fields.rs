@@ -4,6 +4,8 @@
 //! of at least a bank's 4 bytes, one a lane, side by side. On the planes' side a lane has a granule of one field, whose
 //! elements lie a struct apart in shared memory. Lanes are then `fields` granules apart, and where that shares a power of two
 //! with the banks, a granule of room every `group` moves those that would meet by one bank each.
+//!
+//! Where both sides start on 16 bytes, a lane moves as many at a time: see [`super::fields_quads`].
 
 use core::marker::PhantomData;
 
@@ -22,34 +24,42 @@ impl<G: Word, const STEPS: usize> Footprint for Room<G, STEPS> {
     const BYTES: u32 = STEPS as u32 * FIELDS_THREADS * G::BYTES / 16 * 17;
 }
 
+/// How a block's threads move its structs: by shares, which are granules or quads.
+pub struct Shares {
+    /// Base-2 logarithm of the elements of a share.
+    pub count_log2: u32,
+    pub threads: u32,
+    /// Where the structs lie in shared memory.
+    pub shared: Shared,
+}
+
 /// The structs that a block moves.
-struct Chunk<'a> {
-    params: &'a FieldsParams,
+pub struct Chunk<'a> {
+    pub params: &'a FieldsParams,
     /// Where they start on both sides.
     packed: Global,
     planes: Global,
-    /// Granules of each field, and elements of it that fill none.
+    /// Shares of each field, and elements of it that fill none.
     run: u32,
     rest: u32,
-    shared: Shared,
+    pub shares: Shares,
 }
 
-/// A granule of a plane.
+/// A share of a plane.
 #[derive(Clone, Copy)]
-struct Place {
-    field: u32,
-    position: u32,
+pub struct Place {
+    pub field: u32,
+    pub position: u32,
 }
 
 impl<'a> Chunk<'a> {
     #[inline(always)]
-    fn new<W: Grain, I: Index, const STEPS: usize>(params: &'a FieldsParams, is_packed_src: bool) -> Self {
-        let shared = Shared::reserve::<Room<W::Granule, STEPS>>();
+    pub fn new<W: Word, I: Index>(params: &'a FieldsParams, is_packed_src: bool, shares: Shares) -> Self {
         let number = block::linear::<I>();
         let image = number.divide(&params.chunks);
         let chunk = axes::remainder(number, image, &params.chunks);
         let [Offsets { src, dst }] = axes::offsets([image], &params.axes, params.rank);
-        let most = (params.run.value as u32) << W::COUNT_LOG2;
+        let most = (params.run.value as u32) << shares.count_log2;
         let first = chunk * I::new(most);
         let left = I::truncate(params.structs) - first;
         let structs = if left < I::new(most) { left.low() } else { most };
@@ -60,41 +70,41 @@ impl<'a> Chunk<'a> {
         } else {
             (at(params.dst, dst + along), at(params.src, src + first))
         };
-        let run = structs >> W::COUNT_LOG2;
-        Chunk { params, packed, planes, run, rest: structs - (run << W::COUNT_LOG2), shared }
+        let run = structs >> shares.count_log2;
+        Chunk { params, packed, planes, run, rest: structs - (run << shares.count_log2), shares }
     }
 
-    /// Number of the packed granule that this thread moves in `step`, if it is one.
+    /// Number of the packed share that this thread moves in `step`, if it is one.
     #[inline(always)]
-    fn number(&self, step: usize) -> Option<u32> {
-        let number = thread::thread_x() + step as u32 * FIELDS_THREADS;
+    pub fn number(&self, step: usize) -> Option<u32> {
+        let number = thread::thread_x() + step as u32 * self.shares.threads;
         (number < self.run * self.params.fields.value as u32).then_some(number)
     }
 
-    /// The granule of a plane that this thread moves in `step`, if it is one: a warp's are all of one field.
+    /// The share of a plane that this thread moves in `step`, if it is one: a warp's are all of one field.
     #[inline(always)]
-    fn place(&self, step: usize) -> Option<Place> {
-        let number = thread::thread_x() + step as u32 * FIELDS_THREADS;
+    pub fn place(&self, step: usize) -> Option<Place> {
+        let number = thread::thread_x() + step as u32 * self.shares.threads;
         let field = quotient(number, &self.params.run);
         let position = number - field * self.params.run.value as u32;
         (field < self.params.fields.value as u32 && position < self.run).then_some(Place { field, position })
     }
 
-    /// Where a packed granule lies in global memory.
+    /// Where a packed share lies in global memory.
     #[inline(always)]
-    fn packed<W: Grain>(&self, number: u32) -> Global {
-        self.packed.offset(u64::from(number) * u64::from(W::Granule::BYTES))
+    pub fn packed<W: Word>(&self, number: u32) -> Global {
+        self.packed.offset(u64::from(number) * u64::from(W::BYTES << self.shares.count_log2))
     }
 
-    /// Where it lies in shared memory.
+    /// Where a packed granule lies in shared memory.
     #[inline(always)]
     fn linear<W: Grain>(&self, number: u32) -> Shared {
-        self.shared.offset((number + quotient(number, &self.params.group)) * W::Granule::BYTES)
+        self.shares.shared.offset((number + quotient(number, &self.params.group)) * W::Granule::BYTES)
     }
 
     /// Where element `position` of a field lies in its plane, in global memory.
     #[inline(always)]
-    fn plane<W: Grain, I: Index>(&self, field: u32, position: u32) -> Global {
+    pub fn plane<W: Word, I: Index>(&self, field: u32, position: u32) -> Global {
         let plane = (I::new(field) * I::truncate(self.params.pitch as u64)).bytes::<W>();
         self.planes.offset(plane).offset(u64::from(position) * u64::from(W::BYTES))
     }
@@ -105,7 +115,7 @@ impl<'a> Chunk<'a> {
         // As `linear` pads: `fields << group_log2` granules are a group, which a field's share never leaves.
         let pads = position >> (self.params.group_log2 as u32 & 31);
         let granules = position * self.params.fields.value as u32 + pads;
-        self.shared.offset(granules * W::Granule::BYTES + field * W::BYTES)
+        self.shares.shared.offset(granules * W::Granule::BYTES + field * W::BYTES)
     }
 
     /// Bytes of a struct.
@@ -114,13 +124,12 @@ impl<'a> Chunk<'a> {
         self.params.fields.value as u32 * W::BYTES
     }
 
-    /// The element that fills no granule and is this thread's, if there is one: where it lies packed and in its plane.
+    /// Where element `number` of those that fill no share lies packed and in its plane, if there are as many.
     #[inline(always)]
-    fn last<W: Grain, I: Index>(&self) -> Option<(Global, Global)> {
-        let number = thread::thread_x();
+    pub fn last<W: Word, I: Index>(&self, number: u32) -> Option<(Global, Global)> {
         let row = quotient(number, &self.params.fields);
         let field = number - row * self.params.fields.value as u32;
-        let whole = self.run << W::COUNT_LOG2;
+        let whole = self.run << self.shares.count_log2;
         let packed = (whole * self.params.fields.value as u32 + number) * W::BYTES;
         (row < self.rest).then_some((self.packed.offset(u64::from(packed)), self.plane::<W, I>(field, whole + row)))
     }
@@ -133,7 +142,9 @@ impl<'a> Chunk<'a> {
 /// See [`FieldsParams`]: all elements are allocated, granules are aligned on both sides, and nothing else writes them.
 #[inline(always)]
 pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsParams) {
-    let chunk = Chunk::new::<W, I, STEPS>(&params, true);
+    let shared = Shared::reserve::<Room<W::Granule, STEPS>>();
+    let shares = Shares { count_log2: W::COUNT_LOG2, threads: FIELDS_THREADS, shared };
+    let chunk = Chunk::new::<W, I>(&params, true, shares);
     let mut held = [W::Granule::ZERO; STEPS];
     unrolled!(step < STEPS => {
         if let Some(number) = chunk.number(step) {
@@ -142,7 +153,7 @@ pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: Field
         }
     });
     if W::COUNT_LOG2 > 0 {
-        if let Some((packed, plane)) = chunk.last::<W, I>() {
+        if let Some((packed, plane)) = chunk.last::<W, I>(thread::thread_x()) {
             // SAFETY: an element of the structs, as the caller promises.
             let element = unsafe { W::load_global(packed) };
             // SAFETY: the same of its plane, behind the granules, which no other thread has.
@@ -178,7 +189,9 @@ pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: Field
 /// As [`deinterleave`].
 #[inline(always)]
 pub unsafe fn interleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsParams) {
-    let chunk = Chunk::new::<W, I, STEPS>(&params, false);
+    let shared = Shared::reserve::<Room<W::Granule, STEPS>>();
+    let shares = Shares { count_log2: W::COUNT_LOG2, threads: FIELDS_THREADS, shared };
+    let chunk = Chunk::new::<W, I>(&params, false, shares);
     let mut held = [W::Granule::ZERO; STEPS];
     unrolled!(step < STEPS => {
         if let Some(Place { field, position }) = chunk.place(step) {
@@ -187,7 +200,7 @@ pub unsafe fn interleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsP
         }
     });
     if W::COUNT_LOG2 > 0 {
-        if let Some((packed, plane)) = chunk.last::<W, I>() {
+        if let Some((packed, plane)) = chunk.last::<W, I>(thread::thread_x()) {
             // SAFETY: an element of a plane, as the caller promises.
             let element = unsafe { W::load_global(plane) };
             // SAFETY: the same of the structs, behind the granules, which no other thread has.

@@ -5,19 +5,24 @@ use std::fmt;
 
 use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index};
-use crate::abi::{DEINTERLEAVE, Divisor, EntryId, FIELDS_THREADS, FieldsParams, INTERLEAVE, LaunchShape, fields_steps};
-use crate::ops::Align;
+use crate::abi::{
+    DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, EntryId, FIELDS_QUADS, FIELDS_THREADS, FieldsParams, INTERLEAVE,
+    INTERLEAVE_QUADS, Index, LaunchShape, fields_steps,
+};
 use crate::ops::copy::Shape;
-use crate::ops::tuning::{MOST_FIELDS, SMALLEST_IMAGE};
+use crate::ops::tuning::{FIELDS_QUADS_THREADS, MOST_FIELDS, SMALLEST_IMAGE, fields_room};
+use crate::ops::{Align, Target};
 
 /// Bytes that the 32 banks of shared memory serve at once.
 const BANKS: usize = 128;
 /// Lanes of a warp.
 const WARP: usize = 32;
-// Each thread moves one element of those that fill no granule: of bytes, up to three of each field.
+/// Bytes of a quad, the widest access.
+const QUAD: usize = 16;
+// Each thread of a block by granules moves one element of those that fill none: of bytes, up to three of each field.
 const _: () = assert!(3 * MOST_FIELDS <= FIELDS_THREADS as usize);
 
-/// A launch of `deinterleave`, or of `interleave`.
+/// A launch of `deinterleave` or `interleave`, whose lanes move granules or quads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fields {
     pub(super) entry: EntryId,
@@ -73,13 +78,48 @@ impl Images {
     }
 }
 
+/// How a block moves its structs: by shares, a lane one at a time, which are granules or quads.
+#[derive(Debug, Clone, Copy)]
+struct Shares {
+    bytes: usize,
+    /// Of each field in a chunk.
+    run: usize,
+    /// Of each field in a group.
+    group: usize,
+    threads: usize,
+}
+
+impl Shares {
+    /// Granules: as many structs as fit, in whole warps.
+    fn granules(width: usize, images: &Images) -> Self {
+        let (bytes, threads) = (width.max(4), FIELDS_THREADS as usize);
+        let run = fields_steps(width, images.is_packed_src) * threads / images.fields / WARP * WARP;
+        let group = Self::group(bytes, images.fields);
+        debug_assert!(run > 0 && images.fields * group >= WARP / 2, "{images:?} do not fit what the kernel holds");
+        Self { bytes, run, group, threads }
+    }
+
+    /// Quads; `None` where lanes would share banks.
+    fn quads(width: usize, images: &Images) -> Option<Self> {
+        let run = (FIELDS_QUADS * FIELDS_QUADS_THREADS / images.fields / WARP * WARP).max(WARP);
+        let threads = (run * images.fields).div_ceil(FIELDS_QUADS).next_multiple_of(WARP);
+        let granule = width.max(4);
+        let group = Self::group(granule, images.fields);
+        (group >= QUAD / granule).then_some(Self { bytes: QUAD, run, group, threads })
+    }
+
+    /// The granules of all banks, less the power of two that the fields share with them.
+    fn group(granule: usize, fields: usize) -> usize {
+        let banks = BANKS / granule;
+        banks >> fields.trailing_zeros().min(banks.trailing_zeros())
+    }
+}
+
 impl Fields {
     /// The plan, where one side is packed structs that are not whole 16-byte accesses, which tiles have.
     pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align) -> Option<Self> {
         let width = canonical.width;
         let images = Images::of(canonical)?;
-        let granule = width.max(4);
-        let lanes = granule / width;
         let batch = || {
             let others = canonical.axes().iter().enumerate().filter(|(place, _)| !images.axes.contains(place));
             others.map(|(_, axis)| axis)
@@ -88,49 +128,68 @@ impl Fields {
             batch().fold(images.src_start | images.dst_start, |bits, axis| bits | (axis.src | axis.dst) as usize);
         let align = src_align.min(dst_align).bytes();
         // Two's complement: negative strides are multiples of a power of two alike.
-        let in_squares = (offsets | images.pitch as usize | images.structs).is_multiple_of(16 / width) && align >= 16;
-        if in_squares && (images.fields * width).is_multiple_of(16) {
+        let start_on =
+            |bytes: usize| align >= bytes as u64 && (offsets | images.pitch as usize).is_multiple_of(bytes / width);
+        let in_squares = start_on(QUAD) && (images.structs | images.fields).is_multiple_of(QUAD / width);
+        let bytes = images.structs * images.fields * width;
+        // Of less, blocks would be mostly idle.
+        if in_squares || bytes < SMALLEST_IMAGE || !start_on(width.max(4)) {
             return None;
         }
-        if align < granule as u64 || !(offsets | images.pitch as usize).is_multiple_of(lanes) {
-            return None;
-        }
-        // As many structs as fit, in whole warps of granules.
-        let granules = fields_steps(width, images.is_packed_src) * FIELDS_THREADS as usize;
-        let run = granules / images.fields / WARP * WARP;
-        let chunks = images.structs.div_ceil(run * lanes);
-        if images.structs * images.fields * width < SMALLEST_IMAGE {
-            // Blocks would be mostly idle.
-            return None;
-        }
-        let banks = BANKS / granule;
-        let group = banks >> images.fields.trailing_zeros().min(banks.trailing_zeros());
-        debug_assert!(run > 0 && images.fields * group >= WARP / 2, "{images:?} do not fit what the kernel holds");
-        let (index, family) = (index(canonical), if images.is_packed_src { DEINTERLEAVE } else { INTERLEAVE });
+        let quads = if start_on(QUAD) { Shares::quads(width, &images) } else { None };
+        let shares = quads.unwrap_or_else(|| Shares::granules(width, &images));
+        let index = if quads.is_some() { Index::Wide } else { index(canonical) };
+        let family = match (images.is_packed_src, quads.is_some()) {
+            (true, false) => DEINTERLEAVE,
+            (true, true) => DEINTERLEAVE_QUADS,
+            (false, false) => INTERLEAVE,
+            (false, true) => INTERLEAVE_QUADS,
+        };
         let divisor = divisor(index);
+        let chunks = images.structs.div_ceil(shares.run * shares.bytes / width);
         let params = FieldsParams {
             src: (images.src_start * width) as u64,
             dst: (images.dst_start * width) as u64,
             structs: images.structs as u64,
             fields: Divisor::narrow(images.fields as u64),
             pitch: images.pitch as i64,
-            run: Divisor::narrow(run as u64),
+            run: Divisor::narrow(shares.run as u64),
             chunks: divisor(chunks as u64),
-            group: Divisor::narrow((images.fields * group) as u64),
-            group_log2: u64::from(group.trailing_zeros()),
+            group: Divisor::narrow((images.fields * shares.group) as u64),
+            group_log2: u64::from(shares.group.trailing_zeros()),
             rank: batch().count() as u64,
             axes: axes(batch(), divisor),
         };
         let blocks = chunks * batch().map(|axis| axis.extent).product::<usize>();
-        let shape = LaunchShape { grid: grid(blocks as u64), block: [FIELDS_THREADS, 1, 1], dynamic_shared: 0 };
+        let dynamic_shared = if quads.is_some() { shares.run * images.fields * QUAD } else { 0 } as u32;
+        let shape = LaunchShape { grid: grid(blocks as u64), block: [shares.threads as u32, 1, 1], dynamic_shared };
         Some(Self { entry: family.entry(width, index)?, shape, params })
     }
 
+    /// The same with hints to the L2 cache, and as few blocks at once as are best for large arrays.
+    pub(super) fn hinted(mut self, entry: EntryId, target: Target) -> Self {
+        self.entry = entry;
+        self.shape.dynamic_shared = fields_room(self.shape.dynamic_shared, target);
+        self
+    }
+
     pub(super) fn reason(&self) -> &'static str {
-        if self.entry.name().starts_with("de") {
-            "the source is packed structs of few fields: runs of them are read as they lie and parted by field"
-        } else {
-            "the destination is packed structs of few fields: runs of them are put together and written as they lie"
+        let name = self.entry.name();
+        match (name.starts_with("de"), name.contains("quads")) {
+            (true, false) => {
+                "the source is packed structs of few fields: runs of them are read as they lie and parted by field"
+            }
+            (true, true) => {
+                "the source is packed structs of few fields, and images and planes start on 16 bytes: runs of structs are read \
+                 as they lie and parted by field, 16 bytes a lane"
+            }
+            (false, false) => {
+                "the destination is packed structs of few fields: runs of them are put together and written as they lie"
+            }
+            (false, true) => {
+                "the destination is packed structs of few fields, and images and planes start on 16 bytes: runs of structs are \
+                 put together and written as they lie, 16 bytes a lane"
+            }
         }
     }
 }

@@ -57,8 +57,9 @@ impl PermutePlan {
     /// short, by `packed` of several. Otherwise
     /// `elements` moves them one by one, or several at a time where they stay together.
     ///
-    /// Of arrays of more than 16 MiB, `vector_tile` and the runs of `elements` have hints to the L2 cache, where `target` knows
-    /// them: from compute capability 8.0 on. A plan that has them cannot be launched on a device of less.
+    /// Of arrays of more than 16 MiB, `vector_tile`, structs by 16 bytes a lane and the runs of `elements` have hints to the L2
+    /// cache, where `target` knows them: from compute capability 8.0 on. A plan that has them cannot be launched on a device of
+    /// less.
     ///
     /// # Errors
     ///
@@ -303,7 +304,8 @@ fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, choice: &Ch
         return Ok(Work::Small(small));
     }
     if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
-        return Ok(Work::Fields(fields));
+        let entry = choice.hinted(fields.entry, &widened);
+        return Ok(Work::Fields(if entry == fields.entry { fields } else { fields.hinted(entry, choice.target) }));
     }
     if let Some(stacked) = Stacked::of(&widened, src_align, dst_align) {
         return Ok(Work::Stacked(stacked));
