@@ -28,8 +28,10 @@ pub trait Value:
     fn of(double: f64) -> Self;
     /// Whether it is none.
     fn is_nan(self) -> bool;
-    /// `e` to the power of a number that is not above 8: see [`exponential`].
-    fn exp(self) -> Self;
+    /// `2^64` times `e` to the power of a number that is not above 8: see [`exponential`].
+    fn scaled_exp(self) -> Self;
+    /// The larger of two; where one is no number, the other.
+    fn larger(self, other: Self) -> Self;
     /// `self * factor + offset`, rounded once. Rust has the word, but in `std`.
     fn fma(self, factor: Self, offset: Self) -> Self;
 }
@@ -129,8 +131,13 @@ macro_rules! same {
             }
 
             #[inline(always)]
-            fn exp(self) -> Self {
+            fn scaled_exp(self) -> Self {
                 $exp(self)
+            }
+
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                self.max(other)
             }
 
             #[inline(always)]
@@ -149,40 +156,42 @@ macro_rules! same {
 
 same! { f32 B32 exp32 "fma.rn.f32" reg32, f64 B64 exp64 "fma.rn.f64" reg64 }
 
-/// `e^x` of an `x` not above 8, by operations that every device rounds alike: to within 2 units in the last place.
+/// The power of two that exponentials are scaled by.
+const EXP_SHIFT: u32 = 64;
+/// What they are scaled by.
+pub const EXP_SCALE: f64 = (1_u128 << EXP_SHIFT) as f64;
+
+/// `2^64 e^x` of an `x` not above 8, by operations that every device rounds alike: to within 2 units in the last place.
 ///
-/// As Cody and Waite (1980) do it: `x = n ln 2 + r`, the polynomial of `e^r` for `r` within half of `ln 2`, and then `2^n` as the
-/// bits of a number; in two factors, so that what is less than the least normal number comes out as well. `n` is rounded by a sum
-/// in whose last place ones lie.
+/// As Cody and Waite (1980) do it: `x = n ln 2 + r`, a polynomial for `e^r`, and `2^n` as the bits of a number. `n` is rounded by a
+/// sum in whose last place ones lie. The polynomial is the one that is off least, relatively, for `r` within half of `ln 2`, of those
+/// that start with `1 + r`. Scaled, nothing that is to be told from zero is less than the least normal number.
 macro_rules! exponential {
-    ($name:ident: $float:ident $bits:ident, least $least:literal, ones at $magic:literal, $mantissa:literal bits,
-        bias $bias:literal, ln 2 $high:literal + $low:literal, $last:literal $($coefficient:literal)*) => {
+    ($name:ident: $float:ident $bits:ident, least $least:literal, ones at $magic:literal, $mantissa:literal bits, bias $bias:literal,
+        ln 2 $high:literal + $low:literal, $last:literal $($coefficient:literal)*) => {
         #[inline(always)]
         fn $name(x: $float) -> $float {
             // Below, there is nothing but zero; what is no number passes.
             let x = if x < $least { $least } else { x };
             let shifted = x.fma(core::$float::consts::LOG2_E, $magic);
             let n = shifted - $magic;
-            let power = shifted.to_bits().wrapping_sub($float::to_bits($magic)) as $bits;
             let r = n.fma(-$low, n.fma(-$high, x));
             let mut sum = $last;
             $(sum = Value::fma(sum, r, $coefficient);)*
-            let two_to = |power: $bits| $float::from_bits((power.wrapping_add($bias) << $mantissa) as _);
-            let half = power >> 1;
-            sum * two_to(half) * two_to(power.wrapping_sub(half))
+            sum * $float::from_bits((shifted.to_bits() << $mantissa).wrapping_add(($bias + EXP_SHIFT as $bits) << $mantissa))
         }
     };
 }
 
 exponential! {
-    exp32: f32 i32, least -105.0, ones at 12582912.0, 23 bits, bias 127,
+    exp32: f32 u32, least -105.0, ones at 12582912.0, 23 bits, bias 127,
     ln 2 0.693_147_2 + -1.904_654_3e-9,
-    1.984_127e-4 1.388_888_9e-3 8.333_333e-3 4.166_666_8e-2 0.166_666_67 0.5 1.0 1.0
+    1.381_459_8e-3 8.368_717e-3 4.166_838_8e-2 0.166_665_2 0.499_999_93 1.0 1.0
 }
 exponential! {
-    exp64: f64 i64, least -746.0, ones at 6755399441055744.0, 52 bits, bias 1023,
+    exp64: f64 u64, least -746.0, ones at 6755399441055744.0, 52 bits, bias 1023,
     ln 2 0.693_147_180_559_945_3 + 2.319_046_813_846_299_6e-17,
-    1.605_904_383_682_161_3e-10 2.087_675_698_786_81e-9 2.505_210_838_544_172e-8 2.755_731_922_398_589_3e-7
-    2.755_731_922_398_589e-6 2.480_158_730_158_73e-5 1.984_126_984_126_984e-4 1.388_888_888_888_889e-3
-    8.333_333_333_333_333e-3 4.166_666_666_666_666_4e-2 0.166_666_666_666_666_66 0.5 1.0 1.0
+    2.510_767_066_587_668_6e-8 2.763_241_255_426_461e-7 2.755_724_931_758_526_7e-6 2.480_148_803_805_083e-5
+    1.984_126_987_952_276_5e-4 1.388_888_894_710_121_3e-3 8.333_333_333_325_034e-3 4.166_666_666_652_486e-2
+    0.166_666_666_666_666_71 0.500_000_000_000_001 1.0 1.0
 }
