@@ -5,7 +5,7 @@ use crate::abi::{RowwiseParams, held_quads};
 use crate::group::{Group, Pass, WarpValues};
 use crate::number::{EXP_SCALE, Number, Value};
 use crate::quad::Lanes;
-use crate::thread::{self, Global, Quad, Shared, Word};
+use crate::thread::{self, Global, Shared, Word};
 
 /// Values that a thread holds of a row, at most.
 const HELD: usize = 32;
@@ -61,7 +61,7 @@ impl Row {
     /// Whether this thread holds a quad in its `step`th place.
     #[inline(always)]
     fn holds(&self, step: usize) -> bool {
-        self.group.lane + step as u32 * self.group.size < self.quads as u32
+        step as u32 * self.group.size < (self.quads as u32).saturating_sub(self.group.lane)
     }
 
     /// Where on a side its quad in its first place lies, and how far it is from there to each next.
@@ -116,18 +116,19 @@ impl Row {
         *single = single.map(|(at, value)| (at, map(value)));
         let mut total = single.map_or(T::Value::ZERO, |(_, value)| value);
         crate::unrolled!(step < 8 => {
-            if step < steps && self.holds(step) {
+            if step < steps {
                 let mut quad = [T::Value::ZERO; 8];
                 for lane in 0..count {
                     quad[lane] = map(values[step * count + lane]);
                     values[step * count + lane] = quad[lane];
                 }
                 let [a, b, c, d, e, f, g, h] = quad;
-                total = total + match count {
+                let quad = match count {
                     2 => a + b,
                     4 => (a + b) + (c + d),
                     _ => ((a + b) + (c + d)) + ((e + f) + (g + h)),
                 };
+                total = total + if self.holds(step) { quad } else { T::Value::ZERO };
             }
         });
         total
@@ -141,20 +142,17 @@ impl Row {
     #[inline(always)]
     unsafe fn store<T: Number>(&self, values: &[T::Value; HELD], single: Single<T::Value>) {
         let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
-        let mut quads = [[0; 4]; 8];
-        crate::unrolled!(value < 32 => {
-            if value < count * steps {
-                quads[value / count] = T::word(values[value]).put(quads[value / count], value % count);
+        let (mut at, next) = self.held_at::<T::Word>(self.dst);
+        crate::unrolled!(step < 8 => {
+            if step < steps {
+                let quad = T::quad(core::array::from_fn(|lane| values[(step * count + lane) % HELD]));
+                if self.holds(step) {
+                    // SAFETY: this thread's quad.
+                    unsafe { thread::store_quad(at, quad) };
+                }
+                at = at.offset(next);
             }
         });
-        let (mut at, next) = self.held_at::<T::Word>(self.dst);
-        for step in 0..steps {
-            if self.holds(step) {
-                // SAFETY: this thread's quad.
-                unsafe { thread::store_quad(at, quads[step]) };
-            }
-            at = at.offset(next);
-        }
         if let Some((at, single)) = single {
             // SAFETY: this thread's element.
             unsafe { T::word(single).store_global(self.dst.offset(at)) };
@@ -198,14 +196,14 @@ impl Row {
             let at = self.quad(quad, T::Word::BYTES);
             // SAFETY: a quad of the row.
             let held = unsafe { thread::load_quad(self.src.offset(at)) };
-            let mut result: Quad = [0; 4];
+            let mut result = [T::Value::ZERO; 8];
             crate::unrolled!(lane < 8 => {
                 if lane < T::Word::COUNT {
-                    result = T::word(become_(T::value(T::Word::get(held, lane)))).put(result, lane);
+                    result[lane] = become_(T::value(T::Word::get(held, lane)));
                 }
             });
             // SAFETY: this thread's quad.
-            unsafe { thread::store_quad(self.dst.offset(at), result) };
+            unsafe { thread::store_quad(self.dst.offset(at), T::quad(result)) };
             quad += u64::from(self.group.size);
         }
         while let Some(at) = self.single::<T::Word>(single) {
