@@ -184,16 +184,19 @@ impl Row {
         }
     }
 
-    /// Writes what becomes of every value of this thread's part of the row.
+    /// Writes what becomes of every value of this thread's part of the row: from its end, which was read last and so is in the L2 cache
+    /// still.
     ///
     /// # Safety
     ///
     /// As of [`each`](Row::each); of the destination nothing else accesses this part.
     #[inline(always)]
     unsafe fn map<T: Number>(&self, become_: impl Fn(T::Value) -> T::Value) {
-        let (mut quad, mut single) = (u64::from(self.group.lane), u64::from(self.group.lane));
-        while quad < self.quads {
-            let at = self.quad(quad, T::Word::BYTES);
+        let (size, lane) = (u64::from(self.group.size), u64::from(self.group.lane));
+        let mut left = (self.quads + (size - 1 - lane)) >> size.trailing_zeros();
+        while left > 0 {
+            left -= 1;
+            let at = self.quad(lane + left * size, T::Word::BYTES);
             // SAFETY: a quad of the row.
             let held = unsafe { thread::load_quad(self.src.offset(at)) };
             let mut result = [T::Value::ZERO; 8];
@@ -204,8 +207,8 @@ impl Row {
             });
             // SAFETY: this thread's quad.
             unsafe { thread::store_quad(self.dst.offset(at), T::quad(result)) };
-            quad += u64::from(self.group.size);
         }
+        let mut single = lane;
         while let Some(at) = self.single::<T::Word>(single) {
             // SAFETY: an element of the row.
             let value = T::value(unsafe { T::Word::load_global(self.src.offset(at)) });
