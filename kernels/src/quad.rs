@@ -42,7 +42,7 @@ pub trait Lanes: Sized {
 
 /// The bytes of `low` (0 to 3) and `high` (4 to 7) that the four hexadecimal digits of `order` name, from the last.
 #[inline(always)]
-fn permute_bytes<const ORDER: u32>(low: u32, high: u32) -> u32 {
+pub fn permute_bytes<const ORDER: u32>(low: u32, high: u32) -> u32 {
     let picked: u32;
     // SAFETY: arithmetic on registers.
     unsafe {

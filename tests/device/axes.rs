@@ -21,6 +21,7 @@ cases! {
     Any softmax_is_near_that_in_double_precision,
     Any softmax_of_many_terms_is_within_its_bound,
     Any softmax_of_what_is_infinite,
+    Any a_row_with_no_number_becomes_none_in_every_type,
     Any variance_of_many_far_from_zero_does_not_cancel,
     Any extremes_along_an_axis_are_nan_where_one_is,
     Any rows_become_their_softmax_in_place,
@@ -362,6 +363,25 @@ fn softmax_of_what_is_infinite(setup: &Setup) {
         let total: f64 = steps.iter().map(|&step| f64::from(step).exp()).sum();
         for (&step, value) in steps.iter().zip(softmax(&steps)) {
             assert_relative_eq!(f64::from(value), f64::from(step).exp() / total, max_relative = 1e-5, epsilon = 2e-45);
+        }
+    }
+}
+
+fn a_row_with_no_number_becomes_none_in_every_type(setup: &Setup) {
+    of_every_kind!(no_number(&device(setup)));
+}
+
+fn no_number<K: Kind>(device: &Device) {
+    // Held, and read twice.
+    for n in [64, 20_000] {
+        for place in [0, n - 1] {
+            let mut row = vec![K::nearest(1.0); n];
+            row[place] = K::nearest(f64::NAN);
+            let [source, result] = [(); 2].map(|()| device.upload(&row).unwrap());
+            let rows = Rows { start: at(&source, 0), rows: 1, n: n as u64 };
+            // SAFETY: both have so many numbers, and live until the download.
+            unsafe { ops::softmax_raw(device, K::NUMBER, rows, at(&result, 0), handle(device)) }.unwrap();
+            assert!(result.download().unwrap().into_iter().all(|bits| K::value(bits).is_nan()), "{n}, {place}");
         }
     }
 }

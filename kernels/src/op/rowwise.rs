@@ -3,14 +3,17 @@
 
 use crate::abi::{RowwiseParams, held_quads};
 use crate::group::{Group, Pass, WarpValues};
-use crate::number::{Number, Value};
+use crate::number::{EXP_SCALE, Number, Value};
 use crate::quad::Lanes;
-use crate::thread::{self, Global, Quad, Shared, Word};
+use crate::thread::{self, Global, Shared, Word};
 
 /// Values that a thread holds of a row, at most.
 const HELD: usize = 32;
 /// How far above what a sum of exponentials is based on the next one may lie.
 const SLACK: f64 = 8.0;
+
+/// A value outside of quads, and how far it lies from the start of the row.
+type Single<V> = Option<(u64, V)>;
 
 /// A row, as a group of threads has it.
 struct Row {
@@ -58,45 +61,77 @@ impl Row {
     /// Whether this thread holds a quad in its `step`th place.
     #[inline(always)]
     fn holds(&self, step: usize) -> bool {
-        self.group.lane + step as u32 * self.group.size < self.quads as u32
+        step as u32 * self.group.size < (self.quads as u32).saturating_sub(self.group.lane)
     }
 
-    /// How far from the start its quad in its `step`th place lies.
+    /// Where on a side its quad in its first place lies, and how far it is from there to each next.
     #[inline(always)]
-    fn held_at<W: Word>(&self, step: usize) -> u64 {
-        u64::from(self.first as u32 * W::BYTES + 16 * self.group.lane) + u64::from(16 * step as u32 * self.group.size)
+    fn held_at<W: Word>(&self, side: Global) -> (Global, u64) {
+        (side.offset(self.quad(u64::from(self.group.lane), W::BYTES)), u64::from(16 * self.group.size))
     }
 
-    /// The values that this thread holds, and one outside of quads; `missing` where it has none.
+    /// The values that this thread holds, and one outside of quads where it has one. Where it [`holds`] nothing there are values of
+    /// the row too, or `missing` where that has no quads.
+    ///
+    /// [`holds`]: Row::holds
     ///
     /// # Safety
     ///
     /// The group holds the row: see [`RowwiseParams`].
     #[inline(always)]
-    unsafe fn hold<T: Number>(&self, missing: T::Value) -> ([T::Value; HELD], T::Value) {
+    unsafe fn hold<T: Number>(&self, missing: T::Value) -> ([T::Value; HELD], Single<T::Value>) {
         let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
-        let mut held = [[0; 4]; 8];
-        if self.quads > 0 {
-            // Without a question, because loads behind questions wait for them: a thread that has no quad loads the row's first.
-            for step in 0..steps {
-                let at = if self.holds(step) { self.held_at::<T::Word>(step) } else { self.quad(0, T::Word::BYTES) };
-                // SAFETY: a quad of the row.
-                held[step] = unsafe { thread::load_quad(self.src.offset(at)) };
-            }
-        }
         let mut values = [missing; HELD];
-        crate::unrolled!(value < 32 => {
-            if value < count * steps {
-                let loaded = T::value(T::Word::get(held[value / count], value % count));
-                values[value] = if self.holds(value / count) { loaded } else { missing };
+        if self.quads > 0 {
+            let mut held = [[0; 4]; 8];
+            // Without a question, because loads behind questions wait for them: a thread that has no quad loads the row's first.
+            let (mut at, next) = self.held_at::<T::Word>(self.src);
+            for step in 0..steps {
+                let there = if self.holds(step) { at } else { self.src.offset(self.quad(0, T::Word::BYTES)) };
+                // SAFETY: a quad of the row.
+                held[step] = unsafe { thread::load_quad(there) };
+                at = at.offset(next);
+            }
+            crate::unrolled!(value < 32 => {
+                if value < count * steps {
+                    values[value] = T::value(T::Word::get(held[value / count], value % count));
+                }
+            });
+        }
+        let single = self.single::<T::Word>(u64::from(self.group.lane));
+        // SAFETY: an element of the row.
+        (values, single.map(|at| (at, T::value(unsafe { T::Word::load_global(self.src.offset(at)) }))))
+    }
+
+    /// Maps the values that this thread holds, and one outside of quads, and sums them: quads by themselves, so that few roundings
+    /// follow each other.
+    #[inline(always)]
+    fn sum_mapped<T: Number>(
+        &self,
+        values: &mut [T::Value; HELD],
+        single: &mut Single<T::Value>,
+        map: impl Fn(T::Value) -> T::Value,
+    ) -> T::Value {
+        let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
+        *single = single.map(|(at, value)| (at, map(value)));
+        let mut total = single.map_or(T::Value::ZERO, |(_, value)| value);
+        crate::unrolled!(step < 8 => {
+            if step < steps {
+                let mut quad = [T::Value::ZERO; 8];
+                for lane in 0..count {
+                    quad[lane] = map(values[step * count + lane]);
+                    values[step * count + lane] = quad[lane];
+                }
+                let [a, b, c, d, e, f, g, h] = quad;
+                let quad = match count {
+                    2 => a + b,
+                    4 => (a + b) + (c + d),
+                    _ => ((a + b) + (c + d)) + ((e + f) + (g + h)),
+                };
+                total = total + if self.holds(step) { quad } else { T::Value::ZERO };
             }
         });
-        let single = match self.single::<T::Word>(u64::from(self.group.lane)) {
-            // SAFETY: an element of the row.
-            Some(at) => T::value(unsafe { T::Word::load_global(self.src.offset(at)) }),
-            None => missing,
-        };
-        (values, single)
+        total
     }
 
     /// Writes what has become of the values that this thread holds.
@@ -105,21 +140,20 @@ impl Row {
     ///
     /// As of [`hold`](Row::hold); nothing else accesses the destination.
     #[inline(always)]
-    unsafe fn store<T: Number>(&self, values: &[T::Value; HELD], single: T::Value) {
+    unsafe fn store<T: Number>(&self, values: &[T::Value; HELD], single: Single<T::Value>) {
         let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
-        let mut quads = [[0; 4]; 8];
-        crate::unrolled!(value < 32 => {
-            if value < count * steps {
-                quads[value / count] = T::word(values[value]).put(quads[value / count], value % count);
+        let (mut at, next) = self.held_at::<T::Word>(self.dst);
+        crate::unrolled!(step < 8 => {
+            if step < steps {
+                let quad = T::quad(core::array::from_fn(|lane| values[(step * count + lane) % HELD]));
+                if self.holds(step) {
+                    // SAFETY: this thread's quad.
+                    unsafe { thread::store_quad(at, quad) };
+                }
+                at = at.offset(next);
             }
         });
-        for step in 0..steps {
-            if self.holds(step) {
-                // SAFETY: this thread's quad.
-                unsafe { thread::store_quad(self.dst.offset(self.held_at::<T::Word>(step)), quads[step]) };
-            }
-        }
-        if let Some(at) = self.single::<T::Word>(u64::from(self.group.lane)) {
+        if let Some((at, single)) = single {
             // SAFETY: this thread's element.
             unsafe { T::word(single).store_global(self.dst.offset(at)) };
         }
@@ -150,28 +184,31 @@ impl Row {
         }
     }
 
-    /// Writes what becomes of every value of this thread's part of the row.
+    /// Writes what becomes of every value of this thread's part of the row: from its end, which was read last and so is in the L2 cache
+    /// still.
     ///
     /// # Safety
     ///
     /// As of [`each`](Row::each); of the destination nothing else accesses this part.
     #[inline(always)]
     unsafe fn map<T: Number>(&self, become_: impl Fn(T::Value) -> T::Value) {
-        let (mut quad, mut single) = (u64::from(self.group.lane), u64::from(self.group.lane));
-        while quad < self.quads {
-            let at = self.quad(quad, T::Word::BYTES);
+        let (size, lane) = (u64::from(self.group.size), u64::from(self.group.lane));
+        let mut left = (self.quads + (size - 1 - lane)) >> size.trailing_zeros();
+        while left > 0 {
+            left -= 1;
+            let at = self.quad(lane + left * size, T::Word::BYTES);
             // SAFETY: a quad of the row.
             let held = unsafe { thread::load_quad(self.src.offset(at)) };
-            let mut result: Quad = [0; 4];
+            let mut result = [T::Value::ZERO; 8];
             crate::unrolled!(lane < 8 => {
                 if lane < T::Word::COUNT {
-                    result = T::word(become_(T::value(T::Word::get(held, lane)))).put(result, lane);
+                    result[lane] = become_(T::value(T::Word::get(held, lane)));
                 }
             });
             // SAFETY: this thread's quad.
-            unsafe { thread::store_quad(self.dst.offset(at), result) };
-            quad += u64::from(self.group.size);
+            unsafe { thread::store_quad(self.dst.offset(at), T::quad(result)) };
         }
+        let mut single = lane;
         while let Some(at) = self.single::<T::Word>(single) {
             // SAFETY: an element of the row.
             let value = T::value(unsafe { T::Word::load_global(self.src.offset(at)) });
@@ -183,8 +220,8 @@ impl Row {
 }
 
 #[inline(always)]
-fn greater<V: Value>(one: V, other: V) -> V {
-    if one > other { one } else { other }
+fn larger<V: Value>(one: V, other: V) -> V {
+    one.larger(other)
 }
 
 #[inline(always)]
@@ -248,24 +285,14 @@ pub unsafe fn softmax<T: Number<Value: Pass>>(params: RowwiseParams) {
 unsafe fn softmax_held<T: Number<Value: Pass>>(row: &Row) {
     let least = T::Value::NEGATIVE_INFINITY;
     // SAFETY: as the caller promises.
-    let (mut values, single) = unsafe { row.hold::<T>(least) };
-    let mut most = single;
+    let (mut values, mut single) = unsafe { row.hold::<T>(least) };
+    let mut most = single.map_or(least, |(_, value)| value);
     for value in &values {
-        most = greater(most, *value);
+        most = larger(most, *value);
     }
     // SAFETY: every thread of the block gets here.
-    let most = unsafe { row.group.join(0, most, least, greater) };
-    let single = (single - most).exp();
-    // Four sums, so that few roundings follow each other.
-    let mut totals = [single, T::Value::ZERO, T::Value::ZERO, T::Value::ZERO];
-    let count = T::Word::COUNT * held_quads(T::Word::BYTES) as usize;
-    crate::unrolled!(value < 32 => {
-        if value < count {
-            values[value] = (values[value] - most).exp();
-            totals[value % 4] = totals[value % 4] + values[value];
-        }
-    });
-    let total = (totals[0] + totals[1]) + (totals[2] + totals[3]);
+    let most = unsafe { row.group.join(0, most, least, larger) };
+    let total = row.sum_mapped::<T>(&mut values, &mut single, |value| (value - most).scaled_exp());
     // SAFETY: every thread of the block gets here.
     let total = unsafe { row.group.join(1, total, T::Value::ZERO, sum) };
     let factor = T::Value::ONE / total;
@@ -273,7 +300,7 @@ unsafe fn softmax_held<T: Number<Value: Pass>>(row: &Row) {
         *value = *value * factor;
     }
     // SAFETY: as the caller promises.
-    unsafe { row.store::<T>(&values, single * factor) };
+    unsafe { row.store::<T>(&values, single.map(|(at, value)| (at, value * factor))) };
 }
 
 /// The greatest and the sum in one read: where a much greater one comes, what was summed is scaled (Milakov and Gimelshein 2018).
@@ -287,28 +314,30 @@ unsafe fn softmax_held<T: Number<Value: Pass>>(row: &Row) {
 #[inline(always)]
 unsafe fn softmax_long<T: Number<Value: Pass>>(row: &Row) {
     let least = T::Value::NEGATIVE_INFINITY;
+    let unscale = T::Value::of(1.0 / EXP_SCALE);
     // Before the first number there is no difference.
     let or_zero = |shift: T::Value| if shift > least { shift } else { T::Value::ZERO };
     let (mut most, mut base, mut total) = (least, least, Compensated::ZERO);
     // SAFETY: as the caller promises.
     unsafe {
         row.each::<T>(|value| {
-            most = greater(most, value);
+            most = larger(most, value);
             // Mostly by 1, which rounds nothing, and without a branch, which costs registers.
             let next = if value - base > T::Value::of(SLACK) { value } else { base };
-            total = total.times((base - or_zero(next)).exp());
+            total = total.times((base - or_zero(next)).scaled_exp() * unscale);
             base = next;
-            total = total.plus((value - or_zero(base)).exp());
+            total = total.plus((value - or_zero(base)).scaled_exp());
         })
     };
     // SAFETY: every thread of the block gets here.
-    let greatest = unsafe { row.group.join(0, most, least, greater) };
+    let greatest = unsafe { row.group.join(0, most, least, larger) };
     let shift = or_zero(greatest);
     // SAFETY: every thread of the block gets here.
-    let total = unsafe { row.group.join(1, total.value() * (base - shift).exp(), T::Value::ZERO, sum) };
+    let total =
+        unsafe { row.group.join(1, total.value() * ((base - shift).scaled_exp() * unscale), T::Value::ZERO, sum) };
     let factor = T::Value::ONE / total;
     // SAFETY: as the caller promises.
-    unsafe { row.map::<T>(|value| (value - shift).exp() * factor) };
+    unsafe { row.map::<T>(|value| (value - greatest).scaled_exp() * factor) };
 }
 
 /// The mean of each row, and the mean of the squares of what its elements differ from it.
@@ -362,26 +391,12 @@ pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: RowwiseParams) {
 unsafe fn moments_held<T: Number<Value: Pass>>(row: &Row, count: T::Value) -> (T::Value, T::Value, T::Value) {
     let zero = T::Value::ZERO;
     // SAFETY: as the caller promises.
-    let (values, single) = unsafe { row.hold::<T>(zero) };
-    let mut total = single;
-    for value in &values {
-        total = total + *value;
-    }
+    let (mut values, mut single) = unsafe { row.hold::<T>(zero) };
+    let total = row.sum_mapped::<T>(&mut values, &mut single, |value| value);
     // SAFETY: every thread of the block gets here.
     let mean = unsafe { row.group.join(0, total, zero, sum) } / count;
-    let (mut differences, mut squares) = (zero, zero);
-    let (lanes, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
-    if row.single::<T::Word>(u64::from(row.group.lane)).is_some() {
-        differences = single - mean;
-        squares = differences * differences;
-    }
-    crate::unrolled!(value < 32 => {
-        if value < lanes * steps && row.holds(value / lanes) {
-            let difference = values[value] - mean;
-            differences = differences + difference;
-            squares = squares + difference * difference;
-        }
-    });
+    let differences = row.sum_mapped::<T>(&mut values, &mut single, |value| value - mean);
+    let squares = row.sum_mapped::<T>(&mut values, &mut single, |difference| difference * difference);
     (mean, differences, squares)
 }
 
