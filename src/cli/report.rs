@@ -1,9 +1,9 @@
 //! `warpstride report`: tables, charts and a page of a run, from its file alone.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use warpstride::roofline::compare::{self, Change, THRESHOLD, Verdict};
 use warpstride::roofline::report::{Case, Group, Run, Table};
@@ -16,37 +16,59 @@ use super::{args, runs};
 pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
     let run = runs::read(&args.run)?;
     let changes = match &args.compare {
-        Some(before) => Some(compare::changes(&runs::read(before)?, &run)),
+        Some(before) => Some(compare::changes(&runs::read(before)?, &run)?),
         None => None,
     };
-    let mut written = Vec::new();
-    let mut write = |path: &Path, bytes: &[u8]| -> Result<()> {
-        Target::check(path, &args.run)?.replace(|file| file.write_all(bytes))?;
-        written.push(path.display().to_string());
-        Ok(())
-    };
-    if let Some(path) = &args.html {
-        write(path, page::page(&run)?.as_bytes())?;
+    let outputs = outputs(args, &run)?;
+    let targets = targets(args, &outputs)?;
+    for (target, (_, bytes)) in targets.iter().zip(&outputs) {
+        target.replace(|file| file.write_all(bytes))?;
     }
-    if let Some(path) = &args.markdown {
-        write(path, markdown(&run).as_bytes())?;
-    }
-    if let Some(path) = &args.csv {
-        write(path, &csv(&run)?)?;
-    }
-    if let Some(folder) = &args.svg {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        for chart in plot::charts(&run)? {
-            write(&folder.join(chart.name).with_extension("svg"), chart.svg.as_bytes())?;
-        }
-    }
+    let written: Vec<String> = outputs.iter().map(|(path, _)| path.display().to_string()).collect();
     let mut shown = if written.is_empty() && changes.is_none() { text(&run) } else { String::new() };
     if let Some(changes) = &changes {
         shown += &changes_text(changes);
     }
     shown.extend(written.iter().map(|path| format!("wrote {path}\n")));
     output.result(&shown, json!({ "device": run.device, "date": run.date, "written": written, "changes": changes }))?;
-    ensure_none_slower(changes.as_deref().unwrap_or(&[]))
+    ensure_none_worse(changes.as_deref().unwrap_or(&[]))
+}
+
+/// The files that are asked for, drawn.
+fn outputs(args: &args::Report, run: &Run) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+    let mut outputs = Vec::new();
+    if let Some(path) = &args.html {
+        outputs.push((path.clone(), page::page(run)?.into_bytes()));
+    }
+    if let Some(path) = &args.markdown {
+        outputs.push((path.clone(), markdown(run).into_bytes()));
+    }
+    if let Some(path) = &args.csv {
+        outputs.push((path.clone(), csv(run)?));
+    }
+    if let Some(folder) = &args.svg {
+        for chart in plot::charts(run)? {
+            outputs.push((folder.join(chart.name).with_extension("svg"), chart.svg.into_bytes()));
+        }
+    }
+    Ok(outputs)
+}
+
+/// Makes sure, before any is written, that no output is a run that was read, or another output.
+fn targets(args: &args::Report, outputs: &[(PathBuf, Vec<u8>)]) -> Result<Vec<Target>> {
+    if let Some(folder) = &args.svg {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    let mut targets = Vec::new();
+    for (path, _) in outputs {
+        let target = Target::check(path, &args.run)?;
+        if let Some(before) = &args.compare {
+            Target::check(path, before)?;
+        }
+        ensure!(!targets.contains(&target), "two outputs are one file, {}; name another for one", path.display());
+        targets.push(target);
+    }
+    Ok(targets)
 }
 
 /// The run as tables on a terminal.
@@ -112,6 +134,7 @@ fn csv(run: &Run) -> Result<Vec<u8>> {
         "fraction_of_nominal",
         "gapless",
         "discarded",
+        "throttled",
         "predicted_ms",
         "load_sectors_per_request",
         "store_sectors_per_request",
@@ -123,7 +146,7 @@ fn csv(run: &Run) -> Result<Vec<u8>> {
     writer.into_inner().context("the table could not be finished")
 }
 
-fn csv_row(case: &Case) -> [String; 25] {
+fn csv_row(case: &Case) -> [String; 26] {
     let listed = |numbers: &[usize]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let value = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     let (times, counters) = (case.times.as_ref(), case.counters.as_ref());
@@ -149,6 +172,7 @@ fn csv_row(case: &Case) -> [String; 25] {
         value(times.and_then(|times| times.fraction_of_nominal)),
         times.map_or(String::new(), |times| times.gapless.to_string()),
         times.map_or(String::new(), |times| times.discarded.to_string()),
+        times.map_or(String::new(), |times| times.are_throttled().to_string()),
         value(case.predicted_ms),
         value(counters.and_then(|counters| counters.global_load.sectors_per_request())),
         value(counters.and_then(|counters| counters.global_store.sectors_per_request())),
@@ -159,24 +183,41 @@ fn csv_row(case: &Case) -> [String; 25] {
 /// What changed, as a table.
 pub(super) fn changes_text(changes: &[Change]) -> String {
     let mut table = output::table(&["case", "before ms", "now ms", "change", "verdict"]);
-    for Change { name, before_ms, now_ms, verdict } in changes {
+    for Change { name, before_ms, now_ms, verdict, doubt } in changes {
         let change = before_ms.zip(*now_ms).map(|(before, now)| 100.0 * (now / before - 1.0));
         let change = change.map_or("-".into(), |percent| format!("{percent:+.1} %"));
         let (before, now) = (number(*before_ms, 4, ""), number(*now_ms, 4, ""));
-        table.add_row([name, &before, &now, &change, verdict.name()]);
+        let verdict = doubt.map_or(verdict.name().into(), |doubt| format!("{} ({doubt})", verdict.name()));
+        table.add_row([name, &before, &now, &change, &verdict]);
     }
     format!(
-        "{table}\nfaster, slower: the middle halves of the samples are apart, and the medians by more than {:.0} %.\n",
+        "{table}\nfaster, slower: the middle halves of the samples are apart, and the medians by more than {:.0} %. throttled, gaps: \
+         of either run, whose times then decide nothing.\n",
         100.0 * THRESHOLD
     )
 }
 
-/// Fails where something is slower than it was.
-pub(super) fn ensure_none_slower(changes: &[Change]) -> Result<()> {
-    let slower = changes.iter().filter(|change| change.verdict == Verdict::Slower);
-    let slower: Vec<&str> = slower.map(|change| change.name.as_str()).collect();
-    if slower.is_empty() {
-        return Ok(());
-    }
-    bail!("{} of {} cases are slower than they were: {}", slower.len(), changes.len(), slower.join(", "))
+/// Fails where something is slower than it was, wrong or gone, or where nothing could be compared.
+pub(super) fn ensure_none_worse(changes: &[Change]) -> Result<()> {
+    let worse = [
+        (Verdict::Slower, "are slower than they were"),
+        (Verdict::Wrong, "gave wrong elements"),
+        (Verdict::Gone, "are no longer there"),
+    ];
+    let of = |verdict| changes.iter().filter(move |change| change.verdict == verdict);
+    let said: Vec<String> = worse
+        .into_iter()
+        .filter(|&(verdict, _)| of(verdict).next().is_some())
+        .map(|(verdict, what)| {
+            let names: Vec<&str> = of(verdict).map(|change| change.name.as_str()).collect();
+            format!("{} of {} cases {what}: {}", names.len(), changes.len(), names.join(", "))
+        })
+        .collect();
+    ensure!(said.is_empty(), "{}", said.join("; "));
+    ensure!(
+        changes.is_empty() || of(Verdict::Undecided).count() < changes.len(),
+        "none of {} cases could be compared; measure both runs on a GPU that is not throttled",
+        changes.len()
+    );
+    Ok(())
 }

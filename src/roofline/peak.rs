@@ -9,6 +9,8 @@ use crate::ops::probe::{Access, ProbeShape, memcpy, probe};
 
 /// Most bytes of an array that ceilings are measured with.
 const LARGEST: u64 = 1 << 30;
+/// Fewest bytes of one, however small the L2 cache is.
+const FEWEST: u64 = 64 << 20;
 /// Fewest bytes that the sizes are swept over.
 const SMALLEST: u64 = 1 << 20;
 /// Timed runs of each probe.
@@ -60,6 +62,9 @@ pub struct Peaks {
     pub memcpy: f64,
     /// Over sizes, smallest first.
     pub sizes: Vec<Warm>,
+    /// Whether the device's clocks were low while any of these was measured, throttled or set so: they say little of another day.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub low_clocks: bool,
 }
 
 impl Peaks {
@@ -67,8 +72,8 @@ impl Peaks {
     ///
     /// # Errors
     ///
-    /// `Unavailable` on the software GPU, `OutOfMemory` where the device has no room for two arrays of 64 MiB, and what the driver
-    /// failed with.
+    /// `Unavailable` on the software GPU, `OutOfMemory` where the device has no room for two arrays of four times its L2 cache and
+    /// at least 64 MiB, and what the driver failed with.
     pub fn measure(device: &Device, mut step: impl FnMut(&str)) -> Result<Self> {
         measure::check_has_times(device)?;
         let mut arrays = Arrays::new(device)?;
@@ -93,7 +98,8 @@ impl Peaks {
             bytes *= 2;
         }
         let nominal = device.info().nominal_bandwidth.map(|bytes| bytes as f64 / 1e9);
-        Ok(Self { nominal, bytes: arrays.bytes, read, write, copy, memcpy, sizes })
+        let Arrays { bytes, low_clocks, .. } = arrays;
+        Ok(Self { nominal, bytes, read, write, copy, memcpy, sizes, low_clocks })
     }
 
     /// Those that operations are held against.
@@ -101,10 +107,26 @@ impl Peaks {
         Ceilings { read: self.read.gbps, write: self.write.gbps, copy: self.copy.gbps }
     }
 
-    /// GB/s, read and written, of the fastest copy within the L2 cache.
-    pub fn l2_copy(&self) -> Option<f64> {
-        self.sizes.iter().map(|warm| warm.copy).max_by(f64::total_cmp)
+    /// The part of the nominal bandwidth that so many GB/s are; `None` where the device names none, and beyond it: then a cache held
+    /// a part of the bytes, and memory moved fewer.
+    pub fn fraction_of_nominal(&self, gbps: f64) -> Option<f64> {
+        self.nominal.map(|nominal| gbps / nominal).filter(|&part| part <= 1.0)
     }
+
+    /// GB/s, read and written, of the fastest copy whose both sides fit into an L2 cache of so many bytes; `None` where none does.
+    pub fn l2_copy(&self, l2_bytes: u64) -> Option<f64> {
+        let within = self.sizes.iter().filter(|warm| warm.bytes <= l2_bytes);
+        within.map(|warm| warm.copy).max_by(f64::total_cmp)
+    }
+}
+
+/// Bytes of an array where so many are free, a power of two, and the fewest that say something of memory: they are moved again and
+/// again, so an L2 cache must not hold a part that counts ([`measure::cold_sets`]).
+fn array_bytes(free: u64, l2_bytes: u64) -> (u64, u64) {
+    let least = l2_bytes.saturating_mul(4).max(FEWEST);
+    let bytes = (free / 4).clamp(1, LARGEST.max(least));
+    let bytes = if bytes.is_power_of_two() { bytes } else { bytes.next_power_of_two() / 2 };
+    (bytes, least)
 }
 
 /// Two arrays to move.
@@ -113,39 +135,46 @@ struct Arrays {
     dst: DeviceBuffer<u8>,
     /// Of each: a power of two.
     bytes: u64,
+    /// Whether the clocks were low at any time.
+    low_clocks: bool,
 }
 
 impl Arrays {
     fn new(device: &Device) -> Result<Self> {
-        let (free, _) = device.driver().memory()?;
-        let bytes = (free / 4).clamp(1, LARGEST);
-        let bytes = if bytes.is_power_of_two() { bytes } else { bytes.next_power_of_two() / 2 };
-        if bytes < 64 << 20 {
+        let ((free, _), info) = (device.driver().memory()?, device.info());
+        let (bytes, least) = array_bytes(free, info.l2_bytes);
+        if bytes < least {
             return Err(Error::new(
                 ErrorKind::OutOfMemory,
                 format!(
-                    "{} has {free} bytes of memory free, and its ceilings are measured with arrays of a quarter of them, of 64 \
-                     MiB at least; end what else uses it",
-                    device.info().name
+                    "{} has {free} bytes of memory free, and its ceilings are measured with arrays of a quarter of them, of \
+                     {least} bytes at least, so that its L2 cache holds little of them; end what else uses it",
+                    info.name
                 ),
             ));
         }
         let room = bytes as usize;
-        Ok(Self { src: device.zeros(room)?, dst: device.zeros(room)?, bytes })
+        Ok(Self { src: device.zeros(room)?, dst: device.zeros(room)?, bytes, low_clocks: false })
     }
 
     /// Times `launches` probes of so many bytes of each array, as one sample.
     fn time(&mut self, access: Access, shape: ProbeShape, bytes: u64, launches: u64) -> Result<Timing> {
         let Self { src, dst, .. } = self;
         let (device, room) = (src.device().clone(), src.len());
-        measure::time(&device, device.default_stream(), SAMPLES, || {
+        let timing = measure::time(&device, device.default_stream(), SAMPLES, || {
             for _ in 0..launches {
                 let from = src.view(&[room])?.slice(0, ..bytes as usize, 1)?;
                 let to = dst.view_mut(&[room])?.slice(0, ..bytes as usize, 1)?;
                 probe(access, shape, from, to, device.default_stream())?;
             }
             Ok(())
-        })
+        })?;
+        Ok(self.noted(timing))
+    }
+
+    fn noted(&mut self, timing: Timing) -> Timing {
+        self.low_clocks |= timing.clocks().is_some_and(|clocks| clocks.are_low());
+        timing
     }
 
     fn best(&mut self, access: Access) -> Result<Best> {
@@ -161,12 +190,13 @@ impl Arrays {
     }
 
     fn memcpy(&mut self) -> Result<f64> {
-        let Self { src, dst, bytes } = self;
+        let Self { src, dst, bytes, .. } = self;
+        let moved = 2 * *bytes;
         let (device, room) = (src.device().clone(), src.len());
         let timing = measure::time(&device, device.default_stream(), SAMPLES, || {
             memcpy(src.view(&[room])?, dst.view_mut(&[room])?, device.default_stream())
         })?;
-        Ok(timing.gbps(2 * *bytes))
+        Ok(self.noted(timing).gbps(moved))
     }
 
     /// GB/s where `bytes` bytes in all are moved over and over.
@@ -174,5 +204,49 @@ impl Arrays {
         let launches = (BYTES_A_SAMPLE / bytes).clamp(1, LAUNCHES);
         let timing = self.time(access, shape, bytes / access.bytes(), launches)?;
         Ok(timing.gbps(bytes * launches))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peaks() -> Peaks {
+        let best = |gbps| Best { gbps, shape: ProbeShape { steps: 1, threads: 512 } };
+        let sizes = [(16, 3825.0), (32, 3691.0), (64, 2600.0), (1024, 3900.0)];
+        let sizes = sizes.map(|(mib, copy)| Warm { bytes: mib << 20, read: copy, write: copy, copy }).into();
+        let (read, write, copy) = (best(4100.0), best(3278.0), best(3047.0));
+        Peaks { nominal: Some(3352.0), bytes: 1 << 30, read, write, copy, memcpy: 3007.0, sizes, low_clocks: false }
+    }
+
+    #[test]
+    fn no_part_of_nominal_is_above_the_whole() {
+        let peaks = peaks();
+        assert_eq!(peaks.fraction_of_nominal(1676.0), Some(0.5));
+        assert_eq!(peaks.fraction_of_nominal(3352.0), Some(1.0));
+        assert_eq!(peaks.fraction_of_nominal(peaks.read.gbps), None);
+        assert_eq!(Peaks { nominal: None, ..peaks }.fraction_of_nominal(1.0), None);
+    }
+
+    #[test]
+    fn what_the_l2_cache_does_is_that_of_sizes_within_it() {
+        assert_eq!(peaks().l2_copy(50 << 20), Some(3825.0));
+        assert_eq!(peaks().l2_copy(8 << 20), None);
+    }
+
+    #[test]
+    fn arrays_are_four_caches_at_least() {
+        let fit = |free: u64, l2: u64| {
+            let (bytes, least) = array_bytes(free, l2);
+            assert!(bytes.is_power_of_two());
+            (bytes >= least).then_some(bytes >> 20)
+        };
+        assert_eq!(fit(80 << 30, 50 << 20), Some(1024));
+        assert_eq!(fit(1 << 30, 50 << 20), Some(256));
+        // They would come from the cache in part.
+        assert_eq!(fit(1023 << 20, 50 << 20), None);
+        assert_eq!(fit(1 << 30, 126 << 20), None);
+        assert_eq!(fit(1 << 30, 4 << 20), Some(256));
+        assert_eq!([fit(256 << 20, 0), fit(255 << 20, 0)], [Some(64), None]);
     }
 }

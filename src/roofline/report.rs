@@ -21,7 +21,7 @@ pub struct Run {
     pub schema: u32,
     /// Where the kernels came from: [`PROVENANCE`](crate::ptx::PROVENANCE).
     pub ptx: String,
-    /// When it began, as RFC 3339.
+    /// When it began, as RFC 3339; its ceilings were measured right after.
     pub date: String,
     /// Of this crate.
     pub version: String,
@@ -191,11 +191,26 @@ impl Times {
             p90_ms: timing.quantile_ms(0.9),
             gbps,
             fraction_of_ceiling: gbps / peaks.ceilings().of(read, written),
-            fraction_of_nominal: peaks.nominal.map(|nominal| gbps / nominal).filter(|&part| part <= 1.0),
+            fraction_of_nominal: peaks.fraction_of_nominal(gbps),
             gapless: timing.gapless(),
             discarded: timing.discarded(),
             clocks: timing.clocks(),
         }
+    }
+
+    /// What makes them say little, in a word or two: the device was throttled still, or the host's gaps are in them.
+    pub fn doubt(&self) -> Option<&'static str> {
+        match (self.are_throttled(), self.gapless) {
+            (false, true) => None,
+            (true, true) => Some("throttled"),
+            (false, false) => Some("gaps"),
+            (true, false) => Some("throttled, gaps"),
+        }
+    }
+
+    /// Whether the device was throttled still when they had been taken.
+    pub fn are_throttled(&self) -> bool {
+        self.clocks.is_some_and(|clocks| clocks.are_throttled())
     }
 }
 
@@ -222,7 +237,9 @@ impl Run {
     /// A line on what ran where and when.
     pub fn heading(&self) -> String {
         let Machine { name, driver_version, .. } = &self.device;
-        format!("{name}, driver {driver_version}, {}, warpstride {}", self.date, self.version)
+        let low = self.peaks.as_ref().is_some_and(|peaks| peaks.low_clocks);
+        let low = if low { "; ceilings measured at low clocks" } else { "" };
+        format!("{name}, driver {driver_version}, {}, warpstride {}{low}", self.date, self.version)
     }
 
     /// The cases of a group as a table: with speeds where there are times, with counters where somebody counted.
@@ -230,9 +247,13 @@ impl Run {
         let timed = self.has_times();
         let counted = self.group(group).any(|case| case.counters.is_some());
         let predicted = self.group(group).any(|case| case.predicted_ms.is_some());
+        let doubted = self.group(group).any(|case| case.doubt().is_some());
         let mut header = vec!["case", "kernel", "verified"];
         if timed {
             header.extend(["ms", "p10", "p90", "GB/s", "of ceiling", "of nominal", "discarded"]);
+        }
+        if doubted {
+            header.push("doubts");
         }
         if predicted {
             header.push("predicted ms");
@@ -245,6 +266,9 @@ impl Run {
             cells.push(if case.verified { "yes" } else { "NO" }.into());
             if timed {
                 cells.extend(case.speed_cells());
+            }
+            if doubted {
+                cells.push(case.doubt().unwrap_or("-").into());
             }
             if predicted {
                 cells.push(number(case.predicted_ms, 4, ""));
@@ -262,6 +286,11 @@ impl Case {
     /// Bytes read and written.
     pub fn bytes(&self) -> u64 {
         self.read.saturating_add(self.written)
+    }
+
+    /// What makes its times say little, if anything.
+    pub fn doubt(&self) -> Option<&'static str> {
+        self.times.as_ref().and_then(Times::doubt)
     }
 
     fn speed_cells(&self) -> [String; 7] {
@@ -334,7 +363,7 @@ impl Case {
 }
 
 /// A number in a table, or that there is none.
-fn number(value: Option<f64>, digits: usize, unit: &str) -> String {
+pub(super) fn number(value: Option<f64>, digits: usize, unit: &str) -> String {
     value.map_or("-".into(), |value| format!("{value:.digits$}{unit}"))
 }
 

@@ -143,6 +143,127 @@ fn a_slower_case_is_named_and_ends_with_status_1() {
     compare("run.json", "run.json").succeeded();
 }
 
+/// What `report` says of a run compared with another.
+fn compared(now: &Value, before: &Value) -> Run {
+    let reports = Reports::of(now);
+    fs::write(reports.path("before.json"), before.to_string()).expect("writing the run");
+    let [run, before] = ["run.json", "before.json"].map(|name| reports.path(name));
+    warpstride(["report".as_ref(), run.as_os_str(), "--compare".as_ref(), before.as_os_str()])
+}
+
+#[test]
+fn cases_that_are_wrong_or_gone_end_with_status_1() {
+    let mut now = timed(|_| 1.0);
+    let cases = now["cases"].as_array_mut().expect("cases");
+    cases.truncate(2);
+    cases[0]["verified"] = false.into();
+    cases[0]["times"] = Value::Null;
+    let run = compared(&now, &timed(|_| 1.0));
+    assert_eq!(run.code, Some(1));
+    let (wrong, gone) =
+        (format!("1 of {CASES} cases gave wrong"), format!("{} of {CASES} cases are no longer", CASES - 2));
+    assert!(run.stderr.contains(&wrong) && run.stderr.contains(&gone), "{}", run.stderr);
+    // What is new is no regression.
+    compared(&timed(|_| 1.0), &{
+        let mut before = timed(|_| 1.0);
+        before["cases"].as_array_mut().expect("cases").truncate(2);
+        before
+    })
+    .succeeded();
+}
+
+#[test]
+fn runs_of_two_devices_are_not_compared() {
+    let mut before = timed(|_| 1.0);
+    before["device"]["name"] = "Another GPU".into();
+    compared(&timed(|_| 1.1), &before).failed(&["Another GPU", "one kind of device"]);
+    // Nor is anything measured first.
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let folder = cache.path().join("warpstride");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(folder.join("run-other.json"), before.to_string()).expect("writing the run");
+    suite(cache.path(), &["bench", "--all", "--compare", "other"]).failed(&["Another GPU", "one kind of device"]);
+}
+
+#[test]
+fn times_of_a_throttled_device_decide_nothing_and_are_marked() {
+    let throttled = |every: bool| {
+        let mut run = timed(|_| 1.1);
+        for (at, case) in run["cases"].as_array_mut().expect("cases").iter_mut().enumerate() {
+            if every || at == 0 {
+                case["times"]["clocks"] =
+                    json!({ "sm_mhz": 1980, "sm_max_mhz": 1980, "memory_mhz": 2619, "slowed": true });
+            }
+        }
+        run["cases"][1]["times"]["gapless"] = false.into();
+        run
+    };
+    let (some, all) = (throttled(false), throttled(true));
+    let run = compared(&some, &timed(|_| 1.1)).succeeded();
+    for doubt in ["undecided (throttled)", "undecided (gaps)"] {
+        assert_eq!(run.stdout.matches(doubt).count(), 1, "{}", run.stdout);
+    }
+    let run = compared(&all, &timed(|_| 1.0));
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("none of") && run.stderr.contains("throttled"), "{}", run.stderr);
+    assert_eq!(run.stdout.matches("slower").count(), 1, "the word's meaning only: {}", run.stdout);
+
+    let reports = Reports::of(&some);
+    let shown = warpstride(["report".as_ref(), reports.path("run.json").as_os_str()]).succeeded().stdout;
+    let [markdown, html, csv] = ["--markdown", "--html", "--csv"].map(|form| reports.form(form));
+    for (text, [throttled, gaps]) in [
+        (shown, [" throttled ", " gaps "]),
+        (markdown, ["| throttled |", "| gaps |"]),
+        (html, [">throttled</td>", ">gaps</td>"]),
+    ] {
+        assert_eq!([throttled, gaps].map(|doubt| text.matches(doubt).count()), [1, 1], "{text}");
+    }
+    let mut rows = csv::Reader::from_reader(csv.as_bytes());
+    let column = rows.headers().expect("headings").iter().position(|name| name == "throttled").expect("a column");
+    let throttled: Vec<bool> =
+        rows.records().map(|row| row.expect("a row")[column].parse().expect("true or false")).collect();
+    assert_eq!((throttled.len(), throttled[0], throttled[1..].contains(&true)), (CASES, true, false));
+    let sound = Reports::of(&timed(|_| 1.0)).form("--html");
+    assert!(!sound.contains("throttled:") && !sound.contains(">throttled</td>"), "{sound}");
+}
+
+#[test]
+fn nothing_above_nominal_is_printed_of_ceilings() {
+    let mut run = timed(|_| 1.0);
+    run["peaks"]["read"]["gbps"] = 1223.0.into();
+    let html = Reports::of(&run).form("--html");
+    assert!(html.contains("1223.0") && html.contains("97.0 %") && !html.contains("122.3 %"), "{html}");
+}
+
+#[test]
+fn ceilings_of_low_clocks_say_so() {
+    let mut run = timed(|_| 1.0);
+    let said = |run: &Value| Reports::of(run).form("--markdown").contains("ceilings measured at low clocks");
+    assert!(!said(&run));
+    run["peaks"]["low_clocks"] = true.into();
+    assert!(said(&run));
+}
+
+#[test]
+fn an_output_is_neither_a_run_that_is_read_nor_another_output() {
+    let reports = Reports::of(&timed(|_| 1.0));
+    let [run, before, out, charts] = ["run.json", "before.json", "out", "charts"].map(|name| reports.path(name));
+    let text = timed(|_| 1.0).to_string();
+    fs::write(&before, &text).expect("writing the run");
+    let report = |args: &[(&str, &Path)]| {
+        let options = args.iter().flat_map(|(option, path)| [option.as_ref(), path.as_os_str()]);
+        warpstride(["report".as_ref(), run.as_os_str()].into_iter().chain(options))
+    };
+    report(&[("--compare", &before), ("--html", &before)]).failed(&["before.json", "the same file"]);
+    report(&[("--csv", &out), ("--html", &run)]).failed(&["run.json", "the same file"]);
+    report(&[("--html", &out), ("--csv", &out)]).failed(&["two outputs", "out"]);
+    report(&[("--svg", &charts), ("--csv", &charts.join("roofline.svg"))]).failed(&["two outputs", "roofline.svg"]);
+    for kept in [&run, &before] {
+        assert_eq!(fs::read_to_string(kept).expect("the run"), text);
+    }
+    assert!(!out.exists());
+}
+
 #[test]
 fn tables_have_a_row_a_case() {
     let reports = Reports::of(&timed(|_| 1.0));
@@ -153,7 +274,7 @@ fn tables_have_a_row_a_case() {
     let csv = reports.form("--csv");
     let fields: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
     assert_eq!(fields.len(), CASES + 1);
-    assert_eq!(fields[0], 25);
+    assert_eq!(fields[0], 26);
     assert!(csv.starts_with("group,case,op,dtype,shape"), "{csv}");
     let shown = warpstride(["report".as_ref(), reports.path("run.json").as_os_str()]).succeeded().stdout;
     assert!(shown.contains("Streams") && shown.contains("GB/s"), "{shown}");
