@@ -233,12 +233,12 @@ entries! { VectorTileParams:
     vector_tile_b32_wide = vector_tile::<B32, Wide, Unhinted, 4, 2, 1024>;
     vector_tile_b64_wide = vector_tile::<B64, Wide, Unhinted, 2, 4, 1024>;
     vector_tile_b128_wide = vector_tile::<B128, Wide, Unhinted, 1, 8, 1024>;
-    vector_tile_b8_hinted = vector_tile::<B8, Narrow, Hinted<false>, 16, 1, 2048>;
+    vector_tile_b8_hinted = vector_tile::<B8, Narrow, Hinted<true>, 16, 1, 2048>;
     vector_tile_b16_hinted = vector_tile::<B16, Narrow, Hinted<true>, 8, 2, 2048>;
     vector_tile_b32_hinted = vector_tile::<B32, Narrow, Hinted<true>, 4, 2, 1024>;
     vector_tile_b64_hinted = vector_tile::<B64, Narrow, Hinted<true>, 2, 4, 1024>;
     vector_tile_b128_hinted = vector_tile::<B128, Narrow, Hinted<true>, 1, 8, 1024>;
-    vector_tile_b8_wide_hinted = vector_tile::<B8, Wide, Hinted<false>, 16, 1, 2048>;
+    vector_tile_b8_wide_hinted = vector_tile::<B8, Wide, Hinted<true>, 16, 1, 2048>;
     vector_tile_b16_wide_hinted = vector_tile::<B16, Wide, Hinted<true>, 8, 2, 2048>;
     vector_tile_b32_wide_hinted = vector_tile::<B32, Wide, Hinted<true>, 4, 2, 1024>;
     vector_tile_b64_wide_hinted = vector_tile::<B64, Wide, Hinted<true>, 2, 4, 1024>;

@@ -198,7 +198,7 @@ entries! {
     VECTOR_TILE(VectorTileParams): /// Transposes whose rows start on 16 bytes and hold whole quads, on both sides.
         ["vector_tile_b8" "vector_tile_b16" "vector_tile_b32" "vector_tile_b64" "vector_tile_b128"]
         ["vector_tile_b8_wide" "vector_tile_b16_wide" "vector_tile_b32_wide" "vector_tile_b64_wide" "vector_tile_b128_wide"];
-    VECTOR_TILE_HINTED(VectorTileParams): /// The same by eviction policies: what is stored goes first, and what is loaded last, but of bytes first.
+    VECTOR_TILE_HINTED(VectorTileParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
         ["vector_tile_b8_hinted" "vector_tile_b16_hinted" "vector_tile_b32_hinted" "vector_tile_b64_hinted" "vector_tile_b128_hinted"]
         ["vector_tile_b8_wide_hinted" "vector_tile_b16_wide_hinted" "vector_tile_b32_wide_hinted" "vector_tile_b64_wide_hinted" "vector_tile_b128_wide_hinted"];
     RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere.
