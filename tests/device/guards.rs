@@ -203,8 +203,8 @@ fn columns_of_tiles_beyond_the_cache_are_moved_without_their_neighbours(_: &Setu
         guarded.permute::<T>(&src, &dst);
     }
     let mut guarded = Guarded::new(74);
-    run::<u8>(&mut guarded, 33_001, 131);
-    run::<u64>(&mut guarded, 16_401, 67);
+    run::<u8>(&mut guarded, 33_001, 255);
+    run::<u64>(&mut guarded, 16_401, 95);
     assert_eq!(guarded.kernels["ragged_tile"], 2);
 }
 
