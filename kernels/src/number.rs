@@ -93,8 +93,8 @@ impl Number for F16 {
             let both: u32;
             // SAFETY: moves registers.
             unsafe {
-                asm!("mov.b32 {both}, {{{low}, {high}}};", both = out(reg32) both, low = in(reg16) low, high = in(reg16) high,
-                    options(pure, nomem, nostack))
+                asm!("mov.b32 {both}, {{{low}, {high}}};", both = out(reg32) both, low = in(reg16) low,
+                    high = in(reg16) high, options(pure, nomem, nostack))
             };
             both
         })
@@ -203,15 +203,16 @@ const EXP_SHIFT: u32 = 64;
 /// What they are scaled by.
 pub const EXP_SCALE: f64 = (1_u128 << EXP_SHIFT) as f64;
 
-/// `2^64 e^x` of an `x` not above 8, by operations that every device rounds alike: to within 2 units in the last place, and in single
-/// precision a twentieth of one more for each that `x` is from zero.
+/// `2^64 e^x` of an `x` not above 8, by operations that every device rounds alike: to within 2 units in the last place, and in
+/// single precision a twentieth of one more for each that `x` is from zero.
 ///
-/// As Cody and Waite (1980) do it: `x = n ln 2 + r`, a polynomial for `e^r`, and `2^n` as the bits of a number. `n` is rounded by a
-/// sum in whose last place ones lie; `ln 2` as a single is off by so little that it needs no second part. The polynomial is the one that is off least, relatively, for `r` within half of `ln 2`, of those
-/// that start with `1 + r`. Scaled, nothing that is to be told from zero is less than the least normal number.
+/// As Cody and Waite (1980) do it: `x = n ln 2 + r`, a polynomial for `e^r`, and `2^n` as the bits of a number. `n` is rounded by
+/// a sum in whose last place ones lie; `ln 2` as a single is off by so little that it needs no second part. The polynomial is the
+/// one that is off least, relatively, for `r` within half of `ln 2`, of those that start with `1 + r` (Remez's exchange finds it).
+/// Scaled, nothing that is to be told from zero is less than the least normal number.
 macro_rules! exponential {
-    ($name:ident: $float:ident $bits:ident, least $least:literal, ones at $magic:literal, $mantissa:literal bits, bias $bias:literal,
-        ln 2 $($part:literal) and +, $last:literal $($coefficient:literal)*) => {
+    ($name:ident: $float:ident $bits:ident, least $least:literal, ones at $magic:literal, $mantissa:literal bits,
+        bias $bias:literal, ln 2 $($part:literal) and +, $last:literal $($coefficient:literal)*) => {
         #[inline(always)]
         fn $name(x: $float) -> $float {
             // Below, there is nothing but zero; what is no number passes.
@@ -222,7 +223,8 @@ macro_rules! exponential {
             $(r = n.fma(-$part, r);)*
             let mut sum = $last;
             $(sum = Value::fma(sum, r, $coefficient);)*
-            sum * $float::from_bits((shifted.to_bits() << $mantissa).wrapping_add(($bias + EXP_SHIFT as $bits) << $mantissa))
+            let scale = ($bias + EXP_SHIFT as $bits) << $mantissa;
+            sum * $float::from_bits((shifted.to_bits() << $mantissa).wrapping_add(scale))
         }
     };
 }
