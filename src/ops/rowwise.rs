@@ -92,9 +92,9 @@ pub fn softmax<T: Number>(a: View<'_, T>) -> Result<DeviceBuffer<T>> {
 
 /// Queues the softmax of each row of `a` on `stream`, into `result`. Allocates nothing and waits for nothing.
 ///
-/// Halves are computed in single precision and rounded once; an element differs from the softmax in exact arithmetic by less than
-/// `48 + |x - greatest|` roundings (of 2^-24, in double precision of 2^-53) of itself, and in rows that are read twice by less than
-/// twice that. A row with NaN or positive infinity, or of negative infinity alone, becomes NaN.
+/// Before halves are rounded from single precision, once, an element differs from the softmax in exact arithmetic by less than
+/// `48 + |x - greatest|` roundings (of 2^-24, in double precision of 2^-53) of itself, in rows that are read twice by less than
+/// twice that, and where it is below the least normal number, by half the least number above zero besides. A row with NaN or positive infinity, or of negative infinity alone, becomes NaN.
 ///
 /// # Errors
 ///
@@ -144,7 +144,8 @@ pub fn mean_variance<T: Number>(a: View<'_, T>) -> Result<Moments<T>> {
 ///
 /// The mean first and then the differences from it, in a second pass over what was read once: so that nothing cancels, however large
 /// the mean. Their sum tells how far off the mean was rounded (Chan, Golub and LeVeque 1983), and in rows that are read twice what
-/// sums lose by rounding is summed too. Of a row with infinity the mean is infinite and the variance NaN, of one with NaN both are.
+/// sums lose by rounding is summed too. Of a row with infinity, or whose sum is beyond the greatest number, the mean is infinite and
+/// the variance NaN; of one with NaN both are.
 ///
 /// # Errors
 ///

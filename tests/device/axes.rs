@@ -419,15 +419,16 @@ fn variance_of_many_far_from_zero_does_not_cancel(setup: &Setup) {
             assert_relative_eq!(f64::from(mean), expected, max_relative = f64::powi(2.0, -20));
             assert_relative_eq!(f64::from(variance), squares / n as f64, max_relative = 1e-5);
         }
-        // As NumPy has it: of infinity the mean is infinite, and nothing differs from it by a number.
-        for (one, expected) in [(f32::INFINITY, f32::INFINITY), (f32::NAN, f32::NAN)] {
-            for place in [0, 7, n - 1] {
-                let source = device.upload(&with(&threes, place, one)).unwrap();
-                let (mean, variance) = ops::mean_variance(source.view(&[1, n]).unwrap()).unwrap();
-                let (mean, variance) = (mean.download().unwrap()[0], variance.download().unwrap()[0]);
-                assert!(mean.to_bits() == expected.to_bits() || mean.is_nan() && expected.is_nan(), "{mean} of {one}");
-                assert!(variance.is_nan(), "{variance} of {one}");
-            }
+        // As NumPy has it: of infinity, and of a sum that is none, the mean is infinite, and nothing differs from it by a number.
+        let of_one = [f32::INFINITY, f32::NAN].into_iter().flat_map(|one| [0, 7, n - 1].map(|place| (place, one)));
+        let rows = of_one.map(|(place, one)| (with(&threes, place, one), one));
+        for (numbers, expected) in rows.chain([(vec![f32::MAX; n], f32::INFINITY)]) {
+            let source = device.upload(&numbers).unwrap();
+            let (mean, variance) = ops::mean_variance(source.view(&[1, n]).unwrap()).unwrap();
+            let (mean, variance) = (mean.download().unwrap()[0], variance.download().unwrap()[0]);
+            let is_right = mean.to_bits() == expected.to_bits() || mean.is_nan() && expected.is_nan();
+            assert!(is_right, "{mean} where it is {expected}");
+            assert!(variance.is_nan(), "{variance} where the mean is {expected}");
         }
     }
 }

@@ -369,8 +369,8 @@ pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: RowwiseParams) {
     let off = unsafe { row.group.join(1, differences, zero, sum) } / count;
     // SAFETY: every thread of the block gets here.
     let variance = unsafe { row.group.join(2, squares, zero, sum) } / count - off * off;
-    // Infinity differs from itself by no number.
-    let mean = if off.is_nan() { mean } else { mean + off };
+    // From an infinite mean nothing differs by a number.
+    let mean = if (off - off).is_nan() { mean } else { mean + off };
     let variance = if variance < zero { zero } else { variance };
     if row.len > 0 && group.lane == 0 {
         let number = u64::from(thread::block_x()) * u64::from(group.count) + u64::from(group.number);
