@@ -78,7 +78,7 @@ fn keep(info: &DeviceInfo, kept: &Kept) -> Result<()> {
 
 fn text(info: &DeviceInfo, kept: &Kept) -> String {
     let peaks = &kept.peaks;
-    let part = |gbps: f64| number(peaks.nominal.map(|nominal| 100.0 * gbps / nominal), 1, " %");
+    let part = |gbps: f64| number(peaks.fraction_of_nominal(gbps).map(|part| 100.0 * part), 1, " %");
     let mut table = output::table(&["ceiling", "GB/s", "of nominal", "launched as"]);
     let nominal = number(peaks.nominal, 1, "");
     table.add_row(["nominal", &nominal, "", "by the device's attributes"]);

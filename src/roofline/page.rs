@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::model::DeviceModel;
 use super::peak::Peaks;
 use super::plot;
-use super::report::{Group, Run, Table};
+use super::report::{Group, Run, Table, number};
 use crate::error::Result;
 
 const STYLE: &str = "\
@@ -92,7 +92,7 @@ fn table(table: &Table) -> Markup {
 }
 
 fn ceilings(peaks: &Peaks) -> Markup {
-    let part = |gbps: f64| peaks.nominal.map_or("-".into(), |nominal| format!("{:.1} %", 100.0 * gbps / nominal));
+    let part = |gbps: f64| number(peaks.fraction_of_nominal(gbps).map(|part| 100.0 * part), 1, " %");
     let measured = [
         ("read", peaks.read.gbps, peaks.read.shape.to_string()),
         ("write", peaks.write.gbps, peaks.write.shape.to_string()),

@@ -9,6 +9,8 @@ use crate::ops::probe::{Access, ProbeShape, memcpy, probe};
 
 /// Most bytes of an array that ceilings are measured with.
 const LARGEST: u64 = 1 << 30;
+/// Fewest bytes of one, however small the L2 cache is.
+const FEWEST: u64 = 64 << 20;
 /// Fewest bytes that the sizes are swept over.
 const SMALLEST: u64 = 1 << 20;
 /// Timed runs of each probe.
@@ -67,8 +69,8 @@ impl Peaks {
     ///
     /// # Errors
     ///
-    /// `Unavailable` on the software GPU, `OutOfMemory` where the device has no room for two arrays of 64 MiB, and what the driver
-    /// failed with.
+    /// `Unavailable` on the software GPU, `OutOfMemory` where the device has no room for two arrays of four times its L2 cache and
+    /// at least 64 MiB, and what the driver failed with.
     pub fn measure(device: &Device, mut step: impl FnMut(&str)) -> Result<Self> {
         measure::check_has_times(device)?;
         let mut arrays = Arrays::new(device)?;
@@ -101,10 +103,25 @@ impl Peaks {
         Ceilings { read: self.read.gbps, write: self.write.gbps, copy: self.copy.gbps }
     }
 
+    /// The part of the nominal bandwidth that so many GB/s are; `None` where the device names none, and beyond it: then a cache held
+    /// a part of the bytes, and memory moved fewer.
+    pub fn fraction_of_nominal(&self, gbps: f64) -> Option<f64> {
+        self.nominal.map(|nominal| gbps / nominal).filter(|&part| part <= 1.0)
+    }
+
     /// GB/s, read and written, of the fastest copy within the L2 cache.
     pub fn l2_copy(&self) -> Option<f64> {
         self.sizes.iter().map(|warm| warm.copy).max_by(f64::total_cmp)
     }
+}
+
+/// Bytes of an array where so many are free, a power of two, and the fewest that say something of memory: they are moved again and
+/// again, so an L2 cache must not hold a part that counts ([`measure::cold_sets`]).
+fn array_bytes(free: u64, l2_bytes: u64) -> (u64, u64) {
+    let least = l2_bytes.saturating_mul(4).max(FEWEST);
+    let bytes = (free / 4).clamp(1, LARGEST.max(least));
+    let bytes = if bytes.is_power_of_two() { bytes } else { bytes.next_power_of_two() / 2 };
+    (bytes, least)
 }
 
 /// Two arrays to move.
@@ -117,16 +134,15 @@ struct Arrays {
 
 impl Arrays {
     fn new(device: &Device) -> Result<Self> {
-        let (free, _) = device.driver().memory()?;
-        let bytes = (free / 4).clamp(1, LARGEST);
-        let bytes = if bytes.is_power_of_two() { bytes } else { bytes.next_power_of_two() / 2 };
-        if bytes < 64 << 20 {
+        let ((free, _), info) = (device.driver().memory()?, device.info());
+        let (bytes, least) = array_bytes(free, info.l2_bytes);
+        if bytes < least {
             return Err(Error::new(
                 ErrorKind::OutOfMemory,
                 format!(
-                    "{} has {free} bytes of memory free, and its ceilings are measured with arrays of a quarter of them, of 64 \
-                     MiB at least; end what else uses it",
-                    device.info().name
+                    "{} has {free} bytes of memory free, and its ceilings are measured with arrays of a quarter of them, of \
+                     {least} bytes at least, so that its L2 cache holds little of them; end what else uses it",
+                    info.name
                 ),
             ));
         }
@@ -174,5 +190,43 @@ impl Arrays {
         let launches = (BYTES_A_SAMPLE / bytes).clamp(1, LAUNCHES);
         let timing = self.time(access, shape, bytes / access.bytes(), launches)?;
         Ok(timing.gbps(bytes * launches))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peaks() -> Peaks {
+        let best = |gbps| Best { gbps, shape: ProbeShape { steps: 1, threads: 512 } };
+        let sizes = [(16, 3825.0), (32, 3691.0), (64, 2600.0), (1024, 3900.0)];
+        let sizes = sizes.map(|(mib, copy)| Warm { bytes: mib << 20, read: copy, write: copy, copy }).into();
+        let (read, write, copy) = (best(4100.0), best(3278.0), best(3047.0));
+        Peaks { nominal: Some(3352.0), bytes: 1 << 30, read, write, copy, memcpy: 3007.0, sizes }
+    }
+
+    #[test]
+    fn no_part_of_nominal_is_above_the_whole() {
+        let peaks = peaks();
+        assert_eq!(peaks.fraction_of_nominal(1676.0), Some(0.5));
+        assert_eq!(peaks.fraction_of_nominal(3352.0), Some(1.0));
+        assert_eq!(peaks.fraction_of_nominal(peaks.read.gbps), None);
+        assert_eq!(Peaks { nominal: None, ..peaks }.fraction_of_nominal(1.0), None);
+    }
+
+    #[test]
+    fn arrays_are_four_caches_at_least() {
+        let fit = |free: u64, l2: u64| {
+            let (bytes, least) = array_bytes(free, l2);
+            assert!(bytes.is_power_of_two());
+            (bytes >= least).then_some(bytes >> 20)
+        };
+        assert_eq!(fit(80 << 30, 50 << 20), Some(1024));
+        assert_eq!(fit(1 << 30, 50 << 20), Some(256));
+        // They would come from the cache in part.
+        assert_eq!(fit(1023 << 20, 50 << 20), None);
+        assert_eq!(fit(1 << 30, 126 << 20), None);
+        assert_eq!(fit(1 << 30, 4 << 20), Some(256));
+        assert_eq!([fit(256 << 20, 0), fit(255 << 20, 0)], [Some(64), None]);
     }
 }

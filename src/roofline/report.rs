@@ -191,7 +191,7 @@ impl Times {
             p90_ms: timing.quantile_ms(0.9),
             gbps,
             fraction_of_ceiling: gbps / peaks.ceilings().of(read, written),
-            fraction_of_nominal: peaks.nominal.map(|nominal| gbps / nominal).filter(|&part| part <= 1.0),
+            fraction_of_nominal: peaks.fraction_of_nominal(gbps),
             gapless: timing.gapless(),
             discarded: timing.discarded(),
             clocks: timing.clocks(),
@@ -334,7 +334,7 @@ impl Case {
 }
 
 /// A number in a table, or that there is none.
-fn number(value: Option<f64>, digits: usize, unit: &str) -> String {
+pub(super) fn number(value: Option<f64>, digits: usize, unit: &str) -> String {
     value.map_or("-".into(), |value| format!("{value:.digits$}{unit}"))
 }
 

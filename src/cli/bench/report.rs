@@ -62,7 +62,7 @@ impl Subject<'_> {
     fn speed(&self, device: &Device, timing: &Timing, copy: f64, output: &Output) -> Result<Speed> {
         let gbps = timing.gbps(self.read + self.written);
         let peaks = peaks::known(device, output)?;
-        let of_nominal = peaks.nominal.map(|nominal| gbps / nominal).filter(|&part| part <= 1.0);
+        let of_nominal = peaks.fraction_of_nominal(gbps);
         let of_ceiling = gbps / peaks.ceilings().of(self.read, self.written);
         Ok(Speed { gbps, of_copy: gbps / copy, of_ceiling, of_nominal })
     }

@@ -144,6 +144,14 @@ fn a_slower_case_is_named_and_ends_with_status_1() {
 }
 
 #[test]
+fn nothing_above_nominal_is_printed_of_ceilings() {
+    let mut run = timed(|_| 1.0);
+    run["peaks"]["read"]["gbps"] = 1223.0.into();
+    let html = Reports::of(&run).form("--html");
+    assert!(html.contains("1223.0") && html.contains("97.0 %") && !html.contains("122.3 %"), "{html}");
+}
+
+#[test]
 fn tables_have_a_row_a_case() {
     let reports = Reports::of(&timed(|_| 1.0));
     let markdown = reports.form("--markdown");
