@@ -105,5 +105,6 @@ fn text(info: &DeviceInfo, kept: &Kept) -> String {
 }
 
 fn document(info: &DeviceInfo, kept: &Kept) -> Value {
-    json!({ "device": output::info_json(info), "date": kept.date, "peaks": kept.peaks, "l2_copy_gbps": kept.peaks.l2_copy() })
+    let l2_copy = kept.peaks.l2_copy(info.l2_bytes);
+    json!({ "device": output::info_json(info), "date": kept.date, "peaks": kept.peaks, "l2_copy_gbps": l2_copy })
 }

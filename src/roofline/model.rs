@@ -112,8 +112,9 @@ impl DeviceModel {
 
     /// The model of a device by the name that its driver gives it, if there is one.
     pub fn of(device: &str) -> Option<Self> {
-        // The boards for PCIe have fewer multiprocessors and another memory.
-        (device.contains("H100") && !device.contains("PCIe") && !device.contains("NVL")).then_some(H100)
+        // The boards for PCIe have fewer multiprocessors and another memory, and a slice (`H100 80GB HBM3 MIG 1g.10gb`) a part of both.
+        let others = ["PCIe", "NVL", "MIG"];
+        (device.contains("H100") && !others.iter().any(|other| device.contains(other))).then_some(H100)
     }
 
     /// How long it takes in `launches` launches to read and write so many bytes, each once, by the accesses that were counted: a
@@ -147,6 +148,16 @@ impl DeviceModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_whole_boards_of_the_kind_are_modelled() {
+        assert_eq!(DeviceModel::of("NVIDIA H100 80GB HBM3"), Some(H100));
+        for other in
+            ["NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA A100-SXM4-40GB"]
+        {
+            assert_eq!(DeviceModel::of(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_mix_lies_between_what_it_is_made_of() {

@@ -109,9 +109,10 @@ impl Peaks {
         self.nominal.map(|nominal| gbps / nominal).filter(|&part| part <= 1.0)
     }
 
-    /// GB/s, read and written, of the fastest copy within the L2 cache.
-    pub fn l2_copy(&self) -> Option<f64> {
-        self.sizes.iter().map(|warm| warm.copy).max_by(f64::total_cmp)
+    /// GB/s, read and written, of the fastest copy whose both sides fit into an L2 cache of so many bytes; `None` where none does.
+    pub fn l2_copy(&self, l2_bytes: u64) -> Option<f64> {
+        let within = self.sizes.iter().filter(|warm| warm.bytes <= l2_bytes);
+        within.map(|warm| warm.copy).max_by(f64::total_cmp)
     }
 }
 
@@ -212,6 +213,12 @@ mod tests {
         assert_eq!(peaks.fraction_of_nominal(3352.0), Some(1.0));
         assert_eq!(peaks.fraction_of_nominal(peaks.read.gbps), None);
         assert_eq!(Peaks { nominal: None, ..peaks }.fraction_of_nominal(1.0), None);
+    }
+
+    #[test]
+    fn what_the_l2_cache_does_is_that_of_sizes_within_it() {
+        assert_eq!(peaks().l2_copy(50 << 20), Some(3825.0));
+        assert_eq!(peaks().l2_copy(8 << 20), None);
     }
 
     #[test]
