@@ -1,6 +1,7 @@
 //! The clocks of an NVIDIA GPU, by NVML: its library comes with the driver and is loaded at run time. Where it is not there, or
 //! without the feature `nvml`, nothing is known and nothing fails.
 
+use super::patience;
 use crate::device::Device;
 
 /// The part of its highest clock below which a multiprocessor is throttled: nvbench's rule.
@@ -18,18 +19,27 @@ pub struct Clocks {
     pub memory_mhz: u32,
     /// Whether the driver says that heat or the power supply holds the clocks down.
     pub slowed: bool,
+    /// Whether they stayed low for as long as was waited, and neither heat nor power was the reason: they are set so, which
+    /// [`measure`](super::measure) finds out.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub held: bool,
 }
 
 impl Clocks {
     /// The device's clocks now; `None` where nobody tells.
     pub fn of(device: &Device) -> Option<Self> {
-        read(device.info().pci_bus_id.as_deref()?)
+        let gpu = device.info().pci_bus_id.as_deref()?;
+        Some(Self { held: patience::are_held(gpu), ..read(gpu)? })
     }
 
-    /// Whether times taken at these clocks say little: heat or power hold them down, or the multiprocessors' is below three
-    /// quarters of its highest.
-    pub fn are_throttled(&self) -> bool {
+    /// Whether heat or power hold them down, or the multiprocessors' is below three quarters of its highest, set so or not.
+    pub fn are_low(&self) -> bool {
         self.slowed || f64::from(self.sm_mhz) < THROTTLED_BELOW * f64::from(self.sm_max_mhz)
+    }
+
+    /// Whether times taken at these clocks say little: they are low, and not because they are set so.
+    pub fn are_throttled(&self) -> bool {
+        self.slowed || (self.are_low() && !self.held)
     }
 }
 
@@ -54,6 +64,7 @@ fn read(pci_bus_id: &str) -> Option<Clocks> {
         sm_max_mhz: device.max_clock_info(Clock::SM).ok()?,
         memory_mhz: device.clock_info(Clock::Memory).ok()?,
         slowed: device.current_throttle_reasons().is_ok_and(|reasons| reasons.intersects(slowdowns)),
+        held: false,
     })
 }
 
@@ -68,9 +79,13 @@ mod tests {
 
     #[test]
     fn three_quarters_of_the_highest_clock_are_enough() {
-        let clocks = Clocks { sm_mhz: 1485, sm_max_mhz: 1980, memory_mhz: 2619, slowed: false };
+        let clocks = Clocks { sm_mhz: 1485, sm_max_mhz: 1980, memory_mhz: 2619, slowed: false, held: false };
         assert!(!clocks.are_throttled());
         assert!(Clocks { sm_mhz: 1484, ..clocks }.are_throttled());
         assert!(Clocks { slowed: true, ..clocks }.are_throttled());
+        // Where they are set lower, only heat and power throttle.
+        let set = Clocks { sm_mhz: 1200, held: true, ..clocks };
+        assert!(set.are_low() && !set.are_throttled());
+        assert!(Clocks { slowed: true, ..set }.are_throttled());
     }
 }

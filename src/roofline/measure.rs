@@ -5,12 +5,13 @@
 //! caller rotates its buffers over [`cold_sets`] of them, so that no sample finds its data in the L2 cache: rotating rather
 //! than flushing, because a flush by writes leaves dirty lines that the next sample would pay for. Where the device tells its
 //! clocks, samples of a device that was throttled are taken again, and counted (nvbench's rule); no measurement starts
-//! them anew after 15 seconds.
+//! them anew after 15 seconds, and none of a process after one that did so in vain.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::clocks::Clocks;
+use super::patience::Patience;
 use crate::device::Device;
 use crate::driver::DriverKind;
 use crate::error::{Error, ErrorKind, Result};
@@ -20,9 +21,8 @@ use crate::stream::{Event, Stream};
 const WARM_UPS: usize = 3;
 /// The first gate, and the longest that is tried before an operation is taken to be bound by its own launches.
 const GATES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(64));
-/// How long is tried to get samples that are not throttled, and how long is waited first for the device to cool.
+/// How long is tried to get samples that are not throttled.
 const DEADLINE: Duration = Duration::from_secs(15);
-const PAUSE: Duration = Duration::from_millis(50);
 /// Fewest samples, however long each takes.
 const FEWEST: usize = 3;
 /// Launches in a row that [`launch_us`] takes the mean of, and how often, for the median of the means: the mean of all would have
@@ -72,7 +72,7 @@ impl Timing {
     }
 
     /// The clocks when the samples had been taken; `None` where the device tells none. Throttled still, where it did not get
-    /// better in time.
+    /// better in time, in this measurement or one before.
     pub fn clocks(&self) -> Option<Clocks> {
         self.clocks
     }
@@ -102,7 +102,7 @@ pub fn time(
     mut launch: impl FnMut() -> Result<()>,
 ) -> Result<Timing> {
     check_has_times(device)?;
-    let deadline = Instant::now() + DEADLINE;
+    let mut patience = Patience::new(device.info().pci_bus_id.as_deref().unwrap_or_default(), DEADLINE);
     for _ in 0..WARM_UPS {
         launch()?;
     }
@@ -114,19 +114,18 @@ pub fn time(
     let samples = samples.max(1).min((fit as usize).max(FEWEST));
     let pairs: Vec<(Event, Event)> =
         (0..samples).map(|_| Ok((device.event()?, device.event()?))).collect::<Result<_>>()?;
-    let (mut gate, mut pause, mut discarded) = (GATES.0, PAUSE, 0);
+    let (mut gate, mut discarded) = (GATES.0, 0);
     loop {
         let gapless = queue_behind(gate, device, stream, &pairs, &mut launch)?;
         stream.synchronize()?;
-        if !gapless && gate < GATES.1 && Instant::now() < deadline {
+        if !gapless && gate < GATES.1 && !patience.is_over() {
             gate *= 2;
             continue;
         }
-        let clocks = Clocks::of(device);
-        if clocks.is_some_and(|clocks| clocks.are_throttled()) && Instant::now() + pause < deadline {
+        let mut clocks = Clocks::of(device);
+        if let Some(pause) = clocks.as_mut().and_then(|clocks| patience.pause(clocks)) {
             discarded += samples;
             thread::sleep(pause);
-            pause *= 2;
             continue;
         }
         let mut samples: Vec<f64> =

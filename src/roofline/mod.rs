@@ -6,6 +6,7 @@ pub mod measure;
 pub mod model;
 #[cfg(feature = "plot")]
 pub mod page;
+mod patience;
 pub mod peak;
 #[cfg(feature = "plot")]
 pub mod plot;
