@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DeviceInfo;
+use warpstride::ptx::PROVENANCE;
+use warpstride::roofline::clocks::Identity;
 use warpstride::roofline::peak::{Best, Peaks};
 
 use super::open;
@@ -15,12 +17,69 @@ use super::output::{self, Output, number};
 
 /// Ceilings as they are kept.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+pub(super) struct Kept {
     /// When they were measured, as RFC 3339.
-    date: String,
-    /// What they were measured with.
+    pub(super) date: String,
+    with: With,
+    pub(super) peaks: Peaks,
+}
+
+/// What ceilings are measured with: with another they may be others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct With {
+    /// Of this crate.
     version: String,
-    peaks: Peaks,
+    /// Where the kernels came from, with the hash of their sources.
+    ptx: String,
+    /// The driver's release; the version of CUDA where nobody tells that.
+    driver: String,
+}
+
+/// Which GPU it is, and what its ceilings are measured with.
+struct Place {
+    file: String,
+    with: With,
+}
+
+impl Place {
+    fn of(device: &Device) -> Self {
+        Self::new(device.info(), Identity::of(device))
+    }
+
+    fn new(info: &DeviceInfo, identity: Option<Identity>) -> Self {
+        let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
+        // What another GPU has the least: the number of a device depends on which others a process sees, and so does its place in a
+        // virtual machine. The slices of a GPU differ in their names.
+        let (gpu, driver) = match identity {
+            Some(Identity { uuid, release }) => (uuid, release),
+            None => (info.pci_bus_id.clone().unwrap_or_else(|| info.ordinal.to_string()), info.driver_version.clone()),
+        };
+        let file = format!("peaks-{}-{}.json", plain(&info.name), plain(&gpu));
+        Self { file, with: With { version: env!("CARGO_PKG_VERSION").into(), ptx: PROVENANCE.into(), driver } }
+    }
+
+    /// Where they are kept; `None` where the system has no folder for such.
+    fn path(&self) -> Option<PathBuf> {
+        Some(dirs::cache_dir()?.join("warpstride").join(&self.file))
+    }
+
+    /// The ceilings of a file's text; `None` where they were measured with something else, or it was cut short.
+    fn read(&self, text: &[u8]) -> Option<Kept> {
+        serde_json::from_slice::<Kept>(text).ok().filter(|kept| kept.with == self.with)
+    }
+
+    fn keep(&self, kept: &Kept) -> Result<()> {
+        ensure!(!kept.peaks.low_clocks, "the device's clocks were low while they were measured");
+        let file = self.path().context("the system names no folder for caches")?;
+        let folder = file.parent().context("the cache has no folder")?;
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        // Whole or not at all, also where two programs measure at once.
+        let mut whole =
+            tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
+        serde_json::to_writer_pretty(&mut whole, kept)?;
+        whole.persist(&file).with_context(|| format!("cannot write {}", file.display()))?;
+        Ok(())
+    }
 }
 
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
@@ -34,46 +93,25 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
 }
 
 /// The ceilings of a GPU: those that were kept, or else measured now and kept.
-pub(super) fn known(device: &Device, output: &Output) -> Result<Peaks> {
-    let kept = file(device.info()).and_then(|file| fs::read(file).ok());
-    // Of another version, or cut short: they are measured anew.
-    let kept = kept.and_then(|text| serde_json::from_slice::<Kept>(&text).ok());
-    match kept.filter(|kept| kept.version == env!("CARGO_PKG_VERSION")) {
-        Some(kept) => Ok(kept.peaks),
-        None => Ok(measured(device, output)?.peaks),
+pub(super) fn known(device: &Device, output: &Output) -> Result<Kept> {
+    let place = Place::of(device);
+    match place.path().and_then(|file| fs::read(file).ok()).and_then(|text| place.read(&text)) {
+        Some(kept) => Ok(kept),
+        None => measured(device, output),
     }
 }
 
-/// Measures the ceilings and keeps them.
-fn measured(device: &Device, output: &Output) -> Result<Kept> {
+/// Measures the ceilings, which takes some seconds, and keeps them.
+pub(super) fn measured(device: &Device, output: &Output) -> Result<Kept> {
+    let place = Place::of(device);
     let progress = output.progress(1);
     let peaks = Peaks::measure(device, |what| progress.doing(format!("ceilings: {what}")))?;
     drop(progress);
-    let date = jiff::Timestamp::now().to_string();
-    let kept = Kept { date, version: env!("CARGO_PKG_VERSION").into(), peaks };
-    if let Err(error) = keep(device.info(), &kept) {
+    let kept = Kept { date: jiff::Timestamp::now().to_string(), with: place.with.clone(), peaks };
+    if let Err(error) = place.keep(&kept) {
         output.note(format!("the ceilings are not kept for the next time: {error:#}"));
     }
     Ok(kept)
-}
-
-/// Where the ceilings of a device with its driver are kept; `None` where the system has no folder for such.
-fn file(info: &DeviceInfo) -> Option<PathBuf> {
-    let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
-    let name = format!("peaks-{}-{}-{}.json", plain(&info.name), info.ordinal, plain(&info.driver_version));
-    Some(dirs::cache_dir()?.join("warpstride").join(name))
-}
-
-fn keep(info: &DeviceInfo, kept: &Kept) -> Result<()> {
-    let file = file(info).context("the system names no folder for caches")?;
-    let folder = file.parent().context("the cache has no folder")?;
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    // Whole or not at all, also where two programs measure at once.
-    let mut whole =
-        tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
-    serde_json::to_writer_pretty(&mut whole, kept)?;
-    whole.persist(&file).with_context(|| format!("cannot write {}", file.display()))?;
-    Ok(())
 }
 
 fn text(info: &DeviceInfo, kept: &Kept) -> String {
@@ -93,11 +131,12 @@ fn text(info: &DeviceInfo, kept: &Kept) -> String {
         let [read, write, copy] = [warm.read, warm.write, warm.copy].map(|gbps| format!("{gbps:.0}"));
         sizes.add_row([size, read, write, copy]);
     }
+    let low = if peaks.low_clocks { "The device's clocks were low meanwhile.\n" } else { "" };
     format!(
         "{}, driver {}, {}\n{table}\n{sizes}\nOf {} MiB an array; what fits into the L2 cache of {:.0} MB is of its speed, and \
-         small sizes are of launches.\n",
+         small sizes are of launches.\n{low}",
         info.name,
-        info.driver_version,
+        kept.with.driver,
         kept.date,
         peaks.bytes >> 20,
         info.l2_bytes as f64 / 1e6,
@@ -105,6 +144,73 @@ fn text(info: &DeviceInfo, kept: &Kept) -> String {
 }
 
 fn document(info: &DeviceInfo, kept: &Kept) -> Value {
-    let l2_copy = kept.peaks.l2_copy(info.l2_bytes);
-    json!({ "device": output::info_json(info), "date": kept.date, "peaks": kept.peaks, "l2_copy_gbps": l2_copy })
+    json!({
+        "device": output::info_json(info),
+        "driver": kept.with.driver,
+        "date": kept.date,
+        "peaks": kept.peaks,
+        "l2_copy_gbps": kept.peaks.l2_copy(info.l2_bytes),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use warpstride::device::Device;
+
+    use super::*;
+
+    fn gpu() -> DeviceInfo {
+        let soft = Device::open(Backend::Soft).expect("the software GPU is always there");
+        let pci_bus_id = Some("00000000:01:00.0".into());
+        DeviceInfo { name: "A GPU".into(), driver_version: "13.0".into(), pci_bus_id, ..soft.info().clone() }
+    }
+
+    fn identity(uuid: &str, release: &str) -> Option<Identity> {
+        Some(Identity { uuid: uuid.into(), release: release.into() })
+    }
+
+    fn kept(with: &With, low_clocks: bool) -> Kept {
+        let best = json!({ "gbps": 1.0, "shape": { "steps": 1, "threads": 128 } });
+        let peaks = json!({
+            "nominal": null, "bytes": 1, "read": best, "write": best, "copy": best, "memcpy": 1.0, "sizes": [],
+            "low_clocks": low_clocks,
+        });
+        Kept { date: "today".into(), with: with.clone(), peaks: serde_json::from_value(peaks).expect("ceilings") }
+    }
+
+    #[test]
+    fn ceilings_are_of_one_gpu_and_of_what_they_were_measured_with() {
+        let place = Place::new(&gpu(), identity("GPU-1", "580.159.04"));
+        let text = |with: &With| serde_json::to_vec(&kept(with, false)).expect("text");
+        assert_eq!(place.read(&text(&place.with)).expect("the same").date, "today");
+        let With { version, ptx, driver } = place.with.clone();
+        for other in [
+            With { version: "0.0.9".into(), ..place.with.clone() },
+            With { ptx: format!("{ptx}0"), ..place.with.clone() },
+            Place::new(&gpu(), identity("GPU-1", "580.95.05")).with,
+            Place::new(&gpu(), None).with,
+        ] {
+            assert!(place.read(&text(&other)).is_none(), "{other:?} for {version}, {ptx}, {driver}");
+        }
+        assert!(place.read(b"{\"date\": \"today\", \"version\": \"0.1.0\"").is_none());
+        // Wherever it is plugged in.
+        let moved = DeviceInfo { ordinal: 1, pci_bus_id: None, ..gpu() };
+        assert_eq!(Place::new(&moved, identity("GPU-1", "580.159.04")).file, place.file);
+        let slice = DeviceInfo { name: "A GPU MIG 1g.10gb".into(), ..gpu() };
+        for other in [
+            Place::new(&gpu(), identity("GPU-2", "580.159.04")),
+            Place::new(&slice, identity("GPU-1", "580.159.04")),
+            Place::new(&gpu(), None),
+            Place::new(&moved, None),
+        ] {
+            assert_ne!(other.file, place.file);
+        }
+    }
+
+    #[test]
+    fn ceilings_of_low_clocks_are_not_kept() {
+        let place = Place::new(&gpu(), None);
+        let error = place.keep(&kept(&place.with, true)).unwrap_err();
+        assert!(error.to_string().contains("clocks were low"), "{error}");
+    }
 }

@@ -1,5 +1,5 @@
-//! The clocks of an NVIDIA GPU, by NVML: its library comes with the driver and is loaded at run time. Where it is not there, or
-//! without the feature `nvml`, nothing is known and nothing fails.
+//! The clocks of an NVIDIA GPU, and which one it is, by NVML: its library comes with the driver and is loaded at run time. Where it
+//! is not there, or without the feature `nvml`, nothing is known and nothing fails.
 
 use super::patience;
 use crate::device::Device;
@@ -43,18 +43,51 @@ impl Clocks {
     }
 }
 
+/// What tells a GPU from others of its kind, wherever they are plugged in, and one release of its driver from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The GPU's UUID, as NVIDIA's tools name it: `GPU-` and 32 digits. That of the whole, where the device is a slice.
+    pub uuid: String,
+    /// The driver's release, `580.159.04`, where [`DeviceInfo`](crate::driver::DeviceInfo) has the version of CUDA.
+    pub release: String,
+}
+
+impl Identity {
+    /// The device's; `None` where nobody tells.
+    pub fn of(device: &Device) -> Option<Self> {
+        identity(device.info().pci_bus_id.as_deref()?)
+    }
+}
+
 #[cfg(feature = "nvml")]
-fn read(pci_bus_id: &str) -> Option<Clocks> {
+fn nvml() -> Option<&'static nvml_wrapper::Nvml> {
     use std::sync::OnceLock;
 
     use nvml_wrapper::Nvml;
-    use nvml_wrapper::bitmasks::device::ThrottleReasons;
-    use nvml_wrapper::enum_wrappers::device::Clock;
 
     // Loading takes milliseconds, and a library that was not there will not come.
     static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
-    let nvml = NVML.get_or_init(|| Nvml::init().ok()).as_ref()?;
-    let device = nvml.device_by_pci_bus_id(pci_bus_id).ok()?;
+    NVML.get_or_init(|| Nvml::init().ok()).as_ref()
+}
+
+#[cfg(feature = "nvml")]
+fn identity(pci_bus_id: &str) -> Option<Identity> {
+    let nvml = nvml()?;
+    let uuid = nvml.device_by_pci_bus_id(pci_bus_id).ok()?.uuid().ok()?;
+    Some(Identity { uuid, release: nvml.sys_driver_version().ok()? })
+}
+
+#[cfg(not(feature = "nvml"))]
+fn identity(_pci_bus_id: &str) -> Option<Identity> {
+    None
+}
+
+#[cfg(feature = "nvml")]
+fn read(pci_bus_id: &str) -> Option<Clocks> {
+    use nvml_wrapper::bitmasks::device::ThrottleReasons;
+    use nvml_wrapper::enum_wrappers::device::Clock;
+
+    let device = nvml()?.device_by_pci_bus_id(pci_bus_id).ok()?;
     let slowdowns = ThrottleReasons::HW_SLOWDOWN
         | ThrottleReasons::HW_THERMAL_SLOWDOWN
         | ThrottleReasons::SW_THERMAL_SLOWDOWN

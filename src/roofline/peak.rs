@@ -62,6 +62,9 @@ pub struct Peaks {
     pub memcpy: f64,
     /// Over sizes, smallest first.
     pub sizes: Vec<Warm>,
+    /// Whether the device's clocks were low while any of these was measured, throttled or set so: they say little of another day.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub low_clocks: bool,
 }
 
 impl Peaks {
@@ -95,7 +98,8 @@ impl Peaks {
             bytes *= 2;
         }
         let nominal = device.info().nominal_bandwidth.map(|bytes| bytes as f64 / 1e9);
-        Ok(Self { nominal, bytes: arrays.bytes, read, write, copy, memcpy, sizes })
+        let Arrays { bytes, low_clocks, .. } = arrays;
+        Ok(Self { nominal, bytes, read, write, copy, memcpy, sizes, low_clocks })
     }
 
     /// Those that operations are held against.
@@ -131,6 +135,8 @@ struct Arrays {
     dst: DeviceBuffer<u8>,
     /// Of each: a power of two.
     bytes: u64,
+    /// Whether the clocks were low at any time.
+    low_clocks: bool,
 }
 
 impl Arrays {
@@ -148,21 +154,27 @@ impl Arrays {
             ));
         }
         let room = bytes as usize;
-        Ok(Self { src: device.zeros(room)?, dst: device.zeros(room)?, bytes })
+        Ok(Self { src: device.zeros(room)?, dst: device.zeros(room)?, bytes, low_clocks: false })
     }
 
     /// Times `launches` probes of so many bytes of each array, as one sample.
     fn time(&mut self, access: Access, shape: ProbeShape, bytes: u64, launches: u64) -> Result<Timing> {
         let Self { src, dst, .. } = self;
         let (device, room) = (src.device().clone(), src.len());
-        measure::time(&device, device.default_stream(), SAMPLES, || {
+        let timing = measure::time(&device, device.default_stream(), SAMPLES, || {
             for _ in 0..launches {
                 let from = src.view(&[room])?.slice(0, ..bytes as usize, 1)?;
                 let to = dst.view_mut(&[room])?.slice(0, ..bytes as usize, 1)?;
                 probe(access, shape, from, to, device.default_stream())?;
             }
             Ok(())
-        })
+        })?;
+        Ok(self.noted(timing))
+    }
+
+    fn noted(&mut self, timing: Timing) -> Timing {
+        self.low_clocks |= timing.clocks().is_some_and(|clocks| clocks.are_low());
+        timing
     }
 
     fn best(&mut self, access: Access) -> Result<Best> {
@@ -178,12 +190,13 @@ impl Arrays {
     }
 
     fn memcpy(&mut self) -> Result<f64> {
-        let Self { src, dst, bytes } = self;
+        let Self { src, dst, bytes, .. } = self;
+        let moved = 2 * *bytes;
         let (device, room) = (src.device().clone(), src.len());
         let timing = measure::time(&device, device.default_stream(), SAMPLES, || {
             memcpy(src.view(&[room])?, dst.view_mut(&[room])?, device.default_stream())
         })?;
-        Ok(timing.gbps(2 * *bytes))
+        Ok(self.noted(timing).gbps(moved))
     }
 
     /// GB/s where `bytes` bytes in all are moved over and over.
@@ -203,7 +216,7 @@ mod tests {
         let sizes = [(16, 3825.0), (32, 3691.0), (64, 2600.0), (1024, 3900.0)];
         let sizes = sizes.map(|(mib, copy)| Warm { bytes: mib << 20, read: copy, write: copy, copy }).into();
         let (read, write, copy) = (best(4100.0), best(3278.0), best(3047.0));
-        Peaks { nominal: Some(3352.0), bytes: 1 << 30, read, write, copy, memcpy: 3007.0, sizes }
+        Peaks { nominal: Some(3352.0), bytes: 1 << 30, read, write, copy, memcpy: 3007.0, sizes, low_clocks: false }
     }
 
     #[test]

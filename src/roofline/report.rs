@@ -21,7 +21,7 @@ pub struct Run {
     pub schema: u32,
     /// Where the kernels came from: [`PROVENANCE`](crate::ptx::PROVENANCE).
     pub ptx: String,
-    /// When it began, as RFC 3339.
+    /// When it began, as RFC 3339; its ceilings were measured right after.
     pub date: String,
     /// Of this crate.
     pub version: String,
@@ -222,7 +222,9 @@ impl Run {
     /// A line on what ran where and when.
     pub fn heading(&self) -> String {
         let Machine { name, driver_version, .. } = &self.device;
-        format!("{name}, driver {driver_version}, {}, warpstride {}", self.date, self.version)
+        let low = self.peaks.as_ref().is_some_and(|peaks| peaks.low_clocks);
+        let low = if low { "; ceilings measured at low clocks" } else { "" };
+        format!("{name}, driver {driver_version}, {}, warpstride {}{low}", self.date, self.version)
     }
 
     /// The cases of a group as a table: with speeds where there are times, with counters where somebody counted.

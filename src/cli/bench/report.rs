@@ -44,6 +44,8 @@ struct Speed {
     of_ceiling: f64,
     /// Of what the device's attributes promise; `None` beyond it, where what is written stays in the L2 cache.
     of_nominal: Option<f64>,
+    /// When that best was measured.
+    ceilings_date: String,
 }
 
 impl Subject<'_> {
@@ -61,10 +63,10 @@ impl Subject<'_> {
 
     fn speed(&self, device: &Device, timing: &Timing, copy: f64, output: &Output) -> Result<Speed> {
         let gbps = timing.gbps(self.read + self.written);
-        let peaks = peaks::known(device, output)?;
+        let peaks::Kept { date: ceilings_date, peaks, .. } = peaks::known(device, output)?;
         let of_nominal = peaks.fraction_of_nominal(gbps);
         let of_ceiling = gbps / peaks.ceilings().of(self.read, self.written);
-        Ok(Speed { gbps, of_copy: gbps / copy, of_ceiling, of_nominal })
+        Ok(Speed { gbps, of_copy: gbps / copy, of_ceiling, of_nominal, ceilings_date })
     }
 
     fn text(&self, device: &Device, outcome: &Outcome, speed: Option<&Speed>) -> String {
@@ -84,7 +86,11 @@ impl Subject<'_> {
                 speed.gbps,
                 100.0 * speed.of_copy,
             );
-            text += &format!("{:.1} % of the ceiling of these reads and writes, ", 100.0 * speed.of_ceiling);
+            text += &format!(
+                "{:.1} % of the ceiling of these reads and writes (of {}), ",
+                100.0 * speed.of_ceiling,
+                speed.ceilings_date
+            );
             text += &match speed.of_nominal {
                 Some(part) => format!("{:.1} % of nominal\n", 100.0 * part),
                 None => "more than memory has: the L2 cache holds what is written\n".into(),
@@ -135,6 +141,7 @@ impl Subject<'_> {
             "copy_gbps": outcome.timing.as_ref().map(|(_, copy)| copy),
             "fraction_of_copy": speed.map(|speed| speed.of_copy),
             "fraction_of_ceiling": speed.map(|speed| speed.of_ceiling),
+            "ceilings_date": speed.map(|speed| &speed.ceilings_date),
             "fraction_of_nominal": speed.and_then(|speed| speed.of_nominal),
             "gapless": timing.map(Timing::gapless),
             "discarded": timing.map(Timing::discarded),

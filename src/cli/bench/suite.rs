@@ -97,8 +97,9 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
     let before = args.compare.as_deref().map(runs::kept).transpose()?;
     let device = open(backend, output)?;
     let timed = output::has_times(&device);
-    let peaks = if timed { Some(peaks::known(&device, output)?) } else { None };
     let date = jiff::Timestamp::now().to_string();
+    // Of this run: what was kept may be of another day.
+    let peaks = if timed { Some(peaks::measured(&device, output)?.peaks) } else { None };
     let mut suite = Suite { device: &device, timed, peaks: peaks.as_ref(), cases: Vec::new(), output };
     suite.all()?;
     let run = Run {

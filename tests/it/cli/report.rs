@@ -152,6 +152,15 @@ fn nothing_above_nominal_is_printed_of_ceilings() {
 }
 
 #[test]
+fn ceilings_of_low_clocks_say_so() {
+    let mut run = timed(|_| 1.0);
+    let said = |run: &Value| Reports::of(run).form("--markdown").contains("ceilings measured at low clocks");
+    assert!(!said(&run));
+    run["peaks"]["low_clocks"] = true.into();
+    assert!(said(&run));
+}
+
+#[test]
 fn tables_have_a_row_a_case() {
     let reports = Reports::of(&timed(|_| 1.0));
     let markdown = reports.form("--markdown");
