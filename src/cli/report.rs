@@ -1,9 +1,9 @@
 //! `warpstride report`: tables, charts and a page of a run, from its file alone.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 use warpstride::roofline::compare::{self, Change, THRESHOLD, Verdict};
 use warpstride::roofline::report::{Case, Group, Run, Table};
@@ -19,27 +19,12 @@ pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
         Some(before) => Some(compare::changes(&runs::read(before)?, &run)),
         None => None,
     };
-    let mut written = Vec::new();
-    let mut write = |path: &Path, bytes: &[u8]| -> Result<()> {
-        Target::check(path, &args.run)?.replace(|file| file.write_all(bytes))?;
-        written.push(path.display().to_string());
-        Ok(())
-    };
-    if let Some(path) = &args.html {
-        write(path, page::page(&run)?.as_bytes())?;
+    let outputs = outputs(args, &run)?;
+    let targets = targets(args, &outputs)?;
+    for (target, (_, bytes)) in targets.iter().zip(&outputs) {
+        target.replace(|file| file.write_all(bytes))?;
     }
-    if let Some(path) = &args.markdown {
-        write(path, markdown(&run).as_bytes())?;
-    }
-    if let Some(path) = &args.csv {
-        write(path, &csv(&run)?)?;
-    }
-    if let Some(folder) = &args.svg {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        for chart in plot::charts(&run)? {
-            write(&folder.join(chart.name).with_extension("svg"), chart.svg.as_bytes())?;
-        }
-    }
+    let written: Vec<String> = outputs.iter().map(|(path, _)| path.display().to_string()).collect();
     let mut shown = if written.is_empty() && changes.is_none() { text(&run) } else { String::new() };
     if let Some(changes) = &changes {
         shown += &changes_text(changes);
@@ -47,6 +32,43 @@ pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
     shown.extend(written.iter().map(|path| format!("wrote {path}\n")));
     output.result(&shown, json!({ "device": run.device, "date": run.date, "written": written, "changes": changes }))?;
     ensure_none_slower(changes.as_deref().unwrap_or(&[]))
+}
+
+/// The files that are asked for, drawn.
+fn outputs(args: &args::Report, run: &Run) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+    let mut outputs = Vec::new();
+    if let Some(path) = &args.html {
+        outputs.push((path.clone(), page::page(run)?.into_bytes()));
+    }
+    if let Some(path) = &args.markdown {
+        outputs.push((path.clone(), markdown(run).into_bytes()));
+    }
+    if let Some(path) = &args.csv {
+        outputs.push((path.clone(), csv(run)?));
+    }
+    if let Some(folder) = &args.svg {
+        for chart in plot::charts(run)? {
+            outputs.push((folder.join(chart.name).with_extension("svg"), chart.svg.into_bytes()));
+        }
+    }
+    Ok(outputs)
+}
+
+/// Makes sure, before any is written, that no output is a run that was read, or another output.
+fn targets(args: &args::Report, outputs: &[(PathBuf, Vec<u8>)]) -> Result<Vec<Target>> {
+    if let Some(folder) = &args.svg {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    let mut targets = Vec::new();
+    for (path, _) in outputs {
+        let target = Target::check(path, &args.run)?;
+        if let Some(before) = &args.compare {
+            Target::check(path, before)?;
+        }
+        ensure!(!targets.contains(&target), "two outputs are one file, {}; name another for one", path.display());
+        targets.push(target);
+    }
+    Ok(targets)
 }
 
 /// The run as tables on a terminal.

@@ -161,6 +161,26 @@ fn ceilings_of_low_clocks_say_so() {
 }
 
 #[test]
+fn an_output_is_neither_a_run_that_is_read_nor_another_output() {
+    let reports = Reports::of(&timed(|_| 1.0));
+    let [run, before, out, charts] = ["run.json", "before.json", "out", "charts"].map(|name| reports.path(name));
+    let text = timed(|_| 1.0).to_string();
+    fs::write(&before, &text).expect("writing the run");
+    let report = |args: &[(&str, &Path)]| {
+        let options = args.iter().flat_map(|(option, path)| [option.as_ref(), path.as_os_str()]);
+        warpstride(["report".as_ref(), run.as_os_str()].into_iter().chain(options))
+    };
+    report(&[("--compare", &before), ("--html", &before)]).failed(&["before.json", "the same file"]);
+    report(&[("--csv", &out), ("--html", &run)]).failed(&["run.json", "the same file"]);
+    report(&[("--html", &out), ("--csv", &out)]).failed(&["two outputs", "out"]);
+    report(&[("--svg", &charts), ("--csv", &charts.join("roofline.svg"))]).failed(&["two outputs", "roofline.svg"]);
+    for kept in [&run, &before] {
+        assert_eq!(fs::read_to_string(kept).expect("the run"), text);
+    }
+    assert!(!out.exists());
+}
+
+#[test]
 fn tables_have_a_row_a_case() {
     let reports = Reports::of(&timed(|_| 1.0));
     let markdown = reports.form("--markdown");
