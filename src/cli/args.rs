@@ -162,7 +162,7 @@ pub(super) struct Bench {
     /// Keep the run under a name
     #[arg(long, value_name = "NAME", requires = "all", value_parser = run_name)]
     pub(super) save: Option<String>,
-    /// Compare the run with one that was kept, case by case; status 1 where one is slower
+    /// Compare the run with one that was kept, case by case; status 1 where one is slower, wrong or gone
     #[arg(long, value_name = "NAME", requires = "all", value_parser = run_name)]
     pub(super) compare: Option<String>,
 }
@@ -184,7 +184,7 @@ pub(super) struct Report {
     /// Write each chart into a folder, which is made where it is not there
     #[arg(long, value_name = "FOLDER")]
     pub(super) svg: Option<PathBuf>,
-    /// Compare the run with an earlier one, case by case; status 1 where one is slower
+    /// Compare the run with an earlier one, case by case; status 1 where one is slower, wrong or gone
     #[arg(long, value_name = "BEFORE.json")]
     pub(super) compare: Option<PathBuf>,
 }

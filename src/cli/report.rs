@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use warpstride::roofline::compare::{self, Change, THRESHOLD, Verdict};
 use warpstride::roofline::report::{Case, Group, Run, Table};
@@ -16,7 +16,7 @@ use super::{args, runs};
 pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
     let run = runs::read(&args.run)?;
     let changes = match &args.compare {
-        Some(before) => Some(compare::changes(&runs::read(before)?, &run)),
+        Some(before) => Some(compare::changes(&runs::read(before)?, &run)?),
         None => None,
     };
     let outputs = outputs(args, &run)?;
@@ -31,7 +31,7 @@ pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
     }
     shown.extend(written.iter().map(|path| format!("wrote {path}\n")));
     output.result(&shown, json!({ "device": run.device, "date": run.date, "written": written, "changes": changes }))?;
-    ensure_none_slower(changes.as_deref().unwrap_or(&[]))
+    ensure_none_worse(changes.as_deref().unwrap_or(&[]))
 }
 
 /// The files that are asked for, drawn.
@@ -181,24 +181,41 @@ fn csv_row(case: &Case) -> [String; 25] {
 /// What changed, as a table.
 pub(super) fn changes_text(changes: &[Change]) -> String {
     let mut table = output::table(&["case", "before ms", "now ms", "change", "verdict"]);
-    for Change { name, before_ms, now_ms, verdict } in changes {
+    for Change { name, before_ms, now_ms, verdict, doubt } in changes {
         let change = before_ms.zip(*now_ms).map(|(before, now)| 100.0 * (now / before - 1.0));
         let change = change.map_or("-".into(), |percent| format!("{percent:+.1} %"));
         let (before, now) = (number(*before_ms, 4, ""), number(*now_ms, 4, ""));
-        table.add_row([name, &before, &now, &change, verdict.name()]);
+        let verdict = doubt.map_or(verdict.name().into(), |doubt| format!("{} ({doubt})", verdict.name()));
+        table.add_row([name, &before, &now, &change, &verdict]);
     }
     format!(
-        "{table}\nfaster, slower: the middle halves of the samples are apart, and the medians by more than {:.0} %.\n",
+        "{table}\nfaster, slower: the middle halves of the samples are apart, and the medians by more than {:.0} %. throttled, gaps: \
+         of either run, whose times then decide nothing.\n",
         100.0 * THRESHOLD
     )
 }
 
-/// Fails where something is slower than it was.
-pub(super) fn ensure_none_slower(changes: &[Change]) -> Result<()> {
-    let slower = changes.iter().filter(|change| change.verdict == Verdict::Slower);
-    let slower: Vec<&str> = slower.map(|change| change.name.as_str()).collect();
-    if slower.is_empty() {
-        return Ok(());
-    }
-    bail!("{} of {} cases are slower than they were: {}", slower.len(), changes.len(), slower.join(", "))
+/// Fails where something is slower than it was, wrong or gone, or where nothing could be compared.
+pub(super) fn ensure_none_worse(changes: &[Change]) -> Result<()> {
+    let worse = [
+        (Verdict::Slower, "are slower than they were"),
+        (Verdict::Wrong, "gave wrong elements"),
+        (Verdict::Gone, "are no longer there"),
+    ];
+    let of = |verdict| changes.iter().filter(move |change| change.verdict == verdict);
+    let said: Vec<String> = worse
+        .into_iter()
+        .filter(|&(verdict, _)| of(verdict).next().is_some())
+        .map(|(verdict, what)| {
+            let names: Vec<&str> = of(verdict).map(|change| change.name.as_str()).collect();
+            format!("{} of {} cases {what}: {}", names.len(), changes.len(), names.join(", "))
+        })
+        .collect();
+    ensure!(said.is_empty(), "{}", said.join("; "));
+    ensure!(
+        changes.is_empty() || of(Verdict::Undecided).count() < changes.len(),
+        "none of {} cases could be compared; measure both runs on a GPU that is not throttled",
+        changes.len()
+    );
+    Ok(())
 }

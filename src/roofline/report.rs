@@ -197,6 +197,21 @@ impl Times {
             clocks: timing.clocks(),
         }
     }
+
+    /// What makes them say little, in a word or two: the device was throttled still, or the host's gaps are in them.
+    pub fn doubt(&self) -> Option<&'static str> {
+        match (self.are_throttled(), self.gapless) {
+            (false, true) => None,
+            (true, true) => Some("throttled"),
+            (false, false) => Some("gaps"),
+            (true, false) => Some("throttled, gaps"),
+        }
+    }
+
+    /// Whether the device was throttled still when they had been taken.
+    pub fn are_throttled(&self) -> bool {
+        self.clocks.is_some_and(|clocks| clocks.are_throttled())
+    }
 }
 
 /// A table as text: one heading a column, and as many cells a row.

@@ -96,6 +96,9 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
     // What it is to be compared with is looked at before minutes are spent.
     let before = args.compare.as_deref().map(runs::kept).transpose()?;
     let device = open(backend, output)?;
+    if let Some(before) = &before {
+        compare::check_devices(&before.device, &Machine::of(&device))?;
+    }
     let timed = output::has_times(&device);
     let date = jiff::Timestamp::now().to_string();
     // Of this run: what was kept may be of another day.
@@ -116,11 +119,11 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
         let file = runs::keep(name, &run)?;
         output.note(format!("kept as {name}: {}", file.display()));
     }
-    let changes = before.as_ref().map(|before| compare::changes(before, &run));
+    let changes = before.as_ref().map(|before| compare::changes(before, &run)).transpose()?;
     print(&run, changes.as_deref(), output)?;
     let wrong: Vec<&str> = run.cases.iter().filter(|case| !case.verified).map(|case| case.name.as_str()).collect();
     ensure!(wrong.is_empty(), "{} gave wrong elements; please report this as a bug", wrong.join(", "));
-    report::ensure_none_slower(changes.as_deref().unwrap_or(&[]))
+    report::ensure_none_worse(changes.as_deref().unwrap_or(&[]))
 }
 
 fn print(run: &Run, changes: Option<&[Change]>, output: &Output) -> Result<()> {

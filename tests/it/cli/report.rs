@@ -143,6 +143,48 @@ fn a_slower_case_is_named_and_ends_with_status_1() {
     compare("run.json", "run.json").succeeded();
 }
 
+/// What `report` says of a run compared with another.
+fn compared(now: &Value, before: &Value) -> Run {
+    let reports = Reports::of(now);
+    fs::write(reports.path("before.json"), before.to_string()).expect("writing the run");
+    let [run, before] = ["run.json", "before.json"].map(|name| reports.path(name));
+    warpstride(["report".as_ref(), run.as_os_str(), "--compare".as_ref(), before.as_os_str()])
+}
+
+#[test]
+fn cases_that_are_wrong_or_gone_end_with_status_1() {
+    let mut now = timed(|_| 1.0);
+    let cases = now["cases"].as_array_mut().expect("cases");
+    cases.truncate(2);
+    cases[0]["verified"] = false.into();
+    cases[0]["times"] = Value::Null;
+    let run = compared(&now, &timed(|_| 1.0));
+    assert_eq!(run.code, Some(1));
+    let (wrong, gone) =
+        (format!("1 of {CASES} cases gave wrong"), format!("{} of {CASES} cases are no longer", CASES - 2));
+    assert!(run.stderr.contains(&wrong) && run.stderr.contains(&gone), "{}", run.stderr);
+    // What is new is no regression.
+    compared(&timed(|_| 1.0), &{
+        let mut before = timed(|_| 1.0);
+        before["cases"].as_array_mut().expect("cases").truncate(2);
+        before
+    })
+    .succeeded();
+}
+
+#[test]
+fn runs_of_two_devices_are_not_compared() {
+    let mut before = timed(|_| 1.0);
+    before["device"]["name"] = "Another GPU".into();
+    compared(&timed(|_| 1.1), &before).failed(&["Another GPU", "one kind of device"]);
+    // Nor is anything measured first.
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let folder = cache.path().join("warpstride");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(folder.join("run-other.json"), before.to_string()).expect("writing the run");
+    suite(cache.path(), &["bench", "--all", "--compare", "other"]).failed(&["Another GPU", "one kind of device"]);
+}
+
 #[test]
 fn nothing_above_nominal_is_printed_of_ceilings() {
     let mut run = timed(|_| 1.0);
