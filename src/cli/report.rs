@@ -134,6 +134,7 @@ fn csv(run: &Run) -> Result<Vec<u8>> {
         "fraction_of_nominal",
         "gapless",
         "discarded",
+        "throttled",
         "predicted_ms",
         "load_sectors_per_request",
         "store_sectors_per_request",
@@ -145,7 +146,7 @@ fn csv(run: &Run) -> Result<Vec<u8>> {
     writer.into_inner().context("the table could not be finished")
 }
 
-fn csv_row(case: &Case) -> [String; 25] {
+fn csv_row(case: &Case) -> [String; 26] {
     let listed = |numbers: &[usize]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let value = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     let (times, counters) = (case.times.as_ref(), case.counters.as_ref());
@@ -171,6 +172,7 @@ fn csv_row(case: &Case) -> [String; 25] {
         value(times.and_then(|times| times.fraction_of_nominal)),
         times.map_or(String::new(), |times| times.gapless.to_string()),
         times.map_or(String::new(), |times| times.discarded.to_string()),
+        times.map_or(String::new(), |times| times.are_throttled().to_string()),
         value(case.predicted_ms),
         value(counters.and_then(|counters| counters.global_load.sectors_per_request())),
         value(counters.and_then(|counters| counters.global_store.sectors_per_request())),

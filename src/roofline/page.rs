@@ -151,6 +151,13 @@ fn words(run: &Run) -> Markup {
                 dt { "discarded" }
                 dd { "Samples that a throttled device had taken." }
             }
+            @if run.cases.iter().any(|case| case.doubt().is_some()) {
+                dt { "doubts" }
+                dd {
+                    "throttled: the clocks were low still, for as long as was waited, and the times say little. gaps: not all launches \
+                     were queued before the first ran, and the host's gaps between them are in the times."
+                }
+            }
             @if run.cases.iter().any(|case| case.predicted_ms.is_some()) {
                 dt { "predicted ms" }
                 dd {

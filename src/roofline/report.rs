@@ -247,9 +247,13 @@ impl Run {
         let timed = self.has_times();
         let counted = self.group(group).any(|case| case.counters.is_some());
         let predicted = self.group(group).any(|case| case.predicted_ms.is_some());
+        let doubted = self.group(group).any(|case| case.doubt().is_some());
         let mut header = vec!["case", "kernel", "verified"];
         if timed {
             header.extend(["ms", "p10", "p90", "GB/s", "of ceiling", "of nominal", "discarded"]);
+        }
+        if doubted {
+            header.push("doubts");
         }
         if predicted {
             header.push("predicted ms");
@@ -262,6 +266,9 @@ impl Run {
             cells.push(if case.verified { "yes" } else { "NO" }.into());
             if timed {
                 cells.extend(case.speed_cells());
+            }
+            if doubted {
+                cells.push(case.doubt().unwrap_or("-").into());
             }
             if predicted {
                 cells.push(number(case.predicted_ms, 4, ""));
@@ -279,6 +286,11 @@ impl Case {
     /// Bytes read and written.
     pub fn bytes(&self) -> u64 {
         self.read.saturating_add(self.written)
+    }
+
+    /// What makes its times say little, if anything.
+    pub fn doubt(&self) -> Option<&'static str> {
+        self.times.as_ref().and_then(Times::doubt)
     }
 
     fn speed_cells(&self) -> [String; 7] {

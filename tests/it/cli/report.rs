@@ -186,6 +186,48 @@ fn runs_of_two_devices_are_not_compared() {
 }
 
 #[test]
+fn times_of_a_throttled_device_decide_nothing_and_are_marked() {
+    let throttled = |every: bool| {
+        let mut run = timed(|_| 1.1);
+        for (at, case) in run["cases"].as_array_mut().expect("cases").iter_mut().enumerate() {
+            if every || at == 0 {
+                case["times"]["clocks"] =
+                    json!({ "sm_mhz": 1980, "sm_max_mhz": 1980, "memory_mhz": 2619, "slowed": true });
+            }
+        }
+        run["cases"][1]["times"]["gapless"] = false.into();
+        run
+    };
+    let (some, all) = (throttled(false), throttled(true));
+    let run = compared(&some, &timed(|_| 1.1)).succeeded();
+    for doubt in ["undecided (throttled)", "undecided (gaps)"] {
+        assert_eq!(run.stdout.matches(doubt).count(), 1, "{}", run.stdout);
+    }
+    let run = compared(&all, &timed(|_| 1.0));
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("none of") && run.stderr.contains("throttled"), "{}", run.stderr);
+    assert_eq!(run.stdout.matches("slower").count(), 1, "the word's meaning only: {}", run.stdout);
+
+    let reports = Reports::of(&some);
+    let shown = warpstride(["report".as_ref(), reports.path("run.json").as_os_str()]).succeeded().stdout;
+    let [markdown, html, csv] = ["--markdown", "--html", "--csv"].map(|form| reports.form(form));
+    for (text, [throttled, gaps]) in [
+        (shown, [" throttled ", " gaps "]),
+        (markdown, ["| throttled |", "| gaps |"]),
+        (html, [">throttled</td>", ">gaps</td>"]),
+    ] {
+        assert_eq!([throttled, gaps].map(|doubt| text.matches(doubt).count()), [1, 1], "{text}");
+    }
+    let mut rows = csv::Reader::from_reader(csv.as_bytes());
+    let column = rows.headers().expect("headings").iter().position(|name| name == "throttled").expect("a column");
+    let throttled: Vec<bool> =
+        rows.records().map(|row| row.expect("a row")[column].parse().expect("true or false")).collect();
+    assert_eq!((throttled.len(), throttled[0], throttled[1..].contains(&true)), (CASES, true, false));
+    let sound = Reports::of(&timed(|_| 1.0)).form("--html");
+    assert!(!sound.contains("throttled:") && !sound.contains(">throttled</td>"), "{sound}");
+}
+
+#[test]
 fn nothing_above_nominal_is_printed_of_ceilings() {
     let mut run = timed(|_| 1.0);
     run["peaks"]["read"]["gbps"] = 1223.0.into();
@@ -232,7 +274,7 @@ fn tables_have_a_row_a_case() {
     let csv = reports.form("--csv");
     let fields: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
     assert_eq!(fields.len(), CASES + 1);
-    assert_eq!(fields[0], 25);
+    assert_eq!(fields[0], 26);
     assert!(csv.starts_with("group,case,op,dtype,shape"), "{csv}");
     let shown = warpstride(["report".as_ref(), reports.path("run.json").as_os_str()]).succeeded().stdout;
     assert!(shown.contains("Streams") && shown.contains("GB/s"), "{shown}");
