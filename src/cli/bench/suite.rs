@@ -115,14 +115,19 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
         cases: suite.cases,
         peaks,
     };
-    if let Some(name) = &args.save {
-        let file = runs::keep(name, &run)?;
-        output.note(format!("kept as {name}: {}", file.display()));
-    }
-    let changes = before.as_ref().map(|before| compare::changes(before, &run)).transpose()?;
-    print(&run, changes.as_deref(), output)?;
+    finish(&run, before.as_ref(), args.save.as_deref(), output)
+}
+
+/// Prints a run, and keeps it if it is right: what is wrong is nothing to compare with.
+fn finish(run: &Run, before: Option<&Run>, save: Option<&str>, output: &Output) -> Result<()> {
+    let changes = before.map(|before| compare::changes(before, run)).transpose()?;
+    print(run, changes.as_deref(), output)?;
     let wrong: Vec<&str> = run.cases.iter().filter(|case| !case.verified).map(|case| case.name.as_str()).collect();
     ensure!(wrong.is_empty(), "{} gave wrong elements; please report this as a bug", wrong.join(", "));
+    if let Some(name) = save {
+        let file = runs::keep(name, run)?;
+        output.note(format!("kept as {name}: {}", file.display()));
+    }
     report::ensure_none_worse(changes.as_deref().unwrap_or(&[]))
 }
 
@@ -301,4 +306,33 @@ fn name(subject: &Subject<'_>) -> String {
 
 fn listed(numbers: &[usize], between: &str) -> String {
     numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_run_is_not_kept() {
+        let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+        let output = Output::new(false, true);
+        let mut suite = Suite { device: &device, timed: false, peaks: None, cases: Vec::new(), output: &output };
+        let copy = Moved { op: "copy", dtype: DType::F32, shape: &[64], axes: None };
+        suite.measured(Group::Stream, &copy).expect("a copy runs");
+        let mut run = Run {
+            schema: SCHEMA,
+            ptx: String::new(),
+            date: String::new(),
+            version: String::new(),
+            device: Machine::of(&device),
+            clocks: None,
+            cases: suite.cases,
+            peaks: None,
+        };
+        run.cases[0].verified = false;
+        let name = format!("wrong-{}", std::process::id());
+        let error = finish(&run, None, Some(&name), &output).unwrap_err();
+        assert!(error.to_string().contains("copy f32 64 gave wrong elements"), "{error}");
+        assert!(runs::kept(&name).is_err(), "{name} is kept");
+    }
 }
