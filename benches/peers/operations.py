@@ -2,8 +2,8 @@
 
 usage: operations.py RUN.json
 
-RUN.json is what `warpstride --json bench --all` said. Prints a line of JSON for each of its cases and each peer that has such
-an operation, and a first one with their versions. `scripts/compare-operations` starts it.
+RUN.json is what `warpstride --json bench --all` said; the peers run on the GPU that it names. Prints a line of JSON for each of
+its cases and each peer that has such an operation, and a first one with their versions. `scripts/compare-operations` starts it.
 
 PyTorch does each operation as its users would, in place or into memory that is there where it can. The kernels of CUDA C++
 are BabelStream's: an element a thread, blocks of 1024; NVRTC compiles them. The protocol is that of `peers.py`.
@@ -43,7 +43,7 @@ class Arrays:
     def __init__(self, case, count):
         self.case, self.shape = case, case["shape"]
         source, result = TYPES[case.get("from") or case["dtype"]], TYPES[case["dtype"]]
-        l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 50 << 20)
+        l2 = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "L2_cache_size", 50 << 20)
         self.turns = max(1, math.ceil(4 * l2 / (case["read"] + case["written"])))
         self.a = [self.numbers(source) for _ in range(self.turns)]
         self.b = [self.numbers(source) for _ in range(self.turns if count > 2 else 0)]
@@ -164,6 +164,7 @@ def cuda(case):
 
 def main():
     run = json.load(open(sys.argv[1]))
+    torch.cuda.set_device(run["device"]["ordinal"])
     clock = Clock()
     print(json.dumps({"torch": torch.__version__, "cuda": torch.version.cuda}), flush=True)
     for case in run["cases"]:
