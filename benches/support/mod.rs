@@ -1,11 +1,13 @@
 //! Device time for criterion.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use warpstride::device::Device;
 use warpstride::error::Result;
-use warpstride::roofline::measure;
+use warpstride::roofline::measure::{self, Timing};
 use warpstride::stream::Event;
 
 /// Most timed runs that are queued at once: criterion plans their number by the host's clock, of which a short kernel takes
@@ -57,10 +59,25 @@ impl Measurement for DeviceTime {
     }
 }
 
-/// The time of so many runs by the crate's protocol, see [`measure`]: of at most [`MOST`], scaled to their number.
+/// The time of so many runs by the crate's protocol, see [`measure`]: the median of at most [`MOST`], times their number. Where the
+/// device was throttled it says so, once for each name.
 pub(crate) fn time(device: &Device, name: &str, runs: u64, run: impl FnMut() -> Result<()>) -> Duration {
     let timing = measure::time(device, device.default_stream(), runs.min(MOST) as usize, run);
     let timing = timing.unwrap_or_else(|error| panic!("{name}: {error}"));
-    let samples = timing.samples_ms();
-    Duration::from_secs_f64(samples.iter().sum::<f64>() / 1e3 / samples.len() as f64 * runs as f64)
+    if let Some(note) = throttling(&timing) {
+        static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+        let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.insert(name.into()) {
+            println!("{name}: {note}");
+        }
+    }
+    Duration::from_secs_f64(timing.median_ms() / 1e3 * runs as f64)
+}
+
+fn throttling(timing: &Timing) -> Option<String> {
+    if timing.clocks().is_some_and(|clocks| clocks.are_throttled()) {
+        return Some("the device is throttled: this time says little".into());
+    }
+    let discarded = timing.discarded();
+    (discarded > 0).then(|| format!("{discarded} samples of a throttled device were thrown away"))
 }
