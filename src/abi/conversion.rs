@@ -6,6 +6,9 @@ use super::{Divisor, Span};
 pub const NORMALIZE_BLOCK: u32 = 512;
 /// Quads of each plane that one thread of `normalize` writes.
 pub const NORMALIZE_STEPS: u32 = 1;
+/// Threads in a block of the casts: one side of them has fewer bytes than a copy has, and small blocks, which end one by one, keep
+/// memory busier (on an H100 f32 to f16 3060 GB/s against 2965 of 1024 threads, and back 2944 against 2859).
+pub const CAST_BLOCK: u32 = 256;
 /// Threads in a block of `gather` and `scatter`.
 pub const INDEXED_BLOCK: u32 = 256;
 /// Words that one thread of `gather` or `scatter` moves, so that as many loads are in flight.

@@ -3,7 +3,7 @@
 use super::permute::grid;
 use super::queue_among;
 use super::span::{check_addresses, check_shapes, common_span, start};
-use crate::abi::{CAST, CastParams, ELEMENTWISE_BLOCK, EntryId, LaunchShape};
+use crate::abi::{CAST, CAST_BLOCK, CastParams, EntryId, LaunchShape};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
@@ -88,8 +88,8 @@ pub unsafe fn cast_raw(
     let count = 16 / widths[0].max(widths[1]);
     let span = common_span(len, count, [(src, widths[0]), (dst, widths[1])]);
     let lanes = span.quads.max(len - span.quads * count);
-    let blocks = lanes.div_ceil(u64::from(ELEMENTWISE_BLOCK));
-    let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTWISE_BLOCK, 1, 1], dynamic_shared: 0 };
+    let blocks = lanes.div_ceil(u64::from(CAST_BLOCK));
+    let shape = LaunchShape { grid: grid(blocks), block: [CAST_BLOCK, 1, 1], dynamic_shared: 0 };
     // SAFETY: the entry takes these parameters; the shape has a lane for every quad and every other element; the rest as the
     // caller promises.
     unsafe { device.launch(entry, &shape, &CastParams { src, dst, span }, stream) }

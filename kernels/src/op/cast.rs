@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use crate::abi::{CastParams, ELEMENTWISE_BLOCK};
+use crate::abi::{CAST_BLOCK, CastParams};
 use crate::block;
 use crate::index::{Index, Wide};
 use crate::number::{Bf16, F16, Number};
@@ -171,7 +171,7 @@ unsafe fn store_part(to: Global, quad: Quad, bytes: u32) {
 /// written, or writes what is read.
 #[inline(always)]
 pub unsafe fn cast<S: Scalar, D: Scalar>(params: CastParams) {
-    let lane = (block::linear::<Wide>() * Wide::new(ELEMENTWISE_BLOCK) + Wide::new(thread::thread_x())).0;
+    let lane = (block::linear::<Wide>() * Wide::new(CAST_BLOCK) + Wide::new(thread::thread_x())).0;
     let (from, to) = (S::Word::BYTES, D::Word::BYTES);
     let count = 16 / if from > to { from } else { to };
     let sides = |element: u64| {

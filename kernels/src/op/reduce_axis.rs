@@ -203,14 +203,13 @@ unsafe fn along<T: Number<Value: Pass>, R: Along<T>>(at: Global, start: u64, len
 }
 
 /// What a thread has of columns, for each.
-struct States<S>(PhantomData<S>);
+struct States<S, T>(PhantomData<(S, T)>);
 
-impl<S: Pass> Footprint for States<S> {
-    // The most elements that a quad has of numbers.
-    const BYTES: u32 = REDUCE_COLUMNS_BLOCK * 8 * S::BYTES;
+impl<S: Pass, T: Number> Footprint for States<S, T> {
+    const BYTES: u32 = REDUCE_COLUMNS_BLOCK * T::Word::COUNT as u32 * S::BYTES;
 }
 
-/// Threads across columns, each of a quad or an element, and down them; then what those of a column have, pair by pair.
+/// Threads across columns, each of a quad or an element, and down them; then what those of a column have, one after another.
 ///
 /// # Safety
 ///
@@ -218,7 +217,7 @@ impl<S: Pass> Footprint for States<S> {
 /// nothing writes it; there is room for the results, which nothing else accesses.
 #[inline(always)]
 pub unsafe fn reduce_columns<T: Number<Value: Pass>, R: Along<T>>(params: ReduceColumnsParams) {
-    let states = Shared::reserve::<States<R::State>>();
+    let states = Shared::reserve::<States<R::State, T>>();
     if params.quads != 0 {
         // SAFETY: as the caller promises.
         unsafe { columns::<T, R, true>(&params, states) }
@@ -236,52 +235,44 @@ unsafe fn columns<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
     params: &ReduceColumnsParams,
     shared: Shared,
 ) {
-    let count = if QUADS { T::Word::COUNT } else { 1 };
+    let count = if QUADS { T::Word::COUNT as u32 } else { 1 };
     let (threads, across) = (thread::block_width(), params.across.value as u32);
     let [y, down] = [thread::thread_x(), threads].map(|number| quotient(number, &params.across));
     let x = thread::thread_x() - y * across;
-    let column = u64::from(thread::block_x()) * u64::from(across) + u64::from(x);
-    let mut states = [R::START; 8];
-    let has = y < down && column < params.columns;
-    if has {
+    let first = u64::from(thread::block_x()) * u64::from(across);
+    let column = first + u64::from(x);
+    // Those of a lane side by side, so that threads which do access different banks.
+    let at = |lane: u32, y: u32, x: u32| shared.offset((lane * threads + y * across + x) * R::State::BYTES);
+    if y < down && column < params.columns {
         // SAFETY: a column of the array.
-        states = unsafe { down_column::<T, R, QUADS>(params, column, y, down) };
-    }
-    let at = |lane: usize, y: u32| shared.offset((lane as u32 * threads + y * across + x) * R::State::BYTES);
-    if down > 1 {
+        let states = unsafe { down_column::<T, R, QUADS>(params, column, y, down) };
         crate::unrolled!(lane < 8 => {
-            if lane < count && y < down {
+            if lane < count as usize {
                 // SAFETY: this thread's place.
-                unsafe { states[lane].store(at(lane, y)) };
+                unsafe { states[lane].store(at(lane as u32, y, x)) };
             }
         });
     }
-    let mut left = down;
-    while left > 1 {
-        let half = left.div_ceil(2);
-        // SAFETY: all threads go through as many rounds.
-        unsafe { thread::barrier() };
-        if y + half < left {
-            crate::unrolled!(lane < 8 => {
-                if lane < count {
-                    // SAFETY: the place of a thread that is done, which has written it before the barrier.
-                    let other = unsafe { R::State::load(at(lane, y + half)) };
-                    states[lane] = R::join(states[lane], other);
-                    // SAFETY: this thread's place, which none reads before the next barrier.
-                    unsafe { states[lane].store(at(lane, y)) };
-                }
-            });
+    // SAFETY: every thread of the block gets here.
+    unsafe { thread::barrier() };
+    let left = params.columns - first;
+    let columns = if left < u64::from(across) { left as u32 } else { across };
+    let to = (u64::from(thread::block_y()) * params.columns + first) * u64::from(count);
+    let mut element = thread::thread_x();
+    while element < across * count {
+        let lane = quotient(element, &params.across);
+        let x = element - lane * across;
+        if x < columns {
+            // SAFETY: what a thread has stored before the barrier.
+            let load = |y: u32| unsafe { R::State::load(at(lane, y, x)) };
+            let mut state = load(0);
+            for y in 1..down {
+                state = R::join(state, load(y));
+            }
+            // SAFETY: the column's part's own result.
+            unsafe { R::write(state, params.result, params.values, to + u64::from(x * count + lane)) };
         }
-        left = half;
-    }
-    if has && y == 0 {
-        let at = (u64::from(thread::block_y()) * params.columns + column) * count as u64;
-        crate::unrolled!(lane < 8 => {
-            if lane < count {
-                // SAFETY: the column's part's own result.
-                unsafe { R::write(states[lane], params.result, params.values, at + lane as u64) };
-            }
-        });
+        element += threads;
     }
 }
 
@@ -298,12 +289,11 @@ unsafe fn down_column<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
     down: u32,
 ) -> [R::State; 8] {
     let count = if QUADS { T::Word::COUNT } else { 1 };
-    let (bytes, step) = (u64::from(T::Word::BYTES) * count as u64, u64::from(down));
+    let bytes = u64::from(T::Word::BYTES) * count as u64;
     let outer = Wide::truncate(column).divide(&params.lanes).0;
     let lane = column - outer * params.lanes.value;
     let number = |place: u64| (outer * params.n + place) * params.lanes.value + lane;
-    let load = |place: u64| {
-        let at = Global::new(params.a).offset(number(place) * bytes);
+    let load = |at: Global| {
         if QUADS {
             // SAFETY: a quad of the array.
             unsafe { thread::load_quad(at) }
@@ -331,10 +321,14 @@ unsafe fn down_column<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
     let end = start + if left < params.part { left } else { params.part };
     let loads = if QUADS { DOWN } else { DOWN_ELEMENTS };
     let mut place = start + u64::from(y);
+    // An address that goes along instead of one from each place: that takes fewer registers, and so more threads are at work.
+    let mut at = Global::new(params.a).offset(number(place) * bytes);
+    let (step, pitch) = (u64::from(down), u64::from(down) * params.lanes.value * bytes);
     while place + (loads as u64 - 1) * step < end {
         let mut held = [[0; 4]; DOWN_ELEMENTS];
         for number in 0..loads {
-            held[number] = load(place + number as u64 * step);
+            held[number] = load(at);
+            at = at.offset(pitch);
         }
         crate::unrolled!(number < 8 => {
             if number < loads {
@@ -344,7 +338,8 @@ unsafe fn down_column<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
         place += loads as u64 * step;
     }
     while place < end {
-        take(load(place), place);
+        take(load(at), place);
+        at = at.offset(pitch);
         place += step;
     }
     states
