@@ -30,8 +30,8 @@ cases! {
 }
 
 /// `[outer, n, inner]` of every path: rows that share a block and rows of one, rows in parts; columns of quads and of elements,
-/// columns that share a block, columns in parts; axes of length one and none.
-const EXTENTS: [[usize; 3]; 16] = [
+/// columns that share a block, columns in parts, blocks of which the last has fewer columns; axes of length one and none.
+const EXTENTS: [[usize; 3]; 17] = [
     [5, 1, 1],
     [700, 3, 1],
     [300, 33, 1],
@@ -44,6 +44,7 @@ const EXTENTS: [[usize; 3]; 16] = [
     [2, 100, 37],
     [50, 7, 3],
     [2, 300, 256],
+    [1, 300, 200],
     [1, 20_011, 24],
     [1, 40_000, 3],
     [3, 0, 2],
@@ -217,7 +218,7 @@ fn sums_along_an_axis_are_the_same_every_time(setup: &Setup) {
         assert!(one == other, "{extents:?}");
         let expected = by_column(&values::<F32>(&elements), extents, |column| column.sum::<f64>());
         for (&found, expected) in one.iter().zip(expected) {
-            // A thread joins few of them one after the other, and the rest pair by pair: some roundings of 2^-24 each.
+            // A thread joins few of them one after the other, and what threads have is joined apart: some roundings of 2^-24 each.
             assert_relative_eq!(f64::from(found), expected, max_relative = 4e-6);
         }
     }
