@@ -1,5 +1,6 @@
 //! What was typed.
 
+use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -202,6 +203,8 @@ pub(super) enum Operation {
     Affine(Affine),
     /// A copy: the yardstick of all that move bytes
     Copy(Elements),
+    /// Elements that lie some steps apart, side by side
+    StridedCopy(Strided),
     /// Every element set to a value
     Fill(Arithmetic),
     /// An array scaled
@@ -249,6 +252,16 @@ pub(super) struct Elements {
     pub(super) dtype: DType,
     #[command(flatten)]
     pub(super) samples: Samples,
+}
+
+/// Arrays of one axis whose elements lie apart.
+#[derive(Args)]
+pub(super) struct Strided {
+    #[command(flatten)]
+    pub(super) elements: Elements,
+    /// From one element to the next
+    #[arg(long, value_name = "K")]
+    pub(super) step: NonZeroUsize,
 }
 
 /// Arrays of numbers that kernels compute with.

@@ -1,13 +1,14 @@
 //! Benches of what makes other numbers of elements, and of what moves rows by their indices.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use bytemuck::Pod;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use warpstride::abi::{GATHER, Index, SCATTER};
 use warpstride::device::Device;
 use warpstride::element::{DType, Element, Number};
-use warpstride::ops::{self, Normalization};
+use warpstride::layout::Layout;
+use warpstride::ops::{self, Align, Normalization, PermutePlan, Target};
 
 use super::Measured;
 use super::permute::copy;
@@ -64,7 +65,7 @@ macro_rules! by_small {
     }};
 }
 
-/// What is made of elements, or where rows of them go.
+/// What is made of elements, and where they and rows of them go.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Conversion {
     /// Images, rows, columns and channels, to normalised planes.
@@ -73,6 +74,8 @@ pub(super) enum Conversion {
     Cast { shape: [usize; 1], from: DType, to: DType },
     /// Rows by their indices, which are all rows in another order: taken, or put.
     Rows { shape: [usize; 2], dtype: DType, is_put: bool },
+    /// Elements that lie `step` apart.
+    Strided { shape: [usize; 1], dtype: DType, step: usize },
 }
 
 impl Conversion {
@@ -81,6 +84,7 @@ impl Conversion {
             Self::Normalize { shape, .. } => shape,
             Self::Cast { shape, .. } => shape,
             Self::Rows { shape, .. } => shape,
+            Self::Strided { shape, .. } => shape,
         }
     }
 
@@ -89,6 +93,7 @@ impl Conversion {
             Self::Normalize { shape, .. } => shape,
             Self::Cast { shape, .. } => shape,
             Self::Rows { shape, .. } => shape,
+            Self::Strided { shape, .. } => shape,
         }
     }
 
@@ -97,14 +102,16 @@ impl Conversion {
         match *self {
             Self::Normalize { to, .. } => [DType::U8, to],
             Self::Cast { from, to, .. } => [from, to],
-            Self::Rows { dtype, .. } => [dtype; 2],
+            Self::Rows { dtype, .. } | Self::Strided { dtype, .. } => [dtype; 2],
         }
     }
 
     /// Bytes of the source and of the result.
     fn sides(&self) -> Result<[usize; 2]> {
         let [from, to] = self.dtypes().map(|dtype| array_bytes(self.shape(), dtype));
-        Ok([from?, to?])
+        let step = if let Self::Strided { step, .. } = *self { step } else { 1 };
+        let from = from?.checked_mul(step).filter(|&bytes| bytes <= isize::MAX as usize);
+        Ok([from.context("the elements lie too far apart for an address; use fewer, or a smaller step")?, to?])
     }
 }
 
@@ -122,6 +129,8 @@ impl Measured for Conversion {
                 Ok(subject("normalize", Some(from), read))
             }
             Self::Cast { .. } => Ok(subject("cast", Some(from), read)),
+            // Those between are not asked for.
+            Self::Strided { .. } => Ok(subject("strided-copy", None, written)),
             Self::Rows { shape: [count, _], is_put, .. } => {
                 ensure!(u32::try_from(count).is_ok(), "{count} rows are more than indices of u32 number; give fewer");
                 // The indices are read too.
@@ -144,6 +153,7 @@ impl Measured for Conversion {
                 by_small!(from, S => by_small!(to, D => casted::<S, D>(&bench, len)))
             }
             Self::Rows { shape, dtype, is_put } => by_width!(dtype, T => moved::<T>(&bench, shape, is_put)),
+            Self::Strided { shape: [len], dtype, step } => by_width!(dtype, T => strided::<T>(&bench, len, step)),
         }
     }
 }
@@ -229,6 +239,16 @@ fn casted<S: Small, D: Small>(bench: &Bench<'_>, len: usize) -> Result<Outcome> 
         |at, found: D| found == D::small(bytes[at] & 127),
         |source, result| ops::cast(source, result, source.device().default_stream()),
     )
+}
+
+fn strided<T: Element + Pod>(bench: &Bench<'_>, len: usize, step: usize) -> Result<Outcome> {
+    let elements = reference::random::<T>(len * step)?;
+    let (source, result) = (Layout::row_major(&[len * step])?.slice(0, .., step as isize)?, Layout::row_major(&[len])?);
+    let (align, target) = (Align::ALLOCATION, Target::of(bench.device));
+    let kernel = PermutePlan::new(&source, align, &result, align, size_of::<T>(), target)?.entry().unwrap_or("nothing");
+    // As bytes: a NaN equals itself here.
+    let is_right = |at: usize, found: T| bytemuck::bytes_of(&found) == bytemuck::bytes_of(&elements[at * step]);
+    bench.outcome(kernel, &elements, len, is_right, |source, result| copy(source.slice(0, .., step as isize)?, result))
 }
 
 fn moved<T: Element + Pod>(bench: &Bench<'_>, [count, row]: [usize; 2], is_put: bool) -> Result<Outcome> {

@@ -37,7 +37,7 @@ const REDUCED: &str = "--elements N | --shape S --axis K, --dtype T";
 const ROWS: &str = "--shape S --dtype T";
 
 /// The operations, what they take, and what they do.
-const OPERATIONS: [[&str; 3]; 20] = [
+const OPERATIONS: [[&str; 3]; 21] = [
     ["permute", "--shape S --axes A --dtype T", "an array with its axes in another order, into C order"],
     ["affine", "--shape S --axes A --from T --to T", "the same, scaled, shifted and of another type: c = f a + o"],
     ["copy", NUMBERS, "as many bytes and nothing else: the yardstick"],
@@ -58,6 +58,7 @@ const OPERATIONS: [[&str; 3]; 20] = [
     ["cast", "--elements N --from T --to T", "elements to another type"],
     ["gather", "--shape R,W --dtype T", "rows taken by their indices, all in another order"],
     ["scatter", "--shape R,W --dtype T", "rows put by their indices"],
+    ["strided-copy", "--elements N --step K --dtype T", "every Kth element of an array"],
 ];
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
@@ -119,6 +120,9 @@ fn measured(operation: &args::Operation) -> (Box<dyn Measured + '_>, args::Sampl
         }
         Operation::Cast(args::Cast { elements, from, to, samples }) => {
             (Box::new(Conversion::Cast { shape: [*elements], from: *from, to: *to }), *samples)
+        }
+        Operation::StridedCopy(args::Strided { elements: args::Elements { elements, dtype, samples }, step }) => {
+            (Box::new(Conversion::Strided { shape: [*elements], dtype: *dtype, step: step.get() }), *samples)
         }
         Operation::Gather(rows) => indexed(rows, false),
         Operation::Scatter(rows) => indexed(rows, true),

@@ -73,7 +73,7 @@ const ALONG_AXES: [(Along, DType, usize); 9] = [
 ];
 
 /// What is made of elements, and where rows go.
-const CONVERSIONS: [Conversion; 8] = [
+const CONVERSIONS: [Conversion; 9] = [
     Conversion::Normalize { shape: [64, 1080, 1920, 3], to: DType::F32 },
     Conversion::Normalize { shape: [64, 1080, 1920, 3], to: DType::F16 },
     Conversion::Cast { shape: [1 << 27], from: DType::U8, to: DType::F32 },
@@ -82,6 +82,7 @@ const CONVERSIONS: [Conversion; 8] = [
     Conversion::Cast { shape: [1 << 27], from: DType::F16, to: DType::F32 },
     Conversion::Rows { shape: [1 << 18, 1 << 10], dtype: DType::F32, is_put: false },
     Conversion::Rows { shape: [1 << 18, 1 << 10], dtype: DType::F32, is_put: true },
+    Conversion::Strided { shape: [1 << 27], dtype: DType::F32, step: 2 },
 ];
 
 /// A permute of `benches/cases.json`.
