@@ -71,7 +71,7 @@ fn a_strided_copy_counts_what_it_takes() {
     let strided = |step| ["bench", "strided-copy", "--elements", "1000", "--dtype", "f32", "--step", step];
     let document = document(&strided("3"));
     assert_eq!((&document["op"], &document["bytes"]), (&"strided-copy".into(), &8000.into()));
-    assert_eq!((&document["kernel"], &document["verified"]), (&"elements_b32".into(), &true.into()));
+    assert_eq!((&document["kernel"], &document["verified"]), (&"patch_b32".into(), &true.into()));
     assert_eq!(warpstride(strided("0")).code, Some(2));
     warpstride(strided("9223372036854775807")).failed(&["too far apart", "smaller step"]);
 }
