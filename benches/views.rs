@@ -47,7 +47,7 @@ impl<M: Measurement> Bench<'_, M> {
         self.device.upload(&vec![one; self.len()])
     }
 
-    /// Times runs, whose first result is right.
+    /// Times runs, the first of which was before: what they leave is held against what ones become.
     fn case(&mut self, name: &str, bytes: usize, mut run: impl FnMut() -> Result<()>) {
         let Self { device, time, .. } = self;
         let (device, time) = (device.clone(), *time);

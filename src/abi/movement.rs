@@ -73,8 +73,10 @@ pub const PACKED_STORES: u32 = 4;
 pub const PACKED_AXES: usize = 6;
 /// Threads in a block of `permute_lines` and `spill_lines`.
 pub const LINES_BLOCK: u32 = 512;
-/// Bytes of the largest panel that `permute_lines` takes: all the shared memory that a block has without asking for more.
-pub const LINES_SHARED: u32 = 48 << 10;
+/// Bytes of shared memory that a block has without asking for more.
+pub const BLOCK_SHARED: u32 = 48 << 10;
+/// Bytes of the largest panel that `permute_lines` takes.
+pub const LINES_SHARED: u32 = BLOCK_SHARED;
 /// Largest grid extent in x that CUDA allows.
 pub const MAX_GRID_X: u32 = i32::MAX as u32;
 /// Largest grid extent in y and z that CUDA allows.
@@ -321,7 +323,7 @@ pub struct VectorTileParams {
     /// Device address behind the last byte; 0 where there are gaps, so that each row is read for itself.
     pub src_end: u64,
     /// Where the rows of the source lie. The rows of a square are an inner stride apart: where the outer axis has more than one
-    /// index, `inner` is a multiple of a quad's elements, or, where [`ragged_tile_folds`], at least those.
+    /// index, `inner` is a multiple of a quad's elements, or, of `ragged_tile` where [`ragged_tile_folds`], at least those.
     pub src_rows: Fold,
     /// Where the columns of the source lie in the destination.
     pub dst_rows: Fold,

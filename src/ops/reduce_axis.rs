@@ -40,6 +40,8 @@ const BLOCKS: u64 = REDUCE_BLOCKS as u64;
 const QUAD_BLOCKS: u64 = 256;
 /// Blocks that are at work at once there. The last of a few more would be alone, so from there on an axis is split as any other.
 const QUAD_BLOCKS_AT_ONCE: u64 = 768;
+/// Most elements of a column that a thread adds one after the other, as it rounds every time.
+const LONGEST_COLUMN: u64 = 1024;
 /// Bytes that a part of a column or a row is worth a block for.
 const PART_BYTES: u64 = 64 << 10;
 
@@ -165,10 +167,14 @@ impl AxisPlan {
         let read_by_block = (n * results * width) / blocks.max(1);
         let room = Scratch::BYTES as u64 / results.saturating_mul(reduction.partial_width(number)).max(1);
         let wanted = match threads {
-            Threads::Columns { quads: true, .. } if blocks <= QUAD_BLOCKS_AT_ONCE => {
-                QUAD_BLOCKS.div_ceil(blocks.max(1))
+            Threads::Rows { .. } => BLOCKS / blocks.max(1),
+            Threads::Columns { across, quads } => {
+                let blocks = blocks.max(1);
+                let few = quads && blocks <= QUAD_BLOCKS_AT_ONCE;
+                let enough = if few { QUAD_BLOCKS.div_ceil(blocks) } else { BLOCKS / blocks };
+                let down = u64::from(REDUCE_COLUMNS_BLOCK) / across;
+                enough.max(n.div_ceil(LONGEST_COLUMN * down.max(1)).min(BLOCKS))
             }
-            _ => BLOCKS / blocks.max(1),
         };
         let wanted = wanted.min(read_by_block / PART_BYTES).min(room).max(1);
         let part = n.div_ceil(wanted).next_multiple_of(grain).max(1);
@@ -588,8 +594,12 @@ mod tests {
             }
         }
         let many = [[16384, 16384, 1], [1 << 20, 100, 1], [1, 100, 1 << 20], [1, 5, 1], [100, 1000, 4096]];
-        for extents in many.into_iter().chain([[1, 8192, 16384], [1, 8192, 49152], [3, 1 << 20, 8192]]) {
+        for extents in many.into_iter().chain([[1, 8192, 16384], [1, 8192, 49152], [3, 1 << 14, 8192]]) {
             assert_eq!(plan(AxisReduction::Sum, extents).parts(), 1, "{extents:?}");
+        }
+        // Many results of long columns, whose sums would lose too much.
+        for extents in [[1, 1 << 16, 16384], [1, 1 << 18, 16384], [3, 1 << 16, 8192]] {
+            assert!(plan(AxisReduction::Sum, extents).part <= 16 * LONGEST_COLUMN, "{extents:?}");
         }
     }
 

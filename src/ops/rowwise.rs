@@ -2,8 +2,8 @@
 //! arrays.
 //!
 //! A row is read once, where the threads of a block can hold it: of up to 64 KiB, and of halves 32 KiB. Longer ones are read twice,
-//! the second time from the L2 cache where it has them still, for which softmax goes back from their end; so are rows whose result starts at another distance from 16 bytes than
-//! they do, element by element. All arithmetic is by operations that every device rounds alike, and in an order that the length of
+//! the second time from the L2 cache where it has them still, for which softmax goes back from their end; so are rows whose result
+//! starts at another distance from 16 bytes than they do, element by element. All arithmetic is by operations that every device rounds alike, and in an order that the length of
 //! a row, and how far it and its result start from 16 bytes, alone decide: so a result is the same on every run and every device.
 
 use super::span::{check_shapes, start};
@@ -94,7 +94,8 @@ pub fn softmax<T: Number>(a: View<'_, T>) -> Result<DeviceBuffer<T>> {
 ///
 /// Before halves are rounded from single precision, once, an element differs from the softmax in exact arithmetic by less than
 /// `48 + |x - greatest|` roundings (of 2^-24, in double precision of 2^-53) of itself, in rows that are read twice by less than
-/// twice that, and where it is below the least normal number, by half the least number above zero besides. A row with NaN or positive infinity, or of negative infinity alone, becomes NaN.
+/// twice that, and where it is below the least normal number, by half the least number above zero besides. A row with NaN or
+/// positive infinity, or of negative infinity alone, becomes NaN.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! What was found by measuring, as data. `warpstride bench --tune` finds it again, on any GPU.
 
 use super::Target;
-use crate::abi::{LINES_SHARED, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares};
+use crate::abi::{BLOCK_SHARED, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares};
 
 /// How the tile kernels cut a matrix, by element width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,8 +121,8 @@ pub(super) const MOST_FIELDS: usize = 64;
 /// Fewest bytes of an image of structs that are worth a block: two granules of 4 bytes a thread.
 pub(super) const SMALLEST_IMAGE: usize = 2048;
 
-/// Threads in a block of `deinterleave_quads` and `interleave_quads`, where a warp of quads of each field is no more than they
-/// hold. Of 128, 256 and 512 threads of 2, 3, 4, 6 and 8 quads, those of 3 were the best on an H100 for large arrays by a hair,
+/// Threads that a block of `deinterleave_quads` and `interleave_quads` is sized for: fewer where whole warps of quads of each field
+/// are less, more where one of each is. Of 128, 256 and 512 threads of 2, 3, 4, 6 and 8 quads, those of 3 were the best on an H100 for large arrays by a hair,
 /// and for small ones only those of 2 better.
 pub(super) const FIELDS_QUADS_THREADS: usize = 128;
 
@@ -136,7 +136,7 @@ pub(super) fn fields_room(chunk: u32, target: Target) -> u32 {
     let blocks = ((64 << 10) + chunk / 2) / chunk;
     let share = (228 << 10) / blocks.max(1) - (1 << 10);
     // Up to what a launch has without asking.
-    chunk.max(share.min(LINES_SHARED) / 16 * 16)
+    chunk.max(share.min(BLOCK_SHARED) / 16 * 16)
 }
 
 /// Bytes of the elements in a tile of several axes, beside which its tables lie: of 8, 12, 16 and 24 KiB the best in sum of the

@@ -78,9 +78,9 @@ impl Images {
     }
 }
 
-/// How a block moves its structs: by shares, a lane one at a time, which are granules or quads.
+/// How structs are cut for blocks, whose lanes move one share at a time: a granule or a quad.
 #[derive(Debug, Clone, Copy)]
-struct Shares {
+struct Cut {
     bytes: usize,
     /// Of each field in a chunk.
     run: usize,
@@ -89,7 +89,7 @@ struct Shares {
     threads: usize,
 }
 
-impl Shares {
+impl Cut {
     /// Granules: as many structs as fit, in whole warps.
     fn granules(width: usize, images: &Images) -> Self {
         let (bytes, threads) = (width.max(4), FIELDS_THREADS as usize);
@@ -136,8 +136,8 @@ impl Fields {
         if in_squares || bytes < SMALLEST_IMAGE || !start_on(width.max(4)) {
             return None;
         }
-        let quads = if start_on(QUAD) { Shares::quads(width, &images) } else { None };
-        let shares = quads.unwrap_or_else(|| Shares::granules(width, &images));
+        let quads = if start_on(QUAD) { Cut::quads(width, &images) } else { None };
+        let shares = quads.unwrap_or_else(|| Cut::granules(width, &images));
         let index = if quads.is_some() { Index::Wide } else { index(canonical) };
         let family = match (images.is_packed_src, quads.is_some()) {
             (true, false) => DEINTERLEAVE,

@@ -6,7 +6,8 @@ use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index, span};
 use super::tile::Tile;
 use crate::abi::{
-    Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams, PackedSide,
+    BLOCK_SHARED, Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams,
+    PackedSide,
 };
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
@@ -20,7 +21,7 @@ const SECTOR: usize = 32;
 /// Most elements of a run that has a table of its own; what is longer is several runs.
 const LONGEST: usize = 1024;
 /// Most bytes of shared memory of a block that does not ask for more.
-const SHARED: usize = 48 << 10;
+const SHARED: usize = BLOCK_SHARED as usize;
 
 /// A launch of `packed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
