@@ -1,5 +1,5 @@
-//! What a launch costs the host: to plan it, to launch a plan that was kept, and both. Over a driver that does nothing, which
-//! leaves our part, and on the first NVIDIA GPU, where there is one: from a thread on which no context is current, and from one
+//! What a launch costs the host: to plan it, to launch a plan that was kept, and both; and what a buffer does. Over a driver that does
+//! nothing, which leaves our part, and on the first NVIDIA GPU, where there is one: from a thread on which no context is current, and from one
 //! on which the GPU's primary context is, as threads are that use the CUDA runtime, cudarc or candle. There, what the driver's
 //! own call costs is measured too, with a kernel that does nothing.
 
@@ -49,6 +49,11 @@ fn host_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
     let [source, mut destination] = [device.alloc::<f32>(1024)?, device.alloc(1024)?];
     let (from, to, stream) = (source.address(), destination.address(), device.default_stream().clone());
     let (align, target) = (Align::ALLOCATION, Target::of(device));
+    for bytes in [4 << 10, 4 << 20] {
+        c.bench_function(&format!("{on}: allocate and free {} KiB", bytes >> 10), |bencher| {
+            bencher.iter(|| device.alloc::<u8>(black_box(bytes)).expect("there is room"));
+        });
+    }
     for (what, shape, axes) in SHAPES {
         let src = Layout::row_major(shape)?.permuted_axes(axes)?;
         let dst = Layout::row_major(src.shape())?;
