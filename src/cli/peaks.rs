@@ -12,8 +12,8 @@ use warpstride::ptx::PROVENANCE;
 use warpstride::roofline::clocks::Identity;
 use warpstride::roofline::peak::{Best, Peaks};
 
-use super::open;
 use super::output::{self, Output, number};
+use super::{open, runs};
 
 /// Ceilings as they are kept.
 #[derive(Serialize, Deserialize)]
@@ -71,14 +71,7 @@ impl Place {
     fn keep(&self, kept: &Kept) -> Result<()> {
         ensure!(!kept.peaks.low_clocks, "the device's clocks were low while they were measured");
         let file = self.path().context("the system names no folder for caches")?;
-        let folder = file.parent().context("the cache has no folder")?;
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        // Whole or not at all, also where two programs measure at once.
-        let mut whole =
-            tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
-        serde_json::to_writer_pretty(&mut whole, kept)?;
-        whole.persist(&file).with_context(|| format!("cannot write {}", file.display()))?;
-        Ok(())
+        runs::cache(&file, kept)
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use serde::Serialize;
 use warpstride::roofline::report::{Run, SCHEMA};
 
 /// Reads a run.
@@ -30,14 +31,19 @@ pub(super) fn kept(name: &str) -> Result<Run> {
 /// Keeps a run under a name, in place of what was kept under it before; returns the file.
 pub(super) fn keep(name: &str, run: &Run) -> Result<PathBuf> {
     let file = file(name)?;
+    cache(&file, run)?;
+    Ok(file)
+}
+
+/// Writes a file of the cache and the folders that it lies in: whole or not at all, also where two programs measure at once.
+pub(super) fn cache(file: &Path, contents: &impl Serialize) -> Result<()> {
     let folder = file.parent().context("the cache has no folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    // Whole or not at all, also where two programs measure at once.
     let mut whole =
         tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
-    serde_json::to_writer_pretty(&mut whole, run)?;
-    whole.persist(&file).with_context(|| format!("cannot write {}", file.display()))?;
-    Ok(file)
+    serde_json::to_writer_pretty(&mut whole, contents)?;
+    whole.persist(file).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(())
 }
 
 /// Where it is, beside the ceilings.
