@@ -25,7 +25,8 @@ pub enum Verdict {
     Wrong,
     /// The second run lacks it.
     Gone,
-    /// It cannot be compared: it is new, a run has no times of it, or there is a [doubt](Times::doubt) about them.
+    /// It cannot be compared: it is new, a run has no times of it, there is a [doubt](Times::doubt) about them, or one run alone was
+    /// at clocks that are set low.
     Undecided,
 }
 
@@ -44,7 +45,9 @@ impl Verdict {
 
     /// Of times before and now.
     pub fn of(before: &Times, now: &Times) -> Self {
-        if before.doubt().or(now.doubt()).is_some() {
+        // Those of a GPU whose clocks are set low say nothing of one that runs free.
+        let are_held = |times: &Times| times.clocks.is_some_and(|clocks| clocks.held);
+        if before.doubt().or(now.doubt()).is_some() || are_held(before) != are_held(now) {
             return Self::Undecided;
         }
         let change = now.median_ms / before.median_ms - 1.0;
@@ -158,5 +161,9 @@ mod tests {
         let hot = Times { clocks: Some(hot), ..times(2.0, 0.01) };
         assert_eq!((verdict(hot.clone()), hot.doubt()), (Verdict::Undecided, Some("throttled")));
         assert_eq!(Verdict::of(&hot, &times(1.0, 0.01)), Verdict::Undecided);
+        let set = Clocks { sm_mhz: 1200, sm_max_mhz: 1980, memory_mhz: 2619, slowed: false, held: true };
+        let set = Times { clocks: Some(set), ..times(2.0, 0.01) };
+        assert_eq!(verdict(set.clone()), Verdict::Undecided);
+        assert_eq!(Verdict::of(&set, &Times { clocks: set.clocks, ..times(1.0, 0.01) }), Verdict::Faster);
     }
 }
