@@ -3,8 +3,9 @@
 //!
 //! A row is read once, where the threads of a block can hold it: of up to 64 KiB, and of halves 32 KiB. Longer ones are read twice,
 //! the second time from the L2 cache where it has them still, for which softmax goes back from their end; so are rows whose result
-//! starts at another distance from 16 bytes than they do, element by element. All arithmetic is by operations that every device rounds alike, and in an order that the length of
-//! a row, and how far it and its result start from 16 bytes, alone decide: so a result is the same on every run and every device.
+//! starts at another distance from 16 bytes than they do, element by element. All arithmetic is by operations that every device
+//! rounds alike, and in an order that the length of a row, and how far it and its result start from 16 bytes, alone decide: so a
+//! result is the same on every run and every device.
 
 use super::span::{check_shapes, start};
 use super::{check_aligned, queue_among};

@@ -122,8 +122,8 @@ pub(super) const MOST_FIELDS: usize = 64;
 pub(super) const SMALLEST_IMAGE: usize = 2048;
 
 /// Threads that a block of `deinterleave_quads` and `interleave_quads` is sized for: fewer where whole warps of quads of each field
-/// are less, more where one of each is. Of 128, 256 and 512 threads of 2, 3, 4, 6 and 8 quads, those of 3 were the best on an H100 for large arrays by a hair,
-/// and for small ones only those of 2 better.
+/// are less, more where one of each is. Of 128, 256 and 512 threads of 2, 3, 4, 6 and 8 quads, those of 3 were the best on an H100
+/// for large arrays by a hair, and for small ones only those of 2 better.
 pub(super) const FIELDS_QUADS_THREADS: usize = 128;
 
 /// Dynamic shared memory of a block that moves `chunk` bytes of a large array of structs: what is more than those keeps other

@@ -20,8 +20,6 @@ const BANKS: usize = 128;
 const SECTOR: usize = 32;
 /// Most elements of a run that has a table of its own; what is longer is several runs.
 const LONGEST: usize = 1024;
-/// Most bytes of shared memory of a block that does not ask for more.
-const SHARED: usize = BLOCK_SHARED as usize;
 
 /// A launch of `packed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -567,7 +565,7 @@ impl Packed {
             parts.iter().map(|(walk, ..)| walk.extent).chain(batch().map(|axis| axis.extent)).product::<usize>();
         let shape =
             LaunchShape { grid: grid(blocks as u64), block: [threads as u32, 1, 1], dynamic_shared: shared as u32 };
-        (shared <= SHARED).then_some(())?;
+        (shared <= BLOCK_SHARED as usize).then_some(())?;
         Some(Self { entry: PACKED.entry(width, index)?, shape, params })
     }
 
