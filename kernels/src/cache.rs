@@ -23,6 +23,16 @@ pub trait Cache<T>: Copy {
     unsafe fn store(self, to: Global, value: T);
 }
 
+/// The same where runs end within lines.
+pub trait LineCache: Cache<Quad> {
+    /// As [`thread::load_quad_of_line`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Word::load_global`].
+    unsafe fn load_of_line(self, from: Global) -> Quad;
+}
+
 /// Accesses that tell it nothing.
 #[derive(Clone, Copy)]
 pub struct Unhinted;
@@ -65,6 +75,14 @@ impl Cache<Quad> for Unhinted {
     }
 }
 
+impl LineCache for Unhinted {
+    #[inline(always)]
+    unsafe fn load_of_line(self, from: Global) -> Quad {
+        // SAFETY: as the caller promises.
+        unsafe { thread::load_quad_of_line(from) }
+    }
+}
+
 /// Accesses of 16 bytes by eviction policies: what is stored goes first, and what is loaded goes last or, where not
 /// `LOADS_LAST`, first too.
 #[derive(Clone, Copy)]
@@ -90,6 +108,14 @@ impl<const LOADS_LAST: bool> Cache<Quad> for Hinted<LOADS_LAST> {
     unsafe fn store(self, to: Global, value: Quad) {
         // SAFETY: as the caller promises.
         unsafe { thread::store_quad_by(self.stores, to, value) }
+    }
+}
+
+impl<const LOADS_LAST: bool> LineCache for Hinted<LOADS_LAST> {
+    #[inline(always)]
+    unsafe fn load_of_line(self, from: Global) -> Quad {
+        // SAFETY: as the caller promises.
+        unsafe { thread::load_quad_of_line_by(self.loads, from) }
     }
 }
 

@@ -246,16 +246,26 @@ entries! { VectorTileParams:
 }
 
 entries! { VectorTileParams:
-    ragged_tile_b8 = ragged_tile::<B8, Narrow, 16, 1, 2048>;
-    ragged_tile_b16 = ragged_tile::<B16, Narrow, 8, 1, 1024>;
-    ragged_tile_b32 = ragged_tile::<B32, Narrow, 4, 1, 512>;
-    ragged_tile_b64 = ragged_tile::<B64, Narrow, 2, 1, 256>;
-    ragged_tile_b128 = ragged_tile::<B128, Narrow, 1, 2, 256>;
-    ragged_tile_b8_wide = ragged_tile::<B8, Wide, 16, 1, 2048>;
-    ragged_tile_b16_wide = ragged_tile::<B16, Wide, 8, 1, 1024>;
-    ragged_tile_b32_wide = ragged_tile::<B32, Wide, 4, 1, 512>;
-    ragged_tile_b64_wide = ragged_tile::<B64, Wide, 2, 1, 256>;
-    ragged_tile_b128_wide = ragged_tile::<B128, Wide, 1, 2, 256>;
+    ragged_tile_b8 = ragged_tile::<B8, Narrow, Unhinted, 16, 1, 2048>;
+    ragged_tile_b16 = ragged_tile::<B16, Narrow, Unhinted, 8, 1, 1024>;
+    ragged_tile_b32 = ragged_tile::<B32, Narrow, Unhinted, 4, 1, 512>;
+    ragged_tile_b64 = ragged_tile::<B64, Narrow, Unhinted, 2, 1, 256>;
+    ragged_tile_b128 = ragged_tile::<B128, Narrow, Unhinted, 1, 2, 256>;
+    ragged_tile_b8_wide = ragged_tile::<B8, Wide, Unhinted, 16, 1, 2048>;
+    ragged_tile_b16_wide = ragged_tile::<B16, Wide, Unhinted, 8, 1, 1024>;
+    ragged_tile_b32_wide = ragged_tile::<B32, Wide, Unhinted, 4, 1, 512>;
+    ragged_tile_b64_wide = ragged_tile::<B64, Wide, Unhinted, 2, 1, 256>;
+    ragged_tile_b128_wide = ragged_tile::<B128, Wide, Unhinted, 1, 2, 256>;
+    ragged_tile_b8_hinted = ragged_tile::<B8, Narrow, Hinted<true>, 16, 1, 2048>;
+    ragged_tile_b16_hinted = ragged_tile::<B16, Narrow, Hinted<true>, 8, 1, 1024>;
+    ragged_tile_b32_hinted = ragged_tile::<B32, Narrow, Hinted<true>, 4, 1, 512>;
+    ragged_tile_b64_hinted = ragged_tile::<B64, Narrow, Hinted<true>, 2, 1, 256>;
+    ragged_tile_b128_hinted = ragged_tile::<B128, Narrow, Hinted<true>, 1, 2, 256>;
+    ragged_tile_b8_wide_hinted = ragged_tile::<B8, Wide, Hinted<true>, 16, 1, 2048>;
+    ragged_tile_b16_wide_hinted = ragged_tile::<B16, Wide, Hinted<true>, 8, 1, 1024>;
+    ragged_tile_b32_wide_hinted = ragged_tile::<B32, Wide, Hinted<true>, 4, 1, 512>;
+    ragged_tile_b64_wide_hinted = ragged_tile::<B64, Wide, Hinted<true>, 2, 1, 256>;
+    ragged_tile_b128_wide_hinted = ragged_tile::<B128, Wide, Hinted<true>, 1, 2, 256>;
 }
 
 entries! { FieldsParams:

@@ -370,21 +370,29 @@ impl Policy {
     policy! { evict_last "What is accessed by it goes last." }
 }
 
-/// Loads 16 bytes, to stay in the L2 cache as the policy has it.
-///
-/// # Safety
-///
-/// As [`Word::load_global`], for an element of 16 bytes.
-#[inline(always)]
-pub unsafe fn load_quad_by(policy: Policy, from: Global) -> Quad {
-    let (a, b, c, d): (u32, u32, u32, u32);
-    // SAFETY: as the caller promises.
-    unsafe {
-        asm!("ld.global.L2::cache_hint.v4.b32 {{{a}, {b}, {c}, {d}}}, [{at}], {policy};", a = out(reg32) a, b = out(reg32) b,
-            c = out(reg32) c, d = out(reg32) d, at = in(reg64) from.0, policy = in(reg64) policy.0, options(readonly, nostack))
+macro_rules! load_quad_by {
+    ($name:ident $hint:literal $doc:literal) => {
+        #[doc = $doc]
+        ///
+        /// # Safety
+        ///
+        /// As [`Word::load_global`], for an element of 16 bytes.
+        #[inline(always)]
+        pub unsafe fn $name(policy: Policy, from: Global) -> Quad {
+            let (a, b, c, d): (u32, u32, u32, u32);
+            // SAFETY: as the caller promises.
+            unsafe {
+                asm!(concat!("ld.global.", $hint, ".v4.b32 {{{a}, {b}, {c}, {d}}}, [{at}], {policy};"), a = out(reg32) a,
+                    b = out(reg32) b, c = out(reg32) c, d = out(reg32) d, at = in(reg64) from.0, policy = in(reg64) policy.0,
+                    options(readonly, nostack))
+            };
+            [a, b, c, d]
+        }
     };
-    [a, b, c, d]
 }
+
+load_quad_by! { load_quad_by "L2::cache_hint" "Loads 16 bytes, to stay in the L2 cache as the policy has it." }
+load_quad_by! { load_quad_of_line_by "L2::cache_hint.L2::128B" "The same of [`load_quad_of_line`]." }
 
 /// Stores 16 bytes, to stay in the L2 cache as the policy has it.
 ///

@@ -204,6 +204,9 @@ entries! {
     RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere.
         ["ragged_tile_b8" "ragged_tile_b16" "ragged_tile_b32" "ragged_tile_b64" "ragged_tile_b128"]
         ["ragged_tile_b8_wide" "ragged_tile_b16_wide" "ragged_tile_b32_wide" "ragged_tile_b64_wide" "ragged_tile_b128_wide"];
+    RAGGED_TILE_HINTED(VectorTileParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
+        ["ragged_tile_b8_hinted" "ragged_tile_b16_hinted" "ragged_tile_b32_hinted" "ragged_tile_b64_hinted" "ragged_tile_b128_hinted"]
+        ["ragged_tile_b8_wide_hinted" "ragged_tile_b16_wide_hinted" "ragged_tile_b32_wide_hinted" "ragged_tile_b64_wide_hinted" "ragged_tile_b128_wide_hinted"];
     STACKED_TILE(StackedTileParams): /// The same of batches of small matrices. Those of 16-byte elements are for tiles, `packed` and `elements`.
         ["stacked_tile_b8" "stacked_tile_b16" "stacked_tile_b32" "stacked_tile_b64"]
         ["stacked_tile_b8_wide" "stacked_tile_b16_wide" "stacked_tile_b32_wide" "stacked_tile_b64_wide"];

@@ -50,7 +50,8 @@ pub const RAGGED_MARGIN: u32 = 2;
 pub const SMALL_TILE_ACROSS: u32 = 32;
 /// Squares along a column of such a tile, each a thread's.
 pub const SMALL_TILE_DOWN: u32 = 4;
-/// An image of `stacked_tile` has more quads than these: of fewer, two could have one place in shared memory.
+/// An image of `stacked_tile` of elements of 4 bytes and more has more quads than these: of fewer, two could have one place in
+/// shared memory.
 pub const STACKED_QUADS: usize = 64;
 /// Threads in a block of `patch`.
 pub const PATCH_BLOCK: u32 = 256;
@@ -350,8 +351,8 @@ pub struct VectorTileParams {
 /// without gaps on both sides.
 ///
 /// Addresses and strides on both sides are multiples of 16 bytes, `rows` and `cols` of the elements of 16 bytes. A tile has as
-/// many squares as `vector_tile` of the same width, and room for `1 << across_log2` by `1 << down_log2` of each image, which is
-/// more than [`STACKED_QUADS`]. Block `b` has tile `b % stacks` along the stacked axis, of index `b / stacks` of the batch.
+/// many squares as `vector_tile` of the same width, and room for `1 << across_log2` by `1 << down_log2` of each image: of elements
+/// of 4 bytes and more, for more quads than [`STACKED_QUADS`]. Block `b` has tile `b % stacks` along the stacked axis, of index `b / stacks` of the batch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackedTileParams {

@@ -289,18 +289,21 @@ fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
         (src, Layout::row_major(src.shape()).unwrap(), 2, "elements_b128")
     };
     let matrix = |side: usize| (c_order(side, side).t(), c_order(side, side), 4, "vector_tile_b32");
+    let odd = |side: usize| (c_order(side, side).t(), c_order(side, side), 4, "ragged_tile_b32");
     let structs = |len: usize| (c_order(len, 3).t(), c_order(3, len), 4, "deinterleave_quads_b32");
     let planes = |len: usize| (c_order(3, len).t(), c_order(len, 3), 4, "interleave_quads_b32");
-    let apart = Layout::row_major(&[1 << 22]).unwrap().slice(0, .., 2).unwrap();
+    let apart = Layout::row_major(&[1 << 25]).unwrap().slice(0, .., 2).unwrap();
     let apart = (apart, Layout::row_major(apart.shape()).unwrap(), 16, "elements_b128");
     for ((src, dst, width, kernel), is_hinted) in [
-        (heads(1 << 11), false),
-        (heads((1 << 11) + 8), true),
-        (matrix(2048), false),
-        (matrix(2056), true),
-        (structs(1 << 20), false),
-        (structs(3 << 19), true),
-        (planes(3 << 19), true),
+        (heads(24 << 10), false),
+        (heads((24 << 10) + 8), true),
+        (matrix(7088), false),
+        (matrix(7104), true),
+        (odd(7087), false),
+        (odd(7105), true),
+        (structs(1 << 24), false),
+        (structs((1 << 24) + 1024), true),
+        (planes((1 << 24) + 1024), true),
         (apart, false),
     ] {
         for (compute_capability, has_hints) in [((7, 5), false), ((8, 0), true), ((9, 0), true), ((12, 0), true)] {
@@ -340,8 +343,8 @@ fn blocks_that_move_many_structs_take_more_shared_memory_than_these_on_an_h100()
         (plan.entry().unwrap(), plan.shape().unwrap().dynamic_shared)
     };
     assert_eq!(structs(1 << 16, 9), ("deinterleave_quads_b32", 6 << 10));
-    assert_eq!(structs(1 << 24, 8), ("deinterleave_quads_b32_hinted", 6 << 10));
-    let (entry, shared) = structs(1 << 24, 9);
+    assert_eq!(structs(1 << 25, 8), ("deinterleave_quads_b32_hinted", 6 << 10));
+    let (entry, shared) = structs(1 << 25, 9);
     assert_eq!(entry, "deinterleave_quads_b32_hinted");
     assert_eq!((228 << 10) / (shared + (1 << 10)), 11, "blocks of a multiprocessor, with {shared} bytes each");
 }
@@ -382,6 +385,97 @@ fn ragged_tiles_are_numbered_down_the_columns_that_stay_in_the_cache() {
         let src = c_order(rows, cols);
         let plan = permute(&src.t(), &c_order(cols, rows), width).to_string();
         assert!(plan.contains(expected), "{plan}, not {expected}");
+    }
+}
+
+/// As an H100 was found to move them faster: blocks that run together move what is contiguous on one side.
+#[test]
+fn whole_tiles_follow_each_other_along_the_side_whose_axis_is_shorter() {
+    for (shape, axes, width, expected) in [
+        (
+            &[8192, 8192][..],
+            &[1, 0][..],
+            4,
+            "1 of 8192 x 8192 elements, tiles of 16 squares a row, numbered along the rows",
+        ),
+        (
+            &[512, 512, 512],
+            &[1, 2, 0],
+            4,
+            "1 of 512 x 262144 elements, tiles of 16 squares a row, numbered down the columns",
+        ),
+        (
+            &[512, 512, 512],
+            &[2, 0, 1],
+            4,
+            "1 of 262144 x 512 elements, tiles of 16 squares a row, numbered along the rows",
+        ),
+        // The axis between goes to either side.
+        (
+            &[512, 512, 512],
+            &[2, 1, 0],
+            4,
+            "1 of 512 x 262144 elements, tiles of 16 squares a row, numbered along the rows",
+        ),
+        (
+            &[640, 512, 384],
+            &[2, 1, 0],
+            2,
+            "1 of 640 x 196608 elements, tiles of 16 squares a row, numbered along the rows",
+        ),
+        (
+            &[384, 512, 640],
+            &[2, 1, 0],
+            2,
+            "1 of 196608 x 640 elements, tiles of 16 squares a row, numbered down the columns",
+        ),
+        // Of 416 columns, the last tile of each row would be half empty.
+        (
+            &[384, 400, 416],
+            &[2, 1, 0],
+            4,
+            "1 of 384 x 166400 elements, tiles of 16 squares a row, numbered along the rows",
+        ),
+        // Short runs go on on both sides.
+        (&[24, 24, 24, 24, 24, 24], &[5, 3, 1, 4, 2, 0], 4, "576 of 576 x 576 elements, tiles of 16 squares a row"),
+    ] {
+        let plan = permuted(shape, axes, width);
+        assert!(plan.to_string().contains(expected), "{plan}, not {expected}");
+    }
+}
+
+#[test]
+fn whole_structs_are_moved_by_quads_where_these_fill_the_blocks() {
+    for (shape, axes, width, expected) in [
+        (&[1 << 24, 8][..], &[1, 0][..], 4, "deinterleave_quads_b32"),
+        (&[8, 1 << 24], &[1, 0], 4, "interleave_quads_b32"),
+        (&[1 << 23, 24], &[1, 0], 2, "deinterleave_quads_b16"),
+        (&[1 << 22, 8], &[1, 0], 8, "deinterleave_quads_b64"),
+        // Lanes would share banks.
+        (&[1 << 24, 16], &[1, 0], 4, "vector_tile_b32"),
+        (&[1 << 22, 16], &[1, 0], 2, "vector_tile_b16"),
+        // Images fill a part of a block.
+        (&[20_000, 24, 24], &[0, 2, 1], 4, "stacked_tile_b32"),
+        (&[2000, 120, 24], &[0, 2, 1], 4, "vector_tile_b32"),
+    ] {
+        let plan = permuted(shape, axes, width);
+        assert_eq!(plan.entry().map(|entry| entry.trim_end_matches("_hinted")), Some(expected), "{plan}");
+    }
+}
+
+#[test]
+fn small_matrices_of_narrow_elements_are_stacked() {
+    for (shape, width, expected) in [
+        ([65_536, 16, 16], 2, "stacked_tile_b16"),
+        ([65_536, 8, 16], 2, "stacked_tile_b16"),
+        ([65_536, 16, 16], 1, "stacked_tile_b8"),
+        // As an H100 was found to move them faster.
+        ([200_000, 8, 8], 2, "packed_b16"),
+        ([65_536, 16, 16], 4, "elements_b32"),
+        ([65_536, 24, 16], 4, "stacked_tile_b32"),
+    ] {
+        let plan = permuted(&shape, &[0, 2, 1], width);
+        assert_eq!(plan.entry(), Some(expected), "{plan}");
     }
 }
 

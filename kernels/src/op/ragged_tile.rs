@@ -2,6 +2,7 @@
 
 use crate::abi::{Fold, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_folds, ragged_tile_squares};
 use crate::axes;
+use crate::cache::LineCache;
 use crate::index::Index;
 use crate::op::vector_tile::Tile;
 use crate::quad::{self, Lanes};
@@ -22,30 +23,38 @@ use crate::unrolled;
 /// destination's elements are, and nothing else writes either. Blocks beyond the last image, of which only a grid of more than
 /// 2^31 - 1 has some, repeat the first one.
 #[inline(always)]
-pub unsafe fn ragged_tile<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize, const QUADS: usize>(
+pub unsafe fn ragged_tile<
+    W: Word + Lanes,
+    I: Index,
+    C: LineCache,
+    const LANES: usize,
+    const SQUARES: usize,
+    const QUADS: usize,
+>(
     params: VectorTileParams,
 ) {
     const { assert!(SQUARES as u32 == ragged_tile_squares(W::BYTES), "the host cuts tiles of as many squares") };
     let tile = Tile::<I>::new::<W, SQUARES, QUADS>(&params, params.margin as u32);
+    let cache = C::new();
     // Most tiles are inside the matrix: there, half of the instructions are not needed. Elements of 4 and of 8 bytes take so few
     // that to find out costs as much.
     let is_inner = !matches!(LANES, 2 | 4) && is_inner::<W, I>(&tile);
     if is_inner {
         // SAFETY: as the caller promises.
-        unsafe { load_inner::<W, I, LANES, SQUARES>(&tile) };
+        unsafe { load_inner::<W, I, LANES, SQUARES>(&tile, cache) };
     } else {
         // SAFETY: as the caller promises.
-        unsafe { load_any::<W, I, LANES, SQUARES>(&tile) };
+        unsafe { load_any::<W, I, LANES, SQUARES>(&tile, cache) };
     }
     // SAFETY: every thread of the block comes here: nothing above returns, and where the compiler puts the barrier into both
     // branches, all threads take the same: `is_inner` rests on the block's number and the parameters alone.
     unsafe { thread::barrier() };
     if is_inner {
         // SAFETY: as the caller promises, and the exchange is complete.
-        unsafe { store_inner::<W, I, LANES, SQUARES>(&tile) };
+        unsafe { store_inner::<W, I, LANES, SQUARES>(&tile, cache) };
     } else {
         // SAFETY: as above.
-        unsafe { store_any::<W, I, LANES, SQUARES>(&tile) };
+        unsafe { store_any::<W, I, LANES, SQUARES>(&tile, cache) };
     }
 }
 
@@ -94,7 +103,10 @@ fn pitch<W: Word>(stride: i64) -> u64 {
 ///
 /// As [`ragged_tile`]; the tile is inside, and nothing reads the exchange.
 #[inline(always)]
-unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(tile: &Tile<I>) {
+unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
+    tile: &Tile<I>,
+    cache: impl LineCache,
+) {
     let lanes = W::COUNT as u32;
     let pitch = pitch::<W>(tile.params.src_rows.inner_stride);
     unrolled!(step < SQUARES => {
@@ -111,10 +123,10 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
                     let low = from.offset(u64::from(offs[i]).wrapping_neg());
                     // SAFETY: aligned, and at most one quad before or behind the tile's part of the row, as far as `is_inner`
                     // found it readable.
-                    held[i][0] = unsafe { thread::load_quad_of_line(low) };
+                    held[i][0] = unsafe { cache.load_of_line(low) };
                     if LANES > 1 {
                         // SAFETY: as above.
-                        held[i][1] = unsafe { thread::load_quad_of_line(low.offset(16)) };
+                        held[i][1] = unsafe { cache.load_of_line(low.offset(16)) };
                     }
                 }
             });
@@ -135,7 +147,10 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
 ///
 /// As [`ragged_tile`]; nothing reads the exchange.
 #[inline(always)]
-unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(tile: &Tile<I>) {
+unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
+    tile: &Tile<I>,
+    cache: impl LineCache,
+) {
     let lanes = W::COUNT as u32;
     unrolled!(step < SQUARES => {
         let (x, y) = tile.square(step);
@@ -154,7 +169,7 @@ unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES:
             });
             unrolled!(i < 4 => {
                 // SAFETY: of a row of the source, or NONE, which reads nothing.
-                held[i] = unsafe { rows[i].load() };
+                held[i] = unsafe { rows[i].load(cache) };
             });
             unrolled!(i < 4 => {
                 if 4 * group + i < LANES {
@@ -224,7 +239,10 @@ impl Part {
 ///
 /// As [`ragged_tile`]; the tile is inside, and nothing writes the exchange any more.
 #[inline(always)]
-unsafe fn store_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(tile: &Tile<I>) {
+unsafe fn store_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
+    tile: &Tile<I>,
+    cache: impl LineCache,
+) {
     let (column, part) = tile.part(0);
     if part < (1 << tile.down_log2) - tile.margin {
         let columns = VECTOR_TILE_THREADS >> tile.down_log2;
@@ -235,7 +253,7 @@ unsafe fn store_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUAR
             let part = unsafe { Part::new::<W, I>(tile, column + step * columns, part, end) };
             // SAFETY: all of an inner tile's rows and columns are the matrix's: a whole quad of a row of the destination, aligned
             // by its sector, which no other thread has.
-            unsafe { thread::store_quad(part.to, part.quad) };
+            unsafe { cache.store(part.to, part.quad) };
             end = end.offset(pitch);
         }
     }
@@ -247,7 +265,10 @@ unsafe fn store_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUAR
 ///
 /// As [`ragged_tile`]; nothing writes the exchange any more.
 #[inline(always)]
-unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(tile: &Tile<I>) {
+unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
+    tile: &Tile<I>,
+    cache: impl LineCache,
+) {
     let lanes = W::COUNT as u32;
     for step in 0..(LANES * SQUARES) as u32 {
         let (column, part) = tile.part(step);
@@ -260,7 +281,7 @@ unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES
             let row = tile.row + I::new(first);
             if row < tile.rows() && !(tile.rows() - row < I::new(lanes)) {
                 // SAFETY: a whole quad of a row of the destination, aligned by its sector, which no other thread has.
-                unsafe { thread::store_quad(to, quad) };
+                unsafe { cache.store(to, quad) };
             } else {
                 unrolled!(lane < LANES => {
                     if row + I::new(lane as u32) < tile.rows() {
@@ -344,16 +365,16 @@ impl Unaligned {
     ///
     /// The row is allocated, or, of a source without gaps, all of it; nothing writes it.
     #[inline(always)]
-    unsafe fn load(&self) -> [Quad; 2] {
+    unsafe fn load(&self, cache: impl LineCache) -> [Quad; 2] {
         let mut held = [[0; 4]; 2];
         let start = self.from.offset(u64::from(self.off).wrapping_neg());
         if self.whole {
             // SAFETY: aligned, and `whole` says that it may be read.
-            held[0] = unsafe { thread::load_quad_of_line(start) };
+            held[0] = unsafe { cache.load_of_line(start) };
         }
         if self.whole && self.off != 0 {
             // SAFETY: the same of the next quad, which `whole` counts where `off` is not 0.
-            held[1] = unsafe { thread::load_quad_of_line(start.offset(16)) };
+            held[1] = unsafe { cache.load_of_line(start.offset(16)) };
         }
         held
     }

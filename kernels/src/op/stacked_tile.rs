@@ -51,8 +51,8 @@ impl<I: Index> Stack<I> {
     ///
     /// Eight lanes read quads that follow each other. They write those of as many squares, whose numbers differ in bits of the
     /// part, of the column's square and of the image: the latter two are exclusive-ored into what the part leaves of the three
-    /// bits that choose the banks. Every bit is so changed by higher ones only, as an image has more than `STACKED_QUADS`: no two
-    /// quads have one place.
+    /// bits that choose the banks. Every bit is so changed by higher ones only, as a square has eight columns and more, or an image
+    /// more quads than `STACKED_QUADS`: no two have one place.
     #[inline(always)]
     fn place(&self, number: u32) -> Shared {
         let low = |bits: u32| if bits < 3 { bits } else { 3 };

@@ -10,7 +10,7 @@ use crate::abi::{
     INTERLEAVE_QUADS, Index, LaunchShape, fields_steps,
 };
 use crate::ops::copy::Shape;
-use crate::ops::tuning::{FIELDS_QUADS_THREADS, MOST_FIELDS, SMALLEST_IMAGE, fields_room};
+use crate::ops::tuning::{FIELDS_QUADS_THREADS, IDLE, MOST_FIELDS, SMALLEST_IMAGE, fields_room};
 use crate::ops::{Align, Target};
 
 /// Bytes that the 32 banks of shared memory serve at once.
@@ -108,6 +108,12 @@ impl Cut {
         (group >= QUAD / granule).then_some(Self { bytes: QUAD, run, group, threads })
     }
 
+    /// Whether hardly any shares of the last chunk are idle where so many bytes are of each field.
+    fn is_filled(&self, bytes: usize) -> bool {
+        let chunk = self.run * self.bytes;
+        bytes.div_ceil(chunk) * chunk <= bytes + bytes / IDLE
+    }
+
     /// The granules of all banks, less the power of two that the fields share with them.
     fn group(granule: usize, fields: usize) -> usize {
         let banks = BANKS / granule;
@@ -116,7 +122,8 @@ impl Cut {
 }
 
 impl Fields {
-    /// The plan, where one side is packed structs that are not whole 16-byte accesses, which tiles have.
+    /// The plan, where one side is packed structs. Those that are whole 16-byte accesses tiles have, unless lanes move quads of them
+    /// without sharing banks and images fill the blocks.
     pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align) -> Option<Self> {
         let width = canonical.width;
         let images = Images::of(canonical)?;
@@ -133,10 +140,13 @@ impl Fields {
         let in_squares = start_on(QUAD) && (images.structs | images.fields).is_multiple_of(QUAD / width);
         let bytes = images.structs * images.fields * width;
         // Of less, blocks would be mostly idle.
-        if in_squares || bytes < SMALLEST_IMAGE || !start_on(width.max(4)) {
+        if bytes < SMALLEST_IMAGE || !start_on(width.max(4)) {
             return None;
         }
         let quads = if start_on(QUAD) { Cut::quads(width, &images) } else { None };
+        if in_squares && quads.is_none_or(|cut| !cut.is_filled(images.structs * width)) {
+            return None;
+        }
         let shares = quads.unwrap_or_else(|| Cut::granules(width, &images));
         let index = if quads.is_some() { Index::Wide } else { index(canonical) };
         let family = match (images.is_packed_src, quads.is_some()) {

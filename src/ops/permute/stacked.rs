@@ -11,9 +11,9 @@ use crate::abi::{
 };
 use crate::ops::Align;
 use crate::ops::copy::Shape;
-use crate::ops::tuning::CACHED_MATRIX;
+use crate::ops::tuning::{CACHED_MATRIX, PACKED_MATRIX};
 
-// Smaller matrices are not taken, and must not be.
+// Smaller matrices of wide elements are not taken, and must not be.
 const _: () = assert!(CACHED_MATRIX >= STACKED_QUADS * QUAD);
 
 /// A launch of `stacked_tile`.
@@ -43,18 +43,19 @@ impl Stacked {
             && src_align.bytes().min(dst_align.bytes()) >= QUAD as u64
             && walks[row].src == cols as isize
             && walks[col].dst == rows as isize;
-        if !is_whole || rows * cols * width <= CACHED_MATRIX {
+        let most = if width < 4 { PACKED_MATRIX } else { CACHED_MATRIX };
+        if !is_whole || rows * cols * width <= most {
             return None;
         }
         let ceil_log2 = |count: usize| count.next_power_of_two().trailing_zeros();
         let (across_log2, down_log2) = (ceil_log2(cols / lanes), ceil_log2(rows / lanes));
         let squares = (VECTOR_TILE_THREADS * vector_tile_squares(width as u32)) as usize;
-        let most = squares.checked_shr(across_log2 + down_log2).filter(|&most| most > 1)?;
+        let stack = squares.checked_shr(across_log2 + down_log2).filter(|&stack| stack > 1)?;
         // Where most of a tile would be empty, others are faster.
-        if 4 * (rows / lanes) * (cols / lanes) * extent.min(most) < squares {
+        if 4 * (rows / lanes) * (cols / lanes) * extent.min(stack) < squares {
             return None;
         }
-        let (index, stacks) = (index(canonical), extent.div_ceil(most));
+        let (index, stacks) = (index(canonical), extent.div_ceil(stack));
         let divisor: fn(u64) -> Divisor = divisor(index);
         let batch = || images().filter(|&(axis, _)| axis != stacked).map(|(_, axis)| axis);
         let params = StackedTileParams {

@@ -47,9 +47,17 @@ struct Matrices {
 
 const NONE: Walk = Walk { extent: 1, src: 0, dst: 0 };
 
+/// Which sides of a tile go on into the next axis whatever the length of the first.
+#[derive(Debug, Clone, Copy)]
+struct Long {
+    rows: bool,
+    cols: bool,
+}
+
 impl Matrices {
-    /// The axes by their part in a transpose; `None` where it is none.
-    fn of(canonical: &Canonical, lanes: usize) -> Option<Self> {
+    /// The axes by their part in a transpose; `None` where it is none. Sides that are `long` are two axes where they can be,
+    /// the others where one is too short.
+    fn of(canonical: &Canonical, lanes: usize, long: Long) -> Option<Self> {
         let axes = canonical.axes();
         let row = axes.iter().position(|axis| axis.dst == 1 && axis.src.unsigned_abs() != 1)?;
         let col = axes.iter().position(|axis| axis.src.unsigned_abs() == 1)?;
@@ -70,12 +78,12 @@ impl Matrices {
             // of that, or of wide elements on two.
             let shares = rows[1] == NONE && bytes(&rows) < FOLDED_ROW && !bytes(&rows).is_multiple_of(SECTOR);
             let wide = ragged_tile_folds(canonical.width as u32) && rows[0].extent >= lanes;
-            let folds = short(&rows) && rows[0].extent.is_multiple_of(lanes) || shares && wide;
+            let folds = (long.rows || short(&rows)) && rows[0].extent.is_multiple_of(lanes) || shares && wide;
             if position == row || position == col {
                 continue;
-            } else if folds && axis.dst == rows[0].extent as isize {
+            } else if folds && rows[1] == NONE && axis.dst == rows[0].extent as isize {
                 rows[1] = axis;
-            } else if short(&cols) && axis.src == cols[0].extent as isize {
+            } else if (long.cols || short(&cols)) && cols[1] == NONE && axis.src == cols[0].extent as isize {
                 cols[1] = axis;
             } else {
                 batch[rank] = axis;
@@ -87,6 +95,10 @@ impl Matrices {
 
     fn batch(&self) -> &[Walk] {
         &self.batch[..self.rank]
+    }
+
+    fn images(&self) -> usize {
+        self.batch().iter().map(|axis| axis.extent).product()
     }
 
     /// The lowest bits of all places that rows start at, in elements: of the source, and of the destination.
@@ -128,31 +140,24 @@ impl Tile {
         let width = canonical.width;
         let tuned = tiles.iter().find(|shape| shape.width == width)?;
         let lanes = QUAD / width;
-        let matrices = Matrices::of(canonical, lanes)?;
-        let (cols, rows) = (extent(&matrices.cols), extent(&matrices.rows));
         let small = canonical.len() * width <= SMALL;
-        let whole = matrices.whole_quads(lanes, src_align, dst_align, small);
-        let (across_log2, _) = split(tuned, !whole, small, cols.div_ceil(lanes), rows.div_ceil(lanes))?;
-        let [_, starts] = matrices.starts();
-        let sectors = starts.is_multiple_of(lanes * SECTOR / QUAD) && dst_align.bytes() >= SECTOR as u64;
-        let margin = if whole || sectors { 0 } else { RAGGED_MARGIN as usize };
-        let cut = |across_log2| Cut::new(tuned.squares(!whole, small).0, across_log2, lanes, margin, [cols, rows]);
-        let mut chosen = cut(across_log2);
-        if may_adapt && !whole {
-            let most = tuned.most_across(true).min(cols.div_ceil(lanes).next_power_of_two().trailing_zeros());
-            let fullest = (NARROWEST_LOG2..=most).rev().map(cut).min_by_key(Cut::cost);
-            let fuller = |cut: &Cut| cut.cost() < chosen.cost() - chosen.cost() / FULLER;
-            chosen = fullest.filter(fuller).unwrap_or(chosen);
-        }
+        let matrices = Matrices::of(canonical, lanes, Long { rows: false, cols: false })?;
+        let is_whole = |matrices: &Matrices| matrices.whole_quads(lanes, src_align, dst_align, small);
+        let whole = is_whole(&matrices);
+        let Numbered { matrices, cut: chosen, down_first } = if whole {
+            Numbered::whole(matrices, canonical, tuned, is_whole)?
+        } else {
+            let [_, starts] = matrices.starts();
+            let sectors = starts.is_multiple_of(lanes * SECTOR / QUAD) && dst_align.bytes() >= SECTOR as u64;
+            let margin = if sectors { 0 } else { RAGGED_MARGIN as usize };
+            Numbered::ragged(matrices, lanes, tuned, margin, may_adapt)?
+        };
+        let (cols, rows) = (extent(&matrices.cols), extent(&matrices.rows));
         let Cut { across_log2, tiles_across, tiles_down, .. } = chosen;
         let is_full = rows * cols / (lanes * lanes) >= chosen.squares() - chosen.squares() / 4;
         let index = index(canonical);
         let divisor = divisor(index);
         let family = if whole { VECTOR_TILE } else { RAGGED_TILE };
-        // Ragged tiles one below the other share the rows of a margin and the lines at their ends, which an H100 serves from its
-        // L2 cache where they follow each other, if all those of a column stay there until the next column needs their lines.
-        let down_first = !whole && rows * (QUAD << across_log2) <= TILE_COLUMN;
-        let images: usize = matrices.batch().iter().map(|axis| axis.extent).product();
         let params = VectorTileParams {
             src: (matrices.src_start * width) as u64,
             dst: (matrices.dst_start * width) as u64,
@@ -162,7 +167,7 @@ impl Tile {
             src_end: (matrices.span.end * width) as u64,
             src_rows: fold(divisor, matrices.rows.map(|axis| (axis.extent, axis.src))),
             dst_rows: fold(divisor, matrices.cols.map(|axis| (axis.extent, axis.dst))),
-            margin: margin as u64,
+            margin: chosen.margin as u64,
             across_log2: u64::from(across_log2),
             tiles_across: divisor(tiles_across as u64),
             tiles_down: divisor(tiles_down as u64),
@@ -170,7 +175,7 @@ impl Tile {
             rank: matrices.rank as u64,
             axes: axes(matrices.batch(), divisor),
         };
-        let blocks = tiles_across as u64 * tiles_down as u64 * images as u64;
+        let blocks = (tiles_across * tiles_down * matrices.images()) as u64;
         let shape = LaunchShape { grid: grid(blocks), block: [VECTOR_TILE_THREADS, 1, 1], dynamic_shared: 0 };
         Some(Self { entry: family.entry(width, index)?, shape, params, is_full })
     }
@@ -199,6 +204,61 @@ impl Tile {
     }
 }
 
+/// Matrices, how they are cut, and in what order the tiles follow each other.
+struct Numbered {
+    matrices: Matrices,
+    cut: Cut,
+    /// Whether tiles of a column follow each other, rather than those of a row.
+    down_first: bool,
+}
+
+impl Numbered {
+    /// Of whole quads, as `plain` matrices are: the side whose axis is the shorter one comes first and goes on into its next axis,
+    /// so that blocks that run together move what is contiguous on one side; or the other one, or both, where tiles are fuller so.
+    fn whole(
+        plain: Matrices,
+        canonical: &Canonical,
+        tuned: &TileShape,
+        is_whole: impl Fn(&Matrices) -> bool,
+    ) -> Option<Self> {
+        let (lanes, small) = (QUAD / canonical.width, canonical.len() * canonical.width <= SMALL);
+        let numbered = |mut matrices: Matrices, down_first: bool| {
+            if !down_first {
+                matrices.batch[..matrices.rank].sort_unstable_by_key(|axis| axis.src.unsigned_abs());
+            }
+            let (cols, rows) = (extent(&matrices.cols), extent(&matrices.rows));
+            let (across_log2, _) = split(tuned, false, small, cols.div_ceil(lanes), rows.div_ceil(lanes))?;
+            let cut = Cut::new(tuned.squares(false, small).0, across_log2, lanes, 0, [cols, rows]);
+            Some(Self { matrices, cut, down_first })
+        };
+        let long = |rows, cols, down_first| {
+            let matrices = Matrices::of(canonical, lanes, Long { rows, cols }).filter(&is_whole)?;
+            numbered(matrices, down_first)
+        };
+        let down = plain.rows[0].extent < plain.cols[0].extent;
+        let ways = [long(down, !down, down), long(!down, down, !down), long(true, true, down), numbered(plain, down)];
+        ways.into_iter().flatten().min_by_key(|way| way.cut.squares() * way.matrices.images())
+    }
+
+    /// Of rows that start or end off quads, or off the sectors that are written: cut to be full, where they `may_adapt`.
+    fn ragged(matrices: Matrices, lanes: usize, tuned: &TileShape, margin: usize, may_adapt: bool) -> Option<Self> {
+        let (cols, rows) = (extent(&matrices.cols), extent(&matrices.rows));
+        let (across_log2, _) = split(tuned, true, false, cols.div_ceil(lanes), rows.div_ceil(lanes))?;
+        let cut_by = |across_log2| Cut::new(tuned.squares(true, false).0, across_log2, lanes, margin, [cols, rows]);
+        let mut cut = cut_by(across_log2);
+        if may_adapt {
+            let most = tuned.most_across(true).min(cols.div_ceil(lanes).next_power_of_two().trailing_zeros());
+            let fullest = (NARROWEST_LOG2..=most).rev().map(cut_by).min_by_key(Cut::cost);
+            let fuller = |other: &Cut| other.cost() < cut.cost() - cut.cost() / FULLER;
+            cut = fullest.filter(fuller).unwrap_or(cut);
+        }
+        // Tiles one below the other share the rows of a margin and the lines at their ends, which an H100 serves from its L2
+        // cache where they follow each other, if all those of a column stay there until the next column needs their lines.
+        let down_first = rows * (QUAD << cut.across_log2) <= TILE_COLUMN;
+        Some(Self { matrices, cut, down_first })
+    }
+}
+
 /// Base-2 logarithm of the fewest squares along a row of the source that a ragged tile is given to be fuller.
 const NARROWEST_LOG2: u32 = 2;
 
@@ -208,6 +268,8 @@ struct Cut {
     across_log2: u32,
     tiles_across: usize,
     tiles_down: usize,
+    /// Rows of squares of a tile that are not its own.
+    margin: usize,
     /// Squares of a tile that are its own.
     own: usize,
 }
@@ -219,7 +281,7 @@ impl Cut {
         // Ragged runs start up to a sector early.
         let early = (margin * lanes).saturating_sub(1);
         let (tiles_across, tiles_down) = (cols.div_ceil(lanes << across_log2), (rows + early).div_ceil(lanes * down));
-        Self { across_log2, tiles_across, tiles_down, own: down << across_log2 }
+        Self { across_log2, tiles_across, tiles_down, margin, own: down << across_log2 }
     }
 
     /// Those of all tiles, filled or not.
