@@ -1,5 +1,7 @@
 //! `warpstride compare`: every transpose kernel on the same matrix, verified, timed and counted.
 
+use std::ops::Range;
+
 use anyhow::{Context, Result, ensure};
 use bytemuck::Pod;
 use serde_json::{Value, json};
@@ -24,7 +26,10 @@ use super::{args, array_bytes, by_width, ensure_room, open, reference};
 /// Timed runs of a kernel; their median is reported.
 const SAMPLES: usize = 20;
 /// The same for `column_loop`, whose one run is a launch for every column.
-const SLOW_SAMPLES: usize = 3;
+const SLOW_SAMPLES: usize = 5;
+/// Columns that `column_loop` is timed by at once, so that all their launches are queued before the first runs: a stream's queue
+/// holds about a thousand.
+const COLUMNS_AT_ONCE: usize = 256;
 /// Most elements that the software GPU counts for a GPU, which cannot itself: about two seconds of two cores.
 const MAX_COUNTED: usize = 1 << 25;
 
@@ -154,8 +159,13 @@ impl Kernel {
         })
     }
 
-    fn samples(self) -> usize {
-        if matches!(self, Self::Transpose(Variant::ColumnLoop)) { SLOW_SAMPLES } else { SAMPLES }
+    /// How often it is timed, and the columns of the parts that it is timed in.
+    fn samples(self, cols: usize) -> (usize, Vec<Range<usize>>) {
+        let (samples, at_once) = match self {
+            Self::Transpose(Variant::ColumnLoop) => (SLOW_SAMPLES, COLUMNS_AT_ONCE),
+            _ => (SAMPLES, cols.max(1)),
+        };
+        (samples, (0..cols).step_by(at_once).map(|first| first..cols.min(first + at_once)).collect())
     }
 }
 
@@ -247,13 +257,16 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
     fn row(&mut self, kernel: Kernel) -> Result<Row> {
         let (verified, counters) = self.run(kernel)?;
         let matrix = self.matrix;
+        let (rows, cols) = (matrix.rows, matrix.cols);
         let timing = match &mut self.rotation {
             Some(rotation) if verified => {
-                Some(rotation.time(kernel.samples(), |source, result| launch(kernel, matrix, source, result))?)
+                let (samples, parts) = kernel.samples(cols);
+                Some(rotation.time_parts(samples, &parts, |columns, source, result| {
+                    launch(kernel, matrix, columns.clone(), source, result)
+                })?)
             }
             _ => None,
         };
-        let (rows, cols) = (matrix.rows, matrix.cols);
         let (entry, launches) = kernel.launches(Target::of(self.device), rows, cols, size_of::<T>())?;
         Ok(Row { variant: kernel.name(), entry, launches, verified, timing, counters })
     }
@@ -271,13 +284,18 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
             Kernel::Copy => self.matrix.elements.as_slice(),
             Kernel::Transpose(_) => self.transposed,
         };
-        trial::verify(self.device, &self.source, expected, |source, result| launch(kernel, self.matrix, source, result))
+        let all = 0..self.matrix.cols;
+        trial::verify(self.device, &self.source, expected, |source, result| {
+            launch(kernel, self.matrix, all.clone(), source, result)
+        })
     }
 }
 
+/// Queues `kernel` for some columns of the matrix; a copy is always of all.
 fn launch<T: Element>(
     kernel: Kernel,
     matrix: &Matrix<T>,
+    columns: Range<usize>,
     source: View<'_, T>,
     result: ViewMut<'_, T>,
 ) -> Result<(), Error> {
@@ -291,7 +309,8 @@ fn launch<T: Element>(
             } else {
                 source.split_axis(0, &[rows, cols])?
             };
-            ops::transpose_into(view, result.split_axis(0, &[cols, rows])?, Some(variant), stream)
+            let result = result.split_axis(0, &[cols, rows])?.slice(0, columns.clone(), 1)?;
+            ops::transpose_into(view.slice(1, columns, 1)?, result, Some(variant), stream)
         }
     }
 }
@@ -418,6 +437,27 @@ No GB/s: the software GPU is exact about what is moved and says nothing of the t
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_parts_that_are_timed_make_a_transpose() {
+        let (rows, cols) = (3, 2 * COLUMNS_AT_ONCE + 5);
+        let kernel = Kernel::Transpose(Variant::ColumnLoop);
+        let (_, parts) = kernel.samples(cols);
+        assert_eq!(parts, [0..256, 256..512, 512..517]);
+        assert_eq!(Kernel::Copy.samples(cols).1.len(), 1);
+        let device = Device::open(Backend::Soft).unwrap();
+        for fortran in [false, true] {
+            let elements = (0..(rows * cols) as u32).collect();
+            let matrix = Matrix { rows, cols, dtype: DType::U32, fortran, elements };
+            let source = device.upload(&matrix.elements).unwrap();
+            let mut result = device.zeros::<u32>(rows * cols).unwrap();
+            for columns in parts.clone() {
+                let (source, result) = (source.view(&[rows * cols]), result.view_mut(&[rows * cols]));
+                launch(kernel, &matrix, columns, source.unwrap(), result.unwrap()).unwrap();
+            }
+            assert_eq!(result.download().unwrap(), matrix.transposed().unwrap(), "fortran: {fortran}");
+        }
+    }
 
     #[test]
     fn the_footer_claims_what_happened() {

@@ -55,8 +55,24 @@ impl<S: Element, D: Element> Rotation<S, D> {
 
     /// Device times of `launch`, each with a cold L2 cache.
     pub(super) fn time(&mut self, samples: usize, mut launch: impl Launch<S, D>) -> Result<Timing> {
+        self.time_parts(samples, &[()], |(), source, result| launch(source, result))
+    }
+
+    /// The same for an operation in parts (at least one), of which each has fewer launches than a stream's queue holds.
+    pub(super) fn time_parts<P>(
+        &mut self,
+        samples: usize,
+        parts: &[P],
+        mut launch: impl FnMut(&P, View<'_, S>, ViewMut<'_, D>) -> Result<(), Error>,
+    ) -> Result<Timing> {
         let device = self.sources.device().clone();
-        Ok(measure::time(&device, device.default_stream(), samples, || self.run(&mut launch))?)
+        let mut turn = 0;
+        Ok(measure::time_parts(&device, device.default_stream(), samples, parts.len(), |part| {
+            if part == 0 {
+                turn = self.turns.next();
+            }
+            launch(&parts[part], self.sources.get(turn)?, self.results.get_mut(turn)?)
+        })?)
     }
 
     /// Microseconds of the host's clock from one launch to the next, where many follow each other.

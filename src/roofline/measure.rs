@@ -1,7 +1,8 @@
 //! Device time, measured one way everywhere.
 //!
 //! The protocol: warm up; hold the stream with a spin kernel until every sample is queued, so that the gaps between
-//! launches stay out (nvbandwidth's and nvbench's idea); a pair of events around each sample; median and quantiles. The
+//! launches stay out (nvbandwidth's and nvbench's idea); a pair of events around each sample; median and quantiles. An
+//! operation of more launches than a stream's queue holds comes in parts, each held in turn; a sample is their sum. The
 //! caller rotates its buffers over [`cold_sets`] of them, so that no sample finds its data in the L2 cache: rotating rather
 //! than flushing, because a flush by writes leaves dirty lines that the next sample would pay for. Where the device tells its
 //! clocks, samples of a device that was throttled are taken again, and counted (nvbench's rule); no measurement starts
@@ -34,7 +35,7 @@ const LAUNCHES: (u32, usize) = (200, 9);
 pub struct Timing {
     /// Milliseconds of each sample, shortest first; at least one.
     samples: Vec<f64>,
-    /// Whether all samples were queued before the first one ran, so that no gap between launches is in them.
+    /// Whether all was queued before its gate opened, so that no gap between launches is in the samples.
     gapless: bool,
     /// Samples that were thrown away, because the device was throttled.
     discarded: usize,
@@ -55,8 +56,8 @@ impl Timing {
         self.quantile_ms(0.5)
     }
 
-    /// Whether all samples were queued before the first one ran. An operation of very many launches cannot be, and its time
-    /// then has the gaps between them.
+    /// Whether all samples, or of an operation in parts each part, were queued before the first one ran. An operation of very
+    /// many launches cannot be, and its time then has the gaps between them.
     pub fn gapless(&self) -> bool {
         self.gapless
     }
@@ -101,35 +102,47 @@ pub fn time(
     samples: usize,
     mut launch: impl FnMut() -> Result<()>,
 ) -> Result<Timing> {
+    time_parts(device, stream, samples, 1, |_| launch())
+}
+
+/// The same for an operation of more launches than a stream's queue holds, about a thousand, in `parts` parts (at least one)
+/// of fewer: `launch` queues the part of the number that it is given. The parts of a sample run one after the other, in order
+/// from 0; other buffers are to be taken from sample to sample, not from part to part.
+///
+/// # Errors
+///
+/// As [`time`].
+pub fn time_parts(
+    device: &Device,
+    stream: &Stream,
+    samples: usize,
+    parts: usize,
+    mut launch: impl FnMut(usize) -> Result<()>,
+) -> Result<Timing> {
     check_has_times(device)?;
     let mut patience = Patience::new(device.info().pci_bus_id.as_deref().unwrap_or_default(), DEADLINE);
     for _ in 0..WARM_UPS {
-        launch()?;
+        (0..parts).try_for_each(&mut launch)?;
     }
     stream.synchronize()?;
     let begin = Instant::now();
-    launch()?;
+    (0..parts).try_for_each(&mut launch)?;
     stream.synchronize()?;
     let fit = DEADLINE.as_secs_f64() / begin.elapsed().as_secs_f64().max(1e-9);
     let samples = samples.max(1).min((fit as usize).max(FEWEST));
-    let pairs: Vec<(Event, Event)> =
-        (0..samples).map(|_| Ok((device.event()?, device.event()?))).collect::<Result<_>>()?;
     let (mut gate, mut discarded) = (GATES.0, 0);
     loop {
-        let gapless = queue_behind(gate, device, stream, &pairs, &mut launch)?;
-        stream.synchronize()?;
+        let (mut samples, gapless) = sample(gate, device, stream, samples, parts, &mut launch)?;
         if !gapless && gate < GATES.1 && !patience.is_over() {
             gate *= 2;
             continue;
         }
         let mut clocks = Clocks::of(device);
         if let Some(pause) = clocks.as_mut().and_then(|clocks| patience.pause(clocks)) {
-            discarded += samples;
+            discarded += samples.len();
             thread::sleep(pause);
             continue;
         }
-        let mut samples: Vec<f64> =
-            pairs.iter().map(|(start, end)| Ok(f64::from(end.elapsed_ms_since(start)?))).collect::<Result<_>>()?;
         samples.sort_by(f64::total_cmp);
         return Ok(Timing { samples, gapless, discarded, clocks });
     }
@@ -143,13 +156,39 @@ pub(super) fn check_has_times(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Queues all samples behind a gate; whether that was done before it opened.
+/// Milliseconds of each sample, and whether all was queued before its gate opened: all samples behind one gate, but those of
+/// several parts part by part.
+fn sample(
+    gate: Duration,
+    device: &Device,
+    stream: &Stream,
+    samples: usize,
+    parts: usize,
+    launch: &mut impl FnMut(usize) -> Result<()>,
+) -> Result<(Vec<f64>, bool)> {
+    let together = if parts == 1 { samples } else { 1 };
+    let pairs: Vec<(Event, Event)> =
+        (0..together).map(|_| Ok((device.event()?, device.event()?))).collect::<Result<_>>()?;
+    let (mut times, mut gapless) = (vec![0.0; samples], true);
+    for times in times.chunks_mut(together) {
+        for part in 0..parts {
+            gapless &= queue_behind(gate, device, stream, &pairs, || launch(part))?;
+            stream.synchronize()?;
+            for (ms, (start, end)) in times.iter_mut().zip(&pairs) {
+                *ms += f64::from(end.elapsed_ms_since(start)?);
+            }
+        }
+    }
+    Ok((times, gapless))
+}
+
+/// Queues as many launches as there are pairs of events behind a gate; whether that was done before it opened.
 fn queue_behind(
     gate: Duration,
     device: &Device,
     stream: &Stream,
     pairs: &[(Event, Event)],
-    launch: &mut impl FnMut() -> Result<()>,
+    mut launch: impl FnMut() -> Result<()>,
 ) -> Result<bool> {
     let begin = Instant::now();
     ops::spin(device, gate, stream)?;
@@ -203,5 +242,48 @@ mod tests {
         assert_eq!(cold_sets(1 << 20, 50 << 20), 200);
         assert_eq!(cold_sets(1 << 30, 50 << 20), 1);
         assert_eq!(cold_sets(0, 0), 1);
+    }
+}
+
+#[cfg(all(test, feature = "interp"))]
+mod tests_of_gates {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::driver::Driver;
+    use crate::driver::soft::Soft;
+    use crate::driver::trace::{Call, Trace};
+
+    /// What [`sample`] calls of the driver, without the making of events, and the parts in their order. The gate has no length,
+    /// so nothing is ever queued before it opens.
+    fn called(samples: usize, parts: usize) -> (Vec<&'static str>, Vec<usize>) {
+        let trace = Arc::new(Trace::new(Arc::new(Soft::new())));
+        let device = Device::with_driver(Arc::clone(&trace) as Arc<dyn Driver>).unwrap();
+        let (stream, mut order) = (device.default_stream(), Vec::new());
+        // The first launch of a device has calls of its own.
+        ops::spin(&device, Duration::ZERO, stream).unwrap();
+        let before = trace.calls().len();
+        let (times, gapless) = sample(Duration::ZERO, &device, stream, samples, parts, &mut |part| {
+            order.push(part);
+            ops::spin(&device, Duration::ZERO, stream)
+        })
+        .unwrap();
+        assert_eq!((times.len(), gapless), (samples, false));
+        let making = ["event_create", "event_destroy"];
+        let calls = trace.calls()[before..].iter().map(Call::name).filter(|name| !making.contains(name)).collect();
+        (calls, order)
+    }
+
+    #[test]
+    fn samples_share_a_gate_and_parts_have_one_each() {
+        let timed = ["event_record", "launch", "event_record"];
+        let (all, order) = called(3, 1);
+        let read = ["stream_synchronize", "event_elapsed_ms", "event_elapsed_ms", "event_elapsed_ms"];
+        assert_eq!(all, [&["launch"][..], &timed.repeat(3), &read].concat());
+        assert_eq!(order, [0, 0, 0]);
+        let (parts, order) = called(2, 3);
+        let part = [&["launch"][..], &timed, &["stream_synchronize", "event_elapsed_ms"]].concat();
+        assert_eq!(parts, part.repeat(6));
+        assert_eq!(order, [0, 1, 2, 0, 1, 2]);
     }
 }
