@@ -169,6 +169,11 @@ impl Device {
         Ok(self.driver().counters())
     }
 
+    /// See [`Driver::reset_persisting_l2`](crate::driver::Driver::reset_persisting_l2).
+    pub(crate) fn reset_persisting_l2(&self) -> Result<()> {
+        self.driver().reset_persisting_l2()
+    }
+
     /// The stream that is used where none is named. It is a stream like any other: CUDA's legacy default stream is never
     /// used.
     pub fn default_stream(&self) -> &Stream {

@@ -97,6 +97,10 @@ unsafe impl Driver for Idle {
         None
     }
 
+    fn reset_persisting_l2(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn alloc(&self, bytes: u64) -> Result<u64> {
         Ok(self.give_out(bytes))
     }

@@ -1,7 +1,6 @@
 //! What accesses to global memory tell the L2 cache of what they move.
 
-use crate::quad::Lanes;
-use crate::thread::{self, B128, Global, Policy, Quad, Word};
+use crate::thread::{self, Global, Policy, Quad, Word};
 
 /// Accesses of one kind; a value of it is what a thread needs for them.
 pub trait Cache<T>: Copy {
@@ -83,19 +82,43 @@ impl LineCache for Unhinted {
     }
 }
 
-/// Accesses of 16 bytes by eviction policies: what is stored goes first, and what is loaded goes last or, where not
-/// `LOADS_LAST`, first too.
+/// Accesses by eviction policies: what is loaded goes last, and what is stored first.
 #[derive(Clone, Copy)]
-pub struct Hinted<const LOADS_LAST: bool> {
+pub struct Hinted {
     loads: Policy,
     stores: Policy,
 }
 
-impl<const LOADS_LAST: bool> Cache<Quad> for Hinted<LOADS_LAST> {
+impl Hinted {
+    #[inline(always)]
+    fn policies() -> Self {
+        Hinted { loads: Policy::evict_last(), stores: Policy::evict_first() }
+    }
+}
+
+impl<W: Word> Cache<W> for Hinted {
     #[inline(always)]
     fn new() -> Self {
-        let stores = Policy::evict_first();
-        Hinted { loads: if LOADS_LAST { Policy::evict_last() } else { stores }, stores }
+        Self::policies()
+    }
+
+    #[inline(always)]
+    unsafe fn load(self, from: Global) -> W {
+        // SAFETY: as the caller promises.
+        unsafe { W::load_global_by(self.loads, from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: Global, value: W) {
+        // SAFETY: as the caller promises.
+        unsafe { value.store_global_by(self.stores, to) }
+    }
+}
+
+impl Cache<Quad> for Hinted {
+    #[inline(always)]
+    fn new() -> Self {
+        Self::policies()
     }
 
     #[inline(always)]
@@ -111,29 +134,10 @@ impl<const LOADS_LAST: bool> Cache<Quad> for Hinted<LOADS_LAST> {
     }
 }
 
-impl<const LOADS_LAST: bool> LineCache for Hinted<LOADS_LAST> {
+impl LineCache for Hinted {
     #[inline(always)]
     unsafe fn load_of_line(self, from: Global) -> Quad {
         // SAFETY: as the caller promises.
         unsafe { thread::load_quad_of_line_by(self.loads, from) }
-    }
-}
-
-impl<const LOADS_LAST: bool> Cache<B128> for Hinted<LOADS_LAST> {
-    #[inline(always)]
-    fn new() -> Self {
-        <Self as Cache<Quad>>::new()
-    }
-
-    #[inline(always)]
-    unsafe fn load(self, from: Global) -> B128 {
-        // SAFETY: as the caller promises.
-        B128::get(unsafe { self.load(from) }, 0)
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: Global, value: B128) {
-        // SAFETY: as the caller promises.
-        unsafe { self.store(to, value.put([0; 4], 0)) }
     }
 }

@@ -64,7 +64,8 @@ macro_rules! entries {
 }
 
 entries! { CopyParams:
-    copy_b128 = copy;
+    copy_b128 = copy::<Unhinted>;
+    copy_b128_hinted = copy::<Hinted>;
 }
 
 entries! { RowsParams:
@@ -83,8 +84,8 @@ entries! { ElementsParams:
     elements_b32_wide = elements::<B32, Wide, Unhinted, 4>;
     elements_b64_wide = elements::<B64, Wide, Unhinted, 4>;
     elements_b128_wide = elements::<B128, Wide, Unhinted, 1>;
-    elements_b128_hinted = elements::<B128, Narrow, Hinted<false>, 1>;
-    elements_b128_wide_hinted = elements::<B128, Wide, Hinted<false>, 1>;
+    elements_b128_hinted = elements::<B128, Narrow, Hinted, 1>;
+    elements_b128_wide_hinted = elements::<B128, Wide, Hinted, 1>;
 }
 
 entries! { PatchParams:
@@ -208,14 +209,18 @@ entries! { LinesParams:
 }
 
 entries! { StackedTileParams:
-    stacked_tile_b8 = stacked_tile::<B8, Narrow, 16, 1, 2048>;
-    stacked_tile_b16 = stacked_tile::<B16, Narrow, 8, 2, 2048>;
-    stacked_tile_b32 = stacked_tile::<B32, Narrow, 4, 2, 1024>;
-    stacked_tile_b64 = stacked_tile::<B64, Narrow, 2, 4, 1024>;
-    stacked_tile_b8_wide = stacked_tile::<B8, Wide, 16, 1, 2048>;
-    stacked_tile_b16_wide = stacked_tile::<B16, Wide, 8, 2, 2048>;
-    stacked_tile_b32_wide = stacked_tile::<B32, Wide, 4, 2, 1024>;
-    stacked_tile_b64_wide = stacked_tile::<B64, Wide, 2, 4, 1024>;
+    stacked_tile_b8 = stacked_tile::<B8, Narrow, Unhinted, 16, 1, 2048>;
+    stacked_tile_b16 = stacked_tile::<B16, Narrow, Unhinted, 8, 2, 2048>;
+    stacked_tile_b32 = stacked_tile::<B32, Narrow, Unhinted, 4, 2, 1024>;
+    stacked_tile_b64 = stacked_tile::<B64, Narrow, Unhinted, 2, 4, 1024>;
+    stacked_tile_b8_wide = stacked_tile::<B8, Wide, Unhinted, 16, 1, 2048>;
+    stacked_tile_b16_wide = stacked_tile::<B16, Wide, Unhinted, 8, 2, 2048>;
+    stacked_tile_b32_wide = stacked_tile::<B32, Wide, Unhinted, 4, 2, 1024>;
+    stacked_tile_b64_wide = stacked_tile::<B64, Wide, Unhinted, 2, 4, 1024>;
+    stacked_tile_b8_hinted = stacked_tile::<B8, Narrow, Hinted, 16, 1, 2048>;
+    stacked_tile_b16_hinted = stacked_tile::<B16, Narrow, Hinted, 8, 2, 2048>;
+    stacked_tile_b32_hinted = stacked_tile::<B32, Narrow, Hinted, 4, 2, 1024>;
+    stacked_tile_b64_hinted = stacked_tile::<B64, Narrow, Hinted, 2, 4, 1024>;
 }
 
 entries! { SpinParams:
@@ -233,16 +238,16 @@ entries! { VectorTileParams:
     vector_tile_b32_wide = vector_tile::<B32, Wide, Unhinted, 4, 2, 1024>;
     vector_tile_b64_wide = vector_tile::<B64, Wide, Unhinted, 2, 4, 1024>;
     vector_tile_b128_wide = vector_tile::<B128, Wide, Unhinted, 1, 8, 1024>;
-    vector_tile_b8_hinted = vector_tile::<B8, Narrow, Hinted<true>, 16, 1, 2048>;
-    vector_tile_b16_hinted = vector_tile::<B16, Narrow, Hinted<true>, 8, 2, 2048>;
-    vector_tile_b32_hinted = vector_tile::<B32, Narrow, Hinted<true>, 4, 2, 1024>;
-    vector_tile_b64_hinted = vector_tile::<B64, Narrow, Hinted<true>, 2, 4, 1024>;
-    vector_tile_b128_hinted = vector_tile::<B128, Narrow, Hinted<true>, 1, 8, 1024>;
-    vector_tile_b8_wide_hinted = vector_tile::<B8, Wide, Hinted<true>, 16, 1, 2048>;
-    vector_tile_b16_wide_hinted = vector_tile::<B16, Wide, Hinted<true>, 8, 2, 2048>;
-    vector_tile_b32_wide_hinted = vector_tile::<B32, Wide, Hinted<true>, 4, 2, 1024>;
-    vector_tile_b64_wide_hinted = vector_tile::<B64, Wide, Hinted<true>, 2, 4, 1024>;
-    vector_tile_b128_wide_hinted = vector_tile::<B128, Wide, Hinted<true>, 1, 8, 1024>;
+    vector_tile_b8_hinted = vector_tile::<B8, Narrow, Hinted, 16, 1, 2048>;
+    vector_tile_b16_hinted = vector_tile::<B16, Narrow, Hinted, 8, 2, 2048>;
+    vector_tile_b32_hinted = vector_tile::<B32, Narrow, Hinted, 4, 2, 1024>;
+    vector_tile_b64_hinted = vector_tile::<B64, Narrow, Hinted, 2, 4, 1024>;
+    vector_tile_b128_hinted = vector_tile::<B128, Narrow, Hinted, 1, 8, 1024>;
+    vector_tile_b8_wide_hinted = vector_tile::<B8, Wide, Hinted, 16, 1, 2048>;
+    vector_tile_b16_wide_hinted = vector_tile::<B16, Wide, Hinted, 8, 2, 2048>;
+    vector_tile_b32_wide_hinted = vector_tile::<B32, Wide, Hinted, 4, 2, 1024>;
+    vector_tile_b64_wide_hinted = vector_tile::<B64, Wide, Hinted, 2, 4, 1024>;
+    vector_tile_b128_wide_hinted = vector_tile::<B128, Wide, Hinted, 1, 8, 1024>;
 }
 
 entries! { VectorTileParams:
@@ -256,16 +261,16 @@ entries! { VectorTileParams:
     ragged_tile_b32_wide = ragged_tile::<B32, Wide, Unhinted, 4, 1, 512>;
     ragged_tile_b64_wide = ragged_tile::<B64, Wide, Unhinted, 2, 1, 256>;
     ragged_tile_b128_wide = ragged_tile::<B128, Wide, Unhinted, 1, 2, 256>;
-    ragged_tile_b8_hinted = ragged_tile::<B8, Narrow, Hinted<true>, 16, 1, 2048>;
-    ragged_tile_b16_hinted = ragged_tile::<B16, Narrow, Hinted<true>, 8, 1, 1024>;
-    ragged_tile_b32_hinted = ragged_tile::<B32, Narrow, Hinted<true>, 4, 1, 512>;
-    ragged_tile_b64_hinted = ragged_tile::<B64, Narrow, Hinted<true>, 2, 1, 256>;
-    ragged_tile_b128_hinted = ragged_tile::<B128, Narrow, Hinted<true>, 1, 2, 256>;
-    ragged_tile_b8_wide_hinted = ragged_tile::<B8, Wide, Hinted<true>, 16, 1, 2048>;
-    ragged_tile_b16_wide_hinted = ragged_tile::<B16, Wide, Hinted<true>, 8, 1, 1024>;
-    ragged_tile_b32_wide_hinted = ragged_tile::<B32, Wide, Hinted<true>, 4, 1, 512>;
-    ragged_tile_b64_wide_hinted = ragged_tile::<B64, Wide, Hinted<true>, 2, 1, 256>;
-    ragged_tile_b128_wide_hinted = ragged_tile::<B128, Wide, Hinted<true>, 1, 2, 256>;
+    ragged_tile_b8_hinted = ragged_tile::<B8, Narrow, Hinted, 16, 1, 2048>;
+    ragged_tile_b16_hinted = ragged_tile::<B16, Narrow, Hinted, 8, 1, 1024>;
+    ragged_tile_b32_hinted = ragged_tile::<B32, Narrow, Hinted, 4, 1, 512>;
+    ragged_tile_b64_hinted = ragged_tile::<B64, Narrow, Hinted, 2, 1, 256>;
+    ragged_tile_b128_hinted = ragged_tile::<B128, Narrow, Hinted, 1, 2, 256>;
+    ragged_tile_b8_wide_hinted = ragged_tile::<B8, Wide, Hinted, 16, 1, 2048>;
+    ragged_tile_b16_wide_hinted = ragged_tile::<B16, Wide, Hinted, 8, 1, 1024>;
+    ragged_tile_b32_wide_hinted = ragged_tile::<B32, Wide, Hinted, 4, 1, 512>;
+    ragged_tile_b64_wide_hinted = ragged_tile::<B64, Wide, Hinted, 2, 1, 256>;
+    ragged_tile_b128_wide_hinted = ragged_tile::<B128, Wide, Hinted, 1, 2, 256>;
 }
 
 entries! { FieldsParams:
@@ -292,31 +297,36 @@ entries! { FieldsParams:
     deinterleave_quads_b16 = deinterleave_quads::<B16, Unhinted>;
     deinterleave_quads_b32 = deinterleave_quads::<B32, Unhinted>;
     deinterleave_quads_b64 = deinterleave_quads::<B64, Unhinted>;
-    deinterleave_quads_b8_hinted = deinterleave_quads::<B8, Hinted<true>>;
-    deinterleave_quads_b16_hinted = deinterleave_quads::<B16, Hinted<true>>;
-    deinterleave_quads_b32_hinted = deinterleave_quads::<B32, Hinted<true>>;
-    deinterleave_quads_b64_hinted = deinterleave_quads::<B64, Hinted<true>>;
+    deinterleave_quads_b8_hinted = deinterleave_quads::<B8, Hinted>;
+    deinterleave_quads_b16_hinted = deinterleave_quads::<B16, Hinted>;
+    deinterleave_quads_b32_hinted = deinterleave_quads::<B32, Hinted>;
+    deinterleave_quads_b64_hinted = deinterleave_quads::<B64, Hinted>;
     interleave_quads_b8 = interleave_quads::<B8, Unhinted>;
     interleave_quads_b16 = interleave_quads::<B16, Unhinted>;
     interleave_quads_b32 = interleave_quads::<B32, Unhinted>;
     interleave_quads_b64 = interleave_quads::<B64, Unhinted>;
-    interleave_quads_b8_hinted = interleave_quads::<B8, Hinted<true>>;
-    interleave_quads_b16_hinted = interleave_quads::<B16, Hinted<true>>;
-    interleave_quads_b32_hinted = interleave_quads::<B32, Hinted<true>>;
-    interleave_quads_b64_hinted = interleave_quads::<B64, Hinted<true>>;
+    interleave_quads_b8_hinted = interleave_quads::<B8, Hinted>;
+    interleave_quads_b16_hinted = interleave_quads::<B16, Hinted>;
+    interleave_quads_b32_hinted = interleave_quads::<B32, Hinted>;
+    interleave_quads_b64_hinted = interleave_quads::<B64, Hinted>;
 }
 
 entries! { PackedParams:
-    packed_b8 = packed::<B8, Narrow>;
-    packed_b16 = packed::<B16, Narrow>;
-    packed_b32 = packed::<B32, Narrow>;
-    packed_b64 = packed::<B64, Narrow>;
-    packed_b128 = packed::<B128, Narrow>;
-    packed_b8_wide = packed::<B8, Wide>;
-    packed_b16_wide = packed::<B16, Wide>;
-    packed_b32_wide = packed::<B32, Wide>;
-    packed_b64_wide = packed::<B64, Wide>;
-    packed_b128_wide = packed::<B128, Wide>;
+    packed_b8 = packed::<B8, Narrow, Unhinted>;
+    packed_b16 = packed::<B16, Narrow, Unhinted>;
+    packed_b32 = packed::<B32, Narrow, Unhinted>;
+    packed_b64 = packed::<B64, Narrow, Unhinted>;
+    packed_b128 = packed::<B128, Narrow, Unhinted>;
+    packed_b8_wide = packed::<B8, Wide, Unhinted>;
+    packed_b16_wide = packed::<B16, Wide, Unhinted>;
+    packed_b32_wide = packed::<B32, Wide, Unhinted>;
+    packed_b64_wide = packed::<B64, Wide, Unhinted>;
+    packed_b128_wide = packed::<B128, Wide, Unhinted>;
+    packed_b8_hinted = packed::<B8, Narrow, Hinted>;
+    packed_b16_hinted = packed::<B16, Narrow, Hinted>;
+    packed_b32_hinted = packed::<B32, Narrow, Hinted>;
+    packed_b64_hinted = packed::<B64, Narrow, Hinted>;
+    packed_b128_hinted = packed::<B128, Narrow, Hinted>;
 }
 
 entries! { FillParams:
@@ -651,8 +661,12 @@ entries! { ProbeParams:
     probe_write_x2 = probe_write::<2>;
     probe_write_x4 = probe_write::<4>;
     probe_write_x8 = probe_write::<8>;
-    probe_copy_x1 = probe_copy::<1>;
-    probe_copy_x2 = probe_copy::<2>;
-    probe_copy_x4 = probe_copy::<4>;
-    probe_copy_x8 = probe_copy::<8>;
+    probe_copy_x1 = probe_copy::<Unhinted, 1>;
+    probe_copy_x2 = probe_copy::<Unhinted, 2>;
+    probe_copy_x4 = probe_copy::<Unhinted, 4>;
+    probe_copy_x8 = probe_copy::<Unhinted, 8>;
+    probe_copy_x1_hinted = probe_copy::<Hinted, 1>;
+    probe_copy_x2_hinted = probe_copy::<Hinted, 2>;
+    probe_copy_x4_hinted = probe_copy::<Hinted, 4>;
+    probe_copy_x8_hinted = probe_copy::<Hinted, 8>;
 }

@@ -199,6 +199,20 @@ pub trait Word: Copy {
     /// `to` is aligned to the width, allocated, and not accessed by another thread meanwhile.
     unsafe fn store_global(self, to: Global);
 
+    /// Loads from global memory, to stay in the L2 cache as the policy has it.
+    ///
+    /// # Safety
+    ///
+    /// As [`load_global`](Word::load_global).
+    unsafe fn load_global_by(policy: Policy, from: Global) -> Self;
+
+    /// Stores to global memory, to stay in the L2 cache as the policy has it.
+    ///
+    /// # Safety
+    ///
+    /// As [`store_global`](Word::store_global).
+    unsafe fn store_global_by(self, policy: Policy, to: Global);
+
     /// Loads from shared memory.
     ///
     /// # Safety
@@ -258,6 +272,28 @@ macro_rules! word {
                 unsafe {
                     asm!(concat!("st.global.", $suffix, " [{at}], ", $operand, ";"),
                         $($part = in($class) $part,)+ at = in(reg64) to.0, options(nostack))
+                };
+            }
+
+            #[inline(always)]
+            unsafe fn load_global_by(policy: Policy, from: Global) -> Self {
+                $(let $part: $repr;)+
+                // SAFETY: as the caller promises.
+                unsafe {
+                    asm!(concat!("ld.global.L2::cache_hint.", $suffix, " ", $operand, ", [{at}], {policy};"),
+                        $($part = out($class) $part,)+ at = in(reg64) from.0, policy = in(reg64) policy.0,
+                        options(readonly, nostack))
+                };
+                $name { $($part),+ }
+            }
+
+            #[inline(always)]
+            unsafe fn store_global_by(self, policy: Policy, to: Global) {
+                let $name { $($part),+ } = self;
+                // SAFETY: as the caller promises.
+                unsafe {
+                    asm!(concat!("st.global.L2::cache_hint.", $suffix, " [{at}], ", $operand, ", {policy};"),
+                        $($part = in($class) $part,)+ at = in(reg64) to.0, policy = in(reg64) policy.0, options(nostack))
                 };
             }
 

@@ -184,12 +184,14 @@ impl Family {
 entries! {
     COPY(CopyParams): /// Contiguous bytes that start on 16 on both sides. Its arithmetic is 64-bit throughout, so it is only `Wide`.
         [] ["copy_b128"];
+    COPY_HINTED(CopyParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
+        [] ["copy_b128_hinted"];
     ROWS(RowsParams): /// Runs of bytes that start anywhere on either side.
         ["rows"] ["rows_wide"];
     ELEMENTS(ElementsParams): /// Any layout to any layout, element by element, in the destination's order.
         ["elements_b8" "elements_b16" "elements_b32" "elements_b64" "elements_b128"]
         ["elements_b8_wide" "elements_b16_wide" "elements_b32_wide" "elements_b64_wide" "elements_b128_wide"];
-    ELEMENTS_HINTED(ElementsParams): /// The same by eviction policies, of 16 bytes alone: what is loaded and stored goes first.
+    ELEMENTS_HINTED(ElementsParams): /// The same by eviction policies, of 16 bytes alone: what is stored goes first, and what is loaded last.
         ["elements_b128_hinted"] ["elements_b128_wide_hinted"];
     PATCH(PatchParams): /// Small arrays of any layout, element by element, in patches. Narrow only: what does not fit is not small.
         ["patch_b8" "patch_b16" "patch_b32" "patch_b64" "patch_b128"] [];
@@ -210,6 +212,8 @@ entries! {
     STACKED_TILE(StackedTileParams): /// The same of batches of small matrices. Those of 16-byte elements are for tiles, `packed` and `elements`.
         ["stacked_tile_b8" "stacked_tile_b16" "stacked_tile_b32" "stacked_tile_b64"]
         ["stacked_tile_b8_wide" "stacked_tile_b16_wide" "stacked_tile_b32_wide" "stacked_tile_b64_wide"];
+    STACKED_TILE_HINTED(StackedTileParams): /// The same by eviction policies: what is stored goes first, and what is loaded last. Narrow only.
+        ["stacked_tile_b8_hinted" "stacked_tile_b16_hinted" "stacked_tile_b32_hinted" "stacked_tile_b64_hinted"] [];
     DEINTERLEAVE(FieldsParams): /// Packed structs of few fields to planes. Fields of 16 bytes are for tiles.
         ["deinterleave_b8" "deinterleave_b16" "deinterleave_b32" "deinterleave_b64"]
         ["deinterleave_b8_wide" "deinterleave_b16_wide" "deinterleave_b32_wide" "deinterleave_b64_wide"];
@@ -227,6 +231,8 @@ entries! {
     PACKED(PackedParams): /// Tiles of several axes, each side of which is moved in its own runs.
         ["packed_b8" "packed_b16" "packed_b32" "packed_b64" "packed_b128"]
         ["packed_b8_wide" "packed_b16_wide" "packed_b32_wide" "packed_b64_wide" "packed_b128_wide"];
+    PACKED_HINTED(PackedParams): /// The same by eviction policies: what is stored goes first, and what is loaded last. Narrow only.
+        ["packed_b8_hinted" "packed_b16_hinted" "packed_b32_hinted" "packed_b64_hinted" "packed_b128_hinted"] [];
     COLUMN_LOOP(ColumnParams): /// One column a launch: how a transpose looks when written as a loop of copies.
         ["column_loop_b8" "column_loop_b16" "column_loop_b32" "column_loop_b64" "column_loop_b128"]
         ["column_loop_b8_wide" "column_loop_b16_wide" "column_loop_b32_wide" "column_loop_b64_wide" "column_loop_b128_wide"];
@@ -329,6 +335,8 @@ entries! {
         [] ["probe_write_x1" "probe_write_x2" "probe_write_x4" "probe_write_x8"];
     PROBE_COPY(ProbeParams): /// Loads, and as many stores.
         [] ["probe_copy_x1" "probe_copy_x2" "probe_copy_x4" "probe_copy_x8"];
+    PROBE_COPY_HINTED(ProbeParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
+        [] ["probe_copy_x1_hinted" "probe_copy_x2_hinted" "probe_copy_x4_hinted" "probe_copy_x8_hinted"];
     SPIN(SpinParams): /// The gate that measurements queue behind.
         [] ["spin"];
 }

@@ -115,6 +115,10 @@ pub unsafe trait Driver: Send + Sync + fmt::Debug {
     /// is not in it: synchronise first.
     fn counters(&self) -> Option<Counters>;
 
+    /// Makes lines that the L2 cache holds because kernels asked it to, by eviction policies or otherwise, lines like any other: those
+    /// that no kernel asks for again stay for gigabytes of later traffic. Does nothing where there are none.
+    fn reset_persisting_l2(&self) -> Result<()>;
+
     /// Allocates `bytes` of device memory, aligned to 256 bytes, contents unspecified. `bytes` is at least 1.
     fn alloc(&self, bytes: u64) -> Result<u64>;
 

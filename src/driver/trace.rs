@@ -79,6 +79,8 @@ macro_rules! calls {
 calls! {
     /// [`Driver::memory`].
     Memory = "memory" {};
+    /// [`Driver::reset_persisting_l2`].
+    ResetPersistingL2 = "reset_persisting_l2" {};
     /// [`Driver::alloc`].
     Alloc = "alloc" {
         /// Bytes asked for.
@@ -368,6 +370,10 @@ unsafe impl Driver for Trace {
 
     fn counters(&self) -> Option<Counters> {
         self.inner.counters()
+    }
+
+    fn reset_persisting_l2(&self) -> Result<()> {
+        self.queue(Call::ResetPersistingL2 {}, || self.inner.reset_persisting_l2())
     }
 
     fn alloc(&self, bytes: u64) -> Result<u64> {

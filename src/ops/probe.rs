@@ -58,12 +58,18 @@ pub struct ProbeShape {
     pub steps: u32,
     /// Threads of a block.
     pub threads: u32,
+    /// Whether the L2 cache is told to keep what is loaded longest and what is stored shortest: of copies, from compute capability
+    /// 8.0 on; others do without.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub hinted: bool,
 }
 
 impl ProbeShape {
     /// Those that ceilings are looked for with.
-    pub fn all() -> impl Iterator<Item = Self> {
-        PROBE_STEPS.into_iter().flat_map(|steps| [128, 256, 512, 1024].map(|threads| Self { steps, threads }))
+    pub fn all(access: Access) -> impl Iterator<Item = Self> {
+        let hints: &[bool] = if access == Access::Copy { &[false, true] } else { &[false] };
+        let shapes = PROBE_STEPS.into_iter().flat_map(|steps| [128, 256, 512, 1024].map(|threads| (steps, threads)));
+        shapes.flat_map(|(steps, threads)| hints.iter().map(move |&hinted| Self { steps, threads, hinted }))
     }
 
     /// Bytes of a block; an array is a multiple of them.
@@ -74,7 +80,8 @@ impl ProbeShape {
 
 impl fmt::Display for ProbeShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} x 16 bytes a thread, blocks of {}", self.steps, self.threads)
+        let hinted = if self.hinted { ", hinted" } else { "" };
+        write!(f, "{} x 16 bytes a thread, blocks of {}{hinted}", self.steps, self.threads)
     }
 }
 
@@ -124,10 +131,12 @@ pub fn probe(
         let [src, dst] = [0, 1].map(|at| memories[at].address() + starts[at]);
         // The data of arrays that were never written may be anything: where it is this, one quad of `dst` changes.
         let params = ProbeParams { src, dst, never: 0x9e37_79b9 };
+        let (device, entry) = (memories[1].device(), family.entries()[place]);
+        let entry = if shape.hinted { entry.hinted(device.info().compute_capability) } else { entry };
         // SAFETY: the entry takes these parameters; its one row of blocks has exactly the bytes of the views, which lie within buffers
         // that live until their drops, aligned to 16; what is written is borrowed exclusively; other work is ordered by
         // `queue_among`, which also holds all to one device.
-        unsafe { memories[1].device().launch(family.entries()[place], &launch, &params, stream.handle()) }
+        unsafe { device.launch(entry, &launch, &params, stream.handle()) }
     })
 }
 

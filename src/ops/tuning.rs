@@ -101,11 +101,6 @@ const SMALL_DOWN_LOG2: u32 = 2;
 /// Most bytes of one side for which a matrix is small.
 pub(super) const SMALL: usize = 16 << 20;
 
-/// Most bytes of one side that are moved without hints to the L2 cache. Of so much, an H100 finds some in the cache that was moved
-/// just before, and what is hinted gives that up: at 128 MiB it takes up to 2 % longer where the same arrays were moved before
-/// and up to 1.5 % less where they were not, from 256 MiB on it takes less in both.
-pub(super) const UNHINTED: usize = 192 << 20;
-
 /// Most bytes of a column of ragged tiles, of one side, that are numbered down it. On an H100 columns of 2 MiB gained by that, of 4
 /// little, and of 8 and 12 lost: the next column came too late for the lines that the two share.
 pub(super) const TILE_COLUMN: usize = 4 << 20;

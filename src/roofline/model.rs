@@ -46,7 +46,7 @@ pub struct DeviceModel {
     pub sm_ghz: f64,
     /// Microseconds that a launch takes to start, to fill the memory's pipes and to drain them.
     pub ramp_us: f64,
-    /// Microseconds of the host from one launch to the next.
+    /// Microseconds of the device from one launch to the next, of kernels as small as a column's that were queued before.
     pub launch_us: f64,
 }
 
@@ -66,8 +66,8 @@ pub const H100: DeviceModel = DeviceModel {
     sm_ghz: 1.98,
     // What `copy` takes at 4096 x 4096 beyond its bytes at the speed above (`benches/record`, 2026-11-20).
     ramp_us: 4.4,
-    // The middle of what `column_loop` took over its launches, from 2.9 to 4.0 in eight runs: the host's, not the device's.
-    launch_us: 3.4,
+    // The middle of what `column_loop` takes over its launches: 2.16 to 2.25 at 4096 x 4096, 2.27 to 2.31 at 16384 x 16384.
+    launch_us: 2.23,
 };
 
 /// What bounds a kernel.
@@ -118,7 +118,7 @@ impl DeviceModel {
     }
 
     /// How long it takes in `launches` launches to read and write so many bytes, each once, by the accesses that were counted: a
-    /// plain bound. Memory, L2 cache, L1 cache and host work at the same time, so the slowest of them decides; what is in none
+    /// plain bound. Memory, L2 cache, L1 cache and what launches work at the same time, so the slowest of them decides; what is in none
     /// of the counters (latency that too few warps hide, barriers) makes a real kernel slower than this.
     pub fn predict(&self, counters: &Counters, read: u64, written: u64, launches: u64) -> Prediction {
         if launches == 0 {
@@ -136,12 +136,12 @@ impl DeviceModel {
             .into_iter()
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .unwrap_or((memory, Bound::Memory));
-        let (device, host) = (nanoseconds / 1e6 + self.ramp_us / 1e3, launches as f64 * self.launch_us / 1e3);
+        let (moving, launching) = (nanoseconds / 1e6 + self.ramp_us / 1e3, launches as f64 * self.launch_us / 1e3);
         // A single launch's is hidden behind what was queued before it.
-        if launches > 1 && host > device {
-            return Prediction { ms: host, bound: Bound::Launches };
+        if launches > 1 && launching > moving {
+            return Prediction { ms: launching, bound: Bound::Launches };
         }
-        Prediction { ms: device, bound }
+        Prediction { ms: moving, bound }
     }
 }
 

@@ -88,7 +88,9 @@ impl Peaks {
         let mut bytes = SMALLEST;
         while bytes <= arrays.bytes {
             step("sizes");
-            let mut warm = |access, best: Best| arrays.warm(access, best.shape, bytes);
+            // Hints are for what the cache does not hold.
+            let mut warm =
+                |access, Best { shape, .. }| arrays.warm(access, ProbeShape { hinted: false, ..shape }, bytes);
             sizes.push(Warm {
                 bytes,
                 read: warm(Access::Read, read)?,
@@ -180,7 +182,7 @@ impl Arrays {
     fn best(&mut self, access: Access) -> Result<Best> {
         let most = self.src.device().info().max_block_threads;
         let mut best = None;
-        for shape in ProbeShape::all().filter(|shape| shape.threads <= most) {
+        for shape in ProbeShape::all(access).filter(|shape| shape.threads <= most) {
             let gbps = self.time(access, shape, self.bytes, 1)?.gbps(access.bytes() * self.bytes);
             if best.is_none_or(|best: Best| best.gbps < gbps) {
                 best = Some(Best { gbps, shape });
@@ -212,7 +214,7 @@ mod tests {
     use super::*;
 
     fn peaks() -> Peaks {
-        let best = |gbps| Best { gbps, shape: ProbeShape { steps: 1, threads: 512 } };
+        let best = |gbps| Best { gbps, shape: ProbeShape { steps: 1, threads: 512, hinted: false } };
         let sizes = [(16, 3825.0), (32, 3691.0), (64, 2600.0), (1024, 3900.0)];
         let sizes = sizes.map(|(mib, copy)| Warm { bytes: mib << 20, read: copy, write: copy, copy }).into();
         let (read, write, copy) = (best(4100.0), best(3278.0), best(3047.0));

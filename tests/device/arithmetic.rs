@@ -112,7 +112,7 @@ pub(crate) fn launch_all(device: &Device, random: &mut Random) {
     of_every_kind!(extremes(device, random, &[33]));
     fill_parts(device, 0x1234_u16);
     for access in Access::ALL {
-        ProbeShape::all().filter(|shape| shape.threads == 128).for_each(|shape| probes(device, access, shape));
+        ProbeShape::all(access).filter(|shape| shape.threads == 128).for_each(|shape| probes(device, access, shape));
     }
 }
 
@@ -336,7 +336,7 @@ fn more_elements_than_blocks_take_at_once(setup: &Setup) {
 fn probes_of_every_shape_move_what_they_say(setup: &Setup) {
     let device = device(setup);
     for access in Access::ALL {
-        ProbeShape::all().for_each(|shape| probes(&device, access, shape));
+        ProbeShape::all(access).for_each(|shape| probes(&device, access, shape));
     }
 }
 
@@ -363,11 +363,11 @@ fn probes_that_do_not_fit_are_refused(setup: &Setup) {
     let device = device(setup);
     let (source, mut result) = (device.zeros::<u8>(8192).unwrap(), device.zeros::<u8>(8192).unwrap());
     for (shape, part, wrong) in [
-        (ProbeShape { steps: 1, threads: 128 }, 0..2000, "multiple of 2048 bytes"),
-        (ProbeShape { steps: 3, threads: 128 }, 0..6144, "multiple of 6144 bytes"),
-        (ProbeShape { steps: 1, threads: 128 }, 8..2056, "starts on 16"),
-        (ProbeShape { steps: 1, threads: 0 }, 0..2048, "multiple of 0 bytes"),
-        (ProbeShape { steps: u32::MAX, threads: u32::MAX }, 0..2048, "cannot copy"),
+        (ProbeShape { steps: 1, threads: 128, hinted: false }, 0..2000, "multiple of 2048 bytes"),
+        (ProbeShape { steps: 3, threads: 128, hinted: false }, 0..6144, "multiple of 6144 bytes"),
+        (ProbeShape { steps: 1, threads: 128, hinted: false }, 8..2056, "starts on 16"),
+        (ProbeShape { steps: 1, threads: 0, hinted: false }, 0..2048, "multiple of 0 bytes"),
+        (ProbeShape { steps: u32::MAX, threads: u32::MAX, hinted: false }, 0..2048, "cannot copy"),
     ] {
         let src = source.view(&[8192]).unwrap().slice(0, part.clone(), 1).unwrap();
         let dst = result.view_mut(&[8192]).unwrap().slice(0, part, 1).unwrap();

@@ -130,6 +130,7 @@ unsafe impl Driver for DebugBuild {
     forward! {
         fn memory() -> Result<(u64, u64)>;
         fn counters() -> Option<Counters>;
+        fn reset_persisting_l2() -> Result<()>;
         fn alloc(bytes: u64) -> Result<u64>;
         fn alloc_host(bytes: usize) -> Result<NonNull<u8>>;
         fn stream_create() -> Result<StreamHandle>;

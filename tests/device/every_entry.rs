@@ -153,13 +153,17 @@ impl Far<'_> {
         let stream = self.device.default_stream().handle();
         // SAFETY: the caller's buffers hold the layouts, and live until it has downloaded the result.
         unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream) }.unwrap();
-        // By the kernel for as many elements as lie between the storages too, where it is another.
+        // By the kernels for as many elements as lie between the storages too, with hints to the cache and without, where they are
+        // others.
         let (src_align, dst_align, target) = (Align::of(src), Align::of(dst), Target::of(self.device));
-        let tiles = TileShape::of(target);
-        let large = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
-        if large != PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap() {
-            // SAFETY: as above; the same elements go to the same places.
-            unsafe { large.launch(self.device, src, dst, stream) }.unwrap();
+        let chosen = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap();
+        for target in [target, Target { compute_capability: (7, 5) }] {
+            let tiles = TileShape::of(target);
+            let large = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
+            if large != chosen {
+                // SAFETY: as above; the same elements go to the same places.
+                unsafe { large.launch(self.device, src, dst, stream) }.unwrap();
+            }
         }
     }
 }

@@ -97,6 +97,7 @@ fn a_copy_behind_a_fault_never_runs(setup: &Setup) {
 fn whole_program(program: &Program) -> Result<Vec<u8>> {
     let n = 100;
     program.driver.memory()?;
+    program.driver.reset_persisting_l2()?;
     let (uploads, computes) = (program.stream()?, program.stream()?);
     let (start, uploaded, end) = (program.event()?, program.event()?, program.event()?);
     let (source, target) = (program.buffer(4 * n)?, program.buffer(4 * n)?);

@@ -1,8 +1,8 @@
 //! The shape of the PTX: what compiles without complaint, but would be slow, or two tiles instead of one.
 
 use warpstride::abi::{
-    ELEMENTS, ENTRIES, Family, Index, NAIVE, OLDEST, PADDED, RAGGED_TILE, STACKED_TILE, STAGGERED, TILE, TILED,
-    VECTOR_TILE, VECTOR_TILE_HINTED, WIDTHS,
+    ELEMENTS, ENTRIES, Family, Index, NAIVE, OLDEST, PADDED, RAGGED_TILE, RAGGED_TILE_HINTED, STACKED_TILE, STAGGERED,
+    TILE, TILED, VECTOR_TILE, VECTOR_TILE_HINTED, WIDTHS,
 };
 use warpstride::ptx;
 
@@ -40,6 +40,7 @@ fn a_module_of_an_entry_has_the_header_and_the_entry() {
         (&VECTOR_TILE, Index::Narrow, "sm_75"),
         (&VECTOR_TILE_HINTED, Index::Narrow, "sm_80"),
         (&VECTOR_TILE_HINTED, Index::Wide, "sm_80"),
+        (&RAGGED_TILE_HINTED, Index::Narrow, "sm_80"),
     ] {
         let header = header.replace("sm_80", target);
         for width in WIDTHS {
@@ -124,24 +125,32 @@ fn every_access_to_global_memory_of_a_hinted_kernel_is_hinted() {
     for entry in ENTRIES.iter().filter(|entry| entry.name.ends_with("_hinted")) {
         let body = body(entry.name);
         let spelled = |what: &str| body.iter().filter(|line| line.starts_with(what)).count();
-        assert!(spelled("ld.global.L2::cache_hint.v4.b32") > 0, "{}", entry.name);
-        // What fills no quad of structs or planes goes by elements, each loaded and stored in one place.
-        let rest = usize::from(entry.name.contains("_quads_"));
         for access in ["ld.global", "st.global"] {
-            let hinted = spelled(&format!("{access}.L2::cache_hint"));
-            assert_eq!(spelled(access), hinted + rest, "{access} in {}", entry.name);
+            let (all, hinted) = (spelled(access), spelled(&format!("{access}.L2::cache_hint")));
+            // What fills no quad of structs or planes goes by elements, each loaded and stored in one place, as do the last bytes
+            // of a copy; and so do the ends of runs.
+            match entry.name {
+                name if name.starts_with("ragged") || name.starts_with("packed") => {
+                    assert!(hinted > 0 && spelled(&format!("{access}.v4")) == 0, "{access} in {name}");
+                    assert!(name.starts_with("ragged") || 2 * hinted > all, "{access} in {name}: {hinted} of {all}");
+                }
+                name => {
+                    let rest = usize::from(name.contains("_quads_") || name.starts_with("copy"));
+                    assert!(hinted > 0 && all == hinted + rest, "{access} in {name}: {hinted} of {all}");
+                }
+            }
         }
-        // Loads stay longer than stores but where that was not the fastest.
-        let last = spelled("createpolicy.fractional.L2::evict_last.b64");
-        let all_first = entry.name.starts_with("elements");
-        assert_eq!((last, spelled("createpolicy")), if all_first { (0, 1) } else { (1, 2) }, "{}", entry.name);
+        // Loads stay longer than stores.
+        let policies =
+            ["evict_last", "evict_first"].map(|policy| spelled(&format!("createpolicy.fractional.L2::{policy}.b64")));
+        assert_eq!((policies, spelled("createpolicy")), ([1, 1], 2), "{}", entry.name);
     }
 }
 
 /// Where a kernel comes with 32-bit and 64-bit arithmetic.
 #[test]
 fn narrow_kernels_compute_offsets_in_32_bits() {
-    let step_in_bytes: Vec<_> = [&VECTOR_TILE, &VECTOR_TILE_HINTED, &RAGGED_TILE, &STACKED_TILE]
+    let step_in_bytes: Vec<_> = [&VECTOR_TILE, &VECTOR_TILE_HINTED, &RAGGED_TILE, &RAGGED_TILE_HINTED, &STACKED_TILE]
         .into_iter()
         .flat_map(|family| WIDTHS.into_iter().filter_map(|width| family.entry(width, Index::Narrow)))
         .map(|entry| entry.name())

@@ -2,6 +2,7 @@
 
 use crate::abi::{COPY_BLOCK, CopyParams};
 use crate::block;
+use crate::cache::Cache;
 use crate::index::{Index, Wide};
 use crate::thread::{self, B8, B128, Global, Word};
 
@@ -11,16 +12,16 @@ use crate::thread::{self, B8, B128, Global, Word};
 ///
 /// See [`CopyParams`]: both ranges are allocated, aligned to 16 bytes, do not overlap, and nothing else writes them.
 #[inline(always)]
-pub unsafe fn copy(params: CopyParams) {
+pub unsafe fn copy<C: Cache<B128>>(params: CopyParams) {
     let width = u64::from(B128::BYTES);
     let (src, dst) = (Global::new(params.src), Global::new(params.dst));
     let lane = block::linear::<Wide>() * Wide::new(COPY_BLOCK) + Wide::new(thread::thread_x());
-    let lane = lane.0;
+    let (lane, cache) = (lane.0, C::new());
     if lane < params.bytes / width {
         // SAFETY: access `lane` of as many whole ones as the bytes hold.
-        let held = unsafe { B128::load_global(src.offset(lane * width)) };
+        let held = unsafe { cache.load(src.offset(lane * width)) };
         // SAFETY: the same on the other side.
-        unsafe { held.store_global(dst.offset(lane * width)) };
+        unsafe { cache.store(dst.offset(lane * width), held) };
     }
     if lane < params.bytes % width {
         let byte = params.bytes / width * width + lane;

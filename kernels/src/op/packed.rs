@@ -8,6 +8,7 @@
 use crate::abi::{Axis, Digit, Divisor, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams, PackedSide};
 use crate::axes::{self, Offsets};
 use crate::block;
+use crate::cache::Cache;
 use crate::grain::Grain;
 use crate::index::{Index, quotient};
 use crate::thread::{self, B16, B32x2, Global, Shared, Word};
@@ -205,7 +206,7 @@ impl<'a> Tile<'a> {
     /// As the entry's; the tables have been written, and nothing else accesses the tile before the next barrier. `WHOLE` is
     /// [`is_whole`](Self::is_whole), and without it `CLEAR` is [`is_clear`](Self::is_clear).
     #[inline(always)]
-    unsafe fn load<W: Grain, const WHOLE: bool, const CLEAR: bool>(&self) {
+    unsafe fn load<W: Grain, const WHOLE: bool, const CLEAR: bool>(&self, cache: impl Cache<W::Granule>) {
         let side = &self.params.src_side;
         let (width, len) = (W::Granule::BYTES, self.len(side) * W::BYTES);
         let (first, down) = (quotient(thread::thread_x(), &side.across), side.down as u32);
@@ -226,7 +227,7 @@ impl<'a> Tile<'a> {
                     let at = at::<W>(src, entries[step]);
                     if WHOLE {
                         // SAFETY: a word of the source; where there is no run, the same one of the first, which there is.
-                        held[step] = unsafe { W::Granule::load_global(at) };
+                        held[step] = unsafe { cache.load(at) };
                     } else {
                         let lead = at.low() & (width - 1);
                         let (at, from) = (at.offset(u64::from(lead).wrapping_neg()), (word * width).wrapping_sub(lead) as i32);
@@ -234,7 +235,7 @@ impl<'a> Tile<'a> {
                         if CLEAR || from < len as i32 && (whole || self.is_inside::<W>(at)) {
                             // SAFETY: aligned, and of a source without gaps: `is_inside`, or, for all words of the tile,
                             // `is_clear`; or all of it is of a run.
-                            held[step] = unsafe { W::Granule::load_global(at) };
+                            held[step] = unsafe { cache.load(at) };
                         } else {
                             entries[step] = NO_RUN;
                         }
@@ -299,7 +300,7 @@ impl<'a> Tile<'a> {
     ///
     /// As the entry's; the tile has been loaded, and nothing writes it any more. `WHOLE` is [`is_whole`](Self::is_whole).
     #[inline(always)]
-    unsafe fn store<W: Grain, const WHOLE: bool>(&self) {
+    unsafe fn store<W: Grain, const WHOLE: bool>(&self, cache: impl Cache<W::Granule>) {
         let side = &self.params.dst_side;
         let (width, len) = (W::Granule::BYTES, self.len(side) * W::BYTES);
         let (first, down) = (quotient(thread::thread_x(), &side.across), side.down as u32);
@@ -345,7 +346,7 @@ impl<'a> Tile<'a> {
                     if entries[step].high() != PAST {
                         let rotated = W::rotated(gathered[step], word & self.params.turn as u32);
                         // SAFETY: a word of the destination, which no other thread has.
-                        unsafe { rotated.store_global(to[step]) };
+                        unsafe { cache.store(to[step], rotated) };
                     }
                 });
                 top += STORES as u32 * down;
@@ -481,7 +482,8 @@ fn walk(number: u32, digits: &[Digit; PACKED_AXES], rank: u64, limits: [(u64, u3
 ///
 /// See [`PackedParams`]: all elements are allocated, and nothing else writes them.
 #[inline(always)]
-pub unsafe fn packed<W: Grain, I: Index>(params: PackedParams) {
+pub unsafe fn packed<W: Grain, I: Index, C: Cache<W::Granule>>(params: PackedParams) {
+    let cache = C::new();
     let tile = Tile::new::<W, I>(&params);
     // SAFETY: before the barrier nothing reads the tables.
     unsafe { tile.write_runs(&params.src_side) };
@@ -495,21 +497,21 @@ pub unsafe fn packed<W: Grain, I: Index>(params: PackedParams) {
     unsafe { thread::barrier() };
     if tile.is_whole::<W>(&params.src_side) {
         // SAFETY: as the caller promises.
-        unsafe { tile.load::<W, true, false>() };
+        unsafe { tile.load::<W, true, false>(cache) };
     } else if tile.is_clear::<W>() {
         // SAFETY: as the caller promises.
-        unsafe { tile.load::<W, false, true>() };
+        unsafe { tile.load::<W, false, true>(cache) };
     } else {
         // SAFETY: as the caller promises.
-        unsafe { tile.load::<W, false, false>() };
+        unsafe { tile.load::<W, false, false>(cache) };
     }
     // SAFETY: as above.
     unsafe { thread::barrier() };
     if tile.is_whole::<W>(&params.dst_side) {
         // SAFETY: as the caller promises.
-        unsafe { tile.store::<W, true>() };
+        unsafe { tile.store::<W, true>(cache) };
     } else {
         // SAFETY: as the caller promises.
-        unsafe { tile.store::<W, false>() };
+        unsafe { tile.store::<W, false>(cache) };
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::abi::ProbeParams;
 use crate::block;
+use crate::cache::{Cache, Unhinted};
 use crate::index::Wide;
 use crate::thread::{self, Global, Quad};
 
@@ -19,11 +20,11 @@ fn quad<const STEPS: usize>(number: usize) -> u64 {
 ///
 /// All quads of the grid are allocated, and nothing writes them.
 #[inline(always)]
-unsafe fn load<const STEPS: usize>(src: Global) -> [Quad; STEPS] {
+unsafe fn load<const STEPS: usize>(cache: impl Cache<Quad>, src: Global) -> [Quad; STEPS] {
     let mut held = [[0; 4]; STEPS];
     for number in 0..STEPS {
         // SAFETY: one of the grid's quads.
-        held[number] = unsafe { thread::load_quad(src.offset(quad::<STEPS>(number))) };
+        held[number] = unsafe { cache.load(src.offset(quad::<STEPS>(number))) };
     }
     held
 }
@@ -36,7 +37,7 @@ unsafe fn load<const STEPS: usize>(src: Global) -> [Quad; STEPS] {
 #[inline(always)]
 pub unsafe fn read<const STEPS: usize>(params: ProbeParams) {
     // SAFETY: as the caller promises.
-    let held: [Quad; STEPS] = unsafe { load(Global::new(params.src)) };
+    let held: [Quad; STEPS] = unsafe { load(Unhinted, Global::new(params.src)) };
     let mut all = 0;
     for [a, b, c, d] in held {
         all ^= a ^ b ^ c ^ d;
@@ -68,11 +69,12 @@ pub unsafe fn write<const STEPS: usize>(params: ProbeParams) {
 ///
 /// See [`ProbeParams`]: as of both.
 #[inline(always)]
-pub unsafe fn copy<const STEPS: usize>(params: ProbeParams) {
+pub unsafe fn copy<C: Cache<Quad>, const STEPS: usize>(params: ProbeParams) {
+    let cache = C::new();
     // SAFETY: as the caller promises.
-    let held: [Quad; STEPS] = unsafe { load(Global::new(params.src)) };
+    let held: [Quad; STEPS] = unsafe { load(cache, Global::new(params.src)) };
     for number in 0..STEPS {
         // SAFETY: one of the quads to write.
-        unsafe { thread::store_quad(Global::new(params.dst).offset(quad::<STEPS>(number)), held[number]) };
+        unsafe { cache.store(Global::new(params.dst).offset(quad::<STEPS>(number)), held[number]) };
     }
 }

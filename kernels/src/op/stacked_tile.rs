@@ -6,10 +6,11 @@
 use crate::abi::{StackedTileParams, VECTOR_TILE_THREADS, vector_tile_squares};
 use crate::axes::{self, Offsets};
 use crate::block;
+use crate::cache::Cache;
 use crate::index::Index;
 use crate::op::vector_tile::Quads;
 use crate::quad::Lanes;
-use crate::thread::{self, Global, Shared, Word};
+use crate::thread::{self, Global, Quad, Shared, Word};
 use crate::unrolled;
 
 /// The images of a block.
@@ -81,13 +82,21 @@ impl<I: Index> Stack<I> {
 /// See [`StackedTileParams`]: all elements are allocated and nothing else writes them. Blocks beyond the last, of which only a grid
 /// of more than 2^31 - 1 has some, repeat the first ones.
 #[inline(always)]
-pub unsafe fn stacked_tile<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize, const QUADS: usize>(
+pub unsafe fn stacked_tile<
+    W: Word + Lanes,
+    I: Index,
+    C: Cache<Quad>,
+    const LANES: usize,
+    const SQUARES: usize,
+    const QUADS: usize,
+>(
     params: StackedTileParams,
 ) {
     const { assert!(SQUARES as u32 == vector_tile_squares(W::BYTES), "the host cuts tiles of as many squares") };
     let stack = Stack::<I>::new::<W, SQUARES, QUADS>(&params);
     let (across_log2, down_log2, lanes_log2) = (stack.across_log2, stack.down_log2, stack.lanes_log2);
     let (rows, cols) = (params.rows as u32, params.cols as u32);
+    let cache = C::new();
     let mut held = [[[0; 4]; LANES]; SQUARES];
     unrolled!(step < SQUARES => {
         let number = thread::thread_x() + step as u32 * VECTOR_TILE_THREADS;
@@ -99,7 +108,7 @@ pub unsafe fn stacked_tile<W: Word + Lanes, I: Index, const LANES: usize, const 
             let pitch = u64::from(cols * W::BYTES);
             unrolled!(lane < LANES => {
                 // SAFETY: whole quads of rows of the image, as the caller promises.
-                held[step][lane] = unsafe { thread::load_quad(start.offset(lane as u64 * pitch)) };
+                held[step][lane] = unsafe { cache.load(start.offset(lane as u64 * pitch)) };
             });
         }
     });
@@ -127,7 +136,7 @@ pub unsafe fn stacked_tile<W: Word + Lanes, I: Index, const LANES: usize, const 
         if row < rows && col < cols && image < stack.images {
             let to = Stack::at::<W>(params.dst, stack.dst, [image, col, row], params.dst_stride, params.rows);
             // SAFETY: a whole quad of a row of the destination, which no other thread has.
-            unsafe { thread::store_quad(to, quad) };
+            unsafe { cache.store(to, quad) };
         }
     }
 }

@@ -231,7 +231,14 @@ fn normalized<T: Number>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(
 fn casted<S: Small, D: Small>(bench: &Bench<'_>, len: usize) -> Result<Outcome> {
     let bytes = reference::random::<u8>(len)?;
     let elements: Vec<S> = bytes.par_iter().map(|byte| S::small(byte & 127)).collect();
-    let kernel = ops::cast_entry(S::DTYPE, D::DTYPE)?.map_or("copy_b128", |entry| entry.name());
+    let kernel = match ops::cast_entry(S::DTYPE, D::DTYPE)? {
+        Some(entry) => entry.name(),
+        None => {
+            let (all, align) = (Layout::row_major(&[len])?, Align::ALLOCATION);
+            let target = Target::of(bench.device);
+            PermutePlan::new(&all, align, &all, align, size_of::<S>(), target)?.entry().unwrap_or("nothing")
+        }
+    };
     bench.outcome(
         kernel,
         &elements,

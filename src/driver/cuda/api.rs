@@ -109,6 +109,7 @@ api! {
     cuCtxPushCurrent_v2(CUcontext);
     cuCtxPopCurrent_v2(*mut CUcontext);
     cuCtxSynchronize();
+    cuCtxResetPersistingL2Cache();
     cuMemGetInfo_v2(*mut usize, *mut usize);
     cuMemAlloc_v2(*mut u64, usize);
     cuMemFree_v2(u64);

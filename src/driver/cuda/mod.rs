@@ -181,6 +181,17 @@ unsafe impl Driver for Cuda {
         None
     }
 
+    fn reset_persisting_l2(&self) -> Result<()> {
+        // Earlier GPUs keep no lines, and their driver says that it cannot.
+        if self.info.compute_capability < (8, 0) {
+            return Ok(());
+        }
+        let api = self.enter()?;
+        // SAFETY: takes nothing.
+        let code = unsafe { (api.cuCtxResetPersistingL2Cache)() };
+        self.check(code, format_args!("cuCtxResetPersistingL2Cache"))
+    }
+
     fn alloc(&self, bytes: u64) -> Result<u64> {
         let api = self.enter()?;
         let size = usize::try_from(bytes).map_err(|_| self.out_of_memory("cuMemAlloc", bytes))?;

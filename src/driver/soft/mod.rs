@@ -221,6 +221,11 @@ unsafe impl Driver for Soft {
         Some(self.lock().counters)
     }
 
+    fn reset_persisting_l2(&self) -> Result<()> {
+        let _state = self.working()?;
+        Ok(())
+    }
+
     fn alloc(&self, bytes: u64) -> Result<u64> {
         let _state = self.working()?;
         self.memory.alloc(bytes)
