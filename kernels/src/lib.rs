@@ -334,38 +334,50 @@ entries! { FillParams:
 }
 
 entries! { ElementwiseParams:
-    mul_f16 = elementwise::<F16, op::Mul>;
-    mul_bf16 = elementwise::<Bf16, op::Mul>;
-    mul_f32 = elementwise::<f32, op::Mul>;
-    mul_f64 = elementwise::<f64, op::Mul>;
+    mul_f16 = elementwise::<F16, op::Mul, Unhinted>;
+    mul_bf16 = elementwise::<Bf16, op::Mul, Unhinted>;
+    mul_f32 = elementwise::<f32, op::Mul, Unhinted>;
+    mul_f64 = elementwise::<f64, op::Mul, Unhinted>;
+    mul_f16_hinted = elementwise::<F16, op::Mul, Hinted>;
+    mul_bf16_hinted = elementwise::<Bf16, op::Mul, Hinted>;
+    mul_f32_hinted = elementwise::<f32, op::Mul, Hinted>;
+    mul_f64_hinted = elementwise::<f64, op::Mul, Hinted>;
 }
 
 entries! { ElementwiseParams:
-    add_f16 = elementwise::<F16, op::Add>;
-    add_bf16 = elementwise::<Bf16, op::Add>;
-    add_f32 = elementwise::<f32, op::Add>;
-    add_f64 = elementwise::<f64, op::Add>;
+    add_f16 = elementwise::<F16, op::Add, Unhinted>;
+    add_bf16 = elementwise::<Bf16, op::Add, Unhinted>;
+    add_f32 = elementwise::<f32, op::Add, Unhinted>;
+    add_f64 = elementwise::<f64, op::Add, Unhinted>;
+    add_f16_hinted = elementwise::<F16, op::Add, Hinted>;
+    add_bf16_hinted = elementwise::<Bf16, op::Add, Hinted>;
+    add_f32_hinted = elementwise::<f32, op::Add, Hinted>;
+    add_f64_hinted = elementwise::<f64, op::Add, Hinted>;
 }
 
 entries! { ElementwiseParams:
-    triad_f16 = elementwise::<F16, op::Triad>;
-    triad_bf16 = elementwise::<Bf16, op::Triad>;
-    triad_f32 = elementwise::<f32, op::Triad>;
-    triad_f64 = elementwise::<f64, op::Triad>;
+    triad_f16 = elementwise::<F16, op::Triad, Unhinted>;
+    triad_bf16 = elementwise::<Bf16, op::Triad, Unhinted>;
+    triad_f32 = elementwise::<f32, op::Triad, Unhinted>;
+    triad_f64 = elementwise::<f64, op::Triad, Unhinted>;
+    triad_f16_hinted = elementwise::<F16, op::Triad, Hinted>;
+    triad_bf16_hinted = elementwise::<Bf16, op::Triad, Hinted>;
+    triad_f32_hinted = elementwise::<f32, op::Triad, Hinted>;
+    triad_f64_hinted = elementwise::<f64, op::Triad, Hinted>;
 }
 
 entries! { ElementwiseParams:
-    nstream_f16 = elementwise::<F16, op::NStream>;
-    nstream_bf16 = elementwise::<Bf16, op::NStream>;
-    nstream_f32 = elementwise::<f32, op::NStream>;
-    nstream_f64 = elementwise::<f64, op::NStream>;
+    nstream_f16 = elementwise::<F16, op::NStream, Unhinted>;
+    nstream_bf16 = elementwise::<Bf16, op::NStream, Unhinted>;
+    nstream_f32 = elementwise::<f32, op::NStream, Unhinted>;
+    nstream_f64 = elementwise::<f64, op::NStream, Unhinted>;
 }
 
 entries! { ElementwiseParams:
-    axpy_f16 = elementwise::<F16, op::Axpy>;
-    axpy_bf16 = elementwise::<Bf16, op::Axpy>;
-    axpy_f32 = elementwise::<f32, op::Axpy>;
-    axpy_f64 = elementwise::<f64, op::Axpy>;
+    axpy_f16 = elementwise::<F16, op::Axpy, Unhinted>;
+    axpy_bf16 = elementwise::<Bf16, op::Axpy, Unhinted>;
+    axpy_f32 = elementwise::<f32, op::Axpy, Unhinted>;
+    axpy_f64 = elementwise::<f64, op::Axpy, Unhinted>;
 }
 
 entries! { ReduceParams:

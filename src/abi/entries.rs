@@ -261,10 +261,16 @@ entries! {
         [] ["fill_b128"];
     MUL(ElementwiseParams): /// A scaled array; this and the following by [`NumberType`].
         [] ["mul_f16" "mul_bf16" "mul_f32" "mul_f64"];
+    MUL_HINTED(ElementwiseParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
+        [] ["mul_f16_hinted" "mul_bf16_hinted" "mul_f32_hinted" "mul_f64_hinted"];
     ADD(ElementwiseParams): /// The sum of two arrays.
         [] ["add_f16" "add_bf16" "add_f32" "add_f64"];
+    ADD_HINTED(ElementwiseParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
+        [] ["add_f16_hinted" "add_bf16_hinted" "add_f32_hinted" "add_f64_hinted"];
     TRIAD(ElementwiseParams): /// An array and a scaled one.
         [] ["triad_f16" "triad_bf16" "triad_f32" "triad_f64"];
+    TRIAD_HINTED(ElementwiseParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
+        [] ["triad_f16_hinted" "triad_bf16_hinted" "triad_f32_hinted" "triad_f64_hinted"];
     NSTREAM(ElementwiseParams): /// What was there, an array and a scaled one.
         [] ["nstream_f16" "nstream_bf16" "nstream_f32" "nstream_f64"];
     AXPY(ElementwiseParams): /// What was there and a scaled array.

@@ -7,7 +7,8 @@ use std::fmt;
 
 use super::permute::grid;
 use super::span::{check_shapes, lanes, span, start};
-use super::{check_aligned, queue_among};
+use super::tuning::SMALL;
+use super::{Target, check_aligned, queue_among};
 use crate::abi::{
     ADD, AXPY, ELEMENTWISE_BLOCK, ElementwiseParams, EntryId, FILL, FillParams, LaunchShape, MUL, NSTREAM, NumberType,
     TRIAD,
@@ -63,13 +64,13 @@ impl Elementwise {
         matches!(self, Self::Add | Self::Triad | Self::NStream)
     }
 
-    /// The name of its kernel.
-    pub fn entry_name(self, number: NumberType) -> &'static str {
-        self.entry(number).name()
+    /// The name of its kernel for arrays of `len` elements.
+    pub fn entry_name(self, number: NumberType, len: u64, target: Target) -> &'static str {
+        self.entry(number, len, target).name()
     }
 
-    /// The kernel.
-    fn entry(self, number: NumberType) -> EntryId {
+    /// The kernel: with hints to the L2 cache, where there is one, for arrays that do not stay there all the same.
+    fn entry(self, number: NumberType, len: u64, target: Target) -> EntryId {
         let family = match self {
             Self::Mul => &MUL,
             Self::Add => &ADD,
@@ -77,7 +78,9 @@ impl Elementwise {
             Self::NStream => &NSTREAM,
             Self::Axpy => &AXPY,
         };
-        family.number(number)
+        let entry = family.number(number);
+        let is_small = len.saturating_mul(number.width()) <= SMALL as u64;
+        if is_small { entry } else { entry.hinted(target.compute_capability) }
     }
 }
 
@@ -253,9 +256,10 @@ unsafe fn launch(
     let second = if operation.has_second() { b } else { a };
     let span = span(len, number.width(), &[dst, a, second]);
     let params = ElementwiseParams { dst, a, b, span, scalar: scalar.to_bits() };
+    let entry = operation.entry(number, len, Target::of(device));
     // SAFETY: the entry takes these parameters; the shape has a lane for every quad and every other element; the rest as
     // the caller promises.
-    unsafe { device.launch(operation.entry(number), &shape(lanes(&span, number.width())), &params, stream) }
+    unsafe { device.launch(entry, &shape(lanes(&span, number.width())), &params, stream) }
 }
 
 /// Queues setting every element of `dst` to `value` on `stream`. Moves `n` elements.

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use warpstride::abi::{Divisor, ENTRIES, EntryId, Index, LINES_BLOCK, LaunchShape, PERMUTE_LINES, SPILL_LINES};
+use warpstride::abi::{
+    ADD, Divisor, ELEMENTWISE_BLOCK, ENTRIES, EntryId, Index, LINES_BLOCK, LaunchShape, MUL, NumberType, PERMUTE_LINES,
+    SPILL_LINES, TRIAD,
+};
 use warpstride::device::Device;
 use warpstride::driver::Driver;
 use warpstride::driver::trace::{Call, Trace};
@@ -44,6 +47,7 @@ fn launch_all(driver: &Arc<dyn Driver>) {
     let device = Device::with_driver(Arc::clone(&trace) as Arc<dyn Driver>).unwrap();
     at_every_width!(run(&device, &mut Random::new(60)));
     arithmetic::launch_all(&device, &mut Random::new(61));
+    hinted_elementwise(device.driver(), &mut Random::new(66));
     images::launch_all(&device, &mut Random::new(62));
     casts::launch_all(&device, &mut Random::new(63));
     axes::launch_all(&device, &mut Random::new(64));
@@ -255,7 +259,7 @@ fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
             } else {
                 ([panels as u32, 1, 1], 1)
             };
-            launch(&program, entry, grid, (0..launches).map(words));
+            launch(&program, entry, (grid, LINES_BLOCK), (0..launches).map(words));
             let stream = program.stream().unwrap();
             let found = program.download(&matrix, &stream).unwrap();
             assert_same(&found, &expected, format!("{entry}, columns {columns}, scatter {scatter}"));
@@ -263,11 +267,37 @@ fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
     }
 }
 
+/// Element-wise entries with hints to the L2 cache, which are chosen for more elements than are quick here: as those without, which
+/// `arithmetic` holds to the host's results.
+fn hinted_elementwise(driver: &Arc<dyn Driver>, random: &mut Random) {
+    // Elements before the first quad, so many quads, and an element behind the last.
+    const QUADS: usize = 70;
+    let program = Program::new(driver);
+    let numbers = [NumberType::F16, NumberType::Bf16, NumberType::F32, NumberType::F64];
+    for (family, number) in [MUL, ADD, TRIAD].iter().flat_map(|family| numbers.map(|number| (family, number))) {
+        let (plain, width) = (family.number(number), number.width() as usize);
+        let lanes = 16 / width;
+        let len = lanes - 1 + QUADS * lanes + 1;
+        let [a, b, old] = [(); 3].map(|()| random.elements::<u8>((len + 1) * width));
+        let results = [plain, plain.hinted((9, 0))].map(|entry| {
+            let [a, b, dst] = [&a, &b, &old].map(|bytes| program.upload(bytes).unwrap());
+            let [to, first, second] = [&dst, &a, &b].map(|buffer| buffer.address + width as u64);
+            let words = [to, first, second, len as u64, (lanes - 1) as u64, QUADS as u64, 0.75_f64.to_bits()];
+            let params = words.into_iter().flat_map(u64::to_le_bytes).collect();
+            launch(&program, entry, ([1, 1, 1], ELEMENTWISE_BLOCK), [params].into_iter());
+            program.download(&dst, &program.stream().unwrap()).unwrap()
+        });
+        assert!(plain != plain.hinted((9, 0)), "{plain} has no twin with hints");
+        assert!(results[0] != old, "{plain} did nothing");
+        assert_same(&results[1], &results[0], format!("{plain} with hints"));
+    }
+}
+
 /// Launches of one shape with these parameters, one after the other.
-fn launch(program: &Program, entry: EntryId, grid: [u32; 3], params: impl Iterator<Item = Vec<u8>>) {
+fn launch(program: &Program, entry: EntryId, (grid, block): ([u32; 3], u32), params: impl Iterator<Item = Vec<u8>>) {
     let module = program.module(&warpstride::ptx::module(entry)).unwrap();
     let (function, stream) = (module.function(entry.name()).unwrap(), program.stream().unwrap());
-    let shape = LaunchShape { grid, block: [LINES_BLOCK, 1, 1], dynamic_shared: 0 };
+    let shape = LaunchShape { grid, block: [block, 1, 1], dynamic_shared: 0 };
     for params in params {
         // SAFETY: the entry takes these parameters, whose buffers the caller holds until after the wait.
         unsafe { stream.launch(function, &shape, &params) }.unwrap();

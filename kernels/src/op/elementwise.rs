@@ -2,6 +2,7 @@
 
 use crate::abi::{ELEMENTWISE_BLOCK, ElementwiseParams, FillParams};
 use crate::block;
+use crate::cache::Cache;
 use crate::index::{Index, Wide};
 use crate::number::{Number, Value};
 use crate::quad::Lanes;
@@ -61,21 +62,21 @@ fn lane() -> u64 {
 /// See [`ElementwiseParams`]: what the formula names is allocated and aligned to an element, and the quads of `span` to 16 bytes; nothing
 /// else writes it, and operands are `dst` or do not overlap it.
 #[inline(always)]
-pub unsafe fn elementwise<T: Number, F: Formula>(params: ElementwiseParams) {
-    let lane = lane();
+pub unsafe fn elementwise<T: Number, F: Formula, C: Cache<Quad>>(params: ElementwiseParams) {
+    let (lane, cache) = (lane(), C::new());
     let scalar = T::Value::of(f64::from_bits(params.scalar));
     let width = u64::from(T::Word::BYTES);
     let sides = |element: u64| [params.dst, params.a, params.b].map(|at| Global::new(at).offset(element * width));
     if lane < params.span.quads {
         let [dst, a, b] = sides(params.span.first + lane * T::Word::COUNT as u64);
         // SAFETY: a whole quad of an operand that the formula has.
-        let first = unsafe { thread::load_quad(a) };
+        let first = unsafe { cache.load(a) };
         // SAFETY: as above.
-        let second = if F::SECOND { unsafe { thread::load_quad(b) } } else { [0; 4] };
+        let second = if F::SECOND { unsafe { cache.load(b) } } else { [0; 4] };
         // SAFETY: as above.
-        let old = if F::OLD { unsafe { thread::load_quad(dst) } } else { [0; 4] };
+        let old = if F::OLD { unsafe { cache.load(dst) } } else { [0; 4] };
         // SAFETY: this lane's quad of the destination.
-        unsafe { thread::store_quad(dst, by_lanes::<T, F>(old, first, second, scalar)) };
+        unsafe { cache.store(dst, by_lanes::<T, F>(old, first, second, scalar)) };
     }
     if let Some(element) = span::single(&params.span, T::Word::COUNT as u64, lane) {
         let [dst, a, b] = sides(element);

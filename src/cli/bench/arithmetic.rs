@@ -7,7 +7,7 @@ use warpstride::device::Device;
 use warpstride::element::{DType, Number};
 use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Elementwise, Reduction, Scratch};
+use warpstride::ops::{self, Elementwise, Reduction, Scratch, Target};
 use warpstride::roofline::measure::{self, Timing};
 
 use super::permute::copy;
@@ -90,10 +90,10 @@ impl Arithmetic {
     }
 
     /// The kernel that does it, or the first of two.
-    fn kernel<T: Number>(self) -> &'static str {
+    fn kernel<T: Number>(self, len: usize, target: Target) -> &'static str {
         match self {
             Self::Fill => "fill_b128",
-            Self::Elementwise(operation) => operation.entry_name(T::NUMBER),
+            Self::Elementwise(operation) => operation.entry_name(T::NUMBER, len as u64, target),
             Self::Reduction(reduction) => reduction.entry_name(T::NUMBER),
         }
     }
@@ -214,7 +214,7 @@ impl<T: Computed> Operands<T> {
         }
         // The sum of nothing is written all the same.
         let launched = !a.is_empty() || matches!(arithmetic, Arithmetic::Reduction(_));
-        let kernel = launched.then(|| arithmetic.kernel::<T>());
+        let kernel = launched.then(|| arithmetic.kernel::<T>(a.len(), Target::of(&device)));
         Ok(Outcome { kernel, verified, counters, timing, launch_us })
     }
 }
