@@ -115,8 +115,9 @@ pub unsafe trait Driver: Send + Sync + fmt::Debug {
     /// is not in it: synchronise first.
     fn counters(&self) -> Option<Counters>;
 
-    /// Makes lines that the L2 cache holds because kernels asked it to, by eviction policies or otherwise, lines like any other: those
-    /// that no kernel asks for again stay for gigabytes of later traffic. Does nothing where there are none.
+    /// Makes lines that the L2 cache keeps because accesses asked it to, those of other programs' kernels in the context too, lines
+    /// like any other: they would outlast much later traffic, all of it that accesses them. It acts at once, not in the order of a
+    /// stream: work that is still queued asks again. Does nothing where a device has no such lines, or no way to reset them.
     fn reset_persisting_l2(&self) -> Result<()>;
 
     /// Allocates `bytes` of device memory, aligned to 256 bytes, contents unspecified. `bytes` is at least 1.

@@ -19,11 +19,11 @@ pub(super) struct CopyPlan {
     /// The kernel's entry.
     pub(super) entry: EntryId,
     /// Bytes from the start of the source's storage to the first to read.
-    pub(super) src_start: u64,
+    src_start: u64,
     /// Bytes from the start of the destination's storage to the first to write.
-    pub(super) dst_start: u64,
+    dst_start: u64,
     /// At least 1.
-    pub(super) bytes: u64,
+    bytes: u64,
 }
 
 impl CopyPlan {

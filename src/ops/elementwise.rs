@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::permute::grid;
 use super::span::{check_shapes, lanes, span, start};
-use super::tuning::SMALL;
+use super::tuning::UNHINTED;
 use super::{Target, check_aligned, queue_among};
 use crate::abi::{
     ADD, AXPY, ELEMENTWISE_BLOCK, ElementwiseParams, EntryId, FILL, FillParams, LaunchShape, MUL, NSTREAM, NumberType,
@@ -79,8 +79,8 @@ impl Elementwise {
             Self::Axpy => &AXPY,
         };
         let entry = family.number(number);
-        let is_small = len.saturating_mul(number.width()) <= SMALL as u64;
-        if is_small { entry } else { entry.hinted(target.compute_capability) }
+        let is_unhinted = len.saturating_mul(number.width()) <= UNHINTED as u64;
+        if is_unhinted { entry } else { entry.hinted(target.compute_capability) }
     }
 }
 

@@ -92,7 +92,8 @@ pub fn cold_sets(bytes: u64, l2_bytes: u64) -> usize {
 }
 
 /// Times `samples` runs (at least one) of the operation that `launch` queues. It must do nothing but queue work on `stream`,
-/// and takes its buffers in turn from call to call: warm-ups and retries are calls too.
+/// and takes its buffers in turn from call to call: warm-ups and retries are calls too. Lines that the L2 cache was asked to keep
+/// are made like others first ([`Driver::reset_persisting_l2`](crate::driver::Driver::reset_persisting_l2)), the caller's too.
 ///
 /// # Errors
 ///
@@ -121,6 +122,7 @@ pub fn time_parts(
     mut launch: impl FnMut(usize) -> Result<()>,
 ) -> Result<Timing> {
     check_has_times(device)?;
+    let parts = parts.max(1);
     let mut patience = Patience::new(device.info().pci_bus_id.as_deref().unwrap_or_default(), DEADLINE);
     for _ in 0..WARM_UPS {
         (0..parts).try_for_each(&mut launch)?;

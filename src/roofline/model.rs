@@ -66,8 +66,9 @@ pub const H100: DeviceModel = DeviceModel {
     sm_ghz: 1.98,
     // What `copy` takes at 4096 x 4096 beyond its bytes at the speed above (`benches/record`, 2026-11-20).
     ramp_us: 4.4,
-    // The middle of what `column_loop` takes over its launches: 2.16 to 2.25 at 4096 x 4096, 2.27 to 2.31 at 16384 x 16384.
-    launch_us: 2.23,
+    // The middle of what `column_loop` takes over its launches in eight runs: 2.16 to 2.52 at 4096 x 4096, 2.27 to 2.63 at
+    // 16384 x 16384, the same within 1 % in one process.
+    launch_us: 2.4,
 };
 
 /// What bounds a kernel.
@@ -118,7 +119,7 @@ impl DeviceModel {
     }
 
     /// How long it takes in `launches` launches to read and write so many bytes, each once, by the accesses that were counted: a
-    /// plain bound. Memory, L2 cache, L1 cache and what launches work at the same time, so the slowest of them decides; what is in none
+    /// plain bound. Memory, L2 cache, L1 cache and launching work at the same time, so the slowest of them decides; what is in none
     /// of the counters (latency that too few warps hide, barriers) makes a real kernel slower than this.
     pub fn predict(&self, counters: &Counters, read: u64, written: u64, launches: u64) -> Prediction {
         if launches == 0 {

@@ -8,7 +8,7 @@ use warpstride::counters::Counters;
 use warpstride::roofline::model::{Bound, H100};
 
 fn rows(file: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/record/2026-11-20-h100").join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/record/2026-11-21-h100").join(file);
     let record: Value = serde_json::from_slice(&fs::read(path).expect("the record")).expect("a document");
     record["rows"].as_array().expect("rows").clone()
 }

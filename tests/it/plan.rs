@@ -305,21 +305,21 @@ fn large_arrays_have_hints_to_the_cache_where_the_architecture_has_them() {
     let apart = Layout::row_major(&[1 << 22]).unwrap().slice(0, .., 2).unwrap();
     let apart = (apart, Layout::row_major(apart.shape()).unwrap(), 16, "elements_b128");
     for ((src, dst, width, kernel), is_hinted) in [
-        (same(1 << 24), false),
-        (same((1 << 24) + 1), true),
-        (heads(1 << 11), false),
-        (heads((1 << 11) + 8), true),
-        (matrix(2048), false),
-        (matrix(2056), true),
-        (odd(2047), false),
-        (odd(2057), true),
-        (structs(1 << 20), false),
-        (structs(3 << 19), true),
-        (planes(3 << 19), true),
-        (stack(4096), false),
-        (stack(4097), true),
-        (short(14), false),
-        (short(15), true),
+        (same(1 << 25), false),
+        (same((1 << 25) + 1), true),
+        (heads(1 << 12), false),
+        (heads((1 << 12) + 8), true),
+        (matrix(2888), false),
+        (matrix(2912), true),
+        (odd(2889), false),
+        (odd(2913), true),
+        (structs(1 << 21), false),
+        (structs(3 << 20), true),
+        (planes(3 << 20), true),
+        (stack(8192), false),
+        (stack(8193), true),
+        (short(28), false),
+        (short(29), true),
         (apart, false),
     ] {
         for (compute_capability, has_hints) in [((7, 5), false), ((8, 0), true), ((9, 0), true), ((12, 0), true)] {
@@ -458,6 +458,20 @@ fn whole_tiles_follow_each_other_along_the_side_whose_axis_is_shorter() {
         let plan = permuted(shape, axes, width);
         assert!(plan.to_string().contains(expected), "{plan}, not {expected}");
     }
+}
+
+#[test]
+fn images_follow_each_other_along_the_side_that_tiles_follow() {
+    let order = |shape: &[usize]| {
+        let plan = format!("{:?}", permuted(shape, &[4, 3, 2, 1, 0], 4));
+        let batch = plan.split("axes: [").nth(1).unwrap();
+        let extents =
+            batch.split("value: ").skip(1).map(|rest| rest.split(',').next().unwrap().parse::<usize>().unwrap());
+        extents.take(2).collect::<Vec<_>>()
+    };
+    // Along the source's rows, which the last two axes are, or along the destination's, which the first two are.
+    assert_eq!(order(&[128, 36, 40, 32, 64]), [40, 36]);
+    assert_eq!(order(&[64, 32, 36, 40, 128]), [36, 40]);
 }
 
 #[test]

@@ -35,6 +35,7 @@ pub(super) mod code {
     pub(in crate::driver::cuda) const LAUNCH_FAILED: u32 = 719;
     pub(in crate::driver::cuda) const SYSTEM_NOT_READY: u32 = 802;
     pub(in crate::driver::cuda) const SYSTEM_DRIVER_MISMATCH: u32 = 803;
+    pub(in crate::driver::cuda) const NOT_SUPPORTED: u32 = 801;
     pub(in crate::driver::cuda) const COMPAT_NOT_SUPPORTED_ON_DEVICE: u32 = 804;
 }
 

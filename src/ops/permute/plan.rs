@@ -20,7 +20,7 @@ use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::ops::copy::{CopyPlan, Shape};
-use crate::ops::tuning::SMALL;
+use crate::ops::tuning::UNHINTED;
 use crate::ops::{Align, Target, TileShape, check_bytes, check_disjoint, check_width, entry};
 
 /// How the elements of one layout come to their places in another: with which kernel, in what grid, with which parameters.
@@ -286,15 +286,16 @@ struct Choice<'a> {
 impl Choice<'_> {
     /// The entry with hints to the L2 cache, where there is one: for arrays that do not stay there all the same.
     fn hinted(&self, entry: EntryId, canonical: &Canonical) -> EntryId {
-        let is_small = self.may_adapt && canonical.len() * canonical.width <= SMALL;
-        if is_small { entry } else { entry.hinted(self.target.compute_capability) }
+        let is_unhinted = self.may_adapt && canonical.len() * canonical.width <= UNHINTED;
+        if is_unhinted { entry } else { entry.hinted(self.target.compute_capability) }
     }
 }
 
 /// The kernel for this work, which has elements.
 fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, choice: &Choice<'_>) -> Result<Work> {
-    if let Some(copy) = CopyPlan::of(canonical, src_align, dst_align) {
-        return Ok(Work::Copy(CopyPlan { entry: choice.hinted(copy.entry, canonical), ..copy }));
+    if let Some(mut copy) = CopyPlan::of(canonical, src_align, dst_align) {
+        copy.entry = choice.hinted(copy.entry, canonical);
+        return Ok(Work::Copy(copy));
     }
     if let Some(rows) = Rows::of(canonical, src_align, dst_align) {
         return Ok(Work::Rows(rows));

@@ -236,6 +236,10 @@ impl Numbered {
             numbered(matrices, down_first)
         };
         let down = plain.rows[0].extent < plain.cols[0].extent;
+        if plain.rank == 0 {
+            // There is no axis to go on into.
+            return numbered(plain, down);
+        }
         let ways = [long(down, !down, down), long(!down, down, !down), long(true, true, down), numbered(plain, down)];
         ways.into_iter().flatten().min_by_key(|way| way.cut.squares() * way.matrices.images())
     }
