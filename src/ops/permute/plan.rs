@@ -57,7 +57,7 @@ impl PermutePlan {
     /// short, by `packed` of several. Otherwise
     /// `elements` moves them one by one, or several at a time where they stay together.
     ///
-    /// Of arrays of more than 16 MiB, `vector_tile`, structs by 16 bytes a lane and the runs of `elements` have hints to the L2
+    /// Of arrays of more than 32 MiB, all of these but `rows`, structs by granules and accesses that lie apart have hints to the L2
     /// cache, where `target` knows them: from compute capability 8.0 on. A plan that has them cannot be launched on a device of
     /// less.
     ///
