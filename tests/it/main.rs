@@ -20,6 +20,7 @@ mod layout;
 #[cfg(feature = "serde")]
 mod model;
 mod plan;
+mod plan_of_tiles;
 mod ptx;
 #[cfg(feature = "interp")]
 mod tile_counters;
