@@ -159,13 +159,13 @@ impl Kernel {
         })
     }
 
-    /// How often it is timed, and the columns of the parts that it is timed in.
+    /// How often it is timed, and the columns of the parts that it is timed in, at least one.
     fn samples(self, cols: usize) -> (usize, Vec<Range<usize>>) {
         let (samples, at_once) = match self {
             Self::Transpose(Variant::ColumnLoop) => (SLOW_SAMPLES, COLUMNS_AT_ONCE),
             _ => (SAMPLES, cols.max(1)),
         };
-        (samples, (0..cols).step_by(at_once).map(|first| first..cols.min(first + at_once)).collect())
+        (samples, (0..cols.max(1)).step_by(at_once).map(|first| first..cols.min(first + at_once)).collect())
     }
 }
 
@@ -445,6 +445,7 @@ mod tests {
         let (_, parts) = kernel.samples(cols);
         assert_eq!(parts, [0..256, 256..512, 512..517]);
         assert_eq!(Kernel::Copy.samples(cols).1.len(), 1);
+        assert_eq!(kernel.samples(0).1.len(), 1);
         let device = Device::open(Backend::Soft).unwrap();
         for fortran in [false, true] {
             let elements = (0..(rows * cols) as u32).collect();
