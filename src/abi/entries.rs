@@ -209,7 +209,7 @@ entries! {
     RAGGED_TILE_HINTED(VectorTileParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
         ["ragged_tile_b8_hinted" "ragged_tile_b16_hinted" "ragged_tile_b32_hinted" "ragged_tile_b64_hinted" "ragged_tile_b128_hinted"]
         ["ragged_tile_b8_wide_hinted" "ragged_tile_b16_wide_hinted" "ragged_tile_b32_wide_hinted" "ragged_tile_b64_wide_hinted" "ragged_tile_b128_wide_hinted"];
-    STACKED_TILE(StackedTileParams): /// The same of batches of small matrices. Those of 16-byte elements are for tiles, `packed` and `elements`.
+    STACKED_TILE(StackedTileParams): /// [`VECTOR_TILE`] of batches of small matrices. Those of 16-byte elements are for tiles, `packed` and `elements`.
         ["stacked_tile_b8" "stacked_tile_b16" "stacked_tile_b32" "stacked_tile_b64"]
         ["stacked_tile_b8_wide" "stacked_tile_b16_wide" "stacked_tile_b32_wide" "stacked_tile_b64_wide"];
     STACKED_TILE_HINTED(StackedTileParams): /// The same by eviction policies: what is stored goes first, and what is loaded last. Narrow only.

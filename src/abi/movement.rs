@@ -351,8 +351,9 @@ pub struct VectorTileParams {
 /// without gaps on both sides.
 ///
 /// Addresses and strides on both sides are multiples of 16 bytes, `rows` and `cols` of the elements of 16 bytes. A tile has as
-/// many squares as `vector_tile` of the same width, and room for `1 << across_log2` by `1 << down_log2` of each image: of elements
-/// of 4 bytes and more, for more quads than [`STACKED_QUADS`]. Block `b` has tile `b % stacks` along the stacked axis, of index `b / stacks` of the batch.
+/// many squares as `vector_tile` of the same width, and room for `1 << across_log2` by `1 << down_log2` of each image: of
+/// elements of 4 bytes and more, for more quads than [`STACKED_QUADS`]. Block `b` has tile `b % stacks` along the stacked axis,
+/// of index `b / stacks` of the batch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackedTileParams {

@@ -116,7 +116,7 @@ pub unsafe trait Driver: Send + Sync + fmt::Debug {
     fn counters(&self) -> Option<Counters>;
 
     /// Makes lines that the L2 cache keeps because accesses asked it to, those of other programs' kernels in the context too, lines
-    /// like any other: they would outlast much later traffic, all of it that accesses them. It acts at once, not in the order of a
+    /// like any other: they outlast gigabytes of later traffic that accesses them. It acts at once, not in the order of a
     /// stream: work that is still queued asks again. Does nothing where a device has no such lines, or no way to reset them.
     fn reset_persisting_l2(&self) -> Result<()>;
 

@@ -7,8 +7,7 @@ use std::fmt;
 
 use super::permute::grid;
 use super::span::{check_shapes, lanes, span, start};
-use super::tuning::UNHINTED;
-use super::{Target, check_aligned, queue_among};
+use super::{Target, check_aligned, queue_among, tuning};
 use crate::abi::{
     ADD, AXPY, ELEMENTWISE_BLOCK, ElementwiseParams, EntryId, FILL, FillParams, LaunchShape, MUL, NSTREAM, NumberType,
     TRIAD,
@@ -69,7 +68,7 @@ impl Elementwise {
         self.entry(number, len, target).name()
     }
 
-    /// The kernel: with hints to the L2 cache, where there is one, for arrays that do not stay there all the same.
+    /// The kernel, with hints to the L2 cache where they are for arrays of that length.
     fn entry(self, number: NumberType, len: u64, target: Target) -> EntryId {
         let family = match self {
             Self::Mul => &MUL,
@@ -78,9 +77,7 @@ impl Elementwise {
             Self::NStream => &NSTREAM,
             Self::Axpy => &AXPY,
         };
-        let entry = family.number(number);
-        let is_unhinted = len.saturating_mul(number.width()) <= UNHINTED as u64;
-        if is_unhinted { entry } else { entry.hinted(target.compute_capability) }
+        tuning::hinted(family.number(number), len.saturating_mul(number.width()), target)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::permute::grid;
-use super::queue_among;
 use super::span::start;
-use crate::abi::{LaunchShape, MAX_GRID_X, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
+use super::{Target, queue_among};
+use crate::abi::{Family, LaunchShape, MAX_GRID_X, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
 use crate::error::{Error, ErrorKind, Result};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -38,6 +38,14 @@ impl Access {
         }
     }
 
+    fn family(self) -> &'static Family {
+        match self {
+            Self::Read => &PROBE_READ,
+            Self::Write => &PROBE_WRITE,
+            Self::Copy => &PROBE_COPY,
+        }
+    }
+
     /// Bytes moved for each byte of an array.
     pub fn bytes(self) -> u64 {
         if self == Self::Copy { 2 } else { 1 }
@@ -65,9 +73,10 @@ pub struct ProbeShape {
 }
 
 impl ProbeShape {
-    /// Those that ceilings are looked for with.
-    pub fn all(access: Access) -> impl Iterator<Item = Self> {
-        let hints: &[bool] = if access == Access::Copy { &[false, true] } else { &[false] };
+    /// Those that ceilings are looked for with on such a device: with hints too, where the kernel comes with them.
+    pub fn all(access: Access, target: Target) -> impl Iterator<Item = Self> {
+        let entry = access.family().entries()[0];
+        let hints: &[bool] = if entry == entry.hinted(target.compute_capability) { &[false] } else { &[false, true] };
         let shapes = PROBE_STEPS.into_iter().flat_map(|steps| [128, 256, 512, 1024].map(|threads| (steps, threads)));
         shapes.flat_map(|(steps, threads)| hints.iter().map(move |&hinted| Self { steps, threads, hinted }))
     }
@@ -99,11 +108,6 @@ pub fn probe(
     dst: ViewMut<'_, u8>,
     stream: &Stream,
 ) -> Result<()> {
-    let family = match access {
-        Access::Read => &PROBE_READ,
-        Access::Write => &PROBE_WRITE,
-        Access::Copy => &PROBE_COPY,
-    };
     let place = PROBE_STEPS.iter().position(|&steps| steps == shape.steps);
     let bytes = if access == Access::Write { dst.len() } else { src.len() } as u64;
     // One row of blocks: the kernels check no bounds, and `grid` rounds further rows up.
@@ -131,7 +135,7 @@ pub fn probe(
         let [src, dst] = [0, 1].map(|at| memories[at].address() + starts[at]);
         // The data of arrays that were never written may be anything: where it is this, one quad of `dst` changes.
         let params = ProbeParams { src, dst, never: 0x9e37_79b9 };
-        let (device, entry) = (memories[1].device(), family.entries()[place]);
+        let (device, entry) = (memories[1].device(), access.family().entries()[place]);
         let entry = if shape.hinted { entry.hinted(device.info().compute_capability) } else { entry };
         // SAFETY: the entry takes these parameters; its one row of blocks has exactly the bytes of the views, which lie within buffers
         // that live until their drops, aligned to 16; what is written is borrowed exclusively; other work is ordered by

@@ -1,7 +1,7 @@
 //! What was found by measuring, as data. `warpstride bench --tune` finds it again, on any GPU.
 
 use super::Target;
-use crate::abi::{BLOCK_SHARED, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares};
+use crate::abi::{BLOCK_SHARED, EntryId, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares};
 
 /// How the tile kernels cut a matrix, by element width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +104,12 @@ pub(super) const SMALL: usize = 16 << 20;
 /// Most bytes of one side that are moved without hints to the L2 cache. What is stored to be evicted first is not there for who reads
 /// it next: on an H100 a copy of what a copy with hints had just written took 9 % more at 17 MiB, both together, 3 % at 24, and
 /// from 32 MiB on no more than the hints had gained.
-pub(super) const UNHINTED: usize = 32 << 20;
+const UNHINTED: u64 = 32 << 20;
+
+/// The entry for so many bytes of one side: with hints, where there is one and the target knows them.
+pub(super) fn hinted(entry: EntryId, bytes: u64, target: Target) -> EntryId {
+    if bytes <= UNHINTED { entry } else { entry.hinted(target.compute_capability) }
+}
 
 /// Most bytes of a column of ragged tiles, of one side, that are numbered down it. On an H100 columns of 2 MiB gained by that, of 4
 /// little, and of 8 and 12 lost: the next column came too late for the lines that the two share.

@@ -4,10 +4,11 @@
 //! launches stay out (nvbandwidth's and nvbench's idea); a pair of events around each sample; median and quantiles. An
 //! operation of more launches than a stream's queue holds comes in parts, each held in turn; a sample is their sum. The
 //! caller rotates its buffers over [`cold_sets`] of them, so that no sample finds its data in the L2 cache: rotating rather
-//! than flushing, because a flush by writes leaves dirty lines that the next sample would pay for. Lines that kernels had the
-//! cache keep, which outlast any rotation, are made like others first: a copy of 128 MiB had 2980 GB/s on an H100 where such
-//! lines of its arrays were left, and 2905 where none were. Where the device tells its clocks, samples of a device that was throttled are taken again, and counted (nvbench's rule); no measurement starts
-//! them anew after 15 seconds, and none of a process after one that did so in vain.
+//! than flushing, because a flush by writes leaves dirty lines that the next sample would pay for. Lines that kernels
+//! had the cache keep, which may outlast a rotation, are made like others first: a copy of 128 MiB had 2980 GB/s on an
+//! H100 where such lines of its arrays were left, and 2905 where none were. Where the device tells its clocks,
+//! samples of a device that was throttled are taken again, and counted (nvbench's rule); no measurement starts them
+//! anew after 15 seconds, and none of a process after one that did so in vain.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -66,8 +66,8 @@ pub const H100: DeviceModel = DeviceModel {
     sm_ghz: 1.98,
     // What `copy` takes at 4096 x 4096 beyond its bytes at the speed above (`benches/record`, 2026-11-20).
     ramp_us: 4.4,
-    // The middle of what `column_loop` takes over its launches in eight runs: 2.16 to 2.52 at 4096 x 4096, 2.27 to 2.63 at
-    // 16384 x 16384, the same within 1 % in one process.
+    // The middle of what `column_loop` takes over its launches in six processes: 2.16 to 2.52 at 4096 x 4096, 2.27 to 2.63 at
+    // 16384 x 16384, its samples in one within 0.2 %.
     launch_us: 2.4,
 };
 

@@ -5,6 +5,7 @@ use super::model::Ceilings;
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::DeviceBuffer;
+use crate::ops::Target;
 use crate::ops::probe::{Access, ProbeShape, memcpy, probe};
 
 /// Most bytes of an array that ceilings are measured with.
@@ -17,8 +18,6 @@ const SMALLEST: u64 = 1 << 20;
 const SAMPLES: usize = 15;
 /// Bytes moved by one sample of small arrays, which are moved over and over: launches then weigh little.
 const BYTES_A_SAMPLE: u64 = 256 << 20;
-/// The first compute capability with hints to the L2 cache.
-const HINTS: (u32, u32) = (8, 0);
 /// Most launches of a sample.
 const LAUNCHES: u64 = 64;
 
@@ -182,10 +181,10 @@ impl Arrays {
     }
 
     fn best(&mut self, access: Access) -> Result<Best> {
-        let info = self.src.device().info();
-        let (most, has_hints) = (info.max_block_threads, info.compute_capability >= HINTS);
+        let device = self.src.device();
+        let (most, target) = (device.info().max_block_threads, Target::of(device));
         let mut best = None;
-        for shape in ProbeShape::all(access).filter(|shape| shape.threads <= most && (has_hints || !shape.hinted)) {
+        for shape in ProbeShape::all(access, target).filter(|shape| shape.threads <= most) {
             let gbps = self.time(access, shape, self.bytes, 1)?.gbps(access.bytes() * self.bytes);
             if best.is_none_or(|best: Best| best.gbps < gbps) {
                 best = Some(Best { gbps, shape });

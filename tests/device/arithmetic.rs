@@ -11,7 +11,7 @@ use warpstride::element::Element;
 use warpstride::error::ErrorKind;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::probe::{Access, ProbeShape, probe};
-use warpstride::ops::{self, Elementwise, Operands, Reduced, Reduction, Scratch};
+use warpstride::ops::{self, Elementwise, Operands, Reduced, Reduction, Scratch, Target};
 use warpstride::roofline::peak::Peaks;
 
 use crate::backend::{Setup, cases};
@@ -112,7 +112,9 @@ pub(crate) fn launch_all(device: &Device, random: &mut Random) {
     of_every_kind!(extremes(device, random, &[33]));
     fill_parts(device, 0x1234_u16);
     for access in Access::ALL {
-        ProbeShape::all(access).filter(|shape| shape.threads == 128).for_each(|shape| probes(device, access, shape));
+        ProbeShape::all(access, Target::of(device))
+            .filter(|shape| shape.threads == 128)
+            .for_each(|shape| probes(device, access, shape));
     }
 }
 
@@ -336,7 +338,7 @@ fn more_elements_than_blocks_take_at_once(setup: &Setup) {
 fn probes_of_every_shape_move_what_they_say(setup: &Setup) {
     let device = device(setup);
     for access in Access::ALL {
-        ProbeShape::all(access).for_each(|shape| probes(&device, access, shape));
+        ProbeShape::all(access, Target::of(&device)).for_each(|shape| probes(&device, access, shape));
     }
 }
 

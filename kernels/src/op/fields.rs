@@ -126,12 +126,28 @@ impl<'a> Chunk<'a> {
 
     /// Where element `number` of those that fill no share lies packed and in its plane, if there are as many.
     #[inline(always)]
-    pub fn last<W: Word, I: Index>(&self, number: u32) -> Option<(Global, Global)> {
+    fn last<W: Word, I: Index>(&self, number: u32) -> Option<(Global, Global)> {
         let row = quotient(number, &self.params.fields);
         let field = number - row * self.params.fields.value as u32;
         let whole = self.run << self.shares.count_log2;
         let packed = (whole * self.params.fields.value as u32 + number) * W::BYTES;
         (row < self.rest).then_some((self.packed.offset(u64::from(packed)), self.plane::<W, I>(field, whole + row)))
+    }
+
+    /// Moves that element, from the structs or to them, if there are as many; whether there are.
+    ///
+    /// # Safety
+    ///
+    /// All elements are allocated, nothing else writes them, and no other thread has this number.
+    #[inline(always)]
+    pub unsafe fn move_last<W: Word, I: Index, const IS_PACKED_SRC: bool>(&self, number: u32) -> bool {
+        let Some((packed, plane)) = self.last::<W, I>(number) else { return false };
+        let (src, dst) = if IS_PACKED_SRC { (packed, plane) } else { (plane, packed) };
+        // SAFETY: an element of the source, as the caller promises.
+        let element = unsafe { W::load_global(src) };
+        // SAFETY: the same of the destination, behind the shares, which no other thread has.
+        unsafe { element.store_global(dst) };
+        true
     }
 }
 
@@ -153,12 +169,8 @@ pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: Field
         }
     });
     if W::COUNT_LOG2 > 0 {
-        if let Some((packed, plane)) = chunk.last::<W, I>(thread::thread_x()) {
-            // SAFETY: an element of the structs, as the caller promises.
-            let element = unsafe { W::load_global(packed) };
-            // SAFETY: the same of its plane, behind the granules, which no other thread has.
-            unsafe { element.store_global(plane) };
-        }
+        // SAFETY: as the caller promises; each thread has its own number.
+        unsafe { chunk.move_last::<W, I, true>(thread::thread_x()) };
     }
     unrolled!(step < STEPS => {
         if let Some(number) = chunk.number(step) {
@@ -200,12 +212,8 @@ pub unsafe fn interleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsP
         }
     });
     if W::COUNT_LOG2 > 0 {
-        if let Some((packed, plane)) = chunk.last::<W, I>(thread::thread_x()) {
-            // SAFETY: an element of a plane, as the caller promises.
-            let element = unsafe { W::load_global(plane) };
-            // SAFETY: the same of the structs, behind the granules, which no other thread has.
-            unsafe { element.store_global(packed) };
-        }
+        // SAFETY: as the caller promises; each thread has its own number.
+        unsafe { chunk.move_last::<W, I, false>(thread::thread_x()) };
     }
     unrolled!(step < STEPS => {
         if let Some(place) = chunk.place(step) {

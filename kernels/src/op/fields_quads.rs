@@ -160,11 +160,8 @@ pub unsafe fn deinterleave_quads<W: Grain, C: Cache<Quad>>(params: FieldsParams)
         }
     });
     let mut number = thread::thread_x();
-    while let Some((packed, plane)) = chunk.last::<W, Wide>(number) {
-        // SAFETY: an element of the structs, as the caller promises.
-        let element = unsafe { W::load_global(packed) };
-        // SAFETY: the same of its plane, behind the quads, which no other thread has.
-        unsafe { element.store_global(plane) };
+    // SAFETY: as the caller promises; no two threads come to one number.
+    while unsafe { chunk.move_last::<W, Wide, true>(number) } {
         number += chunk.shares.threads;
     }
     unrolled!(step < FIELDS_QUADS => {
@@ -204,11 +201,8 @@ pub unsafe fn interleave_quads<W: Grain, C: Cache<Quad>>(params: FieldsParams) {
         }
     });
     let mut number = thread::thread_x();
-    while let Some((packed, plane)) = chunk.last::<W, Wide>(number) {
-        // SAFETY: an element of a plane, as the caller promises.
-        let element = unsafe { W::load_global(plane) };
-        // SAFETY: the same of the structs, behind the quads, which no other thread has.
-        unsafe { element.store_global(packed) };
+    // SAFETY: as the caller promises; no two threads come to one number.
+    while unsafe { chunk.move_last::<W, Wide, false>(number) } {
         number += chunk.shares.threads;
     }
     unrolled!(step < FIELDS_QUADS => {

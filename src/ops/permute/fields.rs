@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index};
+use super::tile::QUAD;
 use crate::abi::{
     DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, EntryId, FIELDS_QUADS, FIELDS_THREADS, FieldsParams, INTERLEAVE,
     INTERLEAVE_QUADS, Index, LaunchShape, fields_steps,
@@ -17,8 +18,6 @@ use crate::ops::{Align, Target};
 const BANKS: usize = 128;
 /// Lanes of a warp.
 const WARP: usize = 32;
-/// Bytes of a quad, the widest access.
-const QUAD: usize = 16;
 // Each thread of a block by granules moves one element of those that fill none: of bytes, up to three of each field.
 const _: () = assert!(3 * MOST_FIELDS <= FIELDS_THREADS as usize);
 

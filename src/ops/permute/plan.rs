@@ -20,8 +20,7 @@ use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::ops::copy::{CopyPlan, Shape};
-use crate::ops::tuning::UNHINTED;
-use crate::ops::{Align, Target, TileShape, check_bytes, check_disjoint, check_width, entry};
+use crate::ops::{Align, Target, TileShape, check_bytes, check_disjoint, check_width, entry, tuning};
 
 /// How the elements of one layout come to their places in another: with which kernel, in what grid, with which parameters.
 ///
@@ -284,10 +283,10 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// The entry with hints to the L2 cache, where there is one: for arrays that do not stay there all the same.
+    /// The entry, with hints to the L2 cache where they are for so many elements, or for large arrays.
     fn hinted(&self, entry: EntryId, canonical: &Canonical) -> EntryId {
-        let is_unhinted = self.may_adapt && canonical.len() * canonical.width <= UNHINTED;
-        if is_unhinted { entry } else { entry.hinted(self.target.compute_capability) }
+        let bytes = if self.may_adapt { (canonical.len() * canonical.width) as u64 } else { u64::MAX };
+        tuning::hinted(entry, bytes, self.target)
     }
 }
 

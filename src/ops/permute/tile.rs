@@ -145,7 +145,7 @@ impl Tile {
         let is_whole = |matrices: &Matrices| matrices.whole_quads(lanes, src_align, dst_align, small);
         let whole = is_whole(&matrices);
         let Numbered { matrices, cut: chosen, down_first } = if whole {
-            Numbered::whole(matrices, canonical, tuned, is_whole)?
+            Numbered::whole(matrices, canonical, tuned, small, is_whole)?
         } else {
             let [_, starts] = matrices.starts();
             let sectors = starts.is_multiple_of(lanes * SECTOR / QUAD) && dst_align.bytes() >= SECTOR as u64;
@@ -219,9 +219,10 @@ impl Numbered {
         plain: Matrices,
         canonical: &Canonical,
         tuned: &TileShape,
+        small: bool,
         is_whole: impl Fn(&Matrices) -> bool,
     ) -> Option<Self> {
-        let (lanes, small) = (QUAD / canonical.width, canonical.len() * canonical.width <= SMALL);
+        let lanes = QUAD / canonical.width;
         let numbered = |mut matrices: Matrices, down_first: bool| {
             if !down_first {
                 matrices.batch[..matrices.rank].sort_unstable_by_key(|axis| axis.src.unsigned_abs());
