@@ -25,11 +25,18 @@ use crate::{arithmetic, axes, casts, images, in_place, naive, permutes, transpos
 
 cases! {
     SoftwareGpu every_entry_is_launched_and_right,
+    Any element_wise_kernels_with_hints_do_as_those_without,
     DebugBuild every_entry_of_a_debug_build_is_right,
 }
 
 fn every_entry_is_launched_and_right(setup: &Setup) {
     launch_all(&setup.driver);
+}
+
+fn element_wise_kernels_with_hints_do_as_those_without(setup: &Setup) {
+    if setup.driver.info().compute_capability >= (8, 0) {
+        hinted_elementwise(&setup.driver, &mut Random::new(67));
+    }
 }
 
 fn every_entry_of_a_debug_build_is_right(setup: &Setup) {
