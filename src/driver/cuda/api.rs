@@ -107,7 +107,7 @@ values! {
 macro_rules! same {
     ($symbol:ident($($name:ident: $argument:ty),*)) => {
         const _: () = {
-            #[allow(dead_code)]
+            #[allow(dead_code, clippy::too_many_arguments)]
             unsafe fn same($($name: $argument),*) -> CUresult {
                 // SAFETY: nobody calls this.
                 unsafe { sys::$symbol($($name),*) }
