@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::CudaStorageSlice as Slice;
 use candle_core::cuda_backend::cudarc::driver::{
-    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DeviceRepr, DeviceSlice,
+    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DeviceRepr,
 };
 use candle_core::{CudaStorage, Error, Layout, Result};
 use warpstride::device::Device;
