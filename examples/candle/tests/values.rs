@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use candle_core::{D, DType, Device, Result, Tensor, Var};
+use candle_core::{D, DType, Device, Error, Result, Tensor, Var};
 use libtest_mimic::{Arguments, Failed, Trial};
 use warpstride_candle::{contiguous, permute, transpose};
 
@@ -21,7 +21,7 @@ const CASES: &[(&str, Case)] = &[
 ];
 
 fn main() -> ExitCode {
-    let devices = [("cpu", Ok(Device::Cpu)), ("cuda:0", Device::new_cuda(0).map_err(|error| error.to_string()))];
+    let devices = [("cpu", Ok(Device::Cpu)), ("cuda:0", Device::new_cuda(0).map_err(first_line))];
     let trials = devices.iter().flat_map(|(name, device)| {
         CASES.iter().map(move |(case, run)| match device.clone() {
             Ok(device) => Trial::test(*case, move || run(&device).map_err(Failed::from)).with_kind(*name),
@@ -29,6 +29,11 @@ fn main() -> ExitCode {
         })
     });
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}
+
+/// Below it candle may print a backtrace.
+fn first_line(error: Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 /// 0, 1, 2 ... of this shape.
