@@ -9,7 +9,7 @@
 //! the first stream again, waits for it. `ops::copy_into_raw` is the way for every other crate, by addresses and handles.
 //!
 //! ```text
-//! cargo run --example 06_cudarc
+//! cargo run --features cudarc --example 06_cudarc
 //! ```
 
 use std::error::Error;

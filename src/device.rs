@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::abi::{ENTRIES, EntryId, Index, OLDEST, SPIN};
 use crate::counters::Counters;
-#[cfg(feature = "cudarc")]
+#[cfg(feature = "cuda")]
 use crate::driver::cuda;
 #[cfg(feature = "interp")]
 use crate::driver::soft;
@@ -312,32 +312,32 @@ impl Drop for Kernels {
     }
 }
 
-#[cfg(feature = "cudarc")]
+#[cfg(feature = "cuda")]
 fn cuda_count() -> Result<u32> {
     cuda::count()
 }
 
-#[cfg(feature = "cudarc")]
+#[cfg(feature = "cuda")]
 fn describe_cuda(ordinal: u32) -> Result<DeviceInfo> {
     cuda::describe(ordinal)
 }
 
-#[cfg(feature = "cudarc")]
+#[cfg(feature = "cuda")]
 fn open_cuda(ordinal: u32) -> Result<Arc<dyn Driver>> {
     Ok(Arc::new(cuda::Cuda::open(ordinal)?))
 }
 
-#[cfg(not(feature = "cudarc"))]
+#[cfg(not(feature = "cuda"))]
 fn cuda_count() -> Result<u32> {
     Err(without("NVIDIA GPUs", "cuda"))
 }
 
-#[cfg(not(feature = "cudarc"))]
+#[cfg(not(feature = "cuda"))]
 fn describe_cuda(_ordinal: u32) -> Result<DeviceInfo> {
     Err(without("NVIDIA GPUs", "cuda"))
 }
 
-#[cfg(not(feature = "cudarc"))]
+#[cfg(not(feature = "cuda"))]
 fn open_cuda(_ordinal: u32) -> Result<Arc<dyn Driver>> {
     Err(without("NVIDIA GPUs", "cuda"))
 }
@@ -352,7 +352,7 @@ fn open_soft() -> Result<Arc<dyn Driver>> {
     Err(without("the software GPU", "interp"))
 }
 
-#[cfg(not(all(feature = "cudarc", feature = "interp")))]
+#[cfg(not(all(feature = "cuda", feature = "interp")))]
 fn without(what: &str, feature: &str) -> Error {
     Error::new(
         ErrorKind::Unavailable,

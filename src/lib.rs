@@ -54,6 +54,8 @@
 //! The lessons in `examples/`, in order; then the modules, in the order of the layers from the ground up. Every operation is
 //! in [`ops`], every way to look at memory on [`View`](view::View). Features are in the README.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 // In dependency order, by levels: a module imports from its own level and those above (`tests/it/architecture.rs` has the
 // levels, and checks).
 pub mod error;

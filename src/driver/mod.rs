@@ -7,7 +7,7 @@
 //! Implementations: [`cuda`] (an NVIDIA GPU), [`soft`] (the software GPU), and [`trace`], which wraps any of them, records
 //! calls and injects failures. One conformance suite (`tests/device`) runs on all of them.
 
-#[cfg(feature = "cudarc")]
+#[cfg(feature = "cuda")]
 pub mod cuda;
 #[cfg(feature = "interp")]
 pub mod soft;

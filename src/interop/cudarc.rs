@@ -21,15 +21,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! cudarc must be of one level in a program, its feature `cuda-*`. This crate's feature `cuda` takes the oldest; who needs
-//! another takes the feature `cudarc` alone and chooses it:
+//! cudarc is of one CUDA version in a program, and linked in one way. Both are yours to choose, or candle's or CubeCL's where
+//! they have cudarc:
 //!
 //! ```toml
-//! cudarc = { version = "0.19", default-features = false, features = ["std", "driver", "cuda-12080"] }
+//! cudarc = { version = "0.19", features = ["cuda-12080"] }
 //! warpstride = { version = "0.1", default-features = false, features = ["cudarc"] }
 //! ```
 //!
-//! cudarc's features `dynamic-linking` and `static-linking` exclude the `dynamic-loading` that this crate asks for.
+//! Where nobody chooses, cudarc is loaded at run time, and of the version that `nvcc` is of, else of the latest that it knows.
 
 use std::sync::Arc;
 

@@ -16,6 +16,7 @@
 //! | the runtime's API | the pointer of `cudaMalloc` as a number | the `cudaStream_t` as a number; 0 for none |
 //! | cust 0.3 | `buffer.as_device_ptr().as_raw()` | `stream.as_inner() as usize as u64` |
 //! | cudarc 0.19 | `interop::cudarc` does it, safely | |
+//! | candle 0.10, 0.11 | as cudarc's, which they are: `examples/candle` | |
 //! | torch, CuPy, Numba | `data_ptr()`, `data.ptr`, `__cuda_array_interface__` | `cuda_stream`, `ptr` |
 //!
 //! A raw entry point queues its work and returns. It knows of no other work on the memory: what must run before is queued

@@ -176,7 +176,7 @@ fn traced() -> Backend {
     Backend { name: "trace(soft)".to_owned(), kind: DriverKind::Soft, open: Ok(Arc::new(open)) }
 }
 
-#[cfg(feature = "cudarc")]
+#[cfg(feature = "cuda")]
 fn cuda() -> Backend {
     use warpstride::driver::cuda::{Cuda, count};
     let driver = count().and_then(|_| Cuda::open(0)).map(|driver| Arc::new(driver) as Arc<dyn Driver>);
@@ -198,12 +198,12 @@ fn traced() -> Backend {
     left_out("trace(soft)", DriverKind::Soft, "interp")
 }
 
-#[cfg(not(feature = "cudarc"))]
+#[cfg(not(feature = "cuda"))]
 fn cuda() -> Backend {
     left_out("cuda:0", DriverKind::Cuda, "cuda")
 }
 
-#[cfg(not(all(feature = "interp", feature = "cudarc")))]
+#[cfg(not(all(feature = "interp", feature = "cuda")))]
 fn left_out(name: &str, kind: DriverKind, feature: &str) -> Backend {
     let error = Error::new(warpstride::ErrorKind::Unavailable, format!("built without feature `{feature}`"));
     Backend { name: name.to_owned(), kind, open: Err(error) }

@@ -1,62 +1,142 @@
-//! The CUDA driver's functions, found in its library at run time. The only file of the driver that names cudarc.
+//! The CUDA driver's functions, declared here and found in its library at run time.
 //!
-//! cudarc finds the library and has the signatures. We call through a table of our own for three reasons:
+//! Nothing of them comes from a crate of bindings, so that no dependency decides at which CUDA version, and linked in which
+//! way, this crate builds: `docs/adr/0004-host-binding.md` says why. The table is filled before the first call, and a function
+//! that an old driver lacks is one error when the device is opened. Results come back as plain numbers: a newer driver may
+//! answer with codes that nobody here knows.
 //!
-//! - The table is filled before the first call. A function that an old driver lacks is one error when the device is opened;
-//!   cudarc's own functions look for themselves when first called, and panic.
-//! - Results come back as plain numbers. cudarc declares them as a Rust enum of the codes known to one CUDA version, and a
-//!   newer driver that answers with another code would be undefined behaviour.
-//! - Any `cuda-*` feature of cudarc serves every driver, since what is called does not depend on it.
-//!
-//! The signatures are still cudarc's: the compiler compares ours with them.
+//! With the feature `cudarc` the compiler compares the declarations with cudarc's, which are made from CUDA's own headers.
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 
-use cudarc::driver::sys;
+use libloading::Library;
 
 use crate::error::{Error, ErrorKind, Result};
 
-pub(super) use sys::{CUcontext, CUdevice, CUevent, CUfunction, CUmodule, CUstream};
-pub(super) use sys::{CUdevice_attribute as Attribute, CUjit_option as JitOption};
+/// By what names the driver's library is looked for, in this order.
+const LIBRARIES: &[&str] = if cfg!(windows) {
+    &["nvcuda.dll"]
+} else if cfg!(target_vendor = "apple") {
+    &["libcuda.dylib"]
+} else {
+    &["libcuda.so", "libcuda.so.1"]
+};
 
 /// The end of a list of launch extras, and what introduces its two entries. In `cuda.h` these are small numbers cast to
-/// pointers, which bindings leave out.
+/// pointers.
 pub(super) const LAUNCH_PARAM_END: *mut c_void = ptr::null_mut();
 pub(super) const LAUNCH_PARAM_BUFFER_POINTER: *mut c_void = ptr::without_provenance_mut(1);
 pub(super) const LAUNCH_PARAM_BUFFER_SIZE: *mut c_void = ptr::without_provenance_mut(2);
-pub(super) const STREAM_NON_BLOCKING: c_uint = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
-pub(super) const EVENT_DEFAULT: c_uint = sys::CUevent_flags::CU_EVENT_DEFAULT as c_uint;
+pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
+pub(super) const EVENT_DEFAULT: c_uint = 0;
 
-/// The type that cudarc gives an argument: ours, unless another is named.
-macro_rules! theirs {
-    ($ours:ty) => {
-        $ours
-    };
-    ($ours:ty, $theirs:ty) => {
-        $theirs
+/// What a handle of the driver's points to: its own affair.
+macro_rules! handles {
+    ($($handle:ident to $what:ident;)*) => {$(
+        #[derive(Debug)]
+        pub(super) enum $what {}
+        pub(super) type $handle = *mut $what;
+    )*};
+}
+
+handles! {
+    CUcontext to Ctx;
+    CUevent to Event;
+    CUfunction to Func;
+    CUmodule to Mod;
+    CUstream to Stream;
+}
+
+/// A device, as `cuDeviceGet` numbers it.
+pub(super) type CUdevice = c_int;
+pub(super) type CUdeviceptr = u64;
+/// A result code. The codes that mean something to us are in `error.rs`.
+pub(super) type CUresult = u32;
+
+/// An enumeration of CUDA's: those of its values that we pass, with their numbers in `cuda.h`.
+macro_rules! values {
+    ($(#[$doc:meta])* $ours:ident as $theirs:ident { $($name:ident = $number:literal,)* }) => {
+        $(#[$doc])*
+        #[allow(non_camel_case_types)]
+        #[derive(Debug, Clone, Copy)]
+        #[repr(u32)]
+        pub(super) enum $ours {
+            $($name = $number,)*
+        }
+
+        #[cfg(feature = "cudarc")]
+        const _: () = {
+            $(assert!($ours::$name as u32 == cudarc::driver::sys::$theirs::$name as u32);)*
+        };
     };
 }
 
-/// A signature that differs from cudarc's does not compile.
+values! {
+    /// What can be asked of a device.
+    Attribute as CUdevice_attribute {
+        CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5,
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y = 6,
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z = 7,
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+        CU_DEVICE_ATTRIBUTE_PCI_BUS_ID = 33,
+        CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 34,
+        CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,
+        CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,
+        CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
+        CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+    }
+}
+
+values! {
+    /// What the compiler in the driver is told.
+    JitOption as CUjit_option {
+        CU_JIT_ERROR_LOG_BUFFER = 5,
+        CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+    }
+}
+
+/// A call of cudarc's function with arguments of its types: where the declaration differs, this does not compile. The call
+/// takes cudarc's functions as they are, which depends on whether the program links the driver or loads it.
+#[cfg(feature = "cudarc")]
 macro_rules! same {
-    ($symbol:ident: $type:ty) => {
-        const _: $type = sys::$symbol;
+    ($symbol:ident($($name:ident: $argument:ty),*)) => {
+        const _: () = {
+            #[allow(dead_code, clippy::too_many_arguments)]
+            unsafe fn same($($name: $argument),*) -> CUresult {
+                // SAFETY: nobody calls this.
+                unsafe { sys::$symbol($($name),*) }
+            }
+        };
     };
-    ($symbol:ident: $type:ty, unchecked) => {};
+    ($symbol:ident($($name:ident: $argument:ty),*) unchecked) => {};
 }
 
 macro_rules! api {
-    ($($symbol:ident($($argument:ty $(as $theirs:ty)?),* $(,)?) $($unchecked:ident)?;)*) => {
+    ($($symbol:ident($($name:ident: $argument:ty),* $(,)?) $($unchecked:ident)?;)*) => {
         /// The functions under their own names; each returns a `CUresult` as a number.
         #[allow(non_snake_case)]
         #[derive(Debug)]
         pub(super) struct Api {
-            $(pub(super) $symbol: unsafe extern "C" fn($($argument),*) -> u32,)*
+            $(pub(super) $symbol: unsafe extern "C" fn($($name: $argument),*) -> CUresult,)*
         }
 
-        $(same!($symbol: unsafe fn($(theirs!($argument $(, $theirs)?)),*) -> sys::CUresult $(, $unchecked)?);)*
+        /// The same declarations over cudarc's types.
+        #[cfg(feature = "cudarc")]
+        mod theirs {
+            use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
+
+            use cudarc::driver::sys;
+            use sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmodule, CUresult, CUstream};
+            use sys::{CUdevice_attribute as Attribute, CUjit_option as JitOption};
+
+            $(same!($symbol($($name: $argument),*) $($unchecked)?);)*
+        }
 
         #[cfg(test)]
         impl Api {
@@ -65,7 +145,7 @@ macro_rules! api {
                 stub::reset();
                 Self {
                     $($symbol: {
-                        unsafe extern "C" fn stub($(_: $argument),*) -> u32 {
+                        unsafe extern "C" fn stub($(_: $argument),*) -> CUresult {
                             stub::answer(stringify!($symbol))
                         }
                         stub
@@ -76,15 +156,13 @@ macro_rules! api {
 
         impl Api {
             /// Finds every function, or the first that is not there.
-            fn load() -> Result<Self> {
-                // SAFETY: called after `library_is_present`, without which this would panic. The library stays loaded.
-                let library = unsafe { sys::culib() };
+            fn load(library: &Library) -> Result<Self> {
                 Ok(Self {
                     $($symbol: {
-                        type Function = unsafe extern "C" fn($($argument),*) -> u32;
-                        // SAFETY: the function has this type: the same signature as cudarc's, checked above, but for
-                        // result codes, which are 32-bit numbers on both sides.
-                        let found = unsafe { library.get::<Function>(stringify!($symbol).as_bytes()) };
+                        type Function = unsafe extern "C" fn($($argument),*) -> CUresult;
+                        // SAFETY: CUDA's header declares the function so, but for the names of types: cudarc's, made from
+                        // that header, is compared above. Whoever calls this keeps the library loaded.
+                        let found = unsafe { library.get::<Function>(stringify!($symbol)) };
                         *found.map_err(|_| missing(stringify!($symbol)))?
                     },)*
                 })
@@ -94,49 +172,72 @@ macro_rules! api {
 }
 
 api! {
-    cuInit(c_uint);
-    cuDriverGetVersion(*mut c_int);
-    cuGetErrorName(u32 as sys::CUresult, *mut *const c_char);
-    cuGetErrorString(u32 as sys::CUresult, *mut *const c_char);
-    cuDeviceGetCount(*mut c_int);
-    cuDeviceGet(*mut CUdevice, c_int);
-    cuDeviceGetName(*mut c_char, c_int, CUdevice);
-    cuDeviceTotalMem_v2(*mut usize, CUdevice);
-    cuDeviceGetAttribute(*mut c_int, Attribute, CUdevice);
-    cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
-    cuDevicePrimaryCtxRelease_v2(CUdevice);
-    cuCtxGetCurrent(*mut CUcontext);
-    cuCtxPushCurrent_v2(CUcontext);
-    cuCtxPopCurrent_v2(*mut CUcontext);
+    cuInit(flags: c_uint);
+    cuDriverGetVersion(version: *mut c_int);
+    cuGetErrorName(error: CUresult, name: *mut *const c_char);
+    cuGetErrorString(error: CUresult, text: *mut *const c_char);
+    cuDeviceGetCount(count: *mut c_int);
+    cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
+    cuDeviceGetName(name: *mut c_char, len: c_int, device: CUdevice);
+    cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
+    cuDeviceGetAttribute(value: *mut c_int, attribute: Attribute, device: CUdevice);
+    cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
+    cuDevicePrimaryCtxRelease_v2(device: CUdevice);
+    cuCtxGetCurrent(context: *mut CUcontext);
+    cuCtxPushCurrent_v2(context: CUcontext);
+    cuCtxPopCurrent_v2(context: *mut CUcontext);
     cuCtxSynchronize();
     cuCtxResetPersistingL2Cache();
-    cuMemGetInfo_v2(*mut usize, *mut usize);
-    cuMemAlloc_v2(*mut u64, usize);
-    cuMemFree_v2(u64);
-    cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
-    cuMemFreeHost(*mut c_void);
-    cuMemcpyHtoDAsync_v2(u64, *const c_void, usize, CUstream);
-    cuMemcpyDtoHAsync_v2(*mut c_void, u64, usize, CUstream);
-    cuMemcpyDtoDAsync_v2(u64, u64, usize, CUstream);
-    cuMemsetD8Async(u64, c_uchar, usize, CUstream);
-    cuStreamCreate(*mut CUstream, c_uint);
-    cuStreamDestroy_v2(CUstream);
-    cuStreamSynchronize(CUstream);
-    cuStreamWaitEvent(CUstream, CUevent, c_uint);
-    cuEventCreate(*mut CUevent, c_uint);
-    cuEventDestroy_v2(CUevent);
-    cuEventRecord(CUevent, CUstream);
-    cuEventQuery(CUevent);
-    cuEventSynchronize(CUevent);
+    cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+    cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
+    cuMemFree_v2(address: CUdeviceptr);
+    cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, flags: c_uint);
+    cuMemFreeHost(memory: *mut c_void);
+    cuMemcpyHtoDAsync_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize, stream: CUstream);
+    cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemsetD8Async(dst: CUdeviceptr, value: c_uchar, bytes: usize, stream: CUstream);
+    cuStreamCreate(stream: *mut CUstream, flags: c_uint);
+    cuStreamDestroy_v2(stream: CUstream);
+    cuStreamSynchronize(stream: CUstream);
+    cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
+    cuEventCreate(event: *mut CUevent, flags: c_uint);
+    cuEventDestroy_v2(event: CUevent);
+    cuEventRecord(event: CUevent, stream: CUstream);
+    cuEventQuery(event: CUevent);
+    cuEventSynchronize(event: CUevent);
     // cudarc has it up to level 12.9, and drivers have it still: only CUDA's header renamed it.
-    cuEventElapsedTime(*mut f32, CUevent, CUevent) unchecked;
-    cuModuleLoadDataEx(*mut CUmodule, *const c_void, c_uint, *mut JitOption, *mut *mut c_void);
-    cuModuleUnload(CUmodule);
-    cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
+    cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) unchecked;
+    cuModuleLoadDataEx(
+        module: *mut CUmodule,
+        image: *const c_void,
+        count: c_uint,
+        options: *mut JitOption,
+        values: *mut *mut c_void,
+    );
+    cuModuleUnload(module: CUmodule);
+    cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
     cuLaunchKernel(
-        CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void,
+        function: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        dynamic_shared: c_uint,
+        stream: CUstream,
+        params: *mut *mut c_void,
+        extra: *mut *mut c_void,
     );
 }
+
+#[cfg(feature = "cudarc")]
+const _: () = {
+    use cudarc::driver::sys;
+    assert!(STREAM_NON_BLOCKING == sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32);
+    assert!(EVENT_DEFAULT == sys::CUevent_flags::CU_EVENT_DEFAULT as u32);
+};
 
 /// The driver's functions, looked for once in a process.
 ///
@@ -145,17 +246,22 @@ api! {
 /// `Unavailable` where there is no driver, `DriverTooOld` where it lacks a function.
 pub(super) fn api() -> Result<&'static Api> {
     static API: OnceLock<Result<Api>> = OnceLock::new();
-    let found = API.get_or_init(|| if library_is_present() { Api::load() } else { Err(no_library()) });
-    found.as_ref().map_err(Clone::clone)
+    API.get_or_init(|| from(LIBRARIES)).as_ref().map_err(Clone::clone)
 }
 
-fn library_is_present() -> bool {
-    // SAFETY: loads and unloads the system's own library of that name, whose initialisers have no preconditions.
-    unsafe { sys::is_culib_present() }
+/// The functions of the first of these libraries that the system's loader finds.
+fn from(names: &[&str]) -> Result<Api> {
+    // SAFETY: the initialisers of the driver's own library, which these names are for, have no preconditions.
+    let open = |name: &&str| unsafe { Library::new(*name) }.ok();
+    let library = names.iter().find_map(open).ok_or_else(|| no_library(names))?;
+    let api = Api::load(&library)?;
+    // The functions must stay where they are until the process ends.
+    std::mem::forget(library);
+    Ok(api)
 }
 
-fn no_library() -> Error {
-    let name = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so or libcuda.so.1" };
+fn no_library(names: &[&str]) -> Error {
+    let name = names.join(" or ");
     let context = format!(
         "no NVIDIA driver: looked for {name} where the system's loader looks; install a driver, put its folder on the \
          loader's path, or take the software GPU (`--device soft`)"
@@ -169,6 +275,27 @@ fn missing(symbol: &str) -> Error {
          software GPU (`--device soft`)"
     );
     Error::new(ErrorKind::DriverTooOld, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_the_library_has_no_driver() {
+        let error = from(&["libwarpstride-has-none.so", "nor-this.dll"]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("looked for libwarpstride-has-none.so or nor-this.dll where"), "{error}");
+    }
+
+    /// The C library stands for a driver that lacks the first function, and the one name for a list of which others are there.
+    #[test]
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    fn a_library_without_a_function_is_of_a_driver_that_is_too_old() {
+        let error = from(&["libwarpstride-has-none.so", "libc.so.6"]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::DriverTooOld);
+        assert!(error.to_string().contains("its library has no cuInit;"), "{error}");
+    }
 }
 
 /// What [`Api::stub`]'s functions answer and note, for each test's thread.
