@@ -17,6 +17,8 @@ mod in_place;
 #[cfg(feature = "interp")]
 mod interp;
 mod layout;
+#[path = "../long.rs"]
+mod long;
 #[cfg(feature = "serde")]
 mod model;
 mod plan;
