@@ -41,6 +41,8 @@ mod permutes;
 mod rows;
 #[cfg(feature = "interp")]
 mod random;
+#[cfg(feature = "half")]
+mod semantics;
 mod small;
 mod stacked;
 mod streams;
@@ -73,6 +75,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "half")]
         affine::cases(),
         casts::cases(),
+        #[cfg(feature = "half")]
+        semantics::cases(),
         transposes::cases(),
         permutes::cases(),
         packed::cases(),

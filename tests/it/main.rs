@@ -24,5 +24,6 @@ mod model;
 mod plan;
 mod plan_of_tiles;
 mod ptx;
+mod semantics;
 #[cfg(feature = "interp")]
 mod tile_counters;
