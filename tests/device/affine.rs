@@ -12,6 +12,7 @@ use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Affine, AffinePlan, Align, Target};
 
 use crate::backend::{Setup, cases};
+use crate::long::short_or_long;
 use crate::matrices::Random;
 use crate::permutes::device;
 
@@ -236,7 +237,8 @@ fn random_layouts_of_every_type(setup: &Setup) {
     }
     let device = device(setup);
     let (mut random, mut kernels) = (Random::new(90), BTreeMap::new());
-    let rounds = 120;
+    // The short form has a third.
+    let rounds = short_or_long(40, 120);
     for _ in 0..rounds {
         of_every_pair!(run(&device, &mut random, &mut kernels));
     }

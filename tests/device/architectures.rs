@@ -13,7 +13,7 @@ use warpstride::{ErrorKind, Result};
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
 
 cases! {
-    SoftwareGpu a_device_gets_no_kernel_that_its_architecture_has_not,
+    SoftwareGpu("it opens devices of several architectures") a_device_gets_no_kernel_that_its_architecture_has_not,
 }
 
 /// The entries whose modules were loaded for a transpose on a device of this compute capability, by plans for it and for

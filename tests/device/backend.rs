@@ -6,8 +6,15 @@ use libtest_mimic::{Completion, Failed, Trial};
 use warpstride::Error;
 use warpstride::driver::{Driver, DriverKind};
 
+use crate::long::{LONG, is_long};
+
 /// Device memory of the software GPUs under test: small, so that running out of it costs nothing.
 pub(crate) const SOFT_MEMORY_BYTES: u64 = 64 << 20;
+
+/// The modules whose cases are about the driver.
+const DRIVER: [&str; 9] = ["copies", "events", "failures", "host", "late", "memory", "modules", "streams", "times"];
+/// The software GPU behind a trace, which runs the others in the long form.
+const TRACED: &str = "trace(soft)";
 
 /// Device memory that cases of billions of elements need.
 const LARGE_GPU_GIB: u64 = 23;
@@ -15,10 +22,22 @@ const LARGE_GPU_GIB: u64 = 23;
 /// A test of a device.
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
-    /// `module::name`.
+    /// `crate::module::name`.
     pub(crate) name: &'static str,
     pub(crate) needs: Needs,
-    pub(crate) body: fn(&Setup),
+    pub(crate) body: &'static (dyn Fn(&Setup) + Sync),
+}
+
+impl Case {
+    /// `module::name`, without the crate's.
+    fn place(&self) -> &'static str {
+        self.name.split_once("::").map_or(self.name, |(_crate, rest)| rest)
+    }
+
+    /// Whether it is about the driver, and not about what operations compute with it.
+    fn is_of_the_driver(&self) -> bool {
+        DRIVER.iter().any(|module| self.place().split("::").next() == Some(*module))
+    }
 }
 
 /// What a case needs of its backend.
@@ -28,8 +47,8 @@ pub(crate) enum Needs {
     Any,
     /// One device all for itself, which it leaves failed: on CUDA in a process of its own.
     DeviceToLose,
-    /// What only the software GPU promises.
-    SoftwareGpu,
+    /// What only the software GPU promises, and why.
+    SoftwareGpu(&'static str),
     /// The software GPU, and a debug build of the kernels.
     DebugBuild,
     /// A GPU with room for billions of elements.
@@ -39,14 +58,14 @@ pub(crate) enum Needs {
     NvidiaGpu,
 }
 
-/// Lists the cases of a module: `cases! { Any copies_come_back, SoftwareGpu work_runs_late }`.
+/// Lists the cases of a module: `cases! { Any copies_come_back, SoftwareGpu("its work runs late") nothing_has_happened }`.
 macro_rules! cases {
-    ($($needs:ident $name:ident),* $(,)?) => {
+    ($($needs:ident $(($why:literal))? $name:ident),* $(,)?) => {
         pub(crate) fn cases() -> Vec<crate::backend::Case> {
             vec![$(crate::backend::Case {
                 name: concat!(module_path!(), "::", stringify!($name)),
-                needs: crate::backend::Needs::$needs,
-                body: $name,
+                needs: crate::backend::Needs::$needs $(($why))?,
+                body: &$name,
             }),*]
         }
     };
@@ -93,9 +112,8 @@ pub(crate) fn trials(cases: &[Case]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for backend in [soft(), traced(), cuda()] {
         for &case in cases {
-            let name = case.name.split_once("::").map_or(case.name, |(_crate, rest)| rest);
-            let name = format!("[{}] {name}", backend.name);
-            trials.push(match reason_to_ignore(&backend, case.needs) {
+            let name = format!("[{}] {}", backend.name, case.place());
+            trials.push(match open_or_reason(&backend, &case) {
                 Ok(_) if backend.kind == DriverKind::Cuda && case.needs == Needs::DeviceToLose && !is_child() => {
                     Trial::test(name.clone(), move || run_in_child(&name))
                 }
@@ -131,25 +149,38 @@ fn run_in_child(name: &str) -> Result<(), Failed> {
     Err(format!("in a process of its own ({}):\n{told}", child.status).into())
 }
 
-fn reason_to_ignore(backend: &Backend, needs: Needs) -> Result<Arc<dyn Fn() -> Setup + Send + Sync>, String> {
-    let open = backend.open.as_ref().map_err(Error::to_string)?;
-    match (backend.kind, needs) {
+/// What opens the backend for a case; or why the case is ignored there, and what runs it.
+fn open_or_reason(backend: &Backend, case: &Case) -> Result<Arc<dyn Fn() -> Setup + Send + Sync>, String> {
+    let open = match &backend.open {
+        Ok(open) => Arc::clone(open),
+        Err(error) if backend.kind == DriverKind::Cuda => return Err(format!("an NVIDIA GPU runs it: {error}")),
+        Err(error) => return Err(error.to_string()),
+    };
+    match (backend.kind, case.needs) {
         (_, Needs::DebugBuild) if crate::debug_build::path().is_none() => {
-            Err("it needs a debug build of the kernels; run scripts/debug-kernels".to_owned())
+            Err("scripts/debug-kernels runs it: it needs a debug build of the kernels".to_owned())
         }
-        (DriverKind::Cuda, Needs::SoftwareGpu | Needs::DebugBuild) => {
-            Err("it is about what only the software GPU promises".to_owned())
+        (DriverKind::Cuda, Needs::SoftwareGpu(why)) => Err(format!("the software GPU alone runs it, since {why}")),
+        (DriverKind::Cuda, Needs::DebugBuild) => {
+            Err("scripts/debug-kernels runs it on the software GPU, which holds what it asserts".to_owned())
         }
-        (DriverKind::Soft, Needs::LargeGpu) => Err("it moves billions of elements, which takes a GPU".to_owned()),
+        (DriverKind::Soft, Needs::LargeGpu) => {
+            Err(format!("an NVIDIA GPU of {LARGE_GPU_GIB} GiB runs it: it moves billions of elements"))
+        }
         (DriverKind::Cuda, Needs::LargeGpu) => match open().driver.info().memory_bytes >> 30 {
             memory if memory < LARGE_GPU_GIB => {
-                Err(format!("it takes {LARGE_GPU_GIB} GiB of device memory of {memory}"))
+                Err(format!("an NVIDIA GPU of {LARGE_GPU_GIB} GiB runs it, and this one has {memory}"))
             }
-            _ => Ok(Arc::clone(open)),
+            _ => Ok(open),
         },
         #[cfg(feature = "cudarc")]
-        (DriverKind::Soft, Needs::NvidiaGpu) => Err("it is about an NVIDIA GPU".to_owned()),
-        _ => Ok(Arc::clone(open)),
+        (DriverKind::Soft, Needs::NvidiaGpu) => {
+            Err("an NVIDIA GPU runs it: it moves memory that cudarc allocates there".to_owned())
+        }
+        (DriverKind::Soft, _) if backend.name == TRACED && !is_long() && !case.is_of_the_driver() => {
+            Err(format!("{LONG}=1 runs it: [soft] does, and the trace is the same for all operations"))
+        }
+        _ => Ok(open),
     }
 }
 
@@ -173,7 +204,7 @@ fn soft() -> Backend {
 #[cfg(feature = "interp")]
 fn traced() -> Backend {
     let open = || Setup { driver: open_traced(0), seeded: Some(open_traced) };
-    Backend { name: "trace(soft)".to_owned(), kind: DriverKind::Soft, open: Ok(Arc::new(open)) }
+    Backend { name: TRACED.to_owned(), kind: DriverKind::Soft, open: Ok(Arc::new(open)) }
 }
 
 #[cfg(feature = "cuda")]
@@ -195,7 +226,7 @@ fn soft() -> Backend {
 
 #[cfg(not(feature = "interp"))]
 fn traced() -> Backend {
-    left_out("trace(soft)", DriverKind::Soft, "interp")
+    left_out(TRACED, DriverKind::Soft, "interp")
 }
 
 #[cfg(not(feature = "cuda"))]

@@ -14,8 +14,8 @@ cases! {
     Any time_runs_forward,
     Any a_wait_outlives_its_event,
     Any a_wait_holds_a_record_that_was_there,
-    SoftwareGpu an_event_that_is_not_passed_has_no_time,
-    SoftwareGpu dead_events_are_invalid_handles,
+    SoftwareGpu("its events pass when something waits for them") an_event_that_is_not_passed_has_no_time,
+    SoftwareGpu("it looks at every handle that it is given") dead_events_are_invalid_handles,
 }
 
 fn an_event_never_recorded_holds_nothing_back(setup: &Setup) {

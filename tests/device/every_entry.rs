@@ -24,7 +24,7 @@ use crate::program::{Program, assert_same};
 use crate::{arithmetic, axes, casts, images, in_place, naive, permutes, transposes};
 
 cases! {
-    SoftwareGpu every_entry_is_launched_and_right,
+    SoftwareGpu("it has memory wherever 64-bit arithmetic reaches") every_entry_is_launched_and_right,
     Any element_wise_kernels_with_hints_do_as_those_without,
     DebugBuild every_entry_of_a_debug_build_is_right,
 }

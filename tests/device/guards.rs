@@ -1,6 +1,7 @@
 //! Permutes under every checker, between bytes that are nobody's: on the source's side nothing but the elements was ever
 //! written, so that initcheck tells of each read beside them; on the destination's, all that lies beside the elements is
-//! compared. Both storages end with the layouts, and start anywhere that the elements allow.
+//! compared. Both storages end with the layouts, and start anywhere that the elements allow. The short form has a third or a quarter of
+//! the random arrays of each sort.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,18 +14,19 @@ use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Target, TileShape};
 
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
+use crate::long::short_or_long;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::packed::random_axes;
 use crate::permutes::family;
 use crate::{in_place, naive};
 
 cases! {
-    SoftwareGpu matrices_and_other_arrays_are_moved_without_their_neighbours,
-    SoftwareGpu small_matrices_are_moved_without_their_neighbours,
-    SoftwareGpu columns_of_tiles_beyond_the_cache_are_moved_without_their_neighbours,
-    SoftwareGpu short_axes_are_moved_without_their_neighbours,
-    SoftwareGpu structs_and_planes_are_moved_without_their_neighbours,
-    SoftwareGpu transposes_in_place_leave_their_neighbours,
+    SoftwareGpu("it has initcheck and memcheck on every access") matrices_and_other_arrays_are_moved_without_their_neighbours,
+    SoftwareGpu("it has initcheck and memcheck on every access") small_matrices_are_moved_without_their_neighbours,
+    SoftwareGpu("it has initcheck and memcheck on every access") columns_of_tiles_beyond_the_cache_are_moved_without_their_neighbours,
+    SoftwareGpu("it has initcheck and memcheck on every access") short_axes_are_moved_without_their_neighbours,
+    SoftwareGpu("it has initcheck and memcheck on every access") structs_and_planes_are_moved_without_their_neighbours,
+    SoftwareGpu("it has initcheck and memcheck on every access") transposes_in_place_leave_their_neighbours,
 }
 
 /// A software GPU with every checker, and which kernels it was seen to run.
@@ -153,7 +155,7 @@ fn matrices_and_other_arrays_are_moved_without_their_neighbours(_: &Setup) {
         }
     }
     let mut guarded = Guarded::new(70);
-    for _ in 0..120 {
+    for _ in 0..short_or_long(40, 120) {
         at_every_width!(run(&mut guarded));
     }
     guarded.assert_took(&["copy", "elements", "vector_tile", "ragged_tile", "rows", "packed", "patch"]);
@@ -186,7 +188,7 @@ fn small_matrices_are_moved_without_their_neighbours(_: &Setup) {
         guarded.permute::<T>(&src, &dst);
     }
     let mut guarded = Guarded::new(73);
-    for _ in 0..40 {
+    for _ in 0..short_or_long(12, 40) {
         at_every_width!(run(&mut guarded));
     }
     guarded.assert_took(&["stacked_tile"]);
@@ -214,7 +216,7 @@ fn short_axes_are_moved_without_their_neighbours(_: &Setup) {
         guarded.permute::<T>(&src, &dst);
     }
     let mut guarded = Guarded::new(75);
-    for _ in 0..200 {
+    for _ in 0..short_or_long(50, 200) {
         at_every_width!(run(&mut guarded));
     }
     guarded.assert_took(&["packed", "elements", "ragged_tile", "vector_tile"]);
@@ -238,7 +240,7 @@ fn structs_and_planes_are_moved_without_their_neighbours(_: &Setup) {
         guarded.permute::<T>(&planes, &packed);
     }
     let mut guarded = Guarded::new(71);
-    for _ in 0..24 {
+    for _ in 0..short_or_long(8, 24) {
         at_every_width!(run(&mut guarded));
     }
     guarded.assert_took(&["deinterleave", "interleave", "deinterleave_quads", "interleave_quads"]);
@@ -253,7 +255,7 @@ fn transposes_in_place_leave_their_neighbours(_: &Setup) {
         guarded.transpose::<T>(&Layout::row_major(&[batch, rows, cols]).unwrap());
     }
     let mut guarded = Guarded::new(72);
-    for backwards in [false, true].repeat(6) {
+    for backwards in [false, true].repeat(short_or_long(2, 6)) {
         at_every_width!(run(&mut guarded, backwards));
     }
     guarded.transpose::<[f64; 2]>(&Layout::row_major(&[4, 3074]).unwrap());

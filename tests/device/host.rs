@@ -31,8 +31,8 @@ cases! {
     Any a_failed_drop_is_kept,
     Any a_dropped_stream_that_cannot_be_recorded_is_waited_for,
     Any all_streams_are_waited_for_though_one_wait_fails,
-    SoftwareGpu spinning_for_long_is_refused,
-    SoftwareGpu every_call_may_fail,
+    SoftwareGpu("it counts instructions, so that a minute of them is too many") spinning_for_long_is_refused,
+    SoftwareGpu("it loses no device to a call that was made to fail") every_call_may_fail,
 }
 
 fn buffers_come_back(setup: &Setup) {

@@ -20,8 +20,8 @@ cases! {
     Any columns_too_long_for_shared_memory_go_through_the_scratch,
     Any what_is_not_transposed_in_place_is_refused,
     Any raw_addresses_and_their_scratch,
-    SoftwareGpu tiles_of_square_matrices_meet_no_bank_conflict,
-    SoftwareGpu square_matrices_are_read_and_written_once,
+    SoftwareGpu("it counts bank conflicts") tiles_of_square_matrices_meet_no_bank_conflict,
+    SoftwareGpu("it counts sectors") square_matrices_are_read_and_written_once,
 }
 
 /// What the storage of `layout` holds after its matrices, the last two axes, are transposed to `result`.

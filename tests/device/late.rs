@@ -7,13 +7,13 @@ use crate::backend::{Setup, cases};
 use crate::program::{Program, Stream};
 
 cases! {
-    SoftwareGpu a_download_not_waited_for_has_not_happened,
-    SoftwareGpu an_upload_reads_its_source_when_it_runs,
-    SoftwareGpu synchronising_another_stream_is_not_enough,
-    SoftwareGpu a_forgotten_wait_between_streams_is_seen,
-    SoftwareGpu seeds_give_every_order_that_is_legal_and_no_other,
-    SoftwareGpu freeing_runs_what_is_queued,
-    SoftwareGpu polling_the_wrong_thing_does_not_help,
+    SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") a_download_not_waited_for_has_not_happened,
+    SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") an_upload_reads_its_source_when_it_runs,
+    SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") synchronising_another_stream_is_not_enough,
+    SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") a_forgotten_wait_between_streams_is_seen,
+    SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") seeds_give_every_order_that_is_legal_and_no_other,
+    SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") freeing_runs_what_is_queued,
+    SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") polling_the_wrong_thing_does_not_help,
 }
 
 fn a_download_not_waited_for_has_not_happened(setup: &Setup) {

@@ -1,12 +1,14 @@
 //! Tests of a device: every case runs on every backend, and is named after it: `[soft] copies::...`, `[cuda:0 NAME] ...`.
 //!
-//! A backend that is not there is no reason to be silent: its cases are listed as ignored, with the reason.
+//! A case that does not run is listed as ignored, with the reason and with what runs it.
 //!
 //! To add cases, write a module whose functions take a [`Setup`](backend::Setup), list them with [`cases!`](backend), and
 //! add it to `main`.
 
 mod backend;
 mod debug_build;
+#[path = "../long.rs"]
+mod long;
 mod naive;
 mod program;
 
@@ -39,6 +41,8 @@ mod permutes;
 mod rows;
 #[cfg(feature = "interp")]
 mod random;
+#[cfg(feature = "half")]
+mod semantics;
 mod small;
 mod stacked;
 mod streams;
@@ -71,6 +75,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "half")]
         affine::cases(),
         casts::cases(),
+        #[cfg(feature = "half")]
+        semantics::cases(),
         transposes::cases(),
         permutes::cases(),
         packed::cases(),

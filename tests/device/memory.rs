@@ -10,8 +10,8 @@ cases! {
     Any more_than_there_is_is_out_of_memory_and_does_no_harm,
     Any freed_memory_is_there_again,
     Any page_locked_memory_is_aligned_and_zeroed,
-    SoftwareGpu the_books_of_memory_are_exact,
-    SoftwareGpu releasing_what_is_not_there_is_an_invalid_handle,
+    SoftwareGpu("its memory is used by nobody else") the_books_of_memory_are_exact,
+    SoftwareGpu("it looks at every address that it is to free") releasing_what_is_not_there_is_an_invalid_handle,
 }
 
 fn allocations_are_aligned_and_lie_apart(setup: &Setup) {

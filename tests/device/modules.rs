@@ -22,8 +22,8 @@ cases! {
     Any a_kernel_is_loaded_by_its_first_launch_and_alone,
     Any a_kernel_that_was_not_loaded_is_loaded_by_the_next_launch,
     Any counting_drivers_count_and_others_say_that_they_do_not,
-    SoftwareGpu parameters_of_another_length_are_refused,
-    SoftwareGpu dead_functions_are_invalid_handles,
+    SoftwareGpu("it compares the bytes of parameters with those of the entry") parameters_of_another_length_are_refused,
+    SoftwareGpu("it looks at every handle that it is given") dead_functions_are_invalid_handles,
 }
 
 fn bytes_of(values: impl IntoIterator<Item = u32>) -> Vec<u8> {

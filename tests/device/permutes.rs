@@ -9,6 +9,7 @@ use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
 use warpstride::{ErrorKind, abi};
 
 use crate::backend::{Setup, cases};
+use crate::long::short_or_long;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::naive;
 
@@ -103,7 +104,8 @@ fn random_layouts_at_every_width(setup: &Setup) {
     }
     let device = device(setup);
     let (mut random, mut kernels) = (Random::new(20), BTreeMap::new());
-    let (pairs, most) = if setup.is_soft() { (20_000, 1 << 10) } else { (5_000, 1 << 18) };
+    // The short form has a fifth on the software GPU.
+    let (pairs, most) = if setup.is_soft() { (short_or_long(4_000, 20_000), 1 << 10) } else { (5_000, 1 << 18) };
     for _ in 0..pairs / 5 {
         at_every_width!(run(&device, most, &mut random, &mut kernels));
     }

@@ -12,7 +12,7 @@ cases! {
     Any a_diamond_of_streams_comes_together,
     Any work_of_a_destroyed_stream_still_runs,
     Any many_threads_may_call,
-    SoftwareGpu dead_and_foreign_streams_are_invalid_handles,
+    SoftwareGpu("it looks at every handle that it is given") dead_and_foreign_streams_are_invalid_handles,
 }
 
 fn work_on_one_stream_runs_in_order(setup: &Setup) {

@@ -10,7 +10,7 @@ use crate::backend::{Setup, cases};
 
 cases! {
     Any time_from_launch_to_launch_is_of_launches_that_ran,
-    SoftwareGpu the_software_gpu_has_no_times,
+    SoftwareGpu("it has no times") the_software_gpu_has_no_times,
 }
 
 fn time_from_launch_to_launch_is_of_launches_that_ran(setup: &Setup) {

@@ -5,6 +5,7 @@ use warpstride::layout::Layout;
 use warpstride::ops::{self, Variant};
 
 use crate::backend::{Setup, cases};
+use crate::long::short_or_long;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::naive;
 use crate::permutes::device;
@@ -52,7 +53,8 @@ fn random_shapes_at_every_width_by_every_variant(setup: &Setup) {
     }
     let device = device(setup);
     let mut random = Random::new(1);
-    for _ in 0..256 {
+    // The short form has a quarter.
+    for _ in 0..short_or_long(64, 256) {
         let shape = [random.extent(), random.extent()];
         at_every_width!(run(&device, shape, &mut random));
     }
@@ -66,7 +68,8 @@ fn any_layout_to_any_layout(setup: &Setup) {
     }
     let device = device(setup);
     let mut random = Random::new(2);
-    for _ in 0..48 {
+    // The short form has a third.
+    for _ in 0..short_or_long(16, 48) {
         at_every_width!(run(&device, &mut random));
     }
 }

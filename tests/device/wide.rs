@@ -14,7 +14,7 @@ use crate::matrices::{Random, Sample, at_every_width};
 use crate::permutes::{device, family};
 
 cases! {
-    SoftwareGpu every_wide_kernel_of_permutes_is_right,
+    SoftwareGpu("its allocations are the ends of an array that is larger than any memory") every_wide_kernel_of_permutes_is_right,
 }
 
 /// The kernels that such matrices may take, but for the copy, which is always wide.

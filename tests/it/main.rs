@@ -17,10 +17,13 @@ mod in_place;
 #[cfg(feature = "interp")]
 mod interp;
 mod layout;
+#[path = "../long.rs"]
+mod long;
 #[cfg(feature = "serde")]
 mod model;
 mod plan;
 mod plan_of_tiles;
 mod ptx;
+mod semantics;
 #[cfg(feature = "interp")]
 mod tile_counters;

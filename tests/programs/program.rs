@@ -120,6 +120,12 @@ impl Program {
         (format!("{}: byte {within} of its record", name(thread)), at, 1)
     }
 
+    /// The program without the units that hold an instruction which begins so.
+    pub(crate) fn without(mut self, instruction: &str) -> Program {
+        prune(&mut self.body, instruction);
+        self
+    }
+
     /// The smallest program that still `fails`, found by leaving out one unit after the other.
     pub(crate) fn reduced(mut self, fails: impl Fn(&Program) -> bool) -> Program {
         let mut unit = 0;
@@ -163,6 +169,19 @@ fn write(nodes: &[Node], text: &mut String) {
             Node::Unit(inner) => write(inner, text),
         }
     }
+}
+
+/// Removes the innermost units that hold a line with an instruction.
+fn prune(nodes: &mut Vec<Node>, instruction: &str) {
+    let holds =
+        |node: &Node| matches!(node, Node::Line(line) if line.split_whitespace().any(|word| word == instruction));
+    nodes.retain_mut(|node| match node {
+        Node::Line(_) => true,
+        Node::Unit(inner) => {
+            prune(inner, instruction);
+            !inner.iter().any(holds)
+        }
+    });
 }
 
 /// Removes the unit of that number, counted from the outside; whether there was one.

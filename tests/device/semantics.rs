@@ -1,0 +1,256 @@
+//! What operations make of zeros, infinities, NaN, ties and what is out of range: every line of `docs/semantics.md` is a case.
+
+#[path = "../semantics/mod.rs"]
+mod page;
+
+use half::{bf16, f16};
+use warpstride::device::Device;
+use warpstride::element::{DType, Element, Number};
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, Affine, Normalization};
+use warpstride::view::View;
+use warpstride::{ErrorKind, Result};
+
+use page::{Array, Expression, Line};
+
+use crate::backend::{Case, Needs, Setup};
+use crate::permutes::device;
+
+/// A case a line, named by it.
+pub(crate) fn cases() -> Vec<Case> {
+    page::lines().into_iter().map(case).collect()
+}
+
+fn case(line: Line) -> Case {
+    // Cases are listed once, and for as long as the program runs.
+    let name = format!("{}::{}", module_path!(), line.name).leak();
+    Case { name, needs: Needs::Any, body: Box::leak(Box::new(move |setup: &Setup| hold(&line, setup))) }
+}
+
+/// That an expression comes to what its line says.
+fn hold(line: &Line, setup: &Setup) {
+    let found = evaluate(&device(setup), &page::parse(line.expression));
+    let is_right = match (&found, line.ours.strip_prefix("refused: ")) {
+        (Err(kind), Some(expected)) => format!("{kind:?}") == expected,
+        (Ok(found), None) => is_same(found, line.ours),
+        _ => false,
+    };
+    let told = found.map_or_else(
+        |kind| format!("refused: {kind:?}"),
+        |array| array.bits.iter().map(|&bits| page::shown(array.dtype, bits)).collect::<Vec<_>>().join(", "),
+    );
+    assert!(is_right, "{} comes to {told}, and docs/semantics.md says {}", line.expression, line.ours);
+}
+
+/// Whether elements are those of `[1.0, nan, 2.0 or 3.0]`, bit by bit but for NaN.
+fn is_same(found: &Array, expected: &str) -> bool {
+    let inside = expected.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let inside = inside.unwrap_or_else(|| panic!("no result: {expected}"));
+    let expected: Vec<_> = inside.split(", ").filter(|number| !number.is_empty()).collect();
+    let is_one_of = |(&bits, one_of): (&u64, &&str)| {
+        one_of.split(" or ").any(|number| match number {
+            "nan" => page::shown(found.dtype, bits) == "nan",
+            number => page::bits(found.dtype, number) == bits,
+        })
+    };
+    found.bits.len() == expected.len() && found.bits.iter().zip(&expected).all(is_one_of)
+}
+
+/// An element that an expression may have.
+trait Sample: Element {
+    fn of(bits: u64) -> Self;
+    fn bits(self) -> u64;
+}
+
+macro_rules! samples {
+    ($($type:ident: |$bits:ident| $of:expr, |$element:ident| $to:expr;)*) => {$(
+        impl Sample for $type {
+            fn of($bits: u64) -> Self {
+                $of
+            }
+            fn bits(self) -> u64 {
+                let $element = self;
+                $to
+            }
+        }
+    )*};
+    ($($unsigned:ident $signed:ident),*) => {
+        samples! {$(
+            $unsigned: |bits| bits as $unsigned, |element| u64::from(element);
+            $signed: |bits| bits as $signed, |element| u64::from(element as $unsigned);
+        )*}
+    };
+}
+
+samples! { u8 i8, u16 i16, u32 i32, u64 i64 }
+samples! {
+    f16: |bits| f16::from_bits(bits as u16), |element| u64::from(element.to_bits());
+    bf16: |bits| bf16::from_bits(bits as u16), |element| u64::from(element.to_bits());
+    f32: |bits| f32::from_bits(bits as u32), |element| u64::from(element.to_bits());
+    f64: |bits| f64::from_bits(bits), |element| element.to_bits();
+}
+
+/// Calls a function for the type of this name, of those listed.
+macro_rules! typed {
+    ($dtype:expr, [$($name:ident $type:ident),*], $function:ident $arguments:tt) => {
+        match $dtype {
+            $(DType::$name => $function::<$type> $arguments,)*
+            other => panic!("{} is for no {other}", stringify!($function)),
+        }
+    };
+    ($dtype:expr, numbers, $function:ident $arguments:tt) => {
+        typed!($dtype, [F16 f16, Bf16 bf16, F32 f32, F64 f64], $function $arguments)
+    };
+    ($dtype:expr, all, $function:ident $arguments:tt) => {
+        typed!($dtype, [U8 u8, I8 i8, U16 u16, I16 i16, F16 f16, Bf16 bf16, U32 u32, I32 i32, F32 f32, U64 u64, I64 i64,
+            F64 f64], $function $arguments)
+    };
+}
+
+/// What an expression comes to on a device, flat; or why it is refused.
+fn evaluate(device: &Device, expression: &Expression<'_>) -> std::result::Result<Array, ErrorKind> {
+    let dtype = expression.array(usize::from(!matches!(expression.arguments[0], page::Argument::Array(_)))).dtype;
+    let result = match expression.function {
+        "add" | "mul" | "triad" | "axpy" => typed!(dtype, numbers, elementwise(device, expression)),
+        "transpose" => typed!(dtype, all, transposed(device, expression)),
+        "cast" => typed!(dtype, all, cast_from(device, expression)),
+        "affine" => typed!(dtype, [F32 f32, F64 f64], scaled(device, expression)),
+        "normalize" => normalized(device, expression),
+        "gather_rows" | "scatter_rows" => typed!(dtype, all, by_index(device, expression)),
+        _ => typed!(dtype, numbers, reduced(device, expression)),
+    };
+    result.map_err(|error| error.kind())
+}
+
+/// An argument in device memory, and its shape.
+fn upload<'e, T: Sample>(device: &Device, expression: &'e Expression<'_>, at: usize) -> (DeviceBuffer<T>, &'e [usize]) {
+    let array = expression.array(at);
+    assert_eq!(array.dtype, T::DTYPE, "argument {at} of {}", expression.function);
+    let elements: Vec<T> = array.bits.iter().map(|&bits| T::of(bits)).collect();
+    (device.upload(&elements).expect("room for a few elements"), &array.shape)
+}
+
+fn download<T: Sample>(buffer: &DeviceBuffer<T>) -> Array {
+    let elements = buffer.download().expect("the result of what was queued");
+    let bits: Vec<u64> = elements.into_iter().map(T::bits).collect();
+    Array { dtype: T::DTYPE, shape: vec![bits.len()], bits }
+}
+
+fn one<T: Sample>(element: T) -> Array {
+    Array { dtype: T::DTYPE, shape: vec![], bits: vec![element.bits()] }
+}
+
+/// A scalar of the elements' type.
+fn scalar<T: Sample>(expression: &Expression<'_>, at: usize) -> T {
+    T::of(page::bits(T::DTYPE, &expression.number(at).to_string()))
+}
+
+fn elementwise<T: Sample + Number>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
+    let stream = device.default_stream();
+    let is_scaled = matches!(expression.function, "mul" | "axpy");
+    let (a, shape) = upload::<T>(device, expression, usize::from(is_scaled));
+    let mut result = device.zeros::<T>(shape.iter().product())?;
+    let (from, to) = (a.view(shape)?, result.view_mut(shape)?);
+    match expression.function {
+        "mul" => ops::mul(scalar(expression, 0), from, to, stream)?,
+        "axpy" => {
+            let (mut sum, shape) = upload::<T>(device, expression, 2);
+            ops::axpy(scalar(expression, 0), from, sum.view_mut(shape)?, stream)?;
+            return Ok(download(&sum));
+        }
+        "add" => {
+            let (b, other) = upload(device, expression, 1);
+            ops::add(from, b.view(other)?, to, stream)?;
+        }
+        _ => {
+            let (b, other) = upload(device, expression, 2);
+            ops::triad(from, scalar(expression, 1), b.view(other)?, to, stream)?;
+        }
+    }
+    Ok(download(&result))
+}
+
+fn reduced<T>(device: &Device, expression: &Expression<'_>) -> Result<Array>
+where
+    T: Sample + Number<Sum: Sample>,
+{
+    let (buffer, shape) = upload::<T>(device, expression, 0);
+    let a = buffer.view(shape)?;
+    let axis = |_: View<'_, T>| expression.number(1) as usize;
+    Ok(match expression.function {
+        "sum" => one(ops::sum(a)?),
+        "dot" => {
+            let (b, other) = upload(device, expression, 1);
+            one(ops::dot(a, b.view(other)?)?)
+        }
+        "min" => one(ops::min(a)?),
+        "max" => one(ops::max(a)?),
+        "argmax" => one(ops::argmax(a)?),
+        "argmin" => {
+            let mut negated = device.alloc::<T>(a.len())?;
+            ops::mul(T::of(page::bits(T::DTYPE, "-1.0")), a, negated.view_mut(shape)?, device.default_stream())?;
+            one(ops::argmax(negated.view(shape)?)?)
+        }
+        "sum_axis" => download(&ops::sum_axis(a, axis(a))?),
+        "min_axis" => download(&ops::min_axis(a, axis(a))?),
+        "max_axis" => download(&ops::max_axis(a, axis(a))?),
+        "argmax_axis" => download(&ops::argmax_axis(a, axis(a))?),
+        "mean" => download(&ops::mean_variance(a)?.0),
+        "variance" => download(&ops::mean_variance(a)?.1),
+        "softmax" => download(&ops::softmax(a)?),
+        other => panic!("no function of docs/semantics.md is {other}"),
+    })
+}
+
+fn transposed<T: Sample>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
+    let (buffer, shape) = upload::<T>(device, expression, 0);
+    Ok(download(&ops::transpose(buffer.view(shape)?)?))
+}
+
+fn cast_from<S: Sample>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
+    fn to<D: Sample>(device: &Device, from: View<'_, impl Element>) -> Result<Array> {
+        let mut result = device.alloc::<D>(from.len())?;
+        ops::cast(from, result.view_mut(from.shape())?, device.default_stream())?;
+        Ok(download(&result))
+    }
+    let (buffer, shape) = upload::<S>(device, expression, 0);
+    let from = buffer.view(shape)?;
+    typed!(expression.dtype(1), all, to(device, from))
+}
+
+fn scaled<T: Sample>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
+    let (buffer, shape) = upload::<T>(device, expression, 0);
+    let mut result = device.alloc::<T>(buffer.len())?;
+    let affine = Affine::Uniform { factor: expression.number(1), offset: expression.number(2) };
+    ops::affine_into(buffer.view(shape)?, affine, result.view_mut(shape)?, device.default_stream())?;
+    Ok(download(&result))
+}
+
+fn normalized(device: &Device, expression: &Expression<'_>) -> Result<Array> {
+    let (images, shape) = upload::<u8>(device, expression, 0);
+    let [divisor, mean, deviation] = [1, 2, 3].map(|at| expression.number(at));
+    let &[n, h, w, c] = shape else { panic!("images are [n, h, w, c]") };
+    let normalization = Normalization::new(1.0 / divisor, &vec![mean; c], &vec![deviation; c])?;
+    let mut planes = device.alloc::<f32>(images.len())?;
+    let to = planes.view_mut(&[n, c, h, w])?;
+    ops::normalize(images.view(shape)?, &normalization, to, device.default_stream())?;
+    Ok(download(&planes))
+}
+
+fn by_index<T: Sample>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
+    fn with<T: Sample, I: Sample>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
+        let ((rows, shape), (indices, count)) =
+            (upload::<T>(device, expression, 0), upload::<I>(device, expression, 1));
+        let (mut result, to) = upload::<T>(device, expression, 2);
+        let (rows, indices, to) = (rows.view(shape)?, indices.view(count)?, result.view_mut(to)?);
+        match expression.function {
+            "gather_rows" => ops::gather_rows(rows, indices, to, device.default_stream())?,
+            _ => ops::scatter_rows(rows, indices, to, device.default_stream())?,
+        }
+        Ok(download(&result))
+    }
+    match expression.array(1).dtype {
+        DType::U32 => with::<T, u32>(device, expression),
+        _ => with::<T, i64>(device, expression),
+    }
+}
