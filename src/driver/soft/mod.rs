@@ -24,7 +24,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use self::schedule::Goal;
 use self::state::{Action, HostPointer, Line, Loaded, State, Work, no_such};
-use super::{DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use super::{
+    DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle, available_memory,
+};
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
@@ -42,8 +44,8 @@ pub struct Config {
     /// Decides the order of work that may run in several. Even: strictly late. Odd: work that nobody waits for yet may run
     /// in between. Default 0.
     pub seed: u64,
-    /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half
-    /// of the host's available memory where that is less and the system says (`/proc/meminfo`).
+    /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half of the host's
+    /// [`available_memory`] where that is less and the system says.
     pub memory_bytes: u64,
     /// What it says that it is, major and minor: kernels are chosen by it, and run and count alike. Default 9.0, an H100's,
     /// whose counters it has.
@@ -449,17 +451,10 @@ fn no_threads(reason: &dyn fmt::Display) -> Error {
     )
 }
 
-/// Half of what the host can give without swapping, and at most 8 GiB: beyond that the system ends the process instead of
-/// refusing an allocation.
+/// Half of what the host can give, and at most 8 GiB: beyond that the system ends the process instead of refusing an
+/// allocation.
 fn default_memory_bytes() -> u64 {
-    let available = std::fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(mem_available);
-    available.map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2))
-}
-
-/// Bytes in the line `MemAvailable: 12345 kB`.
-fn mem_available(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    available_memory().map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2))
 }
 
 fn device_info(memory_bytes: u64, compute_capability: (u32, u32), threads: usize) -> DeviceInfo {
@@ -504,15 +499,5 @@ mod tests {
             })
         });
         assert!(!seen.unwrap(), "the caller's task ran on the worker that waits");
-    }
-
-    #[test]
-    fn what_the_host_has_is_read_from_its_books() {
-        let meminfo = "MemTotal:       16000000 kB\nMemFree:  1 kB\nMemAvailable:    4096 kB\nBuffers:  2 kB\n";
-        assert_eq!(mem_available(meminfo), Some(4 << 20));
-        for strange in ["", "MemAvailable: many kB", "MemAvailable: 5 MB", "MemAvailable: 18446744073709551615 kB"] {
-            assert_eq!(mem_available(strange), None, "{strange}");
-        }
-        assert!((1..=MOST_MEMORY_BYTES).contains(&default_memory_bytes()));
     }
 }
