@@ -30,6 +30,7 @@ use super::{
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
+use crate::interp::check::MAX_FINDINGS;
 use crate::interp::{self, Finding, Kernel, Memory, Module};
 
 /// Bytes of a download that pass through a buffer at a time: they stay in the L1 cache.
@@ -66,8 +67,8 @@ pub struct Soft {
     info: DeviceInfo,
     memory: Memory,
     interp: interp::Config,
-    /// What the checkers found, launch by launch.
-    findings: Mutex<Vec<Finding>>,
+    /// What the checkers found, launch by launch, and how much besides.
+    findings: Mutex<(Vec<Finding>, u64)>,
     // Held while work runs; `on_our_threads` says why that is safe.
     state: Mutex<State>,
 }
@@ -93,7 +94,7 @@ impl Soft {
             info: device_info(memory_bytes, compute_capability, interp.threads),
             memory: Memory::new(memory_bytes),
             interp,
-            findings: Mutex::new(Vec::new()),
+            findings: Mutex::default(),
             state: Mutex::new(state),
         }
     }
@@ -106,9 +107,19 @@ impl Soft {
     }
 
     /// What the checkers of `Config::interp.checks` found in all launches that have run so far, in the order in which they
-    /// ran. A launch with findings is no failed one: it went on.
+    /// ran. A launch with findings is no failed one: it went on. Of each launch, and of all together, the first
+    /// [`MAX_FINDINGS`].
     pub fn findings(&self) -> Vec<Finding> {
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.found().0.clone()
+    }
+
+    /// How many they found besides.
+    pub fn more_findings(&self) -> u64 {
+        self.found().1
+    }
+
+    fn found(&self) -> MutexGuard<'_, (Vec<Finding>, u64)> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -189,11 +200,15 @@ impl Soft {
     fn run_kernel(&self, kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Result<Counters> {
         let run = || interp::run(kernel, shape, params, &self.memory, &self.interp);
         let mut report = on_our_threads(run)?;
-        let (found, printed) = match &mut report {
-            Ok(report) => (&mut report.findings, &report.printed),
-            Err(stop) => (&mut stop.findings, &stop.printed),
+        let (new, more, printed) = match &mut report {
+            Ok(report) => (&mut report.findings, report.more_findings, &report.printed),
+            Err(stop) => (&mut stop.findings, stop.more_findings, &stop.printed),
         };
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner).append(found);
+        let mut found = self.found();
+        let room = MAX_FINDINGS.saturating_sub(found.0.len()).min(new.len());
+        found.1 = found.1.saturating_add(more + (new.len() - room) as u64);
+        found.0.extend(new.drain(..room));
+        drop(found);
         // There is no other way out for it, and standard output is the program's own. A closed one has no reader.
         let _ = io::stderr().write_all(printed.as_bytes());
         report.map(|report| report.counters).map_err(|stop| Error::from(*stop))
