@@ -21,7 +21,7 @@ fuzz_target!(|text: &str| {
         // Every aligned 8 bytes of the parameters are the buffer's address.
         let params: Vec<u8> = buffer.to_le_bytes().into_iter().cycle().take(kernel.param_bytes().min(8192)).collect();
         let shape = LaunchShape { grid: [2, 1, 2], block: [33, 2, 1], dynamic_shared: 64 };
-        let limits = Config { warp_instruction_limit: 10_000, launch_work_limit: 200_000, ..Config::default() };
+        let limits = Config { work_limit: 200_000, ..Config::default() };
         let config = Config { threads: 1, ..limits };
         if let Err(stop) = run(kernel, &shape, &params, &memory, &config) {
             assert!(!stop.to_string().is_empty());

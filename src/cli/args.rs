@@ -455,6 +455,10 @@ pub(super) struct RunPtx {
     /// which it finds something ends with status 1
     #[arg(long = "check", value_name = "A,B")]
     pub(super) checks: Option<Checks>,
+    /// The work after which the software GPU stops the launch, in simple instructions of a warp, some 10 ns each; 1073741824
+    /// where it is left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) limit: Option<u64>,
     /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given several times
     #[arg(long = "dump", value_name = "I=OUT.npy")]
     pub(super) dumps: Vec<Dump>,

@@ -7,6 +7,7 @@ mod bench;
 mod compare;
 mod devices;
 mod explain;
+mod input;
 mod npy;
 mod output;
 mod peaks;

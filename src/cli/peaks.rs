@@ -1,6 +1,5 @@
 //! `warpstride peaks`: the ceilings of a device, measured, and kept for what is held against them.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +12,10 @@ use warpstride::roofline::clocks::Identity;
 use warpstride::roofline::peak::{Best, Peaks};
 
 use super::output::{self, Output, number};
-use super::{open, runs};
+use super::{input, open, runs};
+
+/// Bytes of ceilings as they are kept, of which there are some thousand.
+const MAX_KEPT_BYTES: usize = 1 << 20;
 
 /// Ceilings as they are kept.
 #[derive(Serialize, Deserialize)]
@@ -88,7 +90,11 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
 /// The ceilings of a GPU: those that were kept, or else measured now and kept.
 pub(super) fn known(device: &Device, output: &Output) -> Result<Kept> {
     let place = Place::of(device);
-    match place.path().and_then(|file| fs::read(file).ok()).and_then(|text| place.read(&text)) {
+    match place
+        .path()
+        .and_then(|file| input::read(&file, MAX_KEPT_BYTES, "a record of ceilings").ok())
+        .and_then(|text| place.read(&text))
+    {
         Some(kept) => Ok(kept),
         None => measured(device, output),
     }

@@ -7,9 +7,14 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use warpstride::roofline::report::{Run, SCHEMA};
 
+use super::input;
+
+/// Bytes of a run's document, far beyond the some hundred thousand of `bench --all`.
+const MAX_RUN_BYTES: usize = 16 << 20;
+
 /// Reads a run.
 pub(super) fn read(path: &Path) -> Result<Run> {
-    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = input::read(path, MAX_RUN_BYTES, "a run")?;
     let run: Run = serde_json::from_slice(&text)
         .with_context(|| format!("{} is no run of `warpstride --json bench --all`", path.display()))?;
     ensure!(

@@ -9,9 +9,12 @@
 
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod room;
 #[cfg(feature = "interp")]
 pub mod soft;
 pub mod trace;
+
+pub use room::available_memory;
 
 use std::fmt;
 use std::ptr::NonNull;

@@ -21,8 +21,8 @@ pub(crate) enum Next {
     Jump(u32),
     /// To another, or on.
     Branch(u32),
-    /// To any of these; on too, where it has a guard.
-    Table(Vec<u32>, bool),
+    /// To any of the targets of a table, by its number; on too, where it has a guard.
+    Table(usize, bool),
     /// To the end.
     End,
     /// To the end, or on.
@@ -31,53 +31,61 @@ pub(crate) enum Next {
     Nowhere,
 }
 
-/// Basic blocks of a piece of code.
+/// Basic blocks of a piece of code, and its tables: nodes of their own, for many branches may share a long one.
 pub(crate) struct Graph {
-    /// First pc of each, ascending; the first is 0.
+    /// First pc of each block, ascending; the first is 0.
     starts: Vec<u32>,
-    /// Blocks that each leads to; the number of blocks stands for the end.
+    /// Nodes that each block, and behind them each table, leads to; the number of nodes stands for the end.
     successors: Vec<Vec<usize>>,
     len: u32,
 }
 
 impl Graph {
-    /// The graph of code whose last instruction leads to the end, or jumps.
-    pub(crate) fn new(code: &[Next]) -> Self {
+    /// The graph of code whose last instruction leads to the end, or jumps, with the targets of its tables.
+    pub(crate) fn new(code: &[Next], tables: &[Vec<u32>]) -> Self {
         let len = code.len() as u32;
         let mut leads = vec![false; code.len() + 1];
         leads[0] = true;
         for (pc, next) in code.iter().enumerate() {
             match next {
                 Next::Jump(target) | Next::Branch(target) => leads[*target as usize] = true,
-                Next::Table(targets, _) => targets.iter().for_each(|&target| leads[target as usize] = true),
                 _ => {}
             }
             leads[pc + 1] |= *next != Next::On;
         }
+        tables.iter().flatten().for_each(|&target| leads[target as usize] = true);
         let starts: Vec<u32> = (0..len).filter(|&pc| leads[pc as usize]).collect();
         let mut graph = Self { starts, successors: Vec::new(), len };
-        graph.successors = (0..graph.starts.len()).map(|block| graph.leads_to(block, code)).collect();
+        let blocks = graph.starts.len();
+        let end = blocks + tables.len();
+        graph.successors = (0..blocks).map(|block| graph.leads_to(block, code, end)).collect();
+        for targets in tables {
+            let mut leads_to: Vec<usize> = targets.iter().map(|&target| graph.block_of(target)).collect();
+            leads_to.sort_unstable();
+            leads_to.dedup();
+            graph.successors.push(leads_to);
+        }
         graph
     }
 
-    fn leads_to(&self, block: usize, code: &[Next]) -> Vec<usize> {
+    fn leads_to(&self, block: usize, code: &[Next], end: usize) -> Vec<usize> {
         let last = self.range(block).end - 1;
-        let end = self.starts.len();
         match &code[last as usize] {
             Next::On => vec![block + 1],
             Next::Jump(target) => vec![self.block_of(*target)],
             Next::Branch(target) => vec![block + 1, self.block_of(*target)],
-            Next::Table(targets, on) => {
-                let mut blocks: Vec<usize> = targets.iter().map(|&target| self.block_of(target)).collect();
-                blocks.extend(on.then_some(block + 1));
-                blocks.sort_unstable();
-                blocks.dedup();
-                blocks
+            Next::Table(table, on) => {
+                [Some(self.starts.len() + table), on.then_some(block + 1)].into_iter().flatten().collect()
             }
             Next::End => vec![end],
             Next::MayEnd => vec![block + 1, end],
             Next::Nowhere => vec![],
         }
+    }
+
+    /// The node that stands for the end.
+    fn end(&self) -> usize {
+        self.successors.len()
     }
 
     fn block_of(&self, pc: u32) -> usize {
@@ -103,13 +111,14 @@ impl Graph {
 
     /// Blocks that `block` leads to, with or without the end where that is one of two.
     fn next(&self, block: usize, early_ends: bool) -> impl Iterator<Item = usize> {
-        let (successors, end) = (&self.successors[block], self.starts.len());
+        let (successors, end) = (&self.successors[block], self.end());
         successors.iter().copied().filter(move |&next| early_ends || next != end || successors.len() == 1)
     }
 
-    /// Each block's immediate post-dominator; `None` where no path leads to the end. No answer after [`MAX_STEPS`].
+    /// For each node, the first block that every path from there to the end passes; `None` where no path leads to the end. No
+    /// answer after [`MAX_STEPS`].
     fn post_dominators(&self, early_ends: bool) -> Option<Vec<Option<usize>>> {
-        let end = self.starts.len();
+        let end = self.end();
         let order = self.reversed_postorder(early_ends);
         let mut rank = vec![usize::MAX; end + 1];
         for (position, &block) in order.iter().enumerate() {
@@ -131,12 +140,18 @@ impl Graph {
                 immediate[block] = new;
             }
         }
+        // A table is no place to meet: those behind it are. What is nearer to the end comes first, and knows its own.
+        for &node in &order[1..] {
+            if let Some(table) = immediate[node].filter(|next| (self.starts.len()..end).contains(next)) {
+                immediate[node] = immediate[table];
+            }
+        }
         Some(immediate)
     }
 
     /// For each block and the end, the blocks that lead to it.
     fn predecessors(&self, early_ends: bool) -> Vec<Vec<usize>> {
-        let end = self.starts.len();
+        let end = self.end();
         let mut predecessors = vec![Vec::new(); end + 1];
         for block in 0..end {
             for next in self.next(block, early_ends) {
@@ -148,7 +163,7 @@ impl Graph {
 
     /// Blocks from which the end can be reached, the end first, each after one that it leads to.
     fn reversed_postorder(&self, early_ends: bool) -> Vec<usize> {
-        let end = self.starts.len();
+        let end = self.end();
         let predecessors = self.predecessors(early_ends);
         let mut seen = vec![false; end + 1];
         seen[end] = true;
@@ -183,8 +198,8 @@ impl Graph {
             self.touch(block, uses, &mut touched);
         }
         let predecessors = self.predecessors(true);
-        let mut live = vec![0_u64; self.starts.len()];
-        let mut written = vec![0_u64; self.starts.len()];
+        let mut live = vec![0_u64; self.end()];
+        let mut written = vec![0_u64; self.end()];
         let mut out = Vec::new();
         for (chunk, registers) in touched.chunks(64).enumerate() {
             live.fill(0);
@@ -270,7 +285,7 @@ mod tests {
     use super::*;
 
     fn meets(code: &[Next]) -> Vec<u32> {
-        let all = Graph::new(code).reconvergence().unwrap();
+        let all = Graph::new(code, &[]).reconvergence().unwrap();
         let branches = code.iter().zip(all).filter(|(next, _)| matches!(next, Next::Branch(_)));
         branches.map(|(_, meet)| meet).collect()
     }
@@ -310,11 +325,31 @@ mod tests {
 
     #[test]
     fn the_targets_of_a_table_meet_behind_the_last() {
-        let code = [Next::Table(vec![1, 3, 3], false), Next::On, Next::Jump(4), Next::On, Next::End];
-        assert_eq!(Graph::new(&code).reconvergence().unwrap()[0], 4);
+        let code = [Next::Table(0, false), Next::On, Next::Jump(4), Next::On, Next::End];
+        assert_eq!(Graph::new(&code, &[vec![1, 3, 3]]).reconvergence().unwrap()[0], 4);
         // A guard lets some on to the next instruction.
-        let code = [Next::Table(vec![3], true), Next::On, Next::Jump(4), Next::On, Next::End];
-        assert_eq!(Graph::new(&code).reconvergence().unwrap()[0], 4);
+        let code = [Next::Table(0, true), Next::On, Next::Jump(4), Next::On, Next::End];
+        assert_eq!(Graph::new(&code, &[vec![3]]).reconvergence().unwrap()[0], 4);
+    }
+
+    #[test]
+    fn branches_that_share_a_table_meet_where_its_targets_do() {
+        // Both sides of a branch go through one table; its two targets meet at 6.
+        let code = [
+            Next::Branch(2),
+            Next::Table(0, false),
+            Next::Table(0, false),
+            Next::Jump(6),
+            Next::On,
+            Next::On,
+            Next::End,
+        ];
+        let meets = Graph::new(&code, &[vec![3, 4]]).reconvergence().unwrap();
+        assert_eq!(meets[..3], [6, 6, 6]);
+        // One table behind another: where those who pass both come out.
+        let code = [Next::Table(0, false), Next::Table(1, false), Next::Table(1, false), Next::On, Next::End];
+        let meets = Graph::new(&code, &[vec![1, 2], vec![3, 4]]).reconvergence().unwrap();
+        assert_eq!(meets[..3], [4, 4, 4]);
     }
 
     #[test]
@@ -339,7 +374,7 @@ mod tests {
             uses.push(Uses::default());
         }
         let start = std::time::Instant::now();
-        let early = Graph::new(&code).read_before_written(&uses, blocks as usize);
+        let early = Graph::new(&code, &[]).read_before_written(&uses, blocks as usize);
         assert_eq!(early.len(), blocks as usize);
         assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     }
@@ -351,7 +386,7 @@ mod tests {
         let mut code: Vec<Next> = (0..half).flat_map(|_| [Next::Branch(2 * half), Next::Jump(3 * half - 1)]).collect();
         code.extend((2 * half..3 * half).map(|pc| Next::Jump(pc + 1)));
         code.push(Next::End);
-        assert!(Graph::new(&code).reconvergence().is_none());
+        assert!(Graph::new(&code, &[]).reconvergence().is_none());
     }
 
     #[test]
@@ -371,6 +406,6 @@ mod tests {
             uses(&[1, 2], &[3], false),
             Uses::default(),
         ];
-        assert_eq!(Graph::new(&code).read_before_written(&uses, 4), [1, 2, 3]);
+        assert_eq!(Graph::new(&code, &[]).read_before_written(&uses, 4), [1, 2, 3]);
     }
 }

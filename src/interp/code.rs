@@ -1,14 +1,15 @@
 //! A kernel ready to run: flat code over numbered registers, and what launches and messages need besides.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::exec::registers::{File, LANES};
 use super::isa::Op;
+use super::lower::{Lowered, Source};
+use super::mem::cells::Scratch;
 use super::model::atomics::Update;
 use super::parse::ast::{Bounds, Span};
 use super::stop::{AccessKind, Space};
-use super::variables::Variables;
 
 /// A pc that is none: where a branch's lanes never meet again.
 pub(crate) const NOWHERE: u32 = u32::MAX;
@@ -41,6 +42,8 @@ pub(crate) struct Ins {
     pub(crate) imm: i32,
     /// Of what accesses memory, which of the kernel's [`Code::sites`] it is.
     pub(crate) site: u32,
+    /// The work that executing it is; what depends on more than the instruction comes on top.
+    pub(crate) work: u16,
 }
 
 /// What an access to memory moves for each lane.
@@ -78,6 +81,13 @@ pub(crate) struct Preset {
     pub(crate) file: File,
     pub(crate) slot: u16,
     pub(crate) value: PresetValue,
+}
+
+impl Preset {
+    /// Whether it is another value in every block.
+    pub(crate) fn varies(&self) -> bool {
+        matches!(self.value, PresetValue::Ctaid(_))
+    }
 }
 
 /// With what.
@@ -122,12 +132,15 @@ pub(crate) struct Site {
     pub(crate) pc: u32,
 }
 
-/// Frames begin at multiples of this, so it is the alignment that a function's variables can have.
+/// Frames begin at multiples of this, so it is the alignment that a function's variables can have, and what a call takes
+/// at least: on a GPU it keeps where to return to.
 pub(crate) const FRAME_ALIGN: u64 = 16;
 
 /// A function of the kernel's code.
 #[derive(Debug)]
 pub(crate) struct Function {
+    /// As it is declared.
+    pub(crate) name: Box<str>,
     /// Its first instruction.
     pub(crate) entry: u32,
     /// Bytes that an activation takes of each thread's local memory: its parameters and results first, then its variables,
@@ -139,6 +152,18 @@ pub(crate) struct Function {
     pub(crate) saved: Vec<(File, u16)>,
     /// Where in the frame.
     pub(crate) saved_at: u32,
+    /// Whether it may be entered while it is active.
+    pub(crate) recursive: bool,
+}
+
+impl Function {
+    /// The work of a call beyond that of an instruction, and of its return: what is copied, lane by lane.
+    pub(crate) fn call_work(&self) -> u64 {
+        let words = |bytes: u32| if bytes.is_multiple_of(4) { bytes / 4 } else { bytes };
+        let Layout { params, results } = &self.layout;
+        let copied: u32 = params.iter().chain(results).map(|&(_, bytes)| words(bytes)).sum();
+        2 + 8 * (u64::from(copied) + self.saved.len() as u64)
+    }
 }
 
 /// Where the parameters and results of a function lie in its frame: offset and bytes of each.
@@ -170,8 +195,8 @@ pub(crate) struct Call {
 pub(crate) enum Target {
     /// The function of this number.
     Function(u32),
-    /// The one whose address a register holds: any, or one of these.
-    Pointer(Option<Vec<u32>>),
+    /// The one whose address a register holds: any, or one of these, which are sorted.
+    Pointer(Option<Arc<[u32]>>),
     /// `vprintf` of the CUDA runtime.
     Print,
     /// `__assertfail` of the CUDA runtime.
@@ -227,7 +252,7 @@ pub(crate) struct Code {
     pub(crate) functions: Vec<Option<Function>>,
     /// Its calls.
     pub(crate) calls: Vec<Call>,
-    /// The targets of its indexed branches.
+    /// The targets of its indexed branches, of which several may have one table.
     pub(crate) tables: Vec<Vec<u32>>,
 }
 
@@ -242,18 +267,33 @@ impl Code {
         u64::from(self.local_bytes).next_multiple_of(16)
     }
 
+    /// Local memory of a warp, as no call has added to it; `None` where the host has not so much.
+    pub(crate) fn new_local(&self) -> Option<Scratch> {
+        Scratch::new(LANES as u64 * self.local_stride())
+    }
+
     /// Bytes that a warp's registers, local memory and counts take on the host.
     pub(crate) fn warp_bytes(&self) -> u64 {
         let [pred, b32, b64] = self.registers.map(|count| count as u64);
         let lanes = LANES as u64;
-        4 * pred + lanes * (4 * b32 + 8 * b64 + self.local_stride()) + 8 * self.sites.len() as u64
+        4 * pred + lanes * (4 * b32 + 8 * b64 + self.local_stride()) + 16 * self.sites.len() as u64
+    }
+
+    /// Bytes of local memory that calls may come to take of each thread, at most.
+    pub(crate) fn most_local(&self) -> u64 {
+        let functions = || self.functions.iter().flatten();
+        let frames = match functions().any(|function| function.recursive) {
+            true => u64::from(MAX_LOCAL),
+            false => functions().map(|function| u64::from(function.frame_bytes)).sum(),
+        };
+        (self.local_stride() + frames).min(u64::from(MAX_LOCAL)).max(self.local_stride())
     }
 }
 
 /// The text of a module, for messages.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Listing {
-    pub(crate) text: String,
+    pub(crate) text: Arc<str>,
     /// `.file` directives.
     pub(crate) files: Vec<(u32, String)>,
 }
@@ -292,15 +332,24 @@ pub(crate) struct Inner {
     pub(crate) param_bytes: usize,
     /// Which blocks it may be launched in.
     pub(crate) bounds: Bounds,
-    /// Or why it cannot run.
-    pub(crate) code: crate::error::Result<Code>,
-    /// The instructions that are not supported, with the reason as the end of a sentence.
-    pub(crate) refusals: Vec<(Span, String)>,
-    /// The numbers of the functions that it may call.
-    pub(crate) called: Vec<u32>,
-    pub(crate) listing: Arc<Listing>,
-    /// Those of the module.
-    pub(crate) variables: Arc<Variables>,
+    /// Which of the module's entries it is.
+    pub(crate) entry: usize,
+    /// The module.
+    pub(crate) source: Arc<Source>,
+    /// What it is lowered to, once it has been asked for: a module may have many kernels of which few run.
+    pub(crate) lowered: OnceLock<Lowered>,
+}
+
+impl Inner {
+    /// What it is lowered to.
+    pub(crate) fn lowered(&self) -> &Lowered {
+        self.lowered.get_or_init(|| self.source.lower(self.entry, &self.params))
+    }
+
+    /// Its code, or why it cannot run.
+    pub(crate) fn code(&self) -> &crate::error::Result<Code> {
+        &self.lowered().code
+    }
 }
 
 impl Kernel {
@@ -321,7 +370,7 @@ impl Kernel {
 
     /// Bytes of static shared memory; 0 where the kernel cannot run.
     pub fn shared_bytes(&self) -> u32 {
-        self.inner.code.as_ref().map_or(0, |code| code.shared_bytes)
+        self.inner.code().as_ref().map_or(0, |code| code.shared_bytes)
     }
 
     /// Whether it can run.
@@ -330,7 +379,7 @@ impl Kernel {
     ///
     /// `UnsupportedPtx`, naming the first instruction that the software GPU does not have, and its line.
     pub fn supported(&self) -> crate::error::Result<()> {
-        self.inner.code.as_ref().map(|_| ()).map_err(Clone::clone)
+        self.inner.code().as_ref().map(|_| ()).map_err(Clone::clone)
     }
 }
 

@@ -4,11 +4,14 @@ use std::fmt;
 
 use super::code::Kernel;
 use super::isa::{self, Shape};
+use super::lower;
 use super::parse::ast::{Instruction, Module, Statement};
-use super::{lower, parse};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 pub use super::exec::registers::Kind;
+
+/// Most instructions that a survey lists: kernels that share functions may have many more than their text.
+const MAX_SURVEYED: usize = 1 << 20;
 
 /// A line of the instruction table: an instruction in all its spellings that differ in nothing but modifiers.
 #[derive(Debug, Clone, Copy)]
@@ -144,18 +147,34 @@ pub struct Refused {
 ///
 /// # Errors
 ///
-/// `UnsupportedPtx` with the line where the text is not PTX.
+/// `UnsupportedPtx` with the line where the text is not PTX, and where the kernels have more than a million instructions.
 pub fn survey(text: &str) -> Result<Vec<Survey>> {
-    let module = parse::parse(text)?;
-    let (kernels, _) = lower::lower(&module, text);
-    Ok(module.entries.iter().zip(&kernels).map(|(entry, kernel)| survey_kernel(&module, &entry.body, kernel)).collect())
+    let (kernels, source) = lower::module(text)?;
+    let module = &source.tree().module;
+    let mut count = 0;
+    let mut surveys = Vec::with_capacity(kernels.len());
+    for (entry, kernel) in module.entries.iter().zip(kernels) {
+        let survey = survey_kernel(module, &entry.body, &kernel);
+        count += survey.uses.iter().map(|used| used.lines.len()).sum::<usize>();
+        if count > MAX_SURVEYED {
+            let context = format!(
+                "the kernels up to {:?} have more than {MAX_SURVEYED} instructions, those of functions counted for each \
+                 kernel that calls them; look at fewer kernels at a time",
+                kernel.name()
+            );
+            return Err(Error::new(ErrorKind::UnsupportedPtx, context));
+        }
+        surveys.push(survey);
+    }
+    Ok(surveys)
 }
 
 fn survey_kernel(module: &Module, body: &[Statement], kernel: &Kernel) -> Survey {
     let mut instructions = Vec::new();
     collect(body, &mut instructions);
     // What it calls is its own too.
-    let called = kernel.inner.called.iter().filter_map(|&number| module.functions[number as usize].body.as_ref());
+    let called =
+        kernel.inner.lowered().called.iter().filter_map(|&number| module.functions[number as usize].body.as_ref());
     called.for_each(|body| collect(body, &mut instructions));
     instructions.sort_by_key(|instruction| (instruction.opcode, instruction.span.start));
     let uses = instructions.chunk_by(|a, b| a.opcode == b.opcode).map(|same| {
@@ -182,8 +201,8 @@ fn collect<'a, 't>(body: &'a [Statement<'t>], instructions: &mut Vec<&'a Instruc
 
 fn refused(instruction: &Instruction, kernel: &Kernel) -> Option<Refused> {
     let same = |span: &super::parse::ast::Span| span.start == instruction.span.start;
-    let (span, reason) = kernel.inner.refusals.iter().find(|(span, _)| same(span))?;
-    Some(Refused { line: span.line, instruction: kernel.inner.listing.line(*span), reason: reason.clone() })
+    let (span, reason) = kernel.inner.lowered().refusals.iter().find(|(span, _)| same(span))?;
+    Some(Refused { line: span.line, instruction: kernel.inner.source.listing.line(*span), reason: reason.clone() })
 }
 
 #[cfg(test)]

@@ -37,6 +37,31 @@
 //! assert_eq!(memory.download::<u32>(out, 32)?[31], 31 * 31);
 //! # Ok::<(), warpstride::Error>(())
 //! ```
+//!
+//! # Limits
+//!
+//! Whatever the PTX, nothing here takes more time or memory than these allow. What exceeds one is refused, or stopped, with a
+//! sentence that names it.
+//!
+//! | of | there may be | |
+//! |---|---|---|
+//! | a module's text | 16 MiB | [`MAX_TEXT_BYTES`] |
+//! | scopes within scopes | 64 | |
+//! | a kernel with the functions that it may call | 131,072 instructions, 32,768 registers of each width | |
+//! | a kernel's parameters | 4,096 bytes | |
+//! | the steps of finding where threads meet again | 67,108,864 | |
+//! | [`coverage::survey`] | 1,048,576 instructions, functions counted for each kernel that calls them | |
+//! | a block | 1,024 threads, 48 KiB of shared memory | [`MAX_BLOCK_THREADS`], [`MAX_SHARED_BYTES`] |
+//! | a thread | 512 KiB of local memory, of which each call takes 16 bytes at least: so 32,768 calls within calls | |
+//! | a variable in constant memory | 64 KiB | |
+//! | what initialisers fill | 1 GiB | |
+//! | global memory and all variables of modules | what [`Memory::new`] is given; of `Backend::Soft` 8 GiB, or half of what the host can give | |
+//! | the work of a launch | 1,073,741,824 units | [`DEFAULT_WORK`], [`Config::work_limit`] |
+//! | blocks that have ended before an earlier one | 65,536 | |
+//! | registers and local memory of all blocks that run at a time | 768 MiB, or those of one block | |
+//! | what a launch prints | 1 MiB; 4,096 bytes of each string, widths and precisions of 512 | |
+//! | findings of a launch | 100 are told, 4,194,304 more counted | [`check::MAX_FINDINGS`] |
+//! | blocks of a launch under racecheck | 4,194,303 | |
 
 #![deny(unsafe_code)]
 
@@ -56,6 +81,7 @@ mod report;
 mod semantics;
 pub mod stop;
 mod variables;
+mod work;
 
 pub use args::{Args, Value};
 pub use check::{Checks, Finding};
@@ -66,7 +92,7 @@ pub use stop::Stop;
 
 use std::sync::Arc;
 
-use self::variables::Variables;
+use self::lower::Source;
 use crate::abi::LaunchShape;
 use crate::error::Result;
 
@@ -79,23 +105,33 @@ pub const MAX_SHARED_BYTES: u32 = 48 << 10;
 /// Most bytes of a module's text: what is made of it takes some 150 times as much at worst, and compilers emit a few MiB.
 pub const MAX_TEXT_BYTES: usize = 16 << 20;
 
+/// Work that a launch may do unless told otherwise: [`Config::work_limit`].
+///
+/// The unit is a simple instruction of a warp, some 10 ns of one host thread where this crate is optimised; in a build without
+/// optimisation it takes 20 to 60 times as long. What takes longer counts for more, in proportion: a function such as a sine
+/// is many units, and so are a barrier, for each warp that passes it, an access that checkers look at, something that they
+/// find, a byte that is printed, a call, by what it copies, and the beginning of a block, by the memory that it clears. So
+/// the limit is the same time, about, whatever a kernel does: a dozen seconds, and twice that at most, for a block that
+/// begins within the limit may do as much alone.
+pub const DEFAULT_WORK: u64 = 1 << 30;
+
 /// Parsed PTX.
 #[derive(Debug, Clone)]
 pub struct Module {
     kernels: Vec<Kernel>,
-    variables: Arc<Variables>,
+    source: Arc<Source>,
 }
 
 impl Module {
-    /// Parses a module and makes its kernels ready to run.
+    /// Parses a module. Each kernel is made ready to run when it is first launched, or asked about.
     ///
     /// # Errors
     ///
     /// `UnsupportedPtx` with the line where the text is not PTX. An instruction that the software GPU does not have is no
-    /// error here: see [`Kernel::supported`].
+    /// error here: [`Kernel::supported`] tells of it, and a launch stops at it before anything runs.
     pub fn parse(text: &str) -> Result<Module> {
-        let (kernels, variables) = lower::lower(&parse::parse(text)?, text);
-        Ok(Self { kernels, variables })
+        let (kernels, source) = lower::module(text)?;
+        Ok(Self { kernels, source })
     }
 
     /// The kernel of that name.
@@ -110,7 +146,7 @@ impl Module {
 
     /// The names of its `.global` and `.const` variables, in the order of the text.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.variables.list.iter().map(|variable| variable.name.as_str())
+        self.source.variables.list.iter().map(|variable| variable.name.as_str())
     }
 
     /// Puts the module's variables into `memory`, unless they are there.
@@ -119,7 +155,7 @@ impl Module {
     ///
     /// `OutOfMemory` where there is no room for them.
     pub fn load(&self, memory: &Memory) -> Result<()> {
-        self.variables.addresses(memory).map(|_| ())
+        self.source.variables.addresses(memory).map(|_| ())
     }
 
     /// Address and bytes in `memory` of a `.global` or `.const` variable of the module; `None` where it has none of that
@@ -132,10 +168,10 @@ impl Module {
     ///
     /// As [`Module::load`].
     pub fn variable(&self, memory: &Memory, name: &str) -> Result<Option<(u64, u64)>> {
-        let Some(index) = self.variables.list.iter().position(|variable| variable.name == name) else {
+        let Some(index) = self.source.variables.list.iter().position(|variable| variable.name == name) else {
             return Ok(None);
         };
-        Ok(Some((self.variables.addresses(memory)?[index], self.variables.list[index].bytes)))
+        Ok(Some((self.source.variables.addresses(memory)?[index], self.source.variables.list[index].bytes)))
     }
 
     /// Frees the module's variables in `memory`; a later launch there begins with fresh ones.
@@ -144,7 +180,7 @@ impl Module {
     ///
     /// `InvalidArgument` where one has been freed by its address.
     pub fn unload(&self, memory: &Memory) -> Result<()> {
-        self.variables.remove(memory)
+        self.source.variables.remove(memory)
     }
 }
 
@@ -154,12 +190,9 @@ pub struct Config {
     /// Host threads, at most those there are; 0 for all. Results and counters do not depend on it where blocks do not
     /// communicate through global memory.
     pub threads: usize,
-    /// Instructions after which a warp is taken for one that never ends.
-    pub warp_instruction_limit: u64,
-    /// Work after which a launch is taken for one whose end nobody waits for: the instructions of all warps, and one for each
-    /// KiB of registers, shared and local memory that a block begins with. Blocks count in their order, so where it stops
-    /// does not depend on the host threads; a grid that cannot fit is refused before it begins.
-    pub launch_work_limit: u64,
+    /// Work after which a launch is taken for one whose end nobody waits for: see [`DEFAULT_WORK`]. Blocks count in their
+    /// order, so where it stops does not depend on the host threads; a grid that cannot fit is refused before it begins.
+    pub work_limit: u64,
     /// Most blocks that run. Of a larger grid so many are taken, spread over it, and counted alone: enough to know what a launch
     /// asks of memory whose results nobody reads.
     pub most_blocks: u64,
@@ -170,15 +203,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        // Some seconds of one warp, and a quarter of an hour of one host thread; kernels worth running here are orders of
-        // magnitude below.
-        Self {
-            threads: 0,
-            warp_instruction_limit: 1 << 28,
-            launch_work_limit: 1 << 36,
-            most_blocks: u64::MAX,
-            checks: Checks::NONE,
-        }
+        Self { threads: 0, work_limit: DEFAULT_WORK, most_blocks: u64::MAX, checks: Checks::NONE }
     }
 }
 
@@ -200,7 +225,7 @@ pub fn check_launch(kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Resu
 ///
 /// Fences, `.acquire` and `.release` order accesses to global memory between blocks. A weak access of 8 bytes or more is
 /// done in words of 4: another block may see a half of it. A block that waits for one which has not begun may wait until the
-/// limit of its instructions.
+/// limit of its work.
 ///
 /// # Errors
 ///

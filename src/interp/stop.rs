@@ -18,6 +18,8 @@ pub struct Stop {
     pub reason: Reason,
     /// What the checkers had found until then.
     pub findings: Vec<Finding>,
+    /// How many they had found besides.
+    pub more_findings: u64,
     /// What `printf` had printed in the blocks up to the one that stopped, as [`Report::printed`](super::Report) has it.
     pub printed: String,
 }
@@ -71,14 +73,23 @@ pub enum Reason {
         /// The barriers that they name.
         barriers: [u32; 2],
     },
-    /// A warp ran for this many instructions without ending.
-    InstructionLimit(u64),
+    /// One block alone was more work than the launch may be: [`crate::interp::Config::work_limit`].
+    WorkLimit(u64),
     /// The blocks of the launch were more work than it may be.
     LaunchLimit {
-        /// [`crate::interp::Config::launch_work_limit`]
+        /// [`crate::interp::Config::work_limit`]
         limit: u64,
         /// `blockIdx` of the block at whose end that was so.
         block: [u32; 3],
+    },
+    /// The blocks of the launch would be more work than it may be, whatever they do.
+    GridLimit {
+        /// [`crate::interp::Config::work_limit`]
+        limit: u64,
+        /// Blocks in x, y, z.
+        grid: [u32; 3],
+        /// The work that they are at least.
+        least: u64,
     },
     /// The kernel executed `trap`: in Rust kernels, a panic.
     Trap,
@@ -100,9 +111,13 @@ pub enum Reason {
         /// Whether there is a function.
         other: bool,
     },
-    /// Calls within calls took more local memory than a thread can have.
+    /// Calls within calls took more local memory than a thread can have; each takes at least 16 bytes.
     StackOverflow {
-        /// Bytes that the last call would have needed.
+        /// The function whose call was one too many.
+        function: String,
+        /// How many calls within calls that would have been.
+        depth: u32,
+        /// Bytes that it would have needed.
         bytes: u32,
         /// How many there are.
         limit: u32,
@@ -281,13 +296,20 @@ impl fmt::Display for Reason {
                 "waits at barrier {of_a} in lane {a} and {of_b} in lane {b} of its warp, or for different counts; let a \
                  warp name one barrier and count"
             ),
-            Reason::InstructionLimit(limit) => {
-                write!(f, "ran for {limit} warp instructions without ending; look for a loop that never ends")
-            }
+            Reason::WorkLimit(limit) => write!(
+                f,
+                "ran when its block had done {limit} units of work without ending; look for a loop that never ends, or raise \
+                 `Config::work_limit`"
+            ),
             Reason::LaunchLimit { limit, block: [x, y, z] } => write!(
                 f,
-                "its blocks up to ({x}, {y}, {z}) were more than {limit} warp instructions of work; launch a smaller grid, or \
-                 raise the limit"
+                "its blocks up to ({x}, {y}, {z}) were more than {limit} units of work; launch a smaller grid, or raise \
+                 `Config::work_limit`"
+            ),
+            Reason::GridLimit { limit, grid, least } => write!(
+                f,
+                "a grid of {grid:?} blocks; they are at least {least} units of work, and the limit is {limit}: launch a \
+                 smaller one, or raise `Config::work_limit`"
             ),
             Reason::Trap => f.write_str("executed a trap: the kernel panicked or asserted"),
             Reason::Assertion { message, file, line, function } => {
@@ -299,10 +321,10 @@ impl fmt::Display for Reason {
             Reason::BadCall { address, .. } => {
                 write!(f, "calls {address:#x}, which is no function's address here; check the pointer")
             }
-            Reason::StackOverflow { bytes, limit } => write!(
+            Reason::StackOverflow { function, depth, bytes, limit } => write!(
                 f,
-                "needs {bytes} bytes of local memory for its calls and a thread has {limit}; look for a recursion that never \
-                 ends"
+                "calls {function:?}, {depth} calls deep, which takes {bytes} bytes of local memory and a thread has {limit}; \
+                 look for a recursion that never ends"
             ),
             Reason::BranchIndex { index, targets } => {
                 write!(f, "picks target {index} of {targets}; check the index")
@@ -342,7 +364,7 @@ impl From<Stop> for Error {
     fn from(stop: Stop) -> Self {
         let kind = match &stop.reason {
             Reason::Unsupported(error) => error.kind(),
-            Reason::Launch(_) => ErrorKind::InvalidArgument,
+            Reason::Launch(_) | Reason::GridLimit { .. } => ErrorKind::InvalidArgument,
             _ => ErrorKind::KernelFault,
         };
         Error::new(kind, stop.to_string())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::mem::{Memory, space};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// The variables of one parsed module.
 #[derive(Debug, Default)]
@@ -72,9 +72,20 @@ impl Variables {
     }
 
     fn place(&self, memory: &Memory) -> Result<Vec<u64>> {
+        // Before any takes the host's memory: whether all have room.
+        let all = self.list.iter().fold(0_u64, |all, variable| all.saturating_add(variable.bytes));
+        let free = memory.limit() - memory.used();
+        if all > free {
+            let context = format!(
+                "the {} variables of the module are {all} bytes and {free} are free; give the software GPU more memory, or \
+                 declare less",
+                self.list.len()
+            );
+            return Err(Error::new(ErrorKind::OutOfMemory, context));
+        }
         let mut addresses = Vec::with_capacity(self.list.len());
         for variable in &self.list {
-            match memory.alloc(variable.bytes) {
+            match memory.alloc_zeroed(variable.bytes) {
                 Ok(address) => addresses.push(address),
                 Err(error) => {
                     addresses.iter().try_for_each(|&address| memory.free(address))?;
@@ -83,7 +94,6 @@ impl Variables {
             }
         }
         for (variable, &address) in self.list.iter().zip(&addresses) {
-            memory.fill(address, 0, variable.bytes)?;
             memory.write(address, &variable.image)?;
             for pointer in &variable.pointers {
                 let (at, width) = pointer.at;

@@ -107,6 +107,7 @@ mod tests {
             arguments: &arguments,
             dumps: vec![0, 1],
             checks: Checks::NONE,
+            limit: warpstride::interp::DEFAULT_WORK,
         };
         let buffers = || arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>().unwrap();
         let device = Device::open(Backend::Soft).unwrap();

@@ -13,7 +13,7 @@ use warpstride::abi::LaunchShape;
 use warpstride::device::Backend;
 use warpstride::driver::{DeviceInfo, DriverKind};
 use warpstride::error::Error;
-use warpstride::interp::{Args, Checks, Kernel, Module};
+use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module};
 
 use super::argument::{Argument, Dump, Value};
 use super::output::Output;
@@ -32,6 +32,8 @@ struct Launch<'a> {
     dumps: Vec<usize>,
     /// What the software GPU looks for.
     checks: Checks,
+    /// The work after which it stops the launch.
+    limit: u64,
 }
 
 /// Where results go.
@@ -74,6 +76,7 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
         arguments: &args.arguments,
         dumps: args.dumps.iter().map(|dump| dump.argument).collect(),
         checks: args.checks.unwrap_or_default(),
+        limit: args.limit.unwrap_or(DEFAULT_WORK),
     };
 
     let device = open(backend, output)?;
@@ -82,6 +85,10 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
         args.checks.is_none() || device.info().kind == DriverKind::Soft,
         "--check is for the software GPU; pass --device soft, or run this under compute-sanitizer, whose --tool takes the \
          same names"
+    );
+    ensure!(
+        args.limit.is_none() || device.info().kind == DriverKind::Soft,
+        "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
     );
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
@@ -95,14 +102,16 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
     if let Some(stop) = outcome.stopped.take() {
         drop(progress);
         if !stop.findings.is_empty() {
-            output.result(&report::findings_text(&stop.findings), report::stopped_json(args, &device, &stop))?;
+            let found = report::findings_text(&stop.findings, stop.more_findings);
+            output.result(&found, report::stopped_json(args, &device, &stop))?;
         }
-        return Err(Error::from(stop).into());
+        // What the library calls by the name of its own.
+        return Err(anyhow!(stop.to_string().replace("`Config::work_limit`", "--limit")));
     }
     targets.write(&outcome)?;
     drop(progress);
     output.result(&report::text(args, &device, &outcome), report::json(args, &device, &outcome))?;
-    let findings = outcome.report.map_or(0, |report| report.findings.len());
+    let findings = outcome.report.map_or(0, |report| report.findings.len() as u64 + report.more_findings);
     ensure!(
         findings == 0,
         "the checkers have found {findings} faults in `{}`, told above; mend it or them",

@@ -25,6 +25,7 @@ pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> V
     document["counters"] = json!(report.map(|report| report.counters));
     document["thread_instructions"] = json!(report.map(|report| report.thread_instructions));
     document["findings"] = json!(report.map(|report| &report.findings));
+    document["findings_total"] = json!(report.map(|report| report.findings.len() as u64 + report.more_findings));
     document["seconds"] = json!(outcome.seconds);
     if let Some(report) = report.filter(|_| args.report || args.report_json) {
         document["instructions"] = report.instructions.iter().map(instructions::json).collect();
@@ -37,6 +38,7 @@ pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> V
 pub(super) fn stopped_json(args: &args::RunPtx, device: &Device, stop: &Stop) -> Value {
     let mut document = launch_json(args, device);
     document["findings"] = json!(stop.findings);
+    document["findings_total"] = json!(stop.findings.len() as u64 + stop.more_findings);
     document
 }
 
@@ -53,9 +55,10 @@ fn launch_json(args: &args::RunPtx, device: &Device) -> Value {
     })
 }
 
-/// A paragraph each.
-pub(super) fn findings_text(findings: &[Finding]) -> String {
-    findings.iter().map(|finding| format!("{finding}\n")).collect()
+/// A paragraph each, and how many there are besides.
+pub(super) fn findings_text(findings: &[Finding], more: u64) -> String {
+    let told: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+    if more > 0 { format!("{told}and {more} more\n") } else { told }
 }
 
 pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> String {
@@ -85,7 +88,7 @@ pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> S
         table.add_row([access, instructions, "-", "-", wavefronts, conflicts]);
     }
     let threads = report.thread_instructions;
-    let found = findings_text(&report.findings);
+    let found = findings_text(&report.findings, report.more_findings);
     let details = if args.report { instructions::text(report) } else { String::new() };
     format!(
         "{title}\n{table}\n{threads} thread instructions in {seconds:.3} s of this host, which is no time of a GPU\n\

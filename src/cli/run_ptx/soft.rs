@@ -25,7 +25,7 @@ impl Launch<'_> {
         }
         let params = parameters(self.kernel, self.arguments, |position| places[position].0)?;
         let begin = Instant::now();
-        let config = interp::Config { checks: self.checks, ..interp::Config::default() };
+        let config = interp::Config { checks: self.checks, work_limit: self.limit, ..interp::Config::default() };
         let (report, stopped) = match interp::run(self.kernel, &self.shape, &params, &memory, &config) {
             Ok(report) => (Some(report), None),
             // What the checkers found before is to be told too.

@@ -24,10 +24,13 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use self::schedule::Goal;
 use self::state::{Action, HostPointer, Line, Loaded, State, Work, no_such};
-use super::{DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use super::{
+    DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle, available_memory,
+};
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
+use crate::interp::check::MAX_FINDINGS;
 use crate::interp::{self, Finding, Kernel, Memory, Module};
 
 /// Bytes of a download that pass through a buffer at a time: they stay in the L1 cache.
@@ -42,8 +45,8 @@ pub struct Config {
     /// Decides the order of work that may run in several. Even: strictly late. Odd: work that nobody waits for yet may run
     /// in between. Default 0.
     pub seed: u64,
-    /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half
-    /// of the host's available memory where that is less and the system says (`/proc/meminfo`).
+    /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half of the host's
+    /// [`available_memory`] where that is less and the system says.
     pub memory_bytes: u64,
     /// What it says that it is, major and minor: kernels are chosen by it, and run and count alike. Default 9.0, an H100's,
     /// whose counters it has.
@@ -64,8 +67,8 @@ pub struct Soft {
     info: DeviceInfo,
     memory: Memory,
     interp: interp::Config,
-    /// What the checkers found, launch by launch.
-    findings: Mutex<Vec<Finding>>,
+    /// What the checkers found, launch by launch, and how much besides.
+    findings: Mutex<(Vec<Finding>, u64)>,
     // Held while work runs; `on_our_threads` says why that is safe.
     state: Mutex<State>,
 }
@@ -91,7 +94,7 @@ impl Soft {
             info: device_info(memory_bytes, compute_capability, interp.threads),
             memory: Memory::new(memory_bytes),
             interp,
-            findings: Mutex::new(Vec::new()),
+            findings: Mutex::default(),
             state: Mutex::new(state),
         }
     }
@@ -104,9 +107,19 @@ impl Soft {
     }
 
     /// What the checkers of `Config::interp.checks` found in all launches that have run so far, in the order in which they
-    /// ran. A launch with findings is no failed one: it went on.
+    /// ran. A launch with findings is no failed one: it went on. Of each launch, and of all together, the first
+    /// [`MAX_FINDINGS`].
     pub fn findings(&self) -> Vec<Finding> {
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.found().0.clone()
+    }
+
+    /// How many they found besides.
+    pub fn more_findings(&self) -> u64 {
+        self.found().1
+    }
+
+    fn found(&self) -> MutexGuard<'_, (Vec<Finding>, u64)> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -187,11 +200,15 @@ impl Soft {
     fn run_kernel(&self, kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Result<Counters> {
         let run = || interp::run(kernel, shape, params, &self.memory, &self.interp);
         let mut report = on_our_threads(run)?;
-        let (found, printed) = match &mut report {
-            Ok(report) => (&mut report.findings, &report.printed),
-            Err(stop) => (&mut stop.findings, &stop.printed),
+        let (new, more, printed) = match &mut report {
+            Ok(report) => (&mut report.findings, report.more_findings, &report.printed),
+            Err(stop) => (&mut stop.findings, stop.more_findings, &stop.printed),
         };
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner).append(found);
+        let mut found = self.found();
+        let room = MAX_FINDINGS.saturating_sub(found.0.len()).min(new.len());
+        found.1 = found.1.saturating_add(more + (new.len() - room) as u64);
+        found.0.extend(new.drain(..room));
+        drop(found);
         // There is no other way out for it, and standard output is the program's own. A closed one has no reader.
         let _ = io::stderr().write_all(printed.as_bytes());
         report.map(|report| report.counters).map_err(|stop| Error::from(*stop))
@@ -449,17 +466,10 @@ fn no_threads(reason: &dyn fmt::Display) -> Error {
     )
 }
 
-/// Half of what the host can give without swapping, and at most 8 GiB: beyond that the system ends the process instead of
-/// refusing an allocation.
+/// Half of what the host can give, and at most 8 GiB: beyond that the system ends the process instead of refusing an
+/// allocation.
 fn default_memory_bytes() -> u64 {
-    let available = std::fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(mem_available);
-    available.map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2))
-}
-
-/// Bytes in the line `MemAvailable: 12345 kB`.
-fn mem_available(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    available_memory().map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2))
 }
 
 fn device_info(memory_bytes: u64, compute_capability: (u32, u32), threads: usize) -> DeviceInfo {
@@ -504,15 +514,5 @@ mod tests {
             })
         });
         assert!(!seen.unwrap(), "the caller's task ran on the worker that waits");
-    }
-
-    #[test]
-    fn what_the_host_has_is_read_from_its_books() {
-        let meminfo = "MemTotal:       16000000 kB\nMemFree:  1 kB\nMemAvailable:    4096 kB\nBuffers:  2 kB\n";
-        assert_eq!(mem_available(meminfo), Some(4 << 20));
-        for strange in ["", "MemAvailable: many kB", "MemAvailable: 5 MB", "MemAvailable: 18446744073709551615 kB"] {
-            assert_eq!(mem_available(strange), None, "{strange}");
-        }
-        assert!((1..=MOST_MEMORY_BYTES).contains(&default_memory_bytes()));
     }
 }

@@ -107,7 +107,7 @@ pub(crate) enum What {
 }
 
 /// What makes findings one: the problem and its instructions.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     problem: Discriminant<What>,
     reason: Option<Discriminant<Reason>>,

@@ -20,8 +20,9 @@ mod memcheck;
 mod racecheck;
 mod synccheck;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::BitOr;
 use std::str::FromStr;
 
@@ -36,6 +37,13 @@ use super::stop::AccessKind;
 use crate::error::{Error, ErrorKind};
 use initcheck::Initcheck;
 use racecheck::Racecheck;
+
+/// Findings of a launch that are told; further ones are counted.
+pub const MAX_FINDINGS: usize = 100;
+/// Findings that are told apart, so that each is counted once.
+const MAX_COUNTED: usize = 1 << 22;
+/// The work of taking note of something that is wrong.
+const FINDING_WORK: u64 = 24;
 
 /// One checker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -164,6 +172,8 @@ pub(crate) struct Checker {
     block: u64,
     initcheck: Option<Initcheck>,
     racecheck: Option<Racecheck>,
+    /// Bytes of the narrowest access: those of a place, for racecheck.
+    narrowest: u32,
     log: Log,
 }
 
@@ -173,17 +183,23 @@ struct Log {
     found: Vec<Found>,
     /// By what makes them one.
     known: HashMap<finding::Key, usize>,
+    /// Of those that there was no room for, what makes them one, as 8 bytes: there may be millions.
+    more: HashSet<u64>,
+    /// The work of taking note of them, since it was last asked for.
+    work: u64,
 }
 
 impl Log {
     fn add(&mut self, who: Who, what: What) {
-        let next = self.found.len();
-        match self.known.entry(what.key(who.pc)) {
-            std::collections::hash_map::Entry::Occupied(known) => self.found[*known.get()].times += 1,
-            std::collections::hash_map::Entry::Vacant(new) => {
-                new.insert(next);
-                self.found.push(Found { who, what, times: 1 });
-            }
+        self.work += FINDING_WORK;
+        let (next, key) = (self.found.len(), what.key(who.pc));
+        if let Some(&known) = self.known.get(&key) {
+            self.found[known].times += 1;
+        } else if next < MAX_FINDINGS {
+            self.known.insert(key, next);
+            self.found.push(Found { who, what, times: 1 });
+        } else if self.more.len() < MAX_COUNTED {
+            self.more.insert(BuildHasherDefault::<DefaultHasher>::new().hash_one(key));
         }
     }
 }
@@ -196,12 +212,25 @@ impl Checker {
             false => None,
         };
         let racecheck = checks.contains(Check::Racecheck).then(|| Racecheck::new(code, warps, shared_bytes));
-        Some(Self { checks, block: 0, initcheck, racecheck, log: Log::default() })
+        let widths = code.sites.iter().map(|site| code.instructions[site.pc as usize].access.bytes());
+        let narrowest = widths.min().unwrap_or(1).max(1);
+        Some(Self { checks, block: 0, initcheck, racecheck, narrowest, log: Log::default() })
     }
 
-    /// What was found, in order.
-    pub(crate) fn into_found(self) -> Vec<Found> {
-        self.log.found
+    /// What was found, in order, and how much besides.
+    pub(crate) fn into_found(self) -> (Vec<Found>, u64) {
+        (self.log.found, self.log.more.len() as u64)
+    }
+
+    /// The work of taking note of what was found since this was last asked for.
+    pub(crate) fn take_work(&mut self) -> u64 {
+        std::mem::take(&mut self.log.work)
+    }
+
+    /// The work of looking at an access of `lanes` lanes to so many bytes each, and of what was found since the last one.
+    pub(crate) fn access_work(&mut self, lanes: u32, bytes: u32) -> u64 {
+        let place = if self.racecheck.is_some() { u64::from(lanes * bytes.div_ceil(self.narrowest)) } else { 0 };
+        self.take_work() + u64::from(lanes) + place
     }
 
     /// Another block begins.

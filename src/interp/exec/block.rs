@@ -17,6 +17,14 @@ use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
 use crate::interp::stop::{Place, Reason, Stop, Waiting};
 
+/// The work of beginning a block and of ending it, and that of each of its warps.
+const BLOCK_WORK: u64 = 16;
+const WARP_WORK: u64 = 4;
+/// Bytes of shared and local memory that are a unit of work to clear.
+const CLEARED_BYTES: u64 = 128;
+/// The work of a warp's turn, besides what it does in it, and of looking at a warp at a barrier.
+const TURN_WORK: u64 = 6;
+
 /// What shared and local memory hold at first, so that reading before writing shows, and is alike on every run.
 const POISON: u32 = 0xA5A5_A5A5;
 
@@ -50,6 +58,8 @@ pub(super) struct Worker<'a> {
     /// What its blocks did.
     totals: Totals,
     checker: Option<Box<Checker>>,
+    /// The work of the block that runs, so far.
+    work: u64,
 }
 
 impl<'a> Worker<'a> {
@@ -57,8 +67,8 @@ impl<'a> Worker<'a> {
     pub(super) fn new(launch: &'a Launch<'a>) -> Option<Self> {
         let code = launch.code;
         let warps = (0..launch.warps()).map(|index| {
-            let local = Scratch::new(LANES as u64 * code.local_stride())?;
-            let mut warp = Warp::new(Registers::new(code.registers)?, local, code.local_stride(), code.sites.len());
+            let mut warp =
+                Warp::new(Registers::new(code.registers)?, code.new_local()?, code.local_stride(), code.sites.len());
             for preset in &code.presets {
                 launch.fill(&mut warp.registers, preset, index);
             }
@@ -76,29 +86,29 @@ impl<'a> Worker<'a> {
             shared: Scratch::new(launch.shared_bytes())?,
             totals: Totals::new(code.sites.len()),
             checker,
+            work: 0,
         })
     }
 
-    /// What its blocks did, and what was found wrong with it.
-    pub(super) fn into_totals(self) -> (Totals, Vec<Finding>) {
-        let found = self.checker.map_or_else(Vec::new, |checker| checker.into_found());
+    /// What its blocks did, and what was found wrong with it: the first findings, and how many there are besides.
+    pub(super) fn into_totals(self) -> (Totals, Vec<Finding>, u64) {
+        let (found, more) = self.checker.map_or_else(Default::default, |checker| checker.into_found());
         let kernel = &self.launch.kernel.name;
-        (self.totals, found.into_iter().map(|found| found.told(kernel, |who| self.launch.place(who))).collect())
+        (self.totals, found.into_iter().map(|found| found.told(kernel, |who| self.launch.place(who))).collect(), more)
     }
 
     /// Runs the block of this number, counted with x fastest, and returns how much work it was.
     pub(super) fn run(&mut self, number: u64) -> Result<u64, Box<Stop>> {
         let block = self.launch.block(number);
         self.restart(block);
+        self.work = self.launch.preparation();
         if let Some(checker) = &mut self.checker {
             checker.begin(number);
         }
         let mut printed = Vec::new();
         let outcome = self.run_warps(number, &mut printed);
         self.totals.print(number, printed);
-        let mut work = self.launch.preparation();
         for warp in &self.warps {
-            work += warp.issued;
             self.totals.warp_instructions += warp.issued;
             self.totals.thread_instructions += warp.lanes_issued;
             for (tally, executed) in self.totals.tallies.iter_mut().zip(&warp.executed) {
@@ -112,15 +122,15 @@ impl<'a> Worker<'a> {
             );
             return Err(refusal(&self.launch.kernel.name, Reason::Launch(context)));
         }
-        let Err((index, fault)) = outcome else { return Ok(work) };
+        let Err((index, fault)) = outcome else { return Ok(self.work) };
         let Fault { lane, reason } = *fault;
         let pc = self.warps[index as usize].pc - 1;
         if self.checker.as_mut().is_some_and(|checker| checker.stuck(index, lane, pc, &reason)) {
-            return Ok(work);
+            return Ok(self.work);
         }
         let place = self.launch.place(Who { block: number, thread: index * LANES as u32 + lane, pc });
         let kernel = self.launch.kernel.name.clone();
-        Err(Box::new(Stop { kernel, place: Some(place), reason, findings: Vec::new(), printed: String::new() }))
+        Err(Box::new(Stop { place: Some(place), ..*refusal(&kernel, reason) }))
     }
 
     fn restart(&mut self, block: [u32; 3]) {
@@ -128,6 +138,10 @@ impl<'a> Worker<'a> {
         self.shared.fill(POISON);
         for (index, warp) in self.warps.iter_mut().enumerate() {
             warp.restart(self.launch.lanes(index as u32), code.local_bytes);
+            // What calls of the block before have added would have to be cleared as well.
+            if let Some(small) = (warp.stride > code.local_stride()).then(|| code.new_local()).flatten() {
+                (warp.local, warp.stride) = (small, code.local_stride());
+            }
             warp.local.fill(POISON);
             for &(file, slot) in &code.cleared {
                 warp.registers.clear(file, slot);
@@ -158,8 +172,15 @@ impl<'a> Worker<'a> {
                     printed,
                     checker: self.checker.as_deref_mut(),
                     limit: self.launch.limit,
+                    left: self.launch.limit.saturating_sub(self.work),
                 };
-                self.launch.engine.run(&mut cx, warp).map_err(|fault| (index as u32, fault))?;
+                let before = warp.work;
+                let outcome = self.launch.engine.run(&mut cx, warp);
+                self.work += TURN_WORK + warp.work - before;
+                if let Some(checker) = &mut self.checker {
+                    self.work += checker.take_work();
+                }
+                outcome.map_err(|fault| (index as u32, fault))?;
             }
             if self.warps.iter().all(|warp| warp.live == 0) {
                 return Ok(());
@@ -181,11 +202,14 @@ impl<'a> Worker<'a> {
                 threads => self.warps.iter().filter(there).count() >= threads as usize / LANES,
             }
         };
+        // Of many different waits each is looked at, and with it all warps.
+        self.work += TURN_WORK * self.warps.len() as u64;
         if let Some(wait) = self.warps.iter().filter_map(|warp| warp.wait).find(complete) {
             let waiting = self.warps.iter().filter(|warp| warp.wait == Some(wait));
             if let Some(checker) = &mut self.checker {
                 let (passed, ended) = passing(&self.warps, wait);
                 checker.barrier(&passed, &ended);
+                self.work += (self.warps.len() * self.warps.len()) as u64 / TURN_WORK;
             }
             let result = wait.vote.result(waiting.map(|warp| (warp.live, warp.votes)));
             for warp in &mut self.warps {
@@ -237,18 +261,23 @@ impl Launch<'_> {
         self.shape.block.iter().product()
     }
 
-    /// Bytes that a [`Worker`] takes on the host, but for little things.
+    /// Bytes that a [`Worker`] comes to take on the host at most, but for little things.
     pub(super) fn worker_bytes(&self) -> u64 {
-        u64::from(self.warps()) * self.code.warp_bytes()
+        let calls = LANES as u64 * (self.code.most_local() - self.code.local_stride());
+        u64::from(self.warps()) * (self.code.warp_bytes() + calls)
     }
 
     fn shared_bytes(&self) -> u64 {
         u64::from(self.code.dynamic_base()) + u64::from(self.shape.dynamic_shared)
     }
 
-    /// The work that a block is before it begins: one for each KiB of its registers and memory.
+    /// The work that a block is before it begins.
     pub(super) fn preparation(&self) -> u64 {
-        (self.worker_bytes() + self.shared_bytes()) >> 10
+        let (code, warps) = (self.code, u64::from(self.warps()));
+        let registers = code.cleared.len() + code.presets.iter().filter(|preset| preset.varies()).count();
+        let warp = WARP_WORK + registers as u64 + code.sites.len() as u64 / 4;
+        let memory = self.shared_bytes() + warps * LANES as u64 * code.local_stride();
+        BLOCK_WORK + warps * warp + memory / CLEARED_BYTES
     }
 
     /// The warps of a block.
@@ -314,7 +343,7 @@ impl Launch<'_> {
     /// Where a thread was, in words.
     fn place(&self, who: Who) -> Place {
         let origin = &self.code.origins[who.pc as usize];
-        let listing = &self.kernel.listing;
+        let listing = &self.kernel.source.listing;
         Place {
             line: origin.span.line,
             instruction: listing.line(origin.span),

@@ -1,15 +1,21 @@
 //! How much a launch may do in all, so that one whose end nobody would see is stopped.
 //!
 //! The sum is over blocks in their order, whoever ran them and when: so the block at which it exceeds the limit is the same
-//! for any number of host threads.
+//! for any number of host threads. What is ahead of the first block that has not ended is kept until that ends, and who is
+//! far ahead waits.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Blocks that may run before an earlier one has ended; a GPU has fewer at a time.
+const WINDOW: u64 = 1 << 16;
 
 /// What is left for the blocks of a launch.
 pub(super) struct Budget {
     limit: u64,
     spent: Mutex<Spent>,
+    /// The first block has ended that had not.
+    moved: Condvar,
 }
 
 #[derive(Default)]
@@ -17,28 +23,80 @@ struct Spent {
     /// The first block that is not in the sum.
     next: u64,
     sum: u64,
-    /// The work of blocks that ended before one that comes before them.
-    ahead: BTreeMap<u64, u64>,
+    /// The work of blocks from that one on, where they have ended.
+    ahead: VecDeque<Option<u64>>,
+    /// The sum is more than the limit.
+    exceeded: bool,
+    /// Nobody who waits is to go on.
+    closed: bool,
+}
+
+/// Lets nobody wait any more for a thread that panics.
+pub(super) struct Share<'a>(&'a Budget);
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.close();
+        }
+    }
 }
 
 impl Budget {
     pub(super) fn new(limit: u64) -> Self {
-        Self { limit, spent: Mutex::default() }
+        Self { limit, spent: Mutex::default(), moved: Condvar::new() }
     }
 
     /// Adds a block's work. The block with which the sum exceeds the limit, to one caller.
     pub(super) fn spend(&self, block: u64, work: u64) -> Option<u64> {
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = self.lock();
         let spent = &mut *spent;
-        spent.ahead.insert(block, work);
-        while let Some(work) = spent.ahead.remove(&spent.next) {
+        if spent.exceeded {
+            return None;
+        }
+        let place = (block - spent.next) as usize;
+        if spent.ahead.len() <= place {
+            spent.ahead.resize(place + 1, None);
+        }
+        spent.ahead[place] = Some(work);
+        while let Some(&Some(work)) = spent.ahead.front() {
             spent.sum = spent.sum.saturating_add(work);
             if spent.sum > self.limit {
+                spent.exceeded = true;
                 return Some(spent.next);
             }
+            spent.ahead.pop_front();
             spent.next += 1;
+            if spent.next % (WINDOW / 2) == 0 {
+                self.moved.notify_all();
+            }
         }
         None
+    }
+
+    /// Waits until this block may run; false where it is not to.
+    pub(super) fn wait_for(&self, block: u64) -> bool {
+        if block < WINDOW {
+            return true;
+        }
+        let too_early = |spent: &mut Spent| block >= spent.next + WINDOW && !spent.closed;
+        let spent = self.moved.wait_while(self.lock(), too_early).unwrap_or_else(PoisonError::into_inner);
+        block < spent.next + WINDOW
+    }
+
+    /// A block has stopped: those that are far ahead of it are not to run.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.moved.notify_all();
+    }
+
+    /// To be held by each thread that spends.
+    pub(super) fn share(&self) -> Share<'_> {
+        Share(self)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -57,5 +115,29 @@ mod tests {
             let enough = Budget::new(24);
             assert!(order.into_iter().all(|block| enough.spend(block, work[block as usize]).is_none()), "{order:?}");
         }
+    }
+
+    #[test]
+    fn who_is_far_ahead_waits_for_the_slow_and_for_nobody_who_is_gone() {
+        let budget = Budget::new(u64::MAX);
+        assert!((1..WINDOW).all(|block| budget.wait_for(block) && budget.spend(block, 1).is_none()));
+        let far = std::thread::scope(|scope| {
+            let far = scope.spawn(|| budget.wait_for(WINDOW));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!far.is_finished(), "block 0 has not ended");
+            assert_eq!(budget.spend(0, 1), None);
+            far.join().unwrap()
+        });
+        assert!(far);
+        // Block `WINDOW` never ends.
+        let gone = std::thread::scope(|scope| {
+            let gone = scope.spawn(|| budget.wait_for(2 * WINDOW));
+            drop(budget.share());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!gone.is_finished(), "others may end it yet");
+            budget.close();
+            gone.join().unwrap()
+        });
+        assert!(!gone);
     }
 }

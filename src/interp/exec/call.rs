@@ -15,6 +15,9 @@ use crate::interp::mem::cells::{Cells, Scratch};
 use crate::interp::mem::space;
 use crate::interp::stop::Reason;
 
+/// Bytes of local memory that are a unit of work to make.
+const GROWN_BYTES: u64 = 32;
+
 /// `call`
 pub(super) fn call(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     let code = cx.code;
@@ -56,7 +59,8 @@ fn through_pointer(
         let lanes = (0..LANES).filter(|&lane| rest >> lane & 1 == 1 && addresses[lane] == address);
         let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
         rest &= !lanes;
-        let number = space::function_number(address).filter(|number| among.is_none_or(|all| all.contains(number)));
+        let number =
+            space::function_number(address).filter(|number| among.is_none_or(|all| all.binary_search(number).is_ok()));
         let function = number.and_then(|number| cx.code.functions.get(number as usize)?.as_ref());
         let fits = |function: &&Function| function.layout == call.layout;
         let Some(function) = function.filter(fits) else {
@@ -75,10 +79,13 @@ fn through_pointer(
 fn enter(warp: &mut Warp, call: &Call, function: &Function, mask: u32) -> Result<Point, Box<Fault>> {
     // A kernel's own variables may end anywhere.
     let (caller, base) = (warp.frame, warp.frame.end.next_multiple_of(FRAME_ALIGN as u32));
-    let end = base.saturating_add(function.frame_bytes);
+    let end = base.saturating_add(function.frame_bytes.max(FRAME_ALIGN as u32));
     if end > MAX_LOCAL || !reserve(warp, u64::from(end)) {
-        return Err(Fault::new(mask.trailing_zeros(), Reason::StackOverflow { bytes: end, limit: MAX_LOCAL }));
+        let (function, depth) = (function.name.to_string(), warp.depth(mask) + 1);
+        let reason = Reason::StackOverflow { function, depth, bytes: end, limit: MAX_LOCAL };
+        return Err(Fault::new(mask.trailing_zeros(), reason));
     }
+    warp.work += function.call_work();
     let places = call.passed.params.iter().zip(&call.layout.params);
     for (&(from, bytes), &(to, _)) in places {
         copy(&warp.local, warp.stride, mask, caller.base + from, base + to, bytes);
@@ -102,6 +109,7 @@ pub(super) fn ret(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Fl
             copy(&warp.local, warp.stride, mask, base + from, caller.frame.base + to, bytes);
         }
         saved(function, |at, file, slot| restore(warp, mask, base + at, file, slot));
+        warp.work += function.call_work();
     }
     warp.join();
     Flow::Next
@@ -169,6 +177,7 @@ fn reserve(warp: &mut Warp, bytes: u64) -> bool {
     // Twice as much each time: a recursion is copied a few times, however deep it goes.
     let stride = bytes.next_power_of_two();
     let Some(larger) = super::block::poisoned(LANES as u64 * stride) else { return false };
+    warp.work += LANES as u64 * stride / GROWN_BYTES;
     for lane in 0..LANES as u64 {
         for offset in (0..warp.stride).step_by(4) {
             larger.store32(lane * stride + offset, warp.local.load32(lane * warp.stride + offset));

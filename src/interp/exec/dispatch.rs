@@ -7,7 +7,7 @@
 use super::warp::Warp;
 use super::{Context, Fault};
 
-/// Instructions after which another warp of the block has its turn, for this one may wait for what that one stores.
+/// Work after which another warp of the block has its turn, for this one may wait for what that one stores.
 const TURN: u64 = 1 << 16;
 
 /// Which copy runs; a value of it is proof that the processor has what that copy needs.
@@ -110,19 +110,21 @@ macro_rules! engine {
         #$attribute
         pub(super) fn run(cx: &mut Context, warp: &mut Warp) -> Result<(), Box<Fault>> {
             let code = cx.code;
-            let pause = cx.limit.min(warp.issued.saturating_add(TURN));
+            let end = warp.work.saturating_add(cx.left);
+            let pause = end.min(warp.work.saturating_add(TURN));
             loop {
                 // Where one path goes on may be where the enclosing ones meet too.
                 while warp.pc == warp.meet && warp.join() {}
                 let ins = &code.instructions[warp.pc as usize];
                 warp.pc += 1;
-                if warp.issued == pause {
-                    if warp.issued == cx.limit {
-                        return Err(Fault::new(warp.mask.trailing_zeros(), Reason::InstructionLimit(cx.limit)));
+                if warp.work >= pause {
+                    if warp.work >= end {
+                        return Err(Fault::new(warp.mask.trailing_zeros(), Reason::WorkLimit(cx.limit)));
                     }
                     warp.pc -= 1;
                     return Ok(());
                 }
+                warp.work += u64::from(ins.work);
                 warp.issued += 1;
                 warp.lanes_issued += u64::from(warp.mask.count_ones());
                 let guard = warp.registers.pred[usize::from(ins.guard & !NEGATED)];

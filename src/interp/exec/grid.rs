@@ -23,7 +23,7 @@ use crate::interp::{Config, MAX_BLOCK_THREADS, MAX_SHARED_BYTES, Report};
 const MAX_BLOCK_Z: u32 = 64;
 /// What the registers and local memory of all blocks that run at a time may take on the host, in bytes, if those of one do
 /// not take more.
-const WORKERS_BYTES: u64 = 2 << 30;
+const WORKERS_BYTES: u64 = 768 << 20;
 
 /// Runs a kernel; see [`crate::interp::run`].
 pub(crate) fn run(
@@ -46,7 +46,7 @@ fn run_on(
 ) -> Result<Report, Box<Stop>> {
     let code = check(kernel, shape, params)?;
     let refuse = |error: crate::error::Error| refusal(kernel.name(), Reason::Launch(error.to_string()));
-    let variables = kernel.inner.variables.addresses(memory).map_err(refuse)?;
+    let variables = kernel.inner.source.variables.addresses(memory).map_err(refuse)?;
     let global = memory.snapshot_for_launch(config.checks.contains(Check::Initcheck));
     let launch = Launch {
         kernel: &kernel.inner,
@@ -56,7 +56,7 @@ fn run_on(
         global: &global,
         variables: &variables,
         engine,
-        limit: config.warp_instruction_limit,
+        limit: config.work_limit,
         checks: config.checks,
     };
     let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
@@ -70,7 +70,7 @@ fn run_on(
     // Checkers see blocks one after the other, in order; see `check`.
     let threads = if config.checks.is_empty() { config.threads } else { 1 };
     let part = Part { blocks, taken: blocks.min(config.most_blocks) };
-    run_blocks(&launch, part, config.launch_work_limit, threads)
+    run_blocks(&launch, part, threads)
 }
 
 /// The blocks of a grid that are run.
@@ -91,20 +91,22 @@ impl Part {
     }
 }
 
-fn run_blocks(launch: &Launch, part: Part, work_limit: u64, threads: usize) -> Result<Report, Box<Stop>> {
+fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box<Stop>> {
     // Every warp executes at least one instruction.
     let least = (u64::from(launch.warps()) + launch.preparation()).saturating_mul(part.taken);
-    if least > work_limit {
-        return Err(too_much(launch, least, work_limit));
+    if least > launch.limit {
+        let reason = Reason::GridLimit { limit: launch.limit, grid: launch.shape.grid, least };
+        return Err(refusal(&launch.kernel.name, reason));
     }
-    let budget = Budget::new(work_limit);
+    let budget = Budget::new(launch.limit);
     let next = AtomicU64::new(0);
     let first_stop = AtomicU64::new(u64::MAX);
-    let total = Mutex::new((Totals::new(launch.code.sites.len()), Vec::new(), None::<(u64, Box<Stop>)>));
+    let total = Mutex::new((Totals::new(launch.code.sites.len()), (Vec::new(), 0), None::<(u64, Box<Stop>)>));
     let work = || {
+        let _share = budget.share();
         let take = || {
             let turn = next.fetch_add(1, Relaxed);
-            (turn < part.taken && turn <= first_stop.load(Relaxed)).then_some(turn)
+            (turn < part.taken && turn <= first_stop.load(Relaxed) && budget.wait_for(turn)).then_some(turn)
         };
         // Made only where there is a block left for it.
         let Some(first) = take() else { return };
@@ -112,9 +114,7 @@ fn run_blocks(launch: &Launch, part: Part, work_limit: u64, threads: usize) -> R
             Some(mut worker) => {
                 let mut taken = std::iter::once(first).chain(std::iter::from_fn(take));
                 let stopped = taken.find_map(|turn| match worker.run(part.block(turn)) {
-                    Ok(work) => {
-                        budget.spend(turn, work).map(|last| (last, exhausted(launch, part.block(last), work_limit)))
-                    }
+                    Ok(work) => budget.spend(turn, work).map(|last| (last, exhausted(launch, part.block(last)))),
                     Err(stop) => Some((turn, stop)),
                 });
                 (Some(worker.into_totals()), stopped)
@@ -123,12 +123,14 @@ fn run_blocks(launch: &Launch, part: Part, work_limit: u64, threads: usize) -> R
         };
         if let Some((turn, _)) = stopped {
             first_stop.fetch_min(turn, Relaxed);
+            budget.close();
         }
         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((worked, findings)) = worked {
+        if let Some((worked, findings, more)) = worked {
             total.0.merge(worked);
             // Of one worker, where there are any.
-            total.1.extend(findings);
+            total.1.0.extend(findings);
+            total.1.1 += more;
         }
         if let Some(new) = stopped
             && total.2.as_ref().is_none_or(|known| new.0 < known.0)
@@ -148,17 +150,17 @@ fn run_blocks(launch: &Launch, part: Part, work_limit: u64, threads: usize) -> R
         });
     }
     match total.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        (totals, findings, Some((turn, stop))) => {
-            Err(Box::new(Stop { findings, printed: totals.printed_until(part.block(turn)), ..*stop }))
+        (totals, (findings, more_findings), Some((turn, stop))) => {
+            Err(Box::new(Stop { findings, more_findings, printed: totals.printed_until(part.block(turn)), ..*stop }))
         }
-        (totals, findings, None) => Ok(totals.report(launch, findings)),
+        (totals, (findings, more_findings), None) => Ok(Report { findings, more_findings, ..totals.report(launch) }),
     }
 }
 
 /// The kernel's code, if it can be launched so; see [`crate::interp::check_launch`].
 pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) -> Result<&'a Code, Box<Stop>> {
     let refuse = |reason| refusal(kernel.name(), reason);
-    let code = kernel.inner.code.as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
+    let code = kernel.inner.code().as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
     possible(kernel, code, shape, params).map_err(|context| refuse(Reason::Launch(context)))?;
     Ok(code)
 }
@@ -171,19 +173,9 @@ fn workers(launch: &Launch, blocks: u64, threads: usize) -> u64 {
     blocks.min(threads as u64).min(fit).max(1)
 }
 
-/// The grid is larger than could be run.
-fn too_much(launch: &Launch, least: u64, limit: u64) -> Box<Stop> {
-    let context = format!(
-        "a grid of {:?} blocks; they are at least {least} warp instructions of work, and the limit is {limit}: launch a \
-         smaller one, or raise the limit",
-        launch.shape.grid
-    );
-    refusal(&launch.kernel.name, Reason::Launch(context))
-}
-
 /// The launch has done what it may with this block.
-fn exhausted(launch: &Launch, block: u64, limit: u64) -> Box<Stop> {
-    refusal(&launch.kernel.name, Reason::LaunchLimit { limit, block: launch.block(block) })
+fn exhausted(launch: &Launch, block: u64) -> Box<Stop> {
+    refusal(&launch.kernel.name, Reason::LaunchLimit { limit: launch.limit, block: launch.block(block) })
 }
 
 fn out_of_memory(launch: &Launch) -> Box<Stop> {
@@ -196,7 +188,8 @@ fn out_of_memory(launch: &Launch) -> Box<Stop> {
 
 /// A launch that does not begin, or ends at no instruction.
 pub(super) fn refusal(kernel: &str, reason: Reason) -> Box<Stop> {
-    Box::new(Stop { kernel: kernel.to_owned(), place: None, reason, findings: Vec::new(), printed: String::new() })
+    let (findings, printed) = (Vec::new(), String::new());
+    Box::new(Stop { kernel: kernel.to_owned(), place: None, reason, findings, more_findings: 0, printed })
 }
 
 /// What a CUDA driver would refuse.
@@ -275,7 +268,7 @@ mod tests {
         let memory = Memory::new(1);
         let launch = Launch {
             kernel: &kernel.inner,
-            code: kernel.inner.code.as_ref().unwrap(),
+            code: kernel.inner.code().as_ref().unwrap(),
             shape: &LaunchShape { grid: [1000, 1, 1], block: [1024, 1, 1], dynamic_shared: 0 },
             params: &[],
             global: &memory.snapshot(),
@@ -311,8 +304,8 @@ mod tests {
         assert_eq!(workers_of("", 0), there_are);
         assert_eq!(workers_of("", 1_000_000), there_are);
         assert_eq!(workers_of("", 1), 1);
-        let large = ".local .b8 depot[524288]; .reg .b64 %r; mov.u64 %r, depot;";
-        assert_eq!(workers_of(large, 0), there_are.min(3), "512 MiB and a little each");
+        let large = ".local .b8 depot[131072]; .reg .b64 %r; mov.u64 %r, depot;";
+        assert_eq!(workers_of(large, 0), there_are.min(5), "128 MiB and a little each");
     }
 
     #[test]

@@ -42,8 +42,10 @@ struct Context<'a> {
     printed: &'a mut Vec<u8>,
     /// Where there is something to look for.
     checker: Option<&'a mut Checker>,
-    /// Instructions that a warp may run.
+    /// Work that a launch may do.
     limit: u64,
+    /// What is left of it for the block, were it alone.
+    left: u64,
 }
 
 /// How a warp goes on after an instruction.

@@ -22,6 +22,9 @@ pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32)
     let executed = &mut warp.executed[ins.site as usize];
     executed.times += 1;
     executed.lanes += u64::from(mask.count_ones());
+    if let Some(checker) = &mut cx.checker {
+        warp.work += checker.access_work(mask.count_ones(), ins.access.bytes());
+    }
     if ins.access.fence {
         fence(cx, warp);
     }

@@ -13,6 +13,8 @@ use crate::interp::stop::{AccessKind, BadAccess, Reason, Space};
 
 /// Characters of a string that are looked at.
 const MAX_TEXT: u64 = 4096;
+/// The work of a lane's `printf`, besides a unit for each byte that is read and printed.
+const PRINT_WORK: u64 = 16;
 /// What `vprintf` returns without a format.
 const NO_FORMAT: u32 = u32::MAX;
 
@@ -23,8 +25,10 @@ pub(super) fn print(cx: &mut Context, warp: &mut Warp, mask: u32, layout: &Layou
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1 && formats[*lane] != 0) {
         let text = text(cx, warp, lane, formats[lane])?;
         let mut out = std::mem::take(cx.printed);
-        let mut given = Given { cx, warp, lane, at: values[lane] };
+        let before = out.len();
+        let mut given = Given { cx, warp, lane, at: values[lane], read: text.len() };
         let printed = format(&text, &mut given, &mut out);
+        warp.work += PRINT_WORK + (given.read + out.len() - before) as u64;
         // More is told of as lost; a loop that prints must not fill the host's memory.
         out.truncate(MAX_PRINTED + 1);
         *cx.printed = out;
@@ -54,6 +58,8 @@ struct Given<'c, 'a> {
     warp: &'c Warp,
     lane: usize,
     at: u64,
+    /// Bytes read so far.
+    read: usize,
 }
 
 impl Values for Given<'_, '_> {
@@ -62,6 +68,7 @@ impl Values for Given<'_, '_> {
     fn value(&mut self, bytes: u64) -> Result<u64, Box<Fault>> {
         let at = self.at.checked_next_multiple_of(bytes).unwrap_or(u64::MAX);
         self.at = at.saturating_add(bytes);
+        self.read += bytes as usize;
         (0..bytes).try_fold(0, |value, index| {
             let byte = byte(self.cx, self.warp, self.lane, at.saturating_add(index))?;
             Ok(value | u64::from(byte) << (8 * index))
@@ -69,7 +76,9 @@ impl Values for Given<'_, '_> {
     }
 
     fn text(&mut self, address: u64) -> Result<Vec<u8>, Box<Fault>> {
-        text(self.cx, self.warp, self.lane, address)
+        let text = text(self.cx, self.warp, self.lane, address)?;
+        self.read += text.len();
+        Ok(text)
     }
 }
 

@@ -19,6 +19,10 @@ use crate::interp::stop::Reason;
 
 /// Looks at memory that changed nothing, after which others have their turn.
 const PATIENCE: u32 = 1 << 8;
+/// The work of having lanes wait for others, or go on in another order, besides that for each place on the stack.
+const REORDER_WORK: u64 = 64;
+/// Places on the stack that are a unit of work to look at.
+const PLACES: u64 = 4;
 
 /// One warp.
 #[derive(Debug)]
@@ -54,6 +58,8 @@ pub(super) struct Warp {
     pub(super) arrived: [u32; BARRIERS],
     /// Looks at memory since one of them changed something: atomics, loads that may not be cached, fences.
     pub(super) polls: u32,
+    /// Work done in this block.
+    pub(super) work: u64,
     /// Warp instructions executed in this block.
     pub(super) issued: u64,
     /// The same, times active lanes.
@@ -148,6 +154,7 @@ impl Warp {
             results: Vec::new(),
             arrived: [0; BARRIERS],
             polls: 0,
+            work: 0,
             issued: 0,
             lanes_issued: 0,
             clock: 0,
@@ -162,7 +169,7 @@ impl Warp {
     pub(super) fn restart(&mut self, live: u32, local_bytes: u32) {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
         self.frame = Frame { base: 0, end: local_bytes };
-        (self.wait, self.issued, self.lanes_issued) = (None, 0, 0);
+        (self.wait, self.work, self.issued, self.lanes_issued) = (None, 0, 0, 0);
         (self.votes, self.polls, self.arrived) = (0, 0, [0; BARRIERS]);
         self.results.clear();
         (self.clock, self.met) = (0, [0; LANES]);
@@ -214,6 +221,12 @@ impl Warp {
         self.stack.push(path);
     }
 
+    /// How many calls within calls the lanes of `lanes` are in.
+    pub(super) fn depth(&self, lanes: u32) -> u32 {
+        let group = Group { at: self.here(), mask: lanes, outer: self.outer(self.stack.len(), lanes) };
+        group.returns().count() as u32
+    }
+
     /// Where the function that ends returns to. Other lanes that are to return there may have to run before.
     pub(super) fn caller(&self) -> Option<Point> {
         self.stack.iter().rev().find(|path| path.mask & self.mask != 0).map(|path| path.at)
@@ -241,6 +254,7 @@ impl Warp {
     /// Holds the lanes of `lanes` where others of the warp have yet to come.
     pub(super) fn park(&mut self, lanes: u32, at: Halt, offer: Option<Box<Offer>>) -> Flow {
         let group = Group { at: self.here(), mask: lanes, outer: self.outer(self.stack.len(), lanes) };
+        self.work += REORDER_WORK + self.stack.len() as u64 / PLACES;
         self.stack.iter_mut().for_each(|path| path.mask &= !lanes);
         self.parked.push(Parked { group, at, offer });
         self.leave(lanes)
@@ -345,6 +359,7 @@ impl Warp {
         let mut groups = self.complete();
         let mut above = 0;
         self.stack.push(Path { mask: self.mask, at: self.here() });
+        self.work += self.stack.len() as u64 / PLACES;
         for (place, path) in self.stack.iter().enumerate().rev() {
             let mask = path.mask & self.live & !above;
             above |= path.mask;
@@ -362,16 +377,22 @@ impl Warp {
     /// Puts groups of lanes on the empty stack, so that they meet where they were to: those at one place at once, the others
     /// path by path, in this order as far as meeting places allow. Outer places that they share become one.
     fn resume(&mut self, groups: Vec<Group>) {
-        let mut open: &[Point] = &[];
-        let groups = in_order(merged(groups));
-        for (index, group) in groups.iter().enumerate() {
-            let known = open.iter().zip(&group.outer).take_while(|(a, b)| a == b).count();
+        let groups = merged(groups);
+        let deepest = groups.iter().map(|group| group.outer.len()).max().unwrap_or(0);
+        // Each is gone through some times, and compared with each.
+        self.work += REORDER_WORK + (groups.len() * (groups.len() + 4) * deepest) as u64 / PLACES;
+        let shared = shared(&groups);
+        let order = in_order(&groups, &shared);
+        let mut before = None;
+        for (place, &index) in order.iter().enumerate() {
+            let group = &groups[index];
+            let known = before.map_or(0, |before: usize| shared[before][index]);
             for depth in known..group.outer.len() {
-                let inside = groups[index..].iter().take_while(|other| other.outer.starts_with(&group.outer[..=depth]));
-                let mask = inside.fold(0, |lanes, other| lanes | other.mask);
+                let inside = order[place..].iter().take_while(|&&other| shared[index][other] > depth);
+                let mask = inside.fold(0, |lanes, &other| lanes | groups[other].mask);
                 self.stack.push(Path { mask, at: group.outer[depth] });
             }
-            open = &group.outer;
+            before = Some(index);
             if group.at.pc != group.at.meet {
                 self.stack.push(Path { mask: group.mask, at: group.at });
             }
@@ -392,16 +413,21 @@ fn merged(groups: Vec<Group>) -> Vec<Group> {
     merged
 }
 
+/// How many outer places each two groups share, from the outermost on.
+fn shared(groups: &[Group]) -> Vec<Vec<usize>> {
+    let of = |a: &Group, b: &Group| a.outer.iter().zip(&b.outer).take_while(|(a, b)| a == b).count();
+    groups.iter().map(|a| groups.iter().map(|b| of(a, b)).collect()).collect()
+}
+
 /// The order of the stack, from its bottom, for groups that are to run in the order given: those that meet somewhere stand
 /// together, where the last of them would.
-fn in_order(mut groups: Vec<Group>) -> Vec<Group> {
-    let last = |outer: &[Point]| groups.iter().rposition(|other| other.outer.starts_with(outer));
-    let rank = |(place, group): (usize, &Group)| -> Vec<Option<usize>> {
-        let shared = (0..=group.outer.len()).map(|depth| last(&group.outer[..depth]));
-        shared.chain([Some(place)]).collect()
+fn in_order(groups: &[Group], shared: &[Vec<usize>]) -> Vec<usize> {
+    // The last of those that go on with a group where it leaves another one: itself, where it meets no others there.
+    let last = |group: usize, depth: usize| match groups[group].outer.len() == depth {
+        true => Some(group),
+        false => shared[group].iter().rposition(|&places| places > depth),
     };
-    let ranks: Vec<_> = groups.iter().enumerate().map(rank).collect();
     let mut order: Vec<usize> = (0..groups.len()).collect();
-    order.sort_by(|&a, &b| ranks[b].cmp(&ranks[a]));
-    order.into_iter().map(|place| std::mem::take(&mut groups[place])).collect()
+    order.sort_by(|&a, &b| last(b, shared[a][b]).cmp(&last(a, shared[a][b])));
+    order
 }

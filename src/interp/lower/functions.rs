@@ -4,9 +4,11 @@
 //! thread's local memory, which begins behind its caller's, at a multiple of 16: parameters and results first, where a call copies them to
 //! and from, then variables. Registers are the function's own; where it may be active already they are saved in the frame.
 
+use std::sync::Arc;
+
 use super::names::Binding;
 use super::operands::access;
-use super::{Draft, Lowering, Refusal, Refused};
+use super::{Draft, Lowering, Refusal, Refused, recursion};
 use crate::interp::code::{ALWAYS, Access, Call, FRAME_ALIGN, Function, Layout, MAX_LOCAL, Target};
 use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::Op;
@@ -117,7 +119,9 @@ impl<'m, 't> Lowering<'m, 't> {
         let functions = &mut self.code.functions;
         functions.resize_with(functions.len().max(number as usize + 1), || None);
         self.called.push(number);
-        functions[number as usize] = Some(Function { entry: first as u32, frame_bytes, layout, saved, saved_at: 0 });
+        let (name, entry) = (function.name.into(), first as u32);
+        let lowered = Function { name, entry, frame_bytes, layout, saved, saved_at: 0, recursive: false };
+        functions[number as usize] = Some(lowered);
         Ok(())
     }
 
@@ -230,15 +234,32 @@ impl<'m, 't> Lowering<'m, 't> {
         if let Some(signature) = self.names.prototype(table) {
             return Ok((Target::Pointer(None), signature));
         }
-        let names = self.names.table(table).ok_or_else(|| format!("there is no prototype {table:?} in reach"))?;
-        let mut targets = Vec::new();
-        for name in names {
-            let number = self.names.symbols.function(name).ok_or_else(|| format!("there is no function {name:?}"))?;
-            self.direct(number)?;
-            targets.push(number);
+        let (callees, first) = self.callees(table)?;
+        let signature = &self.names.module.functions[first as usize].signature;
+        Ok((Target::Pointer(Some(callees)), signature))
+    }
+
+    /// The functions that a table names, sorted, and its first.
+    fn callees(&mut self, table: &str) -> Result<(Arc<[u32]>, u32), Refusal> {
+        let unknown = || format!("there is no prototype {table:?} in reach");
+        let (_, known) = self.names.table(table).ok_or_else(unknown)?;
+        if let Some(callees) = &known.callees {
+            return callees.clone();
         }
-        let signature = &self.names.module.functions[targets[0] as usize].signature;
-        Ok((Target::Pointer(Some(targets)), signature))
+        let names = known.names;
+        let mut number_of = |name: &&str| {
+            let number = self.names.symbols.function(name).ok_or_else(|| format!("there is no function {name:?}"))?;
+            self.direct(number).map(|_| number)
+        };
+        let callees = names.iter().map(&mut number_of).collect::<Result<Vec<u32>, Refusal>>().map(|mut numbers| {
+            let first = numbers[0];
+            numbers.sort_unstable();
+            (Arc::from(numbers), first)
+        });
+        if let Some((_, known)) = self.names.table(table) {
+            known.callees = Some(callees.clone());
+        }
+        callees
     }
 
     /// Where in the frame an argument lies; a value is put there first.
@@ -332,39 +353,42 @@ impl<'m, 't> Lowering<'m, 't> {
     /// `brx.idx index, table;`
     pub(super) fn branch_table(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         let [index, Operand::Name(table, 0)] = operands else { return Err("it has no table of targets".to_owned()) };
-        let names = self.names.table(table).ok_or_else(|| format!("there is no table {table:?} in reach"))?;
-        let label = |name: &&str| {
-            self.names
-                .label(name)
-                .map(|label| label as u32)
-                .ok_or_else(|| format!("there is no label {name:?} in reach"))
-        };
-        // The labels' numbers, until all pcs are known.
-        let targets = names.iter().map(label).collect::<Result<Vec<u32>, Refusal>>()?;
+        let number = self.branches(table)?;
         let slot = self.source(index, Kind::B32)?;
-        self.code.tables.push(targets);
-        let imm = self.code.tables.len() as i32 - 1;
-        Ok(Draft { s: [slot, 0, 0, 0], reads: vec![(File::B32, slot)], imm, ..Draft::new(op) })
+        Ok(Draft { s: [slot, 0, 0, 0], reads: vec![(File::B32, slot)], imm: number as i32, ..Draft::new(op) })
+    }
+
+    /// The code's table that holds the labels of a table, as they are seen from there: their numbers, until all pcs are known.
+    fn branches(&mut self, table: &str) -> Result<u32, Refusal> {
+        let unknown = || format!("there is no table {table:?} in reach");
+        let (scopes, known) = self.names.table(table).ok_or_else(unknown)?;
+        if let Some(branches) = &known.branches {
+            return branches.clone();
+        }
+        let names = known.names;
+        let label = |name: &&str| {
+            let label = self.names.label_from(scopes, name).map(|label| label as u32);
+            label.ok_or_else(|| format!("there is no label {name:?} in reach"))
+        };
+        let branches = names.iter().map(label).collect::<Result<Vec<u32>, Refusal>>().map(|targets| {
+            self.code.tables.push(targets);
+            self.code.tables.len() as u32 - 1
+        });
+        if let Some((_, known)) = self.names.table(table) {
+            known.branches = Some(branches.clone());
+        }
+        branches
     }
 
     /// Registers are saved by those functions only that may be active when they are entered.
     pub(super) fn save_registers(&mut self) {
-        let lowered = |number: u32| self.code.functions.get(number as usize).is_some_and(Option::is_some);
-        let all = || (0..self.code.functions.len() as u32).filter(|&number| lowered(number)).collect::<Vec<_>>();
-        let mut calls = vec![Vec::new(); self.code.functions.len()];
-        for (caller, call) in self.callers.iter().zip(&self.code.calls) {
-            let Some(caller) = *caller else { continue };
-            match &call.target {
-                Target::Function(number) => calls[caller as usize].push(*number),
-                Target::Pointer(Some(numbers)) => calls[caller as usize].extend(numbers),
-                Target::Pointer(None) => calls[caller as usize].extend(all()),
-                Target::Print | Target::Assert => {}
-            }
-        }
-        for number in all() {
-            let function = &mut self.code.functions[number as usize];
+        let calls = self.callers.iter().zip(&self.code.calls);
+        let calls = calls.filter_map(|(caller, call)| Some(((*caller)?, &call.target)));
+        let recursive = recursion::recursive(self.code.functions.len(), calls);
+        for (function, recursive) in self.code.functions.iter_mut().zip(recursive) {
             let Some(function) = function else { continue };
-            if !reaches(&calls, number) {
+            function.recursive = recursive;
+            if !recursive {
                 function.saved.clear();
                 continue;
             }
@@ -375,19 +399,4 @@ impl<'m, 't> Lowering<'m, 't> {
             function.saved.sort_by_key(|(file, _)| *file != File::B64);
         }
     }
-}
-
-/// Whether a function may call itself, by way of others too.
-fn reaches(calls: &[Vec<u32>], number: u32) -> bool {
-    let mut seen = vec![false; calls.len()];
-    let mut open = calls[number as usize].clone();
-    while let Some(next) = open.pop() {
-        if next == number {
-            return true;
-        }
-        if !std::mem::replace(&mut seen[next as usize], true) {
-            open.extend(&calls[next as usize]);
-        }
-    }
-    false
 }

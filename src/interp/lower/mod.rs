@@ -1,5 +1,6 @@
 //! Tree to flat code: names to registers' numbers, labels to pcs, immediates to registers filled beforehand.
 //!
+//! A kernel is lowered when it is first asked for, with the functions that it may call; [`Source`] keeps the tree until then.
 //! An entry that needs what we do not have is not an error here: its kernel carries the reason, and launching it fails.
 
 mod atomics;
@@ -7,12 +8,16 @@ mod expand;
 mod functions;
 mod names;
 mod operands;
+mod recursion;
 mod together;
 mod variables;
 mod widths;
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use self_cell::self_cell;
 
 use self::names::Names;
 use self::operands::guard_of;
@@ -24,6 +29,7 @@ use super::code::{
 use super::exec::registers::{File, Kind};
 use super::isa::{self, Form, Op, Shape};
 use super::model::atomics::Update;
+use super::parse;
 use super::parse::ast::{self, Operand, Statement};
 use super::stop::AccessKind;
 use super::variables::Variables;
@@ -35,25 +41,65 @@ const MAX_INSTRUCTIONS: usize = 1 << 17;
 /// Why an instruction cannot be had, as the end of a sentence.
 type Refusal = String;
 /// The same, and where.
-type Refused = (ast::Span, Refusal);
+pub(crate) type Refused = (ast::Span, Refusal);
 
-/// The kernels of a module, and its variables.
-pub(crate) fn lower(module: &ast::Module, text: &str) -> (Vec<Kernel>, Arc<Variables>) {
-    let files = module.files.iter().map(|(number, name)| (*number, (*name).to_owned())).collect();
-    let listing = Arc::new(Listing { text: text.to_owned(), files });
-    let (symbols, variables) = variables::module(module);
-    let variables = Arc::new(variables);
-    let kernel = |entry| kernel(module, &symbols, entry, &listing, &variables);
-    (module.entries.iter().map(kernel).collect(), Arc::clone(&variables))
+/// A module's tree, with what its names stand for.
+pub(crate) struct Tree<'t> {
+    pub(crate) module: ast::Module<'t>,
+    symbols: Symbols<'t>,
 }
 
-fn kernel(
-    module: &ast::Module,
-    symbols: &Symbols,
-    entry: &ast::Entry,
-    listing: &Arc<Listing>,
-    variables: &Arc<Variables>,
-) -> Kernel {
+self_cell! {
+    struct Parsed {
+        owner: Arc<str>,
+        #[covariant]
+        dependent: Tree,
+    }
+}
+
+/// A parsed module, from which kernels are lowered.
+pub(crate) struct Source {
+    parsed: Parsed,
+    pub(crate) listing: Listing,
+    pub(crate) variables: Variables,
+}
+
+/// What a kernel becomes.
+#[derive(Debug)]
+pub(crate) struct Lowered {
+    /// Or why it cannot run.
+    pub(crate) code: Result<Code, Error>,
+    /// The instructions that are not supported, with the reason as the end of a sentence.
+    pub(crate) refusals: Vec<Refused>,
+    /// The numbers of the functions that it may call.
+    pub(crate) called: Vec<u32>,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("variables", &self.variables).finish_non_exhaustive()
+    }
+}
+
+/// The kernels of a module's text.
+pub(crate) fn module(text: &str) -> Result<(Vec<Kernel>, Arc<Source>), Error> {
+    let text: Arc<str> = text.into();
+    let mut variables = Variables::default();
+    let parsed = Parsed::try_new(Arc::clone(&text), |text| {
+        let module = parse::parse(text)?;
+        let symbols;
+        (symbols, variables) = variables::module(&module);
+        Ok::<_, Error>(Tree { module, symbols })
+    })?;
+    let files = parsed.borrow_dependent().module.files.iter().map(|(number, name)| (*number, (*name).to_owned()));
+    let listing = Listing { text, files: files.collect() };
+    let source = Arc::new(Source { parsed, listing, variables });
+    let entries = source.tree().module.entries.iter().enumerate();
+    let kernels = entries.map(|(number, entry)| kernel(number, entry, &source)).collect();
+    Ok((kernels, source))
+}
+
+fn kernel(number: usize, entry: &ast::Entry, source: &Arc<Source>) -> Kernel {
     let mut params = Vec::new();
     let mut end = 0_u64;
     for param in &entry.params {
@@ -63,21 +109,33 @@ fn kernel(
         let (offset, size, align) = (offset as usize, size as usize, param.align as usize);
         params.push(Param { name: param.name.to_owned(), offset, size, align });
     }
-    let mut lowering = Lowering::new(module, symbols, &params);
-    let code = lowering.entry(entry);
-    let (refusals, called) = (lowering.refusals, lowering.called);
-    let code = code.map_err(|(span, refusal)| {
-        let (line, what) = (span.line, listing.line(span));
-        let context = format!(
-            "unsupported PTX: `{what}` in kernel {:?} (PTX line {line}): {refusal}; run it on a CUDA device instead",
-            entry.name
-        );
-        Error::new(ErrorKind::UnsupportedPtx, context)
-    });
-    let name = entry.name.to_owned();
-    let (param_bytes, bounds, listing) = (end as usize, entry.bounds, Arc::clone(listing));
-    let variables = Arc::clone(variables);
-    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, code, refusals, called, listing, variables }) }
+    let (name, source) = (entry.name.to_owned(), Arc::clone(source));
+    let (param_bytes, bounds, lowered) = (end as usize, entry.bounds, OnceLock::new());
+    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, entry: number, source, lowered }) }
+}
+
+impl Source {
+    pub(crate) fn tree(&self) -> &Tree<'_> {
+        self.parsed.borrow_dependent()
+    }
+
+    /// Lowers an entry that has these parameters.
+    pub(crate) fn lower(&self, number: usize, params: &[Param]) -> Lowered {
+        let Tree { module, symbols } = self.tree();
+        let entry = &module.entries[number];
+        let mut lowering = Lowering::new(module, symbols, params);
+        let code = lowering.entry(entry);
+        let (refusals, called) = (lowering.refusals, lowering.called);
+        let code = code.map_err(|(span, refusal)| {
+            let (line, what) = (span.line, self.listing.line(span));
+            let context = format!(
+                "unsupported PTX: `{what}` in kernel {:?} (PTX line {line}): {refusal}; run it on a CUDA device instead",
+                entry.name
+            );
+            Error::new(ErrorKind::UnsupportedPtx, context)
+        });
+        Lowered { code, refusals, called }
+    }
 }
 
 struct Lowering<'m, 't> {
@@ -105,6 +163,8 @@ struct Lowering<'m, 't> {
     taken: BTreeSet<u32>,
     /// The instructions that cannot be had.
     refusals: Vec<Refused>,
+    /// How many of the code's tables have pcs in place of labels: those of parts that are finished.
+    placed_tables: usize,
 }
 
 /// The registers that an instruction reads and writes, and whether it has a guard.
@@ -148,6 +208,7 @@ impl<'m, 't> Lowering<'m, 't> {
             pending: Vec::new(),
             taken: BTreeSet::new(),
             refusals: Vec::new(),
+            placed_tables: 0,
         }
     }
 
@@ -338,7 +399,8 @@ impl<'m, 't> Lowering<'m, 't> {
             let pc = self.code.instructions.len() as u32;
             self.code.sites.push(Site { kind, update: Update::default(), pc });
         }
-        self.code.instructions.push(Ins { op, guard, d, s, access, imm, site });
+        let work = isa::FORMS[op as usize].work(access);
+        self.code.instructions.push(Ins { op, guard, d, s, access, imm, site, work });
         self.code.origins.push(Origin { span, source: self.source });
     }
 
@@ -348,16 +410,12 @@ impl<'m, 't> Lowering<'m, 't> {
             let pc = self.labels.get(label as usize).copied().flatten();
             pc.ok_or_else(|| "a label without a place".to_owned())
         };
-        for ins in &mut self.code.instructions[first..] {
-            match ins.op {
-                Op::Bra => ins.imm = place(ins.imm as u32)? as i32,
-                Op::BrxIdx => {
-                    for target in &mut self.code.tables[ins.imm as usize] {
-                        *target = place(*target)?;
-                    }
-                }
-                _ => {}
-            }
+        for ins in self.code.instructions[first..].iter_mut().filter(|ins| ins.op == Op::Bra) {
+            ins.imm = place(ins.imm as u32)? as i32;
+        }
+        let first_table = std::mem::replace(&mut self.placed_tables, self.code.tables.len());
+        for target in self.code.tables[first_table..].iter_mut().flatten() {
+            *target = place(*target)?;
         }
         if self.code.instructions.len() > MAX_INSTRUCTIONS {
             return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
@@ -365,8 +423,11 @@ impl<'m, 't> Lowering<'m, 't> {
         if self.end.is_none() {
             branches_to_the_end(&mut self.code.instructions);
         }
-        let nexts: Vec<Next> = self.code.instructions[first..].iter().map(|ins| self.next(ins, first as u32)).collect();
-        let graph = Graph::new(&nexts);
+        let nexts = self.code.instructions[first..].iter().map(|ins| self.next(ins, first as u32, first_table));
+        let nexts: Vec<Next> = nexts.collect();
+        let table = |targets: &Vec<u32>| targets.iter().map(|target| target - first as u32).collect();
+        let tables: Vec<Vec<u32>> = self.code.tables[first_table..].iter().map(table).collect();
+        let graph = Graph::new(&nexts, &tables);
         let meets = graph.reconvergence().ok_or("its branches are too tangled to find where threads meet again")?;
         self.code
             .reconvergence
@@ -376,16 +437,13 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(())
     }
 
-    /// Where an instruction leads, counted from the pc `first`.
-    fn next(&self, ins: &Ins, first: u32) -> Next {
+    /// Where an instruction leads, counted from the pc `first` and the table `first_table`.
+    fn next(&self, ins: &Ins, first: u32, first_table: usize) -> Next {
         let target = ins.imm as u32;
         match (ins.op, ins.guard, self.end) {
             (Op::Bra, ALWAYS, _) => Next::Jump(target - first),
             (Op::Bra, ..) => Next::Branch(target - first),
-            (Op::BrxIdx, guard, _) => {
-                let targets = self.code.tables[ins.imm as usize].iter().map(|target| target - first);
-                Next::Table(targets.collect(), guard != ALWAYS)
-            }
+            (Op::BrxIdx, guard, _) => Next::Table(ins.imm as usize - first_table, guard != ALWAYS),
             (Op::Exit, ALWAYS, None) | (Op::Return, ..) => Next::End,
             (Op::Exit, _, None) => Next::MayEnd,
             (Op::Exit, ALWAYS, Some(_)) => Next::Nowhere,

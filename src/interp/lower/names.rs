@@ -2,6 +2,7 @@
 //! so two inlinings of one piece of assembly have each their own.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::Refusal;
 use super::variables::Symbols;
@@ -61,7 +62,16 @@ struct Scope<'m, 't> {
     ranges: Ranges<'t, &'t str>,
     labels: HashMap<&'t str, usize>,
     prototypes: HashMap<&'t str, &'m Signature<'t>>,
-    tables: HashMap<&'t str, &'m [&'t str]>,
+    tables: HashMap<&'t str, Table<'m, 't>>,
+}
+
+/// A list of targets, and what it was found to stand for: once, for many instructions may share a long one.
+pub(super) struct Table<'m, 't> {
+    pub(super) names: &'m [&'t str],
+    /// As labels: the number of the code's table.
+    pub(super) branches: Option<Result<u32, Refusal>>,
+    /// As functions: their numbers, sorted, and that of the first.
+    pub(super) callees: Option<Result<(Arc<[u32]>, u32), Refusal>>,
 }
 
 /// Where registers of a type are; `None` for a type we do not have.
@@ -110,7 +120,9 @@ impl<'m, 't> Names<'m, 't> {
                     places.push(None);
                 }
                 Statement::Prototype(name, signature) => drop(scope.prototypes.insert(name, signature)),
-                Statement::Targets(name, targets) => drop(scope.tables.insert(name, targets.as_slice())),
+                Statement::Targets(name, names) => {
+                    drop(scope.tables.insert(name, Table { names, branches: None, callees: None }));
+                }
                 _ => {}
             }
         }
@@ -123,7 +135,12 @@ impl<'m, 't> Names<'m, 't> {
 
     /// The number of the innermost label of that name.
     pub(super) fn label(&self, name: &str) -> Option<usize> {
-        self.scopes.iter().rev().find_map(|scope| scope.labels.get(name).copied())
+        self.label_from(self.scopes.len(), name)
+    }
+
+    /// The same, seen from the innermost of so many scopes.
+    pub(super) fn label_from(&self, scopes: usize, name: &str) -> Option<usize> {
+        self.scopes[..scopes].iter().rev().find_map(|scope| scope.labels.get(name).copied())
     }
 
     /// The innermost prototype of that name.
@@ -131,9 +148,10 @@ impl<'m, 't> Names<'m, 't> {
         self.scopes.iter().rev().find_map(|scope| scope.prototypes.get(name).copied())
     }
 
-    /// The innermost list of targets of that name.
-    pub(super) fn table(&self, name: &str) -> Option<&'m [&'t str]> {
-        self.scopes.iter().rev().find_map(|scope| scope.tables.get(name).copied())
+    /// The innermost list of targets of that name, and how many scopes see it.
+    pub(super) fn table(&mut self, name: &str) -> Option<(usize, &mut Table<'m, 't>)> {
+        let scopes = self.scopes.iter_mut().enumerate().rev();
+        scopes.into_iter().find_map(|(number, scope)| Some((number + 1, scope.tables.get_mut(name)?)))
     }
 
     /// Lets a name stand for something.

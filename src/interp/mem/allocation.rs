@@ -40,7 +40,15 @@ impl Allocation {
         Some(Self { base, bytes, mask: u64::MAX, words: poisoned_words(bytes)?, written: Written::none(bytes), born })
     }
 
-    /// The same with next to nothing behind the addresses.
+    /// So many bytes that are 0, as if that had been written; the host gives memory only for what is accessed.
+    pub(super) fn zeroed(base: u64, bytes: u64, born: u64) -> Option<Self> {
+        let words = bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(4)).ok()?).ok()?;
+        let written = Written::none(bytes);
+        written.add(0, bytes);
+        Some(Self { base, bytes, mask: u64::MAX, words, written, born })
+    }
+
+    /// So many bytes that nobody wrote, with next to nothing behind the addresses.
     pub(super) fn hollow(base: u64, bytes: u64, born: u64) -> Option<Self> {
         let words = poisoned_words(HOLLOW_BYTES)?;
         Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written: Written::none(bytes), born })

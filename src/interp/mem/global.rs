@@ -93,6 +93,15 @@ impl Memory {
     ///
     /// `OutOfMemory` beyond the limit, and where the host has no more; `InvalidArgument` for 0 bytes.
     pub fn alloc(&self, bytes: u64) -> Result<u64> {
+        self.allocate(bytes, Allocation::new)
+    }
+
+    /// Allocates `bytes` bytes that are 0.
+    pub(crate) fn alloc_zeroed(&self, bytes: u64) -> Result<u64> {
+        self.allocate(bytes, Allocation::zeroed)
+    }
+
+    fn allocate(&self, bytes: u64, make: fn(u64, u64, u64) -> Option<Allocation>) -> Result<u64> {
         if bytes == 0 {
             return Err(Error::new(ErrorKind::InvalidArgument, "an allocation has at least 1 byte; 0 were asked for"));
         }
@@ -104,7 +113,7 @@ impl Memory {
         if self.hollow && bytes > MAX_HOLLOW_BYTES {
             return Err(out_of_memory(bytes, MAX_HOLLOW_BYTES));
         }
-        let make = if self.hollow { Allocation::hollow } else { Allocation::new };
+        let make = if self.hollow { Allocation::hollow } else { make };
         let number = state.number();
         let base = (number as u64 + 1) << ADDRESS_BITS;
         let allocation = make(base, bytes, state.unseen).ok_or_else(|| out_of_memory(bytes, free))?;

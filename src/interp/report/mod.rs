@@ -25,8 +25,11 @@ pub struct Report {
     /// The kernel's instructions that access memory, in the order of the PTX, those included that no warp came to. Loads of
     /// parameters are none where their address is written in the instruction: the hardware has them in its constant cache.
     pub instructions: Vec<InstructionReport>,
-    /// What the checkers found, block by block; see [`Config::checks`](super::Config).
+    /// What the checkers found, block by block; see [`Config::checks`](super::Config). Of many the first
+    /// [`MAX_FINDINGS`](super::check::MAX_FINDINGS).
     pub findings: Vec<Finding>,
+    /// How many they found besides, up to four million.
+    pub more_findings: u64,
 }
 
 /// What one instruction that accesses memory did.

@@ -3,6 +3,8 @@
 mod bad_input;
 mod bench;
 mod compare;
+#[cfg(all(feature = "interp", target_os = "linux"))]
+mod hostile;
 mod permute;
 #[cfg(feature = "interp")]
 mod ptx_forms;

@@ -416,3 +416,11 @@ fn browse(chromium: &Path, page: &Path) -> (String, Vec<String>) {
     requests.dedup();
     (errors.join("\n"), requests)
 }
+
+#[test]
+fn a_file_without_end_is_not_read_to_its_end() {
+    for words in [&["report", "/dev/zero"][..], &["report", "/dev/zero", "--compare", "/dev/zero"]] {
+        suite(Path::new("/nowhere"), words)
+            .failed(&["/dev/zero has more than 16 MiB and is not a run; check the path"]);
+    }
+}

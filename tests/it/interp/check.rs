@@ -62,7 +62,7 @@ fn check(program: &Path, checks: Checks, threads: usize) -> (Vec<Finding>, Optio
     let memory = Memory::new(1 << 20);
     let (shape, params) = launch_line(&text, &memory);
     let kernel = module.kernels().next().expect("it has a kernel");
-    let config = Config { checks, threads, warp_instruction_limit: 1 << 20, ..Config::default() };
+    let config = Config { checks, threads, work_limit: 1 << 26, ..Config::default() };
     match run(kernel, &shape, &params, &memory, &config) {
         Ok(report) => (report.findings, None),
         Err(stop) => (stop.findings, Some(stop.reason)),

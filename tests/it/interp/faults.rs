@@ -153,13 +153,13 @@ fn divergent_barriers_deadlock() {
 fn a_loop_without_end_meets_the_limit() {
     let text = format!("{PRELUDE}.visible .entry k() {{\n$top: bra.uni $top; }}");
     let module = Module::parse(&text).expect("it parses");
-    let config = Config { warp_instruction_limit: 1000, ..Config::default() };
+    let config = Config { work_limit: 1000, ..Config::default() };
     let kernel = module.kernel("k").expect("a kernel");
     let stop = run(kernel, &shape(5, 64), &[], &Memory::new(1), &config).expect_err("it stops");
     assert_eq!(
         stop.to_string(),
-        "kernel \"k\" stopped at `bra.uni $top` (PTX line 5): thread (0, 0, 0) of block (0, 0, 0) ran for 1000 warp \
-         instructions without ending; look for a loop that never ends"
+        "kernel \"k\" stopped at `bra.uni $top` (PTX line 5): thread (0, 0, 0) of block (0, 0, 0) ran when its block had done \
+         1000 units of work without ending; look for a loop that never ends, or raise `Config::work_limit`"
     );
 }
 

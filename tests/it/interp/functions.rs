@@ -153,7 +153,9 @@ fn a_wrong_pointer_stops_the_launch() {
 fn a_recursion_without_end_stops_at_the_memory_a_thread_can_have() {
     let module = ".func f(.reg .u32 %x) { .local .align 8 .b8 depot[100]; call f, (%x); ret; }";
     let reason = run(module, "call f, (%r1);").expect_err("no end");
-    assert!(matches!(reason, Reason::StackOverflow { limit: 524_288, .. }), "{reason}");
+    // Each call has 100 bytes and what it saves: a register.
+    let Reason::StackOverflow { ref function, depth, limit: 524_288, .. } = reason else { panic!("{reason}") };
+    assert!(function == "f" && (3000..5000).contains(&depth), "{reason}");
     assert!(reason.to_string().contains("look for a recursion that never ends"), "{reason}");
 }
 

@@ -166,7 +166,7 @@ fn survives(text: &str, threads: usize) -> usize {
                 place.zip(value.to_le_bytes()).for_each(|(byte, value)| *byte = value);
             }
             let shape = LaunchShape { grid: [2, 1, 2], block: [33, 2, 1], dynamic_shared: 64 };
-            let limits = Config { warp_instruction_limit: 3000, launch_work_limit: 100_000, ..Config::default() };
+            let limits = Config { work_limit: 100_000, ..Config::default() };
             let config = Config { threads, ..limits };
             match run(kernel, &shape, &params, &memory, &config) {
                 Ok(_) => ended += 1,

@@ -104,9 +104,9 @@ fn a_loop_that_does_not_wait_keeps_its_lanes_together() {
 fn a_block_that_waits_for_one_behind_it_ends_in_a_clear_stop() {
     let body = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 1; @%p1 st.release.gpu.global.u32 [%out], 1; @%p1 exit;
         L: ld.acquire.gpu.global.u32 %r2, [%out]; setp.eq.u32 %p2, %r2, 0; @%p2 bra L;";
-    let config = Config { threads: 1, warp_instruction_limit: 10_000, ..Config::default() };
+    let config = Config { threads: 1, work_limit: 10_000, ..Config::default() };
     let stop = launch(2, 32, &config, body).expect_err("block 1 does not run before block 0 ends");
-    assert_eq!((&stop.reason, stop.place.map(|place| place.block)), (&Reason::InstructionLimit(10_000), Some([0; 3])));
+    assert_eq!((&stop.reason, stop.place.map(|place| place.block)), (&Reason::WorkLimit(10_000), Some([0; 3])));
 }
 
 #[test]

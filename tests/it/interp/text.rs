@@ -339,7 +339,7 @@ fn debug_sections_and_hints_are_skipped() {
 /// Launches what can be launched of a text, for not long.
 fn run_all(text: &str) {
     let Ok(module) = Module::parse(text) else { return };
-    let config = Config { threads: 1, warp_instruction_limit: 500, ..Config::default() };
+    let config = Config { threads: 1, work_limit: 2000, ..Config::default() };
     for kernel in module.kernels().filter(|kernel| kernel.supported().is_ok()) {
         let memory = Memory::new(1 << 10);
         let address = memory.alloc(1 << 10).expect("it fits");

@@ -1,0 +1,86 @@
+//! How much work an instruction is: its time on the host, for all lanes of a warp, in units of some 10 ns.
+//!
+//! The figures are measured, and rounded up: lanes side by side take a unit or a few, one lane after the other tens, and arithmetic
+//! made of integers hundreds. They say when a launch is stopped and nothing else.
+
+use super::code::Access;
+use super::exec::registers::Kind;
+use super::isa::{Form, Shape};
+
+impl Form {
+    /// The work of executing it once, with what it moves where it accesses memory.
+    pub(crate) fn work(&self, access: Access) -> u16 {
+        match self.shape {
+            Shape::Pure { sources, .. } if sources.contains(&Kind::Modifiers) => self.by_modifiers(),
+            Shape::Pure { .. } => self.side_by_side(),
+            Shape::Load | Shape::Store => match (access.width, access.strong) {
+                // Each lane holds a lock.
+                (8, true) => 60,
+                // Each store exchanges the word around it.
+                (1 | 2, _) => 30,
+                _ => 12,
+            },
+            Shape::Atomic(_) => 75,
+            Shape::Shuffle(_) => 15,
+            Shape::Reduce(_) if self.is_one_of(&["match.any"]) => 60,
+            Shape::Reduce(_) => 12,
+            Shape::Vote(_) | Shape::Elect(_) => 10,
+            Shape::Frame => 12,
+            Shape::BranchTable => 40,
+            Shape::Barrier | Shape::BarrierCount | Shape::BarrierVote | Shape::Arrive => 6,
+            Shape::Call | Shape::Return | Shape::Fence | Shape::WarpSync => 4,
+            _ => 1,
+        }
+    }
+
+    /// That of a function which the compiler has made of the host's vectors, or of one lane after the other.
+    fn side_by_side(&self) -> u16 {
+        match self.spelling {
+            _ if self.is_one_of(&["div.u", "div.s", "rem."]) => 24,
+            _ if self.is_one_of(&["dp", "vabsdiff", "prmt", "fns"]) => 36,
+            _ if self.is_one_of(&["bf", "clz", "popc", "cvt", "lop3"]) => 5,
+            spelling if spelling.ends_with("64") => 4,
+            // Of denormal numbers the host takes far longer.
+            spelling if spelling.ends_with(".f32") && self.is_one_of(&["mul", "{fma", "fma", "div", "sqrt"]) => 3,
+            _ => 1,
+        }
+    }
+
+    /// That of one that looks at its modifiers for each lane.
+    fn by_modifiers(&self) -> u16 {
+        let twice = if self.spelling.contains("x2") { 2 } else { 1 };
+        twice
+            * match self.spelling {
+                "mul{,.rn}.ftz.f32" | "{fma,mad}.rn.ftz.f32" => 9,
+                _ if self.is_one_of(&["sin", "cos"]) => 700,
+                _ if self.is_one_of(&["min", "max", "set", "dp", "vabsdiff", "prmt"]) => 40,
+                _ if self.is_one_of(&["neg", "abs", "slct"]) => 8,
+                _ if self.is_one_of(&["cvt.sat.", "cvt.pack"]) => 80,
+                _ if self.is_one_of(&["cvt"]) => 300,
+                _ => 450,
+            }
+    }
+
+    fn is_one_of(&self, beginnings: &[&str]) -> bool {
+        beginnings.iter().any(|beginning| self.spelling.starts_with(beginning))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interp::isa;
+
+    #[test]
+    fn work_grows_with_what_an_instruction_takes() {
+        let of = |opcode: &str| isa::forms(opcode).next().unwrap().work(Access::default());
+        assert_eq!(["add.s32", "mov.b32", "bra", "add.f32"].map(of), [1; 4]);
+        assert!(of("add.s32") < of("ld.global.b32") && of("ld.global.b32") < of("atom.global.add.u32"));
+        assert!(of("fma.rn.f32") < of("ex2.approx.f32") && of("ex2.approx.f32") < of("sin.approx.f32"));
+        assert_eq!(of("add.rn.f16x2"), 2 * of("add.rn.f16"));
+        let locked = Access { width: 8, strong: true, ..Access::default() };
+        assert!(isa::forms("ld.relaxed.gpu.global.u64").next().unwrap().work(locked) > of("ld.global.b32"));
+        // None is for nothing, and none so much that a launch of a few thousand would be stopped.
+        assert!(isa::FORMS.iter().all(|form| (1..=1000).contains(&form.work(Access::default()))));
+    }
+}
