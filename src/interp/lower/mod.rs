@@ -61,7 +61,7 @@ fn kernel(
         let size = param.bytes.unwrap_or(0);
         end = offset.saturating_add(size);
         let (offset, size, align) = (offset as usize, size as usize, param.align as usize);
-        params.push(Param { name: param.name.to_owned(), offset, size, align });
+        params.push(Param { name: param.name.to_owned(), offset, size, align, ty: param.ty.to_owned() });
     }
     let mut lowering = Lowering::new(module, symbols, &params);
     let code = lowering.entry(entry);
