@@ -9,6 +9,7 @@ use std::ops::Deref;
 use super::check::Finding;
 use super::stop::{AccessKind, Space};
 use crate::counters::{Counters, GlobalCounters, SharedCounters};
+use crate::error::counted;
 
 /// What a launch did. Its counters can be read as if they were its own: `report.shared_load.bank_conflicts`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -145,7 +146,7 @@ impl WarpAccess {
         let pieces = if self.kind.is_update() { self.lanes().count_ones() } else { self.pieces(u32::MAX).len() as u32 };
         let (moved, used) = (32 * taken, pieces * self.width());
         let share = (1000.0 * f64::from(used) / f64::from(moved.max(1))).round() / 10.0;
-        format!("{verdict}: {used} of {moved} bytes asked for, {share} %")
+        format!("{verdict}: {used} of {moved} asked for, {share} %", moved = counted(moved, "byte"))
     }
 }
 
