@@ -13,7 +13,7 @@ use warpstride::roofline::clocks::Identity;
 use warpstride::roofline::peak::{Best, Peaks};
 
 use super::output::{self, Output, number};
-use super::{open, runs};
+use super::{open, require, runs};
 
 /// Ceilings as they are kept.
 #[derive(Serialize, Deserialize)]
@@ -77,8 +77,9 @@ impl Place {
 
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     let device = open(backend, output)?;
-    ensure!(
+    require!(
         output::has_times(&device),
+        Unavailable,
         "the software GPU has no ceilings: it knows nothing of the time a GPU takes; run this on an NVIDIA GPU"
     );
     let kept = measured(&device, output)?;

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
+
+use super::require;
 
 /// What the kernel says of its memory.
 const MEMINFO: &str = "/proc/meminfo";
@@ -31,8 +33,9 @@ pub(super) fn ensure_room(needed: u128) -> Result<()> {
 }
 
 fn ensure_fits(needed: u128, available: u64) -> Result<()> {
-    ensure!(
+    require!(
         needed <= u128::from(available),
+        OutOfMemory,
         "this takes {} MB of host memory and {} MB are available; use smaller arrays",
         needed.div_ceil(1_000_000),
         available / 1_000_000

@@ -3,6 +3,13 @@
 mod bad_input;
 mod bench;
 mod compare;
+#[cfg(feature = "interp")]
+mod failures;
+mod npy_headers;
+#[cfg(feature = "interp")]
+mod options;
+#[cfg(all(unix, feature = "interp"))]
+mod outputs;
 mod permute;
 #[cfg(feature = "interp")]
 mod ptx_forms;
