@@ -68,7 +68,7 @@ const OPT_LEVEL: &str = env!("WARPSTRIDE_OPT_LEVEL");
 fn slow(opt_level: &str) -> &'static str {
     match opt_level {
         "0" => {
-            ", which is 20 to 60 times slower in this build, since warpstride is not optimised; put `opt-level = 3` under \
+            "; warpstride is not optimised in this build, which makes it 20 to 60 times slower: put `opt-level = 3` under \
              [profile.dev.package.warpstride] in your Cargo.toml"
         }
         _ => "",

@@ -88,7 +88,7 @@ fn survey_text(surveys: &[Survey]) -> String {
     let supported = surveys.iter().filter(|survey| survey.unsupported.is_none()).count();
     let _ = writeln!(
         text,
-        "{supported} of {} are supported; {} in all",
+        "the software GPU supports {supported} of {}, with {} in all",
         counted(surveys.len(), "kernel"),
         counted(all.len(), "form")
     );

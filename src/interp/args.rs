@@ -159,12 +159,8 @@ impl Memory {
     ///
     /// `InvalidArgument` where they are not all in one live allocation.
     pub fn download<T: Value>(&self, address: u64, len: usize) -> Result<Vec<T>> {
-        let beyond = || {
-            invalid(format!(
-                "{len} at {address:#x} are more than any allocation holds; read fewer",
-                len = counted(len, "value")
-            ))
-        };
+        let beyond =
+            || invalid(format!("no allocation holds {len} at {address:#x}; read fewer", len = counted(len, "value")));
         let size = len.checked_mul(size_of::<T>()).ok_or_else(beyond)?;
         if size as u64 > self.used() {
             return Err(beyond());

@@ -95,9 +95,9 @@ impl Layout {
         let mut layout = Self::of_shape(shape)?;
         if strides.len() != shape.len() {
             return Err(invalid(format!(
-                "{} were given for the {} of shape {shape:?}; give one stride an axis",
-                counted(strides.len(), "stride"),
-                counted(shape.len(), "axis")
+                "shape {shape:?} of {} was given with {}; give one stride an axis",
+                counted(shape.len(), "axis"),
+                counted(strides.len(), "stride")
             )));
         }
         layout.strides[..strides.len()].copy_from_slice(strides);

@@ -193,7 +193,7 @@ unsafe fn launch(way: Way, device: &Device, indexed: &IndexedRows, stream: Strea
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!(
-                "{count} of {row_bytes} are more than can be addressed; give fewer",
+                "nothing can address {count} of {row_bytes}; give fewer",
                 count = counted(count, "row"),
                 row_bytes = counted(row_bytes, "byte")
             ),

@@ -48,7 +48,7 @@ impl Rows {
             Error::new(
                 ErrorKind::InvalidArgument,
                 format!(
-                    "{} of {} {number:?} are more bytes than can be addressed; pass fewer or shorter ones",
+                    "nothing can address the bytes of {} of {} {number:?}; pass fewer or shorter ones",
                     counted(self.rows, "row"),
                     self.n
                 ),

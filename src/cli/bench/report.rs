@@ -97,7 +97,7 @@ impl Subject<'_> {
                 None => "more than memory has: the L2 cache holds what is written\n".into(),
             };
             if timing.discarded() > 0 {
-                text += &format!("{} of a throttled device were thrown away\n", counted(timing.discarded(), "sample"));
+                text += &format!("without {} of a throttled device\n", counted(timing.discarded(), "sample"));
             }
             if timing.clocks().is_some_and(|clocks| clocks.are_throttled()) {
                 text += "The device is throttled: these times say little.\n";

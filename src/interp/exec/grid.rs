@@ -221,7 +221,7 @@ fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) ->
     check_bounds(&kernel.inner.bounds, extents)?;
     if params.len() != kernel.param_bytes() {
         return Err(format!(
-            "{} of parameters were passed; it takes {}: pass what the entry declares",
+            "{} of parameters where it takes {}: pass what the entry declares",
             counted(params.len(), "byte"),
             kernel.param_bytes()
         ));
