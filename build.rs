@@ -77,6 +77,7 @@ fn supply() -> Result<(), String> {
     println!("cargo::rustc-env=WARPSTRIDE_PTX={}", supply.ptx.display());
     println!("cargo::rustc-env=WARPSTRIDE_PTX_PROVENANCE={}", supply.provenance);
     println!("cargo::rustc-env=WARPSTRIDE_PTX_TARGET={GPU}");
+    println!("cargo::rustc-env=WARPSTRIDE_OPT_LEVEL={}", variable("OPT_LEVEL")?);
     Ok(())
 }
 

@@ -53,6 +53,7 @@ fn naive<T: Element>(device: &Device) -> Result<()> {
     let per_request = |counters: GlobalCounters| counters.sectors_per_request().unwrap_or(0.0);
     let (load, store) = (per_request(counted.global_load), per_request(counted.global_store));
     let useful = 100.0 * (SIDE * SIDE * size_of::<T>()) as f64 / (counted.global_store.sectors * 32) as f64;
-    println!("{:<12}{load:>18}{store:>20}{:>22}", format!("{} bytes", size_of::<T>()), format!("{useful} %"));
+    let width = if size_of::<T>() == 1 { "1 byte".into() } else { format!("{} bytes", size_of::<T>()) };
+    println!("{width:<12}{load:>18}{store:>20}{:>22}", format!("{useful} %"));
     Ok(())
 }

@@ -61,6 +61,20 @@ impl fmt::Display for Backend {
     }
 }
 
+/// How cargo had this crate optimised.
+const OPT_LEVEL: &str = env!("WARPSTRIDE_OPT_LEVEL");
+
+/// What to say of the software GPU where nothing was optimised, as in the dev build of a program that uses the crate.
+fn slow(opt_level: &str) -> &'static str {
+    match opt_level {
+        "0" => {
+            "; warpstride is not optimised in this build, which makes it 20 to 60 times slower: put `opt-level = 3` under \
+             [profile.dev.package.warpstride] in your Cargo.toml"
+        }
+        _ => "",
+    }
+}
+
 /// One device that could be opened, or the reason why it could not.
 #[derive(Debug, Clone)]
 pub struct Availability {
@@ -107,10 +121,13 @@ impl Device {
     pub fn open(backend: Backend) -> Result<Self> {
         match backend {
             Backend::Cuda(ordinal) => Self::open_gpu(ordinal, "as asked"),
-            Backend::Soft => Self::with(open_soft()?, "as asked"),
+            Backend::Soft => Self::with(open_soft()?, &format!("as asked{}", slow(OPT_LEVEL))),
             Backend::Auto => Self::open_gpu(0, "the first NVIDIA GPU").or_else(|no_gpu| match open_soft() {
                 // Behind a semicolon our errors say what to do about it: here it was done.
-                Ok(driver) => Self::with(driver, no_gpu.to_string().split("; ").next().unwrap_or_default()),
+                Ok(driver) => {
+                    let no_gpu = no_gpu.to_string();
+                    Self::with(driver, &format!("{}{}", no_gpu.split("; ").next().unwrap_or_default(), slow(OPT_LEVEL)))
+                }
                 Err(no_soft) => {
                     Err(Error::new(ErrorKind::Unavailable, format!("no device can be opened: {no_gpu}; {no_soft}")))
                 }
@@ -387,6 +404,15 @@ mod tests {
         let found = probe();
         assert!(found.iter().any(|device| device.backend == Backend::Soft && device.info.is_ok()));
         assert!(found.iter().any(|device| matches!(device.backend, Backend::Cuda(_))), "a GPU, or why there is none");
+    }
+
+    #[test]
+    fn a_build_without_optimisation_says_how_to_have_one() {
+        assert!(slow("0").contains("opt-level = 3") && slow("0").contains("[profile.dev.package.warpstride]"));
+        assert_eq!(["1", "2", "3", "s", "z"].map(slow), [""; 5]);
+        // This build's.
+        #[cfg(feature = "interp")]
+        assert_eq!(Device::open(Backend::Soft).unwrap().choice().contains("not optimised"), OPT_LEVEL == "0");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What can go wrong, as data: a kind to match on and a sentence for the person who reads it.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -29,6 +29,24 @@ pub enum ErrorKind {
     InvalidHandle,
     /// Reading or writing a file.
     Io,
+}
+
+impl ErrorKind {
+    /// Its name for programs, which stays as it is: `out_of_memory`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidArgument => "invalid_argument",
+            Self::Layout => "layout",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Unavailable => "unavailable",
+            Self::DriverTooOld => "driver_too_old",
+            Self::UnsupportedPtx => "unsupported_ptx",
+            Self::KernelFault => "kernel_fault",
+            Self::Driver => "driver",
+            Self::InvalidHandle => "invalid_handle",
+            Self::Io => "io",
+        }
+    }
 }
 
 /// An error: its [`ErrorKind`] and one sentence that names the operands and what to do next.
@@ -71,9 +89,61 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// A number of things, as a sentence has it: `1 byte`, `2 bytes`, `3 axes`. It is made where it is shown and allocates nothing.
+#[doc(hidden)]
+pub fn counted<'t>(number: impl fmt::Display + 't, thing: &'t str) -> impl fmt::Display + 't {
+    Counted { number, thing }
+}
+
+struct Counted<'t, N> {
+    number: N,
+    thing: &'t str,
+}
+
+impl<N: fmt::Display> fmt::Display for Counted<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut number = Number { out: f, is_one: false, len: 0 };
+        write!(number, "{}", self.number)?;
+        let (is_one, thing) = (number.is_one && number.len == 1, self.thing);
+        match (thing.strip_suffix("is"), thing.strip_suffix("ex")) {
+            _ if is_one => write!(f, " {thing}"),
+            (Some(stem), _) => write!(f, " {stem}es"),
+            (_, Some(stem)) => write!(f, " {stem}ices"),
+            _ if thing.ends_with('s') || thing.ends_with("ch") => write!(f, " {thing}es"),
+            _ => write!(f, " {thing}s"),
+        }
+    }
+}
+
+/// Writes a number, and learns whether it is 1.
+struct Number<'a, 'f> {
+    out: &'a mut fmt::Formatter<'f>,
+    is_one: bool,
+    len: usize,
+}
+
+impl Write for Number<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.is_one |= text == "1";
+        self.len += text.len();
+        self.out.write_str(text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_not_many() {
+        let counted = |number: i64, thing| counted(number, thing).to_string();
+        assert_eq!(counted(1, "byte"), "1 byte");
+        assert_eq!(counted(11, "byte"), "11 bytes");
+        assert_eq!(counted(-1, "byte"), "-1 bytes");
+        let things = ["byte", "axis", "index", "launch", "access", "time"].map(|thing| counted(2, thing));
+        assert_eq!(things, ["2 bytes", "2 axes", "2 indices", "2 launches", "2 accesses", "2 times"]);
+        assert_eq!(counted(0, "block"), "0 blocks");
+    }
 
     #[test]
     fn an_error_is_one_word() {

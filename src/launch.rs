@@ -8,7 +8,7 @@ use crate::abi::{
 };
 use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 /// The one parameter of a kernel entry.
 ///
@@ -84,14 +84,14 @@ fn check_shape(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape) -> Result
     Err(Error::new(
         ErrorKind::InvalidArgument,
         format!(
-            "{} cannot launch {entry} with {refused}: grid {:?} of at most {:?}, block {:?} of at most {} threads, {} bytes of \
+            "{} cannot launch {entry} with {refused}: grid {:?} of at most {:?}, block {:?} of at most {}, {} of \
              shared memory of at most {}; move the arrays in parts (split_at)",
             info.name,
             shape.grid,
             info.max_grid,
             shape.block,
-            info.max_block_threads,
-            shape.dynamic_shared,
+            counted(info.max_block_threads, "thread"),
+            counted(shape.dynamic_shared, "byte"),
             info.shared_bytes_per_block
         ),
     ))

@@ -11,7 +11,7 @@ use std::ops::RangeBounds;
 
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::{Layout, Reshape};
 use crate::memory::{Allocation, DeviceBuffer};
 
@@ -91,9 +91,9 @@ impl<T: Element> DeviceBuffer<T> {
         Err(Error::new(
             ErrorKind::Layout,
             format!(
-                "a buffer of {} elements cannot be seen as shape {shape:?}, which has {}; give a shape of as many elements, or \
+                "a buffer of {} cannot be seen as shape {shape:?}, which has {}; give a shape of as many elements, or \
                  a layout of fewer (view_with)",
-                self.len(),
+                counted(self.len(), "element"),
                 layout.len()
             ),
         ))
@@ -107,9 +107,9 @@ impl<T: Element> DeviceBuffer<T> {
         Err(Error::new(
             ErrorKind::Layout,
             format!(
-                "the layout is of a storage of {} elements and the buffer has {}; make the layout for a storage of the \
+                "the layout is of a storage of {} and the buffer has {}; make the layout for a storage of the \
                  buffer's length",
-                layout.storage_len(),
+                counted(layout.storage_len(), "element"),
                 self.len()
             ),
         ))

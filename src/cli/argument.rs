@@ -17,8 +17,8 @@ pub(super) struct Argument {
 
 #[derive(Debug, Clone)]
 pub(super) enum Value {
-    /// A number, as the bytes that it has in memory.
-    Scalar(Vec<u8>),
+    /// A number, and the bytes that it has in memory.
+    Scalar { dtype: DType, bytes: Vec<u8> },
     /// The address of a buffer of `len` elements.
     Buffer { dtype: DType, len: usize, fill: Fill },
     /// The address of a buffer with the elements of a `.npy` file.
@@ -52,6 +52,14 @@ impl Argument {
             _ => None,
         }
     }
+
+    /// Bytes of it that the kernel is given: of a buffer, those of its address.
+    pub(super) fn size(&self) -> usize {
+        match &self.value {
+            Value::Scalar { bytes, .. } => bytes.len(),
+            Value::Buffer { .. } | Value::File(_) => size_of::<u64>(),
+        }
+    }
 }
 
 impl fmt::Display for Argument {
@@ -69,7 +77,8 @@ impl FromStr for Argument {
         } else if let Some((dtype, rest)) = text.split_once('[') {
             buffer(element_type(dtype)?, rest)?
         } else if let Some((dtype, number)) = text.split_once(':') {
-            Value::Scalar(scalar(element_type(dtype)?, number)?)
+            let dtype = element_type(dtype)?;
+            Value::Scalar { dtype, bytes: scalar(dtype, number)? }
         } else {
             return Err("an argument is a number such as i32:7, a buffer such as f32[1024]=zeros, or npy:FILE".into());
         };
@@ -110,7 +119,7 @@ fn buffer(dtype: DType, text: &str) -> Result<Value, String> {
     let (len, fill) = text.split_once("]=").ok_or("write a buffer as f32[1024]=zeros")?;
     let len: usize = len.parse().map_err(|_| format!("`{len}` is no number of elements; write f32[1024]=zeros"))?;
     if len.checked_mul(dtype.width()).is_none_or(|bytes| bytes > isize::MAX as usize) {
-        return Err(format!("{len} elements have more bytes than an address can count"));
+        return Err(format!("an array of {len} {dtype} has more bytes than an address can count"));
     }
     let seed = fill.strip_prefix("random:").and_then(|seed| seed.parse().ok());
     let fill = match (fill, seed) {

@@ -1,6 +1,6 @@
 //! `warpstride devices`: all there are, or the one that `--device` names.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use warpstride::device::{self, Availability, Backend, Device};
 use warpstride::ptx;
@@ -8,14 +8,14 @@ use warpstride::ptx;
 use super::output::{self, Output};
 
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
-    let mut found = device::probe();
-    if backend != Backend::Auto {
-        found.retain(|device| device.backend == backend);
-        if found.is_empty() {
-            // A number beyond the last: opening it says so.
-            found.push(Availability { backend, info: Device::open(backend).map(|device| device.info().clone()) });
+    let found = match backend {
+        Backend::Auto => device::probe(),
+        // Whoever names a device asks for it.
+        _ => {
+            let device = Device::open(backend).with_context(|| format!("cannot open {backend}"))?;
+            vec![Availability { backend, info: Ok(device.info().clone()) }]
         }
-    }
+    };
     let devices = found.iter().map(entry).collect::<Vec<_>>();
     output.result(&text(&found), json!({ "ptx_target": ptx::TARGET, "devices": devices }))
 }

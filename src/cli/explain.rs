@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use warpstride::counters::GlobalCounters;
 use warpstride::device::{Backend, Device};
 #[cfg(feature = "interp")]
+use warpstride::error::counted;
+use warpstride::error::{Error, ErrorKind};
+#[cfg(feature = "interp")]
 use warpstride::ops::permute::Requested;
 use warpstride::ops::{Align, Explanation, Target};
 
@@ -14,7 +17,8 @@ use super::{args, open, permuted_layouts};
 
 pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> Result<()> {
     let args::Permuted { shape, axes, dtype } = args;
-    let (shape, axes) = (&**shape, &**axes);
+    let axes = &*axes.of(shape).map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
+    let shape = &**shape;
     let [source, result] = permuted_layouts(shape, axes)?;
     let device = open(backend, output)?;
     let align = Align::ALLOCATION;
@@ -25,7 +29,7 @@ pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> R
         "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{}",
         requested.text
     );
-    output.result(&text, json(args, &device, &explanation, requested.json))
+    output.result(&text, json(args, axes, &device, &explanation, requested.json))
 }
 
 /// What the kernel asks for, where there is a software GPU to count it.
@@ -38,7 +42,9 @@ struct Counted {
 fn requested(explanation: &Explanation) -> Counted {
     match explanation.requested() {
         Ok(Requested { load, store, exact }) => {
-            let side = |side: GlobalCounters| format!("{} sectors in {} requests", side.sectors, side.requests);
+            let side = |GlobalCounters { sectors, requests, .. }: GlobalCounters| {
+                format!("{} in {}", counted(sectors, "sector"), counted(requests, "request"))
+            };
             let about = if exact { "" } else { "about " };
             Counted {
                 text: format!("asks for {about}{} to read, {about}{} to write\n", side(load), side(store)),
@@ -54,7 +60,7 @@ fn requested(_: &Explanation) -> Counted {
     Counted { text: String::new(), json: Value::Null }
 }
 
-fn json(args: &args::Permuted, device: &Device, explanation: &Explanation, requested: Value) -> Value {
+fn json(args: &args::Permuted, order: &[usize], device: &Device, explanation: &Explanation, requested: Value) -> Value {
     let Explanation { plan, width, axes, source, destination, .. } = explanation;
     // No overflow: every element lies within isize::MAX bytes.
     let bytes = |stride: isize| stride * *width as isize;
@@ -73,7 +79,7 @@ fn json(args: &args::Permuted, device: &Device, explanation: &Explanation, reque
         "op": "permute",
         "dtype": args.dtype.name(),
         "shape": *args.shape,
-        "axes": *args.axes,
+        "axes": order,
         "planned_axes": planned.collect::<Vec<_>>(),
         "kernel": plan.entry(),
         "reason": plan.reason(),

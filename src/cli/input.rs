@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
+
+use super::require;
 
 /// The bytes of a file that is to be `what`. Of one that is larger than that can be, or has no end, no more is read than shows
 /// it.
@@ -12,6 +14,6 @@ pub(super) fn read(path: &Path, most: usize, what: &str) -> Result<Vec<u8>> {
     let (mut bytes, file) = (Vec::new(), path.display());
     let opened = File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes));
     opened.with_context(|| format!("cannot read {file}: check the path, and that it is {what} as text"))?;
-    ensure!(bytes.len() <= most, "{file} has more than {} MiB and is not {what}; check the path", most >> 20);
+    require!(bytes.len() <= most, Io, "{file} has more than {} MiB and is not {what}; check the path", most >> 20);
     Ok(bytes)
 }

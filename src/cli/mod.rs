@@ -5,9 +5,11 @@ mod args;
 mod argument;
 mod bench;
 mod compare;
+mod completions;
 mod devices;
 mod explain;
 mod input;
+mod man;
 mod npy;
 mod output;
 mod peaks;
@@ -22,6 +24,7 @@ mod room;
 #[cfg(feature = "interp")]
 mod run_ptx;
 mod runs;
+mod signals;
 mod target;
 mod transpose;
 mod trial;
@@ -31,11 +34,12 @@ mod turns;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result};
 use bytemuck::Pod;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::element::DType;
+use warpstride::error::{Error, ErrorKind};
 use warpstride::layout::Layout;
 
 use args::{Cli, Command};
@@ -59,20 +63,73 @@ macro_rules! by_width {
 }
 use by_width;
 
-/// Runs the command that was typed: 0 done, 1 failed, and 2, from clap, for wrong usage.
+/// Ends a function with an error of a kind, in a sentence.
+macro_rules! refuse {
+    ($kind:ident, $($sentence:tt)+) => {
+        return Err(warpstride::error::Error::new(warpstride::error::ErrorKind::$kind, format!($($sentence)+)).into())
+    };
+}
+use refuse;
+
+/// Does so where a condition does not hold.
+macro_rules! require {
+    ($condition:expr, $kind:ident, $($sentence:tt)+) => {
+        if !$condition {
+            $crate::cli::refuse!($kind, $($sentence)+);
+        }
+    };
+}
+use require;
+
+/// Runs the command that was typed: 0 done, 1 failed, 2 wrong usage.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::typed();
+    let cli = match Cli::typed() {
+        Ok(cli) => cli,
+        Err(usage) => return not_run(&usage),
+    };
     let output = Output::new(cli.json(), cli.global.quiet);
     match run(&cli, &output) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has read enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // A driver's own account may take several lines.
-            let _ = writeln!(io::stderr(), "error: {}", format!("{error:#}").replace('\n', " "));
+            let message = message(&error);
+            let _ = writeln!(io::stderr(), "error: {message}");
+            output.failure(kind(&error), &message);
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints the help that was asked for, or why a line is wrong usage.
+fn not_run(usage: &clap::Error) -> ExitCode {
+    // A closed stream has no reader.
+    let _ = usage.print();
+    if !usage.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    let text = usage.to_string();
+    // What follows the first paragraph is advice, and the usage.
+    let (first, _) = text.split_once("\n\n").unwrap_or((&text, ""));
+    let message = match usage.kind() {
+        clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a command is missing; see --help".into(),
+        _ => first.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" "),
+    };
+    Output::new(args::ask_for_json(std::env::args_os().skip(1)), true).failure("usage", &message);
+    ExitCode::from(2)
+}
+
+/// What went wrong, in one line.
+fn message(error: &anyhow::Error) -> String {
+    // A driver's own account may take several lines; and what programs write otherwise, a person types.
+    format!("{error:#}").replace('\n', " ").replace("`Backend::Soft`", "`--device soft`")
+}
+
+/// The name of what went wrong, for programs.
+fn kind(error: &anyhow::Error) -> &'static str {
+    let of_library = error.chain().find_map(|cause| cause.downcast_ref::<Error>());
+    let is_io = || error.chain().any(|cause| cause.is::<io::Error>());
+    of_library.map_or_else(|| if is_io() { ErrorKind::Io.name() } else { "failed" }, |error| error.kind().name())
 }
 
 fn run(cli: &Cli, output: &Output) -> Result<()> {
@@ -90,6 +147,8 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::RunPtx(args) => run_ptx::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::PtxForms(args) => ptx_forms::run(args, output),
+        Command::Completions { shell } => completions::run(*shell, output),
+        Command::Man => man::run(output),
     }
 }
 
@@ -110,8 +169,9 @@ fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) ->
     let mut host = copies(on_host);
     for &(device, count) in on_devices {
         let info = device.info();
-        ensure!(
+        require!(
             copies(count) <= u128::from(info.memory_bytes),
+            OutOfMemory,
             "this takes {} MB of memory on {}, which has {} MB; use smaller arrays",
             copies(count).div_ceil(1_000_000),
             info.name,
@@ -129,9 +189,9 @@ fn array_bytes(shape: &[usize], dtype: DType) -> Result<usize> {
     // However long the axes are, where one of them is empty.
     let extents = if shape.contains(&0) { &[0] } else { shape };
     let bytes = extents.iter().try_fold(dtype.width(), |bytes, &extent| bytes.checked_mul(extent));
-    let bytes = bytes.filter(|&bytes| bytes <= isize::MAX as usize).with_context(|| {
-        format!("an array of {shape:?} {dtype} has more bytes than an address can count; use a smaller one")
-    })?;
+    let Some(bytes) = bytes.filter(|&bytes| bytes <= isize::MAX as usize) else {
+        refuse!(Layout, "an array of {shape:?} {dtype} has more bytes than an address can count; use a smaller one")
+    };
     // Then its partial products are numbers too, also where it is empty.
     Layout::row_major(shape)?;
     Ok(bytes)
@@ -145,10 +205,13 @@ fn permuted_layouts(shape: &[usize], axes: &[usize]) -> Result<[Layout; 2]> {
 
 /// `len` zero elements, or a sentence where the host has no memory for them.
 fn zeroed<T: Pod>(len: usize) -> Result<Vec<T>> {
-    bytemuck::try_zeroed_vec(len).map_err(|()| {
-        let megabytes = len.saturating_mul(size_of::<T>()) / 1_000_000;
-        anyhow!("the host has no {megabytes} MB of memory for this; use smaller arrays")
-    })
+    match bytemuck::try_zeroed_vec(len) {
+        Ok(elements) => Ok(elements),
+        Err(()) => {
+            let megabytes = len.saturating_mul(size_of::<T>()) / 1_000_000;
+            refuse!(OutOfMemory, "the host has no {megabytes} MB of memory for this; use smaller arrays")
+        }
+    }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -1,6 +1,8 @@
 //! What is printed where: results on standard output, notes and progress on standard error.
 
+use std::cell::Cell;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
@@ -12,6 +14,8 @@ use serde_json::{Value, json};
 use warpstride::device::Device;
 use warpstride::driver::{DeviceInfo, DriverKind};
 
+use super::require;
+
 /// Shorter work shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -19,15 +23,36 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct Output {
     json: bool,
     quiet: bool,
+    /// Whether the document was printed.
+    printed: Cell<bool>,
+    /// Whether standard output is where an array or another file goes, and nothing else.
+    taken: Cell<bool>,
 }
 
 impl Output {
     pub(super) fn new(json: bool, quiet: bool) -> Self {
-        Self { json, quiet }
+        Self { json, quiet, printed: Cell::new(false), taken: Cell::new(false) }
+    }
+
+    /// Leaves standard output to the file `path`; results are notes from now on.
+    pub(super) fn leave_to(&self, path: &Path) -> Result<()> {
+        require!(
+            !self.json,
+            InvalidArgument,
+            "{} is standard output, where --json prints its document; name another output, or leave out --json",
+            path.display()
+        );
+        self.taken.set(true);
+        Ok(())
     }
 
     /// Prints a command's result: `text`, or a JSON document with `members` behind its schema.
     pub(super) fn result(&self, text: &str, members: Value) -> Result<()> {
+        if self.taken.get() {
+            self.note(text.trim_end());
+            return Ok(());
+        }
+        self.printed.set(true);
         let text = if self.json {
             let mut document = json!({ "schema": 1, "ptx": warpstride::ptx::PROVENANCE });
             if let (Value::Object(document), Value::Object(members)) = (&mut document, members) {
@@ -43,9 +68,18 @@ impl Output {
             .context("cannot write the result to standard output; check where it goes")
     }
 
+    /// Prints the document of a failure, where one is wanted and the command printed none.
+    pub(super) fn failure(&self, kind: &str, message: &str) {
+        if self.json && !self.printed.get() {
+            let document = json!({ "schema": 1, "error": { "kind": kind, "message": message } });
+            // Standard error says the same.
+            let _ = writeln!(io::stdout(), "{document:#}");
+        }
+    }
+
     /// Says something that is no result. A note nobody can read is no failure.
     pub(super) fn note(&self, text: impl AsRef<str>) {
-        if !self.quiet {
+        if !self.quiet && !text.as_ref().is_empty() {
             let _ = writeln!(io::stderr(), "{}", text.as_ref());
         }
     }

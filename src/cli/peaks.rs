@@ -12,7 +12,7 @@ use warpstride::roofline::clocks::Identity;
 use warpstride::roofline::peak::{Best, Peaks};
 
 use super::output::{self, Output, number};
-use super::{input, open, runs};
+use super::{input, open, require, runs};
 
 /// Bytes of ceilings as they are kept, of which there are some thousand.
 const MAX_KEPT_BYTES: usize = 1 << 20;
@@ -79,8 +79,9 @@ impl Place {
 
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     let device = open(backend, output)?;
-    ensure!(
+    require!(
         output::has_times(&device),
+        Unavailable,
         "the software GPU has no ceilings: it knows nothing of the time a GPU takes; run this on an NVIDIA GPU"
     );
     let kept = measured(&device, output)?;

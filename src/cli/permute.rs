@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
-use warpstride::error::Error;
+use warpstride::error::{Error, ErrorKind};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan};
 use warpstride::view::{View, ViewMut};
@@ -18,27 +18,29 @@ use super::{args, by_width, ensure_room, open};
 pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Result<()> {
     let source = Source::open(&args.input)?;
     let failed = || format!("cannot permute {}", args.input.display());
-    let (shape, dtype) = (source.shape().to_vec(), source.dtype);
-    let permuted =
-        Layout::row_major(&shape).and_then(|layout| layout.permuted_axes(&args.axes)).with_context(failed)?;
-    let target = Target::check(&args.output, &args.input)?;
+    let (shape, dtype, name) = (source.shape().to_vec(), source.dtype, source.type_name());
+    let layout = Layout::row_major(&shape).with_context(failed)?;
+    let axes = args.axes.of(&shape).map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong));
+    let axes = axes.with_context(failed)?;
+    let permuted = layout.permuted_axes(&axes).with_context(failed)?;
+    let target = Target::check(&args.output, &args.input, output)?;
     let device = open(backend, output)?;
     ensure_room(source.bytes, 1, &[(&device, 2)]).with_context(failed)?;
     let work = Work { doing: "permuting", shape: permuted.shape(), device: &device, output };
     let kernel = by_width!(dtype, T => {
-        rearrange::<T>(source, &target, &work, |view, result| copy(&device, view.permuted_axes(&args.axes)?, result))
+        rearrange::<T>(source, &target, &work, |view, result| copy(&device, view.permuted_axes(&axes)?, result))
     })
     .with_context(failed)?;
 
-    output.note(format!("{}: {:?} {dtype}", args.output.display(), permuted.shape()));
+    output.note(format!("{}: {:?} {name}", args.output.display(), permuted.shape()));
     let document = json!({
         "device": output::info_json(device.info()),
         // Not every path is text.
         "input": args.input.display().to_string(),
         "output": args.output.display().to_string(),
         "shape": shape,
-        "axes": *args.axes,
-        "dtype": dtype.name(),
+        "axes": axes,
+        "dtype": name,
         "kernel": kernel,
     });
     output.result("", document).with_context(|| format!("{} was written", args.output.display()))

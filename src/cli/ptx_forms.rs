@@ -9,6 +9,7 @@ use warpstride::interp::coverage::{self, Form, Survey, Use};
 
 use super::output::{self, Output};
 use super::{args, ptx_file};
+use warpstride::error::counted;
 
 /// Spellings of a form that are written out; more stay a pattern.
 const WRITTEN_OUT: usize = 12;
@@ -77,7 +78,7 @@ fn survey_text(surveys: &[Survey]) -> String {
         for Use { opcode, lines, refused } in uses {
             table.add_row([opcode, &lines.len().to_string(), &refused.len().to_string()]);
         }
-        let _ = writeln!(text, "{kernel}: {} forms, {verdict}\n{table}", uses.len());
+        let _ = writeln!(text, "{kernel}: {}, {verdict}\n{table}", counted(uses.len(), "form"));
         for refused in uses.iter().flat_map(|used| &used.refused) {
             let _ = writeln!(text, "line {}: `{}`: {}", refused.line, refused.instruction, refused.reason);
         }
@@ -85,7 +86,12 @@ fn survey_text(surveys: &[Survey]) -> String {
     }
     let all: BTreeSet<&str> = surveys.iter().flat_map(|survey| &survey.uses).map(|used| &*used.opcode).collect();
     let supported = surveys.iter().filter(|survey| survey.unsupported.is_none()).count();
-    let _ = writeln!(text, "{supported} of {} kernels are supported; {} forms in all", surveys.len(), all.len());
+    let _ = writeln!(
+        text,
+        "the software GPU supports {supported} of {}, with {} in all",
+        counted(surveys.len(), "kernel"),
+        counted(all.len(), "form")
+    );
     text
 }
 

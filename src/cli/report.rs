@@ -11,7 +11,8 @@ use warpstride::roofline::{page, plot};
 
 use super::output::{self, Output, number};
 use super::target::Target;
-use super::{args, runs};
+use super::{args, require, runs};
+use warpstride::error::counted;
 
 pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
     let run = runs::read(&args.run)?;
@@ -20,7 +21,7 @@ pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
         None => None,
     };
     let outputs = outputs(args, &run)?;
-    let targets = targets(args, &outputs)?;
+    let targets = targets(args, &outputs, output)?;
     for (target, (_, bytes)) in targets.iter().zip(&outputs) {
         target.replace(|file| file.write_all(bytes))?;
     }
@@ -55,17 +56,22 @@ fn outputs(args: &args::Report, run: &Run) -> Result<Vec<(PathBuf, Vec<u8>)>> {
 }
 
 /// Makes sure, before any is written, that no output is a run that was read, or another output.
-fn targets(args: &args::Report, outputs: &[(PathBuf, Vec<u8>)]) -> Result<Vec<Target>> {
+fn targets(args: &args::Report, outputs: &[(PathBuf, Vec<u8>)], output: &Output) -> Result<Vec<Target>> {
     if let Some(folder) = &args.svg {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
     let mut targets = Vec::new();
     for (path, _) in outputs {
-        let target = Target::check(path, &args.run)?;
+        let target = Target::check(path, &args.run, output)?;
         if let Some(before) = &args.compare {
-            Target::check(path, before)?;
+            Target::check(path, before, output)?;
         }
-        ensure!(!targets.contains(&target), "two outputs are one file, {}; name another for one", path.display());
+        require!(
+            !targets.contains(&target),
+            InvalidArgument,
+            "two outputs are one file, {}; name another for one",
+            path.display()
+        );
         targets.push(target);
     }
     Ok(targets)
@@ -210,14 +216,14 @@ pub(super) fn ensure_none_worse(changes: &[Change]) -> Result<()> {
         .filter(|&(verdict, _)| of(verdict).next().is_some())
         .map(|(verdict, what)| {
             let names: Vec<&str> = of(verdict).map(|change| change.name.as_str()).collect();
-            format!("{} of {} cases {what}: {}", names.len(), changes.len(), names.join(", "))
+            format!("{} of {} {what}: {}", names.len(), counted(changes.len(), "case"), names.join(", "))
         })
         .collect();
     ensure!(said.is_empty(), "{}", said.join("; "));
     ensure!(
         changes.is_empty() || of(Verdict::Undecided).count() < changes.len(),
-        "none of {} cases could be compared; measure both runs on a GPU that is not throttled",
-        changes.len()
+        "none of {} could be compared; measure both runs on a GPU that is not throttled",
+        counted(changes.len(), "case")
     );
     Ok(())
 }

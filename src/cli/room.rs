@@ -1,7 +1,9 @@
 //! Whether the memory of the host suffices, asked before it is taken.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use warpstride::driver::available_memory;
+
+use super::require;
 
 /// Fails with a sentence where the host has no room for `needed` bytes. Where the system does not say, there is.
 pub(super) fn ensure_room(needed: u128) -> Result<()> {
@@ -12,8 +14,9 @@ pub(super) fn ensure_room(needed: u128) -> Result<()> {
 }
 
 fn ensure_fits(needed: u128, available: u64) -> Result<()> {
-    ensure!(
+    require!(
         needed <= u128::from(available),
+        OutOfMemory,
         "this takes {} MB of host memory and {} MB are available; use smaller arrays",
         needed.div_ceil(1_000_000),
         available / 1_000_000

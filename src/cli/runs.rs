@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::Serialize;
 use warpstride::roofline::report::{Run, SCHEMA};
 
-use super::input;
+use super::target::Target;
+use super::{input, refuse, require};
 
 /// Bytes of a run's document, far beyond the some hundred thousand of `bench --all`.
 const MAX_RUN_BYTES: usize = 16 << 20;
@@ -15,10 +16,13 @@ const MAX_RUN_BYTES: usize = 16 << 20;
 /// Reads a run.
 pub(super) fn read(path: &Path) -> Result<Run> {
     let text = input::read(path, MAX_RUN_BYTES, "a run")?;
-    let run: Run = serde_json::from_slice(&text)
-        .with_context(|| format!("{} is no run of `warpstride --json bench --all`", path.display()))?;
-    ensure!(
+    let run: Run = match serde_json::from_slice(&text) {
+        Ok(run) => run,
+        Err(why) => refuse!(Io, "{} is no run of `warpstride --json bench --all`: {why}", path.display()),
+    };
+    require!(
         run.schema == SCHEMA,
+        Io,
         "{} has schema {}, and this version reads {SCHEMA}; measure it anew",
         path.display(),
         run.schema
@@ -29,7 +33,11 @@ pub(super) fn read(path: &Path) -> Result<Run> {
 /// The run that was kept under a name.
 pub(super) fn kept(name: &str) -> Result<Run> {
     let file = file(name)?;
-    ensure!(file.exists(), "no run is kept as {name}; measure one with `warpstride bench --all --save {name}`");
+    require!(
+        file.exists(),
+        InvalidArgument,
+        "no run is kept as {name}; measure one with `warpstride bench --all --save {name}`"
+    );
     read(&file)
 }
 
@@ -44,11 +52,8 @@ pub(super) fn keep(name: &str, run: &Run) -> Result<PathBuf> {
 pub(super) fn cache(file: &Path, contents: &impl Serialize) -> Result<()> {
     let folder = file.parent().context("the cache has no folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let mut whole =
-        tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
-    serde_json::to_writer_pretty(&mut whole, contents)?;
-    whole.persist(file).with_context(|| format!("cannot write {}", file.display()))?;
-    Ok(())
+    let text = serde_json::to_vec_pretty(contents)?;
+    Target::new(file)?.replace(|file| file.write_all(&text))
 }
 
 /// Where it is, beside the ceilings.

@@ -1,151 +1,254 @@
-//! A file that is replaced whole or not at all.
+//! A file that is replaced whole or not at all, or a stream that a result goes into.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf, is_separator};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use tempfile::NamedTempFile;
 
-/// The temporary file that is there now, if any. Whoever makes, renames or removes it holds the lock meanwhile.
-static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+use super::output::Output;
+use super::{require, signals};
 
-fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Where a result goes. It is written beside what it replaces, and takes its place when it is complete. Two are equal where
-/// they are one file.
+/// Where a result goes. Two are equal where they are one file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
     path: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(unix), allow(dead_code))]
+enum Kind {
+    /// A file, there or not: the result is written beside it and takes its place when it is complete.
+    File,
+    /// A pipe or a device that takes characters: the result is written into it.
+    Stream,
+    /// The same of what this program writes to, under any name.
+    StandardOutput,
 }
 
 impl Target {
     /// Makes sure, before any work is done, that `path` may be written and is not `source`.
-    pub(super) fn check(path: &Path, source: &Path) -> Result<Self> {
+    pub(super) fn check(path: &Path, source: &Path, output: &Output) -> Result<Self> {
+        let target = Self::new(path)?;
+        match target.kind {
+            Kind::StandardOutput => output.leave_to(path)?,
+            Kind::Stream => {}
+            Kind::File => target.check_file(source, output)?,
+        }
+        Ok(target)
+    }
+
+    /// What `path` names.
+    pub(super) fn new(path: &Path) -> Result<Self> {
         let names_a_file = path.file_name().is_some()
             && !path.as_os_str().as_encoded_bytes().last().is_some_and(|&byte| is_separator(byte.into()));
         let path = match fs::symlink_metadata(path) {
-            // Through links, so that the file is replaced and not the link.
-            Ok(_) => fs::canonicalize(path).with_context(|| {
-                format!(
-                    "cannot write {}: it is a link that leads nowhere; remove it or name another output",
+            Ok(_) => {
+                let there = fs::metadata(path).with_context(|| {
+                    format!(
+                        "cannot write {}: it is a link that leads nowhere; remove it or name another output",
+                        path.display()
+                    )
+                })?;
+                match stream(&there) {
+                    // Its many names are one.
+                    Some(kind @ Kind::StandardOutput) => return Ok(Self { path: "standard output".into(), kind }),
+                    Some(kind) => return Ok(Self { path: path.into(), kind }),
+                    None => {}
+                }
+                require!(
+                    there.is_file(),
+                    InvalidArgument,
+                    "cannot write {}: it is not a file or a pipe; name another output",
                     path.display()
-                )
-            })?,
+                );
+                // Through links, so that the file is replaced and not the link.
+                fs::canonicalize(path).with_context(|| format!("cannot write {}: check the path", path.display()))?
+            }
             Err(error) if error.kind() == ErrorKind::NotFound && names_a_file => in_its_folder(path),
             Err(error) if error.kind() == ErrorKind::NotFound => path.into(),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot write {}: check the path", path.display()));
             }
         };
-        if let Ok(old) = fs::metadata(&path) {
-            ensure!(old.is_file(), "cannot write {}: it is not a regular file; name another output", path.display());
-            ensure!(
-                !same_file::is_same_file(&path, source)?,
-                "input and output are the same file, {}; name another output",
-                path.display()
+        require!(
+            names_a_file,
+            InvalidArgument,
+            "cannot write {}: it names no file; name one in that folder",
+            path.display()
+        );
+        Ok(Self { path, kind: Kind::File })
+    }
+
+    fn check_file(&self, source: &Path, output: &Output) -> Result<()> {
+        let path = self.path.display();
+        let old = fs::metadata(&self.path).ok();
+        if let Some(old) = &old {
+            require!(
+                !is_same_file(&self.path, source),
+                InvalidArgument,
+                "input and output are the same file, {path}; name another output"
             );
-            ensure!(
-                !old.permissions().readonly(),
-                "cannot write {}: it is read-only; name another output or chmod it",
-                path.display()
+            let writable = OpenOptions::new().write(true).open(&self.path);
+            let denied = writable.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+            require!(
+                !denied && !old.permissions().readonly(),
+                Io,
+                "cannot write {path}: it is read-only; name another output or chmod it"
             );
         }
-        ensure!(names_a_file, "cannot write {}: it names no file; name one in that folder", path.display());
-        let target = Self { path };
         // Whether a file can be made there is known only once one was. It goes again: the work may take long.
-        let _locked = unfinished();
-        drop(target.temporary()?);
-        Ok(target)
-    }
-
-    /// Makes the file of what `write` writes, and puts it in its place.
-    pub(super) fn replace(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        let temporary = {
-            let mut unfinished = unfinished();
-            remove_when_interrupted()?;
-            let temporary = self.temporary()?;
-            *unfinished = Some(temporary.path().to_owned());
-            temporary
-        };
-        let written = self.fill(&temporary, write);
-        let mut unfinished = unfinished();
-        *unfinished = None;
-        // Either way the temporary file is gone before the lock is.
-        written.and_then(|()| {
-            temporary.persist(&self.path).map_err(|error| error.error).with_context(|| {
-                format!("cannot write {}: check the permissions of its folder", self.path.display())
-            })?;
-            Ok(())
-        })
-    }
-
-    fn fill(&self, temporary: &NamedTempFile, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        let failed = || format!("cannot write {}: check the room on its disk", self.path.display());
-        let mut file = BufWriter::new(temporary.as_file());
-        write(&mut file).and_then(|()| file.flush()).with_context(failed)?;
-        drop(file);
-        if let Ok(old) = fs::metadata(&self.path) {
-            temporary.as_file().set_permissions(old.permissions()).with_context(failed)?;
+        let temporary = self.temporary()?;
+        let as_before = old.map_or(Ok(true), |old| take_over(temporary.as_file(), &old));
+        self.discard(temporary);
+        if !as_before.with_context(|| format!("cannot write {path}: check the permissions of its folder"))? {
+            output
+                .note(format!("{path} is replaced, and only root may give it to those who owned it: it will be yours"));
         }
         Ok(())
     }
 
-    fn temporary(&self) -> Result<NamedTempFile> {
-        let folder = match self.path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
+    /// Writes what `write` writes: to a file that then takes its place, or into the stream.
+    pub(super) fn replace(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        let stream_failed = || format!("cannot write into {}: check what reads it", self.path.display());
+        let into = |stream: &mut dyn Write| {
+            let mut stream = BufWriter::new(stream);
+            write(&mut stream).and_then(|()| stream.flush())
         };
+        match self.kind {
+            Kind::StandardOutput => into(&mut io::stdout().lock()).with_context(stream_failed),
+            Kind::Stream => {
+                let opened = OpenOptions::new().write(true).open(&self.path);
+                opened.and_then(|mut stream| into(&mut stream)).with_context(stream_failed)
+            }
+            Kind::File => {
+                let temporary = self.temporary()?;
+                let filled = into(&mut temporary.as_file()).and_then(|()| self.settle(temporary.as_file()));
+                match filled {
+                    Ok(()) => self.persist(temporary),
+                    Err(error) => {
+                        self.discard(temporary);
+                        Err(error).with_context(|| {
+                            format!("cannot write {}: check the room on its disk", self.path.display())
+                        })
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes a complete file what the old one was, and sees it on the disk: a rename may get there before what it renames.
+    fn settle(&self, file: &File) -> io::Result<()> {
+        if let Ok(old) = fs::metadata(&self.path) {
+            take_over(file, &old)?;
+        }
+        file.sync_all()
+    }
+
+    /// Makes a file beside the target, which a signal removes from now on.
+    fn temporary(&self) -> Result<NamedTempFile> {
+        let mut unfinished = signals::unfinished()?;
         // Opened here, and so with the permissions that any program gives; the crate's own are for secrets.
         let open = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
-        tempfile::Builder::new().prefix(".warpstride-").make_in(folder, open).with_context(|| {
+        let temporary = tempfile::Builder::new().prefix(".warpstride-").make_in(self.folder(), open);
+        let temporary = temporary.with_context(|| {
             format!("cannot write {}: check that its folder exists and may be written", self.path.display())
-        })
+        })?;
+        *unfinished = Some(temporary.path().to_owned());
+        Ok(temporary)
     }
+
+    fn discard(&self, temporary: NamedTempFile) {
+        let mut unfinished = signals::locked();
+        // Gone before the lock is.
+        drop(temporary);
+        *unfinished = None;
+    }
+
+    fn persist(&self, temporary: NamedTempFile) -> Result<()> {
+        let mut unfinished = signals::locked();
+        let persisted = temporary.persist(&self.path).map(drop).map_err(|error| error.error);
+        *unfinished = None;
+        persisted
+            .with_context(|| format!("cannot write {}: check the permissions of its folder", self.path.display()))?;
+        #[cfg(unix)]
+        {
+            // The rename too. A file system that cannot has its own ways, and the file is there.
+            let _ = File::open(self.folder()).and_then(|folder| folder.sync_all());
+        }
+        Ok(())
+    }
+
+    fn folder(&self) -> &Path {
+        folder_of(&self.path)
+    }
+}
+
+/// Whether two paths lead to one file. No pipe is opened: that would wait for its other end.
+pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let is_file = |path: &Path| fs::metadata(path).is_ok_and(|there| there.is_file());
+    is_file(one) && is_file(other) && same_file::is_same_file(one, other).unwrap_or(false)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The path of a file that is not there yet, the same for every way to write it.
 fn in_its_folder(path: &Path) -> PathBuf {
-    let folder = path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-    match (folder.map(fs::canonicalize), path.file_name()) {
-        (Some(Ok(folder)), Some(name)) => folder.join(name),
+    match (fs::canonicalize(folder_of(path)), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
         // Opening it will fail, and say so of the path as it was written.
         _ => path.into(),
     }
 }
 
-/// From now on a signal that ends the program removes the unfinished file first, and a file that grows over the limit that
-/// `ulimit -f` sets is an error and no death.
+/// What is written into as it is: a pipe, a device of characters, and whatever standard output is.
 #[cfg(unix)]
-fn remove_when_interrupted() -> Result<()> {
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
+fn stream(there: &Metadata) -> Option<Kind> {
+    use std::io::IsTerminal;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-    use signal_hook::iterator::Signals;
-
-    let failed = "cannot handle signals; try again";
-    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).context(failed)?;
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context(failed)?;
-    std::thread::spawn(move || {
-        for signal in signals.forever() {
-            // Held to the end: no other file is made, and this one does not move.
-            let unfinished = unfinished();
-            if let Some(path) = &*unfinished {
-                let _ = fs::remove_file(path);
-            }
-            // Dies of the signal, as whoever waits for this program expects: 130 to a shell, or 143.
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
-        }
-    });
-    Ok(())
+    let kind = there.file_type();
+    let own = io::stdout().as_fd().try_clone_to_owned().and_then(|own| File::from(own).metadata());
+    let is_own = own.is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()));
+    // Nothing mixes in /dev/null.
+    if is_own && (!kind.is_char_device() || io::stdout().is_terminal()) {
+        return Some(Kind::StandardOutput);
+    }
+    (kind.is_fifo() || kind.is_char_device()).then_some(Kind::Stream)
 }
 
-/// Elsewhere nothing tells in time.
 #[cfg(not(unix))]
-fn remove_when_interrupted() -> Result<()> {
-    Ok(())
+fn stream(_: &Metadata) -> Option<Kind> {
+    None
+}
+
+/// Gives a file the owner, the group and the mode of the one that it replaces; whether the system let it have both.
+#[cfg(unix)]
+fn take_over(file: &File, old: &Metadata) -> io::Result<bool> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+
+    let new = file.metadata()?;
+    let owner = new.uid() == old.uid() || fchown(file, Some(old.uid()), None).is_ok();
+    let group = new.gid() == old.gid() || fchown(file, None, Some(old.gid())).is_ok();
+    let mut mode = old.mode() & 0o7777;
+    // What runs as its owner or its group is not to run as another.
+    if !owner {
+        mode &= !0o4000;
+    }
+    if !group {
+        mode &= !0o2000;
+    }
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    Ok(owner && group)
+}
+
+#[cfg(not(unix))]
+fn take_over(file: &File, old: &Metadata) -> io::Result<bool> {
+    file.set_permissions(old.permissions())?;
+    Ok(true)
 }

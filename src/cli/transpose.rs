@@ -17,8 +17,8 @@ use super::{args, by_width, ensure_room, open};
 pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> Result<()> {
     let source = Source::open(&args.input)?;
     let [rows, cols] = source.matrix()?;
-    let dtype = source.dtype;
-    let target = Target::check(&args.output, &args.input)?;
+    let (dtype, name) = (source.dtype, source.type_name());
+    let target = Target::check(&args.output, &args.input, output)?;
     let device = open(backend, output)?;
     let failed = || format!("cannot transpose {}", args.input.display());
     ensure_room(source.bytes, 1, &[(&device, 2)]).with_context(failed)?;
@@ -28,14 +28,14 @@ pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> 
     })
     .with_context(failed)?;
 
-    output.note(format!("{}: {cols} x {rows} {dtype}", args.output.display()));
+    output.note(format!("{}: {cols} x {rows} {name}", args.output.display()));
     let document = json!({
         "device": output::info_json(device.info()),
         // Not every path is text.
         "input": args.input.display().to_string(),
         "output": args.output.display().to_string(),
         "shape": [rows, cols],
-        "dtype": dtype.name(),
+        "dtype": name,
         "kernel": kernel,
         "variant": args.variant.map(Variant::name),
     });

@@ -11,7 +11,8 @@ use warpstride::view::{View, ViewMut};
 use super::output::{self, Output, number};
 use super::trial::{self, Rotation};
 use super::turns::turns;
-use super::{by_width, ensure_room, open, reference};
+use super::{by_width, ensure_room, open, reference, require};
+use warpstride::error::counted;
 
 /// Bytes of every matrix: what a copy needs for its full speed.
 const BYTES: usize = 1 << 28;
@@ -44,8 +45,9 @@ impl Kernel {
 
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     let device = open(backend, output)?;
-    ensure!(
+    require!(
         output::has_times(&device),
+        Unavailable,
         "tiles are tuned by the time that they take, which the software GPU does not know; run this on an NVIDIA GPU"
     );
     let tiles = TileShape::of(Target::of(&device));
@@ -55,7 +57,7 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     let progress = output.progress(tiles.len());
     let mut found = Vec::new();
     for &tile in tiles {
-        progress.doing(format!("elements of {} bytes", tile.width()));
+        progress.doing(format!("elements of {}", counted(tile.width(), "byte")));
         found.push(by_width!(tile, T => tuned::<T>(&device, tile, turns))?);
         progress.step();
     }
@@ -83,10 +85,10 @@ fn tuned<T: Element + Pod>(device: &Device, tile: TileShape, turns: usize) -> Re
                 let (verified, _) = trial::verify(device, &source, &expected, launch)?;
                 ensure!(
                     verified,
-                    "tiles of {} squares a row move {rows} x {cols} elements of {} bytes to the wrong place; please report \
+                    "tiles of {} a row move {rows} x {cols} elements of {} to the wrong place; please report \
                      this as a bug",
-                    1 << across,
-                    tile.width()
+                    counted(1 << across, "square"),
+                    counted(tile.width(), "byte")
                 );
                 *ms += rotation.time(SAMPLES, launch)?.median_ms();
             }
@@ -125,7 +127,7 @@ fn text(device: &Device, found: &[Found]) -> String {
             best[usize::from(kernel.ragged)] = kernel.best();
             let gbps = |across: u32| number(kernel.gbps.get(across as usize).copied(), 1, "");
             let squares = |across: u32| (1_u64 << across).to_string();
-            let name = format!("{name}, {} bytes", tile.width());
+            let name = format!("{name}, {}", counted(tile.width(), "byte"));
             table.add_row([name, squares(kernel.best()), gbps(kernel.best()), squares(now), gbps(now)]);
         }
         rows += &format!("        {:?},\n", tile.with_across(best[0], best[1]));

@@ -38,7 +38,7 @@ use cudarc::driver::{CudaContext, CudaStream, CudaView, CudaViewMut, DeviceSlice
 use crate::device::{Backend, Device};
 use crate::driver::{DriverKind, StreamHandle};
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
 use crate::ops;
 
@@ -176,9 +176,9 @@ fn check_storage(which: &str, len: usize, layout: &Layout) -> Result<()> {
     Err(Error::new(
         ErrorKind::Layout,
         format!(
-            "the {which}'s layout is of a storage of {} elements and its slice has {len}; make the layout for a storage of the \
+            "the {which}'s layout is of a storage of {} and its slice has {len}; make the layout for a storage of the \
              slice's length",
-            layout.storage_len()
+            counted(layout.storage_len(), "element")
         ),
     ))
 }
@@ -190,9 +190,10 @@ fn check_len(which: &str, len: usize, layout: &Layout) -> Result<()> {
     Err(Error::new(
         ErrorKind::Layout,
         format!(
-            "the {which} of {len} elements cannot be seen as shape {:?}, which has {}; give a slice of as many elements",
+            "the {which} of {len} cannot be seen as shape {:?}, which has {}; give a slice of as many elements",
             layout.shape(),
-            layout.len()
+            layout.len(),
+            len = counted(len, "element")
         ),
     ))
 }

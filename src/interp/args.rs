@@ -2,7 +2,7 @@
 
 use super::code::{Kernel, Param};
 use super::mem::Memory;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 /// Bytes of parameters that CUDA passes at most.
 const MAX_PARAM_BYTES: usize = 32_764;
@@ -80,7 +80,8 @@ impl<'k> Args<'k> {
         let Some(param) = self.kernel.params().get(self.param) else {
             let count = self.kernel.params().len();
             return Err(invalid(format!(
-                "kernel {name:?} takes {count} parameters and all have a value; pass no more"
+                "kernel {name:?} takes {} and each has its value; pass no more",
+                counted(count, "parameter")
             )));
         };
         let begin = self.filled.next_multiple_of(value.len().max(1));
@@ -88,8 +89,11 @@ impl<'k> Args<'k> {
             if is_struct(param) { value.len() <= param.size.saturating_sub(begin) } else { value.len() == param.size };
         if !fits {
             let left = param.size.saturating_sub(begin);
-            let room =
-                if begin == 0 { format!("{left} bytes") } else { format!("{left} bytes left of {}", param.size) };
+            let room = if begin == 0 {
+                counted(left, "byte").to_string()
+            } else {
+                format!("{left} left of {}", param.size, left = counted(left, "byte"))
+            };
             return Err(invalid(format!(
                 "parameter {:?} of kernel {name:?} has {room} and the value {}; pass a value of its size",
                 param.name,
@@ -123,9 +127,9 @@ impl<'k> Args<'k> {
         let (name, kernel) = (&param.name, self.kernel.name());
         let got = if self.filled == 0 { "no value".into() } else { format!("only {} of them", self.filled) };
         Err(invalid(format!(
-            "parameter {name:?} of kernel {kernel:?} has {} bytes and got {got}; pass values for all {} parameters",
-            param.size,
-            self.kernel.params().len()
+            "parameter {name:?} of kernel {kernel:?} has {} and got {got}; pass values for all {}",
+            counted(param.size, "byte"),
+            counted(self.kernel.params().len(), "parameter")
         )))
     }
 }
@@ -155,7 +159,8 @@ impl Memory {
     ///
     /// `InvalidArgument` where they are not all in one live allocation.
     pub fn download<T: Value>(&self, address: u64, len: usize) -> Result<Vec<T>> {
-        let beyond = || invalid(format!("{len} values at {address:#x} are more than any allocation holds; read fewer"));
+        let beyond =
+            || invalid(format!("no allocation holds {len} at {address:#x}; read fewer", len = counted(len, "value")));
         let size = len.checked_mul(size_of::<T>()).ok_or_else(beyond)?;
         if size as u64 > self.used() {
             return Err(beyond());

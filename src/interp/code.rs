@@ -223,6 +223,8 @@ pub struct Param {
     pub size: usize,
     /// Its alignment in bytes.
     pub align: usize,
+    /// Its type, or that of its elements, as the PTX has it: `u64`.
+    pub ty: String,
 }
 
 /// The code of one kernel.

@@ -5,7 +5,7 @@ use std::fmt;
 use super::check::Finding;
 use super::mem::Nearest;
 use super::mem::space;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, counted};
 
 /// A launch that did not end. Memory keeps what was written until then.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,9 +243,9 @@ impl BadAccess {
 
 impl fmt::Display for BadAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}s {} bytes at {:#x}", self.access.verb(), self.bytes, self.address)?;
+        write!(f, "{}s {} at {:#x}", self.access.verb(), counted(self.bytes, "byte"), self.address)?;
         if self.space != Space::Global {
-            return write!(f, " of {} memory, which has {} bytes", self.space, self.space_bytes);
+            return write!(f, " of {} memory, which has {}", self.space, counted(self.space_bytes, "byte"));
         }
         if let Some(other) = space::named(self.address) {
             return write!(f, ", which is an address of {other} memory and none of global memory");
@@ -253,12 +253,12 @@ impl fmt::Display for BadAccess {
         let Some(nearest) = self.nearest else { return f.write_str(", and nothing is allocated") };
         let what = if nearest.freed { "a freed allocation" } else { "an allocation" };
         match self.distance() {
-            Some(distance) if distance < 0 => write!(f, ", {} bytes before {what}", -distance)?,
-            Some(distance) => write!(f, ", {distance} bytes past the end of {what}")?,
+            Some(distance) if distance < 0 => write!(f, ", {} before {what}", counted(-distance, "byte"))?,
+            Some(distance) => write!(f, ", {distance} past the end of {what}", distance = counted(distance, "byte"))?,
             None if nearest.freed => f.write_str(", in memory that has been freed,")?,
             None => write!(f, " of {what}")?,
         }
-        write!(f, " of {} bytes at {:#x}", nearest.bytes, nearest.base)
+        write!(f, " of {} at {:#x}", counted(nearest.bytes, "byte"), nearest.base)
     }
 }
 
@@ -281,7 +281,11 @@ impl fmt::Display for Reason {
                 for Waiting { warp, barrier, threads } in waiting.iter().take(4) {
                     match threads {
                         0 => write!(f, " warp {warp} at barrier {barrier},")?,
-                        threads => write!(f, " warp {warp} at barrier {barrier} for {threads} threads,")?,
+                        threads => write!(
+                            f,
+                            " warp {warp} at barrier {barrier} for {threads},",
+                            threads = counted(threads, "thread")
+                        )?,
                     }
                 }
                 write!(f, " {} waiting in all; let every warp pass the same barriers", waiting.len())?;
@@ -289,7 +293,8 @@ impl fmt::Display for Reason {
             }
             Reason::BadBarrier { barrier, threads } => write!(
                 f,
-                "uses barrier {barrier} for {threads} threads; barriers are 0 to 15, and counts multiples of 32"
+                "uses barrier {barrier} for {threads}; barriers are 0 to 15, and counts multiples of 32",
+                threads = counted(threads, "thread")
             ),
             Reason::MixedBarrier { lanes: [a, b], barriers: [of_a, of_b] } => write!(
                 f,

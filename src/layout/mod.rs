@@ -38,7 +38,7 @@ pub use reshape::Reshape;
 use std::fmt;
 use std::ops::Range;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 /// Most axes that a layout has.
 pub const MAX_RANK: usize = 16;
@@ -95,9 +95,9 @@ impl Layout {
         let mut layout = Self::of_shape(shape)?;
         if strides.len() != shape.len() {
             return Err(invalid(format!(
-                "{} strides were given for the {} axes of shape {shape:?}; give one stride an axis",
-                strides.len(),
-                shape.len()
+                "shape {shape:?} of {} was given with {}; give one stride an axis",
+                counted(shape.len(), "axis"),
+                counted(strides.len(), "stride")
             )));
         }
         layout.strides[..strides.len()].copy_from_slice(strides);
@@ -111,8 +111,8 @@ impl Layout {
     fn of_shape(shape: &[usize]) -> Result<Self> {
         if shape.len() > MAX_RANK {
             return Err(invalid(format!(
-                "a shape of {} axes was given; at most {MAX_RANK} are supported",
-                shape.len()
+                "a shape of {} was given; at most {MAX_RANK} are supported",
+                counted(shape.len(), "axis")
             )));
         }
         let mut extents = [1; MAX_RANK];
@@ -155,22 +155,22 @@ impl Layout {
         }
         if self.storage_len > isize::MAX as usize || self.offset > self.storage_len {
             return Err(mismatch(format!(
-                "offset {} lies beyond a storage of {} elements (of at most {}); give an offset within the storage",
+                "offset {} lies beyond a storage of {} (of at most {}); give an offset within the storage",
                 self.offset,
-                self.storage_len,
+                counted(self.storage_len, "element"),
                 isize::MAX
             )));
         }
         // Both sums are at most isize::MAX by now, and so is the offset: no overflow.
         if !self.is_empty() && (below > self.offset || self.offset + above >= self.storage_len) {
             return Err(mismatch(format!(
-                "{} from offset {} reaches offsets {} to {} of a storage of {} elements; make the storage larger or the view \
+                "{} from offset {} reaches offsets {} to {} of a storage of {}; make the storage larger or the view \
                  smaller",
                 described(),
                 self.offset,
                 self.offset as i128 - below as i128,
                 self.offset + above,
-                self.storage_len
+                counted(self.storage_len, "element")
             )));
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Reshape, which says whether it is a view or a copy.
 
 use super::{Layout, mismatch};
-use crate::error::Result;
+use crate::error::{Result, counted};
 
 /// What a reshape comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,9 +44,9 @@ impl Layout {
         let mut reshaped = Self::of_shape(shape)?;
         if reshaped.len() != self.len() {
             return Err(mismatch(format!(
-                "shape {:?} has {} elements and cannot be reshaped to {shape:?}, which has {}; give a shape of as many elements",
+                "shape {:?} has {} and cannot be reshaped to {shape:?}, which has {}; give a shape of as many elements",
                 self.shape(),
-                self.len(),
+                counted(self.len(), "element"),
                 reshaped.len()
             )));
         }

@@ -1,9 +1,29 @@
 //! The operations that make a view of a view.
 
+use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
 use super::{Layout, MAX_RANK, invalid, mismatch};
-use crate::error::Result;
+use crate::error::{Result, counted};
+
+/// A range as it is written: `2..5`, `..=3`.
+struct Written<'a, R>(&'a R);
+
+impl<R: RangeBounds<usize>> fmt::Display for Written<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.start_bound() {
+            Bound::Included(start) => write!(f, "{start}..")?,
+            // Nothing that is written has such a start; whole numbers have another.
+            Bound::Excluded(before) => write!(f, "{}..", u128::try_from(*before).unwrap_or_default() + 1)?,
+            Bound::Unbounded => f.write_str("..")?,
+        }
+        match self.0.end_bound() {
+            Bound::Included(last) => write!(f, "={last}"),
+            Bound::Excluded(end) => write!(f, "{end}"),
+            Bound::Unbounded => Ok(()),
+        }
+    }
+}
 
 impl Layout {
     /// The axes in another order: axis `i` of the result is axis `axes[i]` of this. Torch and NumPy: `permute`,
@@ -18,8 +38,8 @@ impl Layout {
             && axes.iter().all(|&axis| axis < self.rank && !std::mem::replace(&mut seen[axis], true));
         if !each_once {
             return Err(invalid(format!(
-                "axes {axes:?} do not name each of the {} axes of shape {:?} once; give a permutation of the numbers below {}",
-                self.rank,
+                "axes {axes:?} do not name each of the {} of shape {:?} once; give a permutation of the numbers below {}",
+                counted(self.rank, "axis"),
                 self.shape(),
                 self.rank
             )));
@@ -66,10 +86,10 @@ impl Layout {
             (Some(start), Some(end)) if start <= end && end <= extent => (start, end),
             _ => {
                 return Err(invalid(format!(
-                    "range {:?} to {:?} is not within axis {axis} of shape {:?}, which has {extent} indices",
-                    range.start_bound(),
-                    range.end_bound(),
-                    self.shape()
+                    "range {} is not within axis {axis} of shape {:?}, which has {}",
+                    Written(&range),
+                    self.shape(),
+                    counted(extent, "index")
                 )));
             }
         };
@@ -139,9 +159,9 @@ impl Layout {
         self.check_axis(axis)?;
         if index >= self.shape[axis] {
             return Err(invalid(format!(
-                "index {index} was given for axis {axis} of shape {:?}, which has {} indices; give one below {}",
+                "index {index} was given for axis {axis} of shape {:?}, which has {}; give one below {}",
                 self.shape(),
-                self.shape[axis],
+                counted(self.shape[axis], "index"),
                 self.shape[axis]
             )));
         }
@@ -181,9 +201,9 @@ impl Layout {
         self.check_axis(axis)?;
         if self.shape[axis] != 1 {
             return Err(invalid(format!(
-                "axis {axis} of shape {:?} has {} indices; only an axis of 1 can be removed (index_axis takes one of them)",
+                "axis {axis} of shape {:?} has {}; only an axis of 1 can be removed (index_axis takes one of them)",
                 self.shape(),
-                self.shape[axis]
+                counted(self.shape[axis], "index")
             )));
         }
         self.drop_axis(axis);
@@ -252,8 +272,9 @@ impl Layout {
         let rank = self.rank - 1 + extents.len();
         if rank > MAX_RANK {
             return Err(invalid(format!(
-                "splitting axis {axis} of shape {:?} into {extents:?} makes {rank} axes; at most {MAX_RANK} are supported",
-                self.shape()
+                "splitting axis {axis} of shape {:?} into {extents:?} makes {rank}; at most {MAX_RANK} are supported",
+                self.shape(),
+                rank = counted(rank, "axis")
             )));
         }
         let mut shape = [1; MAX_RANK];
@@ -263,9 +284,10 @@ impl Layout {
         let mut split = Self::of_shape(&shape[..rank])?;
         if extents.iter().product::<usize>() != extent {
             return Err(mismatch(format!(
-                "axis {axis} of shape {:?} has {extent} indices and cannot be split into {extents:?}, whose product is \
+                "axis {axis} of shape {:?} has {extent} and cannot be split into {extents:?}, whose product is \
                  another",
-                self.shape()
+                self.shape(),
+                extent = counted(extent, "index")
             )));
         }
         split.strides[..axis].copy_from_slice(&self.strides[..axis]);

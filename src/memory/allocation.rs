@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::error::Result;
+use crate::error::{Result, counted};
 use crate::stream::{LastUse, Stream, queue_in_order};
 
 /// An allocation of a device: freed when dropped, and ordered between streams while it lives.
@@ -72,7 +72,9 @@ impl Allocation {
             .queue(&stream, |handle| unsafe { self.device.driver().copy_h2d(self.address, src, self.bytes, handle) });
         // Also after a failure: a copy that failed in part may still read the caller's memory.
         let done = stream.synchronize();
-        queued.and(done).map_err(|error| error.while_doing(format_args!("copying {} bytes to the device", self.bytes)))
+        queued
+            .and(done)
+            .map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(self.bytes, "byte"))))
     }
 
     /// Reads all bytes; returns when they are copied.
@@ -91,7 +93,9 @@ impl Allocation {
             .queue(&stream, |handle| unsafe { self.device.driver().copy_d2h(dst, self.address, self.bytes, handle) });
         // Also after a failure: a copy that failed in part may still write the caller's memory.
         let done = stream.synchronize();
-        queued.and(done).map_err(|error| error.while_doing(format_args!("copying {} bytes to the host", self.bytes)))
+        queued
+            .and(done)
+            .map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(self.bytes, "byte"))))
     }
 }
 
@@ -103,8 +107,8 @@ impl Drop for Allocation {
         // SAFETY: allocated in `new` by this driver and freed only here; views borrow the buffer, so nothing is queued on it
         // from now on.
         let freed = unsafe { self.device.driver().free(self.address) };
-        self.device
-            .context()
-            .note_drop(freed, || format!("freeing the buffer of {} bytes at {:#x}", self.bytes, self.address));
+        self.device.context().note_drop(freed, || {
+            format!("freeing the buffer of {} at {:#x}", counted(self.bytes, "byte"), self.address)
+        });
     }
 }

@@ -5,7 +5,7 @@ use ndarray::{Array, ArrayView, CowArray, Dimension, StrideShape};
 use super::DeviceBuffer;
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 impl Device {
     /// A buffer of an array's elements in C order; an array in another order is first copied to that.
@@ -36,8 +36,8 @@ impl<T: Element> DeviceBuffer<T> {
             Error::new(
                 ErrorKind::Layout,
                 format!(
-                    "a buffer of {} elements cannot be an array of shape {:?}: {error}",
-                    self.len(),
+                    "a buffer of {} cannot be an array of shape {:?}: {error}",
+                    counted(self.len(), "element"),
                     wanted.slice()
                 ),
             )

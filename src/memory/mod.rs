@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 /// Elements in device memory. A buffer of no elements is one too, and asks nothing of the driver.
 pub struct DeviceBuffer<T> {
@@ -36,7 +36,11 @@ impl Device {
         let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(|| {
             Error::new(
                 ErrorKind::Layout,
-                format!("a buffer of {len} elements of type {} has more bytes than can be addressed", T::DTYPE),
+                format!(
+                    "a buffer of {len} of type {} has more bytes than can be addressed",
+                    T::DTYPE,
+                    len = counted(len, "element")
+                ),
             )
         })?;
         Ok(DeviceBuffer { memory: Allocation::new(self, bytes)?, len, of: PhantomData })
@@ -129,7 +133,11 @@ impl<T: Element> DeviceBuffer<T> {
         }
         Err(Error::new(
             ErrorKind::InvalidArgument,
-            format!("the slice has {len} elements and the buffer {}; they must have the same number", self.len),
+            format!(
+                "the slice has {len} and the buffer {}; they must have the same number",
+                self.len,
+                len = counted(len, "element")
+            ),
         ))
     }
 
@@ -146,9 +154,11 @@ fn room_for<T: Element>(len: usize) -> Result<Vec<T>> {
         Error::new(
             ErrorKind::OutOfMemory,
             format!(
-                "the host cannot allocate {bytes} bytes to download {len} elements of type {}; free some memory, or copy into \
+                "the host cannot allocate {bytes} to download {len} of type {}; free some memory, or copy into \
                  memory that is there (download_into)",
-                T::DTYPE
+                T::DTYPE,
+                bytes = counted(bytes, "byte"),
+                len = counted(len, "element")
             ),
         )
     })?;

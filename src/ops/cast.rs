@@ -7,7 +7,7 @@ use crate::abi::{CAST, CAST_BLOCK, CastParams, EntryId, LaunchShape};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -76,7 +76,10 @@ pub unsafe fn cast_raw(
     check_addresses([(src, widths[0]), (dst, widths[1])], bytes)?;
     let Some(entry) = cast_entry(from, to)? else {
         let elements = usize::try_from(len).map_err(|_| {
-            Error::new(ErrorKind::InvalidArgument, format!("{len} elements are more than can be addressed; cast fewer"))
+            Error::new(
+                ErrorKind::InvalidArgument,
+                format!("{len} are more than can be addressed; cast fewer", len = counted(len, "element")),
+            )
         })?;
         let layout = Layout::row_major(&[elements])?;
         // SAFETY: as the caller promises; the bits of one type are those of the other.

@@ -6,7 +6,7 @@ use super::Align;
 use crate::abi::{COPY, COPY_BLOCK, CopyParams, EntryId, Index, LaunchShape, WIDTHS};
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::error::Result;
+use crate::error::{Result, counted};
 use crate::ops::permute::canonical::Canonical;
 use crate::ops::permute::grid;
 
@@ -67,7 +67,7 @@ impl CopyPlan {
 
 impl fmt::Display for CopyPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} bytes, {}", self.entry, self.bytes, Shape(&self.shape()))
+        write!(f, "{}: {}, {}", self.entry, counted(self.bytes, "byte"), Shape(&self.shape()))
     }
 }
 

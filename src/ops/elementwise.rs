@@ -15,7 +15,7 @@ use crate::abi::{
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{Element, Number};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -224,9 +224,10 @@ pub unsafe fn elementwise_raw(
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!(
-                    "the operand at {address:#x} overlaps the destination at {:#x}, of {bytes} bytes each; pass the same \
+                    "the operand at {address:#x} overlaps the destination at {:#x}, of {bytes} each; pass the same \
                      address or memory apart",
-                    operands.dst
+                    operands.dst,
+                    bytes = counted(bytes, "byte")
                 ),
             ));
         }
@@ -310,7 +311,11 @@ pub unsafe fn fill_raw<T: Element>(device: &Device, value: T, dst: u64, len: u64
     let Some(bytes) = len.checked_mul(width as u64) else {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
-            format!("{len} elements of {width} bytes are more than an address can count; fill fewer"),
+            format!(
+                "{len} of {width} are more than an address can count; fill fewer",
+                len = counted(len, "element"),
+                width = counted(width, "byte")
+            ),
         ));
     };
     let span = span(bytes, 1, &[dst]);

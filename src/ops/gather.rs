@@ -9,7 +9,7 @@ use crate::abi::{
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -192,7 +192,11 @@ unsafe fn launch(way: Way, device: &Device, indexed: &IndexedRows, stream: Strea
     let (Some(len), Some(entry)) = (words.checked_mul(count), way.family().entry(access as usize, Index::Wide)) else {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
-            format!("{count} rows of {row_bytes} bytes are more than can be addressed; give fewer"),
+            format!(
+                "nothing can address {count} of {row_bytes}; give fewer",
+                count = counted(count, "row"),
+                row_bytes = counted(row_bytes, "byte")
+            ),
         ));
     };
     if len == 0 {

@@ -63,7 +63,7 @@ pub use tuning::TileShape;
 use std::ops::Range;
 
 use crate::abi::{EntryId, Family, Index, WIDTHS};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
 use crate::memory::Allocation;
 use crate::stream::{Stream, queue_in_order};
@@ -75,14 +75,17 @@ fn check_width(width: usize) -> Result<()> {
     }
     Err(Error::new(
         ErrorKind::InvalidArgument,
-        format!("elements of {width} bytes were given; they must have 1, 2, 4, 8 or 16"),
+        format!("elements of {width} were given; they must have 1, 2, 4, 8 or 16", width = counted(width, "byte")),
     ))
 }
 
 /// The family's entry for elements of that width.
 fn entry(family: &Family, width: usize, index: Index) -> Result<EntryId> {
     family.entry(width, index).ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, format!("there is no kernel for elements of {width} bytes"))
+        Error::new(
+            ErrorKind::InvalidArgument,
+            format!("there is no kernel for elements of {width}", width = counted(width, "byte")),
+        )
     })
 }
 
@@ -100,10 +103,11 @@ fn check_bytes(which: &str, layout: &Layout, width: usize) -> Result<()> {
         _ => Err(Error::new(
             ErrorKind::Layout,
             format!(
-                "the {which}'s storage of {} elements of {width} bytes has more bytes than can be addressed ({}); use a layout \
+                "the {which}'s storage of {} of {width} has more bytes than can be addressed ({}); use a layout \
                  of a smaller storage",
-                layout.storage_len(),
-                isize::MAX
+                counted(layout.storage_len(), "element"),
+                isize::MAX,
+                width = counted(width, "byte")
             ),
         )),
     }

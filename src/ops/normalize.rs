@@ -9,7 +9,7 @@ use crate::abi::{
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Number;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -57,8 +57,9 @@ impl Normalization {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!(
-                    "{channels} means and {} deviations were given; give one of each for 1 to {MAX_CHANNELS} channels",
-                    deviation.len()
+                    "{channels} and {} were given; give one of each for 1 to {MAX_CHANNELS} channels",
+                    counted(deviation.len(), "deviation"),
+                    channels = counted(channels, "mean")
                 ),
             ));
         }
@@ -116,7 +117,8 @@ pub fn normalize<T: Number>(
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!(
-                "the images have {c} channels and the normalisation is for {}; make one for {c}",
+                "the images have {}, and the normalisation is for {}; make one for {c}",
+                counted(c, "channel"),
                 normalization.channels
             ),
         ));
@@ -210,8 +212,9 @@ pub fn normalize_entry(channels: usize, number: NumberType) -> Result<EntryId> {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!(
-                "images of {channels} channels are not normalised to {number:?}, but of 1 to {MAX_CHANNELS} to f16, bf16 or f32; cast \
-                 planes of f32 for doubles"
+                "images of {channels} are not normalised to {number:?}, but of 1 to {MAX_CHANNELS} to f16, bf16 or f32; cast \
+                 planes of f32 for doubles",
+                channels = counted(channels, "channel")
             ),
         ));
     }

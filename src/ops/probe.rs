@@ -6,7 +6,7 @@ use super::permute::grid;
 use super::span::start;
 use super::{Target, queue_among};
 use crate::abi::{Family, LaunchShape, MAX_GRID_X, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
@@ -118,10 +118,11 @@ pub fn probe(
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!(
-                "a probe of {} bytes to {} cannot {access} with {shape}; give both the same multiple of {block} bytes, \
+                "a probe of {} to {} cannot {access} with {shape}; give both the same multiple of {block}, \
                  at most {MAX_GRID_X} times as many",
-                src.len(),
+                counted(src.len(), "byte"),
                 dst.len(),
+                block = counted(block, "byte")
             ),
         ));
     };
@@ -154,7 +155,7 @@ pub fn memcpy(src: View<'_, u8>, dst: ViewMut<'_, u8>, stream: &Stream) -> Resul
     if src.len() != dst.len() {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
-            format!("{} bytes cannot be copied to {}; give as many", src.len(), dst.len()),
+            format!("{} cannot be copied to {}; give as many", counted(src.len(), "byte"), dst.len()),
         ));
     }
     let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];

@@ -15,7 +15,7 @@ use crate::abi::{
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Number;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::memory::DeviceBuffer;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -48,8 +48,9 @@ impl Rows {
             Error::new(
                 ErrorKind::InvalidArgument,
                 format!(
-                    "{} rows of {} {number:?} are more bytes than can be addressed; pass fewer or shorter ones",
-                    self.rows, self.n
+                    "nothing can address the bytes of {} of {} {number:?}; pass fewer or shorter ones",
+                    counted(self.rows, "row"),
+                    self.n
                 ),
             )
         })
@@ -214,9 +215,10 @@ pub unsafe fn softmax_raw(
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!(
-                "the rows at {:#x} overlap the result at {result:#x}, of {bytes} bytes each; pass the same address or memory \
+                "the rows at {:#x} overlap the result at {result:#x}, of {bytes} each; pass the same address or memory \
                  apart",
-                rows.start
+                rows.start,
+                bytes = counted(bytes, "byte")
             ),
         ));
     }

@@ -1,7 +1,7 @@
 //! What a plan is made for, apart from layouts: alignments and the device's architecture.
 
 use crate::device::Device;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 /// What the address of a storage is known to be a multiple of: a power of two up to 256.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,9 +32,9 @@ impl Align {
         Err(Error::new(
             ErrorKind::InvalidArgument,
             format!(
-                "the {which}'s storage is aligned to {} bytes and its elements are of {width}; use a storage that is aligned \
+                "the {which}'s storage is aligned to {} and its elements are of {width}; use a storage that is aligned \
                  to its elements",
-                self.0
+                counted(self.0, "byte")
             ),
         ))
     }

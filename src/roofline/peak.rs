@@ -3,7 +3,7 @@
 use super::measure::{self, Timing};
 use super::model::Ceilings;
 use crate::device::Device;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::memory::DeviceBuffer;
 use crate::ops::Target;
 use crate::ops::probe::{Access, ProbeShape, memcpy, probe};
@@ -150,9 +150,11 @@ impl Arrays {
             return Err(Error::new(
                 ErrorKind::OutOfMemory,
                 format!(
-                    "{} has {free} bytes of memory free, and its ceilings are measured with arrays of a quarter of them, of \
-                     {least} bytes at least, so that its L2 cache holds little of them; end what else uses it",
-                    info.name
+                    "{} has {free} of memory free, and its ceilings are measured with arrays of a quarter of them, of \
+                     {least} at least, so that its L2 cache holds little of them; end what else uses it",
+                    info.name,
+                    free = counted(free, "byte"),
+                    least = counted(least, "byte")
                 ),
             ));
         }

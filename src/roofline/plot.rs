@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::peak::{Peaks, Warm};
 use super::report::{Case, Group, Run};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 /// Pixels of a chart.
 const SIZE: (u32, u32) = (920, 460);
@@ -209,7 +209,7 @@ impl Bar {
 fn bars(bars: &[Bar], unit: &str) -> Result<String> {
     check(bars.iter().map(|bar| bar.value))?;
     if bars.len() > MOST_BARS {
-        return Err(failed(format!("it has {} cases, and {MOST_BARS} bars are the most", bars.len())));
+        return Err(failed(format!("it has {}, and {MOST_BARS} bars are the most", counted(bars.len(), "case"))));
     }
     let most = bars.iter().map(|bar| bar.value).fold(1e-9, f64::max);
     let (count, height) = (bars.len() as f64, bars.len() as u32 * BAR + FRAME);

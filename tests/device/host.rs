@@ -73,7 +73,7 @@ fn lengths_are_checked(setup: &Setup) {
     let device = device(setup);
     let mut buffer = device.upload(&[1u32, 2, 3]).unwrap();
     let error = buffer.upload_from(&[1]).unwrap_err();
-    assert!(error.to_string().contains("1 elements") && error.to_string().contains('3'), "{error}");
+    assert!(error.to_string().contains("1 element ") && error.to_string().contains('3'), "{error}");
     assert_eq!(buffer.download_into(&mut [0; 4]).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(buffer.view(&[2, 2]).unwrap_err().kind(), ErrorKind::Layout);
     let matrix = device.zeros::<u8>(6).unwrap();

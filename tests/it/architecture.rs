@@ -31,6 +31,7 @@ const UNSAFE: &[&str] = &[
     "ops/",                    // launches, and the raw entry points
     "interop/",                // launches on memory of other crates
     "cli/run_ptx/gpu.rs",      // launches of foreign PTX, for which the user answers
+    "cli/signals.rs",          // whether a signal is ignored, which only the C library says
 ];
 
 struct Source {
@@ -127,4 +128,73 @@ fn unsafe_stands_where_it_may() {
     }
     assert!(wrong.is_empty(), "unsafe code in {wrong:?}; the list in this file says where it may stand");
     assert_eq!(in_interp, 1, "the software GPU has one unsafe call: the one that picks the vector width");
+}
+
+/// Things that messages count, and that `error::counted` is to count: of one of them there is no plural.
+const COUNTED: &[&str] = &[
+    "bytes",
+    "elements",
+    "axes",
+    "blocks",
+    "threads",
+    "arguments",
+    "parameters",
+    "faults",
+    "sectors",
+    "requests",
+    "indices",
+    "rows",
+    "launches",
+    "values",
+    "cases",
+    "kernels",
+    "forms",
+    "samples",
+    "times",
+    "channels",
+    "strides",
+];
+
+/// Numbers that are never 1 where they stand, beyond a limit or of a size that the code knows, and what nobody is shown.
+const NEVER_ONE: &[&str] = &[
+    "{length} bytes, more than the {MAX_HEADER}",
+    "{shared} bytes of shared memory",
+    "{shared} bytes of static shared memory",
+    "{needed} bytes of local memory",
+    "{bytes} bytes of local memory for its calls",
+    "{bytes} bytes of constant memory",
+    "{end} bytes are more than any GPU's local memory",
+    "{bytes} bytes; those of more than",
+    "{most} threads",
+    "{align} bytes; pass a multiple",
+    "{inner} elements are whole columns",
+];
+
+#[test]
+fn one_thing_is_never_many() {
+    let mut wrong = Vec::new();
+    for source in sources() {
+        let code = source.code.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        if source.path.ends_with("tests.rs") {
+            continue;
+        }
+        for (at, _) in code.match_indices("} ") {
+            let rest = code[at + 2..].trim_start_matches(['\\', '\n', ' ']);
+            let thing: String = rest.chars().take_while(char::is_ascii_alphabetic).collect();
+            let open = code[..at].rfind('{').unwrap_or(at);
+            let number = &code[open + 1..at];
+            let is_name = number.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            let is_constant = !number.is_empty() && !number.chars().any(|c| c.is_ascii_lowercase());
+            // `3 x 4 elements` are a product.
+            let is_product = code[..open].ends_with(" x ");
+            if !COUNTED.contains(&&*thing) || !is_name || is_constant || is_product {
+                continue;
+            }
+            let text = format!("{{{number}}} {}", &rest[..rest.len().min(60)]);
+            if !NEVER_ONE.iter().any(|known| text.contains(known)) {
+                wrong.push(format!("{}: {}", source.path, text.lines().next().unwrap_or_default()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "counts that error::counted is to write:\n{}", wrong.join("\n"));
 }

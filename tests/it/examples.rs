@@ -46,7 +46,7 @@ fn lesson_2_moves_nothing() {
 #[test]
 fn lesson_3_shows_the_wasted_sectors() {
     let printed = lesson("03_why_naive_is_slow");
-    assert_eq!(line(&printed, "1 bytes")[2..], ["1", "32", "3.125", "%"]);
+    assert_eq!(line(&printed, "1 byte ")[2..], ["1", "32", "3.125", "%"]);
     assert_eq!(line(&printed, "4 bytes")[2..], ["4", "32", "12.5", "%"]);
     assert_eq!(line(&printed, "16 bytes")[2..], ["16", "32", "50", "%"]);
 }

@@ -1,6 +1,7 @@
 //! The algebra of layouts against an oracle that keeps the offset of every index in a list.
 
 use std::collections::HashSet;
+use std::ops::Bound::{Excluded, Unbounded};
 
 use proptest::prelude::*;
 use warpstride::ErrorKind;
@@ -384,8 +385,13 @@ fn errors_name_the_operands() {
         (layout.permuted_axes(&[0]), ErrorKind::InvalidArgument, "axes [0]"),
         (layout.permuted_axes(&[0, 2]), ErrorKind::InvalidArgument, "[2, 3]"),
         (layout.slice(2, .., 1), ErrorKind::InvalidArgument, "axis 2"),
+        (layout.slice(1, 2..4, 1), ErrorKind::InvalidArgument, "range 2..4 is not within axis 1 of shape"),
         (layout.slice(1, 2..4, 1), ErrorKind::InvalidArgument, "3 indices"),
-        (layout.slice(1, ..=usize::MAX, 1), ErrorKind::InvalidArgument, "axis 1"),
+        (layout.slice(1, 4.., 1), ErrorKind::InvalidArgument, "range 4.. is"),
+        (layout.slice(1, (Excluded(4), Unbounded), 1), ErrorKind::InvalidArgument, "range 5.. is"),
+        (layout.slice(1, ..5, 1), ErrorKind::InvalidArgument, "range ..5 is"),
+        (layout.slice(1, 1..=3, 1), ErrorKind::InvalidArgument, "range 1..=3 is"),
+        (layout.slice(1, ..=usize::MAX, 1), ErrorKind::InvalidArgument, "range ..=18446744073709551615 is"),
         (layout.slice(1, .., 0), ErrorKind::InvalidArgument, "step of 0"),
         (layout.index_axis(0, 2), ErrorKind::InvalidArgument, "index 2"),
         (layout.broadcast(&[2, 2]), ErrorKind::Layout, "[2, 2]"),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use half::{bf16, f16};
 use rayon::prelude::*;
 use warpstride::abi::NumberType;
@@ -19,7 +19,7 @@ use super::{Measured, SMALL};
 use crate::cli::output::Output;
 use crate::cli::trial;
 use crate::cli::turns::{InTurn, Turns, arrays, placed, turns};
-use crate::cli::{array_bytes, ensure_room};
+use crate::cli::{array_bytes, ensure_room, require};
 
 /// An operation along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,8 +42,9 @@ impl Measured for AlongAxis<'_> {
         let Self { along, shape, axis, dtype } = self;
         let read = array_bytes(shape, *dtype)? as u64;
         let rank = shape.len();
-        ensure!(
+        require!(
             axis[0] < rank,
+            InvalidArgument,
             "shape {shape:?} has no axis {}; give one of its {rank}, the first of which is 0",
             axis[0]
         );

@@ -1,6 +1,6 @@
 //! Benches of what makes other numbers of elements, and of what moves rows by their indices.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use bytemuck::Pod;
 use half::{bf16, f16};
 use rayon::prelude::*;
@@ -16,7 +16,8 @@ use super::report::{Outcome, Subject};
 use crate::cli::output::Output;
 use crate::cli::trial::{self, Launch, Rotation};
 use crate::cli::turns::{arrays, placed, turns};
-use crate::cli::{array_bytes, by_width, ensure_room, reference};
+use crate::cli::{array_bytes, by_width, ensure_room, reference, require};
+use warpstride::error::counted;
 
 /// Mean and deviation of the channels of ImageNet's pictures, by which networks are mostly fed, and one more of each.
 const MEAN: [f64; 4] = [0.485, 0.456, 0.406, 0.5];
@@ -122,8 +123,9 @@ impl Measured for Conversion {
         let subject = |op, from, read| Subject { op, dtype, shape: self.shape(), axes: None, from, read, written };
         match *self {
             Self::Normalize { shape: [.., channels], .. } => {
-                ensure!(
+                require!(
                     (1..=MEAN.len()).contains(&channels),
+                    InvalidArgument,
                     "images have 1 to 4 channels, and not {channels}; give --shape N,H,W,C"
                 );
                 Ok(subject("normalize", Some(from), read))
@@ -132,7 +134,12 @@ impl Measured for Conversion {
             // Those between are not asked for.
             Self::Strided { .. } => Ok(subject("strided-copy", None, written)),
             Self::Rows { shape: [count, _], is_put, .. } => {
-                ensure!(u32::try_from(count).is_ok(), "{count} rows are more than indices of u32 number; give fewer");
+                require!(
+                    u32::try_from(count).is_ok(),
+                    InvalidArgument,
+                    "{count} are more than indices of u32 number; give fewer",
+                    count = counted(count, "row")
+                );
                 // The indices are read too.
                 Ok(subject(if is_put { "scatter" } else { "gather" }, None, read + 4 * count as u64))
             }

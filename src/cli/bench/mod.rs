@@ -13,6 +13,7 @@ use std::slice;
 use anyhow::Result;
 use serde_json::json;
 use warpstride::device::{Backend, Device};
+use warpstride::error::{Error, ErrorKind};
 use warpstride::ops::{AxisReduction, Elementwise, Reduction};
 
 use super::output::Output;
@@ -69,7 +70,8 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
             _ => list(output),
         };
     };
-    let (measured, samples) = measured(operation);
+    let axes = operation.axes().map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
+    let (measured, samples) = measured(operation, &axes);
     measured.bench(samples, backend, output)
 }
 
@@ -97,19 +99,19 @@ trait Measured {
 }
 
 /// What an operation of the command line is, and how often it is timed.
-fn measured(operation: &args::Operation) -> (Box<dyn Measured + '_>, args::Samples) {
+fn measured<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Box<dyn Measured + 'a>, args::Samples) {
     use args::Operation;
 
-    let on_arrays = |arithmetic, numbers: &args::Arithmetic| -> (Box<dyn Measured + '_>, args::Samples) {
+    let on_arrays = |arithmetic, numbers: &args::Arithmetic| -> (Box<dyn Measured + 'a>, args::Samples) {
         let args::Arithmetic { elements, dtype, samples } = *numbers;
         (Box::new(OnArrays { arithmetic, shape: [elements], dtype }), samples)
     };
     let elementwise = |operation, numbers| on_arrays(Arithmetic::Elementwise(operation), numbers);
     match operation {
-        Operation::Permute { permuted: args::Permuted { shape, axes, dtype }, samples } => {
+        Operation::Permute { permuted: args::Permuted { shape, dtype, .. }, samples } => {
             (Box::new(Moved { op: "permute", dtype: *dtype, shape, axes: Some(axes) }), *samples)
         }
-        Operation::Affine(args::Affine { shape, axes, from, to, channels, samples }) => {
+        Operation::Affine(args::Affine { shape, from, to, channels, samples, .. }) => {
             (Box::new(Mapped { from: *from, to: *to, shape, axes, channels: *channels }), *samples)
         }
         Operation::Copy(args::Elements { elements, dtype, samples }) => {

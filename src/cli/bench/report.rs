@@ -9,6 +9,7 @@ use warpstride::roofline::measure::Timing;
 
 use crate::cli::output::{self, Output, number};
 use crate::cli::peaks;
+use warpstride::error::counted;
 
 /// What is done with which array.
 #[derive(Clone, Copy)]
@@ -96,7 +97,7 @@ impl Subject<'_> {
                 None => "more than memory has: the L2 cache holds what is written\n".into(),
             };
             if timing.discarded() > 0 {
-                text += &format!("{} samples of a throttled device were thrown away\n", timing.discarded());
+                text += &format!("without {} of a throttled device\n", counted(timing.discarded(), "sample"));
             }
             if timing.clocks().is_some_and(|clocks| clocks.are_throttled()) {
                 text += "The device is throttled: these times say little.\n";

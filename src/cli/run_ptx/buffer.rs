@@ -1,12 +1,12 @@
 //! What a buffer holds before the launch.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use half::{bf16, f16};
 use warpstride::element::DType;
 
 use super::super::argument::{Argument, Fill, Value};
 use super::super::npy::Source;
-use super::super::{by_width, zeroed};
+use super::super::{by_width, require, zeroed};
 
 /// The buffer that an argument asks for.
 pub(super) struct Buffer {
@@ -28,7 +28,7 @@ impl Buffer {
     /// None for a number. A file is opened and its header checked; its elements are read later.
     pub(super) fn of(argument: &Argument) -> Result<Option<Self>> {
         match &argument.value {
-            Value::Scalar(_) => Ok(None),
+            Value::Scalar { .. } => Ok(None),
             &Value::Buffer { dtype, len, fill } => Ok(Some(Self {
                 bytes: len * dtype.width(),
                 descr: numpy_name(dtype),
@@ -37,13 +37,15 @@ impl Buffer {
             })),
             Value::File(path) => {
                 let (source, path) = (Source::open(path)?, path.display());
-                ensure!(
+                require!(
                     !source.fortran,
+                    InvalidArgument,
                     "{path} is in Fortran order; save it in C order, with numpy.ascontiguousarray"
                 );
                 let descr = source.descr.clone();
-                ensure!(
+                require!(
                     !descr.starts_with('>'),
+                    InvalidArgument,
                     "{path} has big-endian elements; save them as a GPU reads them, with astype"
                 );
                 let (bytes, shape) = (source.bytes, source.shape().to_vec());

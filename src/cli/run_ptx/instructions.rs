@@ -8,6 +8,7 @@ use warpstride::counters::SharedCounters;
 use warpstride::interp::{InstructionReport, Report, WarpAccess};
 
 use super::super::output;
+use warpstride::error::counted;
 
 /// The columns' names in Nsight Compute, of loads.
 const METRICS: [(&str, &str); 9] = [
@@ -63,8 +64,11 @@ pub(super) fn text(report: &Report) -> String {
     let loops = report.instructions.iter().fold(SharedCounters::default(), |sum, row| sum + row.loop_loads);
     if let SharedCounters { instructions: loads @ 1.., wavefronts, bank_conflicts } = loops {
         text += &format!(
-            "\nAtomics that are loops in shared memory load besides: {loads} loads, {wavefronts} wavefronts, \
-             {bank_conflicts} conflicts\n"
+            "\nAtomics that are loops in shared memory load besides: {loads}, {wavefronts}, \
+             {bank_conflicts}\n",
+            loads = counted(loads, "load"),
+            wavefronts = counted(wavefronts, "wavefront"),
+            bank_conflicts = counted(bank_conflicts, "conflict")
         );
     }
     text += "\nIn Nsight Compute (for ld: st in stores, atom in atomics, red where nobody reads their result):\n";

@@ -1,5 +1,6 @@
 //! `warpstride run-ptx FILE.ptx`: a kernel of anybody's, with the same arguments and results on a GPU and on the software GPU.
 
+mod arguments;
 mod buffer;
 mod gpu;
 mod instructions;
@@ -8,17 +9,17 @@ mod soft;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result};
 use warpstride::abi::LaunchShape;
 use warpstride::device::Backend;
 use warpstride::driver::{DeviceInfo, DriverKind};
-use warpstride::error::Error;
+use warpstride::error::{Error, counted};
 use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module};
 
 use super::argument::{Argument, Dump, Value};
 use super::output::Output;
-use super::target::Target;
-use super::{args, ensure_room, npy, open, ptx_file};
+use super::target::{self, Target};
+use super::{args, ensure_room, npy, open, ptx_file, refuse, require};
 use buffer::Buffer;
 use report::Outcome;
 
@@ -59,16 +60,12 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
     let file = args.file.display();
     let text = ptx_file::read(&args.file)?;
     let module = Module::parse(&text).with_context(|| format!("cannot parse {file}"))?;
-    let kernel = module.kernel(&args.entry).ok_or_else(|| {
-        let names = module.kernels().map(Kernel::name).collect::<Vec<_>>().join(", ");
-        let instead =
-            if names.is_empty() { "it has none; check the file".into() } else { format!("name one of: {names}") };
-        anyhow!("{file} has no kernel `{}`; {instead}", args.entry)
-    })?;
+    let kernel = kernel(&module, args)?;
     // Before any work: whether they go together, whatever the addresses.
     parameters(kernel, &args.arguments, |_| 0)?;
+    arguments::notes(kernel, &args.arguments).iter().for_each(|note| output.note(note));
     let buffers = args.arguments.iter().map(Buffer::of).collect::<Result<Vec<_>>>()?;
-    let targets = targets(args, &buffers)?;
+    let targets = targets(args, &buffers, output)?;
     let launch = Launch {
         text: &text,
         kernel,
@@ -81,18 +78,20 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
 
     let device = open(backend, output)?;
     ensure_counted(args, device.info())?;
-    ensure!(
+    require!(
         args.checks.is_none() || device.info().kind == DriverKind::Soft,
+        InvalidArgument,
         "--check is for the software GPU; pass --device soft, or run this under compute-sanitizer, whose --tool takes the \
          same names"
     );
-    ensure!(
+    require!(
         args.limit.is_none() || device.info().kind == DriverKind::Soft,
+        InvalidArgument,
         "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
     );
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
-    ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{}`", args.entry))?;
+    ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{}`", kernel.name()))?;
     let progress = output.progress(1);
     progress.doing(kernel.name());
     let mut outcome = match device.info().kind {
@@ -103,21 +102,44 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
         drop(progress);
         if !stop.findings.is_empty() {
             let found = report::findings_text(&stop.findings, stop.more_findings);
-            output.result(&found, report::stopped_json(args, &device, &stop))?;
+            output.result(&found, report::stopped_json(args, kernel.name(), &device, &stop))?;
         }
         // What the library calls by the name of its own.
-        return Err(anyhow!(stop.to_string().replace("`Config::work_limit`", "--limit")));
+        let error = Error::from(stop);
+        return Err(Error::new(error.kind(), error.to_string().replace("`Config::work_limit`", "--limit")).into());
     }
     targets.write(&outcome)?;
     drop(progress);
-    output.result(&report::text(args, &device, &outcome), report::json(args, &device, &outcome))?;
+    let (text, document) =
+        (report::text(args, kernel.name(), &device, &outcome), report::json(args, kernel.name(), &device, &outcome));
+    output.result(&text, document)?;
     let findings = outcome.report.map_or(0, |report| report.findings.len() as u64 + report.more_findings);
-    ensure!(
+    require!(
         findings == 0,
-        "the checkers have found {findings} faults in `{}`, told above; mend it or them",
-        args.entry
+        KernelFault,
+        "the checkers have found {} in `{}`, told above; mend it or them",
+        counted(findings, "fault"),
+        kernel.name()
     );
     Ok(())
+}
+
+/// The kernel that is named, or the only one.
+fn kernel<'m>(module: &'m Module, args: &args::RunPtx) -> Result<&'m Kernel> {
+    let (file, kernels) = (args.file.display(), module.kernels().collect::<Vec<_>>());
+    let names = || kernels.iter().map(|kernel| kernel.name()).collect::<Vec<_>>().join(", ");
+    match (&args.entry, &*kernels) {
+        (_, []) => refuse!(InvalidArgument, "{file} has no kernel; check the file"),
+        (None, [kernel]) => Ok(kernel),
+        (None, _) => {
+            let count = counted(kernels.len(), "kernel");
+            refuse!(InvalidArgument, "{file} has {count}; name one with --entry: {}", names())
+        }
+        (Some(name), _) => match module.kernel(name) {
+            Some(kernel) => Ok(kernel),
+            None => refuse!(InvalidArgument, "{file} has no kernel `{name}`; name one of: {}", names()),
+        },
+    }
 }
 
 /// The parameter bytes, given the address of each argument that is a buffer.
@@ -125,7 +147,7 @@ fn parameters(kernel: &Kernel, arguments: &[Argument], address: impl Fn(usize) -
     let mut params = Args::new(kernel);
     for (position, argument) in arguments.iter().enumerate() {
         params = match &argument.value {
-            Value::Scalar(bytes) => params.bytes(bytes),
+            Value::Scalar { bytes, .. } => params.bytes(bytes),
             Value::Buffer { .. } | Value::File(_) => params.value(address(position)),
         }
         .map_err(|error| error.while_doing(format_args!("--arg {argument}")))?;
@@ -139,42 +161,56 @@ fn ensure_counted(args: &args::RunPtx, device: &DeviceInfo) -> Result<()> {
     match options.into_iter().find(|(_, asked)| *asked && device.kind == DriverKind::Cuda) {
         Some((option, _)) => {
             let name = &device.name;
-            Err(anyhow!("{option} shows what is counted, and nothing is counted on {name}; add --device soft"))
+            refuse!(
+                InvalidArgument,
+                "{option} shows what is counted, and nothing is counted on {name}; add --device soft"
+            )
         }
         None => Ok(()),
     }
 }
 
 /// Checks, before any work, where results go.
-fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>]) -> Result<Targets> {
+fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>], output: &Output) -> Result<Targets> {
     let mut dumps: Vec<(Target, String, Vec<usize>)> = Vec::with_capacity(args.dumps.len());
     for Dump { argument, path } in &args.dumps {
-        let count = buffers.len();
-        let buffer = buffers.get(*argument).ok_or_else(|| {
-            anyhow!("--dump {argument}: there are {count} arguments, counted from 0; name another one, or pass more")
-        })?;
-        let buffer = buffer.as_ref().ok_or_else(|| {
-            anyhow!("--dump {argument}: {} is a number and stays as it is; dump a buffer", args.arguments[*argument])
-        })?;
-        let target = target(args, path, &dumps)?;
+        let Some(buffer) = buffers.get(*argument) else {
+            let count = counted(buffers.len(), "argument");
+            refuse!(
+                InvalidArgument,
+                "--dump {argument}: the launch has {count}, counted from 0; name another one, or pass more"
+            )
+        };
+        let Some(buffer) = buffer else {
+            let number = &args.arguments[*argument];
+            refuse!(InvalidArgument, "--dump {argument}: {number} is a number and stays as it is; dump a buffer")
+        };
+        let target = target(args, path, &dumps, output)?;
         dumps.push((target, buffer.descr.clone(), buffer.shape.clone()));
     }
-    let drawing = args.draw.as_ref().map(|path| target(args, path, &dumps)).transpose()?;
+    let drawing = args.draw.as_ref().map(|path| target(args, path, &dumps, output)).transpose()?;
     Ok(Targets { dumps, drawing })
 }
 
 /// The file in the making, if it is none of the inputs and none of the outputs before.
-fn target(args: &args::RunPtx, path: &Path, before: &[(Target, String, Vec<usize>)]) -> Result<Target> {
+fn target(
+    args: &args::RunPtx,
+    path: &Path,
+    before: &[(Target, String, Vec<usize>)],
+    output: &Output,
+) -> Result<Target> {
     for input in args.arguments.iter().filter_map(Argument::file) {
-        ensure!(
-            !same_file::is_same_file(path, input).unwrap_or(false),
+        require!(
+            !target::is_same_file(path, input),
+            InvalidArgument,
             "input and output are the same file, {}; name another output",
             path.display()
         );
     }
-    let target = Target::check(path, &args.file)?;
-    ensure!(
+    let target = Target::check(path, &args.file, output)?;
+    require!(
         before.iter().all(|(earlier, ..)| *earlier != target),
+        InvalidArgument,
         "{} is named twice; give each output a file of its own",
         path.display()
     );

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use warpstride::device::Device;
+use warpstride::error::counted;
 use warpstride::interp::{Finding, Report, Stop};
 
 use super::super::{args, output};
@@ -19,9 +20,9 @@ pub(super) struct Outcome {
     pub(super) dumped: Vec<Vec<u8>>,
 }
 
-pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> Value {
+pub(super) fn json(args: &args::RunPtx, kernel: &str, device: &Device, outcome: &Outcome) -> Value {
     let report = outcome.report.as_ref();
-    let mut document = launch_json(args, device);
+    let mut document = launch_json(args, kernel, device);
     document["counters"] = json!(report.map(|report| report.counters));
     document["thread_instructions"] = json!(report.map(|report| report.thread_instructions));
     document["findings"] = json!(report.map(|report| &report.findings));
@@ -35,20 +36,20 @@ pub(super) fn json(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> V
 }
 
 /// Of a launch that stopped, what was found before.
-pub(super) fn stopped_json(args: &args::RunPtx, device: &Device, stop: &Stop) -> Value {
-    let mut document = launch_json(args, device);
+pub(super) fn stopped_json(args: &args::RunPtx, kernel: &str, device: &Device, stop: &Stop) -> Value {
+    let mut document = launch_json(args, kernel, device);
     document["findings"] = json!(stop.findings);
     document["findings_total"] = json!(stop.findings.len() as u64 + stop.more_findings);
     document
 }
 
 /// What was launched where.
-fn launch_json(args: &args::RunPtx, device: &Device) -> Value {
+fn launch_json(args: &args::RunPtx, kernel: &str, device: &Device) -> Value {
     json!({
         // Not every path is text.
         "ptx": args.file.display().to_string(),
         "device": output::info_json(device.info()),
-        "kernel": args.entry,
+        "kernel": kernel,
         "grid": args.grid,
         "block": args.block,
         "shared_bytes": args.shared,
@@ -61,9 +62,9 @@ pub(super) fn findings_text(findings: &[Finding], more: u64) -> String {
     if more > 0 { format!("{told}and {more} more\n") } else { told }
 }
 
-pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> String {
+pub(super) fn text(args: &args::RunPtx, kernel: &str, device: &Device, outcome: &Outcome) -> String {
     let ([gx, gy, gz], [bx, by, bz], seconds) = (args.grid, args.block, outcome.seconds);
-    let (kernel, name) = (&args.entry, &device.info().name);
+    let name = &device.info().name;
     let title = format!("{kernel} on {name}: {gx} x {gy} x {gz} blocks of {bx} x {by} x {bz} threads");
     let Some(report) = &outcome.report else {
         return format!(
@@ -87,11 +88,11 @@ pub(super) fn text(args: &args::RunPtx, device: &Device, outcome: &Outcome) -> S
         let [instructions, wavefronts, conflicts] = &figures;
         table.add_row([access, instructions, "-", "-", wavefronts, conflicts]);
     }
-    let threads = report.thread_instructions;
+    let threads = counted(report.thread_instructions, "thread instruction");
     let found = findings_text(&report.findings, report.more_findings);
     let details = if args.report { instructions::text(report) } else { String::new() };
     format!(
-        "{title}\n{table}\n{threads} thread instructions in {seconds:.3} s of this host, which is no time of a GPU\n\
+        "{title}\n{table}\n{threads} in {seconds:.3} s of this host, which is no time of a GPU\n\
          {details}{found}"
     )
 }

@@ -263,8 +263,8 @@ fn from(names: &[&str]) -> Result<Api> {
 fn no_library(names: &[&str]) -> Error {
     let name = names.join(" or ");
     let context = format!(
-        "no NVIDIA driver: looked for {name} where the system's loader looks; install a driver, put its folder on the \
-         loader's path, or take the software GPU (`--device soft`)"
+        "no NVIDIA driver was found; install one, put the folder of its {name} where the system's loader looks, or take the \
+         software GPU (`Backend::Soft`)"
     );
     Error::new(ErrorKind::Unavailable, context)
 }
@@ -272,7 +272,7 @@ fn no_library(names: &[&str]) -> Error {
 fn missing(symbol: &str) -> Error {
     let context = format!(
         "the NVIDIA driver is too old: its library has no {symbol}; install a driver for CUDA 11.4 or newer, or take the \
-         software GPU (`--device soft`)"
+         software GPU (`Backend::Soft`)"
     );
     Error::new(ErrorKind::DriverTooOld, context)
 }

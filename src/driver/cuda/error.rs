@@ -96,7 +96,7 @@ fn meaning(code: u32) -> (ErrorKind, &'static str) {
         ILLEGAL_ADDRESS | ASSERT | HARDWARE_STACK_ERROR..=LAUNCH_FAILED => (
             ErrorKind::KernelFault,
             "a kernel stopped and the device is lost to this process; run the same on the software GPU \
-             (`--device soft`) to learn which access it was",
+             (`Backend::Soft`) to learn which access it was",
         ),
         ECC_UNCORRECTABLE | NVLINK_UNCORRECTABLE | CONTAINED => (
             ErrorKind::Driver,

@@ -22,7 +22,7 @@ use self::facts::{check, device, device_count, device_info, initialized, text, u
 use super::{DeviceInfo, Driver, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
 use crate::abi::LaunchShape;
 use crate::counters::Counters;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 /// Bytes of compiler messages kept from a failed load.
 const LOG_BYTES: usize = 16 * 1024;
@@ -121,12 +121,13 @@ impl Cuda {
 
     fn out_of_memory(&self, call: &str, bytes: u64) -> Error {
         let left = match self.memory() {
-            Ok((free, total)) => format!("{free} of {total} bytes are free"),
-            Err(_) => format!("the device has {} bytes", self.info.memory_bytes),
+            Ok((free, total)) => format!("{free} of {total} are free", total = counted(total, "byte")),
+            Err(_) => format!("the device has {}", counted(self.info.memory_bytes, "byte")),
         };
         let context = format!(
-            "{call}({bytes} bytes) on {}: out of memory: {left}; free buffers, or use a smaller size",
-            self.info.name
+            "{call}({bytes}) on {}: out of memory: {left}; free buffers, or use a smaller size",
+            self.info.name,
+            bytes = counted(bytes, "byte")
         );
         Error::new(ErrorKind::OutOfMemory, context)
     }
@@ -205,7 +206,9 @@ unsafe impl Driver for Cuda {
             code::OUT_OF_MEMORY => Err(self.out_of_memory("cuMemAlloc", bytes)),
             // How the driver answers a size that no device could have.
             code::INVALID_VALUE if bytes > self.info.memory_bytes => Err(self.out_of_memory("cuMemAlloc", bytes)),
-            code => self.check(code, format_args!("cuMemAlloc({bytes} bytes)")).map(|()| address),
+            code => {
+                self.check(code, format_args!("cuMemAlloc({bytes})", bytes = counted(bytes, "byte"))).map(|()| address)
+            }
         }
     }
 
@@ -227,14 +230,20 @@ unsafe impl Driver for Cuda {
         let code = unsafe { (api.cuMemHostAlloc)(&mut memory, bytes, 0) };
         if code == code::OUT_OF_MEMORY {
             let context = format!(
-                "cuMemHostAlloc({bytes} bytes): the system gives no more page-locked memory; free some, or copy from \
-                 pageable memory"
+                "cuMemHostAlloc({bytes}): the system gives no more page-locked memory; free some, or copy from \
+                 pageable memory",
+                bytes = counted(bytes, "byte")
             );
             return Err(Error::new(ErrorKind::OutOfMemory, context));
         }
-        self.check(code, format_args!("cuMemHostAlloc({bytes} bytes)"))?;
+        self.check(code, format_args!("cuMemHostAlloc({bytes})", bytes = counted(bytes, "byte")))?;
         let memory: NonNull<u8> = NonNull::new(memory)
-            .ok_or_else(|| Error::new(ErrorKind::Driver, format!("cuMemHostAlloc({bytes} bytes) gave no address")))?
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Driver,
+                    format!("cuMemHostAlloc({bytes}) gave no address", bytes = counted(bytes, "byte")),
+                )
+            })?
             .cast();
         // SAFETY: the driver has just allocated `bytes` bytes here for us alone.
         unsafe { memory.write_bytes(0, bytes) };
@@ -258,7 +267,13 @@ unsafe impl Driver for Cuda {
         // SAFETY: the caller promises both ranges, and that the source stays as it is until the copy has run.
         let code = unsafe { (api.cuMemcpyHtoDAsync_v2)(dst, src.cast(), bytes, stream.raw()) };
         let StreamHandle(stream) = stream;
-        self.check(code, format_args!("cuMemcpyHtoDAsync({dst:#x} from {src:p}, {bytes} bytes, stream {stream:#x})"))
+        self.check(
+            code,
+            format_args!(
+                "cuMemcpyHtoDAsync({dst:#x} from {src:p}, {bytes}, stream {stream:#x})",
+                bytes = counted(bytes, "byte")
+            ),
+        )
     }
 
     unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()> {
@@ -269,7 +284,13 @@ unsafe impl Driver for Cuda {
         // SAFETY: the caller promises both ranges, and that nobody else uses the target until the copy has run.
         let code = unsafe { (api.cuMemcpyDtoHAsync_v2)(dst.cast(), src, bytes, stream.raw()) };
         let StreamHandle(stream) = stream;
-        self.check(code, format_args!("cuMemcpyDtoHAsync({dst:p} from {src:#x}, {bytes} bytes, stream {stream:#x})"))
+        self.check(
+            code,
+            format_args!(
+                "cuMemcpyDtoHAsync({dst:p} from {src:#x}, {bytes}, stream {stream:#x})",
+                bytes = counted(bytes, "byte")
+            ),
+        )
     }
 
     unsafe fn copy_d2d(&self, dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()> {
@@ -280,7 +301,13 @@ unsafe impl Driver for Cuda {
         // SAFETY: the caller promises both ranges.
         let code = unsafe { (api.cuMemcpyDtoDAsync_v2)(dst, src, bytes as usize, stream.raw()) };
         let StreamHandle(stream) = stream;
-        self.check(code, format_args!("cuMemcpyDtoDAsync({dst:#x} from {src:#x}, {bytes} bytes, stream {stream:#x})"))
+        self.check(
+            code,
+            format_args!(
+                "cuMemcpyDtoDAsync({dst:#x} from {src:#x}, {bytes}, stream {stream:#x})",
+                bytes = counted(bytes, "byte")
+            ),
+        )
     }
 
     unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> {
@@ -291,7 +318,13 @@ unsafe impl Driver for Cuda {
         // SAFETY: the caller promises the range.
         let code = unsafe { (api.cuMemsetD8Async)(dst, value, bytes as usize, stream.raw()) };
         let StreamHandle(stream) = stream;
-        self.check(code, format_args!("cuMemsetD8Async({dst:#x}, {value}, {bytes} bytes, stream {stream:#x})"))
+        self.check(
+            code,
+            format_args!(
+                "cuMemsetD8Async({dst:#x}, {value}, {bytes}, stream {stream:#x})",
+                bytes = counted(bytes, "byte")
+            ),
+        )
     }
 
     fn stream_create(&self) -> Result<StreamHandle> {
@@ -391,7 +424,7 @@ unsafe impl Driver for Cuda {
 
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
         let api = self.enter()?;
-        let call = format!("cuModuleLoadDataEx(PTX of {} bytes)", ptx.len());
+        let call = format!("cuModuleLoadDataEx(PTX of {})", counted(ptx.len(), "byte"));
         let text = CString::new(ptx).map_err(|_| {
             Error::new(ErrorKind::UnsupportedPtx, format!("{call}: the PTX has a NUL character in it; remove it"))
         })?;
@@ -477,11 +510,10 @@ unsafe impl Driver for Cuda {
         self.check(
             code,
             format_args!(
-                "cuLaunchKernel({:#x}, grid {grid:?}, block {block:?}, {dynamic_shared} bytes of dynamic shared memory, {} \
-                 bytes of parameters, stream {:#x})",
+                "cuLaunchKernel({:#x}, grid {grid:?}, block {block:?}, {dynamic_shared} of dynamic shared memory, {} of parameters, stream {:#x})",
                 function.0,
-                params.len(),
-                stream.0,
+                counted(params.len(), "byte"),
+                stream.0, dynamic_shared = counted(dynamic_shared, "byte")
             ),
         )
     }

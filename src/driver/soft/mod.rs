@@ -29,7 +29,7 @@ use super::{
 };
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::counters::Counters;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::interp::check::MAX_FINDINGS;
 use crate::interp::{self, Finding, Kernel, Memory, Module};
 
@@ -258,8 +258,10 @@ unsafe impl Driver for Soft {
         let mut state = self.working()?;
         let mut lines = Vec::new();
         lines.try_reserve_exact(bytes.div_ceil(size_of::<Line>())).map_err(|_| {
-            let context =
-                format!("the host cannot allocate {bytes} bytes of page-locked memory; free some or use less");
+            let context = format!(
+                "the host cannot allocate {bytes} of page-locked memory; free some or use less",
+                bytes = counted(bytes, "byte")
+            );
             Error::new(ErrorKind::OutOfMemory, context)
         })?;
         lines.resize(lines.capacity(), Line([0; 64]));

@@ -8,7 +8,7 @@ use super::schedule::{Goal, Mark, Schedule};
 use crate::abi::LaunchShape;
 use crate::counters::Counters;
 use crate::driver::{EventHandle, FunctionHandle, StreamHandle};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::interp::{Kernel, Module};
 
 /// What a software GPU knows besides its memory.
@@ -128,10 +128,18 @@ impl Drop for FailOnUnwind<'_> {
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.action {
-            Action::Upload { dst, bytes, .. } => write!(f, "copying {bytes} bytes from the host to {dst:#x}"),
-            Action::Download { src, bytes, .. } => write!(f, "copying {bytes} bytes from {src:#x} to the host"),
-            Action::Copy { dst, src, bytes } => write!(f, "copying {bytes} bytes from {src:#x} to {dst:#x}"),
-            Action::Fill { dst, value, bytes } => write!(f, "filling {bytes} bytes at {dst:#x} with {value}"),
+            Action::Upload { dst, bytes, .. } => {
+                write!(f, "copying {bytes} from the host to {dst:#x}", bytes = counted(bytes, "byte"))
+            }
+            Action::Download { src, bytes, .. } => {
+                write!(f, "copying {bytes} from {src:#x} to the host", bytes = counted(bytes, "byte"))
+            }
+            Action::Copy { dst, src, bytes } => {
+                write!(f, "copying {bytes} from {src:#x} to {dst:#x}", bytes = counted(bytes, "byte"))
+            }
+            Action::Fill { dst, value, bytes } => {
+                write!(f, "filling {bytes} at {dst:#x} with {value}", bytes = counted(bytes, "byte"))
+            }
             Action::Launch { kernel, shape: LaunchShape { grid, block, .. }, .. } => {
                 write!(f, "running {} on a grid of {grid:?} blocks of {block:?} threads", kernel.name())
             }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::mem::{Discriminant, discriminant};
 
 use super::Check;
+use crate::error::counted;
 use crate::interp::mem::Nearest;
 use crate::interp::stop::{AccessKind, Place, Reason, Space};
 
@@ -151,7 +152,7 @@ impl Found {
 impl fmt::Display for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let strong = if self.strong { "atomic " } else { "" };
-        write!(f, "{strong}{} of {} bytes", self.access.verb(), self.bytes)
+        write!(f, "{strong}{} of {}", self.access.verb(), counted(self.bytes, "byte"))
     }
 }
 
@@ -160,9 +161,14 @@ impl fmt::Display for Problem {
         match self {
             Problem::Fault(reason) => reason.fmt(f),
             Problem::Uninitialised { space, address, bytes, allocation } => {
-                write!(f, "reads {bytes} bytes at {address:#x} of {space} memory")?;
+                write!(f, "reads {bytes} at {address:#x} of {space} memory", bytes = counted(bytes, "byte"))?;
                 if let Some(Nearest { base, bytes, .. }) = allocation {
-                    write!(f, ", {} bytes into an allocation of {bytes} bytes at {base:#x}", address - base)?;
+                    write!(
+                        f,
+                        ", {} into an allocation of {bytes} at {base:#x}",
+                        counted(address - base, "byte"),
+                        bytes = counted(bytes, "byte")
+                    )?;
                 }
                 f.write_str(", not all of which have been written; fill them first")
             }
@@ -190,7 +196,7 @@ impl fmt::Display for Finding {
         match times {
             1 => Ok(()),
             2 => f.write_str("\n  and once more"),
-            more => write!(f, "\n  and {} times more", more - 1),
+            more => write!(f, "\n  and {} more", counted(more - 1, "time")),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::budget::Budget;
 use super::dispatch::Engine;
 use super::tally::Totals;
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
+use crate::error::counted;
 use crate::interp::check::{Check, MAX_RACECHECK_BLOCKS};
 use crate::interp::code::{Code, Kernel};
 use crate::interp::mem::Memory;
@@ -180,8 +181,8 @@ fn exhausted(launch: &Launch, block: u64) -> Box<Stop> {
 
 fn out_of_memory(launch: &Launch) -> Box<Stop> {
     let context = format!(
-        "the host has not the {} bytes that a block's registers and local memory take; use smaller blocks",
-        launch.worker_bytes()
+        "the host has not the {} that a block's registers and local memory take; use smaller blocks",
+        counted(launch.worker_bytes(), "byte")
     );
     refusal(&launch.kernel.name, Reason::Launch(context))
 }
@@ -213,8 +214,8 @@ fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) ->
     check_bounds(&kernel.inner.bounds, extents)?;
     if params.len() != kernel.param_bytes() {
         return Err(format!(
-            "{} bytes of parameters were passed; it takes {}: pass what the entry declares",
-            params.len(),
+            "{} of parameters where it takes {}: pass what the entry declares",
+            counted(params.len(), "byte"),
             kernel.param_bytes()
         ));
     }
@@ -235,7 +236,10 @@ fn check_bounds(bounds: &Bounds, block: [u64; 3]) -> Result<(), String> {
         return Err(format!("a block of {block:?} threads; it requires {required:?}: use that shape"));
     }
     if let Some(most) = bounds.max_threads.filter(|&most| threads > most) {
-        return Err(format!("a block of {threads} threads; it was compiled for at most {most}: use a smaller block"));
+        return Err(format!(
+            "a block of {threads}; it was compiled for at most {most}: use a smaller block",
+            threads = counted(threads, "thread")
+        ));
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::names::Binding;
 use super::operands::access;
 use super::{Draft, Lowering, Refusal, Refused, recursion};
+use crate::error::counted;
 use crate::interp::code::{ALWAYS, Access, Call, FRAME_ALIGN, Function, Layout, MAX_LOCAL, Target};
 use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::Op;
@@ -311,7 +312,9 @@ impl<'m, 't> Lowering<'m, 't> {
         }
         match self.names.resolve(name)? {
             Binding::Frame(offset, size) if size == bytes => Ok(Some(offset)),
-            Binding::Frame(_, size) => Err(format!("{name} has {size} bytes where the function has {bytes}")),
+            Binding::Frame(_, size) => {
+                Err(format!("{name} has {size} where the function has {bytes}", size = counted(size, "byte")))
+            }
             _ => Ok(None),
         }
     }
@@ -339,7 +342,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let access = access(opcode)?;
         let end = offset.checked_add(i64::from(access.bytes()));
         if offset < 0 || end.is_none_or(|end| end > i64::from(size)) {
-            return Err(format!("it reaches beyond the {size} bytes of {name}"));
+            return Err(format!("it reaches beyond the {size} of {name}", size = counted(size, "byte")));
         }
         let place = i64::from(base) + offset;
         if place % i64::from(access.width) != 0 {

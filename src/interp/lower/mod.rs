@@ -107,7 +107,7 @@ fn kernel(number: usize, entry: &ast::Entry, source: &Arc<Source>) -> Kernel {
         let size = param.bytes.unwrap_or(0);
         end = offset.saturating_add(size);
         let (offset, size, align) = (offset as usize, size as usize, param.align as usize);
-        params.push(Param { name: param.name.to_owned(), offset, size, align });
+        params.push(Param { name: param.name.to_owned(), offset, size, align, ty: param.ty.to_owned() });
     }
     let (name, source) = (entry.name.to_owned(), Arc::clone(source));
     let (param_bytes, bounds, lowered) = (end as usize, entry.bounds, OnceLock::new());

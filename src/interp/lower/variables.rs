@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::Refusal;
+use crate::error::counted;
 use crate::interp::parse::ast::{Initial, Module, Operand, Space, Variable};
 use crate::interp::variables::{self, Pointer, Symbol, Variables};
 
@@ -112,7 +113,10 @@ impl Image {
         let (width, extents) = &variable.shape;
         let size = variable.bytes.unwrap_or(0);
         if size > MAX_IMAGE || *width > 8 {
-            return Err(format!("has an initialiser for {size} bytes in elements of {width}, which is not supported"));
+            return Err(format!(
+                "has an initialiser for {size} in elements of {width}, which is not supported",
+                size = counted(size, "byte")
+            ));
         }
         image.fill(initial, 0, size, *width, extents, symbols)?;
         Ok(image)
@@ -135,7 +139,7 @@ impl Image {
                 let flat = !list.iter().any(|element| matches!(element, Initial::List(_)));
                 let (step, inner) = if flat { (width, &[][..]) } else { (step, inner) };
                 if list.len() as u64 * step > size {
-                    return Err(format!("has an initialiser of {} values, more than it holds", list.len()));
+                    return Err(format!("has an initialiser of {}, more than it holds", counted(list.len(), "value")));
                 }
                 for (index, element) in (0..).zip(list) {
                     self.fill(element, at + index * step, step, width, inner, symbols)?;

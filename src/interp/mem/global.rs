@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::allocation::Allocation;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 pub(super) const ADDRESS_BITS: u32 = 40;
 /// Most bytes of an allocation of hollow memory: as many as there are to the next.
@@ -328,8 +328,10 @@ impl Snapshot {
         let inside = self.find(address).and_then(|live| live.offset(address, bytes).map(|offset| (live, offset)));
         inside.ok_or_else(|| {
             let nearest = self.nearest(address).map_or_else(String::new, |nearest| format!("; {nearest}"));
-            let context =
-                format!("cannot {what} {bytes} bytes at {address:#x}: not all in one live allocation{nearest}");
+            let context = format!(
+                "cannot {what} {bytes} at {address:#x}: not all in one live allocation{nearest}",
+                bytes = counted(bytes, "byte")
+            );
             Error::new(ErrorKind::InvalidArgument, context)
         })
     }
@@ -338,7 +340,7 @@ impl Snapshot {
 impl fmt::Display for Nearest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = if self.freed { "freed" } else { "live" };
-        write!(f, "the nearest allocation ({state}) has {} bytes at {:#x}", self.bytes, self.base)
+        write!(f, "the nearest allocation ({state}) has {} at {:#x}", counted(self.bytes, "byte"), self.base)
     }
 }
 
@@ -365,7 +367,10 @@ fn head_bytes(offset: u64, len: usize) -> usize {
 }
 
 fn out_of_memory(bytes: u64, free: u64) -> Error {
-    let context = format!("the software GPU cannot allocate {bytes} bytes: {free} are free; free buffers or use less");
+    let context = format!(
+        "the software GPU cannot allocate {bytes}: {free} are free; free buffers or use less",
+        bytes = counted(bytes, "byte")
+    );
     Error::new(ErrorKind::OutOfMemory, context)
 }
 

@@ -103,6 +103,8 @@ pub(crate) struct Variable<'t> {
     pub(crate) space: Space,
     /// Its name.
     pub(crate) name: &'t str,
+    /// Its type, or that of its elements: `u64`.
+    pub(crate) ty: &'t str,
     /// Its alignment in bytes: a power of two.
     pub(crate) align: u64,
     /// Its bytes; `None` for an array without an extent, whose size the launch gives.

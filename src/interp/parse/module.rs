@@ -22,7 +22,8 @@ enum Name {
 }
 
 /// What precedes the name in a declaration.
-struct Declared {
+struct Declared<'t> {
+    ty: &'t str,
     align: Option<u64>,
     element_bytes: u64,
 }
@@ -303,8 +304,8 @@ impl<'t> Parser<'t> {
     }
 
     /// `.align 8 .v2 .b32` and the attributes that may stand between.
-    fn declared(&mut self) -> Result<Declared> {
-        let (mut align, mut bytes, mut lanes) = (None, None, 1);
+    fn declared(&mut self) -> Result<Declared<'t>> {
+        let (mut align, mut ty, mut bytes, mut lanes) = (None, "", None, 1);
         while let Some(word) = self.peek_word().filter(|word| word.starts_with('.')) {
             let line = self.line();
             self.at += 1;
@@ -322,13 +323,14 @@ impl<'t> Parser<'t> {
                 ".ptr" | ".global" | ".const" | ".shared" | ".local" => {}
                 ".attribute" => self.skip_parentheses()?,
                 _ => {
-                    let known = type_bytes(word.trim_start_matches('.'));
+                    ty = word.trim_start_matches('.');
+                    let known = type_bytes(ty);
                     bytes = Some(known.ok_or_else(|| error(line, format!("the type {word:?} is not supported")))?);
                 }
             }
         }
         let element_bytes = bytes.ok_or_else(|| self.unexpected("a type"))? * lanes;
-        Ok(Declared { align, element_bytes })
+        Ok(Declared { ty, align, element_bytes })
     }
 
     fn skip_parentheses(&mut self) -> Result<()> {
@@ -343,7 +345,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `name[4][2]`
-    fn declarator(&mut self, space: Space, declared: &Declared) -> Result<Variable<'t>> {
+    fn declarator(&mut self, space: Space, declared: &Declared<'t>) -> Result<Variable<'t>> {
         let name = self.expect_word("the name of a variable")?;
         let (mut extents, mut sized) = (Vec::new(), true);
         while self.take_mark(b'[') {
@@ -353,8 +355,8 @@ impl<'t> Parser<'t> {
             self.expect_mark(b']')?;
         }
         let align = declared.align.unwrap_or(declared.element_bytes);
-        let shape = (declared.element_bytes, extents);
-        let mut variable = Variable { space, name, align, bytes: None, shape, initial: None, external: false };
+        let (ty, shape) = (declared.ty, (declared.element_bytes, extents));
+        let mut variable = Variable { space, name, ty, align, bytes: None, shape, initial: None, external: false };
         if sized {
             variable.bytes = Some(self.array_bytes(&variable)?);
         }

@@ -9,6 +9,7 @@ use std::ops::Deref;
 use super::check::Finding;
 use super::stop::{AccessKind, Space};
 use crate::counters::{Counters, GlobalCounters, SharedCounters};
+use crate::error::counted;
 
 /// What a launch did. Its counters can be read as if they were its own: `report.shared_load.bank_conflicts`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -126,7 +127,7 @@ impl WarpAccess {
             AccessKind::Atomic | AccessKind::Reduction => ("update", if lanes == 1 { "s" } else { "" }),
         };
         let each = if lanes == 1 { "" } else { " each" };
-        let (lanes, bytes) = (count(lanes, "lane"), count(self.width(), "byte"));
+        let (lanes, bytes) = (counted(lanes, "lane"), counted(self.width(), "byte"));
         let (warp, execution) = (self.warp, self.execution);
         format!("block ({x}, {y}, {z}), warp {warp}, execution {execution}: {lanes} {verb}{s} {bytes}{each}")
     }
@@ -134,25 +135,20 @@ impl WarpAccess {
     /// What that takes of the memory system: the second line.
     fn cost(&self) -> String {
         if self.space == Space::Shared {
-            let wavefronts = count(self.taken, "wavefront");
+            let wavefronts = counted(self.taken, "wavefront");
             if self.excess == 0 {
                 return format!("{wavefronts}: no bank conflict");
             }
             let ideal = self.taken - self.excess;
-            return format!("{wavefronts} where {ideal} would do: {}", count(self.excess, "bank conflict"));
+            return format!("{wavefronts} where {ideal} would do: {}", counted(self.excess, "bank conflict"));
         }
         let (taken, ideal) = (self.taken, self.taken - self.excess);
-        let sectors = count(taken, "sector");
-        let verdict = if taken > ideal { format!("{sectors} where {ideal} would do") } else { sectors };
+        let sectors = counted(taken, "sector");
+        let verdict = if taken > ideal { format!("{sectors} where {ideal} would do") } else { sectors.to_string() };
         // Each lane's update is one of its own; lanes that load or store one address share it.
         let pieces = if self.kind.is_update() { self.lanes().count_ones() } else { self.pieces(u32::MAX).len() as u32 };
         let (moved, used) = (32 * taken, pieces * self.width());
         let share = (1000.0 * f64::from(used) / f64::from(moved.max(1))).round() / 10.0;
-        format!("{verdict}: {used} of {moved} bytes asked for, {share} %")
+        format!("{verdict}: {used} of {moved} asked for, {share} %", moved = counted(moved, "byte"))
     }
-}
-
-/// `1 sector`, `2 sectors`
-fn count(number: u32, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

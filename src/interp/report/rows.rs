@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{WarpAccess, count};
+use super::WarpAccess;
+use crate::error::counted;
 use crate::interp::model::banks;
 use crate::interp::stop::AccessKind;
 
@@ -132,7 +133,7 @@ impl Group {
     pub(super) fn heading(&self) -> String {
         let (first, last) = (self.lanes.trailing_zeros(), 31 - self.lanes.leading_zeros());
         let lanes = format!("lanes {first} to {last}");
-        if self.one_by_one { lanes } else { format!("{lanes}: {}", count(self.most_in_a_bank(), "wavefront")) }
+        if self.one_by_one { lanes } else { format!("{lanes}: {}", counted(self.most_in_a_bank(), "wavefront")) }
     }
 }
 

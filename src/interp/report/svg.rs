@@ -7,6 +7,7 @@ use std::fmt::{self, Write};
 use super::draw::{labels, shared_turns};
 use super::rows::{Group, ROW_BYTES, Row, SECTOR_WORDS, WORDS, each};
 use super::{InstructionReport, Report, WarpAccess};
+use crate::error::counted;
 use crate::interp::stop::Space;
 
 /// Pixels: of the margin, from it to the first byte, of a byte, between sectors, of a cell, from a row to the next.
@@ -166,10 +167,11 @@ impl Canvas {
             let (colour, all) = (colour(first), names.join(", "));
             writeln!(
                 self.body,
-                "<g><title>lane {all}: {bytes} bytes at {address:#x}</title><rect x=\"{}\" y=\"{y}\" width=\"{}\" \
+                "<g><title>lane {all}: {bytes} at {address:#x}</title><rect x=\"{}\" y=\"{y}\" width=\"{}\" \
                  height=\"{CELL}\" rx=\"2\" fill=\"{colour}\"/>",
                 x + 0.5,
-                width - 1.0
+                width - 1.0,
+                bytes = counted(bytes, "byte")
             )?;
             let more = if names.len() > 1 && bytes >= 4 { "+" } else { "" };
             if bytes > 1 {

@@ -137,7 +137,7 @@ fn channel_values(which: &str, values: &View<'_, f32>, channels: usize) -> Resul
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!(
-                "the {which} have shape {:?} and there are {channels} channels; give a view of shape [{channels}]",
+                "the {which} have shape {:?} and there is one for each channel; give a view of shape [{channels}]",
                 values.shape()
             ),
         ));

@@ -12,7 +12,7 @@ use crate::abi::{
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::DType;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::{Layout, MAX_RANK};
 use crate::ops::copy::Shape;
 use crate::ops::permute::tile::{QUAD, split};
@@ -201,9 +201,9 @@ fn extent(layout: &Layout, axis: usize) -> Result<usize> {
         Error::new(
             ErrorKind::InvalidArgument,
             format!(
-                "shape {:?} has no axis {axis} for the channels; give one of its {} axes, counted from 0",
+                "shape {:?} has no axis {axis} for the channels; give one of its {}, counted from 0",
                 layout.shape(),
-                layout.rank()
+                counted(layout.rank(), "axis")
             ),
         )
     })
@@ -373,7 +373,13 @@ impl fmt::Display for AffinePlan {
             Work::Nothing => f.write_str("nothing to map"),
             Work::Elements { entry, shape, params, .. } => {
                 let AffineElementsParams { elements: ElementsParams { len, rank, .. }, .. } = params;
-                write!(f, "{entry}: {len} elements along {rank} axes, {}", Shape(shape))
+                write!(
+                    f,
+                    "{entry}: {len} along {rank}, {}",
+                    Shape(shape),
+                    len = counted(len, "element"),
+                    rank = counted(rank, "axis")
+                )
             }
             Work::Tile { entry, shape, params: AffineTileParams { rows, cols, rank, axes, .. }, .. } => {
                 let images: u64 = axes[..*rank as usize].iter().map(|axis| axis.extent.value).product();

@@ -9,7 +9,7 @@ use crate::abi::{
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
 use crate::ops::copy::Shape;
 use crate::ops::{byte_range, check_bytes, check_width, entry, index};
@@ -160,9 +160,11 @@ impl InPlacePlan {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!(
-                    "the matrix, bytes {:#x} to {:#x}, and the scratch, {bytes} bytes from {scratch:#x}, overlap; use other \
+                    "the matrix, bytes {:#x} to {:#x}, and the scratch, {bytes} from {scratch:#x}, overlap; use other \
                      memory for the scratch",
-                    of_matrix.start, of_matrix.end
+                    of_matrix.start,
+                    of_matrix.end,
+                    bytes = counted(bytes, "byte")
                 ),
             ));
         }
@@ -380,10 +382,10 @@ fn not_matrices(layout: &Layout) -> Error {
     Error::new(
         ErrorKind::Layout,
         format!(
-            "shape {:?}, of {} axes, cannot be transposed in place; it must have two, or three of which the first is the batch \
+            "shape {:?}, of {}, cannot be transposed in place; it must have two, or three of which the first is the batch \
              (index_axis and merge_axes make fewer, insert_axis more)",
             layout.shape(),
-            layout.rank()
+            counted(layout.rank(), "axis")
         ),
     )
 }
@@ -409,7 +411,7 @@ impl fmt::Display for InPlacePlan {
             let (lines, together) = if columns != 0 { ("columns", width.value) } else { ("rows", height) };
             write!(f, "{} on {lines}, {together} a panel; ", pass.entry)?;
         }
-        write!(f, "{} launches, {} bytes of scratch", self.launches(), self.scratch_bytes())
+        write!(f, "{}, {} of scratch", counted(self.launches(), "launch"), counted(self.scratch_bytes(), "byte"))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::counters::GlobalCounters;
 use crate::device::Device;
 #[cfg(feature = "interp")]
 use crate::driver::soft::Soft;
-use crate::error::Result;
+use crate::error::{Result, counted};
 use crate::layout::Layout;
 #[cfg(feature = "interp")]
 use crate::memory::DeviceBuffer;
@@ -188,9 +188,10 @@ impl fmt::Display for Explanation {
         let elements = self.plan.bytes() / self.width as u64;
         writeln!(
             f,
-            "{elements} elements of {} bytes along {} axes, in elements (and bytes):",
-            self.width,
-            self.axes.len()
+            "{elements} of {} along {}, in elements (and bytes):",
+            counted(self.width, "byte"),
+            counted(self.axes.len(), "axis"),
+            elements = counted(elements, "element")
         )?;
         writeln!(f, "{:>6} {:>12} {:>32} {:>32}", "axis", "extent", "source stride", "destination stride")?;
         let stride = |stride: isize| format!("{stride} ({})", stride as i128 * self.width as i128);
@@ -210,7 +211,12 @@ impl fmt::Display for Explanation {
             }
         }
         for (what, side) in [("read", self.source), ("written", self.destination)] {
-            writeln!(f, "{what:8} {} bytes in {} sectors of {SECTOR}, each once", side.bytes, side.sectors)?;
+            writeln!(
+                f,
+                "{what:8} {} in {} of {SECTOR}, each once",
+                counted(side.bytes, "byte"),
+                counted(side.sectors, "sector")
+            )?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use crate::abi::{
     BLOCK_SHARED, Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams,
     PackedSide,
 };
+use crate::error::counted;
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
@@ -580,10 +581,10 @@ impl fmt::Display for Packed {
         let PackedParams { src_side, dst_side, .. } = &self.params;
         write!(
             f,
-            "{}: tiles of {} runs of {} elements, stored as {} of {}, {}",
+            "{}: tiles of {} of {}, stored as {} of {}, {}",
             self.entry,
-            src_side.runs,
-            src_side.len,
+            counted(src_side.runs, "run"),
+            counted(src_side.len, "element"),
             dst_side.runs,
             dst_side.len,
             Shape(&self.shape)

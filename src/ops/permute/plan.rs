@@ -17,7 +17,7 @@ use crate::abi::{
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
 use crate::ops::copy::{CopyPlan, Shape};
 use crate::ops::{Align, Target, TileShape, check_bytes, check_disjoint, check_width, entry, tuning};
@@ -421,7 +421,13 @@ impl fmt::Display for PermutePlan {
             Work::Nothing => f.write_str("nothing to move"),
             Work::Copy(copy) => write!(f, "{copy}: both sides lie in memory alike"),
             Work::Elements { entry, shape, params, .. } => {
-                write!(f, "{entry}: {} elements along {} axes, {}", params.len, params.rank, Shape(shape))
+                write!(
+                    f,
+                    "{entry}: {} along {}, {}",
+                    counted(params.len, "element"),
+                    counted(params.rank, "axis"),
+                    Shape(shape)
+                )
             }
             Work::Small(small) => small.fmt(f),
             Work::Tile(tile) => tile.fmt(f),

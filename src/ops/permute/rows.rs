@@ -5,6 +5,7 @@ use std::fmt;
 use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index};
 use crate::abi::{EntryId, LaunchShape, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams, WIDTHS};
+use crate::error::counted;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
 use crate::ops::tuning::{LONG_ROW, SHORTEST_ROW};
@@ -71,6 +72,14 @@ impl fmt::Display for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let RowsParams { run, quads, len, rank, .. } = self.params;
         let runs = len / quads.value;
-        write!(f, "{}: {runs} runs of {run} bytes along {rank} axes, {}", self.entry, Shape(&self.shape))
+        write!(
+            f,
+            "{}: {runs} of {run} along {rank}, {}",
+            self.entry,
+            Shape(&self.shape),
+            runs = counted(runs, "run"),
+            run = counted(run, "byte"),
+            rank = counted(rank, "axis")
+        )
     }
 }

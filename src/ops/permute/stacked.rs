@@ -9,6 +9,7 @@ use crate::abi::{
     Divisor, EntryId, LaunchShape, STACKED_QUADS, STACKED_TILE, StackedTileParams, VECTOR_TILE_THREADS,
     vector_tile_squares,
 };
+use crate::error::counted;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
 use crate::ops::tuning::{CACHED_MATRIX, PACKED_MATRIX};
@@ -86,6 +87,12 @@ impl fmt::Display for Stacked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let StackedTileParams { rows, cols, across_log2, down_log2, .. } = self.params;
         let room = 1u64 << (across_log2 + down_log2);
-        write!(f, "{}: {rows} x {cols} elements, room for {room} squares each, {}", self.entry, Shape(&self.shape))
+        write!(
+            f,
+            "{}: {rows} x {cols} elements, room for {room} each, {}",
+            self.entry,
+            Shape(&self.shape),
+            room = counted(room, "square")
+        )
     }
 }

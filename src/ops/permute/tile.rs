@@ -9,6 +9,7 @@ use crate::abi::{
     Divisor, EntryId, Fold, LaunchShape, RAGGED_MARGIN, RAGGED_TILE, VECTOR_TILE, VECTOR_TILE_THREADS,
     VectorTileParams, ragged_tile_folds,
 };
+use crate::error::counted;
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
@@ -335,9 +336,9 @@ impl fmt::Display for Tile {
         let images: u64 = self.params.axes[..self.params.rank as usize].iter().map(|axis| axis.extent.value).product();
         write!(
             f,
-            "{}: {images} of {rows} x {cols} elements, tiles of {} squares a row, numbered {order}, {}",
+            "{}: {images} of {rows} x {cols} elements, tiles of {} a row, numbered {order}, {}",
             self.entry,
-            1u64 << across_log2,
+            counted(1u64 << across_log2, "square"),
             Shape(&self.shape)
         )
     }

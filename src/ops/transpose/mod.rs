@@ -10,7 +10,7 @@ use super::{check_addresses, copy_into, copy_into_raw, queue_among};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
 use crate::memory::DeviceBuffer;
 use crate::stream::Stream;
@@ -118,10 +118,10 @@ fn not_a_matrix(which: &str, layout: &Layout) -> Error {
     Error::new(
         ErrorKind::Layout,
         format!(
-            "the {which} of a transpose has shape {:?}, of {} axes; it must have two (index_axis and merge_axes make fewer, \
+            "the {which} of a transpose has shape {:?}, of {}; it must have two (index_axis and merge_axes make fewer, \
              insert_axis more)",
             layout.shape(),
-            layout.rank()
+            counted(layout.rank(), "axis")
         ),
     )
 }

@@ -9,7 +9,7 @@ use crate::abi::{
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
 use crate::ops::copy::Shape;
 use crate::ops::{check_bytes, check_disjoint, check_width, entry};
@@ -229,7 +229,13 @@ impl fmt::Display for TransposePlan {
             }
             Work::Columns(columns) => {
                 let Columns { entry, shape, first, count, .. } = columns;
-                write!(f, "{entry}: {count} launches of {} elements each, {}", first.len, Shape(shape))
+                write!(
+                    f,
+                    "{entry}: {count} of {} each, {}",
+                    counted(first.len, "element"),
+                    Shape(shape),
+                    count = counted(count, "launch")
+                )
             }
         }
     }

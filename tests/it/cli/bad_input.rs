@@ -35,17 +35,17 @@ fn truncated_within_the_header() {
 
 #[test]
 fn truncated_within_the_data() {
-    refuse(&npy("<f4", "(2, 2)", &[0; 15]), &["truncated", "16 bytes", "15 follow"]);
+    refuse(&npy("<f4", "(2, 2)", &[0; 15]), &["truncated", "16 bytes of data", "has 15"]);
 }
 
 #[test]
 fn bytes_after_the_data() {
-    refuse(&npy("<f4", "(2, 2)", &[0; 17]), &["1 bytes after its array"]);
+    refuse(&npy("<f4", "(2, 2)", &[0; 17]), &["1 byte after its array"]);
 }
 
 #[test]
 fn an_unknown_version() {
-    refuse(b"\x93NUMPY\x09\x00\x04\x00{ }\n", &["not a .npy file of version 1, 2 or 3"]);
+    refuse(b"\x93NUMPY\x09\x00\x04\x00{ }\n", &["not a .npy file of version 1.0, 2.0 or 3.0"]);
 }
 
 #[test]
@@ -66,9 +66,11 @@ fn a_negative_extent() {
 
 #[test]
 fn a_header_nested_to_keep_the_parser_busy() {
-    refuse(&npy_with_header(&"[".repeat(8), b""), &["header that NumPy would not write"]);
-    refuse(&npy_with_header(&"{".repeat(8), b""), &["header that NumPy would not write"]);
-    refuse(&npy_with_header(&"[".repeat(9_000), b""), &["structured"]);
+    for mark in ["[", "{", "("] {
+        refuse(&npy_with_header(&mark.repeat(9_000), b""), &["header that NumPy would not write"]);
+    }
+    let nested = format!("{{'descr': {}", "[".repeat(9_000));
+    refuse(&npy_with_header(&nested, b""), &["structured"]);
 }
 
 #[test]
@@ -102,13 +104,12 @@ fn structured_elements() {
 #[test]
 fn elements_that_are_no_numbers() {
     refuse_fixture("text.npy", &["'<U2'", "astype"]);
-    refuse_fixture("bool.npy", &["'|b1'", "astype"]);
 }
 
 #[test]
 fn the_wrong_rank() {
     refuse_fixture("scalar.npy", &["0 axes", "reshape"]);
-    refuse_fixture("vector.npy", &["1 axes", "reshape"]);
+    refuse_fixture("vector.npy", &["1 axis and", "reshape"]);
     refuse_fixture("cube.npy", &["3 axes", "reshape"]);
 }
 
@@ -146,9 +147,7 @@ fn an_output_folder_that_is_not_there() {
 #[test]
 fn an_output_that_is_no_file() {
     let folder = Folder::with_input(&good());
-    folder.transpose_to(&folder.path("")).failed(&["cannot write", "not a regular file"]);
-    #[cfg(unix)]
-    folder.transpose_to("/dev/null".as_ref()).failed(&["cannot write", "not a regular file"]);
+    folder.transpose_to(&folder.path("")).failed(&["cannot write", "not a file or a pipe"]);
     folder.is_untouched();
 }
 
@@ -264,7 +263,7 @@ fn a_device_that_is_not_there() {
     let args = ["--device".as_ref(), "cuda:99".as_ref(), "transpose".as_ref(), input.as_os_str(), output.as_os_str()];
     warpstride(args).failed(&["cuda:99"]);
     folder.is_untouched();
-    warpstride(["--json", "--device", "cuda:99", "compare"]).failed(&["cuda:99"]);
+    warpstride(["--device", "cuda:99", "compare"]).failed(&["cuda:99"]);
 }
 
 #[test]

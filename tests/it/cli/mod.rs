@@ -3,8 +3,15 @@
 mod bad_input;
 mod bench;
 mod compare;
+#[cfg(feature = "interp")]
+mod failures;
 #[cfg(all(feature = "interp", target_os = "linux"))]
 mod hostile;
+mod npy_headers;
+#[cfg(feature = "interp")]
+mod options;
+#[cfg(all(unix, feature = "interp"))]
+mod outputs;
 mod permute;
 #[cfg(feature = "interp")]
 mod ptx_forms;

@@ -32,10 +32,10 @@ fn what_a_file_lacks_is_named_with_kernel_and_line() {
         mov.u32 %r1, 1;\nwgmma.fence.sync.aligned;\nwgmma.wait.sync 1;\n}\n.visible .entry fine() { ret; }\n";
     fs::write(&path, text).expect("writing the PTX");
     let told = warpstride(["ptx-forms".as_ref(), path.as_os_str()]).succeeded().stdout;
-    for part in ["k: 3 forms, 2 not supported", "line 7: `wgmma.fence.sync.aligned`: ", "fine: 1 forms, supported"] {
+    for part in ["k: 3 forms, 2 not supported", "line 7: `wgmma.fence.sync.aligned`: ", "fine: 1 form, supported"] {
         assert!(told.contains(part), "{part:?} is not in {told}");
     }
-    assert!(told.ends_with("1 of 2 kernels are supported; 4 forms in all\n"), "{told}");
+    assert!(told.ends_with("the software GPU supports 1 of 2 kernels, with 4 forms in all\n"), "{told}");
     let document = warpstride(["ptx-forms".as_ref(), path.as_os_str(), "--json".as_ref()]).succeeded().stdout;
     let document: Value = serde_json::from_str(&document).expect("JSON");
     let forms = &document["kernels"][0]["forms"];

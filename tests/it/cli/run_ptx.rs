@@ -291,7 +291,7 @@ fn what_is_no_ptx_file_is_refused() {
         fs::write(folder.path("other.ptx"), bytes).expect("writing the file");
         run(&folder.path("other.ptx"))
     };
-    written(b"").failed(&["other.ptx has no kernel `k`", "it has none"]);
+    written(b"").failed(&["other.ptx has no kernel; check the file"]);
     written(b".version 7.0 \xff").failed(&["cannot read", "UTF-8", "that it is PTX as text"]);
     written(&[0; 1000]).failed(&["cannot parse", "PTX line 1"]);
     // Of a file that takes no room on the disk no more is read than shows its size.
@@ -471,4 +471,76 @@ fn a_checker_that_does_not_exist_is_no_checker() {
     let run = Folder::new().run("twice", "1", &[], &["--check", "leakcheck"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("`leakcheck` is no checker; name some of memcheck"), "{}", run.stderr);
+}
+
+/// Kernels that read nothing of what they are passed.
+fn kernels(names: &[&str], parameters: &str) -> String {
+    let entries = names.iter().map(|name| format!(".visible .entry {name}({parameters}) {{ ret; }}\n"));
+    entries.fold(".version 7.0\n.target sm_80\n.address_size 64\n".into(), |text: String, entry| text + &entry)
+}
+
+fn launched(text: &str, arguments: &[&str], more: &[&str]) -> Run {
+    let folder = Folder::new();
+    fs::write(folder.path("other.ptx"), text).expect("writing");
+    let file = folder.text("other.ptx");
+    let mut words = vec!["--device", "soft", "run-ptx", &file, "--grid", "1", "--block", "1"];
+    words.extend(arguments.iter().flat_map(|argument| ["--arg", argument]));
+    words.extend(more);
+    warpstride(words)
+}
+
+#[test]
+fn an_entry_is_named_where_there_is_more_than_one() {
+    let document = launched(&kernels(&["only"], ""), &[], &["--json"]).succeeded().json();
+    assert_eq!(document["kernel"], "only");
+    launched(&kernels(&["one", "two"], ""), &[], &[]).failed(&["has 2 kernels", "--entry: one, two"]);
+    launched(&kernels(&["one", "two"], ""), &[], &["--entry", "two"]).succeeded();
+    launched(&kernels(&["one", "two"], ""), &[], &["--entry", "three"]).failed(&["no kernel `three`", "one, two"]);
+    launched(&kernels(&[], ""), &[], &[]).failed(&["has no kernel"]);
+    launched(&kernels(&[], ""), &[], &["--entry", "one"]).failed(&["has no kernel"]);
+}
+
+#[test]
+fn an_argument_of_another_type_is_noted() {
+    let said = |parameter: &str, argument: &str| {
+        let text = kernels(&["k"], &format!(".param .u32 first, {parameter}"));
+        launched(&text, &["i32:1", argument], &[]).succeeded().stderr
+    };
+    for (parameter, argument) in [
+        (".param .f32 x", "i32:7"),
+        (".param .f32 x", "u32:7"),
+        (".param .u32 x", "f32:7"),
+        (".param .s32 x", "f32:7"),
+        (".param .f64 x", "u64:7"),
+        (".param .f64 x", "f32[4]=zeros"),
+        (".param .u64 x", "f64:7"),
+        (".param .u16 x", "f16:7"),
+        (".param .f16 x", "bf16:7"),
+    ] {
+        let (said, ty) = (said(parameter, argument), &parameter[7..11]);
+        assert_eq!(said.lines().count(), 1, "{parameter} {argument}: {said}");
+        for part in [argument, "\"x\"", ty] {
+            assert!(said.contains(part), "{part:?} is not in {said}");
+        }
+    }
+    for (parameter, argument) in [
+        (".param .u32 x", "i32:-7"),
+        (".param .s32 x", "u32:7"),
+        (".param .b32 x", "f32:7"),
+        (".param .f32 x", "f32:7"),
+        (".param .u64 x", "f32[4]=zeros"),
+        (".param .u64 .ptr .global .align 4 x", "f32[4]=zeros"),
+        (".param .b64 x", "f64:7"),
+        (".param .align 2 .b8 x[2]", "f16:7"),
+        (".param .align 4 .b8 x[4]", "f32:7"),
+    ] {
+        assert_eq!(said(parameter, argument), "", "{parameter} {argument}");
+    }
+    // Behind a struct, whose members are not known, the parameters are found again.
+    let text = kernels(&["k"], ".param .align 8 .b8 s[16], .param .f32 x");
+    let said = launched(&text, &["u8:1", "f32:1", "f64:1", "i32:7"], &[]).succeeded().stderr;
+    assert!(said.lines().count() == 1 && said.contains("i32:7"), "{said}");
+    // A size that is not the parameter's is an error.
+    launched(&kernels(&["k"], ".param .u32 x"), &["f32[4]=zeros"], &[]).failed(&["\"x\"", "has 4 bytes"]);
+    launched(&kernels(&["k"], ".param .u8 x"), &["u16:4"], &[]).failed(&["has 1 byte and"]);
 }

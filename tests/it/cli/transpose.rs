@@ -29,7 +29,7 @@ fn agrees_with_numpy(case: &str, order: char, options: &[&str]) {
 #[test]
 fn every_element_type_and_both_orders() {
     let cases = cases();
-    assert_eq!(cases.len(), 21, "{cases:?}");
+    assert_eq!(cases.len(), 22, "{cases:?}");
     for case in cases {
         agrees_with_numpy(&case, 'c', &[]);
         agrees_with_numpy(&case, 'f', &[]);

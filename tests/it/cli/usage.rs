@@ -30,14 +30,19 @@ fn wrong_usage_is_exit_2() {
     misused(&["bench", "sort"], "sort");
     misused(&["bench", "add", "--elements", "9", "--dtype", "i32"], "f16, bf16, f32, f64");
     misused(&["bench", "--tune", "--list"], "cannot be used with");
-    misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0"], "--dtype");
     misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0", "--dtype", "u9"], "c128");
-    misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,-1", "--dtype", "u8"], "-1");
+    misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,-1", "--dtype", "u8"], "axis 1 twice");
     misused(&["bench", "permute", "--shape", "2,2", "--axes", "1,0", "--dtype", "u8", "--samples", "0"], "samples");
     for command in [["bench", "permute"].as_slice(), &["explain"]] {
-        for axes in ["0", "0,0", "0,2", "0,1,2", ""] {
+        for (axes, said) in [
+            ("0", "leave out axis 1"),
+            ("0,0", "name axis 0 twice"),
+            ("0,2", "name axis 2, and it has 2 axes"),
+            ("0,1,2", "name axis 2, and it has 2 axes"),
+            ("", "leave out axis 0"),
+        ] {
             let args = [command, &["--shape", "3,4", "--axes", axes, "--dtype", "u8"]].concat();
-            misused(&args, "no permutation of those of shape [3, 4]");
+            misused(&args, &format!("axes `{axes}` of shape [3, 4] {said}"));
         }
     }
     misused(&["explain", "--shape", "2,x", "--axes", "1,0", "--dtype", "u8"], "x");
@@ -75,9 +80,6 @@ fn the_device_that_is_named_is_listed_alone() {
     };
     let soft = listed("soft");
     assert_eq!((soft.len(), &soft[0]["kind"]), (1, &"soft".into()));
-    let none = listed("cuda:99");
-    assert_eq!((none.len(), &none[0]["device"]), (1, &"cuda:99".into()));
-    assert!(none[0]["unavailable"].is_string(), "{none:?}");
 }
 
 #[test]

@@ -243,7 +243,7 @@ fn impossible_launches_are_refused() {
     assert!(refused([1, 1, 1], [u32::MAX, u32::MAX, u32::MAX], 0, 9).contains("a block of"));
     assert!(refused([1, 1, 1], [1, 1, 0], 0, 9).contains("a block of [1, 1, 0] threads"));
     assert!(refused([1, 1, 1], [1, 1, 65], 0, 9).contains("a block of [1, 1, 65] threads; z may be 1 to 64"));
-    assert!(refused([1, 1, 1], [32, 1, 1], 0, 16).contains("16 bytes of parameters were passed; it takes 9"));
+    assert!(refused([1, 1, 1], [32, 1, 1], 0, 16).contains("16 bytes of parameters where it takes 9"));
     assert!(
         refused([1, 1, 1], [32, 1, 1], 10_000, 9)
             .contains("needs 50000 bytes of shared memory, 10000 of them dynamic; there are 49152")

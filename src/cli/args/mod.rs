@@ -1,0 +1,259 @@
+//! What was typed.
+
+mod axes;
+mod bench;
+mod values;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::{Error, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use warpstride::device::Backend;
+use warpstride::element::DType;
+use warpstride::ops::Variant;
+use warpstride::roofline::model::DeviceModel;
+
+#[cfg(feature = "interp")]
+use warpstride::interp::Checks;
+
+#[cfg(feature = "interp")]
+use super::argument::{Argument, Dump, extents};
+
+pub(super) use axes::Axes;
+pub(super) use bench::{
+    Affine, Arithmetic, Bench, Cast, Elements, Images, Operation, Reduced, Rows, Rowwise, Samples, Strided,
+};
+pub(super) use values::Numbers;
+use values::{dtype, model, shape};
+
+/// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+pub(super) struct Cli {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+impl Cli {
+    /// Whether one JSON document is wanted.
+    pub(super) fn json(&self) -> bool {
+        #[cfg(feature = "interp")]
+        if let Command::RunPtx(RunPtx { report_json: true, .. }) = self.command {
+            return true;
+        }
+        self.global.json
+    }
+
+    /// What was typed, or why it is not a usage.
+    pub(super) fn typed() -> Result<Self, Error> {
+        let cli = Self::try_parse()?;
+        match cli.check() {
+            Ok(()) => Ok(cli),
+            Err((kind, wrong)) => Err(Self::command().error(kind, wrong)),
+        }
+    }
+
+    /// Whether values go together that are on one line.
+    fn check(&self) -> Result<(), (ErrorKind, String)> {
+        match &self.command {
+            Command::Explain(permuted) => {
+                let axes = permuted.axes.of(&permuted.shape);
+                axes.map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong))
+            }
+            Command::Bench(bench) => bench.check(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether the words of a command line ask for JSON, also where they are not a usage.
+pub(super) fn ask_for_json(words: impl Iterator<Item = OsString>) -> bool {
+    words.take_while(|word| word != "--").any(|word| word == "--json" || word == "--report-json")
+}
+
+/// What every command takes.
+#[derive(Args)]
+pub(super) struct Global {
+    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:N` or `soft`
+    #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
+    pub(super) device: Backend,
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Print results and errors only, no notes and no progress
+    #[arg(long, global = true)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// List the devices, or the one that --device names, and why others are not there
+    Devices,
+    /// Transpose a matrix from one .npy file into another
+    Transpose(Transpose),
+    /// Put the axes of an array in another order, from one .npy file into another
+    Permute(Permute),
+    /// Run every transpose kernel on the same matrix, verify it, and show what it does to memory
+    Compare(Compare),
+    /// Print how a permute would be done, and why
+    Explain(Permuted),
+    /// Verify an operation on random bits, and on a GPU measure it
+    Bench(Bench),
+    /// Show a run of `bench --all`: tables, charts, a page, or how it differs from another
+    Report(Report),
+    /// Measure what the memory of this GPU can do at most: nominal, and the best of simple kernels
+    Peaks,
+    /// Run a kernel of a PTX file, and show what it does to memory
+    ///
+    /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The software GPU stops it there.
+    #[cfg(feature = "interp")]
+    RunPtx(RunPtx),
+    /// List the PTX that the software GPU has, as Markdown, or what of it a file uses and what it lacks
+    #[cfg(feature = "interp")]
+    PtxForms(PtxForms),
+    /// Print what lets a shell complete commands and options
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Args)]
+pub(super) struct Transpose {
+    /// The matrix: 2-D, C or Fortran order
+    #[arg(value_name = "IN.npy")]
+    pub(super) input: PathBuf,
+    /// Where its transpose goes, in C order; replaced only when everything has worked
+    #[arg(value_name = "OUT.npy")]
+    pub(super) output: PathBuf,
+    /// The kernel, instead of the fastest for the matrix: column_loop, naive, tiled, padded or staggered
+    #[arg(long, value_name = "NAME")]
+    pub(super) variant: Option<Variant>,
+}
+
+#[derive(Args)]
+pub(super) struct Permute {
+    /// The array: any number of axes, C or Fortran order
+    #[arg(value_name = "IN.npy")]
+    pub(super) input: PathBuf,
+    /// Where the result goes, in C order; replaced only when everything has worked
+    #[arg(value_name = "OUT.npy")]
+    pub(super) output: PathBuf,
+    /// The axes of the input in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
+    #[arg(long, value_name = "A", allow_hyphen_values = true)]
+    pub(super) axes: Axes,
+}
+
+#[derive(Args)]
+pub(super) struct Compare {
+    /// The matrix, instead of random bits
+    #[arg(value_name = "IN.npy", conflicts_with_all = ["shape", "dtype"])]
+    pub(super) input: Option<PathBuf>,
+    /// Rows and columns of random bits
+    #[arg(long, value_name = "R,C", default_value = "1024,1024", value_parser = shape)]
+    pub(super) shape: [usize; 2],
+    /// Their element type
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
+    pub(super) dtype: DType,
+    /// The kernels to run, instead of all: column_loop, naive, tiled, padded, staggered
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(super) variants: Vec<Variant>,
+    /// Predict times from the counters, by the model of a device: h100
+    #[arg(long, value_name = "DEVICE", value_parser = model)]
+    pub(super) model: Option<DeviceModel>,
+}
+
+#[derive(Args)]
+pub(super) struct Report {
+    /// The document of `warpstride --json bench --all`
+    #[arg(value_name = "RUN.json")]
+    pub(super) run: PathBuf,
+    /// Write a page with everything, which needs no other file and no network
+    #[arg(long, value_name = "OUT.html")]
+    pub(super) html: Option<PathBuf>,
+    /// Write the tables as Markdown
+    #[arg(long, value_name = "OUT.md")]
+    pub(super) markdown: Option<PathBuf>,
+    /// Write the cases as comma-separated values
+    #[arg(long, value_name = "OUT.csv")]
+    pub(super) csv: Option<PathBuf>,
+    /// Write each chart into a folder, which is made where it is not there
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) svg: Option<PathBuf>,
+    /// Compare the run with an earlier one, case by case; status 1 where one is slower, wrong or gone
+    #[arg(long, value_name = "BEFORE.json")]
+    pub(super) compare: Option<PathBuf>,
+}
+
+/// An array in C order, and its axes in another.
+#[derive(Args)]
+pub(super) struct Permuted {
+    /// Extents of the array, which lies in C order
+    #[arg(long, value_name = "S")]
+    pub(super) shape: Numbers,
+    /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
+    #[arg(long, value_name = "A", allow_hyphen_values = true)]
+    pub(super) axes: Axes,
+    /// Its element type
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
+    pub(super) dtype: DType,
+}
+
+#[cfg(feature = "interp")]
+#[derive(Args)]
+pub(super) struct RunPtx {
+    /// The PTX
+    #[arg(value_name = "FILE.ptx")]
+    pub(super) file: PathBuf,
+    /// The kernel; may be left out where the file has one
+    #[arg(long, value_name = "NAME")]
+    pub(super) entry: Option<String>,
+    /// Blocks in x, y and z; what is left out is 1
+    #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
+    pub(super) grid: [u32; 3],
+    /// Threads of a block in x, y and z; what is left out is 1
+    #[arg(long, value_name = "X,Y,Z", value_parser = extents)]
+    pub(super) block: [u32; 3],
+    /// Dynamic shared memory of a block
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub(super) shared: u32,
+    /// The kernel's arguments in order, one --arg each: a number (i32:7, f32:1.5), a buffer (f32[1024]=zeros, =iota,
+    /// =random:SEED or =uninit) or the elements of a file (npy:FILE); a struct is passed member by member
+    #[arg(long = "arg", value_name = "A")]
+    pub(super) arguments: Vec<Argument>,
+    /// What the software GPU looks for besides counting: memcheck, initcheck, racecheck, synccheck, or all; a launch in
+    /// which it finds something ends with status 1
+    #[arg(long = "check", value_name = "A,B")]
+    pub(super) checks: Option<Checks>,
+    /// The work after which the software GPU stops the launch, in simple instructions of a warp, some 10 ns each; 1073741824
+    /// where it is left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) limit: Option<u64>,
+    /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given several times
+    #[arg(long = "dump", value_name = "I=OUT.npy")]
+    pub(super) dumps: Vec<Dump>,
+    /// Show what each instruction that accesses memory did, and draw the worst accesses; with --json, put all of it into the
+    /// document. The software GPU counts: --device soft
+    #[arg(long)]
+    pub(super) report: bool,
+    /// Short for --report --json
+    #[arg(long)]
+    pub(super) report_json: bool,
+    /// Draw the worst access of each instruction into an image; on the software GPU, as --report
+    #[arg(long, value_name = "FILE.svg")]
+    pub(super) draw: Option<PathBuf>,
+}
+
+#[cfg(feature = "interp")]
+#[derive(Args)]
+pub(super) struct PtxForms {
+    /// PTX whose kernels are looked through, instead of listing everything
+    #[arg(value_name = "FILE.ptx")]
+    pub(super) file: Option<PathBuf>,
+}

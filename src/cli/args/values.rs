@@ -1,0 +1,96 @@
+//! Values of options.
+
+use std::ops::Deref;
+use std::str::FromStr;
+
+use warpstride::element::DType;
+use warpstride::roofline::model::DeviceModel;
+
+/// Whole numbers and commas; of no axes, nothing.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct Numbers(Vec<usize>);
+
+impl Deref for Numbers {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl FromStr for Numbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Ok(Self(Vec::new()));
+        }
+        let number = |text: &str| {
+            text.trim().parse().map_err(|_| format!("`{}` is no whole number; give them as 4,10,3", text.trim()))
+        };
+        text.split(',').map(number).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+pub(super) fn shape(text: &str) -> Result<[usize; 2], String> {
+    match text.parse::<Numbers>().as_deref() {
+        Ok(&[rows, cols]) => Ok([rows, cols]),
+        _ => Err("give rows and columns as two whole numbers, such as 1024,768".into()),
+    }
+}
+
+/// A name that a file can have anywhere.
+pub(super) fn run_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !text.is_empty() && text.len() <= 100 && text.chars().all(plain) {
+        return Ok(text.into());
+    }
+    Err("a run's name is of letters, digits, `-`, `_` and `.`, at most 100 of them".into())
+}
+
+pub(super) fn model(text: &str) -> Result<DeviceModel, String> {
+    DeviceModel::ALL.into_iter().find(|model| model.name == text).ok_or_else(|| {
+        let names = DeviceModel::ALL.map(|model| model.name).join(", ");
+        format!("there are models of {names}")
+    })
+}
+
+pub(super) fn images(text: &str) -> Result<[usize; 4], String> {
+    match text.parse::<Numbers>().as_deref() {
+        Ok(&[n, h, w, c]) => Ok([n, h, w, c]),
+        _ => Err("give images, rows, columns and channels as four whole numbers, such as 64,1080,1920,3".into()),
+    }
+}
+
+/// A type that kernels compute with.
+pub(super) fn number(text: &str) -> Result<DType, String> {
+    one_of(text, "arithmetic is on", &[DType::F16, DType::Bf16, DType::F32, DType::F64])
+}
+
+/// A type that images become.
+pub(super) fn plane(text: &str) -> Result<DType, String> {
+    one_of(text, "images become planes of", &[DType::F16, DType::Bf16, DType::F32])
+}
+
+/// A type that permutes scale and convert.
+pub(super) fn mappable(text: &str) -> Result<DType, String> {
+    one_of(text, "affine maps read", &[DType::U8, DType::F16, DType::Bf16, DType::F32, DType::F64])
+}
+
+/// A type that casts are timed with.
+pub(super) fn castable(text: &str) -> Result<DType, String> {
+    let types = [DType::U8, DType::I32, DType::F16, DType::Bf16, DType::F32, DType::F64];
+    one_of(text, "casts are timed from and to", &types)
+}
+
+fn one_of(text: &str, what: &str, types: &[DType]) -> Result<DType, String> {
+    let names = || types.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+    types.iter().copied().find(|dtype| dtype.name() == text).ok_or_else(|| format!("{what} {}", names()))
+}
+
+pub(super) fn dtype(text: &str) -> Result<DType, String> {
+    DType::ALL.into_iter().find(|dtype| dtype.name() == text).ok_or_else(|| {
+        let names = DType::ALL.map(DType::name).join(", ");
+        format!("the element types are {names}")
+    })
+}

@@ -1,0 +1,86 @@
+//! What a signal does to a file that is not complete: the file goes, and the program ends as by the signal.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use anyhow::{Context, Result};
+
+/// The temporary file that is there now, if any. Whoever makes, renames or removes it holds the lock meanwhile.
+static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Locks it, and from the first time on a signal removes what is in it.
+pub(super) fn unfinished() -> Result<MutexGuard<'static, Option<PathBuf>>> {
+    static WATCHED: OnceLock<()> = OnceLock::new();
+    let unfinished = locked();
+    if WATCHED.get().is_none() {
+        watch().context("cannot handle signals; try again")?;
+        WATCHED.get_or_init(|| ());
+    }
+    Ok(unfinished)
+}
+
+pub(super) fn locked() -> MutexGuard<'static, Option<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the file and calls `end`, which does not return; the lock is held to the end, so that no other file is made and
+/// this one does not move.
+fn remove_and(end: impl FnOnce()) {
+    let unfinished = locked();
+    if let Some(path) = &*unfinished {
+        let _ = fs::remove_file(path);
+    }
+    end();
+}
+
+/// Watches for the signals that end the program, but for those that its parent had it ignore, as `nohup` does. A file that
+/// grows over the limit that `ulimit -f` sets becomes an error and no death.
+#[cfg(unix)]
+fn watch() -> std::io::Result<()> {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
+
+    if !is_ignored(SIGXFSZ) {
+        signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+    }
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal)))?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for signal in signals.forever() {
+            // Dies of the signal, as whoever waits for this program expects: 130 to a shell, or 143.
+            remove_and(|| {
+                let _ = emulate_default_handler(signal);
+            });
+        }
+    })?;
+    Ok(())
+}
+
+/// Whether the program was started with a signal ignored.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action nothing changes, and the old one is written to a place of its type.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: it was written, and where it was not it is zeros, which are a value of this struct of numbers and sets of bits.
+    let action = unsafe { action.assume_init() };
+    asked == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
+/// Watches for Ctrl-C, a closed window and the end of the session.
+#[cfg(windows)]
+fn watch() -> Result<(), ctrlc::Error> {
+    /// As of a program that does not handle Ctrl-C: STATUS_CONTROL_C_EXIT.
+    const INTERRUPTED: i32 = 0xc000_013a_u32 as i32;
+    ctrlc::set_handler(|| remove_and(|| std::process::exit(INTERRUPTED)))
+}
+
+/// Elsewhere nothing tells in time.
+#[cfg(not(any(unix, windows)))]
+fn watch() -> std::io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! Options stand anywhere, and what may be left out.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{npy, warpstride};
+
+/// A kernel that does nothing, and a file of it.
+pub(super) const NOTHING: &str = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry nothing() { ret; }\n";
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("in.npy"), npy("<f4", "(2, 3)", &[7; 24])).expect("writing");
+    fs::write(folder.path().join("k.ptx"), NOTHING).expect("writing");
+    folder
+}
+
+/// Every command, as words and options that stay together, and how it ends on the software GPU.
+fn commands(folder: &TempDir) -> Vec<(Vec<Vec<String>>, i32)> {
+    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let (input, output, ptx) = (path("in.npy"), path("out.npy"), path("k.ptx"));
+    let run = format!("{}/tests/data/no-run.json", env!("CARGO_MANIFEST_DIR"));
+    let lines = [
+        ("devices".to_owned(), 0),
+        (format!("transpose|{input}|{output}|--variant naive"), 0),
+        (format!("permute|{input}|{output}|--axes ab->ba"), 0),
+        ("compare|--shape 4,4|--variants naive".to_owned(), 0),
+        ("explain|--shape 2,3|--axes 1,0".to_owned(), 0),
+        ("bench|--list".to_owned(), 0),
+        ("bench|permute|--shape 2,3|--axes -1,0|--samples 3".to_owned(), 0),
+        ("bench|sum|--elements 9".to_owned(), 0),
+        (format!("report|{run}"), 1),
+        ("peaks".to_owned(), 1),
+        (format!("run-ptx|{ptx}|--grid 1|--block 32"), 0),
+        (format!("ptx-forms|{ptx}"), 0),
+        ("completions|bash".to_owned(), 0),
+        ("man".to_owned(), 0),
+    ];
+    let units = |line: &str| line.split('|').map(|unit| unit.split(' ').map(Into::into).collect()).collect();
+    lines.into_iter().map(|(line, code)| (units(&line), code)).collect()
+}
+
+#[test]
+fn every_option_stands_before_within_and_behind_every_command() {
+    let folder = folder();
+    for (units, code) in commands(&folder) {
+        for place in 0..=units.len() {
+            for (first, option) in [
+                (None, &["--device", "soft"][..]),
+                (None, &["--device=soft"]),
+                (Some("--device=soft"), &["--json"]),
+                (Some("--device=soft"), &["--quiet"]),
+            ] {
+                let mut words: Vec<&str> = first.into_iter().collect();
+                words.extend(units[..place].iter().flatten().map(String::as_str));
+                words.extend(option);
+                words.extend(units[place..].iter().flatten().map(String::as_str));
+                let run = warpstride(&words);
+                assert_eq!(run.code, Some(code), "{words:?}: {}", run.stderr);
+                if option[0] == "--json" {
+                    assert_eq!(run.json()["schema"], 1, "{words:?}");
+                    assert_eq!(run.json().get("error").is_some(), code != 0, "{words:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_option_for_all_operations_stands_beside_none() {
+    for words in [
+        &["bench", "--list", "copy", "--elements", "4"][..],
+        &["bench", "--all", "copy", "--elements", "4"],
+        &["bench", "--tune", "copy", "--elements", "4"],
+        &["bench", "--all", "--save", "x", "copy", "--elements", "4"],
+    ] {
+        let run = warpstride(words);
+        assert_eq!(run.code, Some(2), "{words:?}");
+        assert!(run.stderr.contains("cannot be used with an operation"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn what_has_an_element_type_is_f32_where_none_is_given() {
+    for words in [
+        &["explain", "--shape", "2,3", "--axes", "1,0"][..],
+        &["compare", "--shape", "4,4", "--variants", "naive"],
+        &["bench", "permute", "--shape", "2,3", "--axes", "1,0"],
+        &["bench", "copy", "--elements", "9"],
+        &["bench", "strided-copy", "--elements", "9", "--step", "2"],
+        &["bench", "triad", "--elements", "9"],
+        &["bench", "max", "--shape", "2,3", "--axis", "0"],
+        &["bench", "softmax", "--shape", "2,3"],
+        &["bench", "normalize", "--shape", "1,2,3,3"],
+        &["bench", "gather", "--shape", "2,3"],
+    ] {
+        let document = warpstride([&["--device", "soft", "--json"], words].concat()).succeeded().json();
+        assert_eq!(document["dtype"], "f32", "{words:?}");
+    }
+}
+
+#[test]
+fn axes_are_numbers_letters_or_words() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [input, output] = ["in.npy", "out.npy"].map(|name| folder.path().join(name));
+    fs::write(&input, npy("|u1", "(2, 3, 4, 5)", &[1; 120])).expect("writing");
+    let [input, output] = [&input, &output].map(|path| path.to_str().expect("a plain path"));
+    for axes in ["0,2,3,1", "-4,-2,-1,-3", "nchw->nhwc", "n c h w -> n h w c", "batch of_ row col->batch row col of_"] {
+        for words in [
+            &["permute", input, output][..],
+            &["explain", "--shape", "2,3,4,5"],
+            &["bench", "permute", "--shape", "2,3,4,5"],
+            &["bench", "affine", "--shape", "2,3,4,5", "--from", "u8", "--to", "f32"],
+        ] {
+            let words = [&["--device", "soft", "--json"], words, &["--axes", axes]].concat();
+            assert_eq!(warpstride(&words).succeeded().json()["axes"], json!([0, 2, 3, 1]), "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn a_device_that_is_named_and_not_there_is_a_failure() {
+    let run = warpstride(["--device", "cuda:99", "devices"]);
+    run.failed(&["cannot open cuda:99"]);
+    let document = warpstride(["devices", "--device", "cuda:99", "--json"]).json();
+    assert_eq!(document["error"]["kind"], "unavailable");
+}
+
+#[test]
+fn a_note_on_the_choice_is_short() {
+    let run = warpstride(["explain", "--shape", "2,3", "--axes", "1,0"]).succeeded();
+    let note = run.stderr.trim_end();
+    assert!(note.len() < 80 && note.lines().count() == 1 && note.contains(": "), "{note:?}");
+    assert_eq!(warpstride(["--quiet", "explain", "--shape", "2,3", "--axes", "1,0"]).succeeded().stderr, "");
+}
+
+#[test]
+fn shells_complete_commands_and_options() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = warpstride(["completions", shell]).succeeded().stdout;
+        for word in ["permute", "run-ptx", "softmax", "axes", "device"] {
+            assert!(script.contains(word), "{word:?} is not in that of {shell}");
+        }
+    }
+    assert_eq!(warpstride(["completions", "tcsh"]).code, Some(2));
+}
+
+#[test]
+#[cfg(unix)]
+fn bash_takes_its_completions() {
+    let script = warpstride(["completions", "bash"]).succeeded().stdout;
+    let asked = "\nCOMP_WORDS=(warpstride expl); COMP_CWORD=1; _warpstride warpstride expl warpstride; echo \"${COMPREPLY[@]}\"";
+    let shell = std::process::Command::new("bash").args(["-c", &(script + asked)]).output();
+    // Where there is no bash, nobody completes with it.
+    let Ok(shell) = shell else { return };
+    assert_eq!(String::from_utf8_lossy(&shell.stdout).trim(), "explain", "{shell:?}");
+}
+
+#[test]
+fn the_manual_has_every_command() {
+    let page = warpstride(["man"]).succeeded().stdout;
+    assert!(page.contains(".TH warpstride"), "{page}");
+    let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
+    for command in ["DEVICES", "TRANSPOSE", "PERMUTE", "BENCH PERMUTE", "BENCH MEAN\\-VARIANCE", "RUN\\-PTX", "MAN"] {
+        assert!(sections.iter().any(|section| section.ends_with(command)), "{command} is not in {sections:?}");
+    }
+    // Everything that --help says of an option is there.
+    for option in ["\\-\\-device", "\\-\\-json", "\\-\\-axes", "\\-\\-check", "\\-\\-samples"] {
+        assert!(page.contains(option), "{option}");
+    }
+    let Value::String(same) = &warpstride(["--json", "man"]).succeeded().json()["page"] else { panic!("no page") };
+    assert_eq!(*same, page);
+}

@@ -1,0 +1,333 @@
+//! What becomes of an output: when it is on the disk, whose it is, and what signals and pipes do to it.
+
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Folder, OLD, command, npy, warpstride};
+
+/// A matrix and its transpose.
+fn pair() -> [Vec<u8>; 2] {
+    let rows: Vec<u8> = (0..6).collect();
+    [npy("|u1", "(2, 3)", &rows), transposed(&[0, 3, 1, 4, 2, 5])]
+}
+
+/// As `numpy.save` writes it.
+fn transposed(data: &[u8]) -> Vec<u8> {
+    let text = format!("{:117}\n", "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }");
+    [b"\x93NUMPY\x01\x00\x76\x00".as_slice(), text.as_bytes(), data].concat()
+}
+
+fn transpose(folder: &Folder, output: &Path) -> [OsString; 5] {
+    ["--device".into(), "soft".into(), "transpose".into(), folder.path("in.npy").into(), output.into()]
+}
+
+#[test]
+fn pipes_and_devices_are_written_into() {
+    let [matrix, expected] = pair();
+    let folder = Folder::with_input(&matrix);
+    let to_stdout = transpose(&folder, "/dev/stdout".as_ref());
+    let run = command(&to_stdout).output().expect("it starts");
+    assert_eq!((run.status.code(), run.stdout), (Some(0), expected.clone()), "a pipe");
+
+    let fifo = folder.path("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    let mut child = command(transpose(&folder, &fifo)).stderr(Stdio::null()).spawn().expect("a child");
+    assert_eq!(fs::read(&fifo).expect("what was written"), expected, "a FIFO");
+    assert!(child.wait().expect("its end").success());
+    assert!(fs::symlink_metadata(&fifo).expect("it").file_type().is_fifo_file(), "it is still one");
+
+    // Behind what is there, as the shell asked.
+    let file = folder.path("both");
+    let script = "exec > \"$1\"; printf before; \"$0\" --device soft transpose \"$2\" /dev/stdout; printf behind";
+    let shell = |script: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, env!("CARGO_BIN_EXE_warpstride")]).arg(&file).arg(folder.path("in.npy"));
+        shell.stderr(Stdio::null()).status().expect("a shell")
+    };
+    assert!(shell(script).success());
+    assert_eq!(fs::read(&file).expect("both"), [b"before", &*expected, b"behind"].concat(), "a file");
+    // A reader that has enough.
+    assert!(shell("\"$0\" --device soft transpose \"$2\" /dev/stdout | head -c 1 > \"$1\"").success());
+
+    warpstride(transpose(&folder, "/dev/null".as_ref())).succeeded();
+    #[cfg(target_os = "linux")]
+    warpstride(transpose(&folder, "/dev/full".as_ref())).failed(&["cannot write into /dev/full", "os error"]);
+    warpstride(transpose(&folder, &folder.path(""))).failed(&["not a file or a pipe"]);
+}
+
+trait IsFifo {
+    fn is_fifo_file(&self) -> bool;
+}
+
+impl IsFifo for fs::FileType {
+    fn is_fifo_file(&self) -> bool {
+        std::os::unix::fs::FileTypeExt::is_fifo(self)
+    }
+}
+
+#[test]
+fn nothing_else_goes_to_a_standard_output_that_an_array_goes_to() {
+    let [matrix, expected] = pair();
+    let folder = Folder::with_input(&matrix);
+    let words = transpose(&folder, "/dev/stdout".as_ref());
+    let run = warpstride(words.into_iter().chain(["--json".into()]));
+    assert_eq!(run.code, Some(1));
+    assert_eq!(run.json()["error"]["kind"], "invalid_argument");
+    assert!(run.stderr.contains("/dev/stdout is standard output, where --json prints"), "{}", run.stderr);
+
+    fs::write(folder.path("k.ptx"), super::options::NOTHING.replace("()", "(.param .u64 a)")).expect("writing");
+    let argument = format!("npy:{}", folder.path("in.npy").display());
+    let ptx = folder.path("k.ptx");
+    let words = ["--device", "soft", "run-ptx", ptx.to_str().expect("plain"), "--grid", "1", "--block", "1"];
+    let more = ["--arg", &argument, "--dump", "0=/dev/stdout"];
+    let run = command(words.iter().chain(&more)).output().expect("it starts");
+    let text = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(0), "{text}");
+    assert!(run.stdout.starts_with(b"\x93NUMPY") && run.stdout.ends_with(&matrix[matrix.len() - 6..]));
+    assert_eq!(run.stdout.len(), expected.len(), "{:?}", String::from_utf8_lossy(&run.stdout));
+    assert!(text.contains("global load"), "the table is a note: {text}");
+    let twice = command(words.iter().chain(&more).chain(&["--dump", "0=/dev/fd/1"])).output().expect("it starts");
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("is named twice"), "{twice:?}");
+}
+
+#[test]
+fn a_link_to_a_file_stays_one() {
+    let [matrix, expected] = pair();
+    let folder = Folder::with_input(&matrix);
+    let link = folder.path("link.npy");
+    std::os::unix::fs::symlink(folder.path("out.npy"), &link).expect("a link");
+    warpstride(transpose(&folder, &link)).succeeded();
+    assert!(fs::symlink_metadata(&link).expect("the link").is_symlink());
+    assert_eq!(fs::read(folder.path("out.npy")).expect("its target"), expected);
+}
+
+/// Whether the tests may give files away.
+fn is_root(folder: &Folder) -> bool {
+    fs::metadata(folder.path("in.npy")).expect("a file").uid() == 0
+}
+
+#[test]
+fn owner_group_and_mode_stay() {
+    let folder = Folder::with_input(&pair()[0]);
+    let output = folder.path("out.npy");
+    fs::set_permissions(&output, Permissions::from_mode(0o640)).expect("a mode");
+    if is_root(&folder) {
+        std::os::unix::fs::chown(&output, Some(1234), Some(1235)).expect("root may");
+    }
+    let before = fs::metadata(&output).expect("the old one");
+    warpstride(transpose(&folder, &output)).succeeded();
+    let after = fs::metadata(&output).expect("the new one");
+    assert_ne!(before.ino(), after.ino(), "it was replaced");
+    assert_eq!((before.uid(), before.gid(), before.mode()), (after.uid(), after.gid(), after.mode()));
+}
+
+#[test]
+fn who_may_not_give_a_file_away_is_told() {
+    /// Nobody: on every system a user without rights.
+    const NOBODY: u32 = 65534;
+    let folder = Folder::with_input(&pair()[0]);
+    if !is_root(&folder) {
+        // Only root can become another user; CI is root.
+        return;
+    }
+    // Where another user may read it.
+    let binary = folder.path("warpstride");
+    fs::copy(env!("CARGO_BIN_EXE_warpstride"), &binary).expect("a copy");
+    fs::set_permissions(folder.path(""), Permissions::from_mode(0o777)).expect("a mode");
+    let output = folder.path("out.npy");
+    let run = || {
+        let mut command = Command::new(&binary);
+        command.args(transpose(&folder, &output)).uid(NOBODY).gid(NOBODY).output().expect("it starts")
+    };
+    // It may be replaced, by who may write into its folder, and not written.
+    fs::set_permissions(&output, Permissions::from_mode(0o644)).expect("a mode");
+    let refused = run();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("read-only"), "{refused:?}");
+    assert_eq!(fs::read(&output).expect("the old one"), OLD);
+
+    std::os::unix::fs::chown(&output, Some(1234), Some(1235)).expect("root may");
+    fs::set_permissions(&output, Permissions::from_mode(0o6666)).expect("a mode");
+    let replaced = run();
+    let text = String::from_utf8_lossy(&replaced.stderr);
+    assert_eq!(replaced.status.code(), Some(0), "{text}");
+    assert!(text.contains("it will be yours"), "{text}");
+    let after = fs::metadata(&output).expect("the new one");
+    assert_eq!((after.uid(), after.gid(), after.mode() & 0o7777), (NOBODY, NOBODY, 0o666), "and runs as nobody else");
+}
+
+/// A C library's `fsync` that notes what it is called for and waits while a file is there.
+const SHIM: &str = r#"
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int fsync(int fd) {
+    char link[64], path[4096] = "", comm[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    readlink(link, path, sizeof path - 1);
+    int threads = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; (task = readdir(tasks));) {
+        snprintf(link, sizeof link, "/proc/self/task/%.16s/comm", task->d_name);
+        FILE *file = fopen(link, "r");
+        if (file && fgets(comm, sizeof comm, file)) threads += !strcmp(comm, "signals\n");
+        if (file) fclose(file);
+    }
+    closedir(tasks);
+    FILE *log = fopen(getenv("SHIM_LOG"), "a");
+    fprintf(log, "%s target:%d threads:%d\n", path, access(getenv("SHIM_TARGET"), F_OK) == 0, threads);
+    fclose(log);
+    while (access(getenv("SHIM_HOLD"), F_OK) == 0) usleep(1000);
+    return syscall(SYS_fsync, fd);
+}
+"#;
+
+/// A program whose `fsync` is the one above.
+struct Watched {
+    folder: Folder,
+    shim: PathBuf,
+}
+
+impl Watched {
+    fn new() -> Self {
+        let folder = Folder::with_input(&pair()[0]);
+        let outside = folder.path("outside");
+        fs::create_dir(&outside).expect("a folder");
+        let (source, shim) = (outside.join("shim.c"), outside.join("shim.so"));
+        fs::write(&source, SHIM).expect("writing");
+        let mut compiler = Command::new("cc");
+        let compiled = compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(&shim).arg(&source).output();
+        let compiled = compiled.expect("the compiler that Rust links with");
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        Self { folder, shim }
+    }
+
+    fn command(&self, program: &str, words: &[OsString], target: &str) -> Command {
+        let mut command = Command::new(program);
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.env("LD_PRELOAD", &self.shim).env("SHIM_LOG", self.shim.with_file_name("log"));
+        command.env("SHIM_TARGET", self.folder.path(target)).env("SHIM_HOLD", self.hold());
+        command
+    }
+
+    fn hold(&self) -> PathBuf {
+        self.shim.with_file_name("hold")
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.shim.with_file_name("log")).unwrap_or_default()
+    }
+
+    /// Starts `script`, in which `"$@"` is a transpose, and lets it write up to the first sync, where it waits.
+    fn held(&self, script: &str) -> Child {
+        fs::write(self.hold(), "").expect("writing");
+        let _ = fs::remove_file(self.shim.with_file_name("log"));
+        let program = ["-c".into(), script.into(), "sh".into(), env!("CARGO_BIN_EXE_warpstride").into()];
+        let words = [&program[..], &transpose(&self.folder, &self.folder.path("out.npy"))].concat();
+        let child = self.command("sh", &words, "out.npy").spawn().expect("a child");
+        let begin = Instant::now();
+        while !self.log().ends_with('\n') {
+            assert!(begin.elapsed() < Duration::from_secs(60), "it has not come to write");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(self.temporary().len(), 1, "{:?}", self.folder.names());
+        child
+    }
+
+    fn release(&self) {
+        fs::remove_file(self.hold()).expect("removing");
+    }
+
+    fn temporary(&self) -> Vec<String> {
+        self.folder.names().into_iter().filter(|name| name.starts_with(".warpstride-")).collect()
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
+    assert!(sent.expect("kill").success());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_is_on_the_disk_before_it_takes_its_place() {
+    let watched = Watched::new();
+    let words = transpose(&watched.folder, &watched.folder.path("new.npy"));
+    let run = watched.command(env!("CARGO_BIN_EXE_warpstride"), &words, "new.npy").output().expect("it starts");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let log = watched.log();
+    let [file, folder] = *log.lines().collect::<Vec<_>>() else { panic!("two syncs: {log}") };
+    assert!(file.contains("/.warpstride-") && file.contains(" target:0 "), "first the file, not there yet: {log}");
+    let here = fs::canonicalize(watched.folder.path("")).expect("it");
+    assert!(folder.as_bytes().starts_with(here.as_os_str().as_bytes()), "then the folder: {log}");
+    assert!(folder.contains(" target:1 "), "with it: {log}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_removes_what_is_not_complete_and_ends_the_program() {
+    let watched = Watched::new();
+    for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+        let mut child = watched.held("exec \"$@\"");
+        signal(&child, name);
+        assert_eq!(child.wait().expect("its end").signal(), Some(number));
+        assert_eq!(watched.temporary(), [""; 0], "{name}");
+        assert_eq!(fs::read(watched.folder.path("out.npy")).expect("the old one"), OLD);
+        watched.release();
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_that_is_ignored_stays_so() {
+    let watched = Watched::new();
+    for (script, ignored) in [("trap '' HUP INT; exec \"$@\"", &["HUP", "INT"][..]), ("exec nohup \"$@\"", &["HUP"])] {
+        fs::write(watched.folder.path("out.npy"), OLD).expect("writing");
+        let mut child = watched.held(script);
+        for name in ignored {
+            signal(&child, name);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(child.try_wait().expect("its state").is_none(), "{script}");
+        watched.release();
+        let mut said = String::new();
+        child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
+        assert!(child.wait().expect("its end").success(), "{script}: {said}");
+        assert_eq!(fs::read(watched.folder.path("out.npy")).expect("the new one"), pair()[1]);
+    }
+    // The others still end it.
+    let mut child = watched.held("trap '' HUP INT; exec \"$@\"");
+    signal(&child, "TERM");
+    assert_eq!(child.wait().expect("its end").signal(), Some(15));
+    assert_eq!(watched.temporary(), [""; 0]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn signals_are_watched_for_once() {
+    let watched = Watched::new();
+    fs::write(watched.folder.path("k.ptx"), super::options::NOTHING.replace("()", "(.param .u64 a)")).expect("writing");
+    let mut words: Vec<OsString> = ["--device", "soft", "run-ptx"].map(Into::into).into();
+    words.push(watched.folder.path("k.ptx").into());
+    words.extend(["--grid", "1", "--block", "1", "--arg", "f32[4]=zeros"].map(OsString::from));
+    for name in ["a.npy", "b.npy", "c.npy"] {
+        words.push("--dump".into());
+        words.push(format!("0={}", watched.folder.path(name).display()).into());
+    }
+    let run = watched.command(env!("CARGO_BIN_EXE_warpstride"), &words, "a.npy").output().expect("it starts");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let log = watched.log();
+    assert_eq!(log.lines().count(), 6, "{log}");
+    assert!(log.lines().all(|line| line.ends_with(" threads:1")), "{log}");
+}
