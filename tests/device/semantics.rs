@@ -1,4 +1,4 @@
-//! What operations make of zeros, infinities, NaN, ties and what is out of range: every line of `docs/semantics.md` is a case.
+//! Holds operations on zeros, infinities, NaN, ties and values out of range to `docs/semantics.md`, of which every line is a case.
 
 #[path = "../semantics/mod.rs"]
 mod page;
