@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::exec::registers::{File, LANES};
 use super::isa::Op;
 use super::model::atomics::Update;
+use super::modifiers::Sync;
 use super::parse::ast::{Bounds, Span};
 use super::stop::{AccessKind, Space};
 use super::variables::Variables;
@@ -56,10 +57,8 @@ pub(crate) struct Access {
     pub(crate) wide: bool,
     /// The address register is of 64 bits.
     pub(crate) wide_address: bool,
-    /// It may meet others like it, and 8 bytes are moved as one: what `.volatile`, `.relaxed` and stronger ask for.
-    pub(crate) strong: bool,
-    /// It is a fence too: `.acquire`, `.release`, `.acq_rel`.
-    pub(crate) fence: bool,
+    /// What it orders; of a fence as well.
+    pub(crate) sync: Sync,
     /// Global or shared memory, where the instruction says so.
     pub(crate) space: Option<Space>,
 }

@@ -32,18 +32,25 @@ pub struct Allocation {
     written: Written,
     /// The launches before it whose writes were not followed.
     born: u64,
+    /// Whether kernels may only read it.
+    constant: bool,
 }
 
 impl Allocation {
     /// So many bytes that nobody wrote, at an address; `None` where the host has no more.
     pub(super) fn new(base: u64, bytes: u64, born: u64) -> Option<Self> {
-        Some(Self { base, bytes, mask: u64::MAX, words: poisoned_words(bytes)?, written: Written::none(bytes), born })
+        Some(Self { base, bytes, mask: u64::MAX, words: poisoned_words(bytes)?, written: Written::none(bytes), born, constant: false })
+    }
+
+    /// The same, but that kernels may only read it.
+    pub(super) fn constant(self) -> Self {
+        Self { constant: true, ..self }
     }
 
     /// The same with next to nothing behind the addresses.
     pub(super) fn hollow(base: u64, bytes: u64, born: u64) -> Option<Self> {
         let words = poisoned_words(HOLLOW_BYTES)?;
-        Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written: Written::none(bytes), born })
+        Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written: Written::none(bytes), born, constant: false })
     }
 
     /// First address.
@@ -73,6 +80,12 @@ impl Allocation {
     /// The launches before it whose writes were not followed.
     pub(super) fn born(&self) -> u64 {
         self.born
+    }
+
+    /// Whether kernels may only read it.
+    #[inline]
+    pub(crate) fn is_constant(&self) -> bool {
+        self.constant
     }
 
     /// Where the contents at an address in the allocation are.

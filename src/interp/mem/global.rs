@@ -93,6 +93,11 @@ impl Memory {
     ///
     /// `OutOfMemory` beyond the limit, and where the host has no more; `InvalidArgument` for 0 bytes.
     pub fn alloc(&self, bytes: u64) -> Result<u64> {
+        self.alloc_variable(bytes, false)
+    }
+
+    /// The same for a variable of a module, which may be one that kernels only read.
+    pub(crate) fn alloc_variable(&self, bytes: u64, constant: bool) -> Result<u64> {
         if bytes == 0 {
             return Err(Error::new(ErrorKind::InvalidArgument, "an allocation has at least 1 byte; 0 were asked for"));
         }
@@ -108,7 +113,7 @@ impl Memory {
         let number = state.number();
         let base = (number as u64 + 1) << ADDRESS_BITS;
         let allocation = make(base, bytes, state.unseen).ok_or_else(|| out_of_memory(bytes, free))?;
-        let slot = Slot::Live(Arc::new(allocation));
+        let slot = Slot::Live(Arc::new(if constant { allocation.constant() } else { allocation }));
         let slots = Arc::make_mut(&mut state.slots);
         if number == slots.len() {
             slots.push(slot);
