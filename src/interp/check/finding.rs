@@ -201,11 +201,11 @@ fn remedy(within: Within, parties: [&Party; 2]) -> &'static str {
     let strong = parties.iter().all(|party| party.strength != Strength::Plain);
     let narrow = parties.iter().any(|party| matches!(party.strength, Strength::Atomic { block: true }));
     match within {
-        Within::Grid if strong && narrow => "blocks meet in .gpu scope; give it to both",
-        _ if strong => "atomic accesses may meet in one width; give it to both",
+        Within::Grid if strong && narrow => "between blocks an atomic access needs .gpu scope; give it to both",
+        _ if strong => "atomic accesses may meet where they are of one width; give them one",
         Within::Warp => "put a bar.warp.sync between them, or make both atomic",
         Within::Block => "put a barrier between them, or make both atomic",
-        Within::Grid => "let a release in .gpu scope follow the one and an acquire precede the other, or make both atomic",
+        Within::Grid => "publish the earlier one by a release in .gpu scope and acquire it before the later, or make both atomic",
     }
 }
 

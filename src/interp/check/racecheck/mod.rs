@@ -1,29 +1,48 @@
-//! racecheck: two threads access one place, at least one writes, not both atomically, and nothing orders them.
+//! racecheck: two threads access one place, at least one writes, nothing orders them, and PTX does not let them meet.
+//!
+//! The rules are those of the PTX ISA, section "Memory Consistency Model": what it calls causality order orders, and two
+//! conflicting accesses race that are neither in it nor "morally strong".
 //!
 //! # What orders
 //!
-//! Threads of a block are ordered by barriers: what was done before one is before what whoever passed it does next. Each warp
-//! has a clock that counts its barriers, and knows of each other warp up to which of that one's clocks it has followed:
-//! vector clocks as in FastTrack (Flanagan and Freund 2009) and Miri, of warps instead of threads, so that barriers of some
-//! of the warps are followed too. Lanes of one warp are ordered only by `bar.warp.sync` and other synchronising
-//! instructions, not by running in step: since Volta they need not. Two lanes are in order once both have met others,
-//! whoever these were, since the earlier access.
+//! - The program orders a thread's own accesses. Lanes of a warp are threads like others: since Volta they need not run in step.
+//! - `bar.sync`, `bar.red` and `barrier` order what each thread did before with what those who waited do next; what follows
+//!   `bar.arrive` is not before the barrier. `bar.warp.sync` orders the lanes that it names. Threads that have ended count as
+//!   having come to every barrier that does not count threads.
+//! - A release in one thread orders what came before it with what follows an acquire in another that has seen it. To release is
+//!   a fence and then a strong write to a place, or a write there with `.release`, and after that every strong write of the same
+//!   thread there. To acquire is a strong read of that place and then a fence, or a read with `.acquire`. The read must see
+//!   that very write, or what atomics have made of it. `membar` is `fence.sc`; `.volatile` is relaxed in `.sys` scope; an atomic
+//!   is relaxed and in `.gpu` scope where it does not say otherwise. `red` acquires nothing.
+//! - Fence, write, read and fence must have each other in their scopes: `.cta` orders nothing between blocks.
+//! - Who has seen a strong write is after that write, though not after what came before it. So the last who draws a ticket may
+//!   reset the counter.
 //!
-//! Blocks are ordered by nothing but what passes between them: fences, releases and acquires. Followed is only who ever
-//! executed one, not what it saw: two warps of a block that both did, the earlier one after its access, are in order, and two
-//! blocks in which somebody did. So a flag, a lock and "the last block sums up" are silent, and races of such warps and
-//! blocks are missed: better silent than wrong.
+//! All of this is transitive: a thread passes on what it has received.
+//!
+//! Shuffles, votes, `match`, `redux` and `elect` order nothing. The PTX ISA says of `bar.warp.sync` and `barrier` that memory is in
+//! order among those who take part, and nothing of the kind of them; the CUDA C++ Programming Guide says that they "do not
+//! imply a memory barrier" and "do not guarantee any memory ordering".
+//!
+//! Two `fence.sc` are in an order too, which the run decides and the program does not know. It is not followed: in another run it
+//! is the other one.
 //!
 //! # What is no race
 //!
-//! Atomic operations among each other, and `volatile`, `relaxed`, `acquire` and `release` accesses, which PTX calls strong. A
-//! store of what is there already: flags that many threads set.
+//! Two strong accesses of one width, each with a scope in which the other thread is: `volatile`, `relaxed`, `acquire`, `release`
+//! and atomics. A plain store of what is there already: flags that many threads set.
 //!
 //! # What is kept
 //!
-//! For each place (the bytes of the narrowest access that the kernel has) the last write, plain and strong apart, and two reads: the first that
-//! nothing yet orders before all others, and one more, of another warp where there is one. Which of many unordered readers
-//! a write races with may thus be missed where some of them are ordered and others are not.
+//! Each thread has a vector clock, as in FastTrack (Flanagan and Freund 2009) and Miri: of each other thread it knows what of its
+//! accesses is before (`clocks`, `order`). Time is the warp's: it counts what makes a difference to others. Threads of a
+//! warp or block that know the same share it, and of other blocks only those are there from which something was acquired.
+//!
+//! For each place (the bytes of the narrowest access that the kernel has) the last plain write is kept, and of the accesses since
+//! that race with none of each other, all that a later one may have to be compared with (`shadow`). Blocks run one after the
+//! other, so what has ended and published nothing is in order with nothing that comes: of its reads one is enough. Of the other
+//! blocks that have ended, the last accesses to a place are kept, 8 of them: a race with an older one is missed. After a
+//! place's first race, others may be.
 
 use std::collections::HashMap;
 

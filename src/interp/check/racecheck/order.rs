@@ -246,7 +246,7 @@ impl Order {
 
     /// Lanes of a warp have waited for each other. `all`: nobody else of it is left.
     pub(super) fn warp_barrier(&mut self, warp: u32, lanes: u32, all: bool) {
-        let known = Rc::new(self.together(warp, if all { FULL } else { lanes }));
+        let known = Rc::new(self.together(warp, lanes));
         let state = &mut self.warps[warp as usize];
         if all {
             (state.known, state.apart) = (known, None);

@@ -9,8 +9,9 @@ use super::order::{Message, Now};
 const LEAF: usize = 16;
 /// Leaves of a node.
 const NODE: usize = 64;
-/// Of blocks that have ended and published something, how many accesses to a place are kept.
-const OF_OTHER_BLOCKS: usize = 8;
+/// Of the accesses to a place by blocks that have ended and published something, and of those before a strong write, how many are
+/// kept.
+const LIMITED: usize = 8;
 /// How many accesses to a place are kept in all: more than there are threads in a block.
 const MEMBERS: usize = 2048;
 
@@ -123,6 +124,12 @@ impl Newcomer<'_> {
         if self.alone && entry.block() != self.entry.block() { Entry::default() } else { entry }
     }
 
+    /// Whether others may see it, and come after it without coming after what is before it.
+    #[inline]
+    fn may_be_seen(&self) -> bool {
+        self.entry.writes() && self.entry.is_strong()
+    }
+
     /// Whether it races with an earlier access, but for what it has seen.
     #[inline]
     fn races(&self, earlier: Entry) -> bool {
@@ -191,7 +198,7 @@ impl Shadow {
             None if crowd.is_with(new.entry) && !crowd.writes() => crowd.and(new.entry),
             None => {
                 let seen = new.update && crowd.writes() && crowd.may_meet(new.entry);
-                if new.entry.replaces(crowd) && (seen || new.now.follows(crowd)) {
+                if new.entry.replaces(crowd) && (seen || !new.may_be_seen() && new.now.follows(crowd)) {
                     new.entry
                 } else if new.now.is_forever(crowd) && crowd.covers(new.entry) {
                     return;
@@ -290,21 +297,26 @@ impl Crowd {
         }
     }
 
-    /// Drops those that nothing later needs to be compared with any more, and the oldest of the many of other blocks.
+    /// Drops those that nothing later needs to be compared with any more. Of some there may be very many that something might: the
+    /// oldest of those go as well.
     fn forget(&mut self, new: Newcomer, chain: u32) {
-        let is_limited = |entry: Entry| new.now.is_of_another_block(entry) && !new.now.is_forever(entry);
-        let others = self.members.iter().filter(|member| is_limited(member.entry)).count();
-        let mut excess = others.saturating_sub(OF_OTHER_BLOCKS) + self.members.len().saturating_sub(MEMBERS);
+        let follows = |entry: Entry| new.entry.replaces(entry) && new.now.follows(entry);
+        let is_limited = |entry: Entry| match new.now.is_of_another_block(entry) {
+            true => !new.now.is_forever(entry),
+            false => new.may_be_seen() && follows(entry),
+        };
+        let limited = self.members.iter().filter(|member| is_limited(member.entry)).count();
+        let mut excess = limited.saturating_sub(LIMITED);
         let mut forever: Option<Entry> = None;
         let mut index = 0;
         while index < self.members.len() {
             let Member { entry, chain: of } = self.members[index];
-            let seen = new.update && entry.writes() && of == chain;
-            let replaced = new.entry.replaces(entry) && (seen || new.now.follows(entry));
+            let seen = new.update && entry.writes() && of == chain && new.entry.replaces(entry);
+            let replaced = seen || !new.may_be_seen() && follows(entry);
             let gone = replaced || forever.is_some_and(|forever| forever.covers(entry));
-            let oldest = excess > 0 && (is_limited(entry) || self.members.len() > MEMBERS);
+            let oldest = excess > 0 && is_limited(entry) || self.members.len() > MEMBERS;
             if oldest || gone && !self.is_witness(index) {
-                excess -= usize::from(oldest);
+                excess = excess.saturating_sub(usize::from(oldest));
                 self.members.remove(index);
                 continue;
             }
