@@ -205,7 +205,9 @@ fn remedy(within: Within, parties: [&Party; 2]) -> &'static str {
         _ if strong => "atomic accesses may meet where they are of one width; give them one",
         Within::Warp => "put a bar.warp.sync between them, or make both atomic",
         Within::Block => "put a barrier between them, or make both atomic",
-        Within::Grid => "publish the earlier one by a release in .gpu scope and acquire it before the later, or make both atomic",
+        Within::Grid => {
+            "publish the earlier one by a release in .gpu scope and acquire it before the later, or make both atomic"
+        }
     }
 }
 

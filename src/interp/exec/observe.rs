@@ -159,14 +159,7 @@ pub(super) fn fence(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
     }
 }
 
-fn access<'a>(
-    code: &Code,
-    index: u32,
-    warp: &Warp,
-    ins: &Ins,
-    mask: u32,
-    offsets: &'a Addresses,
-) -> check::Access<'a> {
+fn access<'a>(code: &Code, index: u32, warp: &Warp, ins: &Ins, mask: u32, offsets: &'a Addresses) -> check::Access<'a> {
     let (kind, bytes) = (code.sites[ins.site as usize].kind, ins.access.bytes());
     let code::Access { width, sync, .. } = ins.access;
     check::Access { warp: index, pc: warp.pc - 1, mask, offsets, bytes, width, kind, sync }

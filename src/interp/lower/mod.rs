@@ -293,7 +293,9 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Exit if opcode.starts_with("ret") && self.end.is_some() => {
                 Ok(Draft { imm: self.end.unwrap_or_default() as i32, ..Draft::new(Op::Bra) })
             }
-            Shape::Fence => Ok(Draft { access: Access { sync: Sync::of(opcode), ..Access::default() }, ..Draft::new(form.op) }),
+            Shape::Fence => {
+                Ok(Draft { access: Access { sync: Sync::of(opcode), ..Access::default() }, ..Draft::new(form.op) })
+            }
             Shape::Exit | Shape::Trap | Shape::Nothing => Ok(Draft::new(form.op)),
             Shape::Sleep => {
                 let [time] = operands else { return Err("it does not say for how long".to_owned()) };

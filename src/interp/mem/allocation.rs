@@ -39,7 +39,15 @@ pub struct Allocation {
 impl Allocation {
     /// So many bytes that nobody wrote, at an address; `None` where the host has no more.
     pub(super) fn new(base: u64, bytes: u64, born: u64) -> Option<Self> {
-        Some(Self { base, bytes, mask: u64::MAX, words: poisoned_words(bytes)?, written: Written::none(bytes), born, constant: false })
+        Some(Self {
+            base,
+            bytes,
+            mask: u64::MAX,
+            words: poisoned_words(bytes)?,
+            written: Written::none(bytes),
+            born,
+            constant: false,
+        })
     }
 
     /// The same, but that kernels may only read it.

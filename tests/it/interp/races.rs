@@ -5,14 +5,19 @@
 //! no store stores what is there.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fmt::Write as _;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use warpstride::interp::check::{Check, Problem};
 use warpstride::interp::{Checks, Config, Memory, Module, run};
 
 use super::shape;
 
-const PROGRAMS: u64 = 4000;
+/// Programs, and where `WARPSTRIDE_LONG` is set.
+const PROGRAMS: u64 = 800;
+const LONG: u64 = 40_000;
 /// Words that threads share.
 const WORDS: usize = 4;
 
@@ -38,11 +43,26 @@ struct Strength {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Op {
-    Access { access: Access, word: usize, strength: Option<Strength> },
-    Fence { sc: bool, device: bool },
+    Access {
+        access: Access,
+        word: usize,
+        strength: Option<Strength>,
+    },
+    Fence {
+        sc: bool,
+        device: bool,
+    },
     /// The number of the step, which is that of the barrier, its threads, and whether it is waited there.
-    Barrier { step: usize, number: u32, threads: u32, waits: bool },
-    WarpBarrier { step: usize, lanes: u32 },
+    Barrier {
+        step: usize,
+        number: u32,
+        threads: u32,
+        waits: bool,
+    },
+    WarpBarrier {
+        step: usize,
+        lanes: u32,
+    },
     /// So many looks at nothing that the other warps have their turn.
     Yield,
 }
@@ -97,7 +117,8 @@ fn draw(seed: u64) -> Program {
             2 if number < 15 => {
                 number += 1;
                 let alone = dice.one_in(4);
-                let others: BTreeSet<u32> = of_all.iter().filter(|other| other[0] == block).map(|other| other[1]).collect();
+                let others: BTreeSet<u32> =
+                    of_all.iter().filter(|other| other[0] == block).map(|other| other[1]).collect();
                 let arrives = others.len() > 1 && dice.one_in(2);
                 let of = |other: &Actor| other[0] == block && (other[1] == warp || !alone);
                 let threads = if alone { 32 } else { 32 * others.len() as u32 };
@@ -278,8 +299,12 @@ impl<'a> Oracle<'a> {
     fn new(program: &'a Program) -> Self {
         let trace = program.trace();
         let count = trace.len();
-        let mut oracle =
-            Self { program, trace, reach: vec![vec![false; 4 * count]; 4 * count], observed: vec![vec![false; count]; count] };
+        let mut oracle = Self {
+            program,
+            trace,
+            reach: vec![vec![false; 4 * count]; 4 * count],
+            observed: vec![vec![false; count]; count],
+        };
         oracle.observe();
         oracle.link();
         for via in 0..4 * count {
@@ -323,10 +348,10 @@ impl<'a> Oracle<'a> {
             if access == Access::Store {
                 continue;
             }
-            let wrote = |index: &usize| {
-                matches!(self.op(*index), Op::Access { access, word: of, .. } if *access != Access::Load && *of == word)
+            let wrote = |index: &usize| matches!(self.op(*index), Op::Access { access, word: of, .. } if *access != Access::Load && *of == word);
+            let Some(write) = (0..read).rev().find(wrote).filter(|write| self.morally_strong(*write, read)) else {
+                continue;
             };
-            let Some(write) = (0..read).rev().find(wrote).filter(|write| self.morally_strong(*write, read)) else { continue };
             self.observed[write][read] = true;
             if matches!(self.op(write), Op::Access { access: Access::Atomic | Access::Reduction, .. }) {
                 (0..write).for_each(|earlier| self.observed[earlier][read] |= self.observed[earlier][write]);
@@ -384,7 +409,10 @@ impl<'a> Oracle<'a> {
                     edges.push((node(OUT), 4 * other + IN));
                 }
                 if self.observed[index][other] {
-                    let pairs = self.releases(index).into_iter().flat_map(|x| self.acquires(other).into_iter().map(move |y| (x, y)));
+                    let pairs = self
+                        .releases(index)
+                        .into_iter()
+                        .flat_map(|x| self.acquires(other).into_iter().map(move |y| (x, y)));
                     let pairs = pairs.filter(|&(x, y)| !self.same_thread(x, y) && self.morally_strong(x, y));
                     edges.extend(pairs.map(|(x, y)| (4 * x + OUT, 4 * y + IN)));
                 }
@@ -419,19 +447,30 @@ impl<'a> Oracle<'a> {
     }
 }
 
-/// Nothing that is found is none, and where there are races one is found, for each word.
+/// What is found is one, and where there are races one is found, for each word.
 #[test]
 fn racecheck_finds_the_races_that_the_memory_model_has() {
-    let mut racing = 0;
-    for seed in 0..PROGRAMS {
-        let program = draw(seed);
-        let (found, races) = (program.found(), Oracle::new(&program).races());
-        let text = || program.text(false).0;
-        let wrong: Vec<_> = found.difference(&races).collect();
-        assert!(wrong.is_empty(), "seed {seed}: {wrong:?} are in order\n{:?}\n{}", program.actors, text());
-        let words = |pairs: &BTreeSet<(usize, _)>| pairs.iter().map(|(word, _)| *word).collect::<BTreeSet<usize>>();
-        assert_eq!(words(&found), words(&races), "seed {seed}: {races:?}\n{:?}\n{}", program.actors, text());
-        racing += u64::from(!races.is_empty());
-    }
-    assert!((PROGRAMS / 5..PROGRAMS * 19 / 20).contains(&racing), "{racing} of {PROGRAMS} race: too few or too many to tell");
+    let count = if env::var_os("WARPSTRIDE_LONG").is_some() { LONG } else { PROGRAMS };
+    let (next, racing) = (AtomicU64::new(0), AtomicU64::new(0));
+    let work = || {
+        while let Some(seed) = Some(next.fetch_add(1, Relaxed)).filter(|seed| *seed < count) {
+            racing.fetch_add(u64::from(agree(seed)), Relaxed);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    std::thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(work)));
+    let racing = racing.into_inner();
+    assert!((count / 5..count * 19 / 20).contains(&racing), "{racing} of {count} race: too few or too many to tell");
+}
+
+/// Racecheck and the oracle agree on a program; whether it has a race.
+fn agree(seed: u64) -> bool {
+    let program = draw(seed);
+    let (found, races) = (program.found(), Oracle::new(&program).races());
+    let text = || program.text(false).0;
+    let wrong: Vec<_> = found.difference(&races).collect();
+    assert!(wrong.is_empty(), "seed {seed}: {wrong:?} are in order\n{:?}\n{}", program.actors, text());
+    let words = |pairs: &BTreeSet<(usize, _)>| pairs.iter().map(|(word, _)| *word).collect::<BTreeSet<usize>>();
+    assert_eq!(words(&found), words(&races), "seed {seed}: {races:?}\n{:?}\n{}", program.actors, text());
+    !races.is_empty()
 }

@@ -315,11 +315,13 @@ impl Order {
     /// A strong read of a place that holds this message, if it holds one.
     pub(super) fn read(&mut self, message: Option<&Message>, by: Strong) {
         let Strong { warp, lane, sync, at, .. } = by;
-        let mut news = message.filter(|message| message.reaches(self.block, by)).map(|message| message.news(self.block));
+        let mut news =
+            message.filter(|message| message.reaches(self.block, by)).map(|message| message.news(self.block));
         if sync.acquires() {
             // What it has read there before is received too.
             let before = self.warps[warp as usize].lanes.as_mut().map(|lanes| &mut lanes[lane].seen);
-            let before: Vec<Seen> = before.into_iter().flat_map(|seen| seen.extract_if(.., |seen| seen.at == at)).collect();
+            let before: Vec<Seen> =
+                before.into_iter().flat_map(|seen| seen.extract_if(.., |seen| seen.at == at)).collect();
             for mut seen in before {
                 self.receive(warp, lane, &mut seen.news, sync.is_device_wide());
                 self.keep(seen, warp, lane);

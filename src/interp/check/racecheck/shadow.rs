@@ -17,40 +17,56 @@ const MEMBERS: usize = 2048;
 
 /// An entry for each place of some memory, in a tree: what is never accessed takes next to nothing, for a kernel may step
 /// through memory by columns, and there may be many launches of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Places {
+    /// How many places there are.
+    count: usize,
     /// Which node a place is below; as in a node, 0 is the first one, in which nothing is ever stored.
     roots: Vec<u32>,
     /// Which leaf a place is in.
     nodes: Vec<[u32; NODE]>,
     leaves: Vec<[Entry; LEAF]>,
+    /// The leaf that was looked for last, by what its places have in common.
+    last: (usize, usize),
     /// Whether there was an entry for which the host had no memory.
     lossy: bool,
 }
 
 impl Places {
+    fn new(count: usize) -> Self {
+        let (roots, nodes, leaves) = (Vec::new(), Vec::new(), Vec::new());
+        Self { count, roots, nodes, leaves, last: (usize::MAX, 0), lossy: false }
+    }
+
     #[inline]
     fn get(&self, place: usize) -> Entry {
+        if place / LEAF == self.last.0 {
+            return self.leaves[self.last.1][place % LEAF];
+        }
         let Some(&node) = self.roots.get(place / (LEAF * NODE)) else { return Entry::default() };
         let leaf = self.nodes[node as usize][place / LEAF % NODE];
         self.leaves[leaf as usize][place % LEAF]
     }
 
+    /// The entry of a place, to be changed; `None` where the host has not the memory.
     #[inline]
-    fn set(&mut self, place: usize, entry: Entry, places: usize) {
-        match self.leaf(place, places) {
-            Some(leaf) => self.leaves[leaf][place % LEAF] = entry,
-            None => self.lossy = true,
+    fn entry(&mut self, place: usize) -> Option<&mut Entry> {
+        if place / LEAF != self.last.0 {
+            let Some(leaf) = self.leaf(place) else {
+                self.lossy = true;
+                return None;
+            };
+            self.last = (place / LEAF, leaf);
         }
+        Some(&mut self.leaves[self.last.1][place % LEAF])
     }
 
     /// The leaf of a place, made where there is none; `None` where the host has not the memory.
-    #[inline]
-    fn leaf(&mut self, place: usize, places: usize) -> Option<usize> {
+    fn leaf(&mut self, place: usize) -> Option<usize> {
         if self.roots.is_empty() {
             self.nodes.try_reserve(1).ok()?;
             self.leaves.try_reserve(1).ok()?;
-            let count = places.div_ceil(LEAF * NODE);
+            let count = self.count.div_ceil(LEAF * NODE);
             self.roots.try_reserve_exact(count).ok()?;
             self.roots.resize(count, 0);
             self.nodes.push([0; NODE]);
@@ -73,10 +89,8 @@ impl Places {
 }
 
 /// What some memory's places have seen.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shadow {
-    /// How many places there are.
-    places: usize,
     /// The last plain write.
     writes: Places,
     /// Accesses since that are in no race with each other: loads, and those that may meet others like them. One, or where
@@ -139,7 +153,8 @@ impl Newcomer<'_> {
 
 impl Shadow {
     pub(super) fn new(places: usize) -> Self {
-        Self { places, ..Self::default() }
+        let (writes, crowds) = (Places::new(places), Places::new(places));
+        Self { writes, crowds, lists: Vec::new(), free: Vec::new(), messages: HashMap::new() }
     }
 
     pub(super) fn is_lossy(&self) -> bool {
@@ -157,44 +172,64 @@ impl Shadow {
     /// of what is there already.
     #[inline]
     pub(super) fn meet(&mut self, place: usize, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
-        let write = new.kept(self.writes.get(place));
-        let crowd = new.kept(self.crowds.get(place));
-        let mut rival = None;
-        if !write.is_none() && new.races(write) && (!new.entry.writes() || changes()) {
-            rival = Some(write);
-        }
-        if let Some(list) = crowd.as_list() {
-            rival = rival.or_else(|| self.lists[list].rival(new, changes));
-        } else if rival.is_none() && !crowd.is_none() && new.races(crowd) && (!crowd.writes() || changes()) {
-            rival = Some(crowd);
-        }
         if new.entry.writes() && !new.entry.is_strong() {
-            self.write(place, new, crowd);
-        } else {
-            self.join(place, new, crowd);
+            return self.write(place, new, changes);
         }
-        rival
+        let write = new.kept(self.writes.get(place));
+        let races = !write.is_none() && new.races(write) && (!new.entry.writes() || changes());
+        let rival = if races { Some(write) } else { None };
+        let crowd = self.crowds.entry(place)?;
+        let before = new.kept(*crowd);
+        if before.is_none() {
+            *crowd = new.entry;
+            return rival;
+        }
+        let among = self.rival(before, new, changes);
+        self.join(place, new, before);
+        rival.or(among)
     }
 
     /// A plain write comes after all others, or races with them.
-    fn write(&mut self, place: usize, new: Newcomer, crowd: Entry) {
-        self.writes.set(place, new.entry, self.places);
+    #[inline]
+    fn write(&mut self, place: usize, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
+        let write = self.writes.entry(place)?;
+        let before = new.kept(*write);
+        *write = new.entry;
+        let races = !before.is_none() && new.races(before) && changes();
+        let rival = if races { Some(before) } else { None };
+        let crowd = new.kept(self.crowds.get(place));
+        if crowd.is_none() {
+            return rival;
+        }
+        let among = self.rival(crowd, new, changes);
         if let Some(list) = crowd.as_list() {
             self.give_back(list);
         }
-        if !crowd.is_none() {
-            self.crowds.set(place, Entry::default(), self.places);
-        }
+        self.keep(place, Entry::default());
         if !self.messages.is_empty() {
             self.messages.remove(&(place as u64));
         }
+        rival.or(among)
     }
 
-    #[inline]
+    /// The one of a crowd that an access races with.
+    fn rival(&self, crowd: Entry, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
+        match crowd.as_list() {
+            Some(list) => self.lists[list].rival(new, changes),
+            None if new.races(crowd) && (!crowd.writes() || changes()) => Some(crowd),
+            None => None,
+        }
+    }
+
+    fn keep(&mut self, place: usize, crowd: Entry) {
+        if let Some(entry) = self.crowds.entry(place) {
+            *entry = crowd;
+        }
+    }
+
     fn join(&mut self, place: usize, new: Newcomer, crowd: Entry) {
         let kept = match crowd.as_list() {
             Some(list) => return self.join_list(place, new, list),
-            None if crowd.is_none() => new.entry,
             None if crowd.is_with(new.entry) && !crowd.writes() => crowd.and(new.entry),
             None => {
                 let seen = new.update && crowd.writes() && crowd.may_meet(new.entry);
@@ -210,7 +245,7 @@ impl Shadow {
                 }
             }
         };
-        self.crowds.set(place, kept, self.places);
+        self.keep(place, kept);
     }
 
     fn join_list(&mut self, place: usize, new: Newcomer, list: usize) {
@@ -223,7 +258,7 @@ impl Shadow {
             }
             _ => Entry::list(new.entry.block(), list as u32),
         };
-        self.crowds.set(place, kept, self.places);
+        self.keep(place, kept);
     }
 
     /// An empty list.
@@ -274,7 +309,8 @@ impl Crowd {
         }
         self.forget(new, chain);
         let witness = self.last_write(self.members.len(), new.entry, chain).is_some();
-        if witness || !self.members.iter().any(|other| new.now.is_forever(other.entry) && other.entry.covers(new.entry)) {
+        if witness || !self.members.iter().any(|other| new.now.is_forever(other.entry) && other.entry.covers(new.entry))
+        {
             self.members.push(Member { entry: new.entry, chain });
         }
     }
