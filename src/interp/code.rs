@@ -8,6 +8,7 @@ use super::isa::Op;
 use super::lower::{Lowered, Source};
 use super::mem::cells::Scratch;
 use super::model::atomics::Update;
+use super::modifiers::Sync;
 use super::parse::ast::{Bounds, Span};
 use super::stop::{AccessKind, Space};
 
@@ -59,10 +60,8 @@ pub(crate) struct Access {
     pub(crate) wide: bool,
     /// The address register is of 64 bits.
     pub(crate) wide_address: bool,
-    /// It may meet others like it, and 8 bytes are moved as one: what `.volatile`, `.relaxed` and stronger ask for.
-    pub(crate) strong: bool,
-    /// It is a fence too: `.acquire`, `.release`, `.acq_rel`.
-    pub(crate) fence: bool,
+    /// What it orders; of a fence as well.
+    pub(crate) sync: Sync,
     /// Global or shared memory, where the instruction says so.
     pub(crate) space: Option<Space>,
 }

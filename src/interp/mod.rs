@@ -196,8 +196,9 @@ pub struct Config {
     /// Most blocks that run. Of a larger grid so many are taken, spread over it, and counted alone: enough to know what a launch
     /// asks of memory whose results nobody reads.
     pub most_blocks: u64,
-    /// What is looked for. With checkers a launch runs on one host thread, some times slower, and takes up to six times the
-    /// memory that it accesses.
+    /// What is looked for. With checkers a launch runs on one host thread, some times slower, block after block: who waits for a
+    /// later one waits until the limit of instructions. Racecheck takes 16 to 32 bytes and more for each place that is accessed, which is
+    /// as wide as the narrowest access of the kernel.
     pub checks: Checks,
 }
 

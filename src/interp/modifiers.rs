@@ -7,6 +7,10 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Modifiers(pub(crate) u32);
 
+/// What an access or a fence orders, after PTX's memory model, in bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Sync(u8);
+
 /// How what does not fit is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounding {
@@ -197,9 +201,92 @@ impl Modifiers {
     }
 }
 
+impl Sync {
+    const STRONG: u8 = 1;
+    const ACQUIRE: u8 = 1 << 1;
+    const RELEASE: u8 = 1 << 2;
+    const DEVICE: u8 = 1 << 3;
+    const VOLATILE: u8 = 1 << 4;
+    const REDUCTION: u8 = 1 << 5;
+
+    /// What an opcode says: of `ld`, `st`, `atom`, `red`, `fence` and `membar`. Volatile accesses are relaxed ones in `.sys`
+    /// scope; atomics are relaxed and in `.gpu` scope, fences both acquire and release, where they do not say otherwise. Without
+    /// clusters, one of them is a block.
+    pub(crate) fn of(opcode: &str) -> Self {
+        let says = |any: &[&str]| opcode.split('.').any(|part| any.contains(&part));
+        let (fence, atomic) = (says(&["fence", "membar"]), says(&["atom", "red"]));
+        let strong = fence || atomic || says(&["volatile", "relaxed", "acquire", "release", "acq_rel"]);
+        let bits = [
+            (Self::STRONG, strong),
+            (Self::ACQUIRE, says(&["acquire", "acq_rel"]) || fence && !says(&["release"])),
+            (Self::RELEASE, says(&["release", "acq_rel"]) || fence && !says(&["acquire"])),
+            (Self::DEVICE, strong && !says(&["cta", "cluster"])),
+            (Self::VOLATILE, says(&["volatile"])),
+            (Self::REDUCTION, says(&["red"])),
+        ];
+        Self(bits.into_iter().fold(0, |bits, (bit, set)| if set { bits | bit } else { bits }))
+    }
+
+    #[inline(always)]
+    fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+
+    /// It may meet others like it, and 8 bytes are moved as one.
+    #[inline(always)]
+    pub(crate) fn is_strong(self) -> bool {
+        self.has(Self::STRONG)
+    }
+
+    /// What its thread does next is after what was published where it has read.
+    #[inline(always)]
+    pub(crate) fn acquires(self) -> bool {
+        self.has(Self::ACQUIRE)
+    }
+
+    /// It publishes what its thread did before.
+    #[inline(always)]
+    pub(crate) fn releases(self) -> bool {
+        self.has(Self::RELEASE)
+    }
+
+    /// Its scope is wider than the block.
+    pub(crate) fn is_device_wide(self) -> bool {
+        self.has(Self::DEVICE)
+    }
+
+    pub(crate) fn is_volatile(self) -> bool {
+        self.has(Self::VOLATILE)
+    }
+
+    /// `red`, whose read receives nothing.
+    pub(crate) fn is_reduction(self) -> bool {
+        self.has(Self::REDUCTION)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_opcode_says_what_it_orders() {
+        let said = |opcode| {
+            let sync = Sync::of(opcode);
+            (sync.is_strong(), sync.acquires(), sync.releases(), sync.is_device_wide())
+        };
+        assert_eq!(said("ld.global.nc.v2.b32"), (false, false, false, false));
+        assert_eq!(said("ld.volatile.shared.u32"), (true, false, false, true));
+        assert_eq!(said("ld.acquire.cta.shared::cta.b32"), (true, true, false, false));
+        assert_eq!(said("st.release.gpu.b64"), (true, false, true, true));
+        assert_eq!(said("atom.shared::cta.add.u32"), (true, false, false, true));
+        assert_eq!(said("atom.add.acq_rel.cta.u32"), (true, true, true, false));
+        assert_eq!(said("membar.cta"), (true, true, true, false));
+        assert_eq!(said("membar.gl"), (true, true, true, true));
+        assert_eq!(said("fence.sc.cluster"), (true, true, true, false));
+        assert_eq!(said("fence.sys"), (true, true, true, true));
+        assert!(Sync::of("red.release.gpu.add.u32").is_reduction() && !Sync::of("atom.add.u32").is_reduction());
+    }
 
     #[test]
     fn an_opcode_says_what_it_is() {

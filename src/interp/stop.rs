@@ -47,6 +47,8 @@ pub enum Reason {
     OutOfBounds(BadAccess),
     /// An address that is no multiple of the bytes accessed.
     Misaligned(BadAccess),
+    /// A store to constant memory, or an atomic there.
+    ReadOnly(BadAccess),
     /// Barriers at which threads of one warp wait for each other.
     DivergentBarrier {
         /// Lanes at the barrier, a bit each.
@@ -270,6 +272,9 @@ impl fmt::Display for Reason {
             }
             Reason::Misaligned(access) => {
                 write!(f, "{access}: misaligned, it must be a multiple of {}; check the offset", access.bytes)
+            }
+            Reason::ReadOnly(access) => {
+                write!(f, "{access}: constant memory, which kernels only read; use a `.global` variable to write to")
             }
             Reason::DivergentBarrier { arrived, elsewhere } => write!(
                 f,

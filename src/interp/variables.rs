@@ -22,6 +22,8 @@ pub(crate) struct Variables {
 #[derive(Debug)]
 pub(crate) struct Variable {
     pub(crate) name: String,
+    /// Whether kernels may only read it: `.const`.
+    pub(crate) constant: bool,
     /// How many there are; those not in `image` are 0.
     pub(crate) bytes: u64,
     /// Its first bytes.
@@ -85,7 +87,7 @@ impl Variables {
         }
         let mut addresses = Vec::with_capacity(self.list.len());
         for variable in &self.list {
-            match memory.alloc_zeroed(variable.bytes) {
+            match memory.alloc_variable(variable.bytes, variable.constant) {
                 Ok(address) => addresses.push(address),
                 Err(error) => {
                     addresses.iter().try_for_each(|&address| memory.free(address))?;

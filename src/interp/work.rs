@@ -13,7 +13,7 @@ impl Form {
         match self.shape {
             Shape::Pure { sources, .. } if sources.contains(&Kind::Modifiers) => self.by_modifiers(),
             Shape::Pure { .. } => self.side_by_side(),
-            Shape::Load | Shape::Store => match (access.width, access.strong) {
+            Shape::Load | Shape::Store => match (access.width, access.sync.is_strong()) {
                 // Each lane holds a lock.
                 (8, true) => 60,
                 // Each store exchanges the word around it.
@@ -70,6 +70,7 @@ impl Form {
 mod tests {
     use super::*;
     use crate::interp::isa;
+    use crate::interp::modifiers::Sync;
 
     #[test]
     fn work_grows_with_what_an_instruction_takes() {
@@ -78,7 +79,7 @@ mod tests {
         assert!(of("add.s32") < of("ld.global.b32") && of("ld.global.b32") < of("atom.global.add.u32"));
         assert!(of("fma.rn.f32") < of("ex2.approx.f32") && of("ex2.approx.f32") < of("sin.approx.f32"));
         assert_eq!(of("add.rn.f16x2"), 2 * of("add.rn.f16"));
-        let locked = Access { width: 8, strong: true, ..Access::default() };
+        let locked = Access { width: 8, sync: Sync::of("ld.relaxed.gpu.global.u64"), ..Access::default() };
         assert!(isa::forms("ld.relaxed.gpu.global.u64").next().unwrap().work(locked) > of("ld.global.b32"));
         // None is for nothing, and none so much that a launch of a few thousand would be stopped.
         assert!(isa::FORMS.iter().all(|form| (1..=1000).contains(&form.work(Access::default()))));

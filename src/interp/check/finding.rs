@@ -5,6 +5,7 @@ use std::mem::{Discriminant, discriminant};
 
 use super::Check;
 use crate::error::counted;
+use crate::interp::exec::registers::LANES;
 use crate::interp::mem::Nearest;
 use crate::interp::stop::{AccessKind, Place, Reason, Space};
 
@@ -48,6 +49,8 @@ pub enum Problem {
         space: Space,
         /// The first address that both access, or the offset in spaces other than global.
         address: u64,
+        /// How far apart the two threads are.
+        within: Within,
         /// The finding's own thread: the later access here, which need not be so on a GPU.
         later: Party,
         /// The other one.
@@ -74,10 +77,35 @@ pub enum Problem {
 pub struct Party {
     /// What it does.
     pub access: AccessKind,
-    /// Whether it is one that may meet others like it: `volatile`, `relaxed`, `acquire`, `release`, or an atomic operation.
-    pub strong: bool,
+    /// Whether it may meet others like it.
+    pub strength: Strength,
     /// Bytes of the access.
     pub bytes: u32,
+}
+
+/// Whether an access may meet others like it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strength {
+    /// It may not: PTX calls it weak.
+    Plain,
+    /// `volatile`: it may, wherever the other is.
+    Volatile,
+    /// `relaxed`, `acquire`, `release`, or an atomic operation.
+    Atomic {
+        /// It may only within the block: its scope is `.cta`, or `.cluster`, which is one block here.
+        block: bool,
+    },
+}
+
+/// The least part of a launch that two threads are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Within {
+    /// One warp.
+    Warp,
+    /// One block.
+    Block,
+    /// The grid.
+    Grid,
 }
 
 /// A thread at an instruction, in numbers.
@@ -87,6 +115,13 @@ pub(crate) struct Who {
     pub(crate) block: u64,
     pub(crate) thread: u32,
     pub(crate) pc: u32,
+}
+
+impl Who {
+    /// The warp's number in its block.
+    pub(crate) fn warp(self) -> u32 {
+        self.thread / LANES as u32
+    }
 }
 
 /// A finding in the making.
@@ -102,7 +137,7 @@ pub(crate) struct Found {
 pub(crate) enum What {
     Fault(Check, Reason),
     Uninitialised { space: Space, address: u64, bytes: u32, allocation: Option<Nearest> },
-    Race { space: Space, address: u64, later: Party, earlier: Party, other: Who },
+    Race { space: Space, address: u64, within: Within, later: Party, earlier: Party, other: Who },
     Unaligned { arrived: u32, absent: u32 },
     NoMember { members: u32 },
 }
@@ -138,9 +173,9 @@ impl Found {
             What::Uninitialised { space, address, bytes, allocation } => {
                 (Check::Initcheck, Problem::Uninitialised { space, address, bytes, allocation })
             }
-            What::Race { space, address, later, earlier, other } => {
+            What::Race { space, address, within, later, earlier, other } => {
                 let earlier_place = place(other);
-                (Check::Racecheck, Problem::Race { space, address, later, earlier, earlier_place })
+                (Check::Racecheck, Problem::Race { space, address, within, later, earlier, earlier_place })
             }
             What::Unaligned { arrived, absent } => (Check::Synccheck, Problem::Unaligned { arrived, absent }),
             What::NoMember { members } => (Check::Synccheck, Problem::NoMember { members }),
@@ -151,8 +186,28 @@ impl Found {
 
 impl fmt::Display for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let strong = if self.strong { "atomic " } else { "" };
-        write!(f, "{strong}{} of {}", self.access.verb(), counted(self.bytes, "byte"))
+        let (strength, scope) = match self.strength {
+            Strength::Plain => ("", ""),
+            Strength::Volatile => ("volatile ", ""),
+            Strength::Atomic { block: false } => ("atomic ", ""),
+            Strength::Atomic { block: true } => ("atomic ", " in .cta scope"),
+        };
+        write!(f, "{strength}{} of {}{scope}", self.access.verb(), counted(self.bytes, "byte"))
+    }
+}
+
+/// What ends a race.
+fn remedy(within: Within, parties: [&Party; 2]) -> &'static str {
+    let strong = parties.iter().all(|party| party.strength != Strength::Plain);
+    let narrow = parties.iter().any(|party| matches!(party.strength, Strength::Atomic { block: true }));
+    match within {
+        Within::Grid if strong && narrow => "between blocks an atomic access needs .gpu scope; give it to both",
+        _ if strong => "atomic accesses may meet where they are of one width; give them one",
+        Within::Warp => "put a bar.warp.sync between them, or make both atomic",
+        Within::Block => "put a barrier between them, or make both atomic",
+        Within::Grid => {
+            "publish the earlier one by a release in .gpu scope and acquire it before the later, or make both atomic"
+        }
     }
 }
 
@@ -172,10 +227,11 @@ impl fmt::Display for Problem {
                 }
                 f.write_str(", not all of which have been written; fill them first")
             }
-            Problem::Race { space, address, later, earlier, earlier_place } => write!(
+            Problem::Race { space, address, within, later, earlier, earlier_place } => write!(
                 f,
                 "races with another thread for {space} memory at {address:#x}: its {later} and an\n  earlier {earlier} by \
-                 {earlier_place}\n  are in no order; put a barrier between them, or make both atomic"
+                 {earlier_place}\n  are in no order; {}",
+                remedy(*within, [later, earlier])
             ),
             Problem::Unaligned { arrived, absent } => write!(
                 f,

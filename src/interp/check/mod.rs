@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | memcheck | accesses out of bounds, misaligned, to freed memory or in the wrong space | what would stop the launch |
 //! | initcheck | reads of bytes that nobody wrote, in global, shared and local memory | a bit a byte |
-//! | racecheck | accesses of two threads to one place that nothing orders, in shared and global memory | who has met whom at barriers and fences since |
+//! | racecheck | accesses of two threads to one place that nothing orders, in shared and global memory | PTX's memory model: who has learnt of whom by barriers, and by what was published and received |
 //! | synccheck | barriers that cannot be passed, or not so | what would stop the launch, and a look at lanes |
 //!
 //! A launch with checkers runs its blocks one after the other on one host thread, so findings come in the same order on
@@ -26,13 +26,14 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::BitOr;
 use std::str::FromStr;
 
-pub use finding::{Finding, Party, Problem};
+pub use finding::{Finding, Party, Problem, Strength, Within};
 pub(crate) use finding::{Found, What, Who};
 pub(crate) use racecheck::MAX_BLOCKS as MAX_RACECHECK_BLOCKS;
 
-use super::code::Code;
+use super::code::{self, Code};
 use super::exec::registers::LANES;
 use super::mem::Allocation;
+use super::modifiers::Sync;
 use super::stop::AccessKind;
 use crate::error::{Error, ErrorKind};
 use initcheck::Initcheck;
@@ -44,6 +45,8 @@ pub const MAX_FINDINGS: usize = 100;
 const MAX_COUNTED: usize = 1 << 22;
 /// The work of taking note of something that is wrong.
 const FINDING_WORK: u64 = 24;
+/// The work of following what a strong access publishes and receives at a place, for a lane.
+const STRONG_WORK: u64 = 40;
 
 /// One checker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -143,13 +146,11 @@ pub(crate) struct Access<'a> {
     pub(crate) offsets: &'a [u64; LANES],
     /// Of each lane.
     pub(crate) bytes: u32,
+    /// Of an element: of several, where the access is to a vector.
+    pub(crate) width: u8,
     pub(crate) kind: AccessKind,
-    /// It may meet others of its kind: relaxed, acquire, release, volatile.
-    pub(crate) strong: bool,
-    /// For each lane, the warp's clock when it last met others.
-    pub(crate) met: &'a [u32; LANES],
-    /// The warp's clock.
-    pub(crate) clock: u32,
+    /// What it orders.
+    pub(crate) sync: Sync,
 }
 
 impl Access<'_> {
@@ -227,10 +228,12 @@ impl Checker {
         std::mem::take(&mut self.log.work)
     }
 
-    /// The work of looking at an access of `lanes` lanes to so many bytes each, and of what was found since the last one.
-    pub(crate) fn access_work(&mut self, lanes: u32, bytes: u32) -> u64 {
-        let place = if self.racecheck.is_some() { u64::from(lanes * bytes.div_ceil(self.narrowest)) } else { 0 };
-        self.take_work() + u64::from(lanes) + place
+    /// The work of looking at an access of `lanes` lanes, and of what was found since the last one.
+    pub(crate) fn access_work(&mut self, lanes: u32, access: code::Access) -> u64 {
+        let places = access.bytes().div_ceil(self.narrowest);
+        let place = if access.sync.is_strong() { STRONG_WORK } else { 1 };
+        let of_lane = if self.racecheck.is_some() { u64::from(places) * place } else { 0 };
+        self.take_work() + u64::from(lanes) * (1 + of_lane)
     }
 
     /// Another block begins.
@@ -280,23 +283,37 @@ impl Checker {
         }
     }
 
-    /// Warps have passed a barrier together; of each its number and clock. Those of `ended` have ended before.
-    pub(crate) fn barrier(&mut self, passed: &[(u32, u32)], ended: &[(u32, u32)]) {
+    /// Warps have passed a barrier together. Those of `ended` had ended before.
+    pub(crate) fn barrier(&mut self, barrier: u32, passed: &[u32], ended: &[u32]) {
         if let Some(racecheck) = &mut self.racecheck {
-            racecheck.barrier(passed, ended);
+            racecheck.barrier(barrier, passed, ended);
         }
     }
 
-    /// A warp has executed a fence, or an access that is one too.
-    pub(crate) fn fence(&mut self, warp: u32, clock: u32) {
+    /// Lanes of a warp have arrived at a barrier and go on.
+    pub(crate) fn arrive(&mut self, barrier: u32, warp: u32, lanes: u32) {
         if let Some(racecheck) = &mut self.racecheck {
-            racecheck.fence(warp, clock);
+            racecheck.arrive(barrier, warp, lanes);
         }
     }
 
-    /// The checker that the host had too little memory for, so that it may have missed something.
-    pub(crate) fn starved(&self) -> Option<Check> {
-        self.racecheck.as_ref().is_some_and(Racecheck::is_lossy).then_some(Check::Racecheck)
+    /// Lanes of a warp have waited for each other. `all`: no other lane of it is left.
+    pub(crate) fn warp_barrier(&mut self, warp: u32, lanes: u32, all: bool) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.warp_barrier(warp, lanes, all);
+        }
+    }
+
+    /// Lanes of a warp have executed a fence.
+    pub(crate) fn fence(&mut self, warp: u32, lanes: u32, sync: Sync) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.fence(warp, lanes, sync);
+        }
+    }
+
+    /// Why racecheck may have missed something, if it may, in words.
+    pub(crate) fn missed(&self) -> Option<&'static str> {
+        self.racecheck.as_ref().and_then(Racecheck::missed)
     }
 
     fn who(&self, warp: u32, lane: u32, pc: u32) -> Who {

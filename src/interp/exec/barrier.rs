@@ -5,7 +5,7 @@
 
 use super::registers::{LANES, Value};
 use super::warp::{Halt, Warp};
-use super::{Context, Fault, Flow};
+use super::{Context, Fault, Flow, observe};
 use crate::interp::code::Ins;
 use crate::interp::stop::Reason;
 
@@ -89,13 +89,14 @@ fn wait(warp: &mut Warp, ins: &Ins, mask: u32, vote: Vote, aligned: bool) -> Flo
 }
 
 /// `bar.arrive`: the lanes are there and do not wait.
-pub(super) fn arrive(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
+pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     match named(warp, ins, mask) {
         Ok((barrier, _)) => {
             warp.arrived[barrier as usize] |= mask;
-            warp.arrived_at[barrier as usize] = warp.clock;
-            // What follows is not before the barrier.
-            warp.sync(0);
+            if let Some(checker) = &mut cx.checker {
+                observe::warp_barriers(checker, cx.warp, warp);
+                checker.arrive(barrier, cx.warp, mask);
+            }
         }
         Err(fault) => return Flow::Stop(fault),
     }

@@ -9,7 +9,7 @@ use super::grid::refusal;
 use super::registers::{LANES, Registers};
 use super::tally::Totals;
 use super::warp::Warp;
-use super::{Context, Fault};
+use super::{Context, Fault, observe};
 use crate::abi::LaunchShape;
 use crate::interp::check::{Checker, Checks, Finding, Who};
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
@@ -67,8 +67,8 @@ impl<'a> Worker<'a> {
     pub(super) fn new(launch: &'a Launch<'a>) -> Option<Self> {
         let code = launch.code;
         let warps = (0..launch.warps()).map(|index| {
-            let mut warp =
-                Warp::new(Registers::new(code.registers)?, code.new_local()?, code.local_stride(), code.sites.len());
+            let (registers, checked) = (Registers::new(code.registers)?, !launch.checks.is_empty());
+            let mut warp = Warp::new(registers, code.new_local()?, code.local_stride(), code.sites.len(), checked);
             for preset in &code.presets {
                 launch.fill(&mut warp.registers, preset, index);
             }
@@ -116,10 +116,8 @@ impl<'a> Worker<'a> {
                 tally.lanes += executed.lanes;
             }
         }
-        if let Some(check) = self.checker.as_deref().and_then(Checker::starved) {
-            let context = format!(
-                "the host has not the memory that {check} takes for the accesses of its blocks; use fewer, or leave {check} out"
-            );
+        if let Some(missed) = self.checker.as_deref().and_then(Checker::missed) {
+            let context = format!("{missed}; launch a smaller one, or leave racecheck out");
             return Err(refusal(&self.launch.kernel.name, Reason::Launch(context)));
         }
         let Err((index, fault)) = outcome else { return Ok(self.work) };
@@ -205,12 +203,15 @@ impl<'a> Worker<'a> {
         // Of many different waits each is looked at, and with it all warps.
         self.work += TURN_WORK * self.warps.len() as u64;
         if let Some(wait) = self.warps.iter().filter_map(|warp| warp.wait).find(complete) {
-            let waiting = self.warps.iter().filter(|warp| warp.wait == Some(wait));
             if let Some(checker) = &mut self.checker {
+                for (warp, index) in self.warps.iter_mut().zip(0..) {
+                    observe::warp_barriers(checker, index, warp);
+                }
                 let (passed, ended) = passing(&self.warps, wait);
-                checker.barrier(&passed, &ended);
+                checker.barrier(wait.barrier, &passed, &ended);
                 self.work += (self.warps.len() * self.warps.len()) as u64 / TURN_WORK;
             }
+            let waiting = self.warps.iter().filter(|warp| warp.wait == Some(wait));
             let result = wait.vote.result(waiting.map(|warp| (warp.live, warp.votes)));
             for warp in &mut self.warps {
                 warp.arrived[wait.barrier as usize] = 0;
@@ -236,24 +237,13 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Warps, each with its clock.
-type Clocks = Vec<(u32, u32)>;
-
-/// The warps that a complete barrier lets go on, and those that have done their part: they arrived, or have ended where all are
-/// waited for.
-fn passing(warps: &[Warp], wait: Wait) -> (Clocks, Clocks) {
-    let (mut passed, mut others) = (Vec::new(), Vec::new());
-    for (warp, index) in warps.iter().zip(0..) {
-        let barrier = wait.barrier as usize;
-        if warp.wait == Some(wait) {
-            passed.push((index, warp.clock));
-        } else if warp.live == 0 && wait.threads == 0 {
-            others.push((index, warp.clock));
-        } else if warp.arrived[barrier] != 0 {
-            others.push((index, warp.arrived_at[barrier]));
-        }
-    }
-    (passed, others)
+/// The warps that a complete barrier lets go on, and those that have ended where all are waited for.
+fn passing(warps: &[Warp], wait: Wait) -> (Vec<u32>, Vec<u32>) {
+    let of = |holds: &dyn Fn(&Warp) -> bool| {
+        let warps = warps.iter().zip(0..);
+        warps.filter(|(warp, _)| holds(warp)).map(|(_, index)| index).collect()
+    };
+    (of(&|warp| warp.wait == Some(wait)), of(&|warp| warp.live == 0 && wait.threads == 0))
 }
 
 impl Launch<'_> {

@@ -56,9 +56,9 @@ pub(super) fn trap(_: &mut Context, _: &mut Warp, _: &Ins, mask: u32) -> Flow {
 }
 
 /// Orders what this host thread's blocks do to global memory for those of others.
-pub(super) fn fence(cx: &mut Context, warp: &mut Warp, _: &Ins, _: u32) -> Flow {
+pub(super) fn fence(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     atomic::fence(Ordering::SeqCst);
-    observe::fence(cx, warp);
+    observe::fence(cx, warp, ins, mask);
     warp.poll()
 }
 

@@ -69,7 +69,7 @@ fn meet(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, members: &[u32;
         }
         let offer = offer.map(|offer| Offer { lanes, ..offer });
         if named & warp.live & !lanes == 0 {
-            warp.sync(lanes);
+            warp.met(ins.op, lanes, named);
             settle(&mut warp.registers, offer.as_slice());
         } else {
             let at = Halt::Lanes { members: named, op: ins.op };

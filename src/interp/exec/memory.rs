@@ -39,7 +39,7 @@ macro_rules! instructions {
         pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
             observe::execution(cx, warp, ins, mask);
             let flow = $space(cx, warp, ins, mask, addresses(warp, ins, mask), Load);
-            if ins.access.strong { after_poll(flow, warp) } else { flow }
+            if ins.access.sync.is_strong() { after_poll(flow, warp) } else { flow }
         }
         #[inline(always)]
         pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
@@ -171,7 +171,10 @@ fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, a
 
 #[inline(always)]
 fn global<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
-    let fits = |live: &&Allocation| all_fit(&addresses, live.base(), live.bytes(), ins.access.bytes());
+    let reads = act.kind(cx, ins) == AccessKind::Load;
+    let fits = |live: &&Allocation| {
+        all_fit(&addresses, live.base(), live.bytes(), ins.access.bytes()) && (reads || !live.is_constant())
+    };
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
         return scattered(cx, warp, ins, mask, addresses, act, true);
     };
@@ -208,13 +211,19 @@ fn scattered<A: Action>(
     let (global, bytes, access) = (cx.global, ins.access.bytes(), act.kind(cx, ins));
     let wrong = |lane: usize| {
         let address = addresses[lane];
-        let inside = global.find(address).is_some_and(|live| live.offset(address, u64::from(bytes)).is_some());
-        if inside && address.is_multiple_of(u64::from(bytes)) {
+        let allocation = global.find(address).filter(|live| live.offset(address, u64::from(bytes)).is_some());
+        let (inside, aligned) = (allocation.is_some(), address.is_multiple_of(u64::from(bytes)));
+        let read_only = access.writes() && allocation.is_some_and(|live| live.is_constant());
+        if inside && aligned && !read_only {
             return None;
         }
         let nearest = global.nearest(address);
         let bad = BadAccess { access, space: Space::Global, bytes, address, nearest, space_bytes: 0 };
-        Some(if inside { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
+        Some(match (inside, aligned) {
+            (false, _) => Reason::OutOfBounds(bad),
+            (true, false) => Reason::Misaligned(bad),
+            (true, true) => Reason::ReadOnly(bad),
+        })
     };
     let mask = match permitted(cx, warp, ins, mask, wrong) {
         Ok(0) => return Flow::Next,
@@ -460,7 +469,7 @@ fn load<C: Cells>(cells: &C, warp: &mut Warp, slot: u16, access: Access, mask: u
         (2, false) => each(|lane| u32::from(cells.load16(offset(lane)))),
         (2, true) => each(|lane| cells.load16(offset(lane)) as i16 as u32),
         (4, _) => each(|lane| cells.load32(offset(lane))),
-        _ if access.strong => {
+        _ if access.sync.is_strong() => {
             return warp.registers.write64(slot, &each(|lane| cells.load64_whole(offset(lane))), mask);
         }
         _ => return warp.registers.write64(slot, &each(|lane| cells.load64(offset(lane))), mask),
@@ -478,7 +487,7 @@ fn store<C: Cells>(cells: &C, warp: &Warp, slot: u16, access: Access, mask: u32,
     let slot = usize::from(slot);
     if access.width == 8 {
         let row = &warp.registers.b64[slot];
-        if access.strong {
+        if access.sync.is_strong() {
             return active(mask, |lane| cells.store64_whole(offset(lane), row[lane]));
         }
         return active(mask, |lane| cells.store64(offset(lane), row[lane]));

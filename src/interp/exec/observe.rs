@@ -8,8 +8,8 @@ use super::registers::{FULL, LANES};
 use super::tally::Sample;
 use super::warp::Warp;
 use crate::counters::SharedCounters;
-use crate::interp::check;
-use crate::interp::code::{Code, Ins};
+use crate::interp::check::{self, Checker};
+use crate::interp::code::{self, Code, Ins};
 use crate::interp::mem::Allocation;
 use crate::interp::model::atomics::{self, Cost, Update};
 use crate::interp::model::banks::{self, Wavefronts};
@@ -23,10 +23,7 @@ pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32)
     executed.times += 1;
     executed.lanes += u64::from(mask.count_ones());
     if let Some(checker) = &mut cx.checker {
-        warp.work += checker.access_work(mask.count_ones(), ins.access.bytes());
-    }
-    if ins.access.fence {
-        fence(cx, warp);
+        warp.work += checker.access_work(mask.count_ones(), ins.access);
     }
 }
 
@@ -112,7 +109,7 @@ fn sample(
 #[inline(always)]
 pub(super) fn check_global(
     cx: &mut Context,
-    warp: &Warp,
+    warp: &mut Warp,
     ins: &Ins,
     mask: u32,
     allocation: &Allocation,
@@ -120,6 +117,7 @@ pub(super) fn check_global(
 ) {
     let (code, global) = (cx.code, cx.global);
     if let Some(checker) = &mut cx.checker {
+        warp_barriers(checker, cx.warp, warp);
         let access = access(code, cx.warp, warp, ins, mask, offsets);
         let change = Change { cells: allocation, warp, ins, mask, offsets };
         checker.global(&access, allocation, global.knows(allocation), |lane| change.by(lane));
@@ -128,9 +126,10 @@ pub(super) fn check_global(
 
 /// Shows the checkers an access to shared memory.
 #[inline(always)]
-pub(super) fn check_shared(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
     let (code, cells) = (cx.code, cx.shared);
     if let Some(checker) = &mut cx.checker {
+        warp_barriers(checker, cx.warp, warp);
         let access = access(code, cx.warp, warp, ins, mask, offsets);
         let change = Change { cells, warp, ins, mask, offsets };
         checker.shared(&access, |lane| change.by(lane));
@@ -140,32 +139,33 @@ pub(super) fn check_shared(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, 
 /// Shows the checkers an access to local memory. Where functions are called it is a stack whose places change their meaning,
 /// and nobody follows it.
 #[inline(always)]
-pub(super) fn check_local(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
+pub(super) fn check_local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
     let code = cx.code;
     if let Some(checker) = cx.checker.as_mut().filter(|_| code.calls.is_empty()) {
         checker.local(&access(code, cx.warp, warp, ins, mask, offsets), code.local_stride());
     }
 }
 
-/// A fence, or an access that is one too: what the warp did before is before what it does next, for whoever looks.
-pub(super) fn fence(cx: &mut Context, warp: &mut Warp) {
-    if let Some(checker) = &mut cx.checker {
-        checker.fence(cx.warp, warp.clock);
+/// Shows the checkers which lanes have waited for each other within the warp since they were last shown.
+#[inline]
+pub(super) fn warp_barriers(checker: &mut Checker, index: u32, warp: &mut Warp) {
+    for (lanes, all) in warp.synced.drain(..) {
+        checker.warp_barrier(index, lanes, all);
     }
-    warp.sync(0);
 }
 
-fn access<'a>(
-    code: &Code,
-    index: u32,
-    warp: &'a Warp,
-    ins: &Ins,
-    mask: u32,
-    offsets: &'a Addresses,
-) -> check::Access<'a> {
+/// A fence of the lanes of `mask`.
+pub(super) fn fence(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
+    if let Some(checker) = &mut cx.checker {
+        warp_barriers(checker, cx.warp, warp);
+        checker.fence(cx.warp, mask, ins.access.sync);
+    }
+}
+
+fn access<'a>(code: &Code, index: u32, warp: &Warp, ins: &Ins, mask: u32, offsets: &'a Addresses) -> check::Access<'a> {
     let (kind, bytes) = (code.sites[ins.site as usize].kind, ins.access.bytes());
-    let (met, clock, strong) = (&warp.met, warp.clock, ins.access.strong || kind.is_update());
-    check::Access { warp: index, pc: warp.pc - 1, mask, offsets, bytes, kind, strong, met, clock }
+    let code::Access { width, sync, .. } = ins.access;
+    check::Access { warp: index, pc: warp.pc - 1, mask, offsets, bytes, width, kind, sync }
 }
 
 #[inline(always)]

@@ -64,12 +64,11 @@ pub(super) struct Warp {
     pub(super) issued: u64,
     /// The same, times active lanes.
     pub(super) lanes_issued: u64,
-    /// Barriers and fences so far, of the block and within the warp.
-    pub(super) clock: u32,
-    /// For each lane, the clock when it last met others.
-    pub(super) met: [u32; LANES],
-    /// For each of the block's barriers, the clock when the warp last arrived without waiting.
-    pub(super) arrived_at: [u32; BARRIERS],
+    /// Where checkers look: of the barriers within the warp that they have yet to be shown, the lanes, and whether no others were
+    /// left.
+    pub(super) synced: Vec<(u32, bool)>,
+    /// Whether they do.
+    checked: bool,
     /// For each of the code's sites, how the warp executed it in this block.
     pub(super) executed: Vec<Executed>,
 }
@@ -136,7 +135,7 @@ pub(super) enum Halt {
 }
 
 impl Warp {
-    pub(super) fn new(registers: Registers, local: Scratch, stride: u64, sites: usize) -> Self {
+    pub(super) fn new(registers: Registers, local: Scratch, stride: u64, sites: usize, checked: bool) -> Self {
         Self {
             registers,
             local,
@@ -157,9 +156,8 @@ impl Warp {
             work: 0,
             issued: 0,
             lanes_issued: 0,
-            clock: 0,
-            met: [0; LANES],
-            arrived_at: [0; BARRIERS],
+            synced: Vec::new(),
+            checked,
             executed: vec![Executed::default(); sites],
         }
     }
@@ -172,7 +170,7 @@ impl Warp {
         (self.wait, self.work, self.issued, self.lanes_issued) = (None, 0, 0, 0);
         (self.votes, self.polls, self.arrived) = (0, 0, [0; BARRIERS]);
         self.results.clear();
-        (self.clock, self.met) = (0, [0; LANES]);
+        self.synced.clear();
         self.executed.fill(Executed::default());
         self.stack.clear();
         self.parked.clear();
@@ -311,17 +309,21 @@ impl Warp {
         let complete: Vec<Halt> = self.parked.iter().map(|parked| parked.at).filter(all_here).collect();
         for at in complete {
             let together: Vec<Parked> = self.parked.extract_if(.., |parked| parked.at == at).collect();
-            self.sync(together.iter().fold(0, |lanes, parked| lanes | parked.group.mask));
+            if let Halt::Lanes { members, op } = at {
+                self.met(op, together.iter().fold(0, |lanes, parked| lanes | parked.group.mask), members);
+            }
             exchange::settle_parked(&mut self.registers, &together);
             released.extend(together.into_iter().map(|parked| parked.group));
         }
         released
     }
 
-    /// Lanes have waited for each other; for none of them, what follows is later for others all the same.
-    pub(super) fn sync(&mut self, lanes: u32) {
-        self.clock += 1;
-        (0..LANES).filter(|lane| lanes >> lane & 1 == 1).for_each(|lane| self.met[lane] = self.clock);
+    /// Lanes have done together what those of `members` do. Memory is in order after `bar.warp.sync` alone, as PTX has it; for
+    /// those that have ended too, which have come further.
+    pub(super) fn met(&mut self, op: Op, lanes: u32, members: u32) {
+        if self.checked && op == Op::WarpSync {
+            self.synced.push((lanes | members & !self.live, self.live & !lanes == 0));
+        }
     }
 
     /// The block's barrier is complete; of a reduction, with this result.
@@ -334,8 +336,6 @@ impl Warp {
             }
         }
         self.votes = 0;
-        // Those that have ended as well: they are not waited for because they have come further.
-        self.sync(FULL);
         if !self.parked.is_empty() {
             let mut groups: Vec<Group> = self.parked.drain(..).map(|parked| parked.group).collect();
             groups.sort_by(|a, b| (&b.outer, b.at).cmp(&(&a.outer, a.at)));

@@ -29,6 +29,7 @@ use super::code::{
 use super::exec::registers::{File, Kind};
 use super::isa::{self, Form, Op, Shape};
 use super::model::atomics::Update;
+use super::modifiers::Sync;
 use super::parse;
 use super::parse::ast::{self, Operand, Statement};
 use super::stop::AccessKind;
@@ -353,7 +354,10 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Exit if opcode.starts_with("ret") && self.end.is_some() => {
                 Ok(Draft { imm: self.end.unwrap_or_default() as i32, ..Draft::new(Op::Bra) })
             }
-            Shape::Exit | Shape::Trap | Shape::Fence | Shape::Nothing => Ok(Draft::new(form.op)),
+            Shape::Fence => {
+                Ok(Draft { access: Access { sync: Sync::of(opcode), ..Access::default() }, ..Draft::new(form.op) })
+            }
+            Shape::Exit | Shape::Trap | Shape::Nothing => Ok(Draft::new(form.op)),
             Shape::Sleep => {
                 let [time] = operands else { return Err("it does not say for how long".to_owned()) };
                 self.source(time, Kind::B32)?;

@@ -5,7 +5,7 @@ use super::{Draft, Lowering, Refusal, flat};
 use crate::interp::code::{Access, NEGATED, PresetValue};
 use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::{self, Op, Shape};
-use crate::interp::modifiers::Modifiers;
+use crate::interp::modifiers::{Modifiers, Sync};
 use crate::interp::parse::ast::Operand;
 use crate::interp::stop::Space;
 
@@ -311,12 +311,10 @@ pub(super) fn access(opcode: &str) -> Result<Access, Refusal> {
         return Err("no access is wider than 16 bytes".to_owned());
     }
     let says = |part: &str| opcode.split('.').any(|other| other == part);
-    let strong = ["volatile", "relaxed", "acquire", "release"].into_iter().any(says);
-    let fence = ["acquire", "release", "acq_rel"].into_iter().any(says);
     let space = match () {
         () if says("global") => Some(Space::Global),
         () if says("shared") || says("shared::cta") => Some(Space::Shared),
         () => None,
     };
-    Ok(Access { width, count, signed: kind.starts_with('s'), strong, fence, space, ..Access::default() })
+    Ok(Access { width, count, signed: kind.starts_with('s'), sync: Sync::of(opcode), space, ..Access::default() })
 }

@@ -56,7 +56,8 @@ pub(super) fn module<'t>(module: &Module<'t>) -> (Symbols<'t>, Variables) {
                 Symbol::Variable(_) => None,
             }));
             let bytes = variable.bytes.unwrap_or(0).max(1);
-            list.push(variables::Variable { name: variable.name.to_owned(), bytes, image, pointers });
+            let (name, constant) = (variable.name.to_owned(), variable.space == Space::Const);
+            list.push(variables::Variable { name, constant, bytes, image, pointers });
         }
     }
     (symbols, Variables::new(list))

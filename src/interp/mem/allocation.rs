@@ -32,12 +32,22 @@ pub struct Allocation {
     written: Written,
     /// The launches before it whose writes were not followed.
     born: u64,
+    /// Whether kernels may only read it.
+    constant: bool,
 }
 
 impl Allocation {
     /// So many bytes that nobody wrote, at an address; `None` where the host has no more.
     pub(super) fn new(base: u64, bytes: u64, born: u64) -> Option<Self> {
-        Some(Self { base, bytes, mask: u64::MAX, words: poisoned_words(bytes)?, written: Written::none(bytes), born })
+        Some(Self {
+            base,
+            bytes,
+            mask: u64::MAX,
+            words: poisoned_words(bytes)?,
+            written: Written::none(bytes),
+            born,
+            constant: false,
+        })
     }
 
     /// So many bytes that are 0, as if that had been written; the host gives memory only for what is accessed.
@@ -45,13 +55,18 @@ impl Allocation {
         let words = bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(4)).ok()?).ok()?;
         let written = Written::none(bytes);
         written.add(0, bytes);
-        Some(Self { base, bytes, mask: u64::MAX, words, written, born })
+        Some(Self { base, bytes, mask: u64::MAX, words, written, born, constant: false })
+    }
+
+    /// The same, but that kernels may only read it.
+    pub(super) fn zeroed_constant(base: u64, bytes: u64, born: u64) -> Option<Self> {
+        Self::zeroed(base, bytes, born).map(|zeroed| Self { constant: true, ..zeroed })
     }
 
     /// So many bytes that nobody wrote, with next to nothing behind the addresses.
     pub(super) fn hollow(base: u64, bytes: u64, born: u64) -> Option<Self> {
         let words = poisoned_words(HOLLOW_BYTES)?;
-        Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written: Written::none(bytes), born })
+        Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written: Written::none(bytes), born, constant: false })
     }
 
     /// First address.
@@ -81,6 +96,12 @@ impl Allocation {
     /// The launches before it whose writes were not followed.
     pub(super) fn born(&self) -> u64 {
         self.born
+    }
+
+    /// Whether kernels may only read it.
+    #[inline]
+    pub(crate) fn is_constant(&self) -> bool {
+        self.constant
     }
 
     /// Where the contents at an address in the allocation are.

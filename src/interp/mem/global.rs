@@ -96,9 +96,9 @@ impl Memory {
         self.allocate(bytes, Allocation::new)
     }
 
-    /// Allocates `bytes` bytes that are 0.
-    pub(crate) fn alloc_zeroed(&self, bytes: u64) -> Result<u64> {
-        self.allocate(bytes, Allocation::zeroed)
+    /// Allocates a variable of a module: `bytes` bytes that are 0, which kernels may only read where it is `constant`.
+    pub(crate) fn alloc_variable(&self, bytes: u64, constant: bool) -> Result<u64> {
+        self.allocate(bytes, if constant { Allocation::zeroed_constant } else { Allocation::zeroed })
     }
 
     fn allocate(&self, bytes: u64, make: fn(u64, u64, u64) -> Option<Allocation>) -> Result<u64> {

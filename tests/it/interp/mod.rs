@@ -18,6 +18,7 @@ mod patterns;
 mod policies;
 mod probes;
 mod progress;
+mod races;
 mod random;
 mod record;
 mod report;

@@ -1,0 +1,250 @@
+//! What is before what a thread does next: of each other thread, everything below one of its warp's clocks.
+//!
+//! Threads know about threads, but lanes mostly learn together: a warp of the own block is one number until they do not. Of
+//! other blocks a thread knows only what it has acquired, so they stand in a tree of which threads share what they have in
+//! common.
+
+use std::rc::Rc;
+
+use crate::interp::exec::registers::{FULL, LANES};
+
+/// Children of a node of the tree, as a power of two.
+const BITS: u32 = 4;
+/// Nodes from its root to a leaf: enough for every block that a launch may have.
+const LEVELS: u32 = super::entry::BLOCK_BITS.div_ceil(BITS);
+
+/// Below which clock each lane of a warp is known.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Lanes {
+    Alike(u32),
+    Each(Rc<[u32; LANES]>),
+}
+
+impl Lanes {
+    fn get(&self, lane: usize) -> u32 {
+        match self {
+            Lanes::Alike(clock) => *clock,
+            Lanes::Each(clocks) => clocks[lane],
+        }
+    }
+
+    /// Whether what the lanes of `lanes` did at `clock` is known.
+    fn hold(&self, lanes: u32, clock: u32) -> bool {
+        match self {
+            Lanes::Alike(below) => clock < *below,
+            Lanes::Each(below) => (0..LANES).all(|lane| lanes >> lane & 1 == 0 || clock < below[lane]),
+        }
+    }
+
+    fn hold_any(&self, lanes: u32, clock: u32) -> bool {
+        match self {
+            Lanes::Alike(below) => clock < *below,
+            Lanes::Each(below) => (0..LANES).any(|lane| lanes >> lane & 1 == 1 && clock < below[lane]),
+        }
+    }
+
+    fn raise(&mut self, lanes: u32, below: u32) {
+        self.set(|lane, known| if lanes >> lane & 1 == 1 { known.max(below) } else { known }, lanes == FULL);
+    }
+
+    fn join(&mut self, other: &Lanes) {
+        match (&*self, other) {
+            (Lanes::Alike(a), Lanes::Alike(b)) => *self = Lanes::Alike(*a.max(b)),
+            (Lanes::Each(a), Lanes::Each(b)) if Rc::ptr_eq(a, b) => {}
+            _ => self.set(|lane, known| known.max(other.get(lane)), false),
+        }
+    }
+
+    fn set(&mut self, to: impl Fn(usize, u32) -> u32, all: bool) {
+        if let (Lanes::Alike(known), true) = (&*self, all) {
+            *self = Lanes::Alike(to(0, *known));
+            return;
+        }
+        let clocks: [u32; LANES] = std::array::from_fn(|lane| to(lane, self.get(lane)));
+        *self = match clocks.iter().all(|clock| *clock == clocks[0]) {
+            true => Lanes::Alike(clocks[0]),
+            false => Lanes::Each(Rc::new(clocks)),
+        };
+    }
+}
+
+/// The warps of a block.
+type Warps = Rc<Vec<Lanes>>;
+
+/// What a thread knows.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    /// Of its own block.
+    own: Warps,
+    others: Tree,
+}
+
+impl Known {
+    /// Nothing, in a block of so many warps.
+    pub(super) fn nothing(warps: usize) -> Self {
+        Self { own: Rc::new(vec![Lanes::Alike(0); warps]), others: Tree::default() }
+    }
+
+    /// Whether what these lanes of a warp of the own block did at `clock` is before.
+    #[inline]
+    pub(super) fn holds(&self, warp: usize, lanes: u32, clock: u32) -> bool {
+        self.own[warp].hold(lanes, clock)
+    }
+
+    /// The same, of a warp of another block.
+    pub(super) fn holds_of(&self, block: u32, warp: usize, lanes: u32, clock: u32) -> bool {
+        self.others.get(block).is_some_and(|warps| warps[warp].hold(lanes, clock))
+    }
+
+    /// Whether it is of one of these lanes.
+    pub(super) fn holds_any(&self, warp: usize, lanes: u32, clock: u32) -> bool {
+        self.own[warp].hold_any(lanes, clock)
+    }
+
+    /// The same, of a warp of another block.
+    pub(super) fn holds_any_of(&self, block: u32, warp: usize, lanes: u32, clock: u32) -> bool {
+        self.others.get(block).is_some_and(|warps| warps[warp].hold_any(lanes, clock))
+    }
+
+    /// Adds what these lanes of a warp of the own block did below `clock`.
+    pub(super) fn raise(&mut self, warp: usize, lanes: u32, clock: u32) {
+        Rc::make_mut(&mut self.own)[warp].raise(lanes, clock);
+    }
+
+    /// Adds what another thread of the block knows.
+    pub(super) fn join(&mut self, other: &Known) {
+        join_warps(&mut self.own, &other.own);
+        self.others = Tree(merged(&self.others.0, &other.others.0));
+    }
+
+    /// The same knowledge as a thread of block `to` has it, if this is one of block `from`.
+    pub(super) fn moved(&self, from: u32, to: u32) -> Self {
+        let mut others = self.others.clone();
+        others.add(from, &self.own);
+        let own = others.get(to).cloned().unwrap_or_else(|| Rc::new(vec![Lanes::Alike(0); self.own.len()]));
+        Self { own, others }
+    }
+}
+
+fn join_warps(warps: &mut Warps, others: &Warps) {
+    if !Rc::ptr_eq(warps, others) {
+        Rc::make_mut(warps).iter_mut().zip(others.iter()).for_each(|(warp, other)| warp.join(other));
+    }
+}
+
+/// The warps of each of some blocks. Never changed in place, so that clones cost nothing.
+#[derive(Debug, Clone, Default)]
+struct Tree(Option<Rc<Node>>);
+
+#[derive(Debug, Clone)]
+enum Node {
+    Inner([Option<Rc<Node>>; 1 << BITS]),
+    Leaf(Warps),
+}
+
+impl Tree {
+    fn get(&self, block: u32) -> Option<&Warps> {
+        let mut node = self.0.as_ref()?;
+        for level in (0..LEVELS).rev() {
+            let Node::Inner(children) = &**node else { return None };
+            node = children[child(block, level)].as_ref()?;
+        }
+        match &**node {
+            Node::Leaf(warps) => Some(warps),
+            Node::Inner(_) => None,
+        }
+    }
+
+    fn add(&mut self, block: u32, warps: &Warps) {
+        let mut path = Rc::new(Node::Leaf(warps.clone()));
+        for level in 0..LEVELS {
+            let mut children = <[Option<Rc<Node>>; 1 << BITS]>::default();
+            children[child(block, level)] = Some(path);
+            path = Rc::new(Node::Inner(children));
+        }
+        self.0 = merged(&self.0, &Some(path));
+    }
+}
+
+fn child(block: u32, level: u32) -> usize {
+    (block >> (level * BITS)) as usize % (1 << BITS)
+}
+
+/// What either of two trees holds. What they share is not looked into, and what one of them is already is not made again.
+fn merged(a: &Option<Rc<Node>>, b: &Option<Rc<Node>>) -> Option<Rc<Node>> {
+    let (x, y) = match (a, b) {
+        (Some(x), Some(y)) if !Rc::ptr_eq(x, y) => (x, y),
+        (Some(one), _) | (None, Some(one)) => return Some(one.clone()),
+        (None, None) => return None,
+    };
+    let (p, q) = match (&**x, &**y) {
+        (Node::Inner(p), Node::Inner(q)) => (p, q),
+        (Node::Leaf(p), Node::Leaf(q)) => {
+            let mut warps = p.clone();
+            join_warps(&mut warps, q);
+            return Some(if warps == *p { x.clone() } else { Rc::new(Node::Leaf(warps)) });
+        }
+        _ => return Some(x.clone()),
+    };
+    let children: [Option<Rc<Node>>; 1 << BITS] = std::array::from_fn(|child| merged(&p[child], &q[child]));
+    let same = |others: &[Option<Rc<Node>>]| {
+        children.iter().zip(others).all(|(a, b)| match (a, b) {
+            (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        })
+    };
+    Some(if same(p) {
+        x.clone()
+    } else if same(q) {
+        y.clone()
+    } else {
+        Rc::new(Node::Inner(children))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_one_number_while_they_are_alike() {
+        let mut known = Known::nothing(2);
+        known.raise(1, FULL, 5);
+        assert_eq!(known.own[1], Lanes::Alike(5));
+        known.raise(1, 1 << 3, 7);
+        assert!(known.holds(1, 1 << 3, 6) && !known.holds(1, 1 << 3 | 1, 5) && known.holds(1, FULL, 4));
+        assert!(known.holds_any(1, 1 << 3 | 1, 6) && !known.holds_any(1, 1, 5) && !known.holds(0, 1, 0));
+        known.raise(1, !(1 << 3), 7);
+        assert_eq!(known.own[1], Lanes::Alike(7));
+    }
+
+    #[test]
+    fn what_other_blocks_did_is_known_after_it_has_been_passed_on() {
+        let last = (1 << super::super::entry::BLOCK_BITS) - 1;
+        let mut of_zero = Known::nothing(1);
+        of_zero.raise(0, FULL, 3);
+        let mut of_last = Known::nothing(1);
+        of_last.raise(0, 1, 9);
+        of_last.join(&of_zero.moved(0, last));
+        assert!(of_last.holds_of(0, 0, FULL, 2) && !of_last.holds_of(0, 0, 1, 3) && !of_last.holds_of(1, 0, 1, 0));
+        let of_five = of_last.moved(last, 5);
+        assert!(of_five.holds_of(last, 0, 1, 8) && !of_five.holds_of(last, 0, 2, 0));
+        assert!(of_five.holds_any_of(last, 0, 3, 8) && of_five.holds_of(0, 0, FULL, 2) && !of_five.holds(0, 1, 0));
+        let back = of_five.moved(5, 0);
+        assert!(back.holds(0, FULL, 2), "what block 0 itself did comes back to it");
+    }
+
+    #[test]
+    fn trees_share_what_they_have_in_common() {
+        let mut known = Known::nothing(1);
+        for block in 0..100 {
+            known = known.moved(block, block + 1);
+        }
+        let before = known.others.clone();
+        let mut joined = known.clone();
+        joined.join(&known.clone());
+        let older = Known { own: known.own.clone(), others: before };
+        joined.join(&older);
+        assert!(Rc::ptr_eq(joined.others.0.as_ref().unwrap(), known.others.0.as_ref().unwrap()));
+    }
+}

@@ -1,0 +1,383 @@
+//! The accesses to some memory that what comes later is compared with.
+
+use std::collections::HashMap;
+
+use super::entry::Entry;
+use super::order::{Message, Now};
+
+/// Places of a shadow's leaf.
+const LEAF: usize = 16;
+/// Leaves of a node.
+const NODE: usize = 64;
+/// Of the accesses to a place by blocks that have ended and published something, and of those before a strong write, how many are
+/// kept.
+const LIMITED: usize = 8;
+/// How many accesses to a place are kept in all: more than there are threads in a block.
+const MEMBERS: usize = 2048;
+
+/// An entry for each place of some memory, in a tree: what is never accessed takes next to nothing, for a kernel may step
+/// through memory by columns, and there may be many launches of it.
+#[derive(Debug)]
+struct Places {
+    /// How many places there are.
+    count: usize,
+    /// Which node a place is below; as in a node, 0 is the first one, in which nothing is ever stored.
+    roots: Vec<u32>,
+    /// Which leaf a place is in.
+    nodes: Vec<[u32; NODE]>,
+    leaves: Vec<[Entry; LEAF]>,
+    /// The leaf that was looked for last, by what its places have in common.
+    last: (usize, usize),
+    /// Whether there was an entry for which the host had no memory.
+    lossy: bool,
+}
+
+impl Places {
+    fn new(count: usize) -> Self {
+        let (roots, nodes, leaves) = (Vec::new(), Vec::new(), Vec::new());
+        Self { count, roots, nodes, leaves, last: (usize::MAX, 0), lossy: false }
+    }
+
+    #[inline]
+    fn get(&self, place: usize) -> Entry {
+        if place / LEAF == self.last.0 {
+            return self.leaves[self.last.1][place % LEAF];
+        }
+        let Some(&node) = self.roots.get(place / (LEAF * NODE)) else { return Entry::default() };
+        let leaf = self.nodes[node as usize][place / LEAF % NODE];
+        self.leaves[leaf as usize][place % LEAF]
+    }
+
+    /// The entry of a place, to be changed; `None` where the host has not the memory.
+    #[inline]
+    fn entry(&mut self, place: usize) -> Option<&mut Entry> {
+        if place / LEAF != self.last.0 {
+            let Some(leaf) = self.leaf(place) else {
+                self.lossy = true;
+                return None;
+            };
+            self.last = (place / LEAF, leaf);
+        }
+        Some(&mut self.leaves[self.last.1][place % LEAF])
+    }
+
+    /// The leaf of a place, made where there is none; `None` where the host has not the memory.
+    fn leaf(&mut self, place: usize) -> Option<usize> {
+        if self.roots.is_empty() {
+            self.nodes.try_reserve(1).ok()?;
+            self.leaves.try_reserve(1).ok()?;
+            let count = self.count.div_ceil(LEAF * NODE);
+            self.roots.try_reserve_exact(count).ok()?;
+            self.roots.resize(count, 0);
+            self.nodes.push([0; NODE]);
+            self.leaves.push([Entry::default(); LEAF]);
+        }
+        let node = &mut self.roots[place / (LEAF * NODE)];
+        if *node == 0 {
+            self.nodes.try_reserve(1).ok()?;
+            *node = self.nodes.len() as u32;
+            self.nodes.push([0; NODE]);
+        }
+        let leaf = &mut self.nodes[*node as usize][place / LEAF % NODE];
+        if *leaf == 0 {
+            self.leaves.try_reserve(1).ok()?;
+            *leaf = self.leaves.len() as u32;
+            self.leaves.push([Entry::default(); LEAF]);
+        }
+        Some(*leaf as usize)
+    }
+}
+
+/// What some memory's places have seen.
+#[derive(Debug)]
+pub(super) struct Shadow {
+    /// The last plain write.
+    writes: Places,
+    /// Accesses since that are in no race with each other: loads, and those that may meet others like them. One, or where
+    /// there are more of them a list.
+    crowds: Places,
+    lists: Vec<Crowd>,
+    /// Of the lists, those that are no place's.
+    free: Vec<u32>,
+    /// What the last strong writes pass on.
+    pub(super) messages: HashMap<u64, Message>,
+}
+
+/// Accesses to one place, in the order of the run.
+#[derive(Debug, Default)]
+struct Crowd {
+    /// The number of the last strong write that was not an update; updates pass on its value, changed.
+    chain: u32,
+    members: Vec<Member>,
+}
+
+/// An access, and the write whose value it read or made.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    entry: Entry,
+    chain: u32,
+}
+
+/// A number that no write has.
+const NO_CHAIN: u32 = u32::MAX;
+
+/// An access that is to be compared and kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Newcomer<'a> {
+    pub(super) entry: Entry,
+    /// It has read what it overwrites at once.
+    pub(super) update: bool,
+    pub(super) now: Now<'a>,
+    /// Nothing of other blocks counts: the memory is the block's own.
+    pub(super) alone: bool,
+}
+
+impl Newcomer<'_> {
+    #[inline]
+    fn kept(&self, entry: Entry) -> Entry {
+        if self.alone && entry.block() != self.entry.block() { Entry::default() } else { entry }
+    }
+
+    /// Whether others may see it, and come after it without coming after what is before it.
+    #[inline]
+    fn may_be_seen(&self) -> bool {
+        self.entry.writes() && self.entry.is_strong()
+    }
+
+    /// Whether it races with an earlier access, but for what it has seen.
+    #[inline]
+    fn races(&self, earlier: Entry) -> bool {
+        earlier.conflicts(self.entry) && !self.now.follows(earlier)
+    }
+}
+
+impl Shadow {
+    pub(super) fn new(places: usize) -> Self {
+        let (writes, crowds) = (Places::new(places), Places::new(places));
+        Self { writes, crowds, lists: Vec::new(), free: Vec::new(), messages: HashMap::new() }
+    }
+
+    pub(super) fn is_lossy(&self) -> bool {
+        self.writes.lossy || self.crowds.lossy
+    }
+
+    /// Another block begins, of which this is the own memory.
+    pub(super) fn begin(&mut self) {
+        self.lists.clear();
+        self.free.clear();
+        self.messages.clear();
+    }
+
+    /// Compares an access with those before it and keeps it: the one that it races with. `changes`: whether it is no plain write
+    /// of what is there already.
+    #[inline]
+    pub(super) fn meet(&mut self, place: usize, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
+        if new.entry.writes() && !new.entry.is_strong() {
+            return self.write(place, new, changes);
+        }
+        let write = new.kept(self.writes.get(place));
+        let races = !write.is_none() && new.races(write) && (!new.entry.writes() || changes());
+        let rival = if races { Some(write) } else { None };
+        let crowd = self.crowds.entry(place)?;
+        let before = new.kept(*crowd);
+        if before.is_none() {
+            *crowd = new.entry;
+            return rival;
+        }
+        let among = self.rival(before, new, changes);
+        self.join(place, new, before);
+        rival.or(among)
+    }
+
+    /// A plain write comes after all others, or races with them.
+    #[inline]
+    fn write(&mut self, place: usize, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
+        let write = self.writes.entry(place)?;
+        let before = new.kept(*write);
+        *write = new.entry;
+        let races = !before.is_none() && new.races(before) && changes();
+        let rival = if races { Some(before) } else { None };
+        let crowd = new.kept(self.crowds.get(place));
+        if crowd.is_none() {
+            return rival;
+        }
+        let among = self.rival(crowd, new, changes);
+        if let Some(list) = crowd.as_list() {
+            self.give_back(list);
+        }
+        self.keep(place, Entry::default());
+        if !self.messages.is_empty() {
+            self.messages.remove(&(place as u64));
+        }
+        rival.or(among)
+    }
+
+    /// The one of a crowd that an access races with.
+    fn rival(&self, crowd: Entry, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
+        match crowd.as_list() {
+            Some(list) => self.lists[list].rival(new, changes),
+            None if new.races(crowd) && (!crowd.writes() || changes()) => Some(crowd),
+            None => None,
+        }
+    }
+
+    fn keep(&mut self, place: usize, crowd: Entry) {
+        if let Some(entry) = self.crowds.entry(place) {
+            *entry = crowd;
+        }
+    }
+
+    fn join(&mut self, place: usize, new: Newcomer, crowd: Entry) {
+        let kept = match crowd.as_list() {
+            Some(list) => return self.join_list(place, new, list),
+            None if crowd.is_with(new.entry) && !crowd.writes() => crowd.and(new.entry),
+            None => {
+                let seen = new.update && crowd.writes() && crowd.may_meet(new.entry);
+                if new.entry.replaces(crowd) && (seen || !new.may_be_seen() && new.now.follows(crowd)) {
+                    new.entry
+                } else if new.now.is_forever(crowd) && crowd.covers(new.entry) {
+                    return;
+                } else {
+                    let list = self.take();
+                    self.lists[list].members.push(Member { entry: crowd, chain: 0 });
+                    self.lists[list].join(new);
+                    Entry::list(new.entry.block(), list as u32)
+                }
+            }
+        };
+        self.keep(place, kept);
+    }
+
+    fn join_list(&mut self, place: usize, new: Newcomer, list: usize) {
+        self.lists[list].join(new);
+        // A list of one that is in the chain is as good as that one.
+        let kept = match self.lists[list].members[..] {
+            [Member { entry, chain }] if chain == self.lists[list].chain || !entry.is_strong() => {
+                self.give_back(list);
+                entry
+            }
+            _ => Entry::list(new.entry.block(), list as u32),
+        };
+        self.keep(place, kept);
+    }
+
+    /// An empty list.
+    fn take(&mut self) -> usize {
+        self.free.pop().map_or_else(
+            || {
+                self.lists.push(Crowd::default());
+                self.lists.len() - 1
+            },
+            |list| list as usize,
+        )
+    }
+
+    fn give_back(&mut self, list: usize) {
+        self.lists[list] = Crowd::default();
+        self.free.push(list as u32);
+    }
+}
+
+impl Crowd {
+    /// The first member that the newcomer races with.
+    fn rival(&self, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
+        let races = |&(index, member): &(usize, &Member)| {
+            new.races(member.entry) && !self.is_seen(index, new) && (!member.entry.writes() || changes())
+        };
+        self.members.iter().enumerate().find(races).map(|(_, member)| member.entry)
+    }
+
+    /// Whether the newcomer is after a read that has seen the strong write of this index. Such a write is before what comes after the
+    /// read, though nothing that its thread did before it is.
+    fn is_seen(&self, index: usize, new: Newcomer) -> bool {
+        let Member { entry, chain } = self.members[index];
+        let saw = |other: &Member| other.entry.is_strong() && other.chain == chain && new.now.follows_some(other.entry);
+        entry.writes() && chain != NO_CHAIN && self.members[index + 1..].iter().any(saw)
+    }
+
+    fn join(&mut self, new: Newcomer) {
+        let chain = self.chain_of(new);
+        // A strong read is no longer the one of before if there was a write in between.
+        let since = match new.entry.is_strong() {
+            true => self.members.iter().rposition(|member| member.entry.writes()).map_or(0, |last| last + 1),
+            false => 0,
+        };
+        let same = |member: &&mut Member| member.entry.is_with(new.entry) && member.chain == chain;
+        if let Some(same) = self.members[since..].iter_mut().find(same) {
+            same.entry = same.entry.and(new.entry);
+            return;
+        }
+        self.forget(new, chain);
+        let witness = self.last_write(self.members.len(), new.entry, chain).is_some();
+        if witness || !self.members.iter().any(|other| new.now.is_forever(other.entry) && other.entry.covers(new.entry))
+        {
+            self.members.push(Member { entry: new.entry, chain });
+        }
+    }
+
+    /// The write whose value the newcomer reads, updates or is.
+    fn chain_of(&mut self, new: Newcomer) -> u32 {
+        if !new.entry.is_strong() {
+            return NO_CHAIN;
+        }
+        let last = self.members.iter().rfind(|member| member.entry.writes() && member.chain == self.chain);
+        let sees = last.is_none_or(|last| last.entry.may_meet(new.entry));
+        match (new.entry.writes(), sees) {
+            (false, true) => self.chain,
+            (false, false) => NO_CHAIN,
+            (true, true) if new.update => self.chain,
+            (true, _) => {
+                self.chain += 1;
+                self.chain
+            }
+        }
+    }
+
+    /// Drops those that nothing later needs to be compared with any more. Of some there may be very many that something might: the
+    /// oldest of those go as well.
+    fn forget(&mut self, new: Newcomer, chain: u32) {
+        let follows = |entry: Entry| new.entry.replaces(entry) && new.now.follows(entry);
+        let is_limited = |entry: Entry| match new.now.is_of_another_block(entry) {
+            true => !new.now.is_forever(entry),
+            false => new.may_be_seen() && follows(entry),
+        };
+        let limited = self.members.iter().filter(|member| is_limited(member.entry)).count();
+        let mut excess = limited.saturating_sub(LIMITED);
+        let mut forever: Option<Entry> = None;
+        let mut index = 0;
+        while index < self.members.len() {
+            let Member { entry, chain: of } = self.members[index];
+            let seen = new.update && entry.writes() && of == chain && new.entry.replaces(entry);
+            let replaced = seen || !new.may_be_seen() && follows(entry);
+            let gone = replaced || forever.is_some_and(|forever| forever.covers(entry));
+            let oldest = excess > 0 && is_limited(entry) || self.members.len() > MEMBERS;
+            if oldest || gone && !self.is_witness(index) {
+                excess = excess.saturating_sub(usize::from(oldest));
+                self.members.remove(index);
+                continue;
+            }
+            if new.now.is_forever(entry) {
+                forever = Some(entry);
+            }
+            index += 1;
+        }
+    }
+
+    /// Whether a strong access has seen a write that is still kept, and no earlier one tells the same.
+    fn is_witness(&self, index: usize) -> bool {
+        let Member { entry, chain } = self.members[index];
+        let Some(last) = self.last_write(index, entry, chain) else { return false };
+        let tells = |other: &Member| {
+            other.entry.is_strong() && other.chain == chain && other.entry.is_of_warp_of(entry) && {
+                entry.lanes & !other.entry.lanes == 0
+            }
+        };
+        !self.members[last + 1..index].iter().any(tells)
+    }
+
+    /// The last write before this index that an entry of this chain has seen.
+    fn last_write(&self, index: usize, entry: Entry, chain: u32) -> Option<usize> {
+        let wrote = |other: &Member| other.entry.writes() && other.chain == chain;
+        if entry.is_strong() && chain != NO_CHAIN { self.members[..index].iter().rposition(wrote) } else { None }
+    }
+}
