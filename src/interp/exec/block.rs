@@ -58,10 +58,8 @@ impl<'a> Worker<'a> {
         let code = launch.code;
         let warps = (0..launch.warps()).map(|index| {
             let local = Scratch::new(LANES as u64 * code.local_stride())?;
-            let mut warp = {
-                let (registers, checked) = (Registers::new(code.registers)?, !launch.checks.is_empty());
-                Warp::new(registers, local, code.local_stride(), code.sites.len(), checked)
-            };
+            let (registers, checked) = (Registers::new(code.registers)?, !launch.checks.is_empty());
+            let mut warp = Warp::new(registers, local, code.local_stride(), code.sites.len(), checked);
             for preset in &code.presets {
                 launch.fill(&mut warp.registers, preset, index);
             }

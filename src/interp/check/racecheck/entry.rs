@@ -133,10 +133,11 @@ impl Entry {
         (self.writes() || !other.writes()) && as_weak && self.what & !other.what & DEVICE == 0
     }
 
-    /// Whether nothing that comes later needs to be compared with `other`, which is before this.
-    pub(super) fn replaces(self, other: Entry) -> bool {
-        let near = self.block() == other.block() || other.what & DEVICE != 0;
-        self.covers(other) && (!self.is_strong() || near)
+    /// Whether nothing that comes later needs to be compared with `other`, which is before this. `narrow`: whether there may be strong
+    /// accesses in the scope of a block.
+    pub(super) fn replaces(self, other: Entry, narrow: bool) -> bool {
+        let wide = !narrow && other.what & DEVICE != 0;
+        self.covers(other) && (!self.is_strong() || self.block() == other.block() || wide)
     }
 }
 
@@ -187,10 +188,12 @@ mod tests {
             let all = |later: &dyn Fn(&Entry) -> bool| {
                 kinds.iter().filter(|g| later(g)).all(|g| !f.conflicts(*g) || e.conflicts(*g))
             };
-            assert!(!e.replaces(f) || all(&|_| true), "{e:?} {f:?}");
+            assert!(!e.replaces(f, true) || all(&|_| true), "{e:?} {f:?}");
+            let wide = |g: &Entry| !g.is_strong() || g.what & DEVICE != 0;
+            assert!(!wide(&e) || !wide(&f) || !e.replaces(f, false) || all(&wide), "{e:?} {f:?}");
             assert!(!e.covers(f) || all(&|g| g.block() != e.block()), "{e:?} {f:?}");
-            // Nothing is kept for nothing, but for strong ones of two blocks.
-            assert!(e.replaces(f) || !all(&|_| true) || e.block() != f.block(), "{e:?} {f:?}");
+            // Nothing is kept for nothing.
+            assert!(e.replaces(f, true) || !all(&|_| true), "{e:?} {f:?}");
         }
     }
 }
