@@ -161,7 +161,12 @@ mod tests {
     /// Each of the kinds that PTX tells apart, in two blocks.
     fn kinds() -> Vec<Entry> {
         let opcodes = ["ld.b32", "st.b32", "ld.relaxed.gpu.b32", "st.relaxed.gpu.b32", "ld.relaxed.cta.b32"];
-        let opcodes = opcodes.into_iter().chain(["st.relaxed.cta.b32", "ld.volatile.b64", "st.volatile.b64"]);
+        let opcodes = opcodes.into_iter().chain([
+            "st.relaxed.cta.b32",
+            "ld.volatile.b64",
+            "st.volatile.b64",
+            "st.relaxed.cta.b64",
+        ]);
         let of = |opcode: &str, block| {
             let width = if opcode.ends_with("64") { 8 } else { 4 };
             Entry::new(block, 0, 0, Deed::new(0, opcode.starts_with("st"), Sync::of(opcode), width), 0)
