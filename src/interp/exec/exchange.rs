@@ -8,7 +8,7 @@ use super::lanes::each;
 use super::memory::active;
 use super::registers::{FULL, LANES, Registers, Value};
 use super::warp::{Halt, Parked, Warp};
-use super::{Context, Flow};
+use super::{Context, Flow, observe};
 use crate::interp::code::Ins;
 
 /// What lanes put in.
@@ -66,6 +66,7 @@ fn meet(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, members: &[u32;
         rest &= !lanes;
         if let Some(checker) = &mut cx.checker {
             checker.members(cx.warp, warp.pc - 1, lanes, named);
+            observe::warp_barriers(checker, cx.warp, warp);
         }
         let offer = offer.map(|offer| Offer { lanes, ..offer });
         if named & warp.live & !lanes == 0 {

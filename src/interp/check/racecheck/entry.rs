@@ -133,10 +133,11 @@ impl Entry {
         (self.writes() || !other.writes()) && as_weak && self.what & !other.what & DEVICE == 0
     }
 
-    /// Whether nothing that comes later needs to be compared with `other`, which is before this.
-    pub(super) fn replaces(self, other: Entry) -> bool {
-        let near = self.block() == other.block() || other.what & DEVICE != 0;
-        self.covers(other) && (!self.is_strong() || near)
+    /// Whether nothing that comes later needs to be compared with `other`, which is before this. `narrow`: whether there may be strong
+    /// accesses in the scope of a block.
+    pub(super) fn replaces(self, other: Entry, narrow: bool) -> bool {
+        let wide = !narrow && other.what & DEVICE != 0;
+        self.covers(other) && (!self.is_strong() || self.block() == other.block() || wide)
     }
 }
 
@@ -160,7 +161,12 @@ mod tests {
     /// Each of the kinds that PTX tells apart, in two blocks.
     fn kinds() -> Vec<Entry> {
         let opcodes = ["ld.b32", "st.b32", "ld.relaxed.gpu.b32", "st.relaxed.gpu.b32", "ld.relaxed.cta.b32"];
-        let opcodes = opcodes.into_iter().chain(["st.relaxed.cta.b32", "ld.volatile.b64", "st.volatile.b64"]);
+        let opcodes = opcodes.into_iter().chain([
+            "st.relaxed.cta.b32",
+            "ld.volatile.b64",
+            "st.volatile.b64",
+            "st.relaxed.cta.b64",
+        ]);
         let of = |opcode: &str, block| {
             let width = if opcode.ends_with("64") { 8 } else { 4 };
             Entry::new(block, 0, 0, Deed::new(0, opcode.starts_with("st"), Sync::of(opcode), width), 0)
@@ -187,10 +193,12 @@ mod tests {
             let all = |later: &dyn Fn(&Entry) -> bool| {
                 kinds.iter().filter(|g| later(g)).all(|g| !f.conflicts(*g) || e.conflicts(*g))
             };
-            assert!(!e.replaces(f) || all(&|_| true), "{e:?} {f:?}");
+            assert!(!e.replaces(f, true) || all(&|_| true), "{e:?} {f:?}");
+            let wide = |g: &Entry| !g.is_strong() || g.what & DEVICE != 0;
+            assert!(!wide(&e) || !wide(&f) || !e.replaces(f, false) || all(&wide), "{e:?} {f:?}");
             assert!(!e.covers(f) || all(&|g| g.block() != e.block()), "{e:?} {f:?}");
-            // Nothing is kept for nothing, but for strong ones of two blocks.
-            assert!(e.replaces(f) || !all(&|_| true) || e.block() != f.block(), "{e:?} {f:?}");
+            // Nothing is kept for nothing.
+            assert!(e.replaces(f, true) || !all(&|_| true), "{e:?} {f:?}");
         }
     }
 }

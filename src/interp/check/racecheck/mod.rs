@@ -40,9 +40,10 @@
 //!
 //! For each place (the bytes of the narrowest access that the kernel has) the last plain write is kept, and of the accesses since
 //! that race with none of each other, all that a later one may have to be compared with (`shadow`). Blocks run one after the
-//! other, so what has ended and published nothing is in order with nothing that comes: of its reads one is enough. Of the other
-//! blocks that have ended, the last accesses to a place are kept, 8 of them: a race with an older one is missed. After a
-//! place's first race, others may be.
+//! other, so what has ended and published nothing is in order with nothing that comes: of its reads one is enough. Of what
+//! other blocks that have ended did at a place, and of what came before a strong write there, the last 8 are kept: a race with
+//! an older one is missed. After a place's first race, others may be. A plain store of what is there already hides the store
+//! that put it there.
 
 use std::collections::HashMap;
 
@@ -74,7 +75,9 @@ pub(super) struct Racecheck {
     global: HashMap<u64, Shadow>,
     /// What the instruction at each pc does.
     parties: HashMap<u32, Party>,
-    /// Whether the kernel has more instructions than can be told apart.
+    /// Whether the kernel has strong accesses in the scope of a block.
+    narrow: bool,
+    /// Whether it has more instructions than can be told apart.
     too_long: bool,
 }
 
@@ -93,7 +96,9 @@ impl Racecheck {
         let parties: Vec<_> = code.sites.iter().map(party).collect();
         let narrowest = parties.iter().map(|(_, least, _)| *least).min().unwrap_or(1);
         let place_bits = narrowest.ilog2();
+        let is_narrow = |(_, _, party): &(u32, u32, Party)| party.strength == Strength::Atomic { block: true };
         Self {
+            narrow: parties.iter().any(is_narrow),
             place_bits,
             order: Order::new(warps as usize),
             shared: Shadow::new((shared_bytes >> place_bits) as usize + 1),
@@ -140,9 +145,9 @@ impl Racecheck {
 
     /// An access to shared memory. `changes`: whether what a lane stores is not there already.
     pub(super) fn shared(&mut self, log: &mut Log, access: &Access, changes: impl Fn(usize) -> bool) {
-        let Self { place_bits, order, shared, parties, .. } = self;
+        let Self { place_bits, order, shared, parties, narrow, .. } = self;
         // Each block has shared memory of its own: what others left in the shadow is nothing to it.
-        let memory = Memory { parties, space: Space::Shared, base: 0, place_bits: *place_bits };
+        let memory = Memory { parties, space: Space::Shared, base: 0, place_bits: *place_bits, narrow: *narrow };
         memory.look(log, order, shared, access, changes);
     }
 
@@ -154,11 +159,11 @@ impl Racecheck {
         allocation: &Allocation,
         changes: impl Fn(usize) -> bool,
     ) {
-        let Self { place_bits, order, global, parties, .. } = self;
-        let (base, place_bits) = (allocation.base(), *place_bits);
+        let Self { place_bits, order, global, parties, narrow, .. } = self;
+        let (base, place_bits, narrow) = (allocation.base(), *place_bits, *narrow);
         let places = (allocation.bytes() >> place_bits) as usize + 1;
         let shadow = global.entry(base).or_insert_with(|| Shadow::new(places));
-        let memory = Memory { parties, space: Space::Global, base, place_bits };
+        let memory = Memory { parties, space: Space::Global, base, place_bits, narrow };
         memory.look(log, order, shadow, access, changes);
     }
 }
@@ -170,6 +175,7 @@ struct Memory<'a> {
     /// What is added to offsets in messages.
     base: u64,
     place_bits: u32,
+    narrow: bool,
 }
 
 impl Memory<'_> {
@@ -193,7 +199,7 @@ impl Memory<'_> {
             let first = (access.offsets[lane] >> self.place_bits) as usize;
             let entry = Entry::new(block, access.warp, lane, deed, clock);
             let now = order.now(access.warp, lane);
-            let new = Newcomer { entry, update: kind.is_update(), now, alone };
+            let new = Newcomer { entry, update: kind.is_update(), now, alone, narrow: self.narrow };
             let mut told = false;
             for place in first..first + places {
                 let rival = shadow.meet(place, new, || kind != AccessKind::Store || changes(lane));

@@ -10,6 +10,8 @@ use crate::interp::modifiers::Sync;
 
 /// Barriers of a block.
 const BARRIERS: usize = 16;
+/// Places whose strong reads a thread remembers apart until its next fence.
+const PLACES_SEEN: usize = 64;
 
 /// The threads of the block that runs, and what each knows.
 #[derive(Debug)]
@@ -341,9 +343,11 @@ impl Order {
             return;
         }
         let all = &mut self.warps[warp as usize].lane(lane).seen;
-        match all.iter_mut().find(|before| before.at == seen.at) {
-            Some(before) => before.news.add(&seen.news),
-            None => all.push(seen),
+        match all.iter().position(|before| before.at == seen.at) {
+            Some(before) => all[before].news.add(&seen.news),
+            None if all.len() < PLACES_SEEN => all.push(seen),
+            // A fence receives it all the same.
+            None => all[0].news.add(&seen.news),
         }
     }
 
@@ -467,4 +471,51 @@ impl Message {
 /// The lanes of a mask.
 fn active(mask: u32) -> impl Iterator<Item = usize> {
     (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::Deed;
+    use super::*;
+
+    fn entry(warp: u32, lane: usize, clock: u32) -> Entry {
+        Entry::new(0, warp, lane, Deed::new(0, true, Sync::default(), 4), clock)
+    }
+
+    #[test]
+    fn barriers_of_some_warps_order_those_and_whom_they_followed() {
+        let mut order = Order::new(3);
+        order.begin(0);
+        let follows = |order: &Order, later: u32, earlier: Entry| order.now(later, 5).follows(earlier);
+        order.barrier(1, &[0, 1], &[]);
+        assert!(follows(&order, 1, entry(0, 5, 0)) && follows(&order, 0, entry(1, 7, 0)));
+        assert!(!follows(&order, 2, entry(0, 5, 0)), "it was not there");
+        assert!(!follows(&order, 1, entry(0, 5, 1)), "what came after the barrier");
+        order.barrier(2, &[1, 2], &[]);
+        assert!(follows(&order, 2, entry(0, 5, 0)), "by way of warp 1");
+        assert!(!follows(&order, 2, entry(0, 5, 1)) && !follows(&order, 0, entry(2, 5, 0)));
+        order.begin(0);
+        assert!(!follows(&order, 1, entry(0, 5, 0)));
+    }
+
+    #[test]
+    fn lanes_follow_those_whom_they_waited_for() {
+        let mut order = Order::new(1);
+        order.begin(0);
+        order.warp_barrier(0, 0b11, false);
+        assert!(order.now(0, 1).follows(entry(0, 0, 0)) && !order.now(0, 2).follows(entry(0, 0, 0)));
+        assert!(!order.now(0, 1).follows(entry(0, 2, 0)) && order.now(0, 2).follows(entry(0, 2, 9)), "itself");
+        assert_eq!(order.now(0, 1).stranger(entry(0, 0, 0).and(entry(0, 2, 0))), 2);
+    }
+
+    #[test]
+    fn a_clock_that_comes_to_its_end_is_told_of() {
+        let mut order = Order::new(1);
+        order.begin(0);
+        order.warps[0].clock = u32::MAX - 2;
+        order.tick(0);
+        assert!(!order.is_exhausted());
+        order.tick(0);
+        assert!(order.is_exhausted());
+    }
 }

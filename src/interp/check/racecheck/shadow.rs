@@ -130,12 +130,19 @@ pub(super) struct Newcomer<'a> {
     pub(super) now: Now<'a>,
     /// Nothing of other blocks counts: the memory is the block's own.
     pub(super) alone: bool,
+    /// The kernel has strong accesses in the scope of a block.
+    pub(super) narrow: bool,
 }
 
 impl Newcomer<'_> {
     #[inline]
     fn kept(&self, entry: Entry) -> Entry {
         if self.alone && entry.block() != self.entry.block() { Entry::default() } else { entry }
+    }
+
+    #[inline]
+    fn replaces(&self, earlier: Entry) -> bool {
+        self.entry.replaces(earlier, self.narrow)
     }
 
     /// Whether others may see it, and come after it without coming after what is before it.
@@ -233,7 +240,7 @@ impl Shadow {
             None if crowd.is_with(new.entry) && !crowd.writes() => crowd.and(new.entry),
             None => {
                 let seen = new.update && crowd.writes() && crowd.may_meet(new.entry);
-                if new.entry.replaces(crowd) && (seen || !new.may_be_seen() && new.now.follows(crowd)) {
+                if new.replaces(crowd) && (seen || !new.may_be_seen() && new.now.follows(crowd)) {
                     new.entry
                 } else if new.now.is_forever(crowd) && crowd.covers(new.entry) {
                     return;
@@ -336,7 +343,7 @@ impl Crowd {
     /// Drops those that nothing later needs to be compared with any more. Of some there may be very many that something might: the
     /// oldest of those go as well.
     fn forget(&mut self, new: Newcomer, chain: u32) {
-        let follows = |entry: Entry| new.entry.replaces(entry) && new.now.follows(entry);
+        let follows = |entry: Entry| new.replaces(entry) && new.now.follows(entry);
         let is_limited = |entry: Entry| match new.now.is_of_another_block(entry) {
             true => !new.now.is_forever(entry),
             false => new.may_be_seen() && follows(entry),
@@ -347,7 +354,7 @@ impl Crowd {
         let mut index = 0;
         while index < self.members.len() {
             let Member { entry, chain: of } = self.members[index];
-            let seen = new.update && entry.writes() && of == chain && new.entry.replaces(entry);
+            let seen = new.update && entry.writes() && of == chain && new.replaces(entry);
             let replaced = seen || !new.may_be_seen() && follows(entry);
             let gone = replaced || forever.is_some_and(|forever| forever.covers(entry));
             let oldest = excess > 0 && is_limited(entry) || self.members.len() > MEMBERS;
@@ -379,5 +386,74 @@ impl Crowd {
     fn last_write(&self, index: usize, entry: Entry, chain: u32) -> Option<usize> {
         let wrote = |other: &Member| other.entry.writes() && other.chain == chain;
         if entry.is_strong() && chain != NO_CHAIN { self.members[..index].iter().rposition(wrote) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::Deed;
+    use super::super::order::Order;
+    use super::*;
+    use crate::interp::modifiers::Sync;
+
+    fn meet(shadow: &mut Shadow, order: &Order, opcode: &str, warp: u32) -> Option<Entry> {
+        let (sync, writes) = (Sync::of(opcode), !opcode.starts_with("ld"));
+        let entry = Entry::new(order.block(), warp, 0, Deed::new(0, writes, sync, 4), order.clock(warp));
+        let new = Newcomer {
+            entry,
+            update: opcode.starts_with("atom"),
+            now: order.now(warp, 0),
+            alone: false,
+            narrow: false,
+        };
+        shadow.meet(0, new, || true)
+    }
+
+    #[test]
+    fn of_readers_that_publish_nothing_one_is_kept() {
+        let (mut shadow, mut order) = (Shadow::new(1), Order::new(4));
+        for block in 0..100 {
+            order.begin(block);
+            (0..4).for_each(|warp| assert_eq!(meet(&mut shadow, &order, "ld.b32", warp), None));
+        }
+        assert_eq!((shadow.lists.len(), shadow.free.len()), (1, 1));
+        let rival = meet(&mut shadow, &order, "st.b32", 0).unwrap();
+        assert_eq!((rival.block(), rival.warp()), (0, 0));
+    }
+
+    #[test]
+    fn every_reader_of_the_block_is_kept() {
+        let (mut shadow, mut order) = (Shadow::new(1), Order::new(4));
+        order.begin(7);
+        (0..4).for_each(|warp| assert_eq!(meet(&mut shadow, &order, "ld.b32", warp), None));
+        order.barrier(1, &[0, 1, 3], &[]);
+        assert_eq!(
+            meet(&mut shadow, &order, "st.b32", 0).unwrap().warp(),
+            2,
+            "the only one that has not been waited for"
+        );
+    }
+
+    #[test]
+    fn a_counter_of_many_is_one_entry() {
+        let (mut shadow, mut order) = (Shadow::new(1), Order::new(2));
+        for block in 0..100 {
+            order.begin(block);
+            (0..2).for_each(|warp| assert_eq!(meet(&mut shadow, &order, "atom.add.u32", warp), None));
+        }
+        assert!(shadow.lists.is_empty());
+        assert_eq!(meet(&mut shadow, &order, "st.b32", 1), None, "the last has seen all others");
+        assert!(meet(&mut shadow, &order, "ld.b32", 0).is_some());
+    }
+
+    #[test]
+    fn strong_stores_over_and_over_take_a_bounded_list() {
+        let (mut shadow, mut order) = (Shadow::new(1), Order::new(1));
+        order.begin(0);
+        for _ in 0..1000 {
+            assert_eq!(meet(&mut shadow, &order, "st.volatile.b32", 0), None);
+            order.tick(0);
+        }
+        assert!(shadow.lists[0].members.len() <= LIMITED + 2);
     }
 }
