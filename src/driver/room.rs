@@ -89,7 +89,7 @@ fn group_available(limit: &str, used: &str, account: &str) -> Option<u64> {
     let cached =
         |line: &str| line.strip_prefix("total_inactive_file ").or(line.strip_prefix("inactive_file "))?.parse().ok();
     // Of version 1 the total, which is with the groups within, comes last.
-    let cached: u64 = account.lines().filter_map(cached).last().unwrap_or(0);
+    let cached: u64 = account.lines().rev().find_map(cached).unwrap_or(0);
     Some(limit.saturating_sub(used.saturating_sub(cached)))
 }
 

@@ -48,7 +48,7 @@ impl Form {
 
     /// That of one that looks at its modifiers for each lane.
     fn by_modifiers(&self) -> u16 {
-        let twice = if self.spelling.contains("x2") { 2 } else { 1 };
+        let twice = if ["16x2", "{halves}"].iter().any(|pair| self.spelling.contains(pair)) { 2 } else { 1 };
         twice
             * match self.spelling {
                 "mul{,.rn}.ftz.f32" | "{fma,mad}.rn.ftz.f32" => 9,

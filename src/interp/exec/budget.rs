@@ -67,7 +67,7 @@ impl Budget {
             }
             spent.ahead.pop_front();
             spent.next += 1;
-            if spent.next % (WINDOW / 2) == 0 {
+            if spent.next.is_multiple_of(WINDOW / 2) {
                 self.moved.notify_all();
             }
         }

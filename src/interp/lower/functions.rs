@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::names::Binding;
+use super::names::{Binding, Callees};
 use super::operands::access;
 use super::{Draft, Lowering, Refusal, Refused, recursion};
 use crate::error::counted;
@@ -241,7 +241,7 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     /// The functions that a table names, sorted, and its first.
-    fn callees(&mut self, table: &str) -> Result<(Arc<[u32]>, u32), Refusal> {
+    fn callees(&mut self, table: &str) -> Result<Callees, Refusal> {
         let unknown = || format!("there is no prototype {table:?} in reach");
         let (_, known) = self.names.table(table).ok_or_else(unknown)?;
         if let Some(callees) = &known.callees {

@@ -13,7 +13,7 @@ mod together;
 mod variables;
 mod widths;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -24,7 +24,7 @@ use self::operands::guard_of;
 use self::variables::Symbols;
 use super::cfg::{Graph, Next, Uses};
 use super::code::{
-    ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, NEGATED, NOWHERE, Origin, Param, Preset, PresetValue, Site,
+    ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, NEGATED, NOWHERE, Origin, Param, PresetValue, Site,
 };
 use super::exec::registers::{File, Kind};
 use super::isa::{self, Form, Op, Shape};
@@ -436,7 +436,7 @@ impl<'m, 't> Lowering<'m, 't> {
         self.code
             .reconvergence
             .extend(meets.into_iter().map(|meet| if meet == NOWHERE { meet } else { meet + first as u32 }));
-        let cleared = cleared(&graph, &self.touched[first..], self.names.counts(), self.names.filled());
+        let cleared = cleared(&graph, &self.touched[first..], self.names.filled());
         self.code.cleared.extend(cleared);
         Ok(())
     }
@@ -489,27 +489,25 @@ fn branches_to_the_end(code: &mut [Ins]) {
     }
 }
 
-/// Registers that may be read before they are written and are not filled.
-fn cleared(graph: &Graph, touched: &[Touched], registers: [usize; 3], filled: &[Preset]) -> Vec<(File, u16)> {
-    let [preds, b32s, b64s] = registers;
-    let number = |&(file, slot): &(File, u16)| match file {
-        File::Pred => usize::from(slot),
-        File::B32 => preds + usize::from(slot),
-        File::B64 => preds + b32s + usize::from(slot),
+/// Registers that may be read before they are written and are not filled, of those that a part of the code touches: a kernel
+/// may have thousands of functions with registers of their own.
+fn cleared(graph: &Graph, touched: &[Touched], filled: &HashSet<(File, u16)>) -> Vec<(File, u16)> {
+    let mut numbers = HashMap::new();
+    let mut registers = Vec::new();
+    let mut number = |register: &(File, u16)| {
+        *numbers.entry(*register).or_insert_with(|| {
+            registers.push(*register);
+            registers.len() - 1
+        })
     };
-    let named = |number: usize| match number {
-        _ if number < preds => (File::Pred, number as u16),
-        _ if number < preds + b32s => (File::B32, (number - preds) as u16),
-        _ => (File::B64, (number - preds - b32s) as u16),
-    };
-    let uses = touched.iter().map(|touched| Uses {
-        reads: touched.reads.iter().map(number).collect(),
-        writes: touched.writes.iter().map(number).collect(),
-        conditional: touched.conditional,
-    });
-    let early = graph.read_before_written(&uses.collect::<Vec<_>>(), preds + b32s + b64s);
-    let filled: HashSet<(File, u16)> = filled.iter().map(|preset| (preset.file, preset.slot)).collect();
-    early.into_iter().map(named).filter(|register| !filled.contains(register)).collect()
+    let mut uses = Vec::with_capacity(touched.len());
+    for Touched { reads, writes, conditional } in touched {
+        let reads = reads.iter().map(&mut number).collect();
+        let writes = writes.iter().map(&mut number).collect();
+        uses.push(Uses { reads, writes, conditional: *conditional });
+    }
+    let early = graph.read_before_written(&uses, registers.len());
+    early.into_iter().map(|number| registers[number]).filter(|register| !filled.contains(register)).collect()
 }
 
 /// What an instruction does to memory.

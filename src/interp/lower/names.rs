@@ -47,6 +47,8 @@ pub(super) struct Names<'m, 't> {
     unread: [Option<u16>; 3],
     constants: HashMap<(File, PresetValue), u16>,
     presets: Vec<Preset>,
+    /// Their registers.
+    filled: HashSet<(File, u16)>,
     shared_bytes: u64,
     dynamic_align: u64,
     /// Bytes of the frame.
@@ -71,8 +73,11 @@ pub(super) struct Table<'m, 't> {
     /// As labels: the number of the code's table.
     pub(super) branches: Option<Result<u32, Refusal>>,
     /// As functions: their numbers, sorted, and that of the first.
-    pub(super) callees: Option<Result<(Arc<[u32]>, u32), Refusal>>,
+    pub(super) callees: Option<Result<Callees, Refusal>>,
 }
+
+/// The numbers of the functions that a table names, sorted, and that of the first.
+pub(super) type Callees = (Arc<[u32]>, u32);
 
 /// Where registers of a type are; `None` for a type we do not have.
 fn file_of(kind: &str) -> Option<File> {
@@ -97,6 +102,7 @@ impl<'m, 't> Names<'m, 't> {
             unread: [None; 3],
             constants: HashMap::new(),
             presets: Vec::new(),
+            filled: HashSet::new(),
             shared_bytes: 0,
             dynamic_align: 1,
             frame_bytes: 0,
@@ -313,6 +319,7 @@ impl<'m, 't> Names<'m, 't> {
         let slot = self.allocate(file)?;
         self.constants.insert((file, value), slot);
         self.presets.push(Preset { file, slot, value });
+        self.filled.insert((file, slot));
         Ok(slot)
     }
 
@@ -337,13 +344,12 @@ impl<'m, 't> Names<'m, 't> {
         let files = [File::Pred, File::B32, File::B64].into_iter();
         let all =
             files.flat_map(|file| (before[file as usize]..self.counts[file as usize]).map(move |n| (file, n as u16)));
-        let filled: HashSet<(File, u16)> = self.presets.iter().map(|preset| (preset.file, preset.slot)).collect();
-        all.filter(|register| !filled.contains(register)).collect()
+        all.filter(|register| !self.filled.contains(register)).collect()
     }
 
-    /// Registers to fill, so far.
-    pub(super) fn filled(&self) -> &[Preset] {
-        &self.presets
+    /// Registers that are filled beforehand, so far.
+    pub(super) fn filled(&self) -> &HashSet<(File, u16)> {
+        &self.filled
     }
 
     /// Registers to fill.
