@@ -333,8 +333,10 @@ impl fmt::Display for Reason {
             }
             Reason::StackOverflow { function, depth, bytes, limit } => write!(
                 f,
-                "calls {function:?}, {depth} calls deep, which takes {bytes} bytes of local memory and a thread has {limit}; \
-                 look for a recursion that never ends"
+                "calls {function:?}, {} deep, which takes {} of local memory and a thread has {limit}; look for a recursion that \
+                 never ends",
+                counted(depth, "call"),
+                counted(bytes, "byte")
             ),
             Reason::BranchIndex { index, targets } => {
                 write!(f, "picks target {index} of {targets}; check the index")

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::mem::{Memory, space};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 
 /// The variables of one parsed module.
 #[derive(Debug, Default)]
@@ -79,9 +79,9 @@ impl Variables {
         let free = memory.limit() - memory.used();
         if all > free {
             let context = format!(
-                "the {} variables of the module are {all} bytes and {free} are free; give the software GPU more memory, or \
-                 declare less",
-                self.list.len()
+                "the module has {} of {} and {free} are free; give the software GPU more memory, or declare less",
+                counted(self.list.len(), "variable"),
+                counted(all, "byte")
             );
             return Err(Error::new(ErrorKind::OutOfMemory, context));
         }

@@ -444,7 +444,7 @@ fn what_cannot_be_mapped_is_refused(setup: &Setup) {
     for (from, to, axis, factors, step, wrong) in [
         (&[6, 4][..], &[4, 6][..], 1, 4, 1, "[6, 4]"),
         (&[6, 4], &[6, 4], 2, 4, 1, "no axis 2"),
-        (&[6, 4], &[6, 4], 1, 3, 1, "[3] and there are 4 channels"),
+        (&[6, 4], &[6, 4], 1, 3, 1, "[3] and there is one for each channel; give a view of shape [4]"),
         (&[6, 4], &[6, 4], 1, 8, 2, "contiguous"),
     ] {
         let error = refused(from, to, axis, factors, step);

@@ -263,8 +263,8 @@ fn from(names: &[&str]) -> Result<Api> {
 fn no_library(names: &[&str]) -> Error {
     let name = names.join(" or ");
     let context = format!(
-        "no NVIDIA driver was found; install one, put the folder of its {name} where the system's loader looks, or take the \
-         software GPU (`Backend::Soft`)"
+        "no NVIDIA driver was found; install one, add the folder that has its {name} to the path of the system's loader, or take \
+         the software GPU (`Backend::Soft`)"
     );
     Error::new(ErrorKind::Unavailable, context)
 }
@@ -285,7 +285,7 @@ mod tests {
     fn a_machine_without_the_library_has_no_driver() {
         let error = from(&["libwarpstride-has-none.so", "nor-this.dll"]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
-        assert!(error.to_string().contains("looked for libwarpstride-has-none.so or nor-this.dll where"), "{error}");
+        assert!(error.to_string().contains("libwarpstride-has-none.so or nor-this.dll"), "{error}");
     }
 
     /// The C library stands for a driver that lacks the first function, and the one name for a list of which others are there.

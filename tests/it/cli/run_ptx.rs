@@ -292,7 +292,7 @@ fn what_is_no_ptx_file_is_refused() {
         run(&folder.path("other.ptx"))
     };
     written(b"").failed(&["other.ptx has no kernel; check the file"]);
-    written(b".version 7.0 \xff").failed(&["cannot read", "UTF-8", "that it is PTX as text"]);
+    written(b".version 7.0 \xff").failed(&["cannot read", "utf-8", "that it is PTX as text"]);
     written(&[0; 1000]).failed(&["cannot parse", "PTX line 1"]);
     // Of a file that takes no room on the disk no more is read than shows its size.
     let large = fs::File::create(folder.path("other.ptx")).expect("creating the file");
