@@ -110,16 +110,18 @@ pub(super) fn extents(text: &str) -> Result<[u32; 3], String> {
 fn element_type(name: &str) -> Result<DType, String> {
     DType::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| {
         let names = DType::ALL.map(DType::name).join(", ");
-        format!("`{name}` is no element type; there are {names}")
+        format!("`{name}` does not name an element type; give one of {names}")
     })
 }
 
 /// `1024]=zeros`
 fn buffer(dtype: DType, text: &str) -> Result<Value, String> {
     let (len, fill) = text.split_once("]=").ok_or("write a buffer as f32[1024]=zeros")?;
-    let len: usize = len.parse().map_err(|_| format!("`{len}` is no number of elements; write f32[1024]=zeros"))?;
+    let len: usize = len.parse().map_err(|_| {
+        format!("`{len}` does not count elements; give a whole number up to {}, as in f32[1024]=zeros", usize::MAX)
+    })?;
     if len.checked_mul(dtype.width()).is_none_or(|bytes| bytes > isize::MAX as usize) {
-        return Err(format!("an array of {len} {dtype} has more bytes than an address can count"));
+        return Err(format!("an array of {len} {dtype} has more bytes than an address can count; use a smaller one"));
     }
     let seed = fill.strip_prefix("random:").and_then(|seed| seed.parse().ok());
     let fill = match (fill, seed) {
@@ -129,7 +131,7 @@ fn buffer(dtype: DType, text: &str) -> Result<Value, String> {
         (_, Some(seed)) => Fill::Random(seed),
         _ => {
             return Err(format!(
-                "`{fill}` fills no buffer; use zeros, iota, uninit or random:SEED with a whole number"
+                "`{fill}` does not say what a buffer holds; use zeros, iota, uninit or random:SEED with a whole number"
             ));
         }
     };
@@ -155,5 +157,5 @@ fn scalar(dtype: DType, text: &str) -> Result<Vec<u8>, String> {
         DType::F64 => number(text, f64::to_le_bytes),
         DType::C64 | DType::C128 => return Err("complex numbers come in buffers only; pass two arguments".into()),
     };
-    bytes.ok_or_else(|| format!("`{text}` is no {dtype}"))
+    bytes.ok_or_else(|| format!("{dtype} does not have the value `{text}`; give a number that it has"))
 }

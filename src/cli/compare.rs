@@ -21,7 +21,7 @@ use super::npy::Source;
 use super::output::{self, Output, number};
 use super::trial::{self, Rotation};
 use super::turns::{arrays, placed, turns};
-use super::{args, array_bytes, by_width, ensure_room, open, reference};
+use super::{args, array_bytes, by_width, ensure_room, message, open, reference};
 
 /// Timed runs of a kernel; their median is reported.
 const SAMPLES: usize = 20;
@@ -86,7 +86,7 @@ impl Devices {
             let opened = Device::open(Backend::Soft).map_err(anyhow::Error::from);
             match opened.and_then(|soft| ensure_room(each, on_host, &[own, (&soft, on_device)]).map(|()| soft)) {
                 Ok(soft) => counting = Some(soft),
-                Err(error) => output.note(format!("nothing is counted: {error:#}")),
+                Err(error) => output.note(format!("nothing is counted: {}", message(&error))),
             }
         }
         Ok(Self { named, turns, counting })
@@ -220,7 +220,7 @@ fn ladder<T: Element + Pod>(
     let mut bench = Bench::new(&devices.named, matrix, &transposed, devices.turns)?;
     let mut counted = devices.counting.as_ref().and_then(|soft| {
         Bench::new(soft, matrix, &transposed, 0)
-            .inspect_err(|error| output.note(format!("nothing is counted: {error:#}")))
+            .inspect_err(|error| output.note(format!("nothing is counted: {}", message(error))))
             .ok()
     });
     let counted_on = if counted.is_some() { devices.counting.as_ref() } else { Some(&devices.named) };
@@ -232,7 +232,7 @@ fn ladder<T: Element + Pod>(
         let mut row = bench.row(kernel)?;
         if let Some(counted) = &mut counted {
             row.counters = counted.count(kernel).unwrap_or_else(|error| {
-                output.note(format!("{} is not counted: {error:#}", kernel.name()));
+                output.note(format!("{} is not counted: {}", kernel.name(), message(&error)));
                 None
             });
         }

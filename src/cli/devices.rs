@@ -6,6 +6,7 @@ use warpstride::device::{self, Availability, Backend, Device};
 use warpstride::ptx;
 
 use super::output::{self, Output};
+use super::typed;
 
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     let found = match backend {
@@ -31,7 +32,7 @@ fn text(found: &[Availability]) -> String {
                 let compute = format!("{major}.{minor}");
                 table.add_row([&backend.to_string(), &info.name, &compute, &gigabytes, &info.driver_version]);
             }
-            Err(reason) => missing.push_str(&format!("{backend} is not there: {reason}\n")),
+            Err(reason) => missing.push_str(&format!("{backend} is not there: {}\n", typed(reason))),
         }
     }
     format!("{table}\n{missing}PTX for {} and later: {}\n", ptx::TARGET, ptx::PROVENANCE)
@@ -46,6 +47,6 @@ fn entry(found: &Availability) -> Value {
             entry["multiprocessors"] = info.multiprocessors.into();
             entry
         }
-        Err(reason) => json!({ "device": found.backend.to_string(), "unavailable": reason.to_string() }),
+        Err(reason) => json!({ "device": found.backend.to_string(), "unavailable": typed(reason) }),
     }
 }

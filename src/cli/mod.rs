@@ -31,11 +31,13 @@ mod trial;
 mod tune;
 mod turns;
 
+use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use bytemuck::Pod;
+use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::element::DType;
@@ -66,7 +68,7 @@ use by_width;
 /// Ends a function with an error of a kind, in a sentence.
 macro_rules! refuse {
     ($kind:ident, $($sentence:tt)+) => {
-        return Err(warpstride::error::Error::new(warpstride::error::ErrorKind::$kind, format!($($sentence)+)).into())
+        return Err($crate::cli::Refusal { kind: warpstride::error::ErrorKind::$kind, sentence: format!($($sentence)+) }.into())
     };
 }
 use refuse;
@@ -90,12 +92,9 @@ pub(crate) fn main() -> ExitCode {
     let output = Output::new(cli.json(), cli.global.quiet);
     match run(&cli, &output) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read our output has read enough.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let message = message(&error);
-            let _ = writeln!(io::stderr(), "error: {message}");
-            output.failure(kind(&error), &message);
+            let _ = writeln!(io::stderr(), "error: {}", message(&error));
+            output.failure(failure(&error));
             ExitCode::FAILURE
         }
     }
@@ -112,24 +111,62 @@ fn not_run(usage: &clap::Error) -> ExitCode {
     // What follows the first paragraph is advice, and the usage.
     let (first, _) = text.split_once("\n\n").unwrap_or((&text, ""));
     let message = match usage.kind() {
+        clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            if text.contains("Usage: warpstride bench") =>
+        {
+            args::NO_OPERATION.into()
+        }
         clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a command is missing; see --help".into(),
         _ => first.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" "),
     };
-    Output::new(args::ask_for_json(std::env::args_os().skip(1)), true).failure("usage", &message);
+    Output::new(args::ask_for_json(std::env::args_os().skip(1)), true)
+        .failure(json!({ "kind": "usage", "message": message }));
     ExitCode::from(2)
 }
 
-/// What went wrong, in one line.
-fn message(error: &anyhow::Error) -> String {
-    // A driver's own account may take several lines; and what programs write otherwise, a person types.
-    format!("{error:#}").replace('\n', " ").replace("`Backend::Soft`", "`--device soft`")
+/// A sentence that the command line refuses something with. The library's own are an `Error`, in other words.
+#[derive(Debug)]
+struct Refusal {
+    kind: ErrorKind,
+    sentence: String,
 }
 
-/// The name of what went wrong, for programs.
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Says what went wrong in one line.
+fn message(error: &anyhow::Error) -> String {
+    let said = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref::<Error>() {
+        Some(of_library) => typed(of_library),
+        None => cause.to_string(),
+    };
+    // A driver's own account may take several lines.
+    error.chain().map(said).collect::<Vec<_>>().join(": ").replace('\n', " ")
+}
+
+/// The library's words, with the options that a person types in place of the names that a program writes.
+fn typed(words: impl fmt::Display) -> String {
+    words.to_string().replace("`Backend::Soft`", "`--device soft`").replace("`Config::work_limit`", "`--limit`")
+}
+
+/// Names the kind of a failure, for programs.
 fn kind(error: &anyhow::Error) -> &'static str {
-    let of_library = error.chain().find_map(|cause| cause.downcast_ref::<Error>());
+    let kind = |cause: &(dyn std::error::Error + 'static)| {
+        let of_library = cause.downcast_ref::<Error>().map(Error::kind);
+        of_library.or_else(|| cause.downcast_ref::<Refusal>().map(|refusal| refusal.kind))
+    };
     let is_io = || error.chain().any(|cause| cause.is::<io::Error>());
-    of_library.map_or_else(|| if is_io() { ErrorKind::Io.name() } else { "failed" }, |error| error.kind().name())
+    error.chain().find_map(kind).map_or_else(|| if is_io() { ErrorKind::Io.name() } else { "failed" }, ErrorKind::name)
+}
+
+/// A failure as documents have it.
+fn failure(error: &anyhow::Error) -> Value {
+    json!({ "kind": kind(error), "message": message(error) })
 }
 
 fn run(cli: &Cli, output: &Output) -> Result<()> {
@@ -158,7 +195,7 @@ fn open(backend: Backend, output: &Output) -> Result<Device> {
         return Device::open(backend).with_context(|| format!("cannot open {backend}"));
     }
     let device = Device::open(backend)?;
-    output.note(device.choice());
+    output.note(typed(device.choice()));
     Ok(device)
 }
 
@@ -212,8 +249,4 @@ fn zeroed<T: Pod>(len: usize) -> Result<Vec<T>> {
             refuse!(OutOfMemory, "the host has no {megabytes} MB of memory for this; use smaller arrays")
         }
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -63,15 +63,14 @@ impl Output {
             text
         };
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())
-            .and_then(|()| out.flush())
-            .context("cannot write the result to standard output; check where it goes")
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        unless_read_enough(written).context("cannot write the result to standard output; check where it goes")
     }
 
     /// Prints the document of a failure, where one is wanted and the command printed none.
-    pub(super) fn failure(&self, kind: &str, message: &str) {
+    pub(super) fn failure(&self, error: Value) {
         if self.json && !self.printed.get() {
-            let document = json!({ "schema": 1, "error": { "kind": kind, "message": message } });
+            let document = json!({ "schema": 1, "error": error });
             // Standard error says the same.
             let _ = writeln!(io::stdout(), "{document:#}");
         }
@@ -87,6 +86,14 @@ impl Output {
     /// A bar of `steps` steps, seen on a terminal once the work has taken more than a second.
     pub(super) fn progress(&self, steps: usize) -> Progress {
         Progress::start(steps, self.quiet)
+    }
+}
+
+/// What came of writing to standard output. A reader that closes it has read enough, which ends the printing and not the work.
+pub(super) fn unless_read_enough(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }
 

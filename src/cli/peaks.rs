@@ -12,7 +12,7 @@ use warpstride::roofline::clocks::Identity;
 use warpstride::roofline::peak::{Best, Peaks};
 
 use super::output::{self, Output, number};
-use super::{input, open, require, runs};
+use super::{input, message, open, require, runs};
 
 /// Bytes of ceilings as they are kept, of which there are some thousand.
 const MAX_KEPT_BYTES: usize = 1 << 20;
@@ -109,7 +109,7 @@ pub(super) fn measured(device: &Device, output: &Output) -> Result<Kept> {
     drop(progress);
     let kept = Kept { date: jiff::Timestamp::now().to_string(), with: place.with.clone(), peaks };
     if let Err(error) = place.keep(&kept) {
-        output.note(format!("the ceilings are not kept for the next time: {error:#}"));
+        output.note(format!("the ceilings are not kept for the next time: {}", message(&error)));
     }
     Ok(kept)
 }

@@ -23,7 +23,7 @@ pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Re
     let axes = args.axes.of(&shape).map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong));
     let axes = axes.with_context(failed)?;
     let permuted = layout.permuted_axes(&axes).with_context(failed)?;
-    let target = Target::check(&args.output, &args.input, output)?;
+    let target = Target::check(&args.output, &[&args.input], output)?;
     let device = open(backend, output)?;
     ensure_room(source.bytes, 1, &[(&device, 2)]).with_context(failed)?;
     let work = Work { doing: "permuting", shape: permuted.shape(), device: &device, output };

@@ -1,7 +1,7 @@
 //! `warpstride report`: tables, charts and a page of a run, from its file alone.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -51,21 +51,23 @@ fn outputs(args: &args::Report, run: &Run) -> Result<Vec<(PathBuf, Vec<u8>)>> {
         for chart in plot::charts(run)? {
             outputs.push((folder.join(chart.name).with_extension("svg"), chart.svg.into_bytes()));
         }
+        // Last what is in the folder, which is made when all else is known to work.
+        outputs.sort_by_key(|(path, _)| path.starts_with(folder));
     }
     Ok(outputs)
 }
 
 /// Makes sure, before any is written, that no output is a run that was read, or another output.
 fn targets(args: &args::Report, outputs: &[(PathBuf, Vec<u8>)], output: &Output) -> Result<Vec<Target>> {
-    if let Some(folder) = &args.svg {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    }
+    let inputs: Vec<&Path> = args.compare.iter().chain([&args.run]).map(PathBuf::as_path).collect();
     let mut targets = Vec::new();
     for (path, _) in outputs {
-        let target = Target::check(path, &args.run, output)?;
-        if let Some(before) = &args.compare {
-            Target::check(path, before, output)?;
+        if let Some(folder) = args.svg.as_ref().filter(|folder| path.starts_with(folder)) {
+            fs::create_dir_all(folder).with_context(|| {
+                format!("cannot make the folder {}: name another one with --svg, or make it", folder.display())
+            })?;
         }
+        let target = Target::check(path, &inputs, output)?;
         require!(
             !targets.contains(&target),
             InvalidArgument,

@@ -18,7 +18,7 @@ pub(super) fn read(path: &Path) -> Result<Run> {
     let text = input::read(path, MAX_RUN_BYTES, "a run")?;
     let run: Run = match serde_json::from_slice(&text) {
         Ok(run) => run,
-        Err(why) => refuse!(Io, "{} is no run of `warpstride --json bench --all`: {why}", path.display()),
+        Err(why) => refuse!(Io, "{} does not hold a run of `warpstride --json bench --all`: {why}", path.display()),
     };
     require!(
         run.schema == SCHEMA,

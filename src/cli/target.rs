@@ -1,5 +1,6 @@
 //! A file that is replaced whole or not at all, or a stream that a result goes into.
 
+use std::fmt::Display;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf, is_separator};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf, is_separator};
 use anyhow::{Context, Result};
 use tempfile::NamedTempFile;
 
-use super::output::Output;
+use super::output::{Output, unless_read_enough};
 use super::{require, signals};
 
 /// Where a result goes. Two are equal where they are one file.
@@ -29,13 +30,20 @@ enum Kind {
 }
 
 impl Target {
-    /// Makes sure, before any work is done, that `path` may be written and is not `source`.
-    pub(super) fn check(path: &Path, source: &Path, output: &Output) -> Result<Self> {
+    /// Makes sure, before any work is done, that `path` may be written and is none of `sources`, also where it is what standard
+    /// output goes to.
+    pub(super) fn check(path: &Path, sources: &[&Path], output: &Output) -> Result<Self> {
         let target = Self::new(path)?;
+        require!(
+            !sources.iter().any(|source| is_same_file(path, source)),
+            InvalidArgument,
+            "input and output are the same file, {}; name another output",
+            path.display()
+        );
         match target.kind {
             Kind::StandardOutput => output.leave_to(path)?,
             Kind::Stream => {}
-            Kind::File => target.check_file(source, output)?,
+            Kind::File => target.check_file(output)?,
         }
         Ok(target)
     }
@@ -64,6 +72,13 @@ impl Target {
                     "cannot write {}: it is not a file or a pipe; name another output",
                     path.display()
                 );
+                require!(
+                    !is_descriptor(path),
+                    InvalidArgument,
+                    "cannot write {}: it stands for a file that is open, which would be replaced and lose what others write to \
+                     it; name that file, or redirect standard output to it and pass /dev/stdout",
+                    path.display()
+                );
                 // Through links, so that the file is replaced and not the link.
                 fs::canonicalize(path).with_context(|| format!("cannot write {}: check the path", path.display()))?
             }
@@ -82,15 +97,10 @@ impl Target {
         Ok(Self { path, kind: Kind::File })
     }
 
-    fn check_file(&self, source: &Path, output: &Output) -> Result<()> {
+    fn check_file(&self, output: &Output) -> Result<()> {
         let path = self.path.display();
         let old = fs::metadata(&self.path).ok();
         if let Some(old) = &old {
-            require!(
-                !is_same_file(&self.path, source),
-                InvalidArgument,
-                "input and output are the same file, {path}; name another output"
-            );
             let writable = OpenOptions::new().write(true).open(&self.path);
             let denied = writable.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
             require!(
@@ -101,8 +111,14 @@ impl Target {
         }
         // Whether a file can be made there is known only once one was. It goes again: the work may take long.
         let temporary = self.temporary()?;
-        let as_before = old.map_or(Ok(true), |old| take_over(temporary.as_file(), &old));
+        let as_before = old.as_ref().map_or(Ok(true), |old| take_over(temporary.as_file(), old));
+        let is_kept = old.is_some_and(|old| is_kept(&old, self.folder(), temporary.as_file()));
         self.discard(temporary);
+        require!(
+            !is_kept,
+            Io,
+            "cannot write {path}: it belongs to another user, and in its folder only owners may replace a file; name another output"
+        );
         if !as_before.with_context(|| format!("cannot write {path}: check the permissions of its folder"))? {
             output
                 .note(format!("{path} is replaced, and only root may give it to those who owned it: it will be yours"));
@@ -112,16 +128,17 @@ impl Target {
 
     /// Writes what `write` writes: to a file that then takes its place, or into the stream.
     pub(super) fn replace(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        let stream_failed = || format!("cannot write into {}: check what reads it", self.path.display());
+        let path = self.path.display();
+        let stream_failed = |error| failed(error, format_args!("into {path}"), "check what reads it");
         let into = |stream: &mut dyn Write| {
             let mut stream = BufWriter::new(stream);
             write(&mut stream).and_then(|()| stream.flush())
         };
         match self.kind {
-            Kind::StandardOutput => into(&mut io::stdout().lock()).with_context(stream_failed),
+            Kind::StandardOutput => unless_read_enough(into(&mut io::stdout().lock())).map_err(stream_failed),
             Kind::Stream => {
                 let opened = OpenOptions::new().write(true).open(&self.path);
-                opened.and_then(|mut stream| into(&mut stream)).with_context(stream_failed)
+                opened.and_then(|mut stream| into(&mut stream)).map_err(stream_failed)
             }
             Kind::File => {
                 let temporary = self.temporary()?;
@@ -130,9 +147,7 @@ impl Target {
                     Ok(()) => self.persist(temporary),
                     Err(error) => {
                         self.discard(temporary);
-                        Err(error).with_context(|| {
-                            format!("cannot write {}: check the room on its disk", self.path.display())
-                        })
+                        Err(failed(error, path, "check the room on its disk"))
                     }
                 }
             }
@@ -150,8 +165,10 @@ impl Target {
     /// Makes a file beside the target, which a signal removes from now on.
     fn temporary(&self) -> Result<NamedTempFile> {
         let mut unfinished = signals::unfinished()?;
-        // Opened here, and so with the permissions that any program gives; the crate's own are for secrets.
-        let open = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+        // Opened here, and so with the permissions that any program gives a new file. In place of an old one, which may be
+        // private, it is for its owner alone until it is complete and has the old one's.
+        let is_new = !self.path.exists();
+        let open = |path: &Path| options(is_new).write(true).create_new(true).open(path);
         let temporary = tempfile::Builder::new().prefix(".warpstride-").make_in(self.folder(), open);
         let temporary = temporary.with_context(|| {
             format!("cannot write {}: check that its folder exists and may be written", self.path.display())
@@ -171,8 +188,7 @@ impl Target {
         let mut unfinished = signals::locked();
         let persisted = temporary.persist(&self.path).map(drop).map_err(|error| error.error);
         *unfinished = None;
-        persisted
-            .with_context(|| format!("cannot write {}: check the permissions of its folder", self.path.display()))?;
+        persisted.map_err(|error| failed(error, self.path.display(), "check the permissions of its folder"))?;
         #[cfg(unix)]
         {
             // The rename too. A file system that cannot has its own ways, and the file is there.
@@ -186,10 +202,33 @@ impl Target {
     }
 }
 
+/// The failure to write a file or into a stream, with the advice that the error itself gives, or else `otherwise`.
+fn failed(error: io::Error, what: impl Display, otherwise: &str) -> anyhow::Error {
+    let advice = match error.kind() {
+        ErrorKind::StorageFull => "no room is left there; make room, or name another output",
+        ErrorKind::ResourceBusy => "the system uses it, perhaps as a mount; name another output",
+        ErrorKind::PermissionDenied => "check its permissions and those of its folder",
+        ErrorKind::BrokenPipe => "its reader has closed it; check why",
+        _ => otherwise,
+    };
+    anyhow::Error::from(error).context(format!("cannot write {what}: {advice}"))
+}
+
 /// Whether two paths lead to one file. No pipe is opened: that would wait for its other end.
-pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
+fn is_same_file(one: &Path, other: &Path) -> bool {
     let is_file = |path: &Path| fs::metadata(path).is_ok_and(|there| there.is_file());
     is_file(one) && is_file(other) && same_file::is_same_file(one, other).unwrap_or(false)
+}
+
+/// Whether a path leads through the system's names of what is open here, such as `/dev/stderr`, `/dev/fd/3` or
+/// `/proc/self/fd/3`. The system knows what the path leads to, and so its links have an end.
+fn is_descriptor(path: &Path) -> bool {
+    let of_open_files = |folder: PathBuf| {
+        folder == Path::new("/dev/fd")
+            || (folder.starts_with("/proc") && folder.file_name().is_some_and(|name| name == "fd"))
+    };
+    fs::canonicalize(folder_of(path)).is_ok_and(of_open_files)
+        || fs::read_link(path).is_ok_and(|link| is_descriptor(&folder_of(path).join(link)))
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -225,6 +264,33 @@ fn stream(there: &Metadata) -> Option<Kind> {
 #[cfg(not(unix))]
 fn stream(_: &Metadata) -> Option<Kind> {
     None
+}
+
+/// How a file is made: readable by whom any program lets read it, or by its owner alone.
+fn options(is_new: bool) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    if !is_new {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    #[cfg(not(unix))]
+    let _ = is_new;
+    options
+}
+
+/// Whether a folder lets nobody but owners replace a file in it, and who made `own` is none of them.
+#[cfg(unix)]
+fn is_kept(old: &Metadata, folder: &Path, own: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    const STICKY: u32 = 0o1000;
+    let (Ok(folder), Ok(own)) = (fs::metadata(folder), own.metadata()) else { return false };
+    folder.mode() & STICKY != 0 && ![0, old.uid(), folder.uid()].contains(&own.uid())
+}
+
+#[cfg(not(unix))]
+fn is_kept(_: &Metadata, _: &Path, _: &File) -> bool {
+    false
 }
 
 /// Gives a file the owner, the group and the mode of the one that it replaces; whether the system let it have both.

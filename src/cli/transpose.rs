@@ -18,7 +18,7 @@ pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> 
     let source = Source::open(&args.input)?;
     let [rows, cols] = source.matrix()?;
     let (dtype, name) = (source.dtype, source.type_name());
-    let target = Target::check(&args.output, &args.input, output)?;
+    let target = Target::check(&args.output, &[&args.input], output)?;
     let device = open(backend, output)?;
     let failed = || format!("cannot transpose {}", args.input.display());
     ensure_room(source.bytes, 1, &[(&device, 2)]).with_context(failed)?;

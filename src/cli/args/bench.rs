@@ -5,9 +5,14 @@ use std::num::NonZeroUsize;
 use clap::error::ErrorKind;
 use clap::{Args, Subcommand};
 use warpstride::element::DType;
+use warpstride::error::counted;
 
 use super::values::{Numbers, castable, dtype, images, mappable, number, plane, run_name, shape};
 use super::{Axes, Permuted};
+
+/// What is said of a `bench` that has nothing to do.
+pub(in crate::cli) const NO_OPERATION: &str =
+    "an operation is missing; name one, which `bench --list` lists, or --list, --all or --tune";
 
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
@@ -37,8 +42,8 @@ impl Bench {
     pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
         let Self { operation, list, tune, all, save, compare } = self;
         let Some(operation) = operation else {
-            let missing = "an operation is missing; name one, which `bench --list` lists, or --list, --all or --tune";
-            return if *list || *tune || *all { Ok(()) } else { Err((ErrorKind::MissingSubcommand, missing.into())) };
+            let missing = || (ErrorKind::MissingSubcommand, NO_OPERATION.into());
+            return if *list || *tune || *all { Ok(()) } else { Err(missing()) };
         };
         let given = [
             ("--list", *list),
@@ -260,7 +265,10 @@ impl Affine {
             ));
         }
         match channels.filter(|&axis| axis >= axes.len()) {
-            Some(axis) => Err(format!("there is no axis {axis} for the channels; the result has {}", axes.len())),
+            Some(axis) => Err(format!(
+                "the result has no axis {axis} for --channels; it has {}, counted from 0",
+                counted(axes.len(), "axis")
+            )),
             None => Ok(axes),
         }
     }

@@ -23,7 +23,8 @@ use super::argument::{Argument, Dump, extents};
 
 pub(super) use axes::Axes;
 pub(super) use bench::{
-    Affine, Arithmetic, Bench, Cast, Elements, Images, Operation, Reduced, Rows, Rowwise, Samples, Strided,
+    Affine, Arithmetic, Bench, Cast, Elements, Images, NO_OPERATION, Operation, Reduced, Rows, Rowwise, Samples,
+    Strided,
 };
 pub(super) use values::Numbers;
 use values::{dtype, model, shape};
@@ -72,7 +73,11 @@ impl Cli {
 
 /// Whether the words of a command line ask for JSON, also where they are not a usage.
 pub(super) fn ask_for_json(words: impl Iterator<Item = OsString>) -> bool {
-    words.take_while(|word| word != "--").any(|word| word == "--json" || word == "--report-json")
+    // A value, which neither takes, is no usage, and asks for it all the same.
+    let option = |word: &OsString| word.to_string_lossy().split('=').next().map(ToOwned::to_owned);
+    words
+        .take_while(|word| word != "--")
+        .any(|word| matches!(option(&word).as_deref(), Some("--json" | "--report-json")))
 }
 
 /// What every command takes.

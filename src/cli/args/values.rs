@@ -26,7 +26,9 @@ impl FromStr for Numbers {
             return Ok(Self(Vec::new()));
         }
         let number = |text: &str| {
-            text.trim().parse().map_err(|_| format!("`{}` is no whole number; give them as 4,10,3", text.trim()))
+            let text = text.trim();
+            let most = usize::MAX;
+            text.parse().map_err(|_| format!("`{text}` is not a whole number from 0 to {most}; give them as 4,10,3"))
         };
         text.split(',').map(number).collect::<Result<_, _>>().map(Self)
     }
@@ -45,13 +47,13 @@ pub(super) fn run_name(text: &str) -> Result<String, String> {
     if !text.is_empty() && text.len() <= 100 && text.chars().all(plain) {
         return Ok(text.into());
     }
-    Err("a run's name is of letters, digits, `-`, `_` and `.`, at most 100 of them".into())
+    Err("a run's name has 1 to 100 characters, each a letter, a digit, `-`, `_` or `.`".into())
 }
 
 pub(super) fn model(text: &str) -> Result<DeviceModel, String> {
     DeviceModel::ALL.into_iter().find(|model| model.name == text).ok_or_else(|| {
         let names = DeviceModel::ALL.map(|model| model.name).join(", ");
-        format!("there are models of {names}")
+        format!("the models are {names}")
     })
 }
 

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use warpstride::abi::NumberType;
 use warpstride::device::Device;
 use warpstride::element::{DType, Number};
-use warpstride::error::Error;
+use warpstride::error::{Error, counted};
 use warpstride::ops::{self, AxisPlan, AxisReduction, Scratch, rowwise};
 use warpstride::roofline::measure::{self, Timing};
 
@@ -43,10 +43,17 @@ impl Measured for AlongAxis<'_> {
         let read = array_bytes(shape, *dtype)? as u64;
         let rank = shape.len();
         require!(
+            rank > 0,
+            InvalidArgument,
+            "shape [] has no axes, and {} goes along one; give a shape such as 4,10",
+            self.name()
+        );
+        require!(
             axis[0] < rank,
             InvalidArgument,
-            "shape {shape:?} has no axis {}; give one of its {rank}, the first of which is 0",
-            axis[0]
+            "shape {shape:?} has no axis {}; it has {}, counted from 0",
+            axis[0],
+            counted(rank, "axis")
         );
         let written =
             self.results().checked_mul(self.result_width()).context("the results are too many; use a smaller array")?;

@@ -94,10 +94,13 @@ impl Subject<'_> {
             );
             text += &match speed.of_nominal {
                 Some(part) => format!("{:.1} % of nominal\n", 100.0 * part),
-                None => "more than memory has: the L2 cache holds what is written\n".into(),
+                None => "faster than the memory alone: the L2 cache holds what is written\n".into(),
             };
             if timing.discarded() > 0 {
-                text += &format!("without {} of a throttled device\n", counted(timing.discarded(), "sample"));
+                text += &format!(
+                    "These times leave out {} that a throttled device gave.\n",
+                    counted(timing.discarded(), "sample")
+                );
             }
             if timing.clocks().is_some_and(|clocks| clocks.are_throttled()) {
                 text += "The device is throttled: these times say little.\n";

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use half::{bf16, f16};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
@@ -23,7 +23,7 @@ use super::permute::Moved;
 use super::report::{Outcome, Subject};
 use crate::cli::output::{self, Output};
 use crate::cli::turns::turns;
-use crate::cli::{args, compare as ladder, open, peaks, report, runs};
+use crate::cli::{args, compare as ladder, failure, open, peaks, report, runs};
 
 /// Timed runs of a case.
 const SAMPLES: usize = 20;
@@ -119,25 +119,29 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
     finish(&run, before.as_ref(), args.save.as_deref(), output)
 }
 
-/// Prints a run, and keeps it if it is right: what is wrong is nothing to compare with.
+/// Keeps a run if it is right, since what is wrong is nothing to compare with, and prints it: also where it could not be kept.
 fn finish(run: &Run, before: Option<&Run>, save: Option<&str>, output: &Output) -> Result<()> {
-    let changes = before.map(|before| compare::changes(before, run)).transpose()?;
-    print(run, changes.as_deref(), output)?;
     let wrong: Vec<&str> = run.cases.iter().filter(|case| !case.verified).map(|case| case.name.as_str()).collect();
+    let kept = match save.filter(|_| wrong.is_empty()) {
+        Some(name) => runs::keep(name, run).map(|file| output.note(format!("kept as {name}: {}", file.display()))),
+        None => Ok(()),
+    };
+    let changes = before.map(|before| compare::changes(before, run)).transpose()?;
+    print(run, changes.as_deref(), kept.as_ref().err(), output)?;
     ensure!(wrong.is_empty(), "{} gave wrong elements; please report this as a bug", wrong.join(", "));
-    if let Some(name) = save {
-        let file = runs::keep(name, run)?;
-        output.note(format!("kept as {name}: {}", file.display()));
-    }
+    kept?;
     report::ensure_none_worse(changes.as_deref().unwrap_or(&[]))
 }
 
-fn print(run: &Run, changes: Option<&[Change]>, output: &Output) -> Result<()> {
+fn print(run: &Run, changes: Option<&[Change]>, error: Option<&anyhow::Error>, output: &Output) -> Result<()> {
     let mut text = report::text(run);
     let mut document = serde_json::to_value(run)?;
-    if let (Some(changes), Value::Object(members)) = (changes, &mut document) {
+    if let Some(changes) = changes {
         text += &report::changes_text(changes);
-        members.insert("changes".into(), json!(changes));
+        document["changes"] = json!(changes);
+    }
+    if let Some(error) = error {
+        document["error"] = failure(error);
     }
     output.result(&text, document)
 }

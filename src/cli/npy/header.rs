@@ -51,7 +51,7 @@ impl Header {
                 "descr" => descr.replace(reader.descr()?).is_none(),
                 "fortran_order" => fortran.replace(reader.truth()?).is_none(),
                 "shape" => shape.replace(reader.shape()?).is_none(),
-                _ => return Err(malformed(format!("it has a key '{}'", key.escape_debug()))),
+                _ => return Err(malformed(format!("it has a key '{}'", visible(key)))),
             };
             if !is_new {
                 return Err(malformed(format!("it has '{key}' twice")));
@@ -74,6 +74,12 @@ impl Header {
 
 fn malformed(why: impl Into<String>) -> Refusal {
     Refusal::Malformed(why.into())
+}
+
+/// The text with its control characters escaped, and quotes as they are.
+pub(super) fn visible(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
+    text.chars().map(shown).collect()
 }
 
 /// What of a header was not read yet.
@@ -100,7 +106,7 @@ impl<'t> Reader<'t> {
 
     fn unexpected(&self, wanted: &str) -> Refusal {
         match self.rest.split_whitespace().next() {
-            Some(found) => malformed(format!("{wanted} is missing before `{:.20}`", found.escape_debug().to_string())),
+            Some(found) => malformed(format!("{wanted} is missing before `{:.20}`", visible(found))),
             None => malformed(format!("{wanted} is missing at its end")),
         }
     }
@@ -163,8 +169,8 @@ impl<'t> Reader<'t> {
         let (word, rest) = self.word();
         let digits = if self.has_longs { word.strip_suffix('L').unwrap_or(word) } else { word };
         let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        // Python 3 has no number that begins with 0 but 0 itself.
-        if !is_number || (digits.len() > 1 && digits.starts_with('0')) {
+        // Python 3 takes 00 and refuses 03.
+        if !is_number || (digits.starts_with('0') && digits.bytes().any(|digit| digit != b'0')) {
             return Err(self.unexpected("an extent"));
         }
         let extent = digits.parse().map_err(|_| malformed(format!("its extent {digits:.40} is beyond any memory")))?;
@@ -235,6 +241,7 @@ mod tests {
         assert_eq!(of("\"=f4\"", "(3,4,)"), header(&[3, 4]));
         assert_eq!(of("'f4'", "( )"), header(&[]));
         assert_eq!(of("'|f4'", "(3 ,)"), header(&[3]));
+        assert_eq!(of("'<f4'", "(00, 4)"), header(&[0, 4]));
         assert_eq!(parsed(" \t{'shape':(0,),\n'descr':'<f4',\r\n'fortran_order':False}\n \n"), header(&[0]));
         assert!(parsed("{'shape':(0,), 'descr':'<f4', 'fortran_order': True}").is_ok_and(|header| header.fortran));
         let bool = of("'|b1'", "(2,)").unwrap();

@@ -148,7 +148,7 @@ fn read_header(file: &mut File, path: &Path) -> Result<Header> {
             Io,
             "{path} holds elements of type '{}', which this command does not move; convert it with astype to a number of 1 \
              to 8 bytes or a complex number",
-            descr.escape_debug()
+            header::visible(&descr)
         ),
     }
 }
@@ -157,13 +157,15 @@ fn read_header(file: &mut File, path: &Path) -> Result<Header> {
 fn shape_and_bytes(header: &Header, path: &Path) -> Result<(Vec<usize>, u64)> {
     let Header { dtype, shape: extents, .. } = header;
     let shape = extents.iter().map(|&extent| usize::try_from(extent)).collect::<Result<Vec<_>, _>>().ok();
-    // An extent of 0 first: beside it, the others may be as large as they like.
-    let empty = extents.contains(&0);
-    let bytes = extents.iter().try_fold(dtype.width() as u64, |bytes, &extent| bytes.checked_mul(extent));
-    let bytes = if empty { Some(0) } else { bytes };
+    // Also beside an extent of 0, which NumPy leaves out here, the others have a limit.
+    let filled = extents.iter().filter(|&&extent| extent > 0);
+    let bytes = filled.copied().try_fold(dtype.width() as u64, u64::checked_mul);
     match (shape, bytes) {
-        // Rust's own limit on the size of anything in memory.
-        (Some(shape), Some(bytes)) if bytes <= isize::MAX as u64 => Ok((shape, bytes)),
+        // Rust's own limit on the size of anything in memory, and NumPy's.
+        (Some(shape), Some(bytes)) if bytes <= isize::MAX as u64 => {
+            let bytes = if extents.contains(&0) { 0 } else { bytes };
+            Ok((shape, bytes))
+        }
         _ => refuse!(
             Layout,
             "{} promises {extents:?} elements of {dtype}, more bytes than an address can count; save it again",

@@ -18,8 +18,8 @@ use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module};
 
 use super::argument::{Argument, Dump, Value};
 use super::output::Output;
-use super::target::{self, Target};
-use super::{args, ensure_room, npy, open, ptx_file, refuse, require};
+use super::target::Target;
+use super::{args, ensure_room, failure, npy, open, ptx_file, refuse, require};
 use buffer::Buffer;
 use report::Outcome;
 
@@ -100,13 +100,15 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
     };
     if let Some(stop) = outcome.stopped.take() {
         drop(progress);
-        if !stop.findings.is_empty() {
-            let found = report::findings_text(&stop.findings, stop.more_findings);
-            output.result(&found, report::stopped_json(args, kernel.name(), &device, &stop))?;
+        let found = report::findings_text(&stop.findings, stop.more_findings);
+        let mut document = report::stopped_json(args, kernel.name(), &device, &stop);
+        let is_clean = stop.findings.is_empty();
+        let error = Error::from(stop).into();
+        if !is_clean {
+            document["error"] = failure(&error);
+            output.result(&found, document)?;
         }
-        // What the library calls by the name of its own.
-        let error = Error::from(stop);
-        return Err(Error::new(error.kind(), error.to_string().replace("`Config::work_limit`", "--limit")).into());
+        return Err(error);
     }
     targets.write(&outcome)?;
     drop(progress);
@@ -199,15 +201,8 @@ fn target(
     before: &[(Target, String, Vec<usize>)],
     output: &Output,
 ) -> Result<Target> {
-    for input in args.arguments.iter().filter_map(Argument::file) {
-        require!(
-            !target::is_same_file(path, input),
-            InvalidArgument,
-            "input and output are the same file, {}; name another output",
-            path.display()
-        );
-    }
-    let target = Target::check(path, &args.file, output)?;
+    let inputs: Vec<&Path> = args.arguments.iter().filter_map(Argument::file).chain([&*args.file]).collect();
+    let target = Target::check(path, &inputs, output)?;
     require!(
         before.iter().all(|(earlier, ..)| *earlier != target),
         InvalidArgument,

@@ -55,6 +55,13 @@ fn a_header_that_is_no_dictionary() {
 }
 
 #[test]
+fn a_header_is_quoted_as_it_is() {
+    refuse(&npy_with_header("{'descr': '<f4', 4: 'a\"b'}", b""), &["a text is missing before `4:`"]);
+    refuse(&npy_with_header("{'descr': '<f4' \"b'\tc'\x07}", b""), &["is missing before `\"b'`"]);
+    refuse(&npy_with_header("{'descr': '<f4', 'a\x07\"': 4}", b""), &["a key 'a\\u{7}\"'"]);
+}
+
+#[test]
 fn a_header_without_a_shape() {
     refuse(&npy_with_header("{'descr': '<f4', 'fortran_order': False}", b""), &["'shape'"]);
 }
@@ -83,6 +90,12 @@ fn sizes_that_overflow() {
     refuse(&npy("<f8", "(4294967296, 4294967296)", b""), &["more bytes than an address can count"]);
     refuse(&npy("<f8", "(1152921504606846976, 1)", b""), &["more bytes than an address can count"]);
     refuse(&npy("<f8", "(99999999999999999999999, 1)", b""), &["header that NumPy would not write"]);
+    // NumPy leaves extents of 0 out, and multiplies the others by the width.
+    for shape in ["(0, 9223372036854775807)", "(2305843009213693952, 0)"] {
+        refuse(&npy("<f4", shape, b""), &["more bytes than an address can count"]);
+    }
+    let folder = Folder::with_input(&npy("<f4", "(0, 2305843009213693951)", b""));
+    folder.transpose().succeeded();
 }
 
 /// A file of `tests/data/npy/foreign` that must be refused.

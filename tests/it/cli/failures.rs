@@ -1,8 +1,9 @@
 //! A failure with `--json`: one document on standard output, beside the sentence on standard error.
 
 use std::fs;
+use std::process::Stdio;
 
-use super::{npy, warpstride};
+use super::{command, npy, warpstride};
 
 const PTX: &str = "
     .version 7.0
@@ -10,6 +11,10 @@ const PTX: &str = "
     .address_size 64
     .visible .entry far(.param .u64 dst) {
         .reg .b64 %rd<2>; ld.param.u64 %rd1, [dst]; st.global.u32 [%rd1+4096], 1; ret;
+    }
+    .visible .entry both(.param .u64 dst) {
+        .reg .b32 %r<2>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [dst]; mov.u32 %r1, %tid.x; st.global.u32 [%rd1], %r1;
+        st.global.u32 [%rd1+4096], 1; ret;
     }
     .visible .entry race(.param .u64 dst) {
         .reg .b32 %r<2>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [dst]; mov.u32 %r1, %tid.x; st.global.u32 [%rd1], %r1; ret;
@@ -126,15 +131,78 @@ fn findings_are_the_document_of_their_run() {
     let ptx = folder.path().join("k.ptx");
     fs::write(&ptx, PTX).expect("writing");
     let ptx = ptx.to_str().expect("a plain path");
-    for entry in ["race", "far"] {
+    for (entry, checks, has_stopped) in [("race", "all", false), ("far", "all", false), ("both", "racecheck", true)] {
         let words = ["run-ptx", ptx, "--entry", entry, "--grid", "1", "--block", "32", "--arg", "f32[4]=zeros"];
-        let run = warpstride([&["--json", "--device", "soft"], &words[..], &["--check", "all"]].concat());
+        let run = warpstride([&["--json", "--device", "soft"], &words[..], &["--check", checks]].concat());
         assert_eq!(run.code, Some(1), "{}", run.stderr);
         let document = run.json();
         let found = document["findings"].as_array().map_or(0, Vec::len);
-        // A launch that stopped before anything was found has nothing but its failure to tell.
-        assert_eq!(found == 0, document.get("error").is_some(), "{document}");
-        assert!(entry == "far" || found > 0, "{document}");
+        assert!(found > 0, "{document}");
+        // A launch that has stopped has a failure to tell beside what it found.
+        assert_eq!(document.get("error").is_some(), has_stopped, "{document}");
+        if has_stopped {
+            assert_eq!(document["error"]["kind"], "kernel_fault");
+            let message = document["error"]["message"].as_str().expect("a message");
+            assert!(run.stderr.ends_with(&format!("error: {message}\n")), "{message:?} is not in {:?}", run.stderr);
+        }
         assert!(run.stderr.contains("error: "), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn an_option_with_a_value_that_it_does_not_take_asks_for_json_too() {
+    for words in [["--json=true", "devices"], ["bench", "--json=1"]] {
+        let run = warpstride(words);
+        assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(2), &"usage".into()), "{words:?}");
+    }
+}
+
+#[test]
+fn a_bench_without_an_operation_is_told_so() {
+    for words in [["--json", "bench"], ["bench", "--json"]] {
+        let message = warpstride(words).json()["error"]["message"].to_string();
+        assert!(message.contains("an operation is missing"), "{message}");
+    }
+}
+
+#[test]
+fn the_librarys_words_are_those_of_the_command_line_and_names_stay() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let name = "`Backend::Soft` and `Config::work_limit`";
+    let run = warpstride(["compare".as_ref(), folder.path().join(name).as_os_str()]);
+    run.failed(&["cannot read", name]);
+    // It is read, and then refused in a sentence of the command line.
+    fs::write(folder.path().join(name), "no array").expect("writing");
+    let run = warpstride(["compare".as_ref(), folder.path().join(name).as_os_str()]);
+    run.failed(&["is not a .npy file", name]);
+    for words in [&["devices"][..], &["devices", "--json"], &["compare", "--shape", "4,4"]] {
+        let run = warpstride(words);
+        assert!(!(run.stdout + &run.stderr).contains("Backend::"), "{words:?}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_reader_that_leaves_changes_no_status() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ptx = folder.path().join("k.ptx");
+    fs::write(&ptx, PTX).expect("writing");
+    let ptx = ptx.to_str().expect("a plain path");
+    for (entry, options, code) in [
+        ("race", &["--check", "all"][..], 1),
+        ("both", &["--check", "racecheck"], 1),
+        ("far", &[], 1),
+        ("race", &[], 0),
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let words = ["--device", "soft", "run-ptx", ptx, "--entry", entry, "--grid", "1", "--block", "64"];
+            let words = [&words[..], &["--arg", "f32[4]=zeros"], options, json].concat();
+            let mut child = command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child");
+            drop(child.stdout.take());
+            let ended = child.wait_with_output().expect("its end");
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert_eq!(ended.status.code(), Some(code), "{words:?}: {said}");
+            assert_eq!(said.contains("error: "), code == 1, "{words:?}: {said}");
+        }
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! By default a launch may do a 64th of its usual work, and has as much of the time; `WARPSTRIDE_LONG=1` has all of both.
 
-use std::env;
 use std::fmt::Write;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,6 +10,7 @@ use serde_json::Value;
 use warpstride::interp::DEFAULT_WORK;
 
 use super::Run;
+use crate::long::is_long;
 
 /// KiB of address space: 1 GB.
 const MEMORY: u32 = 1_000_000;
@@ -19,10 +19,6 @@ const SECONDS: u32 = 30;
 
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 const VPRINTF: &str = ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);\n";
-
-fn is_long() -> bool {
-    env::var_os("WARPSTRIDE_LONG").is_some_and(|value| value == "1")
-}
 
 /// Runs the program on a file with such text, on two threads and with no more time and memory than there may be.
 fn limited(text: &str, seconds: u32, words: &[&str]) -> Run {

@@ -58,8 +58,63 @@ fn pipes_and_devices_are_written_into() {
 
     warpstride(transpose(&folder, "/dev/null".as_ref())).succeeded();
     #[cfg(target_os = "linux")]
-    warpstride(transpose(&folder, "/dev/full".as_ref())).failed(&["cannot write into /dev/full", "os error"]);
+    warpstride(transpose(&folder, "/dev/full".as_ref()))
+        .failed(&["cannot write into /dev/full: no room is left there", "os error"]);
     warpstride(transpose(&folder, &folder.path(""))).failed(&["not a file or a pipe"]);
+}
+
+#[test]
+fn a_reader_that_leaves_a_pipe_of_its_name_is_a_failure() {
+    let folder = Folder::with_input(&npy("|u1", "(1000, 1000)", &[7; 1_000_000]));
+    let fifo = folder.path("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    let words = transpose(&folder, &fifo).into_iter().chain(["--json".into()]);
+    let child = command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child");
+    fs::File::open(&fifo).expect("it").read_exact(&mut [0; 10]).expect("its beginning");
+    let ended = child.wait_with_output().expect("its end");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code() == Some(1) && said.contains("its reader has closed it"), "{said}");
+    let document: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("a document");
+    assert_eq!(document["error"]["kind"], "io");
+}
+
+#[test]
+fn an_input_that_is_standard_output_stays() {
+    let [matrix, _] = pair();
+    let folder = Folder::with_input(&matrix);
+    for name in ["/dev/stdout", "/dev/fd/1"] {
+        let input = fs::OpenOptions::new().append(true).open(folder.path("in.npy")).expect("the input");
+        let run = command(transpose(&folder, name.as_ref())).stdout(input).output().expect("it starts");
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.code() == Some(1) && said.contains(&format!("the same file, {name};")), "{said}");
+        assert_eq!(fs::read(folder.path("in.npy")).expect("the input"), matrix);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_is_open_is_not_replaced_under_the_systems_names() {
+    let [matrix, expected] = pair();
+    let folder = Folder::with_input(&matrix);
+    let log = folder.path("log");
+    std::os::unix::fs::symlink("/dev/stderr", folder.path("link")).expect("a link");
+    let link = folder.path("link").into_os_string().into_string().expect("a plain path");
+    for name in ["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2", &link] {
+        fs::write(&log, "before\n").expect("writing");
+        let before = fs::metadata(&log).expect("it").ino();
+        let file = fs::OpenOptions::new().append(true).open(&log).expect("it");
+        let status = command(transpose(&folder, name.as_ref())).stderr(file).status().expect("it starts");
+        let text = fs::read_to_string(&log).expect("text");
+        assert_eq!(status.code(), Some(1), "{text}");
+        assert!(text.starts_with(&format!("before\nerror: cannot write {name}: it stands for a file")), "{text}");
+        assert!(text.contains("pass /dev/stdout") && fs::metadata(&log).expect("it").ino() == before, "{text}");
+    }
+    // Where standard output goes there too, the array does.
+    let file = fs::File::create(&log).expect("it");
+    let words = transpose(&folder, "/dev/stderr".as_ref()).into_iter().chain(["--quiet".into()]);
+    let status = command(words).stderr(file.try_clone().expect("it")).stdout(file).status().expect("it starts");
+    assert!(status.success());
+    assert_eq!(fs::read(&log).expect("it"), expected);
 }
 
 trait IsFifo {
@@ -155,6 +210,13 @@ fn who_may_not_give_a_file_away_is_told() {
 
     std::os::unix::fs::chown(&output, Some(1234), Some(1235)).expect("root may");
     fs::set_permissions(&output, Permissions::from_mode(0o6666)).expect("a mode");
+    // In a folder such as /tmp, only its owner may replace it.
+    fs::set_permissions(folder.path(""), Permissions::from_mode(0o1777)).expect("a mode");
+    let refused = run();
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(text.contains("only owners may replace a file") && text.lines().count() == 1, "{text}");
+    assert_eq!(fs::read(&output).expect("the old one"), OLD);
+    fs::set_permissions(folder.path(""), Permissions::from_mode(0o777)).expect("a mode");
     let replaced = run();
     let text = String::from_utf8_lossy(&replaced.stderr);
     assert_eq!(replaced.status.code(), Some(0), "{text}");
@@ -163,15 +225,30 @@ fn who_may_not_give_a_file_away_is_told() {
     assert_eq!((after.uid(), after.gid(), after.mode() & 0o7777), (NOBODY, NOBODY, 0o666), "and runs as nobody else");
 }
 
-/// A C library's `fsync` that notes what it is called for and waits while a file is there.
+/// A C library's `write` that notes the modes of files in the making, and an `fsync` that notes what it is called for and waits
+/// while a file is there.
 const SHIM: &str = r#"
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+ssize_t write(int fd, const void *bytes, size_t count) {
+    char link[64], path[4096] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    readlink(link, path, sizeof path - 1);
+    if (strstr(path, "/.warpstride-")) {
+        struct stat there;
+        fstat(fd, &there);
+        FILE *modes = fopen(getenv("SHIM_MODES"), "a");
+        fprintf(modes, "%o\n", there.st_mode & 07777);
+        fclose(modes);
+    }
+    return syscall(SYS_write, fd, bytes, count);
+}
 int fsync(int fd) {
     char link[64], path[4096] = "", comm[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -193,7 +270,7 @@ int fsync(int fd) {
 }
 "#;
 
-/// A program whose `fsync` is the one above.
+/// A program whose `write` and `fsync` are those above.
 struct Watched {
     folder: Folder,
     shim: PathBuf,
@@ -218,6 +295,7 @@ impl Watched {
         command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         command.env("LD_PRELOAD", &self.shim).env("SHIM_LOG", self.shim.with_file_name("log"));
         command.env("SHIM_TARGET", self.folder.path(target)).env("SHIM_HOLD", self.hold());
+        command.env("SHIM_MODES", self.shim.with_file_name("modes"));
         command
     }
 
@@ -276,10 +354,48 @@ fn a_file_is_on_the_disk_before_it_takes_its_place() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn a_private_output_is_private_while_it_is_written() {
+    let watched = Watched::new();
+    let modes = watched.shim.with_file_name("modes");
+    for (name, before, while_written) in
+        [("out.npy", Some(0o600), "600"), ("out.npy", Some(0o666), "600"), ("new.npy", None, "644")]
+    {
+        let output = watched.folder.path(name);
+        if let Some(mode) = before {
+            fs::set_permissions(&output, Permissions::from_mode(mode)).expect("a mode");
+        }
+        let words = [
+            &["-c".into(), "umask 022; exec \"$@\"".into(), "sh".into(), env!("CARGO_BIN_EXE_warpstride").into()][..],
+            &transpose(&watched.folder, &output),
+        ]
+        .concat();
+        let run = watched.command("sh", &words, name).output().expect("it starts");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        let seen = fs::read_to_string(&modes).expect("what was written");
+        assert!(!seen.is_empty() && seen.lines().all(|mode| mode == while_written), "{name}: {seen}");
+        let after = fs::metadata(&output).expect("the new one").mode() & 0o7777;
+        assert_eq!(after, before.unwrap_or(0o644), "{name}");
+        fs::remove_file(&modes).expect("removing");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn a_signal_removes_what_is_not_complete_and_ends_the_program() {
     let watched = Watched::new();
-    for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
-        let mut child = watched.held("exec \"$@\"");
+    for (name, number) in [
+        ("TERM", 15),
+        ("INT", 2),
+        ("HUP", 1),
+        ("QUIT", 3),
+        ("USR1", 10),
+        ("USR2", 12),
+        ("ALRM", 14),
+        ("XCPU", 24),
+        ("VTALRM", 26),
+        ("PROF", 27),
+    ] {
+        let mut child = watched.held("ulimit -c 0; exec \"$@\"");
         signal(&child, name);
         assert_eq!(child.wait().expect("its end").signal(), Some(number));
         assert_eq!(watched.temporary(), [""; 0], "{name}");

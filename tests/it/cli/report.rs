@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use roxmltree::{Document, ParsingOptions};
@@ -121,6 +121,29 @@ fn a_run_is_kept_and_compared_with() {
         let run = suite(cache, &["bench", "--all", "--save", name]);
         assert_eq!(run.code, Some(2), "{name:?}: {}", run.stderr);
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_run_is_kept_where_nobody_reads_it_and_printed_where_it_cannot_be_kept() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [cache, file] = ["cache", "file"].map(|name| folder.path().join(name));
+    let words = ["--device", "soft", "--json", "bench", "--all", "--save", "x"];
+    let mut child = command(words).stdout(Stdio::piped()).stderr(Stdio::null()).env("XDG_CACHE_HOME", &cache).spawn();
+    let child = child.as_mut().expect("a child");
+    drop(child.stdout.take());
+    fs::write(&file, "no folder").expect("writing");
+    let run = suite(&file, &words[2..]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let document = run.json();
+    assert_eq!(document["cases"].as_array().map(Vec::len), Some(CASES));
+    assert_eq!(document["error"]["kind"], "io");
+    let message = document["error"]["message"].as_str().expect("a message");
+    assert!(message.contains("cannot make") && run.stderr.ends_with(&format!("error: {message}\n")), "{}", run.stderr);
+
+    assert!(child.wait().expect("its end").success());
+    let kept = fs::read(cache.join("warpstride/run-x.json")).expect("the kept run");
+    assert!(serde_json::from_slice::<Value>(&kept).is_ok());
 }
 
 #[test]
@@ -257,6 +280,9 @@ fn an_output_is_neither_a_run_that_is_read_nor_another_output() {
     report(&[("--compare", &before), ("--html", &before)]).failed(&["before.json", "the same file"]);
     report(&[("--csv", &out), ("--html", &run)]).failed(&["run.json", "the same file"]);
     report(&[("--html", &out), ("--csv", &out)]).failed(&["two outputs", "out"]);
+    report(&[("--svg", &charts), ("--html", &out.join("out.html"))]).failed(&["out.html", "its folder exists"]);
+    assert!(!charts.exists(), "made before it was known that all else works");
+    report(&[("--svg", &run)]).failed(&["cannot make the folder", "run.json", "name another one with --svg"]);
     report(&[("--svg", &charts), ("--csv", &charts.join("roofline.svg"))]).failed(&["two outputs", "roofline.svg"]);
     for kept in [&run, &before] {
         assert_eq!(fs::read_to_string(kept).expect("the run"), text);
@@ -336,7 +362,7 @@ fn a_page_stands_alone_and_escapes_what_it_shows() {
 fn what_is_no_run_is_refused() {
     let reports = Reports::of(&json!({ "schema": 1, "cases": [] }));
     let path = reports.path("run.json");
-    warpstride(["report".as_ref(), path.as_os_str()]).failed(&["run.json", "is no run of"]);
+    warpstride(["report".as_ref(), path.as_os_str()]).failed(&["run.json", "does not hold a run of"]);
     let mut newer = MEASURED.run.clone();
     newer["schema"] = 2.into();
     warpstride(["report".as_ref(), Reports::of(&newer).path("run.json").as_os_str()]).failed(&["schema 2", "anew"]);

@@ -434,7 +434,7 @@ fn wrong_usage_is_exit_2() {
     misused("0", &[], "whole numbers from 1");
     misused("1,1,1,1", &[], "whole numbers from 1");
     misused("1", &["--arg", "7"], "i32:7");
-    misused("1", &["--arg", "i32:2147483648"], "is no i32");
+    misused("1", &["--arg", "i32:2147483648"], "i32 does not have the value `2147483648`");
     misused("1", &["--arg", "f128:1"], "c128");
     misused("1", &["--arg", "c64:1"], "buffers only");
     misused("1", &["--arg", "f32[4]"], "f32[1024]=zeros");

@@ -74,7 +74,7 @@ fn a_path_need_not_be_text() {
 
 #[test]
 fn no_elements_in_very_many_rows() {
-    for shape in ["(4611686018427387904, 0)", "(0, 4611686018427387904)"] {
+    for shape in ["(1152921504606846976, 0)", "(0, 1152921504606846976)"] {
         let folder = Folder::with_input(&npy("<f4", shape, b""));
         folder.transpose().succeeded();
     }

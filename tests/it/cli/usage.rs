@@ -46,6 +46,10 @@ fn wrong_usage_is_exit_2() {
         }
     }
     misused(&["explain", "--shape", "2,x", "--axes", "1,0", "--dtype", "u8"], "x");
+    misused(&["explain", "--shape", "99999999999999999999", "--axes", "0"], "is not a whole number from 0 to 1844674");
+    let affine = ["bench", "affine", "--shape", "2,3", "--axes", "1,0", "--from", "f32", "--to", "f32"];
+    misused(&[&affine[..], &["--channels", "2"]].concat(), "the result has no axis 2 for --channels; it has 2 axes");
+    misused(&["bench", "--all", "--save", "a b"], "each a letter, a digit");
     misused(&["explain", "--axes", "1,0", "--dtype", "u8"], "--shape");
     misused(&["--device", "vulkan", "devices"], "vulkan");
     misused(&["--device", "cuda:x", "devices"], "cuda:x");
