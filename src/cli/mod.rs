@@ -112,7 +112,8 @@ fn not_run(usage: &clap::Error) -> ExitCode {
     let (first, _) = text.split_once("\n\n").unwrap_or((&text, ""));
     let message = match usage.kind() {
         clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-            if text.contains("Usage: warpstride bench") =>
+            // Whatever the name that the program was called by.
+            if text.contains(" bench [OPTIONS]") =>
         {
             args::NO_OPERATION.into()
         }

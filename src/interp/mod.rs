@@ -40,12 +40,12 @@
 //!
 //! # Limits
 //!
-//! Whatever the PTX, nothing here takes more time or memory than these allow. What exceeds one is refused, or stopped, with a
-//! sentence that names it.
+//! Whatever the PTX, these end it. What exceeds one is refused, or stopped, with a sentence that names it. Racecheck's memory has
+//! no limit of its own: [`Config::checks`] says what it takes.
 //!
 //! | of | there may be | |
 //! |---|---|---|
-//! | a module's text | 16 MiB | [`MAX_TEXT_BYTES`] |
+//! | a module's text | 16 MiB, 1,048,576 statements | [`MAX_TEXT_BYTES`] |
 //! | scopes within scopes | 64 | |
 //! | a kernel with the functions that it may call | 131,072 instructions, 32,768 registers of each width | |
 //! | a kernel's parameters | 4,096 bytes | |
@@ -61,7 +61,7 @@
 //! | registers and local memory of all blocks that run at a time | 768 MiB, or those of one block | |
 //! | what a launch prints | 1 MiB; 4,096 bytes of each string, widths and precisions of 512 | |
 //! | findings of a launch | 100 are told, 4,194,304 more counted | [`check::MAX_FINDINGS`] |
-//! | blocks of a launch under racecheck | 4,194,303 | |
+//! | blocks of a launch under racecheck | 134,217,727 | |
 
 #![deny(unsafe_code)]
 
@@ -102,7 +102,7 @@ pub const MAX_BLOCK_THREADS: u32 = 1024;
 /// more, which there is no way to do here.
 pub const MAX_SHARED_BYTES: u32 = 48 << 10;
 
-/// Most bytes of a module's text: what is made of it takes some 150 times as much at worst, and compilers emit a few MiB.
+/// Most bytes of a module's text: compilers emit a few MiB.
 pub const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// Work that a launch may do unless told otherwise: [`Config::work_limit`].
@@ -197,7 +197,7 @@ pub struct Config {
     /// asks of memory whose results nobody reads.
     pub most_blocks: u64,
     /// What is looked for. With checkers a launch runs on one host thread, some times slower, block after block: who waits for a
-    /// later one waits until the limit of instructions. Racecheck takes 16 to 32 bytes and more for each place that is accessed, which is
+    /// later one waits until the limit of work. Racecheck takes 16 to 32 bytes and more for each place that is accessed, which is
     /// as wide as the narrowest access of the kernel.
     pub checks: Checks,
 }

@@ -14,10 +14,11 @@ impl Form {
             Shape::Pure { sources, .. } if sources.contains(&Kind::Modifiers) => self.by_modifiers(),
             Shape::Pure { .. } => self.side_by_side(),
             Shape::Load | Shape::Store => match (access.width, access.sync.is_strong()) {
-                // Each lane holds a lock.
-                (8, true) => 60,
+                // Each lane holds a lock, or waits for other processors.
+                (_, true) => 60,
                 // Each store exchanges the word around it.
                 (1 | 2, _) => 30,
+                _ if self.shape == Shape::Store => 20,
                 _ => 12,
             },
             Shape::Atomic(_) => 75,

@@ -23,8 +23,21 @@ static PLACES: ([Range<usize>; 2], [Range<usize>; ENTRIES.len()]) = include!(con
 
 /// A module of one entry: the header of [`TEXT`] for the architecture that the entry needs, and the entry's part of it.
 pub fn module(entry: EntryId) -> String {
+    module_at(entry.place())
+}
+
+fn module_at(place: usize) -> String {
     let ([before, behind], entries) = &PLACES;
-    let (major, minor) = entry.entry().capability;
-    let body = &TEXT[entries[entry.place()].clone()];
+    let (major, minor) = ENTRIES[place].capability;
+    let body = &TEXT[entries[place].clone()];
     format!("{}sm_{major}{minor}{}{body}\n", &TEXT[before.clone()], &TEXT[behind.clone()])
+}
+
+/// Whether a text is what [`module`] makes of one of the entries: a kernel of this crate, and so one that ends.
+#[cfg(feature = "interp")]
+pub(crate) fn is_own(text: &str) -> bool {
+    let rest = text.split_once(".visible .entry ").map(|(_, rest)| rest);
+    let name = rest.and_then(|rest| rest.split_once('(')).map(|(name, _)| name);
+    let place = name.and_then(|name| ENTRIES.iter().position(|entry| entry.name == name));
+    place.is_some_and(|place| module_at(place) == text)
 }

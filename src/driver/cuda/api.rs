@@ -21,7 +21,8 @@ const LIBRARIES: &[&str] = if cfg!(windows) {
 } else if cfg!(target_vendor = "apple") {
     &["libcuda.dylib"]
 } else {
-    &["libcuda.so", "libcuda.so.1"]
+    // The driver's own name first: a CUDA toolkit has a library of stubs by the other.
+    &["libcuda.so.1", "libcuda.so"]
 };
 
 /// The end of a list of launch extras, and what introduces its two entries. In `cuda.h` these are small numbers cast to
@@ -237,6 +238,11 @@ const _: () = {
     use cudarc::driver::sys;
     assert!(STREAM_NON_BLOCKING == sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32);
     assert!(EVENT_DEFAULT == sys::CUevent_flags::CU_EVENT_DEFAULT as u32);
+    // The functions are compared over cudarc's names for these types, so the types are compared here.
+    assert!(size_of::<CUdevice>() == size_of::<sys::CUdevice>() && size_of::<CUresult>() == size_of::<sys::CUresult>());
+    assert!(size_of::<CUdeviceptr>() == size_of::<sys::CUdeviceptr>());
+    assert!(size_of::<Attribute>() == size_of::<sys::CUdevice_attribute>());
+    assert!(size_of::<JitOption>() == size_of::<sys::CUjit_option>());
 };
 
 /// The driver's functions, looked for once in a process.
@@ -249,15 +255,20 @@ pub(super) fn api() -> Result<&'static Api> {
     API.get_or_init(|| from(LIBRARIES)).as_ref().map_err(Clone::clone)
 }
 
-/// The functions of the first of these libraries that the system's loader finds.
+/// The functions of the first of these libraries that the system's loader finds and that has them all.
 fn from(names: &[&str]) -> Result<Api> {
-    // SAFETY: the initialisers of the driver's own library, which these names are for, have no preconditions.
-    let open = |name: &&str| unsafe { Library::new(*name) }.ok();
-    let library = names.iter().find_map(open).ok_or_else(|| no_library(names))?;
-    let api = Api::load(&library)?;
-    // The functions must stay where they are until the process ends.
-    std::mem::forget(library);
-    Ok(api)
+    let mut result = Err(no_library(names));
+    for name in names {
+        // SAFETY: the initialisers of the driver's own library, which these names are for, have no preconditions.
+        let Ok(library) = (unsafe { Library::new(*name) }) else { continue };
+        result = Api::load(&library);
+        if result.is_ok() {
+            // The functions must stay where they are until the process ends.
+            std::mem::forget(library);
+            break;
+        }
+    }
+    result
 }
 
 fn no_library(names: &[&str]) -> Error {

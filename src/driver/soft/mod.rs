@@ -23,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use self::schedule::Goal;
-use self::state::{Action, HostPointer, Line, Loaded, State, Work, no_such};
+use self::state::{Action, Entry, HostPointer, Line, Loaded, State, Work, no_such};
 use super::{
     DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle, available_memory,
 };
@@ -177,7 +177,7 @@ impl Soft {
             &Action::Download { dst: HostPointer(dst), src, bytes } => self.download(dst, src, bytes)?,
             &Action::Copy { dst, src, bytes } => self.memory.copy(dst, src, bytes)?,
             &Action::Fill { dst, value, bytes } => self.memory.fill(dst, value, bytes)?,
-            Action::Launch { kernel, shape, params } => return self.run_kernel(kernel, shape, params),
+            Action::Launch { entry, shape, params } => return self.run_kernel(entry, shape, params),
         }
         Ok(Counters::default())
     }
@@ -197,8 +197,12 @@ impl Soft {
         Ok(())
     }
 
-    fn run_kernel(&self, kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Result<Counters> {
-        let run = || interp::run(kernel, shape, params, &self.memory, &self.interp);
+    fn run_kernel(&self, entry: &Entry, shape: &LaunchShape, params: &[u8]) -> Result<Counters> {
+        let mut config = self.interp.clone();
+        if entry.own {
+            config.work_limit = u64::MAX;
+        }
+        let run = || interp::run(&entry.kernel, shape, params, &self.memory, &config);
         let mut report = on_our_threads(run)?;
         let (new, more, printed) = match &mut report {
             Ok(report) => (&mut report.findings, report.more_findings, &report.printed),
@@ -383,7 +387,8 @@ unsafe impl Driver for Soft {
         let module = Module::parse(ptx)?;
         module.load(&self.memory)?;
         let handle = state.handle();
-        state.modules.insert(handle, Loaded { module, functions: BTreeMap::new() });
+        let own = crate::ptx::is_own(ptx);
+        state.modules.insert(handle, Loaded { module, functions: BTreeMap::new(), own });
         Ok(ModuleHandle(handle))
     }
 
@@ -414,7 +419,8 @@ unsafe impl Driver for Soft {
             return Err(Error::new(ErrorKind::InvalidArgument, context));
         };
         loaded.functions.insert(name.to_owned(), FunctionHandle(handle));
-        state.functions.insert(handle, kernel);
+        let entry = Entry { kernel, own: loaded.own };
+        state.functions.insert(handle, entry);
         Ok(FunctionHandle(handle))
     }
 
@@ -426,9 +432,9 @@ unsafe impl Driver for Soft {
         stream: StreamHandle,
     ) -> Result<()> {
         let mut state = self.streaming(stream)?;
-        let kernel = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
-        interp::check_launch(&kernel, shape, params).map_err(|stop| Error::from(*stop))?;
-        let action = Action::Launch { kernel, shape: *shape, params: params.into() };
+        let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
+        interp::check_launch(&entry.kernel, shape, params).map_err(|stop| Error::from(*stop))?;
+        let action = Action::Launch { entry, shape: *shape, params: params.into() };
         state.schedule.push(stream.0, Work { stream, action });
         Ok(())
     }

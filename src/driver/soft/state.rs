@@ -17,7 +17,7 @@ pub(super) struct State {
     /// Live events with their latest record.
     pub(super) events: HashMap<u64, Option<Arc<Mark>>>,
     pub(super) modules: HashMap<u64, Loaded>,
-    pub(super) functions: HashMap<u64, Kernel>,
+    pub(super) functions: HashMap<u64, Entry>,
     pub(super) host: HashMap<usize, Vec<Line>>,
     pub(super) counters: Counters,
     /// Why the device has failed, once it has.
@@ -25,10 +25,20 @@ pub(super) struct State {
     pub(super) next_handle: u64,
 }
 
+/// A kernel that can be launched.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) kernel: Kernel,
+    /// Whether it is one of this crate's, whose launches end: no limit is set to their work.
+    pub(super) own: bool,
+}
+
 /// A module, with the functions that were asked for.
 pub(super) struct Loaded {
     pub(super) module: Module,
     pub(super) functions: BTreeMap<String, FunctionHandle>,
+    /// Whether it is one of this crate's.
+    pub(super) own: bool,
 }
 
 /// Page-locked memory comes in these, for their alignment.
@@ -49,7 +59,7 @@ pub(super) enum Action {
     Download { dst: HostPointer, src: u64, bytes: usize },
     Copy { dst: u64, src: u64, bytes: u64 },
     Fill { dst: u64, value: u8, bytes: u64 },
-    Launch { kernel: Kernel, shape: LaunchShape, params: Box<[u8]> },
+    Launch { entry: Entry, shape: LaunchShape, params: Box<[u8]> },
 }
 
 /// A caller's memory, used later by whichever thread waits.
@@ -140,8 +150,8 @@ impl fmt::Display for Work {
             Action::Fill { dst, value, bytes } => {
                 write!(f, "filling {bytes} at {dst:#x} with {value}", bytes = counted(bytes, "byte"))
             }
-            Action::Launch { kernel, shape: LaunchShape { grid, block, .. }, .. } => {
-                write!(f, "running {} on a grid of {grid:?} blocks of {block:?} threads", kernel.name())
+            Action::Launch { entry, shape: LaunchShape { grid, block, .. }, .. } => {
+                write!(f, "running {} on a grid of {grid:?} blocks of {block:?} threads", entry.kernel.name())
             }
         }?;
         write!(f, ", queued on stream {:#x}", self.stream.0)

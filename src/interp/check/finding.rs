@@ -43,7 +43,7 @@ pub enum Problem {
         /// In global memory, the allocation.
         allocation: Option<Nearest>,
     },
-    /// Two accesses to one place that nothing orders, and that are not both loads, nor both atomic.
+    /// Two accesses to one place that nothing orders, and of which one writes, and that are not both atomic in scopes that have both threads.
     Race {
         /// The space.
         space: Space,

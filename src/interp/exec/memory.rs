@@ -15,6 +15,9 @@ use crate::interp::mem::cells::{Cells, Scratch};
 use crate::interp::mem::{Allocation, space};
 use crate::interp::stop::{AccessKind, BadAccess, Reason, Space};
 
+/// The work of serving the lanes of one allocation, where those of an instruction are in several.
+const SCATTERED_WORK: u64 = 24;
+
 pub(super) type Addresses = [u64; LANES];
 
 /// What is done at addresses that have been checked and counted.
@@ -234,9 +237,11 @@ fn scattered<A: Action>(
     if counted {
         observe::global(cx, warp, ins, mask, &addresses);
     }
-    let base = |lane: usize| global.find(addresses[lane]).map_or(0, Allocation::base);
+    let homes: [Option<&Allocation>; LANES] = std::array::from_fn(|lane| global.find(addresses[lane]));
+    let base = |lane: usize| homes[lane].map_or(0, Allocation::base);
     let mut rest = mask;
-    while let Some(allocation) = (rest != 0).then(|| global.find(addresses[rest.trailing_zeros() as usize])).flatten() {
+    while let Some(allocation) = (rest != 0).then(|| homes[rest.trailing_zeros() as usize]).flatten() {
+        warp.work += SCATTERED_WORK;
         let lanes = (0..LANES).filter(|&lane| rest >> lane & 1 == 1 && base(lane) == allocation.base());
         let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
         let mut offsets = each(|lane| allocation.place(addresses[lane]));

@@ -15,13 +15,18 @@ use crate::interp::code::beginning;
 /// Scopes within scopes, beyond which the text is not taken for PTX: the parser calls itself for each.
 pub(super) const MAX_DEPTH: u32 = 64;
 
+/// Statements of a module, beyond which it is not taken: what is made of one takes some hundred bytes, which the shortest have
+/// not.
+const MAX_STATEMENTS: usize = 1 << 20;
+
 /// Parses a module.
 pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
     if text.len() > MAX_TEXT_BYTES {
         let (bytes, most) = (text.len(), MAX_TEXT_BYTES >> 20);
         return Err(error(1, format!("a module of {bytes} bytes; those of more than {most} MiB are not supported")));
     }
-    let mut parser = Parser { text, tokens: lexer::tokens(text), known: Known::default(), at: 0, depth: 0 };
+    let mut parser =
+        Parser { text, tokens: lexer::tokens(text), known: Known::default(), at: 0, depth: 0, statements: 0 };
     let mut module = Module::default();
     while !parser.at_end() {
         parser.top_level(&mut module)?;
@@ -40,6 +45,7 @@ pub(super) struct Parser<'t> {
     pub(super) known: Known<'t>,
     pub(super) at: usize,
     depth: u32,
+    statements: usize,
 }
 
 impl<'t> Parser<'t> {
@@ -204,6 +210,11 @@ impl<'t> Parser<'t> {
     }
 
     fn statement(&mut self, out: &mut Vec<Statement<'t>>) -> Result<()> {
+        self.statements += 1;
+        if self.statements > MAX_STATEMENTS {
+            let context = format!("modules of more than {MAX_STATEMENTS} statements are not supported");
+            return Err(error(self.line(), context));
+        }
         match self.peek() {
             Some(Kind::Mark(b'{')) => out.push(Statement::Scope(self.scope()?)),
             Some(Kind::Mark(b';')) => self.at += 1,

@@ -1,6 +1,7 @@
 //! Files made to last for ever, or to take all memory: each is ended with one sentence, within the time and memory given here.
 //!
-//! By default a launch may do a 64th of its usual work, and has as much of the time; `WARPSTRIDE_LONG=1` has all of both.
+//! By default a launch may do a 16th of its usual work, and has a fifteenth of the time, of which some goes to the start of the program;
+//! `WARPSTRIDE_LONG=1` has all of both.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,8 +15,8 @@ use crate::long::is_long;
 
 /// KiB of address space: 1 GB.
 const MEMORY: u32 = 1_000_000;
-/// Seconds of processors.
-const SECONDS: u32 = 30;
+/// Seconds of both processors together: 30 of each.
+const SECONDS: u32 = 60;
 
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 const VPRINTF: &str = ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);\n";
@@ -39,7 +40,7 @@ fn limited(text: &str, seconds: u32, words: &[&str]) -> Run {
 /// Launches the kernel `k` of a text; what is wrong with it must be said in one sentence.
 #[track_caller]
 fn ended(text: &str, grid: &str, block: &str, options: &[&str]) -> String {
-    let (limit, seconds) = if is_long() { (DEFAULT_WORK, SECONDS) } else { (DEFAULT_WORK / 64, 4) };
+    let (limit, seconds) = if is_long() { (DEFAULT_WORK, SECONDS) } else { (DEFAULT_WORK / 16, SECONDS / 15) };
     let limit = limit.to_string();
     let launch = ["run-ptx", "--entry", "k", "--grid", grid, "--block", block, "--limit", &limit];
     let run = limited(text, seconds, &[&launch, options].concat());
@@ -136,7 +137,25 @@ fn loops_without_end_are_ended_whatever_they_do() {
         bar.warp.sync -1; bra L;";
     let exact = "mov.b32 %r1, 0f3F000000; L: sin.approx.f32 %r2, %r1; ex2.approx.f32 %r3, %r1; bra L;";
     let atomic = format!("{load} L: atom.global.add.u32 %r3, [%rd1], 1; bra L;");
+    let same = format!("{load} L: ld.global.u32 %r3, [%rd1]; bra L;");
+    let fenced = format!("{load} L: membar.cta; ld.global.u32 %r3, [%rd1]; bra L;");
+    let strong = format!("{load} L: membar.gl; st.relaxed.gpu.global.u32 [%rd1], %r2; bra L;");
+    let published = format!("{load} L: st.release.gpu.global.u32 [%rd2], %r3; add.u32 %r3, %r3, 1; bra L;");
+    let received = format!("{load} L: atom.acq_rel.gpu.global.add.u32 %r3, [%rd1], 1; bra L;");
+    let synced = format!("{load} L: bar.sync 0; ld.global.u32 %r3, [%rd1]; bra L;");
+    let names: Vec<_> = (0..32).map(|i| format!("v{i}")).collect();
+    let variables: String = names.iter().map(|name| format!(".global .u32 {name};")).collect();
+    let table = format!("{variables}.global .u64 t[32] = {{{}}};", names.join(","));
+    let scattered = "mov.u32 %r1, %laneid; mov.u64 %rd1, t; mad.wide.u32 %rd2, %r1, 8, %rd1; ld.global.u64 %rd3, [%rd2]; \
+        L: ld.global.u32 %r2, [%rd3]; bra L;";
     for (what, text, block) in [
+        ("loads of one word", kernel("", &same), "1024"),
+        ("loads behind fences", kernel("", &fenced), "32"),
+        ("stores behind fences", kernel("", &strong), "1024"),
+        ("releases", kernel("", &published), "64"),
+        ("acquires and releases", kernel("", &received), "1024"),
+        ("loads between barriers", kernel("", &synced), "1024"),
+        ("lanes in many variables", kernel(&table, scattered), "256"),
         ("a stack and a loop", kernel(&deep, &format!("{load} call f, (8000, %rd1);")), "64"),
         ("half a warp with a stack", kernel(&deep, &lanes), "64"),
         ("printing", kernel(&text, &format!("L: {printing}")), "32"),

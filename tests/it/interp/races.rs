@@ -1,11 +1,10 @@
 //! Racecheck against an oracle: random programs of two to four threads, whose races are found by going through all pairs.
 //!
-//! The oracle knows PTX's memory model as its text has it: the relations of the run as edges between accesses, and what can be
-//! reached. It shares nothing with racecheck, which keeps clocks and forgets what it can. Every write has a value of its own, so
-//! no store stores what is there.
+//! The oracle knows PTX's memory model, and the one lenience that racecheck adds to it: the relations of the run as edges between
+//! accesses, and what can be reached. It shares nothing with racecheck, which keeps clocks and forgets what it can. Every write
+//! has a value of its own, so no store stores what is there.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -450,7 +449,7 @@ impl<'a> Oracle<'a> {
 /// What is found is one, and where there are races one is found, for each word.
 #[test]
 fn racecheck_finds_the_races_that_the_memory_model_has() {
-    let count = if env::var_os("WARPSTRIDE_LONG").is_some() { LONG } else { PROGRAMS };
+    let count = if crate::long::is_long() { LONG } else { PROGRAMS };
     let (next, racing) = (AtomicU64::new(0), AtomicU64::new(0));
     let work = || {
         while let Some(seed) = Some(next.fetch_add(1, Relaxed)).filter(|seed| *seed < count) {

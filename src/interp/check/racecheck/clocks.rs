@@ -13,6 +13,11 @@ const BITS: u32 = 4;
 /// Nodes from its root to a leaf: enough for every block that a launch may have.
 const LEVELS: u32 = super::entry::BLOCK_BITS.div_ceil(BITS);
 
+/// The work of making a node of the tree.
+const NODE_WORK: u64 = 12;
+/// The work of joining what is known of each lane of a warp.
+const LANE_WORK: u64 = 8;
+
 /// Below which clock each lane of a warp is known.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Lanes {
@@ -111,25 +116,29 @@ impl Known {
         Rc::make_mut(&mut self.own)[warp].raise(lanes, clock);
     }
 
-    /// Adds what another thread of the block knows.
-    pub(super) fn join(&mut self, other: &Known) {
-        join_warps(&mut self.own, &other.own);
-        self.others = Tree(merged(&self.others.0, &other.others.0));
+    /// Adds what another thread of the block knows: the work of it.
+    pub(super) fn join(&mut self, other: &Known) -> u64 {
+        let mut work = join_warps(&mut self.own, &other.own);
+        self.others = Tree(merged(&self.others.0, &other.others.0, &mut work));
+        work
     }
 
-    /// The same knowledge as a thread of block `to` has it, if this is one of block `from`.
-    pub(super) fn moved(&self, from: u32, to: u32) -> Self {
+    /// The same knowledge as a thread of block `to` has it, if this is one of block `from`, and the work of it.
+    pub(super) fn moved(&self, from: u32, to: u32) -> (Self, u64) {
         let mut others = self.others.clone();
-        others.add(from, &self.own);
+        let work = others.add(from, &self.own);
         let own = others.get(to).cloned().unwrap_or_else(|| Rc::new(vec![Lanes::Alike(0); self.own.len()]));
-        Self { own, others }
+        (Self { own, others }, work)
     }
 }
 
-fn join_warps(warps: &mut Warps, others: &Warps) {
-    if !Rc::ptr_eq(warps, others) {
-        Rc::make_mut(warps).iter_mut().zip(others.iter()).for_each(|(warp, other)| warp.join(other));
+/// Adds what is known of some warps to what is known of them: the work of it.
+fn join_warps(warps: &mut Warps, others: &Warps) -> u64 {
+    if Rc::ptr_eq(warps, others) {
+        return 0;
     }
+    Rc::make_mut(warps).iter_mut().zip(others.iter()).for_each(|(warp, other)| warp.join(other));
+    others.iter().map(|warp| if matches!(warp, Lanes::Each(_)) { LANE_WORK } else { 1 }).sum()
 }
 
 /// The warps of each of some blocks. Never changed in place, so that clones cost nothing.
@@ -155,14 +164,17 @@ impl Tree {
         }
     }
 
-    fn add(&mut self, block: u32, warps: &Warps) {
+    /// Adds what is known of a block: the work of it.
+    fn add(&mut self, block: u32, warps: &Warps) -> u64 {
+        let mut work = u64::from(LEVELS) * NODE_WORK;
         let mut path = Rc::new(Node::Leaf(warps.clone()));
         for level in 0..LEVELS {
             let mut children = <[Option<Rc<Node>>; 1 << BITS]>::default();
             children[child(block, level)] = Some(path);
             path = Rc::new(Node::Inner(children));
         }
-        self.0 = merged(&self.0, &Some(path));
+        self.0 = merged(&self.0, &Some(path), &mut work);
+        work
     }
 }
 
@@ -170,8 +182,9 @@ fn child(block: u32, level: u32) -> usize {
     (block >> (level * BITS)) as usize % (1 << BITS)
 }
 
-/// What either of two trees holds. What they share is not looked into, and what one of them is already is not made again.
-fn merged(a: &Option<Rc<Node>>, b: &Option<Rc<Node>>) -> Option<Rc<Node>> {
+/// What either of two trees holds. What they share is not looked into, and what one of them is already is not made again. Adds
+/// the work of it to `work`.
+fn merged(a: &Option<Rc<Node>>, b: &Option<Rc<Node>>, work: &mut u64) -> Option<Rc<Node>> {
     let (x, y) = match (a, b) {
         (Some(x), Some(y)) if !Rc::ptr_eq(x, y) => (x, y),
         (Some(one), _) | (None, Some(one)) => return Some(one.clone()),
@@ -181,12 +194,13 @@ fn merged(a: &Option<Rc<Node>>, b: &Option<Rc<Node>>) -> Option<Rc<Node>> {
         (Node::Inner(p), Node::Inner(q)) => (p, q),
         (Node::Leaf(p), Node::Leaf(q)) => {
             let mut warps = p.clone();
-            join_warps(&mut warps, q);
+            *work += 1 + join_warps(&mut warps, q);
             return Some(if warps == *p { x.clone() } else { Rc::new(Node::Leaf(warps)) });
         }
         _ => return Some(x.clone()),
     };
-    let children: [Option<Rc<Node>>; 1 << BITS] = std::array::from_fn(|child| merged(&p[child], &q[child]));
+    *work += NODE_WORK;
+    let children: [Option<Rc<Node>>; 1 << BITS] = std::array::from_fn(|child| merged(&p[child], &q[child], work));
     let same = |others: &[Option<Rc<Node>>]| {
         children.iter().zip(others).all(|(a, b)| match (a, b) {
             (Some(a), Some(b)) => Rc::ptr_eq(a, b),
@@ -225,12 +239,12 @@ mod tests {
         of_zero.raise(0, FULL, 3);
         let mut of_last = Known::nothing(1);
         of_last.raise(0, 1, 9);
-        of_last.join(&of_zero.moved(0, last));
+        of_last.join(&of_zero.moved(0, last).0);
         assert!(of_last.holds_of(0, 0, FULL, 2) && !of_last.holds_of(0, 0, 1, 3) && !of_last.holds_of(1, 0, 1, 0));
-        let of_five = of_last.moved(last, 5);
+        let (of_five, _) = of_last.moved(last, 5);
         assert!(of_five.holds_of(last, 0, 1, 8) && !of_five.holds_of(last, 0, 2, 0));
         assert!(of_five.holds_any_of(last, 0, 3, 8) && of_five.holds_of(0, 0, FULL, 2) && !of_five.holds(0, 1, 0));
-        let back = of_five.moved(5, 0);
+        let (back, _) = of_five.moved(5, 0);
         assert!(back.holds(0, FULL, 2), "what block 0 itself did comes back to it");
     }
 
@@ -238,7 +252,7 @@ mod tests {
     fn trees_share_what_they_have_in_common() {
         let mut known = Known::nothing(1);
         for block in 0..100 {
-            known = known.moved(block, block + 1);
+            known = known.moved(block, block + 1).0;
         }
         let before = known.others.clone();
         let mut joined = known.clone();

@@ -15,8 +15,12 @@
 //!   that very write, or what atomics have made of it. `membar` is `fence.sc`; `.volatile` is relaxed in `.sys` scope; an atomic
 //!   is relaxed and in `.gpu` scope where it does not say otherwise. `red` acquires nothing.
 //! - Fence, write, read and fence must have each other in their scopes: `.cta` orders nothing between blocks.
-//! - Who has seen a strong write is after that write, though not after what came before it. So the last who draws a ticket may
-//!   reset the counter.
+//! - A thread that has seen a strong write is after that write, though not after what came before it. Here racecheck is more
+//!   lenient than PTX, which wants a fence for it: the last thread that draws a ticket may reset the counter.
+//! - An atomic counts as a write where it stores nothing too, such as a `cas` that fails.
+//!
+//! A last block that sums what the others wrote needs a fence behind its ticket as well, unless it reads by strong loads. CUDA's
+//! sample threadFenceReduction has none, and racecheck tells of it.
 //!
 //! All of this is transitive: a thread passes on what it has received.
 //!
@@ -41,9 +45,9 @@
 //! For each place (the bytes of the narrowest access that the kernel has) the last plain write is kept, and of the accesses since
 //! that race with none of each other, all that a later one may have to be compared with (`shadow`). Blocks run one after the
 //! other, so what has ended and published nothing is in order with nothing that comes: of its reads one is enough. Of what
-//! other blocks that have ended did at a place, and of what came before a strong write there, the last 8 are kept: a race with
+//! other blocks that have ended did at a place, and of what came before a strong write there, the last 64 are kept: a race with
 //! an older one is missed. After a place's first race, others may be. A plain store of what is there already hides the store
-//! that put it there.
+//! that put it there. A load by `ld.global.nc` is taken for a plain one.
 
 use std::collections::HashMap;
 
@@ -213,6 +217,7 @@ impl Memory<'_> {
                 self.pass_on(order, shadow, access, lane);
             }
         }
+        log.work += shadow.take_work() + order.take_work();
     }
 
     /// What a strong access receives and publishes, element by element.

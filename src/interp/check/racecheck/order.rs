@@ -12,6 +12,8 @@ use crate::interp::modifiers::Sync;
 const BARRIERS: usize = 16;
 /// Places whose strong reads a thread remembers apart until its next fence.
 const PLACES_SEEN: usize = 64;
+/// Where a thread remembers its strong reads of further places together, for its next fence: no place is there.
+const ELSEWHERE: Location = (u64::MAX, u64::MAX);
 
 /// The threads of the block that runs, and what each knows.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub(super) struct Order {
     joined: Option<[Rc<Known>; 3]>,
     /// Whether a clock has come to its end.
     exhausted: bool,
+    /// The work of joining what threads know, since it was last asked for.
+    work: u64,
 }
 
 /// A warp of the block.
@@ -172,7 +176,7 @@ impl Order {
             arrived: std::array::from_fn(|_| None),
         };
         let warps = (0..warps).map(|_| warp()).collect();
-        Self { block: 0, warps, nothing, publishing: Vec::new(), joined: None, exhausted: false }
+        Self { block: 0, warps, nothing, publishing: Vec::new(), joined: None, exhausted: false, work: 0 }
     }
 
     pub(super) fn begin(&mut self, block: u32) {
@@ -190,6 +194,11 @@ impl Order {
 
     pub(super) fn clock(&self, warp: u32) -> u32 {
         self.warps[warp as usize].clock
+    }
+
+    /// The work of joining what threads know since this was last asked for.
+    pub(super) fn take_work(&mut self) -> u64 {
+        std::mem::take(&mut self.work)
     }
 
     pub(super) fn is_exhausted(&self) -> bool {
@@ -217,14 +226,14 @@ impl Order {
         for &warp in passed.iter().chain(ended) {
             let Warp { clock, known, apart, .. } = &self.warps[warp as usize];
             match apart {
-                Some(apart) => apart.iter().for_each(|known| joined.join(known)),
-                None => joined.join(known),
+                Some(apart) => self.work += apart.iter().map(|known| joined.join(known)).sum::<u64>(),
+                None => self.work += joined.join(known),
             }
             joined.raise(warp as usize, FULL, clock.saturating_add(1));
         }
         for warp in &mut self.warps {
             if let Some(arrived) = warp.arrived[barrier as usize].take() {
-                joined.join(&arrived);
+                self.work += joined.join(&arrived);
             }
         }
         let joined = Rc::new(joined);
@@ -240,7 +249,7 @@ impl Order {
         let mut known = self.together(warp, lanes);
         let arrived = &mut self.warps[warp as usize].arrived[barrier as usize];
         if let Some(before) = arrived {
-            known.join(before);
+            self.work += known.join(before);
         }
         *arrived = Some(Rc::new(known));
         self.tick(warp);
@@ -259,11 +268,11 @@ impl Order {
     }
 
     /// What lanes of a warp know and did.
-    fn together(&self, warp: u32, lanes: u32) -> Known {
+    fn together(&mut self, warp: u32, lanes: u32) -> Known {
         let state = &self.warps[warp as usize];
         let mut known = Known::clone(state.known(lanes.trailing_zeros() as usize % LANES));
         if state.apart.is_some() {
-            active(lanes).for_each(|lane| known.join(state.known(lane)));
+            self.work += active(lanes).map(|lane| known.join(state.known(lane))).sum::<u64>();
         }
         known.raise(warp as usize, lanes, state.clock.saturating_add(1));
         known
@@ -304,7 +313,7 @@ impl Order {
                 Some([a, b, both]) if Rc::ptr_eq(a, known) && Rc::ptr_eq(b, &news) => both.clone(),
                 _ => {
                     let mut both = Known::clone(known);
-                    both.join(&news);
+                    self.work += 8 + both.join(&news);
                     let both = Rc::new(both);
                     self.joined = Some([known.clone(), news, both.clone()]);
                     both
@@ -317,8 +326,8 @@ impl Order {
     /// A strong read of a place that holds this message, if it holds one.
     pub(super) fn read(&mut self, message: Option<&Message>, by: Strong) {
         let Strong { warp, lane, sync, at, .. } = by;
-        let mut news =
-            message.filter(|message| message.reaches(self.block, by)).map(|message| message.news(self.block));
+        let message = message.filter(|message| message.reaches(self.block, by));
+        let mut news = message.map(|message| message.news(self.block, &mut self.work));
         if sync.acquires() {
             // What it has read there before is received too.
             let before = self.warps[warp as usize].lanes.as_mut().map(|lanes| &mut lanes[lane].seen);
@@ -343,11 +352,11 @@ impl Order {
             return;
         }
         let all = &mut self.warps[warp as usize].lane(lane).seen;
-        match all.iter().position(|before| before.at == seen.at) {
-            Some(before) => all[before].news.add(&seen.news),
-            None if all.len() < PLACES_SEEN => all.push(seen),
-            // A fence receives it all the same.
-            None => all[0].news.add(&seen.news),
+        let is_apart = all.len() < PLACES_SEEN || all.iter().any(|before| before.at == seen.at);
+        let at = if is_apart { seen.at } else { ELSEWHERE };
+        match all.iter_mut().find(|before| before.at == at) {
+            Some(before) => self.work += before.news.add(&seen.news),
+            None => all.push(Seen { at, ..seen }),
         }
     }
 
@@ -366,7 +375,8 @@ impl Order {
             releases: Vec::new(),
         });
         if update && message.reaches(self.block, by) {
-            news.add(&message.news(self.block));
+            let told = message.news(self.block, &mut self.work);
+            self.work += news.add(&told);
         }
         if message.block != self.block {
             message.releases.clear();
@@ -374,10 +384,10 @@ impl Order {
         let thread = by.warp * LANES as u32 + by.lane as u32;
         let mut own = message.releases.iter_mut().find(|(other, _)| *other == thread);
         if let Some((_, before)) = &mut own {
-            news.add(before);
+            self.work += news.add(before);
         }
         match (released, own) {
-            (Some(released), Some((_, before))) => before.add(&released),
+            (Some(released), Some((_, before))) => self.work += before.add(&released),
             (Some(released), None) => message.releases.push((thread, released)),
             (None, _) => {}
         }
@@ -407,7 +417,7 @@ impl Order {
             let now = told(&Snapshot { known: state.known(lane).clone(), below: state.clock });
             let far = sync.is_device_wide().then(|| now.clone());
             let of_now = News { near: Some(now), far };
-            news.add(&of_now);
+            self.work += news.add(&of_now);
             released = Some(of_now);
         }
         if news.far.is_some() {
@@ -442,14 +452,17 @@ impl News {
         self.near.is_none() && self.far.is_none()
     }
 
-    fn add(&mut self, other: &News) {
+    /// Adds what others have published: the work of it.
+    fn add(&mut self, other: &News) -> u64 {
+        let mut work = 0;
         for (own, other) in [(&mut self.near, &other.near), (&mut self.far, &other.far)] {
             match (own, other) {
-                (Some(own), Some(other)) if !Rc::ptr_eq(own, other) => Rc::make_mut(own).join(other),
+                (Some(own), Some(other)) if !Rc::ptr_eq(own, other) => work += 4 + Rc::make_mut(own).join(other),
                 (own @ None, Some(other)) => *own = Some(other.clone()),
                 _ => {}
             }
         }
+        work
     }
 }
 
@@ -459,12 +472,17 @@ impl Message {
         self.width == by.width && (self.block == block || self.device && by.sync.is_device_wide())
     }
 
-    /// What it tells a thread of a block.
-    fn news(&self, block: u32) -> News {
-        match self.block == block {
-            true => self.news.clone(),
-            false => News { near: None, far: self.news.far.as_ref().map(|far| Rc::new(far.moved(self.block, block))) },
+    /// What it tells a thread of a block. Adds the work of it to `work`.
+    fn news(&self, block: u32, work: &mut u64) -> News {
+        if self.block == block {
+            return self.news.clone();
         }
+        let moved = |far: &Rc<Known>| {
+            let (far, of_it) = far.moved(self.block, block);
+            *work += of_it;
+            Rc::new(far)
+        };
+        News { near: None, far: self.news.far.as_ref().map(moved) }
     }
 }
 

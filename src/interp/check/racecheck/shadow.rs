@@ -11,8 +11,9 @@ const LEAF: usize = 16;
 const NODE: usize = 64;
 /// Of the accesses to a place by blocks that have ended and published something, and of those before a strong write, how many are
 /// kept.
-const LIMITED: usize = 8;
-/// How many accesses to a place are kept in all: more than there are threads in a block.
+const LIMITED: usize = 64;
+/// How many accesses to a place are kept in all. A thread is among the loads once for each instruction, so that these are many times
+/// more than the threads of a block have in common.
 const MEMBERS: usize = 2048;
 
 /// An entry for each place of some memory, in a tree: what is never accessed takes next to nothing, for a kernel may step
@@ -101,6 +102,8 @@ pub(super) struct Shadow {
     free: Vec<u32>,
     /// What the last strong writes pass on.
     pub(super) messages: HashMap<u64, Message>,
+    /// How many accesses others were compared with, since this was last asked for.
+    visits: u64,
 }
 
 /// Accesses to one place, in the order of the run.
@@ -161,11 +164,16 @@ impl Newcomer<'_> {
 impl Shadow {
     pub(super) fn new(places: usize) -> Self {
         let (writes, crowds) = (Places::new(places), Places::new(places));
-        Self { writes, crowds, lists: Vec::new(), free: Vec::new(), messages: HashMap::new() }
+        Self { writes, crowds, lists: Vec::new(), free: Vec::new(), messages: HashMap::new(), visits: 0 }
     }
 
     pub(super) fn is_lossy(&self) -> bool {
         self.writes.lossy || self.crowds.lossy
+    }
+
+    /// The work of comparing accesses to places of many since this was last asked for: two take a unit.
+    pub(super) fn take_work(&mut self) -> u64 {
+        std::mem::take(&mut self.visits) / 2
     }
 
     /// Another block begins, of which this is the own memory.
@@ -220,9 +228,13 @@ impl Shadow {
     }
 
     /// The one of a crowd that an access races with.
-    fn rival(&self, crowd: Entry, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
+    fn rival(&mut self, crowd: Entry, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
         match crowd.as_list() {
-            Some(list) => self.lists[list].rival(new, changes),
+            Some(list) => {
+                let (rival, visits) = self.lists[list].rival(new, changes);
+                self.visits += visits;
+                rival
+            }
             None if new.races(crowd) && (!crowd.writes() || changes()) => Some(crowd),
             None => None,
         }
@@ -247,7 +259,7 @@ impl Shadow {
                 } else {
                     let list = self.take();
                     self.lists[list].members.push(Member { entry: crowd, chain: 0 });
-                    self.lists[list].join(new);
+                    self.visits += self.lists[list].join(new);
                     Entry::list(new.entry.block(), list as u32)
                 }
             }
@@ -256,7 +268,7 @@ impl Shadow {
     }
 
     fn join_list(&mut self, place: usize, new: Newcomer, list: usize) {
-        self.lists[list].join(new);
+        self.visits += self.lists[list].join(new);
         // A list of one that is in the chain is as good as that one.
         let kept = match self.lists[list].members[..] {
             [Member { entry, chain }] if chain == self.lists[list].chain || !entry.is_strong() => {
@@ -286,12 +298,17 @@ impl Shadow {
 }
 
 impl Crowd {
-    /// The first member that the newcomer races with.
-    fn rival(&self, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
+    /// The first member that the newcomer races with, and how many were looked at.
+    fn rival(&self, new: Newcomer, changes: impl Fn() -> bool) -> (Option<Entry>, u64) {
+        let mut visits = self.members.len();
         let races = |&(index, member): &(usize, &Member)| {
-            new.races(member.entry) && !self.is_seen(index, new) && (!member.entry.writes() || changes())
+            new.races(member.entry) && {
+                visits += self.members.len() - index;
+                !self.is_seen(index, new) && (!member.entry.writes() || changes())
+            }
         };
-        self.members.iter().enumerate().find(races).map(|(_, member)| member.entry)
+        let rival = self.members.iter().enumerate().find(races).map(|(_, member)| member.entry);
+        (rival, visits as u64)
     }
 
     /// Whether the newcomer is after a read that has seen the strong write of this index. Such a write is before what comes after the
@@ -302,8 +319,11 @@ impl Crowd {
         entry.writes() && chain != NO_CHAIN && self.members[index + 1..].iter().any(saw)
     }
 
-    fn join(&mut self, new: Newcomer) {
+    /// Takes the newcomer in: how many members were looked at.
+    fn join(&mut self, new: Newcomer) -> u64 {
         let chain = self.chain_of(new);
+        let mut visits = 3 * self.members.len() as u64;
+        self.outdate(new);
         // A strong read is no longer the one of before if there was a write in between.
         let since = match new.entry.is_strong() {
             true => self.members.iter().rposition(|member| member.entry.writes()).map_or(0, |last| last + 1),
@@ -312,14 +332,30 @@ impl Crowd {
         let same = |member: &&mut Member| member.entry.is_with(new.entry) && member.chain == chain;
         if let Some(same) = self.members[since..].iter_mut().find(same) {
             same.entry = same.entry.and(new.entry);
-            return;
+            return visits;
         }
-        self.forget(new, chain);
+        visits += self.forget(new, chain);
         let witness = self.last_write(self.members.len(), new.entry, chain).is_some();
         if witness || !self.members.iter().any(|other| new.now.is_forever(other.entry) && other.entry.covers(new.entry))
         {
             self.members.push(Member { entry: new.entry, chain });
         }
+        visits
+    }
+
+    /// Takes a thread out of its own earlier loads that its new access tells as much as: whatever is after this one is after
+    /// those. So a list has a thread once for each kind of load, however often it loads.
+    fn outdate(&mut self, new: Newcomer) {
+        if new.may_be_seen() {
+            return;
+        }
+        for Member { entry, .. } in &mut self.members {
+            let is_own = entry.is_of_warp_of(new.entry) && entry.clock != new.entry.clock;
+            if is_own && !entry.is_strong() && new.replaces(*entry) {
+                entry.lanes &= !new.entry.lanes;
+            }
+        }
+        self.members.retain(|member| member.entry.lanes != 0);
     }
 
     /// The write whose value the newcomer reads, updates or is.
@@ -341,8 +377,9 @@ impl Crowd {
     }
 
     /// Drops those that nothing later needs to be compared with any more. Of some there may be very many that something might: the
-    /// oldest of those go as well.
-    fn forget(&mut self, new: Newcomer, chain: u32) {
+    /// oldest of those go as well. How many were looked at.
+    fn forget(&mut self, new: Newcomer, chain: u32) -> u64 {
+        let mut visits = 4 * self.members.len();
         let follows = |entry: Entry| new.replaces(entry) && new.now.follows(entry);
         let is_limited = |entry: Entry| match new.now.is_of_another_block(entry) {
             true => !new.now.is_forever(entry),
@@ -358,8 +395,10 @@ impl Crowd {
             let replaced = seen || !new.may_be_seen() && follows(entry);
             let gone = replaced || forever.is_some_and(|forever| forever.covers(entry));
             let oldest = excess > 0 && is_limited(entry) || self.members.len() > MEMBERS;
+            visits += if gone { index } else { 0 };
             if oldest || gone && !self.is_witness(index) {
                 excess = excess.saturating_sub(usize::from(oldest));
+                visits += self.members.len() - index;
                 self.members.remove(index);
                 continue;
             }
@@ -368,6 +407,7 @@ impl Crowd {
             }
             index += 1;
         }
+        visits as u64
     }
 
     /// Whether a strong access has seen a write that is still kept, and no earlier one tells the same.
