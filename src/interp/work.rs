@@ -18,7 +18,7 @@ impl Form {
                 (_, true) => 60,
                 // Each store exchanges the word around it.
                 (1 | 2, _) => 30,
-                _ if self.shape == Shape::Store => 20,
+                _ if self.shape == Shape::Store => 24,
                 _ => 12,
             },
             Shape::Atomic(_) => 75,

@@ -161,11 +161,9 @@ const NEVER_ONE: &[&str] = &[
     "{shared} bytes of shared memory",
     "{shared} bytes of static shared memory",
     "{needed} bytes of local memory",
-    "{bytes} bytes of local memory for its calls",
     "{bytes} bytes of constant memory",
     "{end} bytes are more than any GPU's local memory",
     "{bytes} bytes; those of more than",
-    "{most} threads",
     "{align} bytes; pass a multiple",
     "{inner} elements are whole columns",
 ];
