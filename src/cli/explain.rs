@@ -13,7 +13,7 @@ use warpstride::ops::permute::Requested;
 use warpstride::ops::{Align, Explanation, Target};
 
 use super::output::{self, Output};
-use super::{args, open, permuted_layouts, typed};
+use super::{args, open, permuted_layouts};
 
 pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> Result<()> {
     let args::Permuted { shape, axes, dtype } = args;
@@ -51,7 +51,7 @@ fn requested(explanation: &Explanation) -> Counted {
                 json: json!({ "load": load, "store": store, "exact": exact }),
             }
         }
-        Err(error) => Counted { text: format!("asks for what was not counted: {}\n", typed(error)), json: Value::Null },
+        Err(error) => Counted { text: format!("asks for what was not counted: {}\n", super::typed(error)), json: Value::Null },
     }
 }
 

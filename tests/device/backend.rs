@@ -187,7 +187,12 @@ fn open_or_reason(backend: &Backend, case: &Case) -> Result<Arc<dyn Fn() -> Setu
 #[cfg(feature = "interp")]
 fn open_soft(seed: u64) -> Arc<dyn Driver> {
     use warpstride::driver::soft::{Config, Soft};
-    Arc::new(Soft::with_config(Config { seed, memory_bytes: SOFT_MEMORY_BYTES, ..Config::default() }))
+    let mut config = Config { seed, memory_bytes: SOFT_MEMORY_BYTES, ..Config::default() };
+    if crate::debug_build::path().is_some() {
+        // The software GPU takes a debug build of our kernels for somebody else's, and it is many times the work.
+        config.interp.work_limit = u64::MAX;
+    }
+    Arc::new(Soft::with_config(config))
 }
 
 #[cfg(feature = "interp")]
