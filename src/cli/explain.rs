@@ -51,7 +51,9 @@ fn requested(explanation: &Explanation) -> Counted {
                 json: json!({ "load": load, "store": store, "exact": exact }),
             }
         }
-        Err(error) => Counted { text: format!("asks for what was not counted: {}\n", super::typed(error)), json: Value::Null },
+        Err(error) => {
+            Counted { text: format!("asks for what was not counted: {}\n", super::typed(error)), json: Value::Null }
+        }
     }
 }
 
