@@ -2,6 +2,7 @@
 
 mod axes;
 mod bench;
+mod order;
 mod values;
 
 use std::ffi::OsString;
@@ -51,7 +52,12 @@ impl Cli {
 
     /// What was typed, or why it is not a usage.
     pub(super) fn typed() -> Result<Self, Error> {
-        let cli = Self::try_parse()?;
+        let mut command = Self::command();
+        command.build();
+        let mut words = std::env::args_os();
+        let program = words.next();
+        let words = order::ordered(&command, words.collect());
+        let cli = Self::try_parse_from(program.into_iter().chain(words))?;
         match cli.check() {
             Ok(()) => Ok(cli),
             Err((kind, wrong)) => Err(Self::command().error(kind, wrong)),

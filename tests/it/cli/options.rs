@@ -68,6 +68,31 @@ fn every_option_stands_before_within_and_behind_every_command() {
     }
 }
 
+/// What stands behind the name of a command or of an operation stands before it too, in the order that it had.
+#[test]
+fn options_of_one_command_stand_before_its_name() {
+    for (line, names) in [
+        ("explain|--shape 2,3|--axes 1,0", 1),
+        ("compare|--shape 4,4|--variants naive", 1),
+        ("bench|--list", 1),
+        ("bench|permute|--shape 2,3|--axes -1,0|--samples 3", 2),
+        ("bench|sum|--elements 9|--dtype=f64", 2),
+    ] {
+        let units: Vec<Vec<&str>> = line.split('|').map(|unit| unit.split(' ').collect()).collect();
+        let (names, options) = units.split_at(names);
+        let document =
+            |words: &[&str]| warpstride([&["--device", "soft", "--json"], words].concat()).succeeded().json();
+        let expected = document(&units.concat());
+        for before in 0..names.len() {
+            for moved in 1..=options.len() {
+                let (early, late) = options.split_at(moved);
+                let words = [&names[..before], early, &names[before..], late].concat().concat();
+                assert_eq!(document(&words), expected, "{words:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_option_for_all_operations_stands_beside_none() {
     for words in [

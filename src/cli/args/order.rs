@@ -1,0 +1,120 @@
+//! Options that stand before the command or the operation that has them.
+//!
+//! clap takes an option behind the name of its command only, unless every command has it.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{Arg, Command};
+
+/// The same words with such options moved behind that name. `command` is built, so that its subcommands have the options of all.
+pub(super) fn ordered(command: &Command, mut words: Vec<OsString>) -> Vec<OsString> {
+    if !command.has_subcommands() {
+        return words;
+    }
+    let (mut own, mut of_others) = (Vec::new(), Vec::new());
+    while let Some(word) = words.first() {
+        if let Some(subcommand) = command.find_subcommand(word) {
+            own.push(words.remove(0));
+            of_others.append(&mut words);
+            own.extend(ordered(subcommand, of_others));
+            return own;
+        }
+        let Some(name) = option(word) else { break };
+        let known = |command: &Command| find(command, name).map(takes_value);
+        let of_command = known(command);
+        let Some(takes_value) = of_command.or_else(|| descendants(command).find_map(known)) else { break };
+        let is_whole = !takes_value || word.to_string_lossy().contains('=');
+        let count = if is_whole { 1 } else { 2 };
+        let list = if of_command.is_some() { &mut own } else { &mut of_others };
+        list.extend(words.drain(..count.min(words.len())));
+    }
+    // No subcommand follows: clap says so.
+    own.append(&mut of_others);
+    own.append(&mut words);
+    own
+}
+
+/// The name of a long option, without its value.
+fn option(word: &OsStr) -> Option<&str> {
+    let name = word.to_str()?.strip_prefix("--")?;
+    let name = name.split_once('=').map_or(name, |(name, _)| name);
+    (!name.is_empty()).then_some(name)
+}
+
+fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
+    command.get_arguments().find(|argument| argument.get_long() == Some(name))
+}
+
+fn takes_value(argument: &Arg) -> bool {
+    argument.get_action().takes_values()
+}
+
+/// The subcommands of a command, theirs, and so on.
+fn descendants(command: &Command) -> impl Iterator<Item = &Command> {
+    let mut waiting: Vec<&Command> = command.get_subcommands().collect();
+    std::iter::from_fn(move || {
+        let next = waiting.pop()?;
+        waiting.extend(next.get_subcommands());
+        Some(next)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use clap::CommandFactory;
+
+    use super::super::Cli;
+    use super::*;
+
+    fn built() -> Command {
+        let mut command = Cli::command();
+        command.build();
+        command
+    }
+
+    #[track_caller]
+    fn becomes(typed: &str, expected: &str) {
+        let words = |line: &str| line.split_whitespace().map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(ordered(&built(), words(typed)), words(expected), "{typed}");
+    }
+
+    #[test]
+    fn options_go_behind_the_name_of_what_has_them() {
+        becomes("--json bench --samples 5 copy --elements 9", "--json bench copy --samples 5 --elements 9");
+        becomes("--samples=5 bench --elements 9 copy", "bench copy --samples=5 --elements 9");
+        becomes("--shape 2,3 --device soft explain --axes 1,0", "--device soft explain --shape 2,3 --axes 1,0");
+        becomes("bench --axes -1,0 permute --shape 2,3", "bench permute --axes -1,0 --shape 2,3");
+        becomes("--report run-ptx k.ptx", "run-ptx --report k.ptx");
+    }
+
+    #[test]
+    fn options_of_a_command_itself_stay() {
+        becomes("bench --all --save copy copy --elements 4", "bench --all --save copy copy --elements 4");
+        becomes("--help bench copy", "--help bench copy");
+        becomes("--quiet --elements 9", "--quiet --elements 9");
+    }
+
+    #[test]
+    fn what_is_no_usage_stays_as_it_was_typed() {
+        for line in
+            ["--typo 5 bench copy", "bench --samples", "bench nothing --samples 5", "-- bench copy", "--samples 5"]
+        {
+            becomes(line, line);
+        }
+    }
+
+    /// Else a word behind one would be a value for one command and a name for another.
+    #[test]
+    fn an_option_takes_a_value_wherever_it_is() {
+        let built = built();
+        let mut known = BTreeMap::new();
+        for command in descendants(&built).filter(|command| !command.has_subcommands()) {
+            for argument in command.get_arguments().filter(|argument| argument.get_long().is_some()) {
+                let before = known.insert(argument.get_long(), takes_value(argument));
+                assert!(before.is_none_or(|before| before == takes_value(argument)), "{:?}", argument.get_long());
+            }
+        }
+    }
+}
