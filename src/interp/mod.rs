@@ -40,8 +40,8 @@
 //!
 //! # Limits
 //!
-//! Whatever the PTX, these end it. What exceeds one is refused, or stopped, with a sentence that names it. Racecheck's memory has
-//! no limit of its own: [`Config::checks`] says what it takes.
+//! Whatever the PTX, these end it. What exceeds one is refused, or stopped, with a sentence that names it. Racecheck's memory for
+//! accesses has no limit of its own: [`Config::checks`] says what it takes.
 //!
 //! | of | there may be | |
 //! |---|---|---|
@@ -58,10 +58,11 @@
 //! | global memory and all variables of modules | what [`Memory::new`] is given; of `Backend::Soft` 8 GiB, or half of what the host can give | |
 //! | the work of a launch | 1,073,741,824 units | [`DEFAULT_WORK`], [`Config::work_limit`] |
 //! | blocks that have ended before an earlier one | 65,536 | |
-//! | registers and local memory of all blocks that run at a time | 768 MiB, or those of one block | |
+//! | blocks that have begun and wait for others | 512 of a host thread, 768 MiB of registers, local and shared memory in all | |
 //! | what a launch prints | 1 MiB; 4,096 bytes of each string, widths and precisions of 512 | |
 //! | findings of a launch | 100 are told, 4,194,304 more counted | [`check::MAX_FINDINGS`] |
 //! | blocks of a launch under racecheck | 134,217,727 | |
+//! | writes by which threads publish what came before, that racecheck follows at a time | 524,288 | |
 
 #![deny(unsafe_code)]
 
@@ -196,8 +197,7 @@ pub struct Config {
     /// Most blocks that run. Of a larger grid so many are taken, spread over it, and counted alone: enough to know what a launch
     /// asks of memory whose results nobody reads.
     pub most_blocks: u64,
-    /// What is looked for. With checkers a launch runs on one host thread, some times slower, block after block: who waits for a
-    /// later one waits until the limit of work. Racecheck takes 16 to 32 bytes and more for each place that is accessed, which is
+    /// What is looked for. With checkers a launch runs on one host thread, some times slower. Racecheck takes 16 to 32 bytes and more for each place that is accessed, which is
     /// as wide as the narrowest access of the kernel.
     pub checks: Checks,
 }
@@ -222,11 +222,11 @@ pub fn check_launch(kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Resu
 /// ([`Config::most_blocks`]).
 ///
 /// Warps of 32 lanes run to their barrier or end, one after the other and in long turns; blocks run in parallel, as many as
-/// there are host threads. `%clock` counts the warp's instructions; `%globaltimer` is the host's time.
+/// there are host threads. A block that only waits for others makes room for them. `%clock` counts the warp's instructions; `%globaltimer` is the host's time.
 ///
 /// Fences, `.acquire` and `.release` order accesses to global memory between blocks. A weak access of 8 bytes or more is
-/// done in words of 4: another block may see a half of it. A block that waits for one which has not begun may wait until the
-/// limit of its work.
+/// done in words of 4: another block may see a half of it. Blocks that wait for more others than may begin wait until the limit of
+/// their work.
 ///
 /// # Errors
 ///

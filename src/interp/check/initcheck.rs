@@ -29,6 +29,11 @@ impl Initcheck {
         Some(Self { shared: Written::none(shared_bytes), local })
     }
 
+    /// For a block that is to run beside the others.
+    pub(super) fn another(&self) -> Self {
+        Self { shared: self.shared.another(), local: self.local.iter().map(Written::another).collect() }
+    }
+
     pub(super) fn begin(&mut self) {
         self.shared.clear();
         self.local.iter_mut().for_each(Written::clear);

@@ -7,8 +7,8 @@
 //! | racecheck | accesses of two threads to one place that nothing orders, in shared and global memory | PTX's memory model: who has learnt of whom by barriers, and by what was published and received |
 //! | synccheck | barriers that cannot be passed, or not so | what would stop the launch, and a look at lanes |
 //!
-//! A launch with checkers runs its blocks one after the other on one host thread, so findings come in the same order on
-//! every run, and shadows are plain memory. Findings that differ in their threads only are one, with a count: the first is
+//! A launch with checkers runs its blocks in order on one host thread, each until it ends or waits for others: so findings come in
+//! the same order on every run, and shadows are plain memory. Findings that differ in their threads only are one, with a count: the first is
 //! told. A launch without checkers has none of this but a test for it at each access.
 //!
 //! The idea of checkers as observers of one execution is GPU Ocelot's trace generators and Oclgrind's plugins; one report for
@@ -178,6 +178,14 @@ pub(crate) struct Checker {
     log: Log,
 }
 
+/// What checkers keep of a block while it runs.
+#[derive(Debug)]
+pub(crate) struct OfBlock {
+    block: u64,
+    initcheck: Option<Initcheck>,
+    racecheck: Option<racecheck::OfBlock>,
+}
+
 /// Findings in the order in which they were first found.
 #[derive(Debug, Default)]
 struct Log {
@@ -244,6 +252,34 @@ impl Checker {
         }
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.begin(block);
+        }
+    }
+
+    /// The block has ended.
+    pub(crate) fn end(&mut self) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.end();
+        }
+    }
+
+    /// Bytes that it comes to keep of a block at most, but for what threads publish: two entries for each byte of shared memory, and
+    /// what each thread has seen.
+    pub(crate) fn of_block_bytes(warps: u32, shared_bytes: u64) -> u64 {
+        racecheck::PLACE_BYTES * shared_bytes + racecheck::THREAD_BYTES * u64::from(warps) * LANES as u64
+    }
+
+    /// For a block that is to run beside the others.
+    pub(crate) fn another(&self) -> OfBlock {
+        let initcheck = self.initcheck.as_ref().map(Initcheck::another);
+        OfBlock { block: 0, initcheck, racecheck: self.racecheck.as_ref().map(Racecheck::another) }
+    }
+
+    /// Goes on with another block.
+    pub(crate) fn swap(&mut self, other: &mut OfBlock) {
+        std::mem::swap(&mut self.block, &mut other.block);
+        std::mem::swap(&mut self.initcheck, &mut other.initcheck);
+        if let (Some(racecheck), Some(other)) = (&mut self.racecheck, &mut other.racecheck) {
+            racecheck.swap(other);
         }
     }
 

@@ -23,10 +23,10 @@ impl Checker {
         true
     }
 
-    /// Lanes `arrived` execute an aligned barrier, which all of `live` should.
-    pub(crate) fn aligned_barrier(&mut self, warp: u32, pc: u32, arrived: u32, live: u32) {
-        if arrived != live && self.checks.contains(Check::Synccheck) {
-            let what = What::Unaligned { arrived, absent: live & !arrived };
+    /// Lanes `arrived` execute an aligned barrier, which all of `expected` should.
+    pub(crate) fn aligned_barrier(&mut self, warp: u32, pc: u32, arrived: u32, expected: u32) {
+        if arrived != expected && self.checks.contains(Check::Synccheck) {
+            let what = What::Unaligned { arrived, absent: expected & !arrived };
             self.log.add(self.who(warp, arrived.trailing_zeros(), pc), what);
         }
     }

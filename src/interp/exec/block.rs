@@ -1,7 +1,7 @@
-//! One block at a time on one host thread: its warps, its shared memory, its barriers.
+//! A block on a host thread: its warps, its shared memory, its barriers.
 //!
 //! A warp runs to its barrier or its end, or for a long turn, then the next one does: that keeps one warp's registers in the
-//! cache.
+//! cache. A block of which every warp has looked at memory again and again, and seen no change, waits for others.
 
 use super::barrier::Wait;
 use super::dispatch::Engine;
@@ -11,7 +11,7 @@ use super::tally::Totals;
 use super::warp::Warp;
 use super::{Context, Fault, observe};
 use crate::abi::LaunchShape;
-use crate::interp::check::{Checker, Checks, Finding, Who};
+use crate::interp::check::{Checker, Checks, Finding, OfBlock, Who};
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
 use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
@@ -49,45 +49,57 @@ pub(super) struct Launch<'a> {
     pub(super) checks: Checks,
 }
 
-/// One host thread's share of a launch: everything that blocks use one after the other.
+/// What one host thread has of a launch, whichever block it runs.
 pub(super) struct Worker<'a> {
     launch: &'a Launch<'a>,
-    warps: Vec<Warp>,
     params: Scratch,
-    shared: Scratch,
     /// What its blocks did.
     totals: Totals,
     checker: Option<Box<Checker>>,
-    /// The work of the block that runs, so far.
-    work: u64,
+    /// What blocks that have ended leave to those that begin.
+    spare: Vec<Block>,
+}
+
+/// A block that has begun.
+pub(super) struct Block {
+    /// Counted with x fastest.
+    number: u64,
+    warps: Vec<Warp>,
+    shared: Scratch,
+    printed: Vec<u8>,
+    checked: Option<Box<OfBlock>>,
+    /// Its work so far.
+    pub(super) work: u64,
+}
+
+/// How a block's turn ends.
+pub(super) enum Turn {
+    /// It has ended, after so much work in all.
+    Ended(u64),
+    /// All of it waits for other blocks.
+    Waits(Block),
+    /// After so much work.
+    Stopped(Box<Stop>, u64),
+}
+
+/// How a round of a block's warps ends.
+enum Round {
+    Ended,
+    Waits,
 }
 
 impl<'a> Worker<'a> {
     /// `None` where the host has not the memory.
     pub(super) fn new(launch: &'a Launch<'a>) -> Option<Self> {
-        let code = launch.code;
-        let warps = (0..launch.warps()).map(|index| {
-            let (registers, checked) = (Registers::new(code.registers)?, !launch.checks.is_empty());
-            let mut warp = Warp::new(registers, code.new_local()?, code.local_stride(), code.sites.len(), checked);
-            for preset in &code.presets {
-                launch.fill(&mut warp.registers, preset, index);
-            }
-            Some(warp)
-        });
-        let shared_bytes = u64::from(code.dynamic_base()) + u64::from(launch.shape.dynamic_shared);
         let checker = match launch.checks.is_empty() {
             true => None,
-            false => Some(Box::new(Checker::new(launch.checks, code, launch.warps(), shared_bytes)?)),
+            false => {
+                let checker = Checker::new(launch.checks, launch.code, launch.warps(), launch.shared_bytes())?;
+                Some(Box::new(checker))
+            }
         };
-        Some(Self {
-            launch,
-            warps: warps.collect::<Option<_>>()?,
-            params: Scratch::holding(launch.params)?,
-            shared: Scratch::new(launch.shared_bytes())?,
-            totals: Totals::new(code.sites.len()),
-            checker,
-            work: 0,
-        })
+        let totals = Totals::new(launch.code.sites.len());
+        Some(Self { launch, params: Scratch::holding(launch.params)?, totals, checker, spare: Vec::new() })
     }
 
     /// What its blocks did, and what was found wrong with it: the first findings, and how many there are besides.
@@ -97,18 +109,71 @@ impl<'a> Worker<'a> {
         (self.totals, found.into_iter().map(|found| found.told(kernel, |who| self.launch.place(who))).collect(), more)
     }
 
-    /// Runs the block of this number, counted with x fastest, and returns how much work it was.
-    pub(super) fn run(&mut self, number: u64) -> Result<u64, Box<Stop>> {
-        let block = self.launch.block(number);
-        self.restart(block);
-        self.work = self.launch.preparation();
+    /// Begins the block of this number, counted with x fastest; `None` where the host has not the memory.
+    pub(super) fn begin(&mut self, number: u64) -> Option<Block> {
+        let mut block = match self.spare.pop() {
+            Some(spare) => spare,
+            None => self.room()?,
+        };
+        block.number = number;
+        block.work = self.launch.preparation();
+        block.restart(self.launch);
+        self.exchange(&mut block);
         if let Some(checker) = &mut self.checker {
             checker.begin(number);
         }
-        let mut printed = Vec::new();
-        let outcome = self.run_warps(number, &mut printed);
-        self.totals.print(number, printed);
-        for warp in &self.warps {
+        self.exchange(&mut block);
+        Some(block)
+    }
+
+    /// Has the checkers go on with this block, or puts back what they keep of it.
+    fn exchange(&mut self, block: &mut Block) {
+        if let (Some(checker), Some(checked)) = (&mut self.checker, &mut block.checked) {
+            checker.swap(checked);
+        }
+    }
+
+    /// What a block takes on the host.
+    fn room(&self) -> Option<Block> {
+        let (launch, code) = (self.launch, self.launch.code);
+        let warps = (0..launch.warps()).map(|index| {
+            let (registers, checked) = (Registers::new(code.registers)?, self.checker.is_some());
+            let mut warp = Warp::new(registers, code.new_local()?, code.local_stride(), code.sites.len(), checked);
+            for preset in &code.presets {
+                launch.fill(&mut warp.registers, preset, index);
+            }
+            Some(warp)
+        });
+        Some(Block {
+            number: 0,
+            warps: warps.collect::<Option<_>>()?,
+            shared: Scratch::new(launch.shared_bytes())?,
+            printed: Vec::new(),
+            checked: self.checker.as_ref().map(|checker| Box::new(checker.another())),
+            work: 0,
+        })
+    }
+
+    /// Runs a block until it ends or waits for others. `elsewhere`: the work of blocks that count together with it.
+    pub(super) fn run(&mut self, mut block: Block, elsewhere: u64) -> Turn {
+        self.exchange(&mut block);
+        let outcome = self.run_warps(&mut block, elsewhere);
+        let turn = match outcome {
+            Ok(Round::Waits) => None,
+            Ok(Round::Ended) => Some(self.end(&mut block, None)),
+            Err(fault) => Some(self.end(&mut block, Some(fault))),
+        };
+        self.exchange(&mut block);
+        let work = block.work;
+        let Some(end) = turn else { return Turn::Waits(block) };
+        self.spare.push(block);
+        end.map_or_else(|stop| Turn::Stopped(stop, work), |()| Turn::Ended(work))
+    }
+
+    /// Takes note of what a block did that has ended, or that a fault of a warp has ended.
+    fn end(&mut self, block: &mut Block, fault: Option<(u32, Box<Fault>)>) -> Result<(), Box<Stop>> {
+        self.totals.print(block.number, std::mem::take(&mut block.printed));
+        for warp in &block.warps {
             self.totals.warp_instructions += warp.issued;
             self.totals.thread_instructions += warp.lanes_issued;
             for (tally, executed) in self.totals.tallies.iter_mut().zip(&warp.executed) {
@@ -116,26 +181,70 @@ impl<'a> Worker<'a> {
                 tally.lanes += executed.lanes;
             }
         }
+        if let Some(checker) = &mut self.checker {
+            checker.end();
+        }
         if let Some(missed) = self.checker.as_deref().and_then(Checker::missed) {
             let context = format!("{missed}; launch a smaller one, or leave racecheck out");
             return Err(refusal(&self.launch.kernel.name, Reason::Launch(context)));
         }
-        let Err((index, fault)) = outcome else { return Ok(self.work) };
+        let Some((index, fault)) = fault else { return Ok(()) };
         let Fault { lane, reason } = *fault;
-        let pc = self.warps[index as usize].pc - 1;
+        let pc = block.warps[index as usize].pc - 1;
         if self.checker.as_mut().is_some_and(|checker| checker.stuck(index, lane, pc, &reason)) {
-            return Ok(self.work);
+            return Ok(());
         }
-        let place = self.launch.place(Who { block: number, thread: index * LANES as u32 + lane, pc });
+        let place = self.launch.place(Who { block: block.number, thread: index * LANES as u32 + lane, pc });
         let kernel = self.launch.kernel.name.clone();
         Err(Box::new(Stop { place: Some(place), ..*refusal(&kernel, reason) }))
     }
 
-    fn restart(&mut self, block: [u32; 3]) {
-        let code = self.launch.code;
+    fn run_warps(&mut self, block: &mut Block, elsewhere: u64) -> Result<Round, (u32, Box<Fault>)> {
+        loop {
+            let mut waits = true;
+            for (index, warp) in block.warps.iter_mut().enumerate() {
+                if warp.live == 0 || warp.wait.is_some() {
+                    continue;
+                }
+                let mut cx = Context {
+                    code: self.launch.code,
+                    global: self.launch.global,
+                    params: &self.params,
+                    shared: &block.shared,
+                    tallies: &mut self.totals.tallies,
+                    block: block.number,
+                    warp: index as u32,
+                    printed: &mut block.printed,
+                    checker: self.checker.as_deref_mut(),
+                    limit: self.launch.limit,
+                    left: self.launch.limit.saturating_sub(block.work.saturating_add(elsewhere)),
+                };
+                let before = warp.work;
+                warp.waits = false;
+                let outcome = self.launch.engine.run(&mut cx, warp);
+                block.work += TURN_WORK + warp.work - before;
+                if let Some(checker) = &mut self.checker {
+                    block.work += checker.take_work();
+                }
+                outcome.map_err(|fault| (index as u32, fault))?;
+                waits &= warp.waits;
+            }
+            if block.warps.iter().all(|warp| warp.live == 0) {
+                return Ok(Round::Ended);
+            }
+            if !block.release(self.checker.as_deref_mut())? && waits {
+                return Ok(Round::Waits);
+            }
+        }
+    }
+}
+
+impl Block {
+    fn restart(&mut self, launch: &Launch) {
+        let (code, place) = (launch.code, launch.block(self.number));
         self.shared.fill(POISON);
         for (index, warp) in self.warps.iter_mut().enumerate() {
-            warp.restart(self.launch.lanes(index as u32), code.local_bytes);
+            warp.restart(launch.lanes(index as u32), code.local_bytes);
             // What calls of the block before have added would have to be cleared as well.
             if let Some(small) = (warp.stride > code.local_stride()).then(|| code.new_local()).flatten() {
                 (warp.local, warp.stride) = (small, code.local_stride());
@@ -146,49 +255,15 @@ impl<'a> Worker<'a> {
             }
             for preset in &code.presets {
                 if let PresetValue::Ctaid(axis) = preset.value {
-                    let value = u64::from(block[usize::from(axis)]);
+                    let value = u64::from(place[usize::from(axis)]);
                     warp.registers.set_lanes(preset.file, preset.slot, |_| value);
                 }
             }
         }
     }
 
-    fn run_warps(&mut self, block: u64, printed: &mut Vec<u8>) -> Result<(), (u32, Box<Fault>)> {
-        loop {
-            for (index, warp) in self.warps.iter_mut().enumerate() {
-                if warp.live == 0 || warp.wait.is_some() {
-                    continue;
-                }
-                let mut cx = Context {
-                    code: self.launch.code,
-                    global: self.launch.global,
-                    params: &self.params,
-                    shared: &self.shared,
-                    tallies: &mut self.totals.tallies,
-                    block,
-                    warp: index as u32,
-                    printed,
-                    checker: self.checker.as_deref_mut(),
-                    limit: self.launch.limit,
-                    left: self.launch.limit.saturating_sub(self.work),
-                };
-                let before = warp.work;
-                let outcome = self.launch.engine.run(&mut cx, warp);
-                self.work += TURN_WORK + warp.work - before;
-                if let Some(checker) = &mut self.checker {
-                    self.work += checker.take_work();
-                }
-                outcome.map_err(|fault| (index as u32, fault))?;
-            }
-            if self.warps.iter().all(|warp| warp.live == 0) {
-                return Ok(());
-            }
-            self.release()?;
-        }
-    }
-
-    /// Lets go on whoever waits at a barrier that all have reached. Warps that have ended are not waited for.
-    fn release(&mut self) -> Result<(), (u32, Box<Fault>)> {
+    /// Lets go on whoever waits at a barrier that all have reached: whether there is one. Warps that have ended are not waited for.
+    fn release(&mut self, checker: Option<&mut Checker>) -> Result<bool, (u32, Box<Fault>)> {
         let complete = |wait: &Wait| {
             let arrived = |warp: &Warp| match warp.arrived[wait.barrier as usize] {
                 0 => false,
@@ -203,7 +278,7 @@ impl<'a> Worker<'a> {
         // Of many different waits each is looked at, and with it all warps.
         self.work += TURN_WORK * self.warps.len() as u64;
         if let Some(wait) = self.warps.iter().filter_map(|warp| warp.wait).find(complete) {
-            if let Some(checker) = &mut self.checker {
+            if let Some(checker) = checker {
                 for (warp, index) in self.warps.iter_mut().zip(0..) {
                     observe::warp_barriers(checker, index, warp);
                 }
@@ -219,11 +294,11 @@ impl<'a> Worker<'a> {
                     warp.release(result);
                 }
             }
-            return Ok(());
+            return Ok(true);
         }
         if self.warps.iter().any(|warp| warp.live != 0 && warp.wait.is_none()) {
             // Its turn is over; it goes on.
-            return Ok(());
+            return Ok(false);
         }
         let waiting = self.warps.iter().enumerate();
         let waiting = waiting.filter_map(|(index, warp)| {
@@ -251,10 +326,17 @@ impl Launch<'_> {
         self.shape.block.iter().product()
     }
 
-    /// Bytes that a [`Worker`] comes to take on the host at most, but for little things.
-    pub(super) fn worker_bytes(&self) -> u64 {
+    /// Bytes that a [`Block`] comes to take on the host at most, but for little things.
+    pub(super) fn block_bytes(&self) -> u64 {
         let calls = LANES as u64 * (self.code.most_local() - self.code.local_stride());
         u64::from(self.warps()) * (self.code.warp_bytes() + calls)
+    }
+
+    /// The same, with what checkers come to keep of one.
+    pub(super) fn checked_bytes(&self) -> u64 {
+        let checked =
+            if self.checks.is_empty() { 0 } else { Checker::of_block_bytes(self.warps(), self.shared_bytes()) };
+        self.block_bytes() + self.shared_bytes() + checked
     }
 
     fn shared_bytes(&self) -> u64 {
@@ -323,7 +405,7 @@ impl Launch<'_> {
                     let pick = |chosen: bool, mask: u32| if chosen { mask } else { 0 };
                     u64::from(pick(below, under) | pick(equal, own) | pick(above, !(own | under)))
                 }
-                // By `Worker::restart`.
+                // By `Block::restart`.
                 PresetValue::Ctaid(_) => 0,
             }
         };

@@ -74,12 +74,12 @@ impl Budget {
         None
     }
 
-    /// Waits until this block may run; false where it is not to.
-    pub(super) fn wait_for(&self, block: u64) -> bool {
+    /// Whether this block may run now or, where the thread may wait, in a while; never where it is not to.
+    pub(super) fn has_room(&self, block: u64, may_wait: bool) -> bool {
         if block < WINDOW {
             return true;
         }
-        let too_early = |spent: &mut Spent| block >= spent.next + WINDOW && !spent.closed;
+        let too_early = |spent: &mut Spent| may_wait && block >= spent.next + WINDOW && !spent.closed;
         let spent = self.moved.wait_while(self.lock(), too_early).unwrap_or_else(PoisonError::into_inner);
         block < spent.next + WINDOW
     }
@@ -120,18 +120,19 @@ mod tests {
     #[test]
     fn who_is_far_ahead_waits_for_the_slow_and_for_nobody_who_is_gone() {
         let budget = Budget::new(u64::MAX);
-        assert!((1..WINDOW).all(|block| budget.wait_for(block) && budget.spend(block, 1).is_none()));
+        assert!((1..WINDOW).all(|block| budget.has_room(block, true) && budget.spend(block, 1).is_none()));
         let far = std::thread::scope(|scope| {
-            let far = scope.spawn(|| budget.wait_for(WINDOW));
+            let far = scope.spawn(|| budget.has_room(WINDOW, true));
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!far.is_finished(), "block 0 has not ended");
+            assert!(!budget.has_room(WINDOW, false), "a thread that has block 0 itself must not wait for it");
             assert_eq!(budget.spend(0, 1), None);
             far.join().unwrap()
         });
         assert!(far);
         // Block `WINDOW` never ends.
         let gone = std::thread::scope(|scope| {
-            let gone = scope.spawn(|| budget.wait_for(2 * WINDOW));
+            let gone = scope.spawn(|| budget.has_room(2 * WINDOW, true));
             drop(budget.share());
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!gone.is_finished(), "others may end it yet");

@@ -1,16 +1,8 @@
-//! A launch: its blocks on the host's threads.
-//!
-//! Threads take blocks in order from one counter. Counts are sums, so they do not depend on who ran what; and when a block
-//! stops, all blocks before it have been taken and run to their end, so the lowest stop is the same for any number of
-//! threads.
+//! A launch: whether it is possible, and on how many of the host's threads its blocks run.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
-
-use super::block::{Launch, Worker};
-use super::budget::Budget;
+use super::block::Launch;
 use super::dispatch::Engine;
-use super::tally::Totals;
+use super::turns::{Blocks, Part};
 use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::error::counted;
 use crate::interp::check::{Check, MAX_RACECHECK_BLOCKS};
@@ -22,9 +14,8 @@ use crate::interp::{Config, MAX_BLOCK_THREADS, MAX_SHARED_BYTES, Report};
 
 /// Threads of a block in z.
 const MAX_BLOCK_Z: u32 = 64;
-/// What the registers and local memory of all blocks that run at a time may take on the host, in bytes, if those of one do
-/// not take more.
-const WORKERS_BYTES: u64 = 768 << 20;
+/// What all blocks that have begun may take on the host, in bytes, if one does not take more.
+const BLOCKS_BYTES: u64 = 768 << 20;
 
 /// Runs a kernel; see [`crate::interp::run`].
 pub(crate) fn run(
@@ -68,28 +59,9 @@ fn run_on(
         );
         return Err(refusal(kernel.name(), Reason::Launch(context)));
     }
-    // Checkers see blocks one after the other, in order; see `check`.
+    // Checkers see one block at a time, in order; see `check`.
     let threads = if config.checks.is_empty() { config.threads } else { 1 };
-    let part = Part { blocks, taken: blocks.min(config.most_blocks) };
-    run_blocks(&launch, part, threads)
-}
-
-/// The blocks of a grid that are run.
-#[derive(Clone, Copy)]
-struct Part {
-    blocks: u64,
-    taken: u64,
-}
-
-impl Part {
-    /// The number of the block that is taken at this turn: one of a stretch of the grid, as long as any other, at a multiple of the
-    /// golden ratio within it. At equal distances it might always be the same column of tiles.
-    fn block(&self, turn: u64) -> u64 {
-        let start = |turn: u64| (u128::from(turn) * u128::from(self.blocks) / u128::from(self.taken)) as u64;
-        let ratio = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let within = u128::from(ratio) * u128::from(start(turn + 1) - start(turn));
-        start(turn) + (within >> 64) as u64
-    }
+    run_blocks(&launch, Part { blocks, taken: blocks.min(config.most_blocks) }, threads)
 }
 
 fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box<Stop>> {
@@ -99,63 +71,20 @@ fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box
         let reason = Reason::GridLimit { limit: launch.limit, grid: launch.shape.grid, least };
         return Err(refusal(&launch.kernel.name, reason));
     }
-    let budget = Budget::new(launch.limit);
-    let next = AtomicU64::new(0);
-    let first_stop = AtomicU64::new(u64::MAX);
-    let total = Mutex::new((Totals::new(launch.code.sites.len()), (Vec::new(), 0), None::<(u64, Box<Stop>)>));
-    let work = || {
-        let _share = budget.share();
-        let take = || {
-            let turn = next.fetch_add(1, Relaxed);
-            (turn < part.taken && turn <= first_stop.load(Relaxed) && budget.wait_for(turn)).then_some(turn)
-        };
-        // Made only where there is a block left for it.
-        let Some(first) = take() else { return };
-        let (worked, stopped) = match Worker::new(launch) {
-            Some(mut worker) => {
-                let mut taken = std::iter::once(first).chain(std::iter::from_fn(take));
-                let stopped = taken.find_map(|turn| match worker.run(part.block(turn)) {
-                    Ok(work) => budget.spend(turn, work).map(|last| (last, exhausted(launch, part.block(last)))),
-                    Err(stop) => Some((turn, stop)),
-                });
-                (Some(worker.into_totals()), stopped)
-            }
-            None => (None, Some((first, out_of_memory(launch)))),
-        };
-        if let Some((turn, _)) = stopped {
-            first_stop.fetch_min(turn, Relaxed);
-            budget.close();
-        }
-        let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((worked, findings, more)) = worked {
-            total.0.merge(worked);
-            // Of one worker, where there are any.
-            total.1.0.extend(findings);
-            total.1.1 += more;
-        }
-        if let Some(new) = stopped
-            && total.2.as_ref().is_none_or(|known| new.0 < known.0)
-        {
-            total.2 = Some(new);
-        }
-    };
-    let helpers = workers(launch, part.taken, threads) - 1;
-    if helpers == 0 {
-        work();
+    let fit = (BLOCKS_BYTES / launch.checked_bytes().max(1)).max(1);
+    let workers = workers(part.taken, threads, fit);
+    let blocks = Blocks::new(launch, part, fit / workers);
+    if workers == 1 {
+        blocks.work();
     } else {
         rayon::scope(|scope| {
-            for _ in 0..helpers {
-                scope.spawn(|_| work());
+            for _ in 1..workers {
+                scope.spawn(|_| blocks.work());
             }
-            work();
+            blocks.work();
         });
     }
-    match total.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        (totals, (findings, more_findings), Some((turn, stop))) => {
-            Err(Box::new(Stop { findings, more_findings, printed: totals.printed_until(part.block(turn)), ..*stop }))
-        }
-        (totals, (findings, more_findings), None) => Ok(Report { findings, more_findings, ..totals.report(launch) }),
-    }
+    blocks.into_report()
 }
 
 /// The kernel's code, if it can be launched so; see [`crate::interp::check_launch`].
@@ -166,25 +95,12 @@ pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) 
     Ok(code)
 }
 
-/// How many host threads work on a launch: those asked for that there are, have a block to run, and fit the host's memory.
-fn workers(launch: &Launch, blocks: u64, threads: usize) -> u64 {
+/// How many host threads work on a launch: those asked for that there are, have a block to run, and of whose blocks one each fits
+/// the host's memory.
+fn workers(blocks: u64, threads: usize, fit: u64) -> u64 {
     let there_are = rayon::current_num_threads();
     let threads = if threads == 0 { there_are } else { threads.min(there_are) };
-    let fit = WORKERS_BYTES / launch.worker_bytes().max(1);
     blocks.min(threads as u64).min(fit).max(1)
-}
-
-/// The launch has done what it may with this block.
-fn exhausted(launch: &Launch, block: u64) -> Box<Stop> {
-    refusal(&launch.kernel.name, Reason::LaunchLimit { limit: launch.limit, block: launch.block(block) })
-}
-
-fn out_of_memory(launch: &Launch) -> Box<Stop> {
-    let context = format!(
-        "the host has not the {} that a block's registers and local memory take; use smaller blocks",
-        counted(launch.worker_bytes(), "byte")
-    );
-    refusal(&launch.kernel.name, Reason::Launch(context))
 }
 
 /// A launch that does not begin, or ends at no instruction.
@@ -281,25 +197,7 @@ mod tests {
             limit: 100,
             checks: Checks::NONE,
         };
-        workers(&launch, 1000, threads)
-    }
-
-    #[test]
-    fn a_part_of_the_blocks_is_spread_over_the_grid() {
-        for (blocks, taken) in [(1000, 256), (1 << 20, 256), (300, 256), (1 << 62, 1 << 8), (7, 7)] {
-            let part = Part { blocks, taken };
-            let chosen: Vec<u64> = (0..taken).map(|turn| part.block(turn)).collect();
-            assert!(chosen.windows(2).all(|pair| pair[0] < pair[1]), "{chosen:?}");
-            assert!(
-                chosen.last() < Some(&blocks) && chosen.last() >= Some(&(blocks - blocks.div_ceil(taken))),
-                "{chosen:?}"
-            );
-            // As many tiles a row as blocks between two turns, and every part of the row is seen.
-            let apart = blocks / taken;
-            let parts: std::collections::BTreeSet<_> = chosen.iter().map(|block| block % apart * 4 / apart).collect();
-            assert!(apart < 4 || parts.len() == 4, "{parts:?} of {blocks}");
-        }
-        assert!((0..7).all(|turn| Part { blocks: 7, taken: 7 }.block(turn) == turn));
+        workers(1000, threads, BLOCKS_BYTES / launch.checked_bytes())
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod printf;
 pub(crate) mod registers;
 mod runtime;
 pub(crate) mod tally;
+mod turns;
 mod warp;
 
 use super::check::Checker;
@@ -44,7 +45,7 @@ struct Context<'a> {
     checker: Option<&'a mut Checker>,
     /// Work that a launch may do.
     limit: u64,
-    /// What is left of it for the block, were it alone.
+    /// What is left of it for the block, were its host thread's blocks alone.
     left: u64,
 }
 

@@ -58,6 +58,11 @@ pub(super) struct Warp {
     pub(super) arrived: [u32; BARRIERS],
     /// Looks at memory since one of them changed something: atomics, loads that may not be cached, fences.
     pub(super) polls: u32,
+    /// Lanes of which some wait for memory to change, and others have gone on meanwhile from where they were to meet them. Hardware
+    /// may hold those there: none is missing at a barrier that the others come to.
+    parted: u32,
+    /// Whether its last turn ended by so many of them that it waits for others.
+    pub(super) waits: bool,
     /// Work done in this block.
     pub(super) work: u64,
     /// Warp instructions executed in this block.
@@ -153,6 +158,8 @@ impl Warp {
             results: Vec::new(),
             arrived: [0; BARRIERS],
             polls: 0,
+            parted: 0,
+            waits: false,
             work: 0,
             issued: 0,
             lanes_issued: 0,
@@ -168,7 +175,7 @@ impl Warp {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
         self.frame = Frame { base: 0, end: local_bytes };
         (self.wait, self.work, self.issued, self.lanes_issued) = (None, 0, 0, 0);
-        (self.votes, self.polls, self.arrived) = (0, 0, [0; BARRIERS]);
+        (self.votes, self.polls, self.parted, self.arrived) = (0, 0, 0, [0; BARRIERS]);
         self.results.clear();
         self.synced.clear();
         self.executed.fill(Executed::default());
@@ -329,6 +336,7 @@ impl Warp {
     /// The block's barrier is complete; of a reduction, with this result.
     pub(super) fn release(&mut self, result: u32) {
         let wait = self.wait.take();
+        self.parted = 0;
         for (slot, lanes) in std::mem::take(&mut self.results) {
             match wait.map(|wait| wait.vote) {
                 Some(Vote::Count) => self.registers.write32(slot, &[result; LANES], lanes),
@@ -350,12 +358,16 @@ impl Warp {
         if self.polls < PATIENCE { Flow::Next } else { self.take_turns() }
     }
 
+    /// The lanes that are to come to an aligned barrier with those of `mask`.
+    pub(super) fn company(&self, mask: u32) -> u32 {
+        if mask & !self.parted == 0 { mask | self.live & !self.parted } else { self.live }
+    }
+
     /// Lets the warp's other paths go on first, those included that only wait where this one is to meet them, and then the
     /// other warps and blocks. Since Volta every thread has a program counter of its own, and so each goes on at last.
     #[cold]
     fn take_turns(&mut self) -> Flow {
-        self.polls = 0;
-        std::thread::yield_now();
+        (self.polls, self.waits) = (0, true);
         let mut groups = self.complete();
         let mut above = 0;
         self.stack.push(Path { mask: self.mask, at: self.here() });
@@ -363,6 +375,9 @@ impl Warp {
         for (place, path) in self.stack.iter().enumerate().rev() {
             let mask = path.mask & self.live & !above;
             above |= path.mask;
+            if mask != 0 && mask != self.mask && path.mask & self.mask != 0 {
+                self.parted |= mask | self.mask;
+            }
             if mask != 0 {
                 groups.push(Group { at: path.at, mask, outer: self.outer(place, mask) });
             }

@@ -19,6 +19,11 @@ impl Written {
         Self { bytes, all: AtomicBool::new(false), bits: OnceLock::new() }
     }
 
+    /// None, of as many bytes.
+    pub(crate) fn another(&self) -> Self {
+        Self::none(self.bytes)
+    }
+
     /// Whether all have been, as far as that is known without looking at each.
     #[inline]
     pub(crate) fn is_all(&self) -> bool {

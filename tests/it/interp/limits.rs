@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use warpstride::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
+use warpstride::interp::check::Check;
 use warpstride::interp::stop::Reason;
 use warpstride::interp::{Config, MAX_TEXT_BYTES, Memory, Module, run};
 
@@ -128,4 +129,22 @@ fn a_hundred_thousand_declarations_are_no_long_work() {
         let refused = Module::parse(&text).expect("it parses").kernel("k").expect("it is there").supported();
         assert!(refused.expect_err("it is too long").to_string().contains("instructions"));
     }
+}
+
+/// Each word that is released at keeps what its thread knew.
+#[test]
+fn racecheck_says_where_more_is_published_than_it_follows() {
+    let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {
+        .reg .b32 %r<4>; .reg .b64 %rd<3>; ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x;
+        mad.lo.u32 %r3, %r1, 1024, %r2; mad.wide.u32 %rd2, %r3, 4, %rd1; st.release.gpu.global.u32 [%rd2], 1; }";
+    let module = Module::parse(text).expect("it parses");
+    let kernel = module.kernel("k").expect("it is there");
+    let config = Config { checks: Check::Racecheck.into(), ..Config::default() };
+    let memory = Memory::new(4 << 20);
+    let place = memory.alloc(4 * 1024 * 513).expect("it fits");
+    let launched = |blocks| run(kernel, &shape(blocks, 1024), &place.to_le_bytes(), &memory, &config);
+    assert_eq!(launched(512).map(|report| report.findings), Ok(Vec::new()));
+    let stop = launched(513).expect_err("it is too much").to_string();
+    assert!(stop.contains("it publishes by more writes than the 524,288 that racecheck follows"), "{stop}");
+    assert!(stop.contains("launch a smaller one, or leave racecheck out"), "{stop}");
 }

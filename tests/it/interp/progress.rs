@@ -1,26 +1,29 @@
 //! Threads that wait for others of their warp, of their block or of another block without a barrier; and what they count.
 
 use warpstride::interp::stop::{AccessKind, Reason};
-use warpstride::interp::{Config, Memory, Module, Report, Stop, run};
+use warpstride::interp::{Checks, Config, Memory, Module, Report, Stop, run};
 
 use super::shape;
 
 /// Runs `body` with `[%out]` zeroed, and gives what it holds then.
 fn launch(blocks: u32, threads: u32, config: &Config, body: &str) -> Result<(Report, Vec<u32>), Box<Stop>> {
-    let text = format!(
+    let memory = Memory::new(1 << 20);
+    let out = memory.upload(&[0_u32; 256]).expect("it fits");
+    let module = Module::parse(&text(body)).expect("it parses");
+    let kernel = module.kernel("k").expect("a kernel");
+    let report = run(kernel, &shape(blocks, threads), &out.to_le_bytes(), &memory, config)?;
+    Ok((report, memory.download(out, 256).expect("it is there")))
+}
+
+fn text(body: &str) -> String {
+    format!(
         ".version 8.0\n.target sm_90\n.address_size 64
         .visible .entry k(.param .u64 p) {{
             .reg .pred %p<5>; .reg .b32 %r<20>, %t; .reg .b64 %rd<5>, %out; .shared .align 16 .b8 sh[1024];
             ld.param.u64 %out, [p]; mov.u32 %t, %tid.x;
             {body}
         }}"
-    );
-    let memory = Memory::new(1 << 20);
-    let out = memory.upload(&[0_u32; 256]).expect("it fits");
-    let module = Module::parse(&text).expect("it parses");
-    let kernel = module.kernel("k").expect("a kernel");
-    let report = run(kernel, &shape(blocks, threads), &out.to_le_bytes(), &memory, config)?;
-    Ok((report, memory.download(out, 256).expect("it is there")))
+    )
 }
 
 fn results(blocks: u32, threads: u32, body: &str) -> (Report, Vec<u32>) {
@@ -100,13 +103,71 @@ fn a_loop_that_does_not_wait_keeps_its_lanes_together() {
     assert_eq!((out[1], report.global_store.instructions), (40 * 31 * 32 / 2, 1));
 }
 
+/// On one host thread and on several, and under the checkers.
+fn everywhere(blocks: u32, threads: u32, body: &str, expected: &[u32]) {
+    for (host, checks) in [(1, Checks::NONE), (0, Checks::NONE), (0, Checks::ALL)] {
+        let config = Config { threads: host, checks, ..Config::default() };
+        let (report, out) = launch(blocks, threads, &config, body).unwrap_or_else(|stop| panic!("{stop}\n{body}"));
+        assert_eq!(out[..expected.len()], *expected, "{host} {checks:?}");
+        assert_eq!(report.findings, [], "{host}");
+    }
+}
+
 #[test]
-fn a_block_that_waits_for_one_behind_it_ends_in_a_clear_stop() {
-    let body = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 1; @%p1 st.release.gpu.global.u32 [%out], 1; @%p1 exit;
-        L: ld.acquire.gpu.global.u32 %r2, [%out]; setp.eq.u32 %p2, %r2, 0; @%p2 bra L;";
-    let config = Config { threads: 1, work_limit: 10_000, ..Config::default() };
-    let stop = launch(2, 32, &config, body).expect_err("block 1 does not run before block 0 ends");
-    assert_eq!((&stop.reason, stop.place.map(|place| place.block)), (&Reason::WorkLimit(10_000), Some([0; 3])));
+fn a_block_waits_for_one_behind_it() {
+    let body = |last: u32| {
+        format!(
+            "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra W;
+            L: ld.acquire.gpu.global.u32 %r2, [%out]; setp.eq.u32 %p2, %r2, 0; @%p2 bra L;
+            ld.global.u32 %r3, [%out+8]; st.global.u32 [%out+4], %r3; exit;
+            W: setp.ne.u32 %p1, %r1, {last}; @%p1 exit; setp.ne.u32 %p1, %t, 0; @%p1 exit;
+            st.global.u32 [%out+8], 7; st.release.gpu.global.u32 [%out], 1;"
+        )
+    };
+    everywhere(2, 1, &body(1), &[1, 7, 7]);
+    everywhere(6000, 1, &body(5999), &[1, 7, 7]);
+}
+
+/// Three times, each by one thread.
+#[test]
+fn all_blocks_of_a_grid_meet() {
+    let body = "mov.u32 %r1, %nctaid.x; mov.u32 %r8, 0; mov.u32 %r9, 0; setp.ne.u32 %p1, %t, 0;
+        L: bar.sync 0; @%p1 bra N; add.u32 %r9, %r9, %r1; red.release.gpu.global.add.u32 [%out], 1;
+        W: ld.acquire.gpu.global.u32 %r2, [%out]; setp.lt.u32 %p2, %r2, %r9; @%p2 bra W;
+        N: bar.sync 0; add.u32 %r8, %r8, 1; setp.lt.u32 %p3, %r8, 3; @%p3 bra L;";
+    everywhere(50, 70, body, &[150]);
+}
+
+#[test]
+fn blocks_that_wait_for_nobody_stop_at_the_first() {
+    let body = "L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;";
+    for (threads, checks) in [(1, Checks::NONE), (0, Checks::NONE), (0, Checks::ALL)] {
+        let config = Config { threads, checks, work_limit: 10_000_000, ..Config::default() };
+        let stop = launch(100, 32, &config, body).expect_err("there is no end");
+        let place = stop.place.expect("a place");
+        assert_eq!((&stop.reason, place.block), (&Reason::WorkLimit(10_000_000), [0; 3]), "{threads} {checks:?}");
+    }
+}
+
+/// A block that waits is no reason to leave out what comes before a fault, or to run what comes after it.
+#[test]
+fn a_fault_behind_a_block_that_waits_is_told_when_that_has_ended() {
+    let body = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 5; @%p1 bra F; setp.ne.u32 %p1, %r1, 0; @%p1 bra C;
+        L: ld.acquire.gpu.global.u32 %r2, [%out]; setp.lt.u32 %p2, %r2, 4; @%p2 bra L; st.global.u32 [%out+4], 1; exit;
+        F: st.global.u32 [0], 1;
+        C: red.release.gpu.global.add.u32 [%out], 1;";
+    for threads in [1, 0] {
+        let memory = Memory::new(1 << 20);
+        let out = memory.upload(&[0_u32; 256]).expect("it fits");
+        let module = Module::parse(&text(body)).expect("it parses");
+        let config = Config { threads, ..Config::default() };
+        let kernel = module.kernel("k").expect("a kernel");
+        let stop = run(kernel, &shape(1000, 1), &out.to_le_bytes(), &memory, &config).expect_err("block 5 stores at 0");
+        assert_eq!(stop.place.expect("a place").block, [5, 0, 0]);
+        let out: Vec<u32> = memory.download(out, 2).expect("it is there");
+        assert_eq!(out[1], 1, "block 0 has ended");
+        assert!(out[0] < 900, "{} blocks ran behind it", out[0]);
+    }
 }
 
 #[test]

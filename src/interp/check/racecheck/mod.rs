@@ -43,10 +43,10 @@
 //! warp or block that know the same share it, and of other blocks only those are there from which something was acquired.
 //!
 //! For each place (the bytes of the narrowest access that the kernel has) the last plain write is kept, and of the accesses since
-//! that race with none of each other, all that a later one may have to be compared with (`shadow`). Blocks run one after the
-//! other, so what has ended and published nothing is in order with nothing that comes: of its reads one is enough. Of what
-//! other blocks that have ended did at a place, and of what came before a strong write there, the last 64 are kept: a race with
-//! an older one is missed. After a place's first race, others may be. A plain store of what is there already hides the store
+//! that race with none of each other, all that a later one may have to be compared with (`shadow`). One block runs at a time, to
+//! its end or until it waits for others: what has ended and published nothing is in order with nothing that comes, and of its reads
+//! one is enough. Of what other blocks did at a place, and of what came before a strong write there, the last 64 are kept: a race
+//! with an older one is missed. After a place's first race, others may be. A plain store of what is there already hides the store
 //! that put it there. A load by `ld.global.nc` is taken for a plain one.
 
 use std::collections::HashMap;
@@ -57,7 +57,7 @@ use crate::interp::mem::Allocation;
 use crate::interp::modifiers::Sync;
 use crate::interp::stop::{AccessKind, Space};
 use entry::{Deed, Entry};
-use order::{Order, Strong};
+use order::{Order, Strong, Threads};
 use shadow::{Newcomer, Shadow};
 
 mod clocks;
@@ -67,6 +67,18 @@ mod shadow;
 
 /// Blocks that a launch can have.
 pub(crate) const MAX_BLOCKS: u64 = (1 << entry::BLOCK_BITS) - 1;
+
+/// Bytes that it takes for a place, of which two entries are kept.
+pub(super) const PLACE_BYTES: u64 = 2 * size_of::<Entry>() as u64;
+/// Bytes that a thread comes to take which has seen some places that others publish at.
+pub(super) const THREAD_BYTES: u64 = 4096;
+
+/// What racecheck keeps of a block while it runs.
+#[derive(Debug)]
+pub(super) struct OfBlock {
+    threads: Threads,
+    shared: Shadow,
+}
 
 /// What racecheck keeps of a launch.
 #[derive(Debug)]
@@ -115,7 +127,24 @@ impl Racecheck {
     pub(super) fn begin(&mut self, block: u64) {
         // A launch of more than `MAX_BLOCKS` is refused.
         self.order.begin(block as u32);
+        self.order.forget(&mut self.shared.messages);
         self.shared.begin();
+    }
+
+    /// The block has ended.
+    pub(super) fn end(&mut self) {
+        self.order.end();
+    }
+
+    /// For a block that is to run beside the others.
+    pub(super) fn another(&self) -> OfBlock {
+        OfBlock { threads: self.order.another(), shared: self.shared.another() }
+    }
+
+    /// Goes on with another block.
+    pub(super) fn swap(&mut self, other: &mut OfBlock) {
+        self.order.swap(&mut other.threads);
+        std::mem::swap(&mut self.shared, &mut other.shared);
     }
 
     /// What there was too much of, so that races may have been missed: in words.
@@ -124,6 +153,8 @@ impl Racecheck {
             Some("the host has not the memory that racecheck takes for the accesses of its blocks")
         } else if self.order.is_exhausted() {
             Some("a warp synchronised 2^32 times, more than racecheck can count")
+        } else if self.order.is_overfull() {
+            Some("it publishes by more writes than the 524,288 that racecheck follows")
         } else if self.too_long {
             Some("it has more instructions than racecheck can tell apart")
         } else {

@@ -167,6 +167,11 @@ impl Shadow {
         Self { writes, crowds, lists: Vec::new(), free: Vec::new(), messages: HashMap::new(), visits: 0 }
     }
 
+    /// For as many places, of the same memory of another block.
+    pub(super) fn another(&self) -> Self {
+        Self::new(self.writes.count)
+    }
+
     pub(super) fn is_lossy(&self) -> bool {
         self.writes.lossy || self.crowds.lossy
     }
@@ -180,7 +185,6 @@ impl Shadow {
     pub(super) fn begin(&mut self) {
         self.lists.clear();
         self.free.clear();
-        self.messages.clear();
     }
 
     /// Compares an access with those before it and keeps it: the one that it races with. `changes`: whether it is no plain write
@@ -455,6 +459,7 @@ mod tests {
         for block in 0..100 {
             order.begin(block);
             (0..4).for_each(|warp| assert_eq!(meet(&mut shadow, &order, "ld.b32", warp), None));
+            order.end();
         }
         assert_eq!((shadow.lists.len(), shadow.free.len()), (1, 1));
         let rival = meet(&mut shadow, &order, "st.b32", 0).unwrap();
@@ -480,6 +485,7 @@ mod tests {
         for block in 0..100 {
             order.begin(block);
             (0..2).for_each(|warp| assert_eq!(meet(&mut shadow, &order, "atom.add.u32", warp), None));
+            order.end();
         }
         assert!(shadow.lists.is_empty());
         assert_eq!(meet(&mut shadow, &order, "st.b32", 1), None, "the last has seen all others");

@@ -1,0 +1,247 @@
+//! Which block a host thread runs next.
+//!
+//! Threads take blocks in order from one counter. A block that does nothing but wait for others is put aside, and the next one
+//! begins: so a flag may come from any block, and all blocks of a grid may meet, as many as fit. It has another turn when one, two,
+//! four and so on have ended, and when no other may begin.
+//!
+//! Counts are sums, so they do not depend on who ran what; and when a block stops, all blocks before it have been taken and run to
+//! their end, so the lowest stop is the same for any number of threads.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use super::block::{Block, Launch, Turn, Worker};
+use super::budget::Budget;
+use super::grid::refusal;
+use super::tally::Totals;
+use crate::error::counted;
+use crate::interp::Report;
+use crate::interp::check::Finding;
+use crate::interp::stop::{Reason, Stop};
+
+/// Blocks of a host thread that may have begun at a time.
+const MAX_BEGUN: u64 = 1 << 9;
+
+/// The blocks of a grid that are run.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub(super) blocks: u64,
+    pub(super) taken: u64,
+}
+
+impl Part {
+    /// The number of the block that is taken at this turn: one of a stretch of the grid, as long as any other, at a multiple of the
+    /// golden ratio within it. At equal distances it might always be the same column of tiles.
+    fn block(&self, turn: u64) -> u64 {
+        let start = |turn: u64| (u128::from(turn) * u128::from(self.blocks) / u128::from(self.taken)) as u64;
+        let ratio = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let within = u128::from(ratio) * u128::from(start(turn + 1) - start(turn));
+        start(turn) + (within >> 64) as u64
+    }
+}
+
+/// A launch's blocks, which host threads share.
+pub(super) struct Blocks<'a> {
+    launch: &'a Launch<'a>,
+    part: Part,
+    budget: Budget,
+    /// The turn of the block that is taken next.
+    next: AtomicU64,
+    /// The lowest turn that has ended in a stop.
+    first_stop: AtomicU64,
+    /// Blocks of a host thread that may have begun at a time.
+    begun: usize,
+    done: Mutex<Done>,
+}
+
+/// What threads have done that have no more to do.
+struct Done {
+    totals: Totals,
+    findings: Vec<Finding>,
+    more_findings: u64,
+    stopped: Option<(u64, Box<Stop>)>,
+}
+
+/// A block that waits for others.
+struct Waiting {
+    turn: u64,
+    block: Block,
+    /// How many blocks of its thread are to have ended before it has another turn, and how many after that.
+    due: u64,
+    pause: u64,
+}
+
+impl<'a> Blocks<'a> {
+    /// At most `begun` blocks of a host thread begin before one ends.
+    pub(super) fn new(launch: &'a Launch<'a>, part: Part, begun: u64) -> Self {
+        let totals = Totals::new(launch.code.sites.len());
+        Self {
+            launch,
+            part,
+            budget: Budget::new(launch.limit),
+            next: AtomicU64::new(0),
+            first_stop: AtomicU64::new(u64::MAX),
+            begun: begun.min(MAX_BEGUN) as usize,
+            done: Mutex::new(Done { totals, findings: Vec::new(), more_findings: 0, stopped: None }),
+        }
+    }
+
+    /// What a host thread does: blocks, until there is none left for it.
+    pub(super) fn work(&self) {
+        let _share = self.budget.share();
+        // Made only where there is a block left for it.
+        let Some(first) = self.take(true) else { return };
+        let Some(worker) = Worker::new(self.launch) else {
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            return done.stop(first, self.stop(first, self.out_of_memory()));
+        };
+        let (worker, stopped) = self.run(worker, first);
+        let (totals, findings, more) = worker.into_totals();
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.totals.merge(totals);
+        // Of one worker, where there are any.
+        done.findings.extend(findings);
+        done.more_findings += more;
+        if let Some((turn, stop)) = stopped {
+            done.stop(turn, stop);
+        }
+    }
+
+    /// Runs the block of this turn and those that are left: the lowest that stopped.
+    fn run(&self, mut worker: Worker<'a>, first: u64) -> (Worker<'a>, Option<(u64, Box<Stop>)>) {
+        let mut waiting = VecDeque::<Waiting>::new();
+        let (mut stopped, mut gone, mut ended) = (None, 0_u64, 0);
+        let mut next = Some(self.begin(&mut worker, first));
+        while let Some((turn, block, pause)) = next.take().or_else(|| self.pick(&mut worker, &mut waiting, ended)) {
+            let elsewhere = waiting.iter().map(|waiting| waiting.block.work).sum::<u64>().saturating_add(gone);
+            let stop = match block.map(|block| worker.run(block, elsewhere)) {
+                Some(Turn::Ended(work)) => {
+                    ended += 1;
+                    self.budget.spend(turn, work).map(|last| (last, self.exhausted(last)))
+                }
+                Some(Turn::Waits(block)) => {
+                    // What it waits for may be another thread's.
+                    std::thread::yield_now();
+                    waiting.push_back(Waiting {
+                        turn,
+                        block,
+                        due: ended.saturating_add(pause),
+                        pause: pause.saturating_mul(2),
+                    });
+                    None
+                }
+                Some(Turn::Stopped(stop, work)) => {
+                    gone = gone.saturating_add(work);
+                    Some((turn, stop))
+                }
+                None => Some((turn, self.out_of_memory())),
+            };
+            if let Some((turn, stop)) = stop {
+                stopped = Some((turn, self.stop(turn, stop)));
+            }
+            // Those before it run to their end, for the lowest is told.
+            let first_stop = self.first_stop.load(Relaxed);
+            waiting.retain(|waiting| waiting.turn < first_stop);
+        }
+        (worker, stopped)
+    }
+
+    /// The block that is to run next, and after how many others again if it waits.
+    fn pick(&self, worker: &mut Worker, waiting: &mut VecDeque<Waiting>, ended: u64) -> Option<Picked> {
+        let is_due = waiting.front().is_some_and(|waiting| waiting.due <= ended);
+        if !is_due
+            && waiting.len() < self.begun
+            && let Some(turn) = self.take(waiting.is_empty())
+        {
+            return Some(self.begin(worker, turn));
+        }
+        waiting.pop_front().map(|Waiting { turn, block, pause, .. }| (turn, Some(block), pause))
+    }
+
+    fn begin(&self, worker: &mut Worker, turn: u64) -> Picked {
+        (turn, worker.begin(self.part.block(turn)), 1)
+    }
+
+    /// The turn of a block that nobody has taken, if there is one. `may_wait`: for others to end, where it is far ahead of them.
+    fn take(&self, may_wait: bool) -> Option<u64> {
+        loop {
+            let turn = self.next.load(Relaxed);
+            if turn >= self.part.taken || turn > self.first_stop.load(Relaxed) || !self.budget.has_room(turn, may_wait)
+            {
+                return None;
+            }
+            if self.next.compare_exchange(turn, turn + 1, Relaxed, Relaxed).is_ok() {
+                return Some(turn);
+            }
+        }
+    }
+
+    /// Has no block begin any more whose turn is behind this one.
+    fn stop(&self, turn: u64, stop: Box<Stop>) -> Box<Stop> {
+        self.first_stop.fetch_min(turn, Relaxed);
+        self.budget.close();
+        stop
+    }
+
+    /// The launch has done what it may with the block of this turn.
+    fn exhausted(&self, turn: u64) -> Box<Stop> {
+        let Launch { kernel, limit, .. } = *self.launch;
+        refusal(&kernel.name, Reason::LaunchLimit { limit, block: self.launch.block(self.part.block(turn)) })
+    }
+
+    fn out_of_memory(&self) -> Box<Stop> {
+        let context = format!(
+            "the host has not the {} that a block's registers and local memory take; use smaller blocks",
+            counted(self.launch.block_bytes(), "byte")
+        );
+        refusal(&self.launch.kernel.name, Reason::Launch(context))
+    }
+
+    /// When all threads have ended.
+    pub(super) fn into_report(self) -> Result<Report, Box<Stop>> {
+        let Done { totals, findings, more_findings, stopped } =
+            self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match stopped {
+            Some((turn, stop)) => {
+                let printed = totals.printed_until(self.part.block(turn));
+                Err(Box::new(Stop { findings, more_findings, printed, ..*stop }))
+            }
+            None => Ok(Report { findings, more_findings, ..totals.report(self.launch) }),
+        }
+    }
+}
+
+/// A block and its turn, where the host has the memory for it, and the pause after it.
+type Picked = (u64, Option<Block>, u64);
+
+impl Done {
+    fn stop(&mut self, turn: u64, stop: Box<Stop>) {
+        if self.stopped.as_ref().is_none_or(|(known, _)| turn < *known) {
+            self.stopped = Some((turn, stop));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_blocks_is_spread_over_the_grid() {
+        for (blocks, taken) in [(1000, 256), (1 << 20, 256), (300, 256), (1 << 62, 1 << 8), (7, 7)] {
+            let part = Part { blocks, taken };
+            let chosen: Vec<u64> = (0..taken).map(|turn| part.block(turn)).collect();
+            assert!(chosen.windows(2).all(|pair| pair[0] < pair[1]), "{chosen:?}");
+            assert!(
+                chosen.last() < Some(&blocks) && chosen.last() >= Some(&(blocks - blocks.div_ceil(taken))),
+                "{chosen:?}"
+            );
+            // As many tiles a row as blocks between two turns, and every part of the row is seen.
+            let apart = blocks / taken;
+            let parts: std::collections::BTreeSet<_> = chosen.iter().map(|block| block % apart * 4 / apart).collect();
+            assert!(apart < 4 || parts.len() == 4, "{parts:?} of {blocks}");
+        }
+        assert!((0..7).all(|turn| Part { blocks: 7, taken: 7 }.block(turn) == turn));
+    }
+}
