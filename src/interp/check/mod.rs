@@ -173,8 +173,6 @@ pub(crate) struct Checker {
     block: u64,
     initcheck: Option<Initcheck>,
     racecheck: Option<Racecheck>,
-    /// Bytes of the narrowest access: those of a place, for racecheck.
-    narrowest: u32,
     log: Log,
 }
 
@@ -221,9 +219,7 @@ impl Checker {
             false => None,
         };
         let racecheck = checks.contains(Check::Racecheck).then(|| Racecheck::new(code, warps, shared_bytes));
-        let widths = code.sites.iter().map(|site| code.instructions[site.pc as usize].access.bytes());
-        let narrowest = widths.min().unwrap_or(1).max(1);
-        Some(Self { checks, block: 0, initcheck, racecheck, narrowest, log: Log::default() })
+        Some(Self { checks, block: 0, initcheck, racecheck, log: Log::default() })
     }
 
     /// What was found, in order, and how much besides.
@@ -238,10 +234,9 @@ impl Checker {
 
     /// The work of looking at an access of `lanes` lanes, and of what was found since the last one.
     pub(crate) fn access_work(&mut self, lanes: u32, access: code::Access) -> u64 {
-        let places = access.bytes().div_ceil(self.narrowest);
         let place = if access.sync.is_strong() { STRONG_WORK } else { 1 };
-        let of_lane = if self.racecheck.is_some() { u64::from(places) * place } else { 0 };
-        self.take_work() + u64::from(lanes) * (1 + of_lane)
+        let places = self.racecheck.as_ref().map_or(0, |racecheck| access.bytes().div_ceil(racecheck.place_bytes()));
+        self.take_work() + u64::from(lanes) * (1 + u64::from(places) * place)
     }
 
     /// Another block begins.

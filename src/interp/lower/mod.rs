@@ -24,7 +24,8 @@ use self::operands::guard_of;
 use self::variables::Symbols;
 use super::cfg::{Graph, Next, Uses};
 use super::code::{
-    ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, NEGATED, NOWHERE, Origin, Param, PresetValue, Site,
+    ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, MAX_INSTRUCTIONS, NEGATED, NOWHERE, Origin, Param, PresetValue,
+    Site,
 };
 use super::exec::registers::{File, Kind};
 use super::isa::{self, Form, Op, Shape};
@@ -35,9 +36,6 @@ use super::parse::ast::{self, Operand, Statement};
 use super::stop::AccessKind;
 use super::variables::Variables;
 use crate::error::{Error, ErrorKind};
-
-/// Instructions of a kernel, far beyond what compilers emit: the analysis of control flow is quadratic at worst.
-const MAX_INSTRUCTIONS: usize = 1 << 17;
 
 /// Why an instruction cannot be had, as the end of a sentence.
 type Refusal = String;

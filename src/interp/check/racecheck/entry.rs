@@ -1,6 +1,7 @@
 //! An access in 16 bytes.
 
 use crate::interp::check::Who;
+use crate::interp::code::MAX_INSTRUCTIONS;
 use crate::interp::exec::registers::LANES;
 use crate::interp::modifiers::Sync;
 
@@ -8,15 +9,13 @@ use crate::interp::modifiers::Sync;
 pub(super) const BLOCK_BITS: u32 = 27;
 /// Bits of a warp's number in its block.
 const WARP_BITS: u32 = 5;
-/// Instructions of a kernel that can be told apart.
-pub(super) const MAX_INSTRUCTIONS: usize = 1 << (32 - FLAG_BITS);
-
 const FLAG_BITS: u32 = 6;
 const WRITE: u32 = 1;
 const STRONG: u32 = 1 << 1;
 const DEVICE: u32 = 1 << 2;
 const WIDTH: u32 = 3 << 3;
 const LIST: u32 = 1 << 5;
+const _: () = assert!(MAX_INSTRUCTIONS < 1 << (32 - FLAG_BITS), "an entry tells all instructions of a kernel apart");
 
 /// What lanes of a warp did to one place by one instruction, or by the same one again between the same clocks; or where such are
 /// listed.

@@ -93,8 +93,6 @@ pub(super) struct Racecheck {
     parties: HashMap<u32, Party>,
     /// Whether the kernel has strong accesses in the scope of a block.
     narrow: bool,
-    /// Whether it has more instructions than can be told apart.
-    too_long: bool,
 }
 
 impl Racecheck {
@@ -120,7 +118,6 @@ impl Racecheck {
             shared: Shadow::new((shared_bytes >> place_bits) as usize + 1),
             global: HashMap::new(),
             parties: parties.into_iter().map(|(pc, _, party)| (pc, party)).collect(),
-            too_long: code.instructions.len() > entry::MAX_INSTRUCTIONS,
         }
     }
 
@@ -134,6 +131,11 @@ impl Racecheck {
     /// The block has ended.
     pub(super) fn end(&mut self) {
         self.order.end();
+    }
+
+    /// Bytes of a place.
+    pub(super) fn place_bytes(&self) -> u32 {
+        1 << self.place_bits
     }
 
     /// For a block that is to run beside the others.
@@ -155,8 +157,6 @@ impl Racecheck {
             Some("a warp synchronised 2^32 times, more than racecheck can count")
         } else if self.order.is_overfull() {
             Some("it publishes by more writes than the 524,288 that racecheck follows")
-        } else if self.too_long {
-            Some("it has more instructions than racecheck can tell apart")
         } else {
             None
         }
