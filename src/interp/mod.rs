@@ -62,7 +62,7 @@
 //! | what a launch prints | 1 MiB; 4,096 bytes of each string, widths and precisions of 512 | |
 //! | findings of a launch | 100 are told, 4,194,304 more counted | [`check::MAX_FINDINGS`] |
 //! | blocks of a launch under racecheck | 134,217,727 | |
-//! | writes by which threads publish what came before, that racecheck follows at a time | 524,288 | |
+//! | places at which threads publish what came before, that racecheck follows | 524,288 | |
 
 #![deny(unsafe_code)]
 

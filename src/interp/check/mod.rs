@@ -257,10 +257,13 @@ impl Checker {
         }
     }
 
-    /// Bytes that it comes to keep of a block at most, but for what threads publish: two entries for each byte of shared memory, and
+    /// Bytes that such checkers come to keep of a block at most, but for what threads publish: two entries for each byte of shared memory, and
     /// what each thread has seen.
-    pub(crate) fn of_block_bytes(warps: u32, shared_bytes: u64) -> u64 {
-        racecheck::PLACE_BYTES * shared_bytes + racecheck::THREAD_BYTES * u64::from(warps) * LANES as u64
+    pub(crate) fn of_block_bytes(checks: Checks, warps: u32, shared_bytes: u64) -> u64 {
+        match checks.contains(Check::Racecheck) {
+            true => racecheck::PLACE_BYTES * shared_bytes + racecheck::THREAD_BYTES * u64::from(warps) * LANES as u64,
+            false => 0,
+        }
     }
 
     /// For a block that is to run beside the others.

@@ -5,6 +5,7 @@
 
 use super::memory::{Action, Addresses, active, after_poll, update};
 use super::registers::{LANES, Value};
+use super::tally::Seen;
 use super::warp::Warp;
 use super::{Context, Flow};
 use crate::interp::code::Ins;
@@ -105,7 +106,7 @@ impl<T: Operand> Action for Atomic<T> {
     }
 
     fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
-        let mut changed = false;
+        let (mut changed, mut seen) = (false, Seen::NOTHING);
         for element in 0..u16::from(ins.access.count) {
             let [b, c] = [ins.s[1], ins.s[2]].map(|first| T::read(&warp.registers, first + element));
             let mut before = [0; LANES];
@@ -116,11 +117,13 @@ impl<T: Operand> Action for Atomic<T> {
                 let offset = offsets[lane] + u64::from(element) * u64::from(ins.access.width);
                 before[lane] = cells.update(offset, ins.access.width, new);
                 changed |= new(before[lane]) != before[lane];
+                seen.add(before[lane]);
             });
             T::write(&mut warp.registers, ins.s[0] + element, &T::row(|lane| T::of(before[lane])), mask);
         }
-        if changed {
-            warp.polls = 0;
+        // Nobody waits by what only counts.
+        if !ins.access.sync.is_reduction() && (warp.has_news(ins, seen) || changed) {
+            warp.go_on();
         }
     }
 }
@@ -134,5 +137,5 @@ pub(super) fn apply<T: Operand>(
     function: Function<T>,
 ) -> Flow {
     let flow = update(cx, warp, ins, mask, Atomic(function));
-    after_poll(flow, warp)
+    if ins.access.sync.is_reduction() { flow } else { after_poll(flow, warp) }
 }

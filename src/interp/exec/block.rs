@@ -1,7 +1,8 @@
 //! A block on a host thread: its warps, its shared memory, its barriers.
 //!
 //! A warp runs to its barrier or its end, or for a long turn, then the next one does: that keeps one warp's registers in the
-//! cache. A block of which every warp has looked at memory again and again, and seen no change, waits for others.
+//! cache. A block waits for others when every warp has looked at memory again and again and seen no change; where it looks at
+//! memory in another way, after a long turn others run as well.
 
 use super::barrier::Wait;
 use super::dispatch::Engine;
@@ -24,6 +25,8 @@ const WARP_WORK: u64 = 4;
 const CLEARED_BYTES: u64 = 128;
 /// The work of a warp's turn, besides what it does in it, and of looking at a warp at a barrier.
 const TURN_WORK: u64 = 6;
+/// The work after which a block that looks at memory has had its turn, whatever it sees.
+const LONG_TURN: u64 = 1 << 22;
 
 /// What shared and local memory hold at first, so that reading before writing shows, and is alike on every run.
 const POISON: u32 = 0xA5A5_A5A5;
@@ -200,8 +203,9 @@ impl<'a> Worker<'a> {
     }
 
     fn run_warps(&mut self, block: &mut Block, elsewhere: u64) -> Result<Round, (u32, Box<Fault>)> {
+        block.warps.iter_mut().for_each(Warp::begin_turn);
+        let end = block.work.saturating_add(LONG_TURN);
         loop {
-            let mut waits = true;
             for (index, warp) in block.warps.iter_mut().enumerate() {
                 if warp.live == 0 || warp.wait.is_some() {
                     continue;
@@ -220,19 +224,19 @@ impl<'a> Worker<'a> {
                     left: self.launch.limit.saturating_sub(block.work.saturating_add(elsewhere)),
                 };
                 let before = warp.work;
-                warp.waits = false;
                 let outcome = self.launch.engine.run(&mut cx, warp);
                 block.work += TURN_WORK + warp.work - before;
                 if let Some(checker) = &mut self.checker {
                     block.work += checker.take_work();
                 }
                 outcome.map_err(|fault| (index as u32, fault))?;
-                waits &= warp.waits;
             }
             if block.warps.iter().all(|warp| warp.live == 0) {
                 return Ok(Round::Ended);
             }
-            if !block.release(self.checker.as_deref_mut())? && waits {
+            let released = block.release(self.checker.as_deref_mut())?;
+            let is_long = || block.work > end && block.warps.iter().any(|warp| warp.has_looked);
+            if !released && block.waits() || is_long() {
                 return Ok(Round::Waits);
             }
         }
@@ -240,6 +244,11 @@ impl<'a> Worker<'a> {
 }
 
 impl Block {
+    /// Whether every warp waits, at least some for memory to change.
+    fn waits(&self) -> bool {
+        self.warps.iter().all(|warp| warp.live == 0 || warp.wait.is_some() || warp.waits)
+    }
+
     fn restart(&mut self, launch: &Launch) {
         let (code, place) = (launch.code, launch.block(self.number));
         self.shared.fill(POISON);
@@ -334,8 +343,7 @@ impl Launch<'_> {
 
     /// The same, with what checkers come to keep of one.
     pub(super) fn checked_bytes(&self) -> u64 {
-        let checked =
-            if self.checks.is_empty() { 0 } else { Checker::of_block_bytes(self.warps(), self.shared_bytes()) };
+        let checked = Checker::of_block_bytes(self.checks, self.warps(), self.shared_bytes());
         self.block_bytes() + self.shared_bytes() + checked
     }
 

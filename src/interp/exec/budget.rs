@@ -29,6 +29,8 @@ struct Spent {
     exceeded: bool,
     /// Nobody who waits is to go on.
     closed: bool,
+    /// How many wait.
+    waiting: u32,
 }
 
 /// Lets nobody wait any more for a thread that panics.
@@ -67,9 +69,9 @@ impl Budget {
             }
             spent.ahead.pop_front();
             spent.next += 1;
-            if spent.next.is_multiple_of(WINDOW / 2) {
-                self.moved.notify_all();
-            }
+        }
+        if spent.waiting > 0 {
+            self.moved.notify_all();
         }
         None
     }
@@ -79,8 +81,13 @@ impl Budget {
         if block < WINDOW {
             return true;
         }
-        let too_early = |spent: &mut Spent| may_wait && block >= spent.next + WINDOW && !spent.closed;
-        let spent = self.moved.wait_while(self.lock(), too_early).unwrap_or_else(PoisonError::into_inner);
+        let mut spent = self.lock();
+        if may_wait {
+            spent.waiting += 1;
+            let too_early = |spent: &mut Spent| block >= spent.next + WINDOW && !spent.closed;
+            spent = self.moved.wait_while(spent, too_early).unwrap_or_else(PoisonError::into_inner);
+            spent.waiting -= 1;
+        }
         block < spent.next + WINDOW
     }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{self, Ordering};
 
 use super::lanes::each;
 use super::registers::{FULL, LANES};
+use super::tally::Seen;
 use super::warp::Warp;
 use super::{Context, Fault, Flow, observe};
 use crate::interp::code::{Access, Ins};
@@ -42,7 +43,11 @@ macro_rules! instructions {
         pub(super) fn $load(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
             observe::execution(cx, warp, ins, mask);
             let flow = $space(cx, warp, ins, mask, addresses(warp, ins, mask), Load);
-            if ins.access.sync.is_strong() { after_poll(flow, warp) } else { flow }
+            if !ins.access.sync.is_strong() {
+                return flow;
+            }
+            look(warp, ins, mask);
+            after_poll(flow, warp)
         }
         #[inline(always)]
         pub(super) fn $store(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
@@ -57,6 +62,22 @@ instructions! {
     load_global store_global global;
     load_shared store_shared shared;
     load_local store_local local;
+}
+
+/// Takes note of whether a load has seen something new.
+fn look(warp: &mut Warp, ins: &Ins, mask: u32) {
+    let mut seen = Seen::NOTHING;
+    for &slot in &ins.s[..usize::from(ins.access.count)] {
+        let slot = usize::from(slot);
+        let registers = &warp.registers;
+        match ins.access.wide || ins.access.width == 8 {
+            true => active(mask, |lane| seen.add(registers.b64[slot][lane])),
+            false => active(mask, |lane| seen.add(u64::from(registers.b32[slot][lane]))),
+        }
+    }
+    if warp.has_news(ins, seen) {
+        warp.go_on();
+    }
 }
 
 /// A load that is not served from a cache may be one of many that wait for a value.

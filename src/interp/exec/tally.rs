@@ -23,9 +23,26 @@ pub(super) struct Totals {
     printed_bytes: usize,
 }
 
+/// The least and the greatest value that a look at memory saw: alike for any lanes that wait for one thing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    least: u64,
+    greatest: u64,
+}
+
+impl Seen {
+    pub(super) const NOTHING: Self = Self { least: u64::MAX, greatest: 0 };
+
+    pub(super) fn add(&mut self, value: u64) {
+        (self.least, self.greatest) = (self.least.min(value), self.greatest.max(value));
+    }
+}
+
 /// How a warp executed an instruction in its block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Executed {
+    /// What it saw last, if it looks for changes of memory.
+    pub(super) seen: Seen,
     /// How many times.
     pub(super) times: u64,
     /// Active lanes, summed over those.

@@ -1,8 +1,8 @@
 //! Which block a host thread runs next.
 //!
 //! Threads take blocks in order from one counter. A block that does nothing but wait for others is put aside, and the next one
-//! begins: so a flag may come from any block, and all blocks of a grid may meet, as many as fit. It has another turn when one, two,
-//! four and so on have ended, and when no other may begin.
+//! begins: so a flag may come from any block, and all blocks of a grid may meet, as many as fit. It has another turn when some others
+//! have ended, and when no other may begin.
 //!
 //! Counts are sums, so they do not depend on who ran what; and when a block stops, all blocks before it have been taken and run to
 //! their end, so the lowest stop is the same for any number of threads.
@@ -22,6 +22,9 @@ use crate::interp::stop::{Reason, Stop};
 
 /// Blocks of a host thread that may have begun at a time.
 const MAX_BEGUN: u64 = 1 << 9;
+/// How many blocks of its thread end before one that waits has another turn: at first, and at most.
+const FIRST_PAUSE: u64 = 1;
+const LONGEST_PAUSE: u64 = 64;
 
 /// The blocks of a grid that are run.
 #[derive(Clone, Copy)]
@@ -60,7 +63,15 @@ struct Done {
     totals: Totals,
     findings: Vec<Finding>,
     more_findings: u64,
-    stopped: Option<(u64, Box<Stop>)>,
+    stopped: Option<Stopped>,
+}
+
+/// Why a block stopped.
+struct Stopped {
+    /// It came to the limit of work waiting or beside others that wait, perhaps for one that stopped: that is told of, if there is one.
+    in_vain: bool,
+    turn: u64,
+    stop: Box<Stop>,
 }
 
 /// A block that waits for others.
@@ -94,7 +105,8 @@ impl<'a> Blocks<'a> {
         let Some(first) = self.take(true) else { return };
         let Some(worker) = Worker::new(self.launch) else {
             let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-            return done.stop(first, self.stop(first, self.out_of_memory()));
+            let stop = self.stop(first, self.out_of_memory());
+            return Stopped { in_vain: false, turn: first, stop }.before(&mut done.stopped);
         };
         let (worker, stopped) = self.run(worker, first);
         let (totals, findings, more) = worker.into_totals();
@@ -103,32 +115,35 @@ impl<'a> Blocks<'a> {
         // Of one worker, where there are any.
         done.findings.extend(findings);
         done.more_findings += more;
-        if let Some((turn, stop)) = stopped {
-            done.stop(turn, stop);
+        if let Some(stopped) = stopped {
+            stopped.before(&mut done.stopped);
         }
     }
 
-    /// Runs the block of this turn and those that are left: the lowest that stopped.
-    fn run(&self, mut worker: Worker<'a>, first: u64) -> (Worker<'a>, Option<(u64, Box<Stop>)>) {
+    /// Runs the block of this turn and those that are left: why it stopped, if it did.
+    fn run(&self, mut worker: Worker<'a>, first: u64) -> (Worker<'a>, Option<Stopped>) {
         let mut waiting = VecDeque::<Waiting>::new();
-        let (mut stopped, mut gone, mut ended) = (None, 0_u64, 0);
+        let (mut stopped, mut ended) = (None, 0);
+        // The work of blocks that no longer wait, since others do.
+        let mut gone = 0_u64;
         let mut next = Some(self.begin(&mut worker, first));
         while let Some((turn, block, pause)) = next.take().or_else(|| self.pick(&mut worker, &mut waiting, ended)) {
+            // A block that begins while none waits.
+            if waiting.is_empty() && pause == FIRST_PAUSE && stopped.is_none() {
+                gone = 0;
+            }
             let elsewhere = waiting.iter().map(|waiting| waiting.block.work).sum::<u64>().saturating_add(gone);
             let stop = match block.map(|block| worker.run(block, elsewhere)) {
                 Some(Turn::Ended(work)) => {
                     ended += 1;
+                    gone = gone.saturating_add(work);
                     self.budget.spend(turn, work).map(|last| (last, self.exhausted(last)))
                 }
                 Some(Turn::Waits(block)) => {
                     // What it waits for may be another thread's.
                     std::thread::yield_now();
-                    waiting.push_back(Waiting {
-                        turn,
-                        block,
-                        due: ended.saturating_add(pause),
-                        pause: pause.saturating_mul(2),
-                    });
+                    let due = ended + pause;
+                    waiting.push_back(Waiting { turn, block, due, pause: LONGEST_PAUSE.min(2 * pause) });
                     None
                 }
                 Some(Turn::Stopped(stop, work)) => {
@@ -138,7 +153,9 @@ impl<'a> Blocks<'a> {
                 None => Some((turn, self.out_of_memory())),
             };
             if let Some((turn, stop)) = stop {
-                stopped = Some((turn, self.stop(turn, stop)));
+                let has_waited = elsewhere > 0 || pause > FIRST_PAUSE;
+                let in_vain = has_waited && matches!(stop.reason, Reason::WorkLimit(_));
+                Stopped { in_vain, turn, stop: self.stop(turn, stop) }.before(&mut stopped);
             }
             // Those before it run to their end, for the lowest is told.
             let first_stop = self.first_stop.load(Relaxed);
@@ -160,7 +177,7 @@ impl<'a> Blocks<'a> {
     }
 
     fn begin(&self, worker: &mut Worker, turn: u64) -> Picked {
-        (turn, worker.begin(self.part.block(turn)), 1)
+        (turn, worker.begin(self.part.block(turn)), FIRST_PAUSE)
     }
 
     /// The turn of a block that nobody has taken, if there is one. `may_wait`: for others to end, where it is far ahead of them.
@@ -203,7 +220,7 @@ impl<'a> Blocks<'a> {
         let Done { totals, findings, more_findings, stopped } =
             self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
         match stopped {
-            Some((turn, stop)) => {
+            Some(Stopped { turn, stop, .. }) => {
                 let printed = totals.printed_until(self.part.block(turn));
                 Err(Box::new(Stop { findings, more_findings, printed, ..*stop }))
             }
@@ -215,10 +232,12 @@ impl<'a> Blocks<'a> {
 /// A block and its turn, where the host has the memory for it, and the pause after it.
 type Picked = (u64, Option<Block>, u64);
 
-impl Done {
-    fn stop(&mut self, turn: u64, stop: Box<Stop>) {
-        if self.stopped.as_ref().is_none_or(|(known, _)| turn < *known) {
-            self.stopped = Some((turn, stop));
+impl Stopped {
+    /// Takes the place of one that is told of only without this.
+    fn before(self, known: &mut Option<Self>) {
+        let rank = |stopped: &Self| (stopped.in_vain, stopped.turn);
+        if known.as_ref().is_none_or(|known| rank(&self) < rank(known)) {
+            *known = Some(self);
         }
     }
 }

@@ -10,15 +10,18 @@ use super::barrier::{BARRIERS, Vote, Wait};
 use super::exchange::{self, Offer};
 use super::patterns::Patterns;
 use super::registers::{FULL, LANES, Registers};
-use super::tally::Executed;
+use super::tally::{Executed, Seen};
 use super::{Fault, Flow};
-use crate::interp::code::NOWHERE;
+use crate::interp::code::{Ins, NOWHERE};
 use crate::interp::isa::Op;
 use crate::interp::mem::cells::Scratch;
 use crate::interp::stop::Reason;
 
-/// Looks at memory that changed nothing, after which others have their turn.
+/// Looks at memory in vain, after which others have their turn.
 const PATIENCE: u32 = 1 << 8;
+/// The same of a warp that has waited before, and of one that waits still when its block has another turn.
+const LESS_PATIENCE: u32 = 16;
+const LEAST_PATIENCE: u32 = 2;
 /// The work of having lanes wait for others, or go on in another order, besides that for each place on the stack.
 const REORDER_WORK: u64 = 64;
 /// Places on the stack that are a unit of work to look at.
@@ -56,12 +59,16 @@ pub(super) struct Warp {
     pub(super) results: Vec<(u16, u32)>,
     /// Of each barrier of the block, the lanes that have arrived without waiting.
     pub(super) arrived: [u32; BARRIERS],
-    /// Looks at memory since one of them changed something: atomics, loads that may not be cached, fences.
-    pub(super) polls: u32,
+    /// Looks at memory since one of them saw something new or changed it: atomics, and loads that may not be cached.
+    polls: u32,
+    /// How many of them there may be.
+    patience: u32,
+    /// Whether there was one in this turn of the block.
+    pub(super) has_looked: bool,
     /// Lanes of which some wait for memory to change, and others have gone on meanwhile from where they were to meet them. Hardware
     /// may hold those there: none is missing at a barrier that the others come to.
     parted: u32,
-    /// Whether its last turn ended by so many of them that it waits for others.
+    /// Whether there were so many of them that it waits for others.
     pub(super) waits: bool,
     /// Work done in this block.
     pub(super) work: u64,
@@ -158,6 +165,8 @@ impl Warp {
             results: Vec::new(),
             arrived: [0; BARRIERS],
             polls: 0,
+            patience: PATIENCE,
+            has_looked: false,
             parted: 0,
             waits: false,
             work: 0,
@@ -175,7 +184,8 @@ impl Warp {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
         self.frame = Frame { base: 0, end: local_bytes };
         (self.wait, self.work, self.issued, self.lanes_issued) = (None, 0, 0, 0);
-        (self.votes, self.polls, self.parted, self.arrived) = (0, 0, 0, [0; BARRIERS]);
+        (self.votes, self.polls, self.waits, self.parted, self.arrived) = (0, 0, false, 0, [0; BARRIERS]);
+        self.patience = PATIENCE;
         self.results.clear();
         self.synced.clear();
         self.executed.fill(Executed::default());
@@ -244,6 +254,9 @@ impl Warp {
             let mask = mask & self.live;
             if mask != 0 {
                 (self.pc, self.mask, self.meet, self.frame) = (at.pc, mask, at.meet, at.frame);
+                if mask == self.live {
+                    self.parted = 0;
+                }
                 return true;
             }
         }
@@ -337,6 +350,7 @@ impl Warp {
     pub(super) fn release(&mut self, result: u32) {
         let wait = self.wait.take();
         self.parted = 0;
+        self.go_on();
         for (slot, lanes) in std::mem::take(&mut self.results) {
             match wait.map(|wait| wait.vote) {
                 Some(Vote::Count) => self.registers.write32(slot, &[result; LANES], lanes),
@@ -351,11 +365,30 @@ impl Warp {
         }
     }
 
-    /// Another look at memory that changed nothing: after many, what is waited for may be for others to do.
+    /// A look at memory has seen something new, or changed it.
+    pub(super) fn go_on(&mut self) {
+        (self.polls, self.waits) = (0, false);
+    }
+
+    /// Whether an instruction that looks at memory saw something else the last time; remembers what it has seen now.
+    pub(super) fn has_news(&mut self, ins: &Ins, seen: Seen) -> bool {
+        std::mem::replace(&mut self.executed[ins.site as usize].seen, seen) != seen
+    }
+
+    /// Its block has another turn.
+    pub(super) fn begin_turn(&mut self) {
+        self.has_looked = false;
+        if std::mem::take(&mut self.waits) {
+            self.polls = self.patience - LEAST_PATIENCE;
+        }
+    }
+
+    /// Another look at memory: after many in vain, what is waited for may be for others to do.
     #[inline(always)]
     pub(super) fn poll(&mut self) -> Flow {
+        self.has_looked = true;
         self.polls += 1;
-        if self.polls < PATIENCE { Flow::Next } else { self.take_turns() }
+        if self.polls < self.patience { Flow::Next } else { self.take_turns() }
     }
 
     /// The lanes that are to come to an aligned barrier with those of `mask`.
@@ -367,7 +400,7 @@ impl Warp {
     /// other warps and blocks. Since Volta every thread has a program counter of its own, and so each goes on at last.
     #[cold]
     fn take_turns(&mut self) -> Flow {
-        (self.polls, self.waits) = (0, true);
+        (self.polls, self.patience, self.waits) = (0, LESS_PATIENCE, true);
         let mut groups = self.complete();
         let mut above = 0;
         self.stack.push(Path { mask: self.mask, at: self.here() });

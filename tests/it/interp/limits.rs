@@ -145,6 +145,6 @@ fn racecheck_says_where_more_is_published_than_it_follows() {
     let launched = |blocks| run(kernel, &shape(blocks, 1024), &place.to_le_bytes(), &memory, &config);
     assert_eq!(launched(512).map(|report| report.findings), Ok(Vec::new()));
     let stop = launched(513).expect_err("it is too much").to_string();
-    assert!(stop.contains("it publishes by more writes than the 524,288 that racecheck follows"), "{stop}");
+    assert!(stop.contains("it publishes at more places than the 524,288 that racecheck follows"), "{stop}");
     assert!(stop.contains("launch a smaller one, or leave racecheck out"), "{stop}");
 }

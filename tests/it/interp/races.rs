@@ -175,12 +175,14 @@ impl Strength {
 }
 
 impl Program {
-    /// PTX, and which line is which thread's which operation. `traced`: each access takes a number that says when it was.
+    /// PTX, and which line is which thread's which operation. `traced`: it stores when each was executed, by the host's clock. Other
+    /// ways to tell would be looks at memory, which change who waits.
     fn text(&self, traced: bool) -> (String, Vec<(u32, [usize; 2])>) {
         let (space, base) = if self.shared { ("shared", "%r9") } else { ("global", "%a1") };
         let mut text = String::from(
             ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u64 q) {\n\
-             .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %a<4>; .shared .align 4 .b8 words[16];\n\
+             .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %a<4>; .shared .align 4 .b8 words[16]; \
+             .shared .align 4 .b8 turns[256];\n\
              ld.param.u64 %a1, [p]; ld.param.u64 %a2, [q]; mov.u32 %r9, words;\n\
              mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n",
         );
@@ -199,12 +201,16 @@ impl Program {
             for (place, op) in ops.iter().enumerate() {
                 count += 1;
                 lines.push((text.lines().count() as u32 + 1, [index, place]));
-                writeln!(text, "{}", op.text(space, base, count)).expect("it is a string");
-                if traced {
-                    let slot = 4 * count;
-                    writeln!(text, "atom.global.add.u32 %r3, [%a2], 1; st.global.u32 [%a2+{slot}], %r3;")
-                        .expect("it is a string");
+                let (op_text, is_access) = (op.text(space, base, count), matches!(op, Op::Access { .. }));
+                let slot = 8 * count;
+                let time = format!("mov.u64 %a3, %globaltimer; st.global.u64 [%a2+{slot}], %a3;");
+                // A look at memory may let others go on behind it.
+                let (before, after) = if is_access { (&*time, "") } else { ("", &*time) };
+                match traced {
+                    true => writeln!(text, "{before} {op_text} {after}"),
+                    false => writeln!(text, "{op_text}"),
                 }
+                .expect("it is a string");
             }
             text.push_str("ret;\n");
         }
@@ -216,9 +222,9 @@ impl Program {
     fn trace(&self) -> Vec<[usize; 2]> {
         let (text, lines) = self.text(true);
         let memory = Memory::new(1 << 20);
-        let [p, q] = [memory.upload(&[0_u32; WORDS]).unwrap(), memory.upload(&vec![0_u32; lines.len() + 1]).unwrap()];
+        let [p, q] = [memory.upload(&[0_u32; WORDS]).unwrap(), memory.upload(&vec![0_u64; lines.len() + 1]).unwrap()];
         self.launch(&text, &memory, [p, q], Checks::NONE);
-        let times = memory.download::<u32>(q + 4, lines.len()).unwrap();
+        let times = memory.download::<u64>(q + 8, lines.len()).unwrap();
         let mut order: Vec<usize> = (0..lines.len()).collect();
         order.sort_by_key(|op| times[*op]);
         order.into_iter().map(|op| lines[op].1).collect()
@@ -267,9 +273,11 @@ impl Op {
             Op::Barrier { number, threads, waits: true, .. } => format!("barrier.sync {number}, {threads};"),
             Op::Barrier { number, threads, .. } => format!("barrier.arrive {number}, {threads};"),
             Op::WarpBarrier { lanes, .. } => format!("bar.warp.sync {lanes};"),
+            // A change of a word of its own before and after: what is between two of them is no wait, traced or not.
             Op::Yield => format!(
-                "{{ .reg .pred %q; .reg .b32 %i; mov.u32 %i, 0; y{value}: nanosleep.u32 1; add.u32 %i, %i, 1; \
-                 setp.lt.u32 %q, %i, 256; @%q bra y{value}; }}"
+                "{{ .reg .pred %q; .reg .b32 %i, %j, %k; mov.u32 %k, turns; mad.lo.u32 %k, %r1, 4, %k; \
+                 atom.shared.add.u32 %j, [%k], 1; mov.u32 %i, 0; y{value}: nanosleep.u32 1; add.u32 %i, %i, 1; \
+                 setp.lt.u32 %q, %i, 256; @%q bra y{value}; atom.shared.add.u32 %j, [%k], 1; }}"
             ),
         }
     }

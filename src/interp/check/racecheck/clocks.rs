@@ -137,7 +137,14 @@ fn join_warps(warps: &mut Warps, others: &Warps) -> u64 {
     if Rc::ptr_eq(warps, others) {
         return 0;
     }
-    Rc::make_mut(warps).iter_mut().zip(others.iter()).for_each(|(warp, other)| warp.join(other));
+    let mut joined = Vec::clone(warps);
+    joined.iter_mut().zip(others.iter()).for_each(|(warp, other)| warp.join(other));
+    // There may be very many that know the same.
+    if joined == **others {
+        *warps = others.clone();
+    } else if joined != **warps {
+        *warps = Rc::new(joined);
+    }
     others.iter().map(|warp| if matches!(warp, Lanes::Each(_)) { LANE_WORK } else { 1 }).sum()
 }
 
@@ -195,7 +202,11 @@ fn merged(a: &Option<Rc<Node>>, b: &Option<Rc<Node>>, work: &mut u64) -> Option<
         (Node::Leaf(p), Node::Leaf(q)) => {
             let mut warps = p.clone();
             *work += 1 + join_warps(&mut warps, q);
-            return Some(if warps == *p { x.clone() } else { Rc::new(Node::Leaf(warps)) });
+            return Some(match () {
+                () if Rc::ptr_eq(&warps, p) => x.clone(),
+                () if Rc::ptr_eq(&warps, q) => y.clone(),
+                () => Rc::new(Node::Leaf(warps)),
+            });
         }
         _ => return Some(x.clone()),
     };

@@ -57,7 +57,7 @@ use crate::interp::mem::Allocation;
 use crate::interp::modifiers::Sync;
 use crate::interp::stop::{AccessKind, Space};
 use entry::{Deed, Entry};
-use order::{Order, Strong, Threads};
+use order::{Messages, Order, Strong, Threads};
 use shadow::{Newcomer, Shadow};
 
 mod clocks;
@@ -71,7 +71,7 @@ pub(crate) const MAX_BLOCKS: u64 = (1 << entry::BLOCK_BITS) - 1;
 /// Bytes that it takes for a place, of which two entries are kept.
 pub(super) const PLACE_BYTES: u64 = 2 * size_of::<Entry>() as u64;
 /// Bytes that a thread comes to take which has seen some places that others publish at.
-pub(super) const THREAD_BYTES: u64 = 4096;
+pub(super) const THREAD_BYTES: u64 = 1024;
 
 /// What racecheck keeps of a block while it runs.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Racecheck {
             narrow: parties.iter().any(is_narrow),
             place_bits,
             order: Order::new(warps as usize),
-            shared: Shadow::new((shared_bytes >> place_bits) as usize + 1),
+            shared: Shadow::new((shared_bytes >> place_bits) as usize + 1, Messages::new()),
             global: HashMap::new(),
             parties: parties.into_iter().map(|(pc, _, party)| (pc, party)).collect(),
         }
@@ -124,13 +124,13 @@ impl Racecheck {
     pub(super) fn begin(&mut self, block: u64) {
         // A launch of more than `MAX_BLOCKS` is refused.
         self.order.begin(block as u32);
-        self.order.forget(&mut self.shared.messages);
         self.shared.begin();
     }
 
     /// The block has ended.
     pub(super) fn end(&mut self) {
         self.order.end();
+        self.shared.messages.clear();
     }
 
     /// Bytes of a place.
@@ -156,7 +156,7 @@ impl Racecheck {
         } else if self.order.is_exhausted() {
             Some("a warp synchronised 2^32 times, more than racecheck can count")
         } else if self.order.is_overfull() {
-            Some("it publishes by more writes than the 524,288 that racecheck follows")
+            Some("it publishes at more places than the 524,288 that racecheck follows")
         } else {
             None
         }
@@ -194,10 +194,10 @@ impl Racecheck {
         allocation: &Allocation,
         changes: impl Fn(usize) -> bool,
     ) {
-        let Self { place_bits, order, global, parties, narrow, .. } = self;
+        let Self { place_bits, order, shared, global, parties, narrow, .. } = self;
         let (base, place_bits, narrow) = (allocation.base(), *place_bits, *narrow);
         let places = (allocation.bytes() >> place_bits) as usize + 1;
-        let shadow = global.entry(base).or_insert_with(|| Shadow::new(places));
+        let shadow = global.entry(base).or_insert_with(|| Shadow::new(places, shared.messages.another()));
         let memory = Memory { parties, space: Space::Global, base, place_bits, narrow };
         memory.look(log, order, shadow, access, changes);
     }
@@ -222,6 +222,10 @@ impl Memory<'_> {
         access: &Access,
         changes: impl Fn(usize) -> bool,
     ) {
+        if order.is_overfull() {
+            // What was published and is not known would be races.
+            return;
+        }
         let (kind, sync) = (access.kind, access.sync);
         if sync.is_strong() && sync.releases() {
             // It publishes what comes before it, and not itself.
@@ -258,7 +262,7 @@ impl Memory<'_> {
             let offset = access.offsets[lane] + u64::from(element * u32::from(width));
             let by = Strong { warp, lane, sync, width, at: (self.base, offset >> self.place_bits) };
             if kind.reads() {
-                order.read(shadow.messages.get(&by.at.1), by);
+                order.read(shadow.messages.get(by.at.1), by);
             }
             if kind.writes() {
                 order.write(&mut shadow.messages, by, kind.is_update());

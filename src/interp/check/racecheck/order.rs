@@ -5,8 +5,8 @@ use std::rc::Rc;
 use super::clocks::Known;
 use super::entry::Entry;
 use crate::interp::exec::registers::{FULL, LANES};
-use publish::Lane;
-pub(super) use publish::{Message, Strong};
+use publish::{Lane, Moved};
+pub(super) use publish::{Messages, Strong};
 
 mod publish;
 
@@ -19,20 +19,46 @@ pub(super) struct Order {
     block: u32,
     warps: Vec<Warp>,
     /// The blocks that have begun and not ended.
-    running: Vec<u32>,
+    running: Blocks,
     /// What threads know at first.
     nothing: Rc<Known>,
-    /// Whether a thread of a block published anything for other blocks, for this and earlier ones, a bit each.
-    publishing: Vec<u64>,
+    /// The blocks of which a thread published anything for others.
+    publishing: Blocks,
     /// The last two pieces of knowledge that were joined, and what that gave: lanes of a warp mostly join the same.
     joined: Option<[Rc<Known>; 3]>,
+    /// What a block published last for another one, and what that made of it: the lanes of a warp mostly see the same.
+    moved: Option<Moved>,
     /// Whether a clock has come to its end.
     exhausted: bool,
-    /// How much is kept of what was published, and whether there was more of it.
-    kept: usize,
+    /// Whether more was published than can be kept.
     overfull: bool,
     /// The work of joining what threads know, since it was last asked for.
     work: u64,
+}
+
+/// Some blocks, a bit each.
+#[derive(Debug, Default)]
+struct Blocks(Vec<u64>);
+
+impl Blocks {
+    #[inline]
+    fn contains(&self, block: u32) -> bool {
+        self.0.get(block as usize / 64).is_some_and(|word| word >> (block % 64) & 1 == 1)
+    }
+
+    fn insert(&mut self, block: u32) {
+        let word = block as usize / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (block % 64);
+    }
+
+    fn remove(&mut self, block: u32) {
+        if let Some(word) = self.0.get_mut(block as usize / 64) {
+            *word &= !(1 << (block % 64));
+        }
+    }
 }
 
 /// A block's number, and its threads.
@@ -109,11 +135,16 @@ impl Now<'_> {
     /// Whether an entry is a read of a block that has ended and published nothing, so that nothing will ever follow it but what has
     /// seen its write.
     pub(super) fn is_forever(self, entry: Entry) -> bool {
-        !entry.writes() && !self.order.running.contains(&entry.block()) && !self.order.has_published(entry.block())
+        !entry.writes() && !self.order.running.contains(entry.block()) && !self.order.has_published(entry.block())
     }
 
     pub(super) fn is_of_another_block(self, entry: Entry) -> bool {
         entry.block() != self.order.block
+    }
+
+    /// Whether an entry is a plain read of a block that has yet to end.
+    pub(super) fn is_plain_read_of_running(self, entry: Entry) -> bool {
+        !entry.writes() && !entry.is_strong() && self.order.running.contains(entry.block())
     }
 }
 
@@ -121,7 +152,7 @@ impl Order {
     pub(super) fn new(warps: usize) -> Self {
         let nothing = Rc::new(Known::nothing(warps));
         let warps = (0..warps).map(|_| Warp::new(&nothing)).collect();
-        let (running, publishing) = (Vec::new(), Vec::new());
+        let (running, publishing) = (Blocks::default(), Blocks::default());
         Self {
             block: 0,
             warps,
@@ -129,8 +160,8 @@ impl Order {
             nothing,
             publishing,
             joined: None,
+            moved: None,
             exhausted: false,
-            kept: 0,
             overfull: false,
             work: 0,
         }
@@ -149,7 +180,7 @@ impl Order {
 
     pub(super) fn begin(&mut self, block: u32) {
         self.block = block;
-        self.running.push(block);
+        self.running.insert(block);
         self.joined = None;
         for warp in &mut self.warps {
             (warp.clock, warp.known, warp.apart, warp.lanes) = (0, self.nothing.clone(), None, None);
@@ -159,7 +190,7 @@ impl Order {
 
     /// The block has ended.
     pub(super) fn end(&mut self) {
-        self.running.retain(|&block| block != self.block);
+        self.running.remove(self.block);
     }
 
     pub(super) fn block(&self) -> u32 {
@@ -184,7 +215,7 @@ impl Order {
     }
 
     fn has_published(&self, block: u32) -> bool {
-        self.publishing.get(block as usize / 64).is_some_and(|word| word >> (block % 64) & 1 == 1)
+        self.publishing.contains(block)
     }
 
     /// What the warp does from now on is later than what it did.

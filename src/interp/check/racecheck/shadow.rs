@@ -1,16 +1,14 @@
 //! The accesses to some memory that what comes later is compared with.
 
-use std::collections::HashMap;
-
 use super::entry::Entry;
-use super::order::{Message, Now};
+use super::order::{Messages, Now};
 
 /// Places of a shadow's leaf.
 const LEAF: usize = 16;
 /// Leaves of a node.
 const NODE: usize = 64;
 /// Of the accesses to a place by blocks that have ended and published something, and of those before a strong write, how many are
-/// kept.
+/// kept; and how many there may be before one read of each running block is enough.
 const LIMITED: usize = 64;
 /// How many accesses to a place are kept in all. A thread is among the loads once for each instruction, so that these are many times
 /// more than the threads of a block have in common.
@@ -101,7 +99,7 @@ pub(super) struct Shadow {
     /// Of the lists, those that are no place's.
     free: Vec<u32>,
     /// What the last strong writes pass on.
-    pub(super) messages: HashMap<u64, Message>,
+    pub(super) messages: Messages,
     /// How many accesses others were compared with, since this was last asked for.
     visits: u64,
 }
@@ -121,6 +119,8 @@ struct Member {
     chain: u32,
 }
 
+/// How many of its last accesses a place is looked through for the same.
+const RECENT: usize = 8;
 /// A number that no write has.
 const NO_CHAIN: u32 = u32::MAX;
 
@@ -162,14 +162,14 @@ impl Newcomer<'_> {
 }
 
 impl Shadow {
-    pub(super) fn new(places: usize) -> Self {
+    pub(super) fn new(places: usize, messages: Messages) -> Self {
         let (writes, crowds) = (Places::new(places), Places::new(places));
-        Self { writes, crowds, lists: Vec::new(), free: Vec::new(), messages: HashMap::new(), visits: 0 }
+        Self { writes, crowds, lists: Vec::new(), free: Vec::new(), messages, visits: 0 }
     }
 
     /// For as many places, of the same memory of another block.
     pub(super) fn another(&self) -> Self {
-        Self::new(self.writes.count)
+        Self::new(self.writes.count, self.messages.another())
     }
 
     pub(super) fn is_lossy(&self) -> bool {
@@ -203,6 +203,9 @@ impl Shadow {
             *crowd = new.entry;
             return rival;
         }
+        if before.as_list().is_some_and(|list| self.lists[list].has_again(new)) {
+            return rival;
+        }
         let among = self.rival(before, new, changes);
         self.join(place, new, before);
         rival.or(among)
@@ -226,7 +229,7 @@ impl Shadow {
         }
         self.keep(place, Entry::default());
         if !self.messages.is_empty() {
-            self.messages.remove(&(place as u64));
+            self.messages.remove(place as u64);
         }
         rival.or(among)
     }
@@ -302,6 +305,13 @@ impl Shadow {
 }
 
 impl Crowd {
+    /// Whether the newcomer is a read that is here as it is, and nothing but reads has come since: as of a thread that waits.
+    fn has_again(&self, new: Newcomer) -> bool {
+        let since = self.members.iter().rev().take(RECENT).take_while(|member| !member.entry.writes());
+        let is_same = |member: &Member| member.entry.is_with(new.entry) && new.entry.lanes & !member.entry.lanes == 0;
+        !new.entry.writes() && since.into_iter().any(is_same)
+    }
+
     /// The first member that the newcomer races with, and how many were looked at.
     fn rival(&self, new: Newcomer, changes: impl Fn() -> bool) -> (Option<Entry>, u64) {
         let mut visits = self.members.len();
@@ -386,9 +396,12 @@ impl Crowd {
         let mut visits = 4 * self.members.len();
         let follows = |entry: Entry| new.replaces(entry) && new.now.follows(entry);
         let is_limited = |entry: Entry| match new.now.is_of_another_block(entry) {
-            true => !new.now.is_forever(entry),
+            true => !new.now.is_forever(entry) && !new.now.is_plain_read_of_running(entry),
             false => new.may_be_seen() && follows(entry),
         };
+        if self.members.len() > LIMITED {
+            visits += self.thin(new);
+        }
         let limited = self.members.iter().filter(|member| is_limited(member.entry)).count();
         let mut excess = limited.saturating_sub(LIMITED);
         let mut forever: Option<Entry> = None;
@@ -412,6 +425,22 @@ impl Crowd {
             index += 1;
         }
         visits as u64
+    }
+
+    /// Of plain reads of another block that has yet to end, one is enough where there are many: they mostly come to be in order with
+    /// others together. How many were looked at.
+    fn thin(&mut self, new: Newcomer) -> usize {
+        let before = self.members.len();
+        let mut last: Option<Entry> = None;
+        self.members.retain(|&Member { entry, .. }| {
+            let is_other = new.now.is_of_another_block(entry) && new.now.is_plain_read_of_running(entry);
+            let again = is_other && last.is_some_and(|last| last.block() == entry.block() && last.covers(entry));
+            if is_other && !again {
+                last = Some(entry);
+            }
+            !again
+        });
+        before
     }
 
     /// Whether a strong access has seen a write that is still kept, and no earlier one tells the same.
@@ -455,7 +484,7 @@ mod tests {
 
     #[test]
     fn of_readers_that_publish_nothing_one_is_kept() {
-        let (mut shadow, mut order) = (Shadow::new(1), Order::new(4));
+        let (mut shadow, mut order) = (Shadow::new(1, Messages::new()), Order::new(4));
         for block in 0..100 {
             order.begin(block);
             (0..4).for_each(|warp| assert_eq!(meet(&mut shadow, &order, "ld.b32", warp), None));
@@ -468,7 +497,7 @@ mod tests {
 
     #[test]
     fn every_reader_of_the_block_is_kept() {
-        let (mut shadow, mut order) = (Shadow::new(1), Order::new(4));
+        let (mut shadow, mut order) = (Shadow::new(1, Messages::new()), Order::new(4));
         order.begin(7);
         (0..4).for_each(|warp| assert_eq!(meet(&mut shadow, &order, "ld.b32", warp), None));
         order.barrier(1, &[0, 1, 3], &[]);
@@ -481,7 +510,7 @@ mod tests {
 
     #[test]
     fn a_counter_of_many_is_one_entry() {
-        let (mut shadow, mut order) = (Shadow::new(1), Order::new(2));
+        let (mut shadow, mut order) = (Shadow::new(1, Messages::new()), Order::new(2));
         for block in 0..100 {
             order.begin(block);
             (0..2).for_each(|warp| assert_eq!(meet(&mut shadow, &order, "atom.add.u32", warp), None));
@@ -494,7 +523,7 @@ mod tests {
 
     #[test]
     fn strong_stores_over_and_over_take_a_bounded_list() {
-        let (mut shadow, mut order) = (Shadow::new(1), Order::new(1));
+        let (mut shadow, mut order) = (Shadow::new(1, Messages::new()), Order::new(1));
         order.begin(0);
         for _ in 0..1000 {
             assert_eq!(meet(&mut shadow, &order, "st.volatile.b32", 0), None);

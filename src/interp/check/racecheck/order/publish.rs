@@ -1,18 +1,17 @@
 //! What strong writes publish, and what strong reads and fences receive.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::{Known, Order, active};
-use crate::interp::exec::registers::LANES;
 use crate::interp::modifiers::Sync;
 
-/// Places whose strong reads a thread remembers apart until its next fence.
+/// Places whose strong reads a thread remembers apart until its next fence, and places that it has released at.
 const PLACES_SEEN: usize = 64;
-/// Where a thread remembers its strong reads of further places together, for its next fence: no place is there.
+/// Where a thread remembers further places together: no place is there.
 const ELSEWHERE: Location = (u64::MAX, u64::MAX);
-/// What strong writes publish at all places together, and what is published by release operations there: the writes that are
-/// followed. Each takes up to 1 KiB or so.
+/// Places at which racecheck follows what is published, in all memory together. Each takes up to 1 KiB or so.
 const MAX_PUBLISHED: usize = 1 << 19;
 
 /// A place that is written strongly: the memory's base and the place in it.
@@ -27,6 +26,16 @@ pub(super) struct Lane {
     far: Option<Snapshot>,
     /// What its strong reads have seen since the last fence.
     seen: Vec<Seen>,
+    /// What it has published by release operations: every strong write of its to the same place does so again.
+    released: Vec<Released>,
+}
+
+/// What a thread has published at a place by release operations: within the block, and beyond it.
+#[derive(Debug, Clone)]
+struct Released {
+    at: Location,
+    near: Snapshot,
+    far: Option<Snapshot>,
 }
 
 /// What a thread knew, and how far it had come itself.
@@ -58,9 +67,63 @@ pub(in super::super) struct Message {
     device: bool,
     width: u8,
     news: News,
-    /// What threads of running blocks have published by a release operation here: every strong write of theirs does so again. By
-    /// block and thread.
-    releases: Vec<((u32, u32), News)>,
+}
+
+/// The messages at the places of some memory.
+#[derive(Debug)]
+pub(in super::super) struct Messages {
+    by_place: HashMap<u64, Message>,
+    /// How many there are in all memory.
+    count: Rc<Cell<usize>>,
+}
+
+/// What is known of a message by a thread of another block.
+#[derive(Debug)]
+pub(super) struct Moved {
+    from: (u32, Rc<Known>),
+    to: (u32, Rc<Known>),
+}
+
+impl Messages {
+    pub(in super::super) fn new() -> Self {
+        Self { by_place: HashMap::new(), count: Rc::default() }
+    }
+
+    /// For other memory of the same launch.
+    pub(in super::super) fn another(&self) -> Self {
+        Self { by_place: HashMap::new(), count: self.count.clone() }
+    }
+
+    #[inline]
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.by_place.is_empty()
+    }
+
+    pub(in super::super) fn get(&self, place: u64) -> Option<&Message> {
+        self.by_place.get(&place)
+    }
+
+    pub(in super::super) fn remove(&mut self, place: u64) {
+        let removed = usize::from(self.by_place.remove(&place).is_some());
+        self.count.set(self.count.get() - removed);
+    }
+
+    pub(in super::super) fn clear(&mut self) {
+        self.count.set(self.count.get() - self.by_place.len());
+        self.by_place.clear();
+    }
+
+    /// Puts a message at a place, whether or not there is one; false where there are too many.
+    fn put(&mut self, place: u64, message: Message) -> bool {
+        self.remove(place);
+        let count = self.count.get();
+        if count == MAX_PUBLISHED {
+            return false;
+        }
+        self.count.set(count + 1);
+        self.by_place.insert(place, message);
+        true
+    }
 }
 
 /// A strong access of one thread.
@@ -124,7 +187,7 @@ impl Order {
     pub(in super::super) fn read(&mut self, message: Option<&Message>, by: Strong) {
         let Strong { warp, lane, sync, at, .. } = by;
         let message = message.filter(|message| message.reaches(self.block, by));
-        let mut news = message.map(|message| message.news(self.block, &mut self.work));
+        let mut news = message.map(|message| self.news(message));
         if sync.acquires() {
             // What it has read there before is received too.
             let before = self.warps[warp as usize].lanes.as_mut().map(|lanes| &mut lanes[lane].seen);
@@ -143,6 +206,30 @@ impl Order {
         }
     }
 
+    /// What a message tells a thread of the block.
+    fn news(&mut self, message: &Message) -> News {
+        if message.block == self.block {
+            return message.news.clone();
+        }
+        let Some(far) = &message.news.far else { return News::default() };
+        let is_last = |moved: &&Moved| {
+            let (from, to) = (&moved.from, &moved.to);
+            (from.0, to.0) == (message.block, self.block) && Rc::ptr_eq(&from.1, far)
+        };
+        let known = match self.moved.as_ref().filter(is_last) {
+            Some(moved) => moved.to.1.clone(),
+            None => {
+                let (known, work) = far.moved(message.block, self.block);
+                self.work += work;
+                let known = Rc::new(known);
+                let (from, to) = ((message.block, far.clone()), (self.block, known.clone()));
+                self.moved = Some(Moved { from, to });
+                known
+            }
+        };
+        News { near: None, far: Some(known) }
+    }
+
     /// Keeps for a later fence what a thread has seen.
     fn keep(&mut self, seen: Seen, warp: u32, lane: usize) {
         if seen.news.near.is_none() && seen.news.far.is_none() {
@@ -158,91 +245,81 @@ impl Order {
     }
 
     /// A strong write to a place of these messages; `update` where it has read what was there at once.
-    pub(in super::super) fn write(&mut self, messages: &mut HashMap<u64, Message>, by: Strong, update: bool) {
+    pub(in super::super) fn write(&mut self, messages: &mut Messages, by: Strong, update: bool) {
         let place = by.at.1;
-        let (mut news, released) = self.published(by);
+        let mut news = self.published(by);
         if messages.is_empty() && news.is_empty() {
             return;
         }
-        let before = messages.remove(&place);
-        self.kept -= before.as_ref().map_or(0, Message::kept);
-        let mut message = before.unwrap_or_else(|| Message {
-            block: self.block,
-            device: by.sync.is_device_wide(),
-            width: by.width,
-            news: News::default(),
-            releases: Vec::new(),
-        });
-        if update && message.reaches(self.block, by) {
-            let told = message.news(self.block, &mut self.work);
+        let before = messages.get(place).filter(|before| update && before.reaches(self.block, by));
+        if let Some(before) = before {
+            let told = self.news(before);
             self.work += news.add(&told);
         }
-        if message.block != self.block {
-            message.releases.retain(|((block, _), _)| self.running.contains(block));
+        if news.is_empty() {
+            return messages.remove(place);
         }
-        let thread = (self.block, by.warp * LANES as u32 + by.lane as u32);
-        let mut own = message.releases.iter_mut().find(|(other, _)| *other == thread);
-        if let Some((_, before)) = &mut own {
-            self.work += news.add(before);
-        }
-        match (released, own) {
-            (Some(released), Some((_, before))) => self.work += before.add(&released),
-            (Some(released), None) => message.releases.push((thread, released)),
-            (None, _) => {}
-        }
-        (message.block, message.device, message.width) = (self.block, by.sync.is_device_wide(), by.width);
-        message.news = news;
-        if message.news.is_empty() && message.releases.is_empty() {
-            return;
-        }
-        if self.kept + message.kept() > MAX_PUBLISHED {
-            self.overfull = true;
-            return;
-        }
-        self.kept += message.kept();
-        messages.insert(place, message);
+        let (block, device, width) = (self.block, by.sync.is_device_wide(), by.width);
+        self.overfull |= !messages.put(place, Message { block, device, width, news });
     }
 
-    /// What a strong write of a thread publishes: what its fences have prepared, and if it is a release what the thread knows
-    /// now; that again alone.
-    fn published(&mut self, by: Strong) -> (News, Option<News>) {
-        let Strong { warp, lane, sync, .. } = by;
-        let state = &self.warps[warp as usize];
+    /// What a strong write of a thread publishes: what its last fence has prepared, what it has released at the place, or if it is
+    /// a release what the thread knows now. A thread knows ever more: the last one has all.
+    fn published(&mut self, by: Strong) -> News {
+        let Strong { warp, lane, sync, at, .. } = by;
+        let state = &mut self.warps[warp as usize];
+        if sync.releases() {
+            let now = Snapshot { known: state.known(lane).clone(), below: state.clock };
+            state.lane(lane).release(at, now, sync.is_device_wide());
+        }
+        let Some(prepared) = state.lanes.as_ref().map(|lanes| &lanes[lane]) else { return News::default() };
+        let (mut near, mut far) = (prepared.near.as_ref(), prepared.far.as_ref());
+        for released in prepared.released.iter().filter(|released| released.at == at || released.at == ELSEWHERE) {
+            near = later(near, Some(&released.near));
+            far = later(far, released.far.as_ref());
+        }
         let told = |Snapshot { known, below }: &Snapshot| {
             let mut known = Known::clone(known);
             known.raise(warp as usize, 1 << lane, *below);
             Rc::new(known)
         };
-        let mut news = News::default();
-        if let Some(prepared) = state.lanes.as_ref().map(|lanes| &lanes[lane]) {
-            news = News { near: prepared.near.as_ref().map(told), far: prepared.far.as_ref().map(told) };
+        let is_one = near.zip(far).is_some_and(|(near, far)| near.is(far));
+        let near = near.map(told);
+        let far = if is_one { near.clone() } else { far.map(told) };
+        if far.is_some() {
+            self.publishing.insert(self.block);
         }
-        let mut released = None;
-        if sync.releases() {
-            let now = told(&Snapshot { known: state.known(lane).clone(), below: state.clock });
-            let far = sync.is_device_wide().then(|| now.clone());
-            let of_now = News { near: Some(now), far };
-            self.work += news.add(&of_now);
-            released = Some(of_now);
-        }
-        if news.far.is_some() {
-            let word = self.block as usize / 64;
-            if self.publishing.len() <= word {
-                self.publishing.resize(word + 1, 0);
-            }
-            self.publishing[word] |= 1 << (self.block % 64);
-        }
-        (news, released)
-    }
-
-    /// What was published at these places is nothing to anybody any more.
-    pub(in super::super) fn forget(&mut self, messages: &mut HashMap<u64, Message>) {
-        self.kept -= messages.drain().map(|(_, message)| message.kept()).sum::<usize>();
+        News { near, far }
     }
 
     /// Whether more was published than can be kept.
     pub(in super::super) fn is_overfull(&self) -> bool {
         self.overfull
+    }
+}
+
+impl Snapshot {
+    fn is(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.known, &other.known) && self.below == other.below
+    }
+}
+
+/// The later one of two snapshots of a thread.
+fn later<'a>(a: Option<&'a Snapshot>, b: Option<&'a Snapshot>) -> Option<&'a Snapshot> {
+    a.into_iter().chain(b).max_by_key(|snapshot| snapshot.below)
+}
+
+impl Lane {
+    /// Remembers a release operation.
+    fn release(&mut self, at: Location, now: Snapshot, device: bool) {
+        let all = &mut self.released;
+        let is_apart = all.len() < PLACES_SEEN || all.iter().any(|before| before.at == at);
+        let at = if is_apart { at } else { ELSEWHERE };
+        let far = device.then(|| now.clone());
+        match all.iter_mut().find(|before| before.at == at) {
+            Some(before) => (before.near, before.far) = (now, far.or(before.far.take())),
+            None => all.push(Released { at, near: now, far }),
+        }
     }
 }
 
@@ -253,15 +330,32 @@ impl News {
 
     /// Adds what others have published: the work of it.
     fn add(&mut self, other: &News) -> u64 {
-        let mut work = 0;
-        for (own, other) in [(&mut self.near, &other.near), (&mut self.far, &other.far)] {
-            match (own, other) {
-                (Some(own), Some(other)) if !Rc::ptr_eq(own, other) => work += 4 + Rc::make_mut(own).join(other),
-                (own @ None, Some(other)) => *own = Some(other.clone()),
-                _ => {}
-            }
+        if self.is_one() && other.is_one() {
+            self.far = None;
+            let work = add(&mut self.near, &other.near);
+            self.far = self.near.clone();
+            return work;
         }
-        work
+        add(&mut self.near, &other.near) + add(&mut self.far, &other.far)
+    }
+
+    /// Whether it is the same for threads of the block and of others.
+    fn is_one(&self) -> bool {
+        match (&self.near, &self.far) {
+            (Some(near), Some(far)) => Rc::ptr_eq(near, far),
+            (near, far) => near.is_none() && far.is_none(),
+        }
+    }
+}
+
+fn add(own: &mut Option<Rc<Known>>, other: &Option<Rc<Known>>) -> u64 {
+    match (own, other) {
+        (Some(own), Some(other)) if !Rc::ptr_eq(own, other) => 4 + Rc::make_mut(own).join(other),
+        (own @ None, Some(other)) => {
+            *own = Some(other.clone());
+            0
+        }
+        _ => 0,
     }
 }
 
@@ -269,23 +363,5 @@ impl Message {
     /// Whether a strong access that reads what this was written with sees it, for that both must be strong for each other.
     fn reaches(&self, block: u32, by: Strong) -> bool {
         self.width == by.width && (self.block == block || self.device && by.sync.is_device_wide())
-    }
-
-    /// How many writes it tells of.
-    fn kept(&self) -> usize {
-        self.releases.len().max(1)
-    }
-
-    /// What it tells a thread of a block. Adds the work of it to `work`.
-    fn news(&self, block: u32, work: &mut u64) -> News {
-        if self.block == block {
-            return self.news.clone();
-        }
-        let moved = |far: &Rc<Known>| {
-            let (far, of_it) = far.moved(self.block, block);
-            *work += of_it;
-            Rc::new(far)
-        };
-        News { near: None, far: self.news.far.as_ref().map(moved) }
     }
 }
