@@ -19,6 +19,8 @@ mod divisor;
 mod entries;
 #[path = "abi/movement.rs"]
 mod movement;
+#[path = "abi/table.rs"]
+mod table;
 
 pub use affine::*;
 pub use arithmetic::*;
@@ -27,3 +29,4 @@ pub use conversion::*;
 pub use divisor::*;
 pub use entries::*;
 pub use movement::*;
+pub(crate) use table::{families, suffix};

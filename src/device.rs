@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::abi::{ENTRIES, EntryId, Index, OLDEST, SPIN};
+use crate::abi::{ENTRIES, EntryId, Key, OLDEST, SPIN};
 use crate::counters::Counters;
 #[cfg(feature = "cuda")]
 use crate::driver::cuda;
@@ -138,9 +138,7 @@ impl Device {
     /// A GPU, if it can run our kernels: a driver that cannot says so only when it loads one, and the smallest tells.
     fn open_gpu(ordinal: u32, why: &str) -> Result<Self> {
         let device = Self::with(open_cuda(ordinal)?, why)?;
-        if let Some(smallest) = SPIN.entry(1, Index::Wide) {
-            device.kernels().function(smallest)?;
-        }
+        device.kernels().function(SPIN.get(Key::ONLY))?;
         Ok(device)
     }
 

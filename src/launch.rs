@@ -100,7 +100,7 @@ fn check_shape(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::{COPY, Index};
+    use crate::abi::{COPY, Key};
     use crate::driver::DriverKind;
 
     fn info() -> DeviceInfo {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn shapes_are_held_to_the_devices_limits() {
-        let entry = COPY.entry(1, Index::Wide).unwrap();
+        let entry = COPY.get(Key::ONLY);
         let fits = LaunchShape { grid: [1, 65_535, 65_535], block: [32, 32, 1], dynamic_shared: 48 << 10 };
         assert_eq!(check_shape(&info(), entry, &fits), Ok(()));
         for (wrong, expected) in [

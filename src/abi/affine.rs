@@ -1,6 +1,6 @@
 //! Parameters of the kernels that scale, shift and convert elements on their way to another layout.
 
-use super::{Axis, Divisor, ElementsParams, MAX_AXES};
+use super::{Axis, Divisor, ElementsParams, MAX_AXES, Scalar};
 
 /// Types that these kernels know, in the order of a family's entries: all are read, and all but bytes are written. A parameter
 /// names one by its place here.
@@ -19,6 +19,17 @@ pub enum AffineType {
 }
 
 impl AffineType {
+    /// The same among all types.
+    pub const fn scalar(self) -> Scalar {
+        match self {
+            Self::U8 => Scalar::U8,
+            Self::F16 => Scalar::F16,
+            Self::Bf16 => Scalar::Bf16,
+            Self::F32 => Scalar::F32,
+            Self::F64 => Scalar::F64,
+        }
+    }
+
     /// Bytes of one.
     pub const fn width(self) -> usize {
         match self {

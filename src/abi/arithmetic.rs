@@ -1,5 +1,7 @@
 //! Parameters of the kernels that compute with what they move, and of those that only show how fast memory is.
 
+use super::Scalar;
+
 /// Number types that arithmetic comes in, in the order of a family's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NumberType {
@@ -20,6 +22,16 @@ impl NumberType {
             Self::F16 | Self::Bf16 => 2,
             Self::F32 => 4,
             Self::F64 => 8,
+        }
+    }
+
+    /// The same among all types.
+    pub const fn scalar(self) -> Scalar {
+        match self {
+            Self::F16 => Scalar::F16,
+            Self::Bf16 => Scalar::Bf16,
+            Self::F32 => Scalar::F32,
+            Self::F64 => Scalar::F64,
         }
     }
 

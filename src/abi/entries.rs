@@ -34,13 +34,9 @@ pub struct Entry {
 pub struct EntryId(usize);
 
 impl EntryId {
-    /// The entry of this name. Evaluated by the compiler: a name that is not there does not build.
-    const fn named(name: &[u8]) -> Self {
-        let mut place = 0;
-        while !same(ENTRIES[place].name.as_bytes(), name) {
-            place += 1;
-        }
-        Self(place)
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..COUNT).map(Self)
     }
 
     /// The entry that does the same with hints to the L2 cache, where there is one and a device of this compute capability has
@@ -48,6 +44,11 @@ impl EntryId {
     pub fn hinted(self, capability: (u32, u32)) -> Self {
         let hinted = HINTED[self.0];
         if capability >= hinted.entry().capability { hinted } else { self }
+    }
+
+    /// Whether it is one with hints to the L2 cache.
+    pub const fn is_hinted(self) -> bool {
+        KEYS[self.0].0 & Key::HINTED.0 != 0
     }
 
     /// Its place in [`ENTRIES`].
@@ -72,47 +73,10 @@ impl fmt::Display for EntryId {
     }
 }
 
-/// Whether two names are equal, for constants: `==` is not one.
-const fn same(one: &[u8], other: &[u8]) -> bool {
-    let mut equal = one.len() == other.len();
-    let mut at = 0;
-    while equal && at < one.len() {
-        equal = one[at] == other[at];
-        at += 1;
-    }
-    equal
-}
-
 /// The least compute capability that an entry needs: what the kernels are compiled for.
 pub const OLDEST: (u32, u32) = (7, 5);
-
-/// What the name of an entry with hints to the L2 cache ends in; before it is the name of the entry without.
-const HINT: &[u8] = b"_hinted";
-
-/// The name before [`HINT`], of an entry with hints.
-const fn unhinted(name: &[u8]) -> Option<&[u8]> {
-    match name.split_last_chunk::<{ HINT.len() }>() {
-        Some((before, end)) if same(end, HINT) => Some(before),
-        _ => None,
-    }
-}
-
-/// For each of [`ENTRIES`] the one with hints, or itself.
-static HINTED: [EntryId; ENTRIES.len()] = {
-    let mut hinted = [EntryId(0); ENTRIES.len()];
-    let mut place = 0;
-    while place < ENTRIES.len() {
-        hinted[place] = EntryId(place);
-        place += 1;
-    }
-    while place > 0 {
-        place -= 1;
-        if let Some(name) = unhinted(ENTRIES[place].name.as_bytes()) {
-            hinted[EntryId::named(name).0] = EntryId(place);
-        }
-    }
-    hinted
-};
+/// That of entries with hints to the L2 cache: PTX has eviction policies from `sm_80` on.
+const HINTED_CAPABILITY: (u32, u32) = (8, 0);
 
 /// Index arithmetic of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -126,223 +90,366 @@ pub enum Index {
 /// Element widths in bytes that every kernel comes in.
 pub const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
-macro_rules! entries {
-    ($($family:ident($params:ty): $(#[$doc:meta])* [$($narrow:literal)*] [$($wide:literal)*];)*) => {
-        $($(#[$doc])* pub const $family: Family = Family {
-            narrow: &[$(EntryId::named($narrow.as_bytes())),*],
-            wide: &[$(EntryId::named($wide.as_bytes())),*],
-        };)*
-        /// Every entry of the module, with the parameter that the host passes.
-        pub const ENTRIES: &[Entry] = &[
-            $($(entry::<$params>($narrow),)* $(entry::<$params>($wide),)*)*
-        ];
+/// One family: a line of the table.
+struct Line {
+    stem: &'static str,
+    param_bytes: usize,
+    param_align: usize,
+    /// The lists of axes, each of which has its values.
+    products: &'static [&'static [&'static [Value]]],
+}
+
+/// A value of an axis.
+struct Value {
+    suffix: &'static str,
+    key: Key,
+}
+
+/// What tells an entry from the others of its family: the values of its axes. Narrow arithmetic and no hints are what is meant
+/// where nothing is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key(u32);
+
+impl Key {
+    /// That of a family's only entry.
+    pub const ONLY: Self = Self(0);
+    /// With hints to the L2 cache.
+    const HINTED: Self = Self(1 << 31);
+
+    /// Elements of so many bytes.
+    pub const fn width(bytes: usize) -> Self {
+        Self(if bytes <= 16 { bytes as u32 } else { 31 })
+    }
+
+    /// Arithmetic of indices.
+    pub const fn index(index: Index) -> Self {
+        Self((index as u32) << 30)
+    }
+
+    /// Numbers of a type.
+    pub const fn number(number: NumberType) -> Self {
+        Self::of(number.scalar(), 5)
+    }
+
+    /// The types of source and destination.
+    pub const fn types(src: Scalar, dst: Scalar) -> Self {
+        Self::of(src, 9).and(Self::of(dst, 13))
+    }
+
+    /// Channels, at most 7.
+    pub const fn channels(channels: usize) -> Self {
+        Self((if channels < 8 { channels as u32 } else { 0 }) << 17)
+    }
+
+    /// Quads that a thread moves, at most 15.
+    pub const fn steps(steps: u32) -> Self {
+        Self((if steps < 16 { steps } else { 0 }) << 20)
+    }
+
+    /// With these values too.
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    const fn of(scalar: Scalar, bit: u32) -> Self {
+        Self((scalar as u32 + 1) << bit)
+    }
+}
+
+/// Types of elements that kernels tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Scalar {
+    U8,
+    I8,
+    U16,
+    I16,
+    F16,
+    Bf16,
+    U32,
+    I32,
+    F32,
+    U64,
+    I64,
+    F64,
+}
+
+/// A value of an axis, as the table spells it.
+macro_rules! key {
+    (W B8) => {
+        Key::width(1)
+    };
+    (W B16) => {
+        Key::width(2)
+    };
+    (W B32) => {
+        Key::width(4)
+    };
+    (W B64) => {
+        Key::width(8)
+    };
+    (W B128) => {
+        Key::width(16)
+    };
+    (I $index:ident) => {
+        Key::index(Index::$index)
+    };
+    (C Unhinted) => {
+        Key::ONLY
+    };
+    (C Hinted) => {
+        Key::HINTED
+    };
+    (T $type:ident) => {
+        Key::of(scalar!($type), 5)
+    };
+    (S $type:ident) => {
+        Key::of(scalar!($type), 9)
+    };
+    (D $type:ident) => {
+        Key::of(scalar!($type), 13)
+    };
+    (N $channels:literal) => {
+        Key::channels($channels)
+    };
+    (X $steps:literal) => {
+        Key::steps($steps)
     };
 }
 
-const fn entry<P>(name: &'static str) -> Entry {
-    // PTX has eviction policies from `sm_80` on.
-    let capability = if unhinted(name.as_bytes()).is_some() { (8, 0) } else { OLDEST };
-    Entry { name, param_bytes: size_of::<P>(), param_align: align_of::<P>(), capability }
+macro_rules! scalar {
+    (u8) => {
+        Scalar::U8
+    };
+    (i8) => {
+        Scalar::I8
+    };
+    (u16) => {
+        Scalar::U16
+    };
+    (i16) => {
+        Scalar::I16
+    };
+    (u32) => {
+        Scalar::U32
+    };
+    (i32) => {
+        Scalar::I32
+    };
+    (f32) => {
+        Scalar::F32
+    };
+    (u64) => {
+        Scalar::U64
+    };
+    (i64) => {
+        Scalar::I64
+    };
+    (f64) => {
+        Scalar::F64
+    };
+    ($half:ident) => {
+        Scalar::$half
+    };
 }
 
-/// The entries of one kernel, by element width in the order of [`WIDTHS`] unless the family says otherwise.
-#[derive(Debug, Clone, Copy)]
-pub struct Family {
-    narrow: &'static [EntryId],
-    wide: &'static [EntryId],
+macro_rules! lines {
+    ($($(#[$doc:meta])* $family:ident $stem:ident($params:ident)
+        $(for $($($kind:tt $axis:ident in [$($value:tt)*]),+)and+)? = $body:expr;)*) => {
+        /// The lines of the table by their names.
+        #[allow(clippy::upper_case_acronyms, non_camel_case_types)]
+        enum Number { $($family),* }
+        const LINES: &[Line] = &[$(Line {
+            stem: stringify!($stem),
+            param_bytes: size_of::<$params>(),
+            param_align: align_of::<$params>(),
+            products: &[$($(&[$(&[$(Value { suffix: suffix!($axis $value), key: key!($axis $value) }),*]),+]),+)?],
+        }),*];
+        $($(#[$doc])* pub const $family: Family = Family(Number::$family as usize);)*
+    };
 }
+
+families! { lines }
+
+/// The entries of one line of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Family(usize);
 
 impl Family {
+    /// The entry that a key names; `None` where the family has a gap.
+    pub const fn find(self, key: Key) -> Option<EntryId> {
+        let mut place = FIRST[self.0];
+        while place < FIRST[self.0 + 1] {
+            if KEYS[place].0 == key.0 {
+                return Some(EntryId(place));
+            }
+            place += 1;
+        }
+        None
+    }
+
+    /// The same in a family that has one for each such key.
+    pub const fn get(self, key: Key) -> EntryId {
+        match self.find(key) {
+            Some(entry) => entry,
+            None => panic!("the table of kernels has a gap"),
+        }
+    }
+
+    /// Whether an entry is one of its.
+    pub const fn has(self, entry: EntryId) -> bool {
+        FIRST[self.0] <= entry.0 && entry.0 < FIRST[self.0 + 1]
+    }
+
     /// The entry for elements of `width` bytes, or `None` where the family has none.
-    pub fn entry(&self, width: usize, index: Index) -> Option<EntryId> {
-        let position = WIDTHS.iter().position(|&known| known == width)?;
-        match index {
-            Index::Narrow => self.narrow.get(position).copied(),
-            Index::Wide => self.wide.get(position).copied(),
-        }
+    pub const fn entry(self, width: usize, index: Index) -> Option<EntryId> {
+        self.find(Key::width(width).and(Key::index(index)))
     }
 
-    /// The entry for numbers of a type, in a family that has them; its arithmetic is 64-bit.
-    pub const fn number(&self, number: NumberType) -> EntryId {
-        self.wide[number as usize]
-    }
-
-    /// The entry at a place, in a family that is by neither width nor number.
-    pub const fn at(&self, place: usize, index: Index) -> EntryId {
-        match index {
-            Index::Narrow => self.narrow[place],
-            Index::Wide => self.wide[place],
-        }
-    }
-
-    /// The entries, in a family whose arithmetic is 64-bit.
-    pub const fn entries(&self) -> &'static [EntryId] {
-        self.wide
+    /// The entries, in the table's order.
+    pub fn entries(self) -> impl ExactSizeIterator<Item = EntryId> {
+        (FIRST[self.0]..FIRST[self.0 + 1]).map(EntryId)
     }
 }
 
-entries! {
-    COPY(CopyParams): /// Contiguous bytes that start on 16 on both sides. Its arithmetic is 64-bit throughout, so it is only `Wide`.
-        [] ["copy_b128"];
-    COPY_HINTED(CopyParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
-        [] ["copy_b128_hinted"];
-    ROWS(RowsParams): /// Runs of bytes that start anywhere on either side.
-        ["rows"] ["rows_wide"];
-    ELEMENTS(ElementsParams): /// Any layout to any layout, element by element, in the destination's order.
-        ["elements_b8" "elements_b16" "elements_b32" "elements_b64" "elements_b128"]
-        ["elements_b8_wide" "elements_b16_wide" "elements_b32_wide" "elements_b64_wide" "elements_b128_wide"];
-    ELEMENTS_HINTED(ElementsParams): /// The same by eviction policies, of 16 bytes alone: what is stored goes first, and what is loaded last.
-        ["elements_b128_hinted"] ["elements_b128_wide_hinted"];
-    PATCH(PatchParams): /// Small arrays of any layout, element by element, in patches. Narrow only: what does not fit is not small.
-        ["patch_b8" "patch_b16" "patch_b32" "patch_b64" "patch_b128"] [];
-    SMALL_TILE(TransposeParams): /// Single matrices whose rows start on 16 bytes and hold whole quads, on both sides. Narrow only, as above.
-        ["small_tile_b8" "small_tile_b16" "small_tile_b32" "small_tile_b64" "small_tile_b128"] [];
-    VECTOR_TILE(VectorTileParams): /// Transposes whose rows start on 16 bytes and hold whole quads, on both sides.
-        ["vector_tile_b8" "vector_tile_b16" "vector_tile_b32" "vector_tile_b64" "vector_tile_b128"]
-        ["vector_tile_b8_wide" "vector_tile_b16_wide" "vector_tile_b32_wide" "vector_tile_b64_wide" "vector_tile_b128_wide"];
-    VECTOR_TILE_HINTED(VectorTileParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
-        ["vector_tile_b8_hinted" "vector_tile_b16_hinted" "vector_tile_b32_hinted" "vector_tile_b64_hinted" "vector_tile_b128_hinted"]
-        ["vector_tile_b8_wide_hinted" "vector_tile_b16_wide_hinted" "vector_tile_b32_wide_hinted" "vector_tile_b64_wide_hinted" "vector_tile_b128_wide_hinted"];
-    RAGGED_TILE(VectorTileParams): /// Transposes whose rows start and end anywhere.
-        ["ragged_tile_b8" "ragged_tile_b16" "ragged_tile_b32" "ragged_tile_b64" "ragged_tile_b128"]
-        ["ragged_tile_b8_wide" "ragged_tile_b16_wide" "ragged_tile_b32_wide" "ragged_tile_b64_wide" "ragged_tile_b128_wide"];
-    RAGGED_TILE_HINTED(VectorTileParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
-        ["ragged_tile_b8_hinted" "ragged_tile_b16_hinted" "ragged_tile_b32_hinted" "ragged_tile_b64_hinted" "ragged_tile_b128_hinted"]
-        ["ragged_tile_b8_wide_hinted" "ragged_tile_b16_wide_hinted" "ragged_tile_b32_wide_hinted" "ragged_tile_b64_wide_hinted" "ragged_tile_b128_wide_hinted"];
-    STACKED_TILE(StackedTileParams): /// [`VECTOR_TILE`] of batches of small matrices. Those of 16-byte elements are for tiles, `packed` and `elements`.
-        ["stacked_tile_b8" "stacked_tile_b16" "stacked_tile_b32" "stacked_tile_b64"]
-        ["stacked_tile_b8_wide" "stacked_tile_b16_wide" "stacked_tile_b32_wide" "stacked_tile_b64_wide"];
-    STACKED_TILE_HINTED(StackedTileParams): /// The same by eviction policies: what is stored goes first, and what is loaded last. Narrow only.
-        ["stacked_tile_b8_hinted" "stacked_tile_b16_hinted" "stacked_tile_b32_hinted" "stacked_tile_b64_hinted"] [];
-    DEINTERLEAVE(FieldsParams): /// Packed structs of few fields to planes. Fields of 16 bytes are for tiles.
-        ["deinterleave_b8" "deinterleave_b16" "deinterleave_b32" "deinterleave_b64"]
-        ["deinterleave_b8_wide" "deinterleave_b16_wide" "deinterleave_b32_wide" "deinterleave_b64_wide"];
-    INTERLEAVE(FieldsParams): /// Planes to packed structs of few fields.
-        ["interleave_b8" "interleave_b16" "interleave_b32" "interleave_b64"]
-        ["interleave_b8_wide" "interleave_b16_wide" "interleave_b32_wide" "interleave_b64_wide"];
-    DEINTERLEAVE_QUADS(FieldsParams): /// [`DEINTERLEAVE`] by 16 bytes a lane, where images and planes start on them; 64-bit, as the following.
-        [] ["deinterleave_quads_b8" "deinterleave_quads_b16" "deinterleave_quads_b32" "deinterleave_quads_b64"];
-    DEINTERLEAVE_QUADS_HINTED(FieldsParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
-        [] ["deinterleave_quads_b8_hinted" "deinterleave_quads_b16_hinted" "deinterleave_quads_b32_hinted" "deinterleave_quads_b64_hinted"];
-    INTERLEAVE_QUADS(FieldsParams): /// [`INTERLEAVE`] by 16 bytes a lane.
-        [] ["interleave_quads_b8" "interleave_quads_b16" "interleave_quads_b32" "interleave_quads_b64"];
-    INTERLEAVE_QUADS_HINTED(FieldsParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
-        [] ["interleave_quads_b8_hinted" "interleave_quads_b16_hinted" "interleave_quads_b32_hinted" "interleave_quads_b64_hinted"];
-    PACKED(PackedParams): /// Tiles of several axes, each side of which is moved in its own runs.
-        ["packed_b8" "packed_b16" "packed_b32" "packed_b64" "packed_b128"]
-        ["packed_b8_wide" "packed_b16_wide" "packed_b32_wide" "packed_b64_wide" "packed_b128_wide"];
-    PACKED_HINTED(PackedParams): /// The same by eviction policies: what is stored goes first, and what is loaded last. Narrow only.
-        ["packed_b8_hinted" "packed_b16_hinted" "packed_b32_hinted" "packed_b64_hinted" "packed_b128_hinted"] [];
-    COLUMN_LOOP(ColumnParams): /// One column a launch: how a transpose looks when written as a loop of copies.
-        ["column_loop_b8" "column_loop_b16" "column_loop_b32" "column_loop_b64" "column_loop_b128"]
-        ["column_loop_b8_wide" "column_loop_b16_wide" "column_loop_b32_wide" "column_loop_b64_wide" "column_loop_b128_wide"];
-    NAIVE(TransposeParams): /// One element a thread step, read along rows and written along columns.
-        ["naive_b8" "naive_b16" "naive_b32" "naive_b64" "naive_b128"]
-        ["naive_b8_wide" "naive_b16_wide" "naive_b32_wide" "naive_b64_wide" "naive_b128_wide"];
-    TILED(TransposeParams): /// Through a `TILE` x `TILE` tile in shared memory: coalesced, but its columns share banks.
-        ["tiled_b8" "tiled_b16" "tiled_b32" "tiled_b64" "tiled_b128"]
-        ["tiled_b8_wide" "tiled_b16_wide" "tiled_b32_wide" "tiled_b64_wide" "tiled_b128_wide"];
-    PADDED(TransposeParams): /// `tiled` with every tile row padded by one bank, so that columns meet no conflict.
-        ["padded_b8" "padded_b16" "padded_b32" "padded_b64" "padded_b128"]
-        ["padded_b8_wide" "padded_b16_wide" "padded_b32_wide" "padded_b64_wide" "padded_b128_wide"];
-    STAGGERED(TransposeParams): /// `tiled` with the column exclusive-ored by the row: no conflict and no padding.
-        ["staggered_b8" "staggered_b16" "staggered_b32" "staggered_b64" "staggered_b128"]
-        ["staggered_b8_wide" "staggered_b16_wide" "staggered_b32_wide" "staggered_b64_wide" "staggered_b128_wide"];
-    SWAP_TILES(SquareParams): /// Tiles of a square matrix exchanged across the diagonal, and turned on the way.
-        ["swap_tiles_b8" "swap_tiles_b16" "swap_tiles_b32" "swap_tiles_b64" "swap_tiles_b128"]
-        ["swap_tiles_b8_wide" "swap_tiles_b16_wide" "swap_tiles_b32_wide" "swap_tiles_b64_wide" "swap_tiles_b128_wide"];
-    PERMUTE_LINES(LinesParams): /// Rows or columns permuted each in itself, panels of them through shared memory.
-        ["permute_lines_b8" "permute_lines_b16" "permute_lines_b32" "permute_lines_b64" "permute_lines_b128"]
-        ["permute_lines_b8_wide" "permute_lines_b16_wide" "permute_lines_b32_wide" "permute_lines_b64_wide" "permute_lines_b128_wide"];
-    SPILL_LINES(LinesParams): /// The same for lines that are too long: a launch writes panels to scratch memory, a second one back.
-        ["spill_lines_b8" "spill_lines_b16" "spill_lines_b32" "spill_lines_b64" "spill_lines_b128"]
-        ["spill_lines_b8_wide" "spill_lines_b16_wide" "spill_lines_b32_wide" "spill_lines_b64_wide" "spill_lines_b128_wide"];
-    FILL(FillParams): /// Bytes of a pattern.
-        [] ["fill_b128"];
-    MUL(ElementwiseParams): /// A scaled array; this and the following by [`NumberType`].
-        [] ["mul_f16" "mul_bf16" "mul_f32" "mul_f64"];
-    MUL_HINTED(ElementwiseParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
-        [] ["mul_f16_hinted" "mul_bf16_hinted" "mul_f32_hinted" "mul_f64_hinted"];
-    ADD(ElementwiseParams): /// The sum of two arrays.
-        [] ["add_f16" "add_bf16" "add_f32" "add_f64"];
-    ADD_HINTED(ElementwiseParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
-        [] ["add_f16_hinted" "add_bf16_hinted" "add_f32_hinted" "add_f64_hinted"];
-    TRIAD(ElementwiseParams): /// An array and a scaled one.
-        [] ["triad_f16" "triad_bf16" "triad_f32" "triad_f64"];
-    TRIAD_HINTED(ElementwiseParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
-        [] ["triad_f16_hinted" "triad_bf16_hinted" "triad_f32_hinted" "triad_f64_hinted"];
-    NSTREAM(ElementwiseParams): /// What was there, an array and a scaled one.
-        [] ["nstream_f16" "nstream_bf16" "nstream_f32" "nstream_f64"];
-    AXPY(ElementwiseParams): /// What was there and a scaled array.
-        [] ["axpy_f16" "axpy_bf16" "axpy_f32" "axpy_f64"];
-    SUM(ReduceParams): /// Sums of elements.
-        [] ["sum_f16" "sum_bf16" "sum_f32" "sum_f64"];
-    DOT(ReduceParams): /// Sums of products.
-        [] ["dot_f16" "dot_bf16" "dot_f32" "dot_f64"];
-    MIN(ReduceParams): /// Least elements.
-        [] ["min_f16" "min_bf16" "min_f32" "min_f64"];
-    MAX(ReduceParams): /// Greatest elements.
-        [] ["max_f16" "max_bf16" "max_f32" "max_f64"];
-    NORMALIZE(NormalizeParams): /// Images to normalised planes, by channels from 1 to [`MAX_CHANNELS`] and then by [`NumberType`] up to `F32`.
-        [] ["normalize_1_f16" "normalize_1_bf16" "normalize_1_f32" "normalize_2_f16" "normalize_2_bf16" "normalize_2_f32"
-            "normalize_3_f16" "normalize_3_bf16" "normalize_3_f32" "normalize_4_f16" "normalize_4_bf16" "normalize_4_f32"];
-    CAST(CastParams): /// Numbers to another type, by the source's and then by the destination's; but for integers of one width, which are
-        /// bits, integers that become narrower are named unsigned, and so are all that others become.
-        [] ["cast_u8_u16" "cast_u8_f16" "cast_u8_bf16" "cast_u8_u32" "cast_u8_f32" "cast_u8_u64" "cast_u8_f64"
-            "cast_i8_u16" "cast_i8_f16" "cast_i8_bf16" "cast_i8_u32" "cast_i8_f32" "cast_i8_u64" "cast_i8_f64"
-            "cast_u16_u8" "cast_u16_f16" "cast_u16_bf16" "cast_u16_u32" "cast_u16_f32" "cast_u16_u64" "cast_u16_f64"
-            "cast_i16_f16" "cast_i16_bf16" "cast_i16_u32" "cast_i16_f32" "cast_i16_u64" "cast_i16_f64"
-            "cast_f16_u8" "cast_f16_i8" "cast_f16_u16" "cast_f16_i16" "cast_f16_bf16" "cast_f16_u32" "cast_f16_i32" "cast_f16_f32" "cast_f16_u64" "cast_f16_i64" "cast_f16_f64"
-            "cast_bf16_u8" "cast_bf16_i8" "cast_bf16_u16" "cast_bf16_i16" "cast_bf16_f16" "cast_bf16_u32" "cast_bf16_i32" "cast_bf16_f32" "cast_bf16_u64" "cast_bf16_i64" "cast_bf16_f64"
-            "cast_u32_u8" "cast_u32_u16" "cast_u32_f16" "cast_u32_bf16" "cast_u32_f32" "cast_u32_u64" "cast_u32_f64"
-            "cast_i32_f16" "cast_i32_bf16" "cast_i32_f32" "cast_i32_u64" "cast_i32_f64"
-            "cast_f32_u8" "cast_f32_i8" "cast_f32_u16" "cast_f32_i16" "cast_f32_f16" "cast_f32_bf16" "cast_f32_u32" "cast_f32_i32" "cast_f32_u64" "cast_f32_i64" "cast_f32_f64"
-            "cast_u64_u8" "cast_u64_u16" "cast_u64_f16" "cast_u64_bf16" "cast_u64_u32" "cast_u64_f32" "cast_u64_f64"
-            "cast_i64_f16" "cast_i64_bf16" "cast_i64_f32" "cast_i64_f64"
-            "cast_f64_u8" "cast_f64_i8" "cast_f64_u16" "cast_f64_i16" "cast_f64_f16" "cast_f64_bf16" "cast_f64_u32" "cast_f64_i32" "cast_f64_f32" "cast_f64_u64" "cast_f64_i64"];
-    AFFINE_TILE(AffineTileParams): /// Scaled, shifted and converted transposes whose rows start on 16 bytes and hold whole quads, on both sides, by
-        /// [`AffineType`] of the source and then of the destination.
-        [] ["affine_tile_u8_f16" "affine_tile_u8_bf16" "affine_tile_u8_f32"
-            "affine_tile_f16_f16" "affine_tile_f16_bf16" "affine_tile_f16_f32"
-            "affine_tile_bf16_f16" "affine_tile_bf16_bf16" "affine_tile_bf16_f32"
-            "affine_tile_f32_f16" "affine_tile_f32_bf16" "affine_tile_f32_f32"
-            "affine_tile_f64_f64"];
-    AFFINE_PADDED(AffineTileParams): /// The same whose rows start and end anywhere. Their types are parameters, but for doubles.
-        [] ["affine_padded" "affine_padded_f64"];
-    AFFINE_ELEMENTS(AffineElementsParams): /// The same of any layout to any layout, element by element, in the destination's order.
-        ["affine_elements" "affine_elements_f64"] ["affine_elements_wide" "affine_elements_f64_wide"];
-    GATHER(IndexedRowsParams): /// Rows taken by their indices, in words as wide as all rows start on and hold.
-        [] ["gather_b8" "gather_b16" "gather_b32" "gather_b64" "gather_b128"];
-    SCATTER(IndexedRowsParams): /// Rows put by their indices.
-        [] ["scatter_b8" "scatter_b16" "scatter_b32" "scatter_b64" "scatter_b128"];
-    SUM_ROWS(ReduceRowsParams): /// Sums along the last axis.
-        [] ["sum_rows_f16" "sum_rows_bf16" "sum_rows_f32" "sum_rows_f64"];
-    MIN_ROWS(ReduceRowsParams): /// Least elements along the last axis.
-        [] ["min_rows_f16" "min_rows_bf16" "min_rows_f32" "min_rows_f64"];
-    MAX_ROWS(ReduceRowsParams): /// Greatest elements along the last axis.
-        [] ["max_rows_f16" "max_rows_bf16" "max_rows_f32" "max_rows_f64"];
-    ARGMAX_ROWS(ReduceRowsParams): /// Places of the greatest elements along the last axis.
-        [] ["argmax_rows_f16" "argmax_rows_bf16" "argmax_rows_f32" "argmax_rows_f64"];
-    SUM_COLUMNS(ReduceColumnsParams): /// Sums along another axis, or of parts.
-        [] ["sum_columns_f16" "sum_columns_bf16" "sum_columns_f32" "sum_columns_f64"];
-    MIN_COLUMNS(ReduceColumnsParams): /// Least elements along another axis, or of parts.
-        [] ["min_columns_f16" "min_columns_bf16" "min_columns_f32" "min_columns_f64"];
-    MAX_COLUMNS(ReduceColumnsParams): /// Greatest elements along another axis, or of parts.
-        [] ["max_columns_f16" "max_columns_bf16" "max_columns_f32" "max_columns_f64"];
-    ARGMAX_COLUMNS(ReduceColumnsParams): /// Places of the greatest elements along another axis, or of parts.
-        [] ["argmax_columns_f16" "argmax_columns_bf16" "argmax_columns_f32" "argmax_columns_f64"];
-    SOFTMAX(RowwiseParams): /// Rows of positive numbers whose sum is 1.
-        [] ["softmax_f16" "softmax_bf16" "softmax_f32" "softmax_f64"];
-    MEAN_VARIANCE(RowwiseParams): /// Mean and variance of rows.
-        [] ["mean_variance_f16" "mean_variance_bf16" "mean_variance_f32" "mean_variance_f64"];
-    PROBE_READ(ProbeParams): /// Loads and nothing else; this and the following by [`PROBE_STEPS`].
-        [] ["probe_read_x1" "probe_read_x2" "probe_read_x4" "probe_read_x8"];
-    PROBE_WRITE(ProbeParams): /// Stores and nothing else.
-        [] ["probe_write_x1" "probe_write_x2" "probe_write_x4" "probe_write_x8"];
-    PROBE_COPY(ProbeParams): /// Loads, and as many stores.
-        [] ["probe_copy_x1" "probe_copy_x2" "probe_copy_x4" "probe_copy_x8"];
-    PROBE_COPY_HINTED(ProbeParams): /// The same by eviction policies: what is stored goes first, and what is loaded last.
-        [] ["probe_copy_x1_hinted" "probe_copy_x2_hinted" "probe_copy_x4_hinted" "probe_copy_x8_hinted"];
-    SPIN(SpinParams): /// The gate that measurements queue behind.
-        [] ["spin"];
+/// How many entries a line has.
+const fn count(line: &Line) -> usize {
+    let (mut all, mut product) = (if line.products.is_empty() { 1 } else { 0 }, 0);
+    while product < line.products.len() {
+        all += combinations(line.products[product]);
+        product += 1;
+    }
+    all
 }
+
+const fn combinations(axes: &[&[Value]]) -> usize {
+    let (mut all, mut axis) = (1, 0);
+    while axis < axes.len() {
+        all *= axes[axis].len();
+        axis += 1;
+    }
+    all
+}
+
+/// Where the entries of each line begin, and where the last one's end.
+static FIRST: [usize; LINES.len() + 1] = {
+    let (mut first, mut line) = ([0; LINES.len() + 1], 0);
+    while line < LINES.len() {
+        first[line + 1] = first[line] + count(&LINES[line]);
+        line += 1;
+    }
+    first
+};
+
+const COUNT: usize = FIRST[LINES.len()];
+
+/// Bytes of a name, at most.
+const NAME_BYTES: usize = 40;
+
+/// An entry's name as it is put together, and its key.
+#[derive(Clone, Copy)]
+struct Made {
+    name: [u8; NAME_BYTES],
+    len: usize,
+    key: Key,
+}
+
+impl Made {
+    const fn with(mut self, text: &str, key: Key) -> Self {
+        let mut at = 0;
+        while at < text.len() {
+            self.name[self.len] = text.as_bytes()[at];
+            self.len += 1;
+            at += 1;
+        }
+        self.key = self.key.and(key);
+        self
+    }
+
+    const fn text(&self) -> &str {
+        match core::str::from_utf8(self.name.split_at(self.len).0) {
+            Ok(text) => text,
+            Err(_) => panic!("the table is text"),
+        }
+    }
+}
+
+/// The entry of this number of a line: the first axis changes fastest.
+const fn made(line: &Line, mut number: usize) -> Made {
+    let mut made = Made { name: [0; NAME_BYTES], len: 0, key: Key::ONLY }.with(line.stem, Key::ONLY);
+    let mut product = 0;
+    while product < line.products.len() {
+        let axes = line.products[product];
+        if number < combinations(axes) {
+            let mut axis = 0;
+            while axis < axes.len() {
+                let value = &axes[axis][number % axes[axis].len()];
+                made = made.with(value.suffix, value.key);
+                number /= axes[axis].len();
+                axis += 1;
+            }
+            return made;
+        }
+        number -= combinations(axes);
+        product += 1;
+    }
+    made
+}
+
+static MADE: [Made; COUNT] = {
+    let mut all = [Made { name: [0; NAME_BYTES], len: 0, key: Key::ONLY }; COUNT];
+    let mut line = 0;
+    while line < LINES.len() {
+        let mut place = FIRST[line];
+        while place < FIRST[line + 1] {
+            all[place] = made(&LINES[line], place - FIRST[line]);
+            place += 1;
+        }
+        line += 1;
+    }
+    all
+};
+
+/// The keys of [`ENTRIES`].
+static KEYS: [Key; COUNT] = {
+    let (mut keys, mut place) = ([Key::ONLY; COUNT], 0);
+    while place < COUNT {
+        keys[place] = MADE[place].key;
+        place += 1;
+    }
+    keys
+};
+
+/// Every entry of the module, with the parameter that the host passes.
+pub const ENTRIES: &[Entry] = &{
+    let mut all = [Entry { name: "", param_bytes: 0, param_align: 0, capability: OLDEST }; COUNT];
+    let mut line = 0;
+    while line < LINES.len() {
+        let Line { param_bytes, param_align, .. } = LINES[line];
+        let mut place = FIRST[line];
+        while place < FIRST[line + 1] {
+            let capability = if EntryId(place).is_hinted() { HINTED_CAPABILITY } else { OLDEST };
+            all[place] = Entry { name: MADE[place].text(), param_bytes, param_align, capability };
+            place += 1;
+        }
+        line += 1;
+    }
+    all
+};
+
+/// For each of [`ENTRIES`] the one of its family with hints, or itself.
+static HINTED: [EntryId; COUNT] = {
+    let (mut hinted, mut line) = ([EntryId(0); COUNT], 0);
+    while line < LINES.len() {
+        let mut place = FIRST[line];
+        while place < FIRST[line + 1] {
+            hinted[place] = match Family(line).find(KEYS[place].and(Key::HINTED)) {
+                Some(hinted) => hinted,
+                None => EntryId(place),
+            };
+            place += 1;
+        }
+        line += 1;
+    }
+    hinted
+};

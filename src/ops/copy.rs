@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Align;
-use crate::abi::{COPY, COPY_BLOCK, CopyParams, EntryId, Index, LaunchShape, WIDTHS};
+use crate::abi::{COPY, COPY_BLOCK, CopyParams, EntryId, Key, LaunchShape};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
@@ -35,7 +35,7 @@ impl CopyPlan {
         if !canonical.is_contiguous() || !starts.is_multiple_of(QUAD) {
             return None;
         }
-        let entry = COPY.entry(WIDTHS[0], Index::Wide)?;
+        let entry = COPY.get(Key::ONLY);
         Some(Self { entry, src_start, dst_start, bytes: in_bytes(canonical.len()) })
     }
 

@@ -9,8 +9,8 @@ use super::permute::grid;
 use super::span::{check_shapes, lanes, span, start};
 use super::{Target, check_aligned, queue_among, tuning};
 use crate::abi::{
-    ADD, AXPY, ELEMENTWISE_BLOCK, ElementwiseParams, EntryId, FILL, FillParams, LaunchShape, MUL, NSTREAM, NumberType,
-    TRIAD,
+    ADD, AXPY, ELEMENTWISE_BLOCK, ElementwiseParams, EntryId, FILL, FillParams, Key, LaunchShape, MUL, NSTREAM,
+    NumberType, TRIAD,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -71,13 +71,13 @@ impl Elementwise {
     /// The kernel, with hints to the L2 cache where they are for arrays of that length.
     fn entry(self, number: NumberType, len: u64, target: Target) -> EntryId {
         let family = match self {
-            Self::Mul => &MUL,
-            Self::Add => &ADD,
-            Self::Triad => &TRIAD,
-            Self::NStream => &NSTREAM,
-            Self::Axpy => &AXPY,
+            Self::Mul => MUL,
+            Self::Add => ADD,
+            Self::Triad => TRIAD,
+            Self::NStream => NSTREAM,
+            Self::Axpy => AXPY,
         };
-        tuning::hinted(family.number(number), len.saturating_mul(number.width()), target)
+        tuning::hinted(family.get(Key::number(number)), len.saturating_mul(number.width()), target)
     }
 }
 
@@ -322,7 +322,7 @@ pub unsafe fn fill_raw<T: Element>(device: &Device, value: T, dst: u64, len: u64
     let params = FillParams { dst, span, low, high };
     // SAFETY: `fill` takes these parameters; the shape has a lane for every quad and every other byte; the rest as the caller
     // promises.
-    unsafe { device.launch(FILL.entries()[0], &shape(lanes(&span, 1)), &params, stream) }
+    unsafe { device.launch(FILL.get(Key::ONLY), &shape(lanes(&span, 1)), &params, stream) }
 }
 
 /// A launch of so many lanes, at least one.

@@ -4,7 +4,7 @@ use super::permute::grid;
 use super::queue_among;
 use super::span::{check_addresses, start};
 use crate::abi::{
-    Divisor, Family, GATHER, INDEXED_BLOCK, INDEXED_PER_THREAD, Index, IndexedRowsParams, LaunchShape, SCATTER,
+    Divisor, Family, GATHER, INDEXED_BLOCK, INDEXED_PER_THREAD, IndexedRowsParams, Key, LaunchShape, SCATTER,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -23,10 +23,10 @@ enum Way {
 }
 
 impl Way {
-    fn family(self) -> &'static Family {
+    fn family(self) -> Family {
         match self {
-            Self::Gather => &GATHER,
-            Self::Scatter => &SCATTER,
+            Self::Gather => GATHER,
+            Self::Scatter => SCATTER,
         }
     }
 }
@@ -189,7 +189,7 @@ unsafe fn launch(way: Way, device: &Device, indexed: &IndexedRows, stream: Strea
     // The widest words that rows start on and hold.
     let access = 16.min(1 << (src | dst | row_bytes | 16).trailing_zeros());
     let words = row_bytes / access;
-    let (Some(len), Some(entry)) = (words.checked_mul(count), way.family().entry(access as usize, Index::Wide)) else {
+    let (Some(len), Some(entry)) = (words.checked_mul(count), way.family().find(Key::width(access as usize))) else {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!(

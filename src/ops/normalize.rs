@@ -3,7 +3,7 @@
 use super::queue_among;
 use super::span::{check_addresses, start};
 use crate::abi::{
-    EntryId, LaunchShape, MAX_CHANNELS, MAX_GRID_YZ, NORMALIZE, NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams,
+    EntryId, Key, LaunchShape, MAX_CHANNELS, MAX_GRID_YZ, NORMALIZE, NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams,
     NumberType,
 };
 use crate::device::Device;
@@ -208,15 +208,14 @@ pub unsafe fn normalize_raw(
 ///
 /// `InvalidArgument` where there is none: of more than 4 channels or of none, and of doubles.
 pub fn normalize_entry(channels: usize, number: NumberType) -> Result<EntryId> {
-    if number == NumberType::F64 || !(1..=MAX_CHANNELS).contains(&channels) {
-        return Err(Error::new(
+    NORMALIZE.find(Key::channels(channels).and(Key::number(number))).ok_or_else(|| {
+        Error::new(
             ErrorKind::InvalidArgument,
             format!(
                 "images of {channels} are not normalised to {number:?}, but of 1 to {MAX_CHANNELS} to f16, bf16 or f32; cast \
                  planes of f32 for doubles",
                 channels = counted(channels, "channel")
             ),
-        ));
-    }
-    Ok(NORMALIZE.entries()[3 * (channels - 1) + number as usize])
+        )
+    })
 }

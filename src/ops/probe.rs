@@ -5,7 +5,7 @@ use std::fmt;
 use super::permute::grid;
 use super::span::start;
 use super::{Target, queue_among};
-use crate::abi::{Family, LaunchShape, MAX_GRID_X, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
+use crate::abi::{Family, Key, LaunchShape, MAX_GRID_X, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -38,11 +38,11 @@ impl Access {
         }
     }
 
-    fn family(self) -> &'static Family {
+    fn family(self) -> Family {
         match self {
-            Self::Read => &PROBE_READ,
-            Self::Write => &PROBE_WRITE,
-            Self::Copy => &PROBE_COPY,
+            Self::Read => PROBE_READ,
+            Self::Write => PROBE_WRITE,
+            Self::Copy => PROBE_COPY,
         }
     }
 
@@ -75,7 +75,7 @@ pub struct ProbeShape {
 impl ProbeShape {
     /// Those that ceilings are looked for with on such a device: with hints too, where the kernel comes with them.
     pub fn all(access: Access, target: Target) -> impl Iterator<Item = Self> {
-        let entry = access.family().entries()[0];
+        let entry = access.family().get(Key::steps(PROBE_STEPS[0]));
         let hints: &[bool] = if entry == entry.hinted(target.compute_capability) { &[false] } else { &[false, true] };
         let shapes = PROBE_STEPS.into_iter().flat_map(|steps| [128, 256, 512, 1024].map(|threads| (steps, threads)));
         shapes.flat_map(|(steps, threads)| hints.iter().map(move |&hinted| Self { steps, threads, hinted }))
@@ -108,13 +108,13 @@ pub fn probe(
     dst: ViewMut<'_, u8>,
     stream: &Stream,
 ) -> Result<()> {
-    let place = PROBE_STEPS.iter().position(|&steps| steps == shape.steps);
+    let entry = access.family().find(Key::steps(shape.steps));
     let bytes = if access == Access::Write { dst.len() } else { src.len() } as u64;
     // One row of blocks: the kernels check no bounds, and `grid` rounds further rows up.
     let block = shape.block_bytes();
     let fits = bytes > 0 && block > 0 && bytes.is_multiple_of(block) && bytes / block <= u64::from(MAX_GRID_X);
     let room = if access == Access::Read { dst.len() as u64 >= QUAD } else { dst.len() as u64 == bytes };
-    let (Some(place), true, true) = (place, fits, room) else {
+    let (Some(entry), true, true) = (entry, fits, room) else {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!(
@@ -136,7 +136,7 @@ pub fn probe(
         let [src, dst] = [0, 1].map(|at| memories[at].address() + starts[at]);
         // The data of arrays that were never written may be anything: where it is this, one quad of `dst` changes.
         let params = ProbeParams { src, dst, never: 0x9e37_79b9 };
-        let (device, entry) = (memories[1].device(), access.family().entries()[place]);
+        let device = memories[1].device();
         let entry = if shape.hinted { entry.hinted(device.info().compute_capability) } else { entry };
         // SAFETY: the entry takes these parameters; its one row of blocks has exactly the bytes of the views, which lie within buffers
         // that live until their drops, aligned to 16; what is written is borrowed exclusively; other work is ordered by

@@ -8,7 +8,7 @@ use std::fmt;
 use super::span::{check_shapes, span, start};
 use super::{check_aligned, queue_among};
 use crate::abi::{
-    DOT, EntryId, LaunchShape, MAX, MIN, NumberType, REDUCE_BLOCK, REDUCE_BLOCKS, REDUCE_STEPS, ReduceParams, SUM,
+    DOT, EntryId, Key, LaunchShape, MAX, MIN, NumberType, REDUCE_BLOCK, REDUCE_BLOCKS, REDUCE_STEPS, ReduceParams, SUM,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -70,12 +70,12 @@ impl Reduction {
     /// The kernel of the blocks' values.
     fn entry(self, number: NumberType) -> EntryId {
         let family = match self {
-            Self::Sum => &SUM,
-            Self::Dot => &DOT,
-            Self::Min => &MIN,
-            Self::Max => &MAX,
+            Self::Sum => SUM,
+            Self::Dot => DOT,
+            Self::Min => MIN,
+            Self::Max => MAX,
         };
-        family.number(number)
+        family.get(Key::number(number))
     }
 
     /// What joins the blocks' values.

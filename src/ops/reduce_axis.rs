@@ -10,7 +10,7 @@ use super::reduce::{Reduction, Scratch};
 use super::span::start;
 use super::{check_aligned, queue_among};
 use crate::abi::{
-    ARGMAX_COLUMNS, ARGMAX_ROWS, Divisor, EntryId, LaunchShape, MAX_COLUMNS, MAX_ROWS, MIN_COLUMNS, MIN_ROWS,
+    ARGMAX_COLUMNS, ARGMAX_ROWS, Divisor, EntryId, Key, LaunchShape, MAX_COLUMNS, MAX_ROWS, MIN_COLUMNS, MIN_ROWS,
     NumberType, REDUCE_BLOCKS, REDUCE_COLUMNS_BLOCK, ReduceColumnsParams, ReduceRowsParams, SUM_COLUMNS, SUM_ROWS,
 };
 use crate::device::Device;
@@ -93,22 +93,22 @@ impl AxisReduction {
 
     fn rows(self, number: NumberType) -> EntryId {
         let family = match self {
-            Self::Sum => &SUM_ROWS,
-            Self::Min => &MIN_ROWS,
-            Self::Max => &MAX_ROWS,
-            Self::ArgMax => &ARGMAX_ROWS,
+            Self::Sum => SUM_ROWS,
+            Self::Min => MIN_ROWS,
+            Self::Max => MAX_ROWS,
+            Self::ArgMax => ARGMAX_ROWS,
         };
-        family.number(number)
+        family.get(Key::number(number))
     }
 
     fn columns(self, number: NumberType) -> EntryId {
         let family = match self {
-            Self::Sum => &SUM_COLUMNS,
-            Self::Min => &MIN_COLUMNS,
-            Self::Max => &MAX_COLUMNS,
-            Self::ArgMax => &ARGMAX_COLUMNS,
+            Self::Sum => SUM_COLUMNS,
+            Self::Min => MIN_COLUMNS,
+            Self::Max => MAX_COLUMNS,
+            Self::ArgMax => ARGMAX_COLUMNS,
         };
-        family.number(number)
+        family.get(Key::number(number))
     }
 }
 

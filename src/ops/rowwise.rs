@@ -10,7 +10,7 @@
 use super::span::{check_shapes, start};
 use super::{check_aligned, queue_among};
 use crate::abi::{
-    EntryId, LaunchShape, MEAN_VARIANCE, NumberType, ROWWISE_THREADS, RowwiseParams, SOFTMAX, held_quads,
+    EntryId, Key, LaunchShape, MEAN_VARIANCE, NumberType, ROWWISE_THREADS, RowwiseParams, SOFTMAX, held_quads,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -62,12 +62,12 @@ pub type Moments<T> = (DeviceBuffer<<T as Number>::Sum>, DeviceBuffer<<T as Numb
 
 /// The name of the kernel of [`softmax`].
 pub fn softmax_entry_name(number: NumberType) -> &'static str {
-    SOFTMAX.number(number).name()
+    SOFTMAX.get(Key::number(number)).name()
 }
 
 /// The name of the kernel of [`mean_variance`].
 pub fn mean_variance_entry_name(number: NumberType) -> &'static str {
-    MEAN_VARIANCE.number(number).name()
+    MEAN_VARIANCE.get(Key::number(number)).name()
 }
 
 /// The softmax of each row, `e^(x - greatest of the row)` over the sum of these, in a buffer of its own: see [`softmax_into`].
@@ -225,7 +225,7 @@ pub unsafe fn softmax_raw(
     // Where the sides have no quads in common, elements go one by one, and threads do not hold them.
     let aligned = apart.is_multiple_of(QUAD);
     // SAFETY: as the caller promises; every thread reads what it writes before it does.
-    unsafe { launch(device, SOFTMAX.number(number), number, rows, [result, 0], aligned, stream) }
+    unsafe { launch(device, SOFTMAX.get(Key::number(number)), number, rows, [result, 0], aligned, stream) }
 }
 
 /// Queues [`mean_variance_into`] on memory that others own, to a mean and a variance a row from two addresses on: see
@@ -260,7 +260,7 @@ pub unsafe fn mean_variance_raw(
         ));
     }
     // SAFETY: as the caller promises.
-    unsafe { launch(device, MEAN_VARIANCE.number(number), number, rows, results, true, stream) }
+    unsafe { launch(device, MEAN_VARIANCE.get(Key::number(number)), number, rows, results, true, stream) }
 }
 
 /// # Safety

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::abi::{LaunchShape, SPIN, SpinParams};
+use crate::abi::{Key, LaunchShape, SPIN, SpinParams};
 use crate::device::Device;
 use crate::driver::DriverKind;
 use crate::error::{Error, ErrorKind, Result};
@@ -28,11 +28,8 @@ pub fn spin(device: &Device, time: Duration, stream: &Stream) -> Result<()> {
             ),
         ));
     }
-    let Some(entry) = SPIN.entry(1, crate::abi::Index::Wide) else {
-        return Err(Error::new(ErrorKind::InvalidArgument, "there is no spin kernel"));
-    };
     let params = SpinParams { nanoseconds: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) };
     let shape = LaunchShape { grid: [1; 3], block: [1; 3], dynamic_shared: 0 };
     // SAFETY: `spin` takes these parameters and touches no memory; the stream is live and of this device.
-    unsafe { device.launch(entry, &shape, &params, stream.handle()) }
+    unsafe { device.launch(SPIN.get(Key::ONLY), &shape, &params, stream.handle()) }
 }

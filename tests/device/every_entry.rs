@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use warpstride::abi::{
-    ADD, Divisor, ELEMENTWISE_BLOCK, ENTRIES, EntryId, Index, LINES_BLOCK, LaunchShape, MUL, NumberType, PERMUTE_LINES,
-    SPILL_LINES, TRIAD,
+    ADD, Divisor, ELEMENTWISE_BLOCK, ENTRIES, EntryId, Index, Key, LINES_BLOCK, LaunchShape, MUL, NumberType,
+    PERMUTE_LINES, SPILL_LINES, TRIAD,
 };
 use warpstride::device::Device;
 use warpstride::driver::Driver;
@@ -282,7 +282,7 @@ fn hinted_elementwise(driver: &Arc<dyn Driver>, random: &mut Random) {
     let program = Program::new(driver);
     let numbers = [NumberType::F16, NumberType::Bf16, NumberType::F32, NumberType::F64];
     for (family, number) in [MUL, ADD, TRIAD].iter().flat_map(|family| numbers.map(|number| (family, number))) {
-        let (plain, width) = (family.number(number), number.width() as usize);
+        let (plain, width) = (family.get(Key::number(number)), number.width() as usize);
         let lanes = 16 / width;
         let len = lanes - 1 + QUADS * lanes + 1;
         let [a, b, old] = [(); 3].map(|()| random.elements::<u8>((len + 1) * width));

@@ -130,6 +130,20 @@ fn unsafe_stands_where_it_may() {
     assert_eq!(in_interp, 1, "the software GPU has one unsafe call: the one that picks the vector width");
 }
 
+/// A kernel is chosen by its family and a key (`abi::Key`): a name that another line of the table begins with too, or a suffix that
+/// means another thing, would choose another one.
+#[test]
+fn no_kernel_is_chosen_by_a_part_of_its_name() {
+    let chooses = |source: &&Source| source.module == "ops" || source.path == "launch.rs";
+    for source in sources().iter().filter(chooses) {
+        // Tests may look at names.
+        let code = source.code.split("mod tests").next().unwrap_or_default();
+        let parts = ["starts_with(\"", "ends_with(\"", "strip_prefix(\"", "strip_suffix(\"", "contains(\"", "find(\""];
+        let found: Vec<_> = parts.into_iter().filter(|part| code.contains(part)).collect();
+        assert!(found.is_empty(), "{} has {found:?}", source.path);
+    }
+}
+
 /// Things that messages count, and that `error::counted` is to count: of one of them there is no plural.
 const COUNTED: &[&str] = &[
     "bytes",

@@ -1,8 +1,8 @@
 //! The shape of the PTX: what compiles without complaint, but would be slow, or two tiles instead of one.
 
 use warpstride::abi::{
-    ELEMENTS, ENTRIES, Family, Index, NAIVE, OLDEST, PADDED, RAGGED_TILE, RAGGED_TILE_HINTED, STACKED_TILE, STAGGERED,
-    TILE, TILED, VECTOR_TILE, VECTOR_TILE_HINTED, WIDTHS,
+    CAST, ELEMENTS, ENTRIES, EntryId, Family, Index, Key, NAIVE, NORMALIZE, NumberType, OLDEST, PADDED, PROBE_COPY,
+    RAGGED_TILE, STACKED_TILE, STAGGERED, Scalar, TILE, TILED, VECTOR_TILE, WIDTHS,
 };
 use warpstride::ptx;
 
@@ -35,16 +35,9 @@ fn the_module_is_for_what_its_entries_need_together() {
 #[test]
 fn a_module_of_an_entry_has_the_header_and_the_entry() {
     let header = &ptx::TEXT[..ptx::TEXT.find(".visible").expect("entries")];
-    for (family, index, target) in [
-        (&ELEMENTS, Index::Wide, "sm_75"),
-        (&VECTOR_TILE, Index::Narrow, "sm_75"),
-        (&VECTOR_TILE_HINTED, Index::Narrow, "sm_80"),
-        (&VECTOR_TILE_HINTED, Index::Wide, "sm_80"),
-        (&RAGGED_TILE_HINTED, Index::Narrow, "sm_80"),
-    ] {
-        let header = header.replace("sm_80", target);
-        for width in WIDTHS {
-            let entry = family.entry(width, index).expect("every width");
+    for family in [ELEMENTS, VECTOR_TILE, RAGGED_TILE] {
+        for entry in family.entries() {
+            let header = header.replace("sm_80", if entry.is_hinted() { "sm_80" } else { "sm_75" });
             let module = ptx::module(entry);
             assert_eq!(module.matches(".entry").count(), 1, "{entry}");
             let text = module.strip_prefix(&header).expect("the header comes first");
@@ -122,7 +115,7 @@ fn shared_memory_is_reserved_at_most_once_in_every_entry() {
 /// Accesses without a policy would be those of the entry that has none, in the place of both.
 #[test]
 fn every_access_to_global_memory_of_a_hinted_kernel_is_hinted() {
-    for entry in ENTRIES.iter().filter(|entry| entry.name.ends_with("_hinted")) {
+    for entry in EntryId::all().filter(|entry| entry.is_hinted()).map(EntryId::entry) {
         let body = body(entry.name);
         let spelled = |what: &str| body.iter().filter(|line| line.starts_with(what)).count();
         for access in ["ld.global", "st.global"] {
@@ -156,11 +149,8 @@ fn every_access_to_global_memory_of_a_hinted_kernel_is_hinted() {
 /// Where a kernel comes with 32-bit and 64-bit arithmetic.
 #[test]
 fn narrow_kernels_compute_offsets_in_32_bits() {
-    let step_in_bytes: Vec<_> = [&VECTOR_TILE, &VECTOR_TILE_HINTED, &RAGGED_TILE, &RAGGED_TILE_HINTED, &STACKED_TILE]
-        .into_iter()
-        .flat_map(|family| WIDTHS.into_iter().filter_map(|width| family.entry(width, Index::Narrow)))
-        .map(|entry| entry.name())
-        .collect();
+    let families = [VECTOR_TILE, RAGGED_TILE, STACKED_TILE];
+    let step_in_bytes: Vec<_> = families.into_iter().flat_map(Family::entries).map(EntryId::name).collect();
     let has_wide =
         |name: &str| ENTRIES.iter().any(|entry| entry.name != name && entry.name.replace("_wide", "") == name);
     for name in ENTRIES.iter().map(|entry| entry.name).filter(|name| has_wide(name)) {
@@ -176,4 +166,28 @@ fn narrow_kernels_compute_offsets_in_32_bits() {
             assert_eq!(count(&body(entry.name()), "mul.wide.u32"), 0, "{entry}");
         }
     }
+}
+
+/// Every entry is found by its key and by no other's, and stands in one family.
+#[test]
+fn families_part_the_entries() {
+    let mut names: Vec<_> = EntryId::all().map(EntryId::name).collect();
+    assert_eq!(names, ENTRIES.iter().map(|entry| entry.name).collect::<Vec<_>>());
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), ENTRIES.len(), "two entries have one name");
+    let hinted = RAGGED_TILE.entry(4, Index::Wide).expect("there is one").hinted((9, 0));
+    assert_eq!(hinted.name(), "ragged_tile_b32_wide_hinted");
+    assert!(RAGGED_TILE.has(hinted) && hinted.is_hinted() && !VECTOR_TILE.has(hinted));
+    assert_eq!(
+        RAGGED_TILE.entry(4, Index::Wide).map(|entry| entry.hinted((7, 5)).name()),
+        Some("ragged_tile_b32_wide")
+    );
+    assert_eq!((RAGGED_TILE.entry(3, Index::Wide), STACKED_TILE.entry(16, Index::Narrow)), (None, None));
+    assert_eq!((RAGGED_TILE.entries().len(), CAST.entries().len()), (20, 94));
+    assert_eq!(CAST.get(Key::types(Scalar::Bf16, Scalar::I64)).name(), "cast_bf16_i64");
+    assert_eq!(CAST.find(Key::types(Scalar::U8, Scalar::I8)), None);
+    assert_eq!(NORMALIZE.get(Key::channels(3).and(Key::number(NumberType::F32))).name(), "normalize_3_f32");
+    assert_eq!(NORMALIZE.find(Key::channels(5).and(Key::number(NumberType::F32))), None);
+    assert_eq!(PROBE_COPY.get(Key::steps(8)).hinted((8, 0)).name(), "probe_copy_x8_hinted");
 }

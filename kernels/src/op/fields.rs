@@ -151,6 +151,16 @@ impl<'a> Chunk<'a> {
     }
 }
 
+/// Granules that a thread of `deinterleave` holds, by the elements' width in bytes.
+pub const fn deinterleave_steps(width: u32) -> usize {
+    if width < 8 { 16 } else { 8 }
+}
+
+/// The same of `interleave`.
+pub const fn interleave_steps(width: u32) -> usize {
+    if width == 4 { 16 } else { 8 }
+}
+
 /// Packed structs to planes. `STEPS` is [`crate::abi::fields_steps`].
 ///
 /// # Safety

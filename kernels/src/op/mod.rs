@@ -29,12 +29,12 @@ mod vector_tile;
 
 pub use affine::{affine_elements, affine_elements_f64};
 pub use affine_tile::{affine_padded, affine_padded_f64, affine_tile};
-pub use cast::cast;
+pub use cast::{Scalar, cast};
 pub use column_loop::column_loop;
 pub use copy::copy;
 pub use elements::elements;
 pub use elementwise::{Add, Axpy, Mul, NStream, Triad, elementwise, fill};
-pub use fields::{deinterleave, interleave};
+pub use fields::{deinterleave, deinterleave_steps, interleave, interleave_steps};
 pub use fields_quads::{deinterleave_quads, interleave_quads};
 pub use in_place::{permute_lines, spill_lines, swap_tiles};
 pub use naive::naive;

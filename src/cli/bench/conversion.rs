@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use bytemuck::Pod;
 use half::{bf16, f16};
 use rayon::prelude::*;
-use warpstride::abi::{GATHER, Index, SCATTER};
+use warpstride::abi::{GATHER, Key, SCATTER};
 use warpstride::device::Device;
 use warpstride::element::{DType, Element, Number};
 use warpstride::layout::Layout;
@@ -283,8 +283,8 @@ fn moved<T: Element + Pod>(bench: &Bench<'_>, [count, row]: [usize; 2], is_put: 
         bytemuck::bytes_of(&found) == bytemuck::bytes_of(&expected)
     };
     let access = 1 << ((row * size_of::<T>()) | 16).trailing_zeros();
-    let family = if is_put { &SCATTER } else { &GATHER };
-    let kernel = family.entry(access, Index::Wide).map_or("nothing", |entry| entry.name());
+    let family = if is_put { SCATTER } else { GATHER };
+    let kernel = family.find(Key::width(access)).map_or("nothing", |entry| entry.name());
     bench.outcome(kernel, &elements, elements.len(), is_right, |source, result| {
         let stream = source.device().default_stream();
         let (source, result) = (source.split_axis(0, &[count, row])?, result.split_axis(0, &[count, row])?);

@@ -5,9 +5,9 @@ use std::fmt;
 use super::axes::Axes;
 use super::{Affine, kernel_type};
 use crate::abi::{
-    AFFINE_ELEMENTS, AFFINE_PADDED, AFFINE_PADDED_BLOCK, AFFINE_PADDED_SIDE, AFFINE_TILE, AffineElementsParams,
-    AffineTileParams, AffineType, AffineValues, Divisor, ELEMENTS_BLOCK, ElementsParams, EntryId, Index, LaunchShape,
-    VECTOR_TILE_THREADS, elements_per_thread,
+    AFFINE_ELEMENTS, AFFINE_ELEMENTS_F64, AFFINE_PADDED, AFFINE_PADDED_BLOCK, AFFINE_PADDED_F64, AFFINE_PADDED_SIDE,
+    AFFINE_TILE, AffineElementsParams, AffineTileParams, AffineType, AffineValues, Divisor, ELEMENTS_BLOCK,
+    ElementsParams, EntryId, Index, Key, LaunchShape, VECTOR_TILE_THREADS, elements_per_thread,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -240,7 +240,7 @@ impl Sides {
         let values = channels(walk.as_slice(), walk.channel, divisor(index));
         let params = AffineElementsParams { elements, src_type: *from as u64, dst_type: *to as u64, values };
         let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
-        let entry = AFFINE_ELEMENTS.at(usize::from(*to == AffineType::F64), index);
+        let entry = if *to == AffineType::F64 { AFFINE_ELEMENTS_F64 } else { AFFINE_ELEMENTS }.get(Key::index(index));
         Work::Elements { entry, shape, params, reversed: walk.reversed }
     }
 
@@ -291,7 +291,8 @@ impl Sides {
         let tuned = TileShape::of(target).iter().find(|shape| shape.width() == QUAD / lanes)?;
         let (across_log2, down_log2) =
             split(tuned, false, false, matrices.cols.extent / lanes, matrices.rows.extent / rows)?;
-        let entry = tile_entry(self.types);
+        let [from, to] = self.types.map(AffineType::scalar);
+        let entry = AFFINE_TILE.find(Key::types(from, to))?;
         let [height, width] = [rows << down_log2, lanes << across_log2];
         Some(Tile { entry, threads: VECTOR_TILE_THREADS, across_log2, height, width })
     }
@@ -300,7 +301,7 @@ impl Sides {
     fn padded(&self, matrices: &Matrices) -> Option<Tile> {
         let side = AFFINE_PADDED_SIDE as usize;
         let used = matrices.rows.extent.min(side) * matrices.cols.extent.min(side);
-        let entry = AFFINE_PADDED.at(usize::from(self.types[1] == AffineType::F64), Index::Wide);
+        let entry = if self.types[1] == AffineType::F64 { AFFINE_PADDED_F64 } else { AFFINE_PADDED }.get(Key::ONLY);
         let tile = Tile { entry, threads: AFFINE_PADDED_BLOCK, across_log2: 0, height: side, width: side };
         (4 * used >= side * side).then_some(tile)
     }
@@ -315,12 +316,6 @@ struct Tile {
     /// In elements.
     height: usize,
     width: usize,
-}
-
-/// The kernel of rectangles of these types, which there is: by the source, and then by the destination.
-fn tile_entry([from, to]: [AffineType; 2]) -> EntryId {
-    let place = if to == AffineType::F64 { 12 } else { 3 * from as usize + to as usize - 1 };
-    AFFINE_TILE.at(place, Index::Wide)
 }
 
 /// The matrix that tiles are cut from, and how often there is one.

@@ -7,8 +7,8 @@ use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index};
 use super::tile::QUAD;
 use crate::abi::{
-    DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, EntryId, FIELDS_QUADS, FIELDS_THREADS, FieldsParams, INTERLEAVE,
-    INTERLEAVE_QUADS, Index, LaunchShape, fields_steps,
+    DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, EntryId, FIELDS_QUADS, FIELDS_THREADS, Family, FieldsParams, INTERLEAVE,
+    INTERLEAVE_QUADS, Index, Key, LaunchShape, fields_steps,
 };
 use crate::ops::copy::Shape;
 use crate::ops::tuning::{FIELDS_QUADS_THREADS, IDLE, MOST_FIELDS, SMALLEST_IMAGE, fields_room};
@@ -172,7 +172,9 @@ impl Fields {
         let blocks = chunks * batch().map(|axis| axis.extent).product::<usize>();
         let dynamic_shared = if quads.is_some() { shares.run * images.fields * QUAD } else { 0 } as u32;
         let shape = LaunchShape { grid: grid(blocks as u64), block: [shares.threads as u32, 1, 1], dynamic_shared };
-        Some(Self { entry: family.entry(width, index)?, shape, params })
+        // By 16 bytes a lane it is 64-bit throughout.
+        let key = if quads.is_some() { Key::width(width) } else { Key::width(width).and(Key::index(index)) };
+        Some(Self { entry: family.find(key)?, shape, params })
     }
 
     /// The same with hints to the L2 cache, and as few blocks at once as are best for large arrays.
@@ -183,8 +185,9 @@ impl Fields {
     }
 
     pub(super) fn reason(&self) -> &'static str {
-        let name = self.entry.name();
-        match (name.starts_with("de"), name.contains("quads")) {
+        let is_of = |families: [Family; 2]| families.iter().any(|family| family.has(self.entry));
+        let is_packed_src = is_of([DEINTERLEAVE, DEINTERLEAVE_QUADS]);
+        match (is_packed_src, is_of([DEINTERLEAVE_QUADS, INTERLEAVE_QUADS])) {
             (true, false) => {
                 "the source is packed structs of few fields: runs of them are read as they lie and parted by field"
             }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::canonical::{Axis as Walk, Canonical};
 use super::plan::{axes, divisor, grid, index};
-use crate::abi::{EntryId, LaunchShape, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams, WIDTHS};
+use crate::abi::{EntryId, Key, LaunchShape, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
 use crate::ops::Align;
 use crate::ops::copy::Shape;
@@ -59,7 +59,7 @@ impl Rows {
         };
         let blocks = params.len.div_ceil(u64::from(ROWS_BLOCK * ROWS_PER_THREAD));
         let shape = LaunchShape { grid: grid(blocks), block: [ROWS_BLOCK, 1, 1], dynamic_shared: 0 };
-        Some(Self { entry: ROWS.entry(WIDTHS[0], index)?, shape, params })
+        Some(Self { entry: ROWS.get(Key::index(index)), shape, params })
     }
 
     pub(super) fn reason(&self) -> &'static str {

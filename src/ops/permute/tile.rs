@@ -182,7 +182,7 @@ impl Tile {
     }
 
     pub(super) fn is_ragged(&self) -> bool {
-        self.entry.name().starts_with("ragged")
+        RAGGED_TILE.has(self.entry)
     }
 
     /// Whether it is of ragged rows that are two axes, and of columns that are one.

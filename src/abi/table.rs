@@ -1,0 +1,261 @@
+//! Which kernels exist: a line a family.
+//!
+//! A line has the family's name, what its entries' names begin with, their parameter, the axes along which it is instantiated,
+//! and the body. There is an entry for each combination of the axes' values, and for each of several lists of axes that `and`
+//! joins: what lies between them is a gap, and the family's doc says why. Each value adds its suffix to the entry's name. The axes
+//! are `W`, the width of elements; `I`, the arithmetic of indices; `C`, what the L2 cache is told; `T`, a type of numbers; `S` and
+//! `D`, the types of source and destination; `N`, channels; and `X`, the quads that a thread moves.
+//!
+//! `kernels/src/lib.rs` makes the entries of it, where the body is code and an axis a type or a constant; `entries` what the host
+//! knows of them. So this file has no code of its own.
+
+/// Hands the table to a macro.
+macro_rules! families {
+    ($then:ident) => {
+        $then! {
+            /// Contiguous bytes that start on 16 on both sides. 64-bit arithmetic throughout.
+            COPY copy_b128(CopyParams) for type C in [Unhinted Hinted]
+                = copy::<C>;
+            /// Runs of bytes that start anywhere on either side.
+            ROWS rows(RowsParams) for type I in [Narrow Wide]
+                = op::rows::<I>;
+            /// Any layout to any layout, element by element, in the destination's order.
+            ELEMENTS elements(ElementsParams)
+                for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted]
+                and type W in [B128], type I in [Narrow Wide], type C in [Hinted]
+                = elements::<W, I, C, { elements_per_thread(W::BYTES) as usize }>;
+            /// Small arrays of any layout, element by element, in patches. Narrow only: what does not fit is not small.
+            PATCH patch(PatchParams) for type W in [B8 B16 B32 B64 B128]
+                = patch::<W>;
+            /// One column a launch: how a transpose looks when written as a loop of copies.
+            COLUMN_LOOP column_loop(ColumnParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
+                = column_loop::<W, I>;
+            /// One element a thread step, read along rows and written along columns.
+            NAIVE naive(TransposeParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
+                = naive::<W, I>;
+            /// Through a `TILE` x `TILE` tile in shared memory: coalesced, but its columns share banks.
+            TILED tiled(TransposeParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
+                = tile::<W, I, Plain>;
+            /// `tiled` with every tile row padded by one bank, so that columns meet no conflict.
+            PADDED padded(TransposeParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
+                = tile::<W, I, Padded>;
+            /// `tiled` with the column exclusive-ored by the row: no conflict and no padding.
+            STAGGERED staggered(TransposeParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
+                = tile::<W, I, Staggered>;
+            /// Single matrices whose rows start on 16 bytes and hold whole quads, on both sides. Narrow only, as above.
+            SMALL_TILE small_tile(TransposeParams) for type W in [B8 B16 B32 B64 B128]
+                = small_tile::<W, { W::COUNT }>;
+            /// Tiles of a square matrix exchanged across the diagonal, and turned on the way.
+            SWAP_TILES swap_tiles(SquareParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
+                = swap_tiles::<W, I>;
+            /// Rows or columns permuted each in itself, panels of them through shared memory.
+            PERMUTE_LINES permute_lines(LinesParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
+                = permute_lines::<W, I>;
+            /// The same for lines that are too long: a launch writes panels to scratch memory, a second one back.
+            SPILL_LINES spill_lines(LinesParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
+                = spill_lines::<W, I>;
+            /// [`VECTOR_TILE`] of batches of small matrices. Those of 16-byte elements are for tiles, `packed` and `elements`.
+            STACKED_TILE stacked_tile(StackedTileParams)
+                for type W in [B8 B16 B32 B64], type I in [Narrow Wide], type C in [Unhinted]
+                and type W in [B8 B16 B32 B64], type I in [Narrow], type C in [Hinted]
+                = stacked_tile::<W, I, C, { W::COUNT }, { vector_tile_squares(W::BYTES) as usize }, { tile_quads(W::BYTES, vector_tile_squares(W::BYTES)) }>;
+            /// The gate that measurements queue behind.
+            SPIN spin(SpinParams)
+                = op::spin;
+            /// Transposes whose rows start on 16 bytes and hold whole quads, on both sides.
+            VECTOR_TILE vector_tile(VectorTileParams)
+                for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted Hinted]
+                = vector_tile::<W, I, C, { W::COUNT }, { vector_tile_squares(W::BYTES) as usize }, { tile_quads(W::BYTES, vector_tile_squares(W::BYTES)) }>;
+            /// Transposes whose rows start and end anywhere.
+            RAGGED_TILE ragged_tile(VectorTileParams)
+                for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted Hinted]
+                = ragged_tile::<W, I, C, { W::COUNT }, { ragged_tile_squares(W::BYTES) as usize }, { tile_quads(W::BYTES, ragged_tile_squares(W::BYTES)) }>;
+            /// Packed structs of few fields to planes. Fields of 16 bytes are for tiles.
+            DEINTERLEAVE deinterleave(FieldsParams) for type W in [B8 B16 B32 B64], type I in [Narrow Wide]
+                = deinterleave::<W, I, { deinterleave_steps(W::BYTES) }>;
+            /// Planes to packed structs of few fields.
+            INTERLEAVE interleave(FieldsParams) for type W in [B8 B16 B32 B64], type I in [Narrow Wide]
+                = interleave::<W, I, { interleave_steps(W::BYTES) }>;
+            /// [`DEINTERLEAVE`] by 16 bytes a lane, where images and planes start on them; 64-bit arithmetic.
+            DEINTERLEAVE_QUADS deinterleave_quads(FieldsParams) for type W in [B8 B16 B32 B64], type C in [Unhinted Hinted]
+                = deinterleave_quads::<W, C>;
+            /// [`INTERLEAVE`] by 16 bytes a lane.
+            INTERLEAVE_QUADS interleave_quads(FieldsParams) for type W in [B8 B16 B32 B64], type C in [Unhinted Hinted]
+                = interleave_quads::<W, C>;
+            /// Tiles of several axes, each side of which is moved in its own runs.
+            PACKED packed(PackedParams)
+                for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted]
+                and type W in [B8 B16 B32 B64 B128], type I in [Narrow], type C in [Hinted]
+                = packed::<W, I, C>;
+            /// Bytes of a pattern.
+            FILL fill_b128(FillParams)
+                = fill;
+            /// A scaled array.
+            MUL mul(ElementwiseParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
+                = elementwise::<T, op::Mul, C>;
+            /// The sum of two arrays.
+            ADD add(ElementwiseParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
+                = elementwise::<T, op::Add, C>;
+            /// An array and a scaled one.
+            TRIAD triad(ElementwiseParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
+                = elementwise::<T, op::Triad, C>;
+            /// What was there, an array and a scaled one.
+            NSTREAM nstream(ElementwiseParams) for type T in [F16 Bf16 f32 f64]
+                = elementwise::<T, op::NStream, Unhinted>;
+            /// What was there and a scaled array.
+            AXPY axpy(ElementwiseParams) for type T in [F16 Bf16 f32 f64]
+                = elementwise::<T, op::Axpy, Unhinted>;
+            /// Sums of elements.
+            SUM sum(ReduceParams) for type T in [F16 Bf16 f32 f64]
+                = reduce::<T, op::Sum>;
+            /// Sums of products.
+            DOT dot(ReduceParams) for type T in [F16 Bf16 f32 f64]
+                = reduce::<T, op::Dot>;
+            /// Least elements.
+            MIN min(ReduceParams) for type T in [F16 Bf16 f32 f64]
+                = reduce::<T, op::Min>;
+            /// Greatest elements.
+            MAX max(ReduceParams) for type T in [F16 Bf16 f32 f64]
+                = reduce::<T, op::Max>;
+            /// Images to normalised planes.
+            NORMALIZE normalize(NormalizeParams)
+                for const N in [1], type T in [F16 Bf16 f32]
+                and const N in [2], type T in [F16 Bf16 f32]
+                and const N in [3], type T in [F16 Bf16 f32]
+                and const N in [4], type T in [F16 Bf16 f32]
+                = normalize::<T, N, { N * <T as Number>::Word::COUNT }>;
+            /// Scaled, shifted and converted transposes whose rows start on 16 bytes and hold whole quads, on both sides.
+            AFFINE_TILE affine_tile(AffineTileParams)
+                for type S in [u8], type D in [F16 Bf16 f32]
+                and type S in [F16], type D in [F16 Bf16 f32]
+                and type S in [Bf16], type D in [F16 Bf16 f32]
+                and type S in [f32], type D in [F16 Bf16 f32]
+                and type S in [f64], type D in [f64]
+                = affine_tile::<S, D, { <S as Scalar>::Word::COUNT }, { <D as Number>::Word::COUNT }, { vector_tile_squares(<S as Scalar>::Word::BYTES) as usize }, { tile_quads(<S as Scalar>::Word::BYTES, vector_tile_squares(<S as Scalar>::Word::BYTES)) }>;
+            /// Scaled, shifted and converted transposes whose rows start and end anywhere. Their types are parameters.
+            AFFINE_PADDED affine_padded(AffineTileParams)
+                = op::affine_padded;
+            /// The same of doubles.
+            AFFINE_PADDED_F64 affine_padded_f64(AffineTileParams)
+                = op::affine_padded_f64;
+            /// Any layout to any layout, scaled, shifted and converted element by element, in the destination's order.
+            /// Their types are parameters.
+            AFFINE_ELEMENTS affine_elements(AffineElementsParams) for type I in [Narrow Wide]
+                = op::affine_elements::<I>;
+            /// The same of doubles.
+            AFFINE_ELEMENTS_F64 affine_elements_f64(AffineElementsParams) for type I in [Narrow Wide]
+                = op::affine_elements_f64::<I>;
+            /// Numbers to another type, but for integers of one width, which are bits, integers that become narrower
+            /// are named unsigned, and so are all that others become.
+            CAST cast(CastParams)
+                for type S in [u8], type D in [u16 F16 Bf16 u32 f32 u64 f64]
+                and type S in [i8], type D in [u16 F16 Bf16 u32 f32 u64 f64]
+                and type S in [u16], type D in [u8 F16 Bf16 u32 f32 u64 f64]
+                and type S in [i16], type D in [F16 Bf16 u32 f32 u64 f64]
+                and type S in [F16], type D in [u8 i8 u16 i16 Bf16 u32 i32 f32 u64 i64 f64]
+                and type S in [Bf16], type D in [u8 i8 u16 i16 F16 u32 i32 f32 u64 i64 f64]
+                and type S in [u32], type D in [u8 u16 F16 Bf16 f32 u64 f64]
+                and type S in [i32], type D in [F16 Bf16 f32 u64 f64]
+                and type S in [f32], type D in [u8 i8 u16 i16 F16 Bf16 u32 i32 u64 i64 f64]
+                and type S in [u64], type D in [u8 u16 F16 Bf16 u32 f32 f64]
+                and type S in [i64], type D in [F16 Bf16 f32 f64]
+                and type S in [f64], type D in [u8 i8 u16 i16 F16 Bf16 u32 i32 f32 u64 i64]
+                = cast::<S, D>;
+            /// Rows taken by their indices, in words as wide as all rows start on and hold.
+            GATHER gather(IndexedRowsParams) for type W in [B8 B16 B32 B64 B128]
+                = rows_by_index::<W, false>;
+            /// Rows put by their indices.
+            SCATTER scatter(IndexedRowsParams) for type W in [B8 B16 B32 B64 B128]
+                = rows_by_index::<W, true>;
+            /// Sums along the last axis.
+            SUM_ROWS sum_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
+                = reduce_rows::<T, op::Sum>;
+            /// Sums along another axis, or of parts.
+            SUM_COLUMNS sum_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
+                = reduce_columns::<T, op::Sum>;
+            /// Least elements along the last axis.
+            MIN_ROWS min_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
+                = reduce_rows::<T, op::Min>;
+            /// Least elements along another axis, or of parts.
+            MIN_COLUMNS min_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
+                = reduce_columns::<T, op::Min>;
+            /// Greatest elements along the last axis.
+            MAX_ROWS max_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
+                = reduce_rows::<T, op::Max>;
+            /// Greatest elements along another axis, or of parts.
+            MAX_COLUMNS max_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
+                = reduce_columns::<T, op::Max>;
+            /// Places of the greatest elements along the last axis.
+            ARGMAX_ROWS argmax_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
+                = reduce_rows::<T, op::ArgMax>;
+            /// Places of the greatest elements along another axis, or of parts.
+            ARGMAX_COLUMNS argmax_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
+                = reduce_columns::<T, op::ArgMax>;
+            /// Rows of positive numbers whose sum is 1.
+            SOFTMAX softmax(RowwiseParams) for type T in [F16 Bf16 f32 f64]
+                = softmax::<T>;
+            /// Mean and variance of rows.
+            MEAN_VARIANCE mean_variance(RowwiseParams) for type T in [F16 Bf16 f32 f64]
+                = mean_variance::<T>;
+            /// Loads and nothing else.
+            PROBE_READ probe_read(ProbeParams) for const X in [1 2 4 8]
+                = probe_read::<X>;
+            /// Stores and nothing else.
+            PROBE_WRITE probe_write(ProbeParams) for const X in [1 2 4 8]
+                = probe_write::<X>;
+            /// Loads, and as many stores.
+            PROBE_COPY probe_copy(ProbeParams) for const X in [1 2 4 8], type C in [Unhinted Hinted]
+                = probe_copy::<C, X>;
+        }
+    };
+}
+
+pub(crate) use families;
+
+/// What a value of an axis adds to the names of its entries.
+macro_rules! suffix {
+    (W B8) => {
+        "_b8"
+    };
+    (W B16) => {
+        "_b16"
+    };
+    (W B32) => {
+        "_b32"
+    };
+    (W B64) => {
+        "_b64"
+    };
+    (W B128) => {
+        "_b128"
+    };
+    (I Narrow) => {
+        ""
+    };
+    (I Wide) => {
+        "_wide"
+    };
+    (C Unhinted) => {
+        ""
+    };
+    (C Hinted) => {
+        "_hinted"
+    };
+    (N $channels:literal) => {
+        concat!("_", $channels)
+    };
+    (X $steps:literal) => {
+        concat!("_x", $steps)
+    };
+    ($axis:ident F16) => {
+        "_f16"
+    };
+    ($axis:ident Bf16) => {
+        "_bf16"
+    };
+    ($axis:ident $type:ident) => {
+        concat!("_", stringify!($type))
+    };
+}
+
+pub(crate) use suffix;
