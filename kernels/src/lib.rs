@@ -1,6 +1,7 @@
-//! The kernels of warpstride: entry points only, which [`abi`]'s table lists. Bodies are in [`op`]. What they speak through is in [`thread`] and [`block`],
-//! which have what Rust has no word for; [`index`] and [`axes`], which lead from numbers to places; [`quad`] and [`matrix`],
-//! which have what a thread moves at a time; [`cache`], which says how long that is to stay near.
+//! The kernels of warpstride: entry points only, which [`abi`]'s table lists. Bodies are in [`op`].
+//! What they speak through is in [`thread`] and [`block`], which have what Rust has no word for;
+//! [`index`] and [`axes`], which lead from numbers to places; [`quad`] and [`matrix`], which have
+//! what a thread moves at a time; [`cache`], which says how long that is to stay near.
 #![no_std]
 #![feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx)]
 // Shuffles have to be intrinsics, see `thread`, and `core` has none of them; the toolchain is pinned.
@@ -78,8 +79,9 @@ macro_rules! entries {
             ///
             /// # Safety
             ///
-            /// The addresses, lengths and strides describe allocated device memory, which no other thread writes, and the
-            /// launch has the block and grid that [`abi`] gives for the parameters.
+            /// The addresses, lengths and strides describe allocated device memory, which no other
+            /// thread writes, and the launch has the block and grid that [`abi`] gives for the
+            /// parameters.
             #[unsafe(export_name = concat!(stringify!($stem) $(, abi::suffix!($axis $value))*))]
             pub unsafe extern "ptx-kernel" fn entry(params: $params) {
                 let body: unsafe fn($params) = $body;

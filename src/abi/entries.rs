@@ -105,8 +105,8 @@ struct Value {
     key: Key,
 }
 
-/// What tells an entry from the others of its family: the values of its axes. Narrow arithmetic and no hints are what is meant
-/// where nothing is said.
+/// What tells an entry from the others of its family: the values of its axes. Narrow arithmetic and
+/// no hints are what is meant where nothing is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key(u32);
 

@@ -38,7 +38,8 @@ pub const fn vector_tile_squares(width: u32) -> u32 {
 pub const fn ragged_tile_squares(width: u32) -> u32 {
     if width < 16 { 1 } else { 2 }
 }
-/// Quads of a tile, by the elements' width in bytes and the squares of a thread: a square has one for each element of a quad.
+/// Quads of a tile, by the elements' width in bytes and the squares of a thread: a square has one
+/// for each element of a quad.
 pub const fn tile_quads(width: u32, squares: u32) -> usize {
     (16 / width * squares * VECTOR_TILE_THREADS) as usize
 }

@@ -1,10 +1,12 @@
 //! Which kernels exist: a line a family.
 //!
-//! A line has the family's name, what its entries' names begin with, their parameter, the axes along which it is instantiated,
-//! and the body. There is an entry for each combination of the axes' values, and for each of several lists of axes that `and`
-//! joins: what lies between them is a gap, and the family's doc says why. Each value adds its suffix to the entry's name. The axes
-//! are `W`, the width of elements; `I`, the arithmetic of indices; `C`, what the L2 cache is told; `T`, a type of numbers; `S` and
-//! `D`, the types of source and destination; `N`, channels; and `X`, the quads that a thread moves.
+//! A line has the family's name, what its entries' names begin with, their parameter, the axes
+//! along which it is instantiated, and the body. There is an entry for each combination of the
+//! axes' values, and for each of several lists of axes that `and` joins: what lies between them is
+//! a gap, and the family's doc says why. Each value adds its suffix to the entry's name. The axes
+//! are `W`, the width of elements; `I`, the arithmetic of indices; `C`, what the L2 cache is told;
+//! `T`, a type of numbers; `S` and `D`, the types of source and destination; `N`, channels; and
+//! `X`, the quads that a thread moves.
 //!
 //! `kernels/src/lib.rs` makes the entries of it, where the body is code and an axis a type or a constant; `entries` what the host
 //! knows of them. So this file has no code of its own.
@@ -24,7 +26,8 @@ macro_rules! families {
                 for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted]
                 and type W in [B128], type I in [Narrow Wide], type C in [Hinted]
                 = elements::<W, I, C, { elements_per_thread(W::BYTES) as usize }>;
-            /// Small arrays of any layout, element by element, in patches. Narrow only: what does not fit is not small.
+            /// Small arrays of any layout, element by element, in patches. Narrow only: what does
+            /// not fit is not small.
             PATCH patch(PatchParams) for type W in [B8 B16 B32 B64 B128]
                 = patch::<W>;
             /// One column a launch: how a transpose looks when written as a loop of copies.
@@ -33,7 +36,8 @@ macro_rules! families {
             /// One element a thread step, read along rows and written along columns.
             NAIVE naive(TransposeParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = naive::<W, I>;
-            /// Through a `TILE` x `TILE` tile in shared memory: coalesced, but its columns share banks.
+            /// Through a `TILE` x `TILE` tile in shared memory: coalesced, but its columns share
+            /// banks.
             TILED tiled(TransposeParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = tile::<W, I, Plain>;
             /// `tiled` with every tile row padded by one bank, so that columns meet no conflict.
@@ -42,7 +46,8 @@ macro_rules! families {
             /// `tiled` with the column exclusive-ored by the row: no conflict and no padding.
             STAGGERED staggered(TransposeParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = tile::<W, I, Staggered>;
-            /// Single matrices whose rows start on 16 bytes and hold whole quads, on both sides. Narrow only, as above.
+            /// Single matrices whose rows start on 16 bytes and hold whole quads, on both sides.
+            /// Narrow only, as above.
             SMALL_TILE small_tile(TransposeParams) for type W in [B8 B16 B32 B64 B128]
                 = small_tile::<W, { W::COUNT }>;
             /// Tiles of a square matrix exchanged across the diagonal, and turned on the way.
@@ -51,10 +56,12 @@ macro_rules! families {
             /// Rows or columns permuted each in itself, panels of them through shared memory.
             PERMUTE_LINES permute_lines(LinesParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = permute_lines::<W, I>;
-            /// The same for lines that are too long: a launch writes panels to scratch memory, a second one back.
+            /// The same for lines that are too long: a launch writes panels to scratch memory, a
+            /// second one back.
             SPILL_LINES spill_lines(LinesParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = spill_lines::<W, I>;
-            /// [`VECTOR_TILE`] of batches of small matrices. Those of 16-byte elements are for tiles, `packed` and `elements`.
+            /// [`VECTOR_TILE`] of batches of small matrices. Those of 16-byte elements are for
+            /// tiles, `packed` and `elements`.
             STACKED_TILE stacked_tile(StackedTileParams)
                 for type W in [B8 B16 B32 B64], type I in [Narrow Wide], type C in [Unhinted]
                 and type W in [B8 B16 B32 B64], type I in [Narrow], type C in [Hinted]
@@ -76,7 +83,8 @@ macro_rules! families {
             /// Planes to packed structs of few fields.
             INTERLEAVE interleave(FieldsParams) for type W in [B8 B16 B32 B64], type I in [Narrow Wide]
                 = interleave::<W, I, { interleave_steps(W::BYTES) }>;
-            /// [`DEINTERLEAVE`] by 16 bytes a lane, where images and planes start on them; 64-bit arithmetic.
+            /// [`DEINTERLEAVE`] by 16 bytes a lane, where images and planes start on them; 64-bit
+            /// arithmetic.
             DEINTERLEAVE_QUADS deinterleave_quads(FieldsParams) for type W in [B8 B16 B32 B64], type C in [Unhinted Hinted]
                 = deinterleave_quads::<W, C>;
             /// [`INTERLEAVE`] by 16 bytes a lane.
@@ -124,7 +132,8 @@ macro_rules! families {
                 and const N in [3], type T in [F16 Bf16 f32]
                 and const N in [4], type T in [F16 Bf16 f32]
                 = normalize::<T, N, { N * <T as Number>::Word::COUNT }>;
-            /// Scaled, shifted and converted transposes whose rows start on 16 bytes and hold whole quads, on both sides.
+            /// Scaled, shifted and converted transposes whose rows start on 16 bytes and hold whole
+            /// quads, on both sides.
             AFFINE_TILE affine_tile(AffineTileParams)
                 for type S in [u8], type D in [F16 Bf16 f32]
                 and type S in [F16], type D in [F16 Bf16 f32]
@@ -132,21 +141,22 @@ macro_rules! families {
                 and type S in [f32], type D in [F16 Bf16 f32]
                 and type S in [f64], type D in [f64]
                 = affine_tile::<S, D, { <S as Scalar>::Word::COUNT }, { <D as Number>::Word::COUNT }, { vector_tile_squares(<S as Scalar>::Word::BYTES) as usize }, { tile_quads(<S as Scalar>::Word::BYTES, vector_tile_squares(<S as Scalar>::Word::BYTES)) }>;
-            /// Scaled, shifted and converted transposes whose rows start and end anywhere. Their types are parameters.
+            /// Scaled, shifted and converted transposes whose rows start and end anywhere. Their
+            /// types are parameters.
             AFFINE_PADDED affine_padded(AffineTileParams)
                 = op::affine_padded;
             /// The same of doubles.
             AFFINE_PADDED_F64 affine_padded_f64(AffineTileParams)
                 = op::affine_padded_f64;
-            /// Any layout to any layout, scaled, shifted and converted element by element, in the destination's order.
-            /// Their types are parameters.
+            /// Any layout to any layout, scaled, shifted and converted element by element, in the
+            /// destination's order. Their types are parameters.
             AFFINE_ELEMENTS affine_elements(AffineElementsParams) for type I in [Narrow Wide]
                 = op::affine_elements::<I>;
             /// The same of doubles.
             AFFINE_ELEMENTS_F64 affine_elements_f64(AffineElementsParams) for type I in [Narrow Wide]
                 = op::affine_elements_f64::<I>;
-            /// Numbers to another type, but for integers of one width, which are bits, integers that become narrower
-            /// are named unsigned, and so are all that others become.
+            /// Numbers to another type, but for integers of one width, which are bits, integers
+            /// that become narrower are named unsigned, and so are all that others become.
             CAST cast(CastParams)
                 for type S in [u8], type D in [u16 F16 Bf16 u32 f32 u64 f64]
                 and type S in [i8], type D in [u16 F16 Bf16 u32 f32 u64 f64]

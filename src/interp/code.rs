@@ -12,7 +12,8 @@ use super::modifiers::Sync;
 use super::parse::ast::{Bounds, Span};
 use super::stop::{AccessKind, Space};
 
-/// Instructions of a kernel, far beyond what compilers emit: the analysis of control flow is quadratic at worst.
+/// Instructions of a kernel, far beyond what compilers emit: the analysis of control flow is
+/// quadratic at worst.
 pub(crate) const MAX_INSTRUCTIONS: usize = 1 << 17;
 /// A pc that is none: where a branch's lanes never meet again.
 pub(crate) const NOWHERE: u32 = u32::MAX;

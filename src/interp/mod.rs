@@ -40,8 +40,9 @@
 //!
 //! # Limits
 //!
-//! Whatever the PTX, these end it. What exceeds one is refused, or stopped, with a sentence that names it. Racecheck's memory for
-//! accesses has no limit of its own: [`Config::checks`] says what it takes.
+//! Whatever the PTX, these end it. What exceeds one is refused, or stopped, with a sentence that
+//! names it. Racecheck's memory for accesses has no limit of its own: [`Config::checks`] says what
+//! it takes.
 //!
 //! | of | there may be | |
 //! |---|---|---|
@@ -197,8 +198,9 @@ pub struct Config {
     /// Most blocks that run. Of a larger grid so many are taken, spread over it, and counted alone: enough to know what a launch
     /// asks of memory whose results nobody reads.
     pub most_blocks: u64,
-    /// What is looked for. With checkers a launch runs on one host thread, some times slower. Racecheck takes 16 to 32 bytes and more for each place that is accessed, which is
-    /// as wide as the narrowest access of the kernel.
+    /// What is looked for. With checkers a launch runs on one host thread, some times slower.
+    /// Racecheck takes 16 to 32 bytes and more for each place that is accessed, which is as wide as
+    /// the narrowest access of the kernel.
     pub checks: Checks,
 }
 
@@ -221,12 +223,13 @@ pub fn check_launch(kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Resu
 /// Runs `kernel` with the parameter bytes `params`, and returns when every block has ended, or every one of those that run at all
 /// ([`Config::most_blocks`]).
 ///
-/// Warps of 32 lanes run to their barrier or end, one after the other and in long turns; blocks run in parallel, as many as
-/// there are host threads. A block that only waits for others makes room for them. `%clock` counts the warp's instructions; `%globaltimer` is the host's time.
+/// Warps of 32 lanes run to their barrier or end, one after the other and in long turns; blocks run
+/// in parallel, as many as there are host threads. A block that only waits for others makes room
+/// for them. `%clock` counts the warp's instructions; `%globaltimer` is the host's time.
 ///
-/// Fences, `.acquire` and `.release` order accesses to global memory between blocks. A weak access of 8 bytes or more is
-/// done in words of 4: another block may see a half of it. Blocks that wait for more others than may begin wait until the limit of
-/// their work.
+/// Fences, `.acquire` and `.release` order accesses to global memory between blocks. A weak access
+/// of 8 bytes or more is done in words of 4: another block may see a half of it. Blocks that wait
+/// for more others than may begin wait until the limit of their work.
 ///
 /// # Errors
 ///

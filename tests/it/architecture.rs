@@ -130,8 +130,8 @@ fn unsafe_stands_where_it_may() {
     assert_eq!(in_interp, 1, "the software GPU has one unsafe call: the one that picks the vector width");
 }
 
-/// A kernel is chosen by its family and a key (`abi::Key`): a name that another line of the table begins with too, or a suffix that
-/// means another thing, would choose another one.
+/// A kernel is chosen by its family and a key (`abi::Key`): a name that another line of the table
+/// begins with too, or a suffix that means another thing, would choose another one.
 #[test]
 fn no_kernel_is_chosen_by_a_part_of_its_name() {
     let chooses = |source: &&Source| source.module == "ops" || source.path == "launch.rs";

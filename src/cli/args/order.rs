@@ -6,7 +6,8 @@ use std::ffi::{OsStr, OsString};
 
 use clap::{Arg, Command};
 
-/// The same words with such options moved behind that name. `command` is built, so that its subcommands have the options of all.
+/// The same words with such options moved behind that name. `command` is built, so that its
+/// subcommands have the options of all.
 pub(super) fn ordered(command: &Command, mut words: Vec<OsString>) -> Vec<OsString> {
     if !command.has_subcommands() {
         return words;

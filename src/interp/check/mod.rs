@@ -7,9 +7,10 @@
 //! | racecheck | accesses of two threads to one place that nothing orders, in shared and global memory | PTX's memory model: who has learnt of whom by barriers, and by what was published and received |
 //! | synccheck | barriers that cannot be passed, or not so | what would stop the launch, and a look at lanes |
 //!
-//! A launch with checkers runs its blocks in order on one host thread, each until it ends or waits for others: so findings come in
-//! the same order on every run, and shadows are plain memory. Findings that differ in their threads only are one, with a count: the first is
-//! told. A launch without checkers has none of this but a test for it at each access.
+//! A launch with checkers runs its blocks in order on one host thread, each until it ends or waits
+//! for others: so findings come in the same order on every run, and shadows are plain memory.
+//! Findings that differ in their threads only are one, with a count: the first is told. A launch
+//! without checkers has none of this but a test for it at each access.
 //!
 //! The idea of checkers as observers of one execution is GPU Ocelot's trace generators and Oclgrind's plugins; one report for
 //! a pair of instructions is Oclgrind's.
@@ -257,8 +258,8 @@ impl Checker {
         }
     }
 
-    /// Bytes that such checkers come to keep of a block at most, but for what threads publish: two entries for each byte of shared memory, and
-    /// what each thread has seen.
+    /// Bytes that such checkers come to keep of a block at most, but for what threads publish: two
+    /// entries for each byte of shared memory, and what each thread has seen.
     pub(crate) fn of_block_bytes(checks: Checks, warps: u32, shared_bytes: u64) -> u64 {
         match checks.contains(Check::Racecheck) {
             true => racecheck::PLACE_BYTES * shared_bytes + racecheck::THREAD_BYTES * u64::from(warps) * LANES as u64,

@@ -1,8 +1,9 @@
 //! A block on a host thread: its warps, its shared memory, its barriers.
 //!
-//! A warp runs to its barrier or its end, or for a long turn, then the next one does: that keeps one warp's registers in the
-//! cache. A block waits for others when every warp has looked at memory again and again and seen no change; where it looks at
-//! memory in another way, after a long turn others run as well.
+//! A warp runs to its barrier or its end, or for a long turn, then the next one does: that keeps
+//! one warp's registers in the cache. A block waits for others when every warp has looked at memory
+//! again and again and seen no change; where it looks at memory in another way, after a long turn
+//! others run as well.
 
 use super::barrier::Wait;
 use super::dispatch::Engine;
@@ -112,7 +113,8 @@ impl<'a> Worker<'a> {
         (self.totals, found.into_iter().map(|found| found.told(kernel, |who| self.launch.place(who))).collect(), more)
     }
 
-    /// Begins the block of this number, counted with x fastest; `None` where the host has not the memory.
+    /// Begins the block of this number, counted with x fastest; `None` where the host has not the
+    /// memory.
     pub(super) fn begin(&mut self, number: u64) -> Option<Block> {
         let mut block = match self.spare.pop() {
             Some(spare) => spare,
@@ -157,7 +159,8 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Runs a block until it ends or waits for others. `elsewhere`: the work of blocks that count together with it.
+    /// Runs a block until it ends or waits for others. `elsewhere`: the work of blocks that count
+    /// together with it.
     pub(super) fn run(&mut self, mut block: Block, elsewhere: u64) -> Turn {
         self.exchange(&mut block);
         let outcome = self.run_warps(&mut block, elsewhere);
@@ -271,7 +274,8 @@ impl Block {
         }
     }
 
-    /// Lets go on whoever waits at a barrier that all have reached: whether there is one. Warps that have ended are not waited for.
+    /// Lets go on whoever waits at a barrier that all have reached: whether there is one. Warps
+    /// that have ended are not waited for.
     fn release(&mut self, checker: Option<&mut Checker>) -> Result<bool, (u32, Box<Fault>)> {
         let complete = |wait: &Wait| {
             let arrived = |warp: &Warp| match warp.arrived[wait.barrier as usize] {

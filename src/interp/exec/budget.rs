@@ -76,7 +76,8 @@ impl Budget {
         None
     }
 
-    /// Whether this block may run now or, where the thread may wait, in a while; never where it is not to.
+    /// Whether this block may run now or, where the thread may wait, in a while; never where it is
+    /// not to.
     pub(super) fn has_room(&self, block: u64, may_wait: bool) -> bool {
         if block < WINDOW {
             return true;

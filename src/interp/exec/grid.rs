@@ -95,8 +95,8 @@ pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) 
     Ok(code)
 }
 
-/// How many host threads work on a launch: those asked for that there are, have a block to run, and of whose blocks one each fits
-/// the host's memory.
+/// How many host threads work on a launch: those asked for that there are, have a block to run, and
+/// of whose blocks one each fits the host's memory.
 fn workers(blocks: u64, threads: usize, fit: u64) -> u64 {
     let there_are = rayon::current_num_threads();
     let threads = if threads == 0 { there_are } else { threads.min(there_are) };

@@ -23,7 +23,8 @@ pub(super) struct Totals {
     printed_bytes: usize,
 }
 
-/// The least and the greatest value that a look at memory saw: alike for any lanes that wait for one thing.
+/// The least and the greatest value that a look at memory saw: alike for any lanes that wait for
+/// one thing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     least: u64,

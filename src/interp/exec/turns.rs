@@ -1,11 +1,13 @@
 //! Which block a host thread runs next.
 //!
-//! Threads take blocks in order from one counter. A block that does nothing but wait for others is put aside, and the next one
-//! begins: so a flag may come from any block, and all blocks of a grid may meet, as many as fit. It has another turn when some others
-//! have ended, and when no other may begin.
+//! Threads take blocks in order from one counter. A block that does nothing but wait for others is
+//! put aside, and the next one begins: so a flag may come from any block, and all blocks of a grid
+//! may meet, as many as fit. It has another turn when some others have ended, and when no other may
+//! begin.
 //!
-//! Counts are sums, so they do not depend on who ran what; and when a block stops, all blocks before it have been taken and run to
-//! their end, so the lowest stop is the same for any number of threads.
+//! Counts are sums, so they do not depend on who ran what. When a block stops, all blocks before it
+//! have been taken and run to their end, so the lowest stop is the same for any number of threads.
+//! A block that waits until the limit of work is told of only where none stopped for another reason.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -34,8 +36,9 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The number of the block that is taken at this turn: one of a stretch of the grid, as long as any other, at a multiple of the
-    /// golden ratio within it. At equal distances it might always be the same column of tiles.
+    /// The number of the block that is taken at this turn: one of a stretch of the grid, as long as
+    /// any other, at a multiple of the golden ratio within it. At equal distances it might always
+    /// be the same column of tiles.
     fn block(&self, turn: u64) -> u64 {
         let start = |turn: u64| (u128::from(turn) * u128::from(self.blocks) / u128::from(self.taken)) as u64;
         let ratio = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -68,7 +71,8 @@ struct Done {
 
 /// Why a block stopped.
 struct Stopped {
-    /// It came to the limit of work waiting or beside others that wait, perhaps for one that stopped: that is told of, if there is one.
+    /// It came to the limit of work waiting or beside others that wait, perhaps for one that
+    /// stopped: that is told of, if there is one.
     in_vain: bool,
     turn: u64,
     stop: Box<Stop>,
@@ -78,7 +82,8 @@ struct Stopped {
 struct Waiting {
     turn: u64,
     block: Block,
-    /// How many blocks of its thread are to have ended before it has another turn, and how many after that.
+    /// How many blocks of its thread are to have ended before it has another turn, and how many
+    /// after that.
     due: u64,
     pause: u64,
 }
@@ -180,7 +185,8 @@ impl<'a> Blocks<'a> {
         (turn, worker.begin(self.part.block(turn)), FIRST_PAUSE)
     }
 
-    /// The turn of a block that nobody has taken, if there is one. `may_wait`: for others to end, where it is far ahead of them.
+    /// The turn of a block that nobody has taken, if there is one. `may_wait`: for others to end,
+    /// where it is far ahead of them.
     fn take(&self, may_wait: bool) -> Option<u64> {
         loop {
             let turn = self.next.load(Relaxed);

@@ -19,7 +19,8 @@ use crate::interp::stop::Reason;
 
 /// Looks at memory in vain, after which others have their turn.
 const PATIENCE: u32 = 1 << 8;
-/// The same of a warp that has waited before, and of one that waits still when its block has another turn.
+/// The same of a warp that has waited before, and of one that waits still when its block has
+/// another turn.
 const LESS_PATIENCE: u32 = 16;
 const LEAST_PATIENCE: u32 = 2;
 /// The work of having lanes wait for others, or go on in another order, besides that for each place on the stack.
@@ -59,14 +60,16 @@ pub(super) struct Warp {
     pub(super) results: Vec<(u16, u32)>,
     /// Of each barrier of the block, the lanes that have arrived without waiting.
     pub(super) arrived: [u32; BARRIERS],
-    /// Looks at memory since one of them saw something new or changed it: atomics, and loads that may not be cached.
+    /// Looks at memory since one of them saw something new or changed it: atomics, and loads that
+    /// may not be cached.
     polls: u32,
     /// How many of them there may be.
     patience: u32,
     /// Whether there was one in this turn of the block.
     pub(super) has_looked: bool,
-    /// Lanes of which some wait for memory to change, and others have gone on meanwhile from where they were to meet them. Hardware
-    /// may hold those there: none is missing at a barrier that the others come to.
+    /// Lanes of which some wait for memory to change, and others have gone on meanwhile from where
+    /// they were to meet them. Hardware may hold those there: none is missing at a barrier that the
+    /// others come to.
     parted: u32,
     /// Whether there were so many of them that it waits for others.
     pub(super) waits: bool,
@@ -370,7 +373,8 @@ impl Warp {
         (self.polls, self.waits) = (0, false);
     }
 
-    /// Whether an instruction that looks at memory saw something else the last time; remembers what it has seen now.
+    /// Whether an instruction that looks at memory saw something else the last time; remembers what
+    /// it has seen now.
     pub(super) fn has_news(&mut self, ins: &Ins, seen: Seen) -> bool {
         std::mem::replace(&mut self.executed[ins.site as usize].seen, seen) != seen
     }
@@ -392,7 +396,7 @@ impl Warp {
     }
 
     /// The lanes that are to come to an aligned barrier with those of `mask`.
-    pub(super) fn company(&self, mask: u32) -> u32 {
+    pub(super) fn expected_with(&self, mask: u32) -> u32 {
         if mask & !self.parted == 0 { mask | self.live & !self.parted } else { self.live }
     }
 

@@ -68,7 +68,8 @@ fn every_option_stands_before_within_and_behind_every_command() {
     }
 }
 
-/// What stands behind the name of a command or of an operation stands before it too, in the order that it had.
+/// What stands behind the name of a command or of an operation stands before it too, in the order
+/// that it had.
 #[test]
 fn options_of_one_command_stand_before_its_name() {
     for (line, names) in [

@@ -175,8 +175,9 @@ impl Strength {
 }
 
 impl Program {
-    /// PTX, and which line is which thread's which operation. `traced`: it stores when each was executed, by the host's clock. Other
-    /// ways to tell would be looks at memory, which change who waits.
+    /// PTX, and which line is which thread's which operation. `traced`: it stores when each was
+    /// executed, by the host's clock. Other ways to tell would be looks at memory, which change who
+    /// waits.
     fn text(&self, traced: bool) -> (String, Vec<(u32, [usize; 2])>) {
         let (space, base) = if self.shared { ("shared", "%r9") } else { ("global", "%a1") };
         let mut text = String::from(
@@ -273,7 +274,8 @@ impl Op {
             Op::Barrier { number, threads, waits: true, .. } => format!("barrier.sync {number}, {threads};"),
             Op::Barrier { number, threads, .. } => format!("barrier.arrive {number}, {threads};"),
             Op::WarpBarrier { lanes, .. } => format!("bar.warp.sync {lanes};"),
-            // A change of a word of its own before and after: what is between two of them is no wait, traced or not.
+            // A change of a word of its own before and after: what is between two of them is no
+            // wait, traced or not.
             Op::Yield => format!(
                 "{{ .reg .pred %q; .reg .b32 %i, %j, %k; mov.u32 %k, turns; mad.lo.u32 %k, %r1, 4, %k; \
                  atom.shared.add.u32 %j, [%k], 1; mov.u32 %i, 0; y{value}: nanosleep.u32 1; add.u32 %i, %i, 1; \

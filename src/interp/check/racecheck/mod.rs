@@ -42,12 +42,15 @@
 //! accesses is before (`clocks`, `order`). Time is the warp's: it counts what makes a difference to others. Threads of a
 //! warp or block that know the same share it, and of other blocks only those are there from which something was acquired.
 //!
-//! For each place (the bytes of the narrowest access that the kernel has) the last plain write is kept, and of the accesses since
-//! that race with none of each other, all that a later one may have to be compared with (`shadow`). One block runs at a time, to
-//! its end or until it waits for others: what has ended and published nothing is in order with nothing that comes, and of its reads
-//! one is enough. Of what other blocks did at a place, and of what came before a strong write there, the last 64 are kept: a race
-//! with an older one is missed. After a place's first race, others may be. A plain store of what is there already hides the store
-//! that put it there. A load by `ld.global.nc` is taken for a plain one.
+//! For each place (the bytes of the narrowest access that the kernel has) the last plain write is
+//! kept, and of the accesses since that race with none of each other, all that a later one may have
+//! to be compared with (`shadow`). One block runs at a time, to its end or until it waits for
+//! others: what has ended and published nothing is in order with nothing that comes, and of its
+//! reads one is enough. Of what other blocks did at a place, and of what came before a strong write
+//! there, the last 64 are kept: a race with an older one is missed. Where there are more, one plain
+//! read is kept of each other block that still runs. After a place's first race, others may be
+//! missed. A plain store of what is there already hides the store that put it there. A load by
+//! `ld.global.nc` is taken for a plain one.
 
 use std::collections::HashMap;
 

@@ -26,7 +26,8 @@ pub(super) struct Order {
     publishing: Blocks,
     /// The last two pieces of knowledge that were joined, and what that gave: lanes of a warp mostly join the same.
     joined: Option<[Rc<Known>; 3]>,
-    /// What a block published last for another one, and what that made of it: the lanes of a warp mostly see the same.
+    /// What a block published last for another one, and what that made of it: the lanes of a warp
+    /// mostly see the same.
     moved: Option<Moved>,
     /// Whether a clock has come to its end.
     exhausted: bool,
@@ -132,8 +133,8 @@ impl Now<'_> {
         (0..LANES as u32).find(unknown).unwrap_or(entry.lanes.trailing_zeros())
     }
 
-    /// Whether an entry is a read of a block that has ended and published nothing, so that nothing will ever follow it but what has
-    /// seen its write.
+    /// Whether an entry is a read of a block that has ended and published nothing, so that nothing
+    /// will ever follow it but what has seen its write.
     pub(super) fn is_forever(self, entry: Entry) -> bool {
         !entry.writes() && !self.order.running.contains(entry.block()) && !self.order.has_published(entry.block())
     }

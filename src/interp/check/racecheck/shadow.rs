@@ -305,7 +305,8 @@ impl Shadow {
 }
 
 impl Crowd {
-    /// Whether the newcomer is a read that is here as it is, and nothing but reads has come since: as of a thread that waits.
+    /// Whether the newcomer is a read that is here as it is, and nothing but reads has come since:
+    /// as of a thread that waits.
     fn has_again(&self, new: Newcomer) -> bool {
         let since = self.members.iter().rev().take(RECENT).take_while(|member| !member.entry.writes());
         let is_same = |member: &Member| member.entry.is_with(new.entry) && new.entry.lanes & !member.entry.lanes == 0;
@@ -427,8 +428,8 @@ impl Crowd {
         visits as u64
     }
 
-    /// Of plain reads of another block that has yet to end, one is enough where there are many: they mostly come to be in order with
-    /// others together. How many were looked at.
+    /// Of plain reads of another block that has yet to end, one is enough where there are many:
+    /// they mostly come to be in order with others together. How many were looked at.
     fn thin(&mut self, new: Newcomer) -> usize {
         let before = self.members.len();
         let mut last: Option<Entry> = None;

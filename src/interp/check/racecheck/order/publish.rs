@@ -7,11 +7,13 @@ use std::rc::Rc;
 use super::{Known, Order, active};
 use crate::interp::modifiers::Sync;
 
-/// Places whose strong reads a thread remembers apart until its next fence, and places that it has released at.
+/// Places whose strong reads a thread remembers apart until its next fence, and places that it has
+/// released at.
 const PLACES_SEEN: usize = 64;
 /// Where a thread remembers further places together: no place is there.
 const ELSEWHERE: Location = (u64::MAX, u64::MAX);
-/// Places at which racecheck follows what is published, in all memory together. Each takes up to 1 KiB or so.
+/// Places at which racecheck follows what is published, in all memory together. Each takes up to 1
+/// KiB or so.
 const MAX_PUBLISHED: usize = 1 << 19;
 
 /// A place that is written strongly: the memory's base and the place in it.
@@ -26,7 +28,8 @@ pub(super) struct Lane {
     far: Option<Snapshot>,
     /// What its strong reads have seen since the last fence.
     seen: Vec<Seen>,
-    /// What it has published by release operations: every strong write of its to the same place does so again.
+    /// What it has published by release operations: every strong write of its to the same place
+    /// does so again.
     released: Vec<Released>,
 }
 
@@ -59,7 +62,8 @@ struct News {
     far: Option<Rc<Known>>,
 }
 
-/// What the strong write that a place holds passes on, its own and that of those whose value it has updated.
+/// What the strong write that a place holds passes on, its own and that of those whose value it has
+/// updated.
 #[derive(Debug)]
 pub(in super::super) struct Message {
     /// The last write's block, whether its scope is wider than that, and the bytes written.
@@ -138,7 +142,8 @@ pub(in super::super) struct Strong {
 }
 
 impl Order {
-    /// A fence of lanes of a warp: they receive what they have seen, and what they do from now on publishes what they know.
+    /// A fence of lanes of a warp: they receive what they have seen, and what they do from now on
+    /// publishes what they know.
     pub(in super::super) fn fence(&mut self, warp: u32, lanes: u32, sync: Sync) {
         let below = self.clock(warp).saturating_add(1);
         for lane in active(lanes) {
@@ -163,7 +168,8 @@ impl Order {
         self.tick(warp);
     }
 
-    /// A thread learns what is for its block, and with a scope that is wider what is for others: that is taken out.
+    /// A thread learns what is for its block, and with a scope that is wider what is for others:
+    /// that is taken out.
     fn receive(&mut self, warp: u32, lane: usize, news: &mut News, device: bool) {
         let far = if device { news.far.take() } else { None };
         for news in [news.near.take(), far].into_iter().flatten() {
@@ -244,7 +250,8 @@ impl Order {
         }
     }
 
-    /// A strong write to a place of these messages; `update` where it has read what was there at once.
+    /// A strong write to a place of these messages; `update` where it has read what was there at
+    /// once.
     pub(in super::super) fn write(&mut self, messages: &mut Messages, by: Strong, update: bool) {
         let place = by.at.1;
         let mut news = self.published(by);
@@ -263,8 +270,9 @@ impl Order {
         self.overfull |= !messages.put(place, Message { block, device, width, news });
     }
 
-    /// What a strong write of a thread publishes: what its last fence has prepared, what it has released at the place, or if it is
-    /// a release what the thread knows now. A thread knows ever more: the last one has all.
+    /// What a strong write of a thread publishes: what its last fence has prepared, what it has
+    /// released at the place, or if it is a release what the thread knows now. A thread knows ever
+    /// more: the last one has all.
     fn published(&mut self, by: Strong) -> News {
         let Strong { warp, lane, sync, at, .. } = by;
         let state = &mut self.warps[warp as usize];
@@ -360,7 +368,8 @@ fn add(own: &mut Option<Rc<Known>>, other: &Option<Rc<Known>>) -> u64 {
 }
 
 impl Message {
-    /// Whether a strong access that reads what this was written with sees it, for that both must be strong for each other.
+    /// Whether a strong access that reads what this was written with sees it, for that both must be
+    /// strong for each other.
     fn reaches(&self, block: u32, by: Strong) -> bool {
         self.width == by.width && (self.block == block || self.device && by.sync.is_device_wide())
     }
