@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::permute::grid;
-use super::span::start;
-use super::{Target, queue_among};
+use super::Target;
+use super::numbering::grid;
+use super::operand::{queue_among, start};
 use crate::abi::{Family, Key, LaunchShape, MAX_GRID_X, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::stream::Stream;

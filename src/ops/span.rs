@@ -1,10 +1,6 @@
 //! Contiguous operands: what is wrong with them, and where their quads lie.
 
-use super::{check_aligned, check_apart};
 use crate::abi::Span;
-use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result};
-use crate::layout::Layout;
 
 /// Bytes of a quad.
 const QUAD: u64 = 16;
@@ -29,45 +25,6 @@ pub(super) fn common_span(len: u64, count: u64, sides: impl IntoIterator<Item = 
 /// Lanes that a span needs: one a quad, and one an element outside of them.
 pub(super) fn lanes(span: &Span, width: u64) -> u64 {
     span.quads.max(span.len - span.quads * (QUAD / width))
-}
-
-/// Whether two operands have one shape.
-pub(super) fn check_shapes(one: &Layout, other: &Layout) -> Result<()> {
-    if one.shape() == other.shape() {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Layout,
-        format!(
-            "the operands have shapes {:?} and {:?}; give views of one shape (split_axis, broadcast and contiguous help)",
-            one.shape(),
-            other.shape()
-        ),
-    ))
-}
-
-/// Bytes from the start of a storage to its first element, where the elements lie in C order without gaps.
-pub(super) fn start<T: Element>(layout: &Layout) -> Result<u64> {
-    if layout.is_standard_layout() {
-        return Ok((layout.offset() * size_of::<T>()) as u64);
-    }
-    Err(Error::new(
-        ErrorKind::Layout,
-        format!(
-            "an operand of shape {:?} has strides {:?}; arithmetic takes elements in C order without gaps: copy it first \
-             (contiguous, copy_into)",
-            layout.shape(),
-            layout.strides()
-        ),
-    ))
-}
-
-/// What can be seen to be wrong with the raw addresses of a source and a destination of so many bytes: not a multiple of their
-/// elements' width, or one over the other.
-pub(super) fn check_addresses([src, dst]: [(u64, u64); 2], bytes: [u128; 2]) -> Result<()> {
-    check_aligned(&[("source", src.0, src.1), ("destination", dst.0, dst.1)])?;
-    let [from, to] = [src.0, dst.0].map(u128::from);
-    check_apart(from..from + bytes[0], to..to + bytes[1])
 }
 
 #[cfg(test)]

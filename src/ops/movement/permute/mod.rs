@@ -1,0 +1,183 @@
+//! Any layout to any layout of the same shape: copies, permutes, transposes, slices, reversals, broadcasts.
+//!
+//! One operation, [`copy_into`], does them all: what a permute is called in other libraries is a copy from a view whose axes
+//! are permuted. [`permute`] and [`contiguous`] are that copy into a new buffer.
+
+mod explain;
+mod fields;
+mod packed;
+mod plan;
+mod rows;
+mod small;
+mod stacked;
+pub(in crate::ops) mod tile;
+
+#[cfg(feature = "interp")]
+pub use explain::Requested;
+pub use explain::{Explanation, PlannedAxis, Traffic};
+pub use plan::PermutePlan;
+
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::Element;
+use crate::error::Result;
+use crate::layout::Layout;
+use crate::memory::DeviceBuffer;
+use crate::ops::operand::{check_addresses, check_width, queue_among};
+use crate::ops::{Align, Target, TileShape};
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
+
+/// Queues a copy of every element of `src` to its place in `dst`, of the same shape, on `stream`. How it is done is chosen by
+/// the layouts; see [`PermutePlan`].
+///
+/// # Errors
+///
+/// `Layout` where the shapes differ, `InvalidArgument` where the two and the stream are not of one device, and what the
+/// driver failed with.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let source = device.upload(&[1, 2, 3, 4, 5, 6])?;
+/// let mut result = device.zeros::<i32>(6)?;
+/// // Every second element, backwards, to the odd places.
+/// let from = source.view(&[6])?.slice(0, .., -2)?;
+/// let to = result.view_mut(&[6])?.slice(0, 1.., 2)?;
+/// warpstride::ops::copy_into(from, to, device.default_stream())?;
+/// assert_eq!(result.download()?, [0, 6, 0, 4, 0, 2]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+pub fn copy_into<T: Element>(src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
+    let plan = PermutePlan::new(src.layout(), align, dst.layout(), align, size_of::<T>(), target)?;
+    queue(&plan, src, dst, stream)
+}
+
+/// [`copy_into`] by the kernels for large arrays, whatever the size, and with these tiles: for measuring which are the best.
+/// See [`PermutePlan::tuned`].
+///
+/// # Errors
+///
+/// As [`copy_into`].
+pub fn copy_into_tuned<T: Element>(
+    src: View<'_, T>,
+    dst: ViewMut<'_, T>,
+    tiles: &[TileShape],
+    stream: &Stream,
+) -> Result<()> {
+    let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
+    let plan = PermutePlan::tuned(src.layout(), align, dst.layout(), align, size_of::<T>(), target, tiles)?;
+    queue(&plan, src, dst, stream)
+}
+
+/// Queues a plan that was made of the views' layouts.
+fn queue<T: Element>(plan: &PermutePlan, src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    let (source, destination) = (src.memory(), dst.memory());
+    queue_among([source, destination], stream, || {
+        // SAFETY: the layouts lie within the buffers, which live until their drops, are aligned as allocations are, and share
+        // no element, as the exclusive borrow of `dst` shows; other work on them is ordered by `queue_among`, which also
+        // holds all to one device.
+        unsafe { plan.launch(destination.device(), source.address(), destination.address(), stream.handle()) }
+    })
+}
+
+/// Queues a copy between memory that others own, by addresses: buffers of cudarc, cust or candle, whose `CUdeviceptr` and
+/// `CUstream` these are.
+///
+/// `src` and `dst` are the addresses of the storages that the layouts are of, which have one shape; `width` is the bytes of
+/// an element.
+///
+/// # Errors
+///
+/// As [`copy_into`]; `InvalidArgument` also for a width that is not 1, 2, 4, 8 or 16, an address that is not a multiple of
+/// it, or ranges that overlap. `Layout` also where `dst_layout` may reach an element twice, or the bytes overflow.
+///
+/// # Safety
+///
+/// - Every element of `src_layout` from `src` and of `dst_layout` from `dst` lies within memory that `device` can access,
+///   live until the copy has run.
+/// - `stream` is a live stream of `device`'s context. On CUDA a `CUstream` of the device's primary context is one, which is
+///   what the CUDA runtime, cudarc and candle use; 0 is its default stream.
+/// - From this call until the copy has run, no other work writes the source, or reads or writes the destination, unless it
+///   is ordered before or after the copy on `stream` or by events.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+/// use warpstride::driver::StreamHandle;
+/// use warpstride::layout::Layout;
+///
+/// let device = Device::open(Backend::Soft)?; // with memory of others: `Backend::Cuda`, and the number of their GPU
+/// # let pixels = device.upload(b"rgbRGB")?;
+/// # let planes = device.zeros::<u8>(6)?;
+/// # let [d_pixels, d_planes, their_stream] = [pixels.address(), planes.address(), device.default_stream().handle().0];
+/// # device.synchronize()?;
+/// // Two device pointers to six bytes each, and a `CUstream`, all as `u64`.
+/// let from = Layout::row_major(&[2, 3])?; // pixels of three colours
+/// let to = Layout::row_major(&[3, 2])?.t(); // planes, by the same indices: pixel, colour
+/// let stream = StreamHandle(their_stream);
+/// // SAFETY: both buffers are live until the stream is waited for, and used by nothing else meanwhile.
+/// unsafe { warpstride::ops::copy_into_raw(&device, d_pixels, &from, d_planes, &to, size_of::<u8>(), stream) }?;
+/// # device.default_stream().synchronize()?;
+/// # assert_eq!(planes.download()?, b"rRgGbB");
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+pub unsafe fn copy_into_raw(
+    device: &Device,
+    src: u64,
+    src_layout: &Layout,
+    dst: u64,
+    dst_layout: &Layout,
+    width: usize,
+    stream: StreamHandle,
+) -> Result<()> {
+    check_width(width)?;
+    if !dst_layout.is_empty() {
+        check_addresses((src, src_layout, width), (dst, dst_layout, width))?;
+    }
+    let (src_align, dst_align) = (Align::of(src), Align::of(dst));
+    let plan = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, Target::of(device))?;
+    // SAFETY: as the caller promises; the ranges do not overlap, and the alignments are those of the addresses.
+    unsafe { plan.launch(device, src, dst, stream) }
+}
+
+/// The elements with their axes in another order, in a new buffer, in C order: axis `i` of the result is axis `axes[i]` of
+/// `src`. Queued on the default stream of the source's device. NumPy: `ascontiguousarray(transpose(src, axes))`.
+///
+/// # Errors
+///
+/// `InvalidArgument` where `axes` is not a permutation of the source's axes, `OutOfMemory` where the device has no room for
+/// the result, and what the driver failed with.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let pixels = device.upload(b"rgbRGB")?;
+/// let planes = warpstride::ops::permute(pixels.view(&[2, 3])?, &[1, 0])?;
+/// assert_eq!(planes.download()?, b"rRgGbB");
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+pub fn permute<T: Element>(src: View<'_, T>, axes: &[usize]) -> Result<DeviceBuffer<T>> {
+    contiguous(src.permuted_axes(axes)?)
+}
+
+/// The elements of a view in a new buffer, in C order. Queued on the default stream of the view's device. Torch:
+/// `contiguous`, but always a copy.
+///
+/// # Errors
+///
+/// `Layout` or `OutOfMemory` where the device has no room for the result, and what the driver failed with.
+pub fn contiguous<T: Element>(src: View<'_, T>) -> Result<DeviceBuffer<T>> {
+    let device = src.device();
+    let mut result = device.alloc(src.len())?;
+    copy_into(src, result.view_mut(src.shape())?, device.default_stream())?;
+    Ok(result)
+}

@@ -1,0 +1,128 @@
+//! Transposes of matrices: `dst[c, r] = src[r, c]`, from any layout to any layout.
+
+mod plan;
+mod variant;
+
+pub use plan::TransposePlan;
+pub use variant::Variant;
+
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::Element;
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::layout::Layout;
+use crate::memory::DeviceBuffer;
+use crate::ops::operand::{check_addresses, queue_among};
+use crate::ops::{copy_into, copy_into_raw};
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
+use plan::check_matrices;
+
+/// The transpose of a matrix of `[rows, cols]` in a new buffer, in C order as `[cols, rows]`. Queued on the default stream of
+/// the source's device; how it is done is chosen by the layout, as in
+/// [`PermutePlan::new`](crate::ops::PermutePlan::new).
+///
+/// # Errors
+///
+/// `Layout` where `src` has not two axes, `OutOfMemory` where the device has no room for the result, and what the driver
+/// failed with.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let matrix = device.upload(&[1, 2, 3, 4, 5, 6])?;
+/// let transposed = warpstride::ops::transpose(matrix.view(&[2, 3])?)?;
+/// assert_eq!(transposed.download()?, [1, 4, 2, 5, 3, 6]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+pub fn transpose<T: Element>(src: View<'_, T>) -> Result<DeviceBuffer<T>> {
+    let &[rows, cols] = src.shape() else { return Err(not_a_matrix("source", src.layout())) };
+    let device = src.device();
+    let mut result = device.alloc(rows * cols)?;
+    transpose_into(src, result.view_mut(&[cols, rows])?, None, device.default_stream())?;
+    Ok(result)
+}
+
+/// Queues the transpose of `src`, of `[rows, cols]`, into `dst`, of `[cols, rows]`, on `stream`. Without a variant, how it is
+/// done is chosen by the layouts, as in [`PermutePlan::new`](crate::ops::PermutePlan::new).
+///
+/// # Errors
+///
+/// `Layout` where one is not a matrix or the shapes do not go together, `InvalidArgument` where the two and the stream are
+/// not of one device, and what the driver failed with.
+pub fn transpose_into<T: Element>(
+    src: View<'_, T>,
+    dst: ViewMut<'_, T>,
+    variant: Option<Variant>,
+    stream: &Stream,
+) -> Result<()> {
+    let Some(variant) = variant else {
+        check_matrices(src.layout(), dst.layout())?;
+        return copy_into(src, dst.t(), stream);
+    };
+    let plan = TransposePlan::new(src.layout(), dst.layout(), size_of::<T>(), variant)?;
+    let (source, destination) = (src.memory(), dst.memory());
+    queue_among([source, destination], stream, || {
+        // SAFETY: the layouts lie within the buffers, which live until their drops, and share no element, as the exclusive
+        // borrow of `dst` shows; other work on them is ordered by `queue_among`, which also holds all to one device.
+        unsafe { plan.launch(destination.device(), source.address(), destination.address(), stream.handle()) }
+    })
+}
+
+/// Queues a transpose between memory that others own, by addresses: buffers of cudarc, cust or candle, whose `CUdeviceptr`
+/// and `CUstream` these are.
+///
+/// `src` and `dst` are the addresses of the storages that the layouts are of; `width` is the bytes of an element.
+///
+/// # Errors
+///
+/// As [`transpose_into`]; `InvalidArgument` also for a width that is not 1, 2, 4, 8 or 16, an address that is not a multiple
+/// of it, or ranges that overlap. `Layout` also where `dst_layout` may reach an element twice.
+///
+/// # Safety
+///
+/// - Every element of `src_layout` from `src` and of `dst_layout` from `dst` lies within memory that `device` can access,
+///   live until the transpose has run.
+/// - `stream` is a live stream of `device`'s context. On CUDA a `CUstream` of the device's primary context is one, which is
+///   what the CUDA runtime, cudarc and candle use; 0 is its default stream.
+/// - From this call until the transpose has run, no other work writes the source, or reads or writes the destination,
+///   unless it is ordered before or after the transpose on `stream` or by events.
+#[expect(clippy::too_many_arguments, reason = "a raw entry point is what a caller in another language would pass")]
+pub unsafe fn transpose_raw(
+    device: &Device,
+    src: u64,
+    src_layout: &Layout,
+    dst: u64,
+    dst_layout: &Layout,
+    width: usize,
+    variant: Option<Variant>,
+    stream: StreamHandle,
+) -> Result<()> {
+    let Some(variant) = variant else {
+        check_matrices(src_layout, dst_layout)?;
+        // SAFETY: as the caller promises.
+        return unsafe { copy_into_raw(device, src, src_layout, dst, &dst_layout.t(), width, stream) };
+    };
+    let plan = TransposePlan::new(src_layout, dst_layout, width, variant)?;
+    if plan.launches() == 0 {
+        return Ok(());
+    }
+    check_addresses((src, src_layout, width), (dst, dst_layout, width))?;
+    // SAFETY: as the caller promises; the ranges do not overlap and are aligned, as checked above.
+    unsafe { plan.launch(device, src, dst, stream) }
+}
+
+fn not_a_matrix(which: &str, layout: &Layout) -> Error {
+    Error::new(
+        ErrorKind::Layout,
+        format!(
+            "the {which} of a transpose has shape {:?}, of {}; it must have two (index_axis and merge_axes make fewer, \
+             insert_axis more)",
+            layout.shape(),
+            counted(layout.rank(), "axis")
+        ),
+    )
+}

@@ -1,0 +1,159 @@
+//! Operands: whether views and raw addresses are what an operation takes, checked in one place.
+
+use std::ops::Range;
+
+use crate::abi::{EntryId, Family, Index, WIDTHS};
+use crate::element::Element;
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::layout::Layout;
+use crate::memory::Allocation;
+use crate::stream::{Stream, queue_in_order};
+
+/// Whether the kernels have elements of `width` bytes.
+pub(super) fn check_width(width: usize) -> Result<()> {
+    if WIDTHS.contains(&width) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!("elements of {width} were given; they must have 1, 2, 4, 8 or 16", width = counted(width, "byte")),
+    ))
+}
+
+/// The family's entry for elements of that width.
+pub(super) fn entry(family: &Family, width: usize, index: Index) -> Result<EntryId> {
+    family.entry(width, index).ok_or_else(|| {
+        Error::new(
+            ErrorKind::InvalidArgument,
+            format!("there is no kernel for elements of {width}", width = counted(width, "byte")),
+        )
+    })
+}
+
+/// Whether every byte of the layout's storage can be addressed.
+pub(super) fn check_bytes(which: &str, layout: &Layout, width: usize) -> Result<()> {
+    match layout.storage_len().checked_mul(width) {
+        Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
+        _ => Err(Error::new(
+            ErrorKind::Layout,
+            format!(
+                "the {which}'s storage of {} of {width} has more bytes than can be addressed ({}); use a layout \
+                 of a smaller storage",
+                counted(layout.storage_len(), "element"),
+                isize::MAX,
+                width = counted(width, "byte")
+            ),
+        )),
+    }
+}
+
+/// Whether a layout may be written to.
+pub(super) fn check_disjoint(dst: &Layout) -> Result<()> {
+    if !dst.overlaps_itself() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Layout,
+        format!(
+            "the destination's strides {:?} may reach an element of shape {:?} twice; write to a layout that does not overlap \
+             itself",
+            dst.strides(),
+            dst.shape()
+        ),
+    ))
+}
+
+/// Queues `launch` on `stream` behind all former uses of these memories, which must be of the stream's device.
+pub(super) fn queue_among<const N: usize>(
+    memories: [&Allocation; N],
+    stream: &Stream,
+    launch: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    for pair in memories.windows(2) {
+        pair[1].device().context().check_same(pair[0].device().context(), "the buffers")?;
+    }
+    if let Some(memory) = memories.first() {
+        memory.device().context().check_same(stream.context(), "the buffers and the stream")?;
+    }
+    queue_in_order(stream, memories.map(Allocation::last_use), launch)
+}
+
+/// What can be seen to be wrong with raw addresses, of a source and a destination, each with its layout and the width of its
+/// elements: not aligned to them, or one side over the other.
+pub(super) fn check_addresses(source: (u64, &Layout, usize), destination: (u64, &Layout, usize)) -> Result<()> {
+    check_aligned(&[("source", source.0, source.2 as u64), ("destination", destination.0, destination.2 as u64)])?;
+    let range = |(address, layout, width)| byte_range(address, layout, width);
+    check_apart(range(source), range(destination))
+}
+
+/// Whether each raw address, of the operand that it is named after, is a multiple of what it is given with.
+pub(super) fn check_aligned(addresses: &[(&str, u64, u64)]) -> Result<()> {
+    match addresses.iter().find(|(_, address, align)| !address.is_multiple_of(*align)) {
+        None => Ok(()),
+        Some((which, address, align)) => Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("the {which}'s address {address:#x} is not aligned to {align} bytes; pass a multiple of {align}"),
+        )),
+    }
+}
+
+/// Whether what is read and what is written, in bytes, have none in common.
+pub(super) fn check_apart(source: Range<u128>, destination: Range<u128>) -> Result<()> {
+    if source.start >= destination.end || destination.start >= source.end {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!(
+            "the source, bytes {:#x} to {:#x}, and the destination, bytes {:#x} to {:#x}, overlap; use other memory for the \
+             result",
+            source.start, source.end, destination.start, destination.end
+        ),
+    ))
+}
+
+/// The bytes from the first to the last that a layout reaches. Wide, because a raw address may be anything.
+pub(super) fn byte_range(address: u64, layout: &Layout, width: usize) -> Range<u128> {
+    let elements = layout.storage_range();
+    let at = |element: usize| u128::from(address) + element as u128 * width as u128;
+    at(elements.start)..at(elements.end)
+}
+
+/// Whether two operands have one shape.
+pub(super) fn check_shapes(one: &Layout, other: &Layout) -> Result<()> {
+    if one.shape() == other.shape() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Layout,
+        format!(
+            "the operands have shapes {:?} and {:?}; give views of one shape (split_axis, broadcast and contiguous help)",
+            one.shape(),
+            other.shape()
+        ),
+    ))
+}
+
+/// Bytes from the start of a storage to its first element, where the elements lie in C order without gaps.
+pub(super) fn start<T: Element>(layout: &Layout) -> Result<u64> {
+    if layout.is_standard_layout() {
+        return Ok((layout.offset() * size_of::<T>()) as u64);
+    }
+    Err(Error::new(
+        ErrorKind::Layout,
+        format!(
+            "an operand of shape {:?} has strides {:?}; arithmetic takes elements in C order without gaps: copy it first \
+             (contiguous, copy_into)",
+            layout.shape(),
+            layout.strides()
+        ),
+    ))
+}
+
+/// What can be seen to be wrong with the raw addresses of a source and a destination of so many bytes: not a multiple of their
+/// elements' width, or one over the other.
+pub(super) fn check_contiguous_addresses([src, dst]: [(u64, u64); 2], bytes: [u128; 2]) -> Result<()> {
+    check_aligned(&[("source", src.0, src.1), ("destination", dst.0, dst.1)])?;
+    let [from, to] = [src.0, dst.0].map(u128::from);
+    check_apart(from..from + bytes[0], to..to + bytes[1])
+}
