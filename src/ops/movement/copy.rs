@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use crate::abi::{COPY, COPY_BLOCK, CopyParams, EntryId, Key, LaunchShape};
+use crate::abi::{COPY, COPY_BLOCK, CopyParams, EntryId, Key};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
+use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::canonical::Canonical;
 use crate::ops::numbering::grid;

@@ -7,12 +7,13 @@ use super::{Affine, kernel_type};
 use crate::abi::{
     AFFINE_ELEMENTS, AFFINE_ELEMENTS_F64, AFFINE_PADDED, AFFINE_PADDED_BLOCK, AFFINE_PADDED_F64, AFFINE_PADDED_SIDE,
     AFFINE_TILE, AffineElementsParams, AffineTileParams, AffineType, AffineValues, Divisor, ELEMENTS_BLOCK,
-    ElementsParams, EntryId, Index, Key, LaunchShape, VECTOR_TILE_THREADS, elements_per_thread,
+    ElementsParams, EntryId, Index, Key, VECTOR_TILE_THREADS, elements_per_thread,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
 use crate::layout::{Layout, MAX_RANK};
 use crate::ops::canonical::Axis;
 use crate::ops::movement::copy::Shape;

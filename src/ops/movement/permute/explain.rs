@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::PermutePlan;
-use crate::abi::MAX_GRID_YZ;
 #[cfg(feature = "interp")]
 use crate::counters::GlobalCounters;
 #[cfg(feature = "interp")]
@@ -13,6 +12,7 @@ use crate::device::Device;
 #[cfg(feature = "interp")]
 use crate::driver::soft::Soft;
 use crate::error::{Result, counted};
+use crate::launch_shape::MAX_GRID_YZ;
 use crate::layout::Layout;
 #[cfg(feature = "interp")]
 use crate::memory::DeviceBuffer;

@@ -6,8 +6,9 @@ use std::fmt;
 use super::tile::QUAD;
 use crate::abi::{
     DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, EntryId, FIELDS_QUADS, FIELDS_THREADS, Family, FieldsParams, INTERLEAVE,
-    INTERLEAVE_QUADS, Index, Key, LaunchShape, fields_steps,
+    INTERLEAVE_QUADS, Index, Key, fields_steps,
 };
+use crate::launch_shape::LaunchShape;
 use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::{axes, divisor, grid, index};

@@ -4,11 +4,9 @@ use std::fmt;
 
 use super::plan::span;
 use super::tile::Tile;
-use crate::abi::{
-    BLOCK_SHARED, Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams,
-    PackedSide,
-};
+use crate::abi::{Digit, Divisor, EntryId, PACKED, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams, PackedSide};
 use crate::error::counted;
+use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
@@ -567,7 +565,7 @@ impl Packed {
             parts.iter().map(|(walk, ..)| walk.extent).chain(batch().map(|axis| axis.extent)).product::<usize>();
         let shape =
             LaunchShape { grid: grid(blocks as u64), block: [threads as u32, 1, 1], dynamic_shared: shared as u32 };
-        (shared <= BLOCK_SHARED as usize).then_some(())?;
+        (shared <= MAX_SHARED_BYTES as usize).then_some(())?;
         Some(Self { entry: PACKED.entry(width, index)?, shape, params })
     }
 

@@ -10,12 +10,13 @@ use super::small::{Params, Small};
 use super::stacked::Stacked;
 use super::tile::Tile;
 use crate::abi::{
-    ELEMENTS, ELEMENTS_BLOCK, ElementsParams, EntryId, FieldsParams, LaunchShape, PackedParams, PatchParams,
-    RowsParams, StackedTileParams, TransposeParams, VectorTileParams, elements_per_thread,
+    ELEMENTS, ELEMENTS_BLOCK, ElementsParams, EntryId, FieldsParams, PackedParams, PatchParams, RowsParams,
+    StackedTileParams, TransposeParams, VectorTileParams, elements_per_thread,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::canonical::Canonical;
 use crate::ops::movement::copy::{CopyPlan, Shape};

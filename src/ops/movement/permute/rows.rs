@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use crate::abi::{EntryId, Key, LaunchShape, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
+use crate::abi::{EntryId, Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
+use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::movement::copy::Shape;

@@ -5,9 +5,10 @@ use std::fmt;
 
 use super::tile::{QUAD, fold};
 use crate::abi::{
-    Divisor, EntryId, Index, LaunchShape, MAX_GRID_YZ, PATCH, PATCH_BLOCK, PatchParams, SMALL_TILE, SMALL_TILE_ACROSS,
-    SMALL_TILE_DOWN, STAGGERED, TILE, TILE_ROWS, TransposeParams,
+    Divisor, EntryId, Index, PATCH, PATCH_BLOCK, PatchParams, SMALL_TILE, SMALL_TILE_ACROSS, SMALL_TILE_DOWN,
+    STAGGERED, TILE, TILE_ROWS, TransposeParams,
 };
+use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::movement::copy::Shape;

@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::tile::QUAD;
 use crate::abi::{
-    Divisor, EntryId, LaunchShape, STACKED_QUADS, STACKED_TILE, StackedTileParams, VECTOR_TILE_THREADS,
-    vector_tile_squares,
+    Divisor, EntryId, STACKED_QUADS, STACKED_TILE, StackedTileParams, VECTOR_TILE_THREADS, vector_tile_squares,
 };
 use crate::error::counted;
+use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::movement::copy::Shape;

@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use super::plan::span;
 use crate::abi::{
-    Divisor, EntryId, Fold, LaunchShape, RAGGED_MARGIN, RAGGED_TILE, VECTOR_TILE, VECTOR_TILE_THREADS,
-    VectorTileParams, ragged_tile_folds,
+    Divisor, EntryId, Fold, RAGGED_MARGIN, RAGGED_TILE, VECTOR_TILE, VECTOR_TILE_THREADS, VectorTileParams,
+    ragged_tile_folds,
 };
 use crate::error::counted;
+use crate::launch_shape::LaunchShape;
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};

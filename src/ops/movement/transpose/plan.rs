@@ -4,12 +4,13 @@ use std::fmt;
 
 use super::{Variant, not_a_matrix};
 use crate::abi::{
-    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, EntryId, Index, LaunchShape, MAX_GRID_X, MAX_GRID_YZ, NAIVE, PADDED,
-    STAGGERED, TILE, TILE_ROWS, TILED, TransposeParams,
+    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, EntryId, Index, NAIVE, PADDED, STAGGERED, TILE, TILE_ROWS, TILED,
+    TransposeParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
 use crate::ops::movement::copy::Shape;
 use crate::ops::operand::{check_bytes, check_disjoint, check_width, entry};
