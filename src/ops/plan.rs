@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::abi::{EntryId, LaunchShape};
+use crate::abi::EntryId;
 use crate::device::{Device, Params};
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
-use crate::ops::movement::copy::Shape;
+use crate::launch_shape::LaunchShape;
 
 /// How an operation runs: which kernels it launches, in which shapes, and why.
 ///
@@ -62,7 +62,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "kernel   {}", self.entry.unwrap_or("none"))?;
         writeln!(f, "because  {}", self.reason)?;
         if let Some(shape) = self.shape {
-            writeln!(f, "launch   {}", Shape(&shape))?;
+            writeln!(f, "launch   {shape}")?;
         }
         if self.launches > 1 {
             writeln!(f, "launches {}", self.launches)?;
