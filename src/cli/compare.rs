@@ -10,6 +10,7 @@ use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::element::{DType, Element};
 use warpstride::error::Error;
+use warpstride::io::npy;
 use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Align, PermutePlan, Target, TransposePlan, Variant};
@@ -17,11 +18,11 @@ use warpstride::roofline::measure::Timing;
 use warpstride::roofline::model::{DeviceModel, Prediction};
 use warpstride::view::{View, ViewMut};
 
-use super::npy::Source;
 use super::output::{self, Output, number};
+use super::transpose::matrix;
 use super::trial::{self, Rotation};
 use super::turns::{arrays, placed, turns};
-use super::{args, array_bytes, by_width, ensure_room, message, open, reference};
+use super::{args, array_bytes, by_width, elements, ensure_room, message, open, reference};
 
 /// Timed runs of a kernel; their median is reported.
 const SAMPLES: usize = 20;
@@ -36,11 +37,11 @@ const MAX_COUNTED: usize = 1 << 25;
 pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Result<()> {
     let variants = if args.variants.is_empty() { Variant::ALL.to_vec() } else { args.variants.clone() };
     if let Some(path) = &args.input {
-        let source = Source::open(path)?;
-        source.matrix()?;
-        let devices = Devices::open(backend, source.bytes, source.dtype, output)
+        let source = npy::Reader::open(path)?;
+        matrix(&source)?;
+        let devices = Devices::open(backend, source.bytes(), source.dtype(), output)
             .with_context(|| format!("cannot compare on {}", path.display()))?;
-        by_width!(source.dtype, T => compare::<T>(&devices, Matrix::read(source)?, &variants, args.model, output))
+        by_width!(source.dtype(), T => compare::<T>(&devices, Matrix::read(source)?, &variants, args.model, output))
     } else {
         let bytes = array_bytes(&args.shape, args.dtype)?;
         let devices = Devices::open(backend, bytes, args.dtype, output)?;
@@ -109,9 +110,9 @@ impl<T: Pod + Send + Sync> Matrix<T> {
         2 * size_of_val(self.elements.as_slice()) as u64
     }
 
-    fn read(source: Source) -> Result<Self> {
-        let [rows, cols] = source.matrix()?;
-        Ok(Self { rows, cols, dtype: source.dtype, fortran: source.fortran, elements: source.read()? })
+    fn read(source: npy::Reader) -> Result<Self> {
+        let ([rows, cols], dtype, fortran) = (matrix(&source)?, source.dtype(), source.is_fortran());
+        Ok(Self { rows, cols, dtype, fortran, elements: elements(source)? })
     }
 
     /// Random bits.

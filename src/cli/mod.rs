@@ -6,11 +6,11 @@ mod argument;
 mod bench;
 mod compare;
 mod completions;
+mod destination;
 mod devices;
 mod explain;
 mod input;
 mod man;
-mod npy;
 mod output;
 mod peaks;
 mod permute;
@@ -25,7 +25,6 @@ mod room;
 mod run_ptx;
 mod runs;
 mod signals;
-mod target;
 mod transpose;
 mod trial;
 mod tune;
@@ -42,6 +41,7 @@ use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::element::DType;
 use warpstride::error::{Error, ErrorKind};
+use warpstride::io::npy;
 use warpstride::layout::Layout;
 
 use args::{Cli, Command};
@@ -239,6 +239,13 @@ fn array_bytes(shape: &[usize], dtype: DType) -> Result<usize> {
 fn permuted_layouts(shape: &[usize], axes: &[usize]) -> Result<[Layout; 2]> {
     let source = Layout::row_major(shape)?.permuted_axes(axes)?;
     Ok([source, Layout::row_major(source.shape())?])
+}
+
+/// The elements of a file as values of a type as wide as the file's.
+fn elements<T: Pod>(mut source: npy::Reader) -> Result<Vec<T>> {
+    let mut elements = zeroed::<T>(source.bytes() / size_of::<T>())?;
+    source.read_into(bytemuck::cast_slice_mut(&mut elements))?;
+    Ok(elements)
 }
 
 /// `len` zero elements, or a sentence where the host has no memory for them.
