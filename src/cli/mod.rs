@@ -4,11 +4,13 @@ mod args;
 #[cfg(feature = "interp")]
 mod argument;
 mod bench;
+mod cold_runs;
 mod compare;
 mod completions;
 mod destination;
 mod devices;
 mod explain;
+mod host_memory;
 mod input;
 mod man;
 mod output;
@@ -20,15 +22,13 @@ mod ptx_file;
 mod ptx_forms;
 mod reference;
 mod report;
-mod room;
 #[cfg(feature = "interp")]
 mod run_ptx;
 mod runs;
 mod signals;
 mod transpose;
-mod trial;
 mod tune;
-mod turns;
+mod verify;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -219,7 +219,7 @@ fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) ->
             host += copies(count);
         }
     }
-    room::ensure_room(host)
+    host_memory::ensure_available(host)
 }
 
 /// The bytes of an array, where there is such a layout and an address can count them.

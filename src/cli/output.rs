@@ -11,8 +11,7 @@ use anyhow::{Context, Result};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use warpstride::device::Device;
-use warpstride::driver::{DeviceInfo, DriverKind};
+use warpstride::driver::DeviceInfo;
 use warpstride::io::write_standard_output;
 
 use super::require;
@@ -164,9 +163,4 @@ pub(super) fn info_json(info: &DeviceInfo) -> Value {
         "compute_capability": format!("{major}.{minor}"),
         "driver_version": info.driver_version,
     })
-}
-
-/// Whether times on the device say anything about a GPU.
-pub(super) fn has_times(device: &Device) -> bool {
-    device.info().kind == DriverKind::Cuda
 }
