@@ -22,7 +22,7 @@ use super::cold_runs::ColdRuns;
 use super::output::{self, Output, number};
 use super::transpose::matrix;
 use super::verify::verify;
-use super::{args, array_bytes, by_width, elements, ensure_room, message, open, reference};
+use super::{args, array_bytes, by_width, ensure_room, input, message, open, reference};
 
 /// Timed runs of a kernel; their median is reported.
 const SAMPLES: usize = 20;
@@ -37,7 +37,7 @@ const MAX_COUNTED: usize = 1 << 25;
 pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Result<()> {
     let variants = if args.variants.is_empty() { Variant::ALL.to_vec() } else { args.variants.clone() };
     if let Some(path) = &args.input {
-        let source = npy::Reader::open(path)?;
+        let source = input::array(path)?;
         matrix(&source)?;
         let devices = Devices::open(backend, source.bytes(), source.dtype(), output)
             .with_context(|| format!("cannot compare on {}", path.display()))?;
@@ -110,7 +110,7 @@ impl<T: Pod + Send + Sync> Matrix<T> {
 
     fn read(source: npy::Reader) -> Result<Self> {
         let ([rows, cols], dtype, fortran) = (matrix(&source)?, source.dtype(), source.is_fortran());
-        Ok(Self { rows, cols, dtype, fortran, elements: elements(source)? })
+        Ok(Self { rows, cols, dtype, fortran, elements: input::elements(source)? })
     }
 
     /// Random bits.

@@ -41,7 +41,6 @@ use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::element::DType;
 use warpstride::error::{Error, ErrorKind};
-use warpstride::io::npy;
 use warpstride::layout::Layout;
 
 use args::{Cli, Command};
@@ -139,6 +138,13 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+impl Refusal {
+    /// The library's refusal of a file, whose path stays as it is, whatever [`typed`] would make of its name.
+    fn of_file(error: Error) -> Self {
+        Self { kind: error.kind(), sentence: error.to_string() }
+    }
+}
 
 /// Says what went wrong in one line.
 fn message(error: &anyhow::Error) -> String {
@@ -239,13 +245,6 @@ fn array_bytes(shape: &[usize], dtype: DType) -> Result<usize> {
 fn permuted_layouts(shape: &[usize], axes: &[usize]) -> Result<[Layout; 2]> {
     let source = Layout::row_major(shape)?.permuted_axes(axes)?;
     Ok([source, Layout::row_major(source.shape())?])
-}
-
-/// The elements of a file as values of a type as wide as the file's.
-fn elements<T: Pod>(mut source: npy::Reader) -> Result<Vec<T>> {
-    let mut elements = zeroed::<T>(source.bytes() / size_of::<T>())?;
-    source.read_into(bytemuck::cast_slice_mut(&mut elements))?;
-    Ok(elements)
 }
 
 /// `len` zero elements, or a sentence where the host has no memory for them.

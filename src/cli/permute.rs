@@ -12,10 +12,10 @@ use warpstride::ops::{self, Align, PermutePlan};
 use warpstride::view::{View, ViewMut};
 
 use super::output::{self, Output};
-use super::{args, by_width, destination, elements, ensure_room, open};
+use super::{args, by_width, destination, ensure_room, input, open};
 
 pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Result<()> {
-    let source = npy::Reader::open(&args.input)?;
+    let source = input::array(&args.input)?;
     let failed = || format!("cannot permute {}", args.input.display());
     let (shape, dtype, name) = (source.shape().to_vec(), source.dtype(), source.type_name());
     let layout = Layout::row_major(&shape).with_context(failed)?;
@@ -79,7 +79,7 @@ pub(super) fn rearrange<T: Element + Pod>(
     let progress = work.output.progress(3);
 
     progress.doing("reading");
-    let mut elements = elements::<T>(source)?;
+    let mut elements = input::elements::<T>(source)?;
     progress.step();
 
     progress.doing(work.doing);
@@ -95,7 +95,7 @@ pub(super) fn rearrange<T: Element + Pod>(
     progress.step();
 
     progress.doing("writing");
-    target.replace(|file| npy::write(file, &descr, work.shape, bytemuck::cast_slice(&elements)))?;
+    destination::replace(target, |file| npy::write(file, &descr, work.shape, bytemuck::cast_slice(&elements)))?;
     progress.step();
     Ok(kernel)
 }

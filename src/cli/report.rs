@@ -23,7 +23,7 @@ pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
     let outputs = outputs(args, &run)?;
     let targets = targets(args, &outputs, output)?;
     for (target, (_, bytes)) in targets.iter().zip(&outputs) {
-        target.replace(|file| file.write_all(bytes))?;
+        destination::replace(target, |file| file.write_all(bytes))?;
     }
     let written: Vec<String> = outputs.iter().map(|(path, _)| path.display().to_string()).collect();
     let mut shown = if written.is_empty() && changes.is_none() { text(&run) } else { String::new() };

@@ -52,7 +52,7 @@ pub(super) fn cache(file: &Path, contents: &impl Serialize) -> Result<()> {
     let folder = file.parent().context("the cache has no folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let text = serde_json::to_vec_pretty(contents)?;
-    Ok(destination::at(file)?.replace(|file| file.write_all(&text))?)
+    destination::replace(&destination::at(file)?, |file| file.write_all(&text))
 }
 
 /// Where it is, beside the ceilings.

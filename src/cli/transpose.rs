@@ -11,10 +11,10 @@ use warpstride::view::{View, ViewMut};
 
 use super::output::{self, Output};
 use super::permute::{self, Work};
-use super::{args, by_width, destination, ensure_room, open, refuse};
+use super::{args, by_width, destination, ensure_room, input, open, refuse};
 
 pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> Result<()> {
-    let source = npy::Reader::open(&args.input)?;
+    let source = input::array(&args.input)?;
     let [rows, cols] = matrix(&source)?;
     let (dtype, name) = (source.dtype(), source.type_name());
     let target = destination::checked(&args.output, &[&args.input], output)?;

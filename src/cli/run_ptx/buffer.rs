@@ -6,7 +6,7 @@ use warpstride::element::DType;
 use warpstride::io::npy;
 
 use super::super::argument::{Argument, Fill, Value};
-use super::super::{require, zeroed};
+use super::super::{input, require, zeroed};
 
 /// The buffer that an argument asks for.
 pub(super) struct Buffer {
@@ -36,7 +36,7 @@ impl Buffer {
                 contents: Contents::Made(dtype, fill),
             })),
             Value::File(path) => {
-                let (source, path) = (npy::Reader::open(path)?, path.display());
+                let (source, path) = (input::array(path)?, path.display());
                 require!(
                     !source.is_fortran(),
                     InvalidArgument,
@@ -67,11 +67,7 @@ impl Buffer {
                 write(fill, dtype, &mut bytes);
                 Ok(place(&bytes)?)
             }
-            Contents::Read(mut source) => {
-                let mut bytes = zeroed(self.bytes)?;
-                source.read_into(&mut bytes)?;
-                Ok(place(&bytes)?)
-            }
+            Contents::Read(source) => Ok(place(&input::elements::<u8>(*source)?)?),
         }
     }
 }

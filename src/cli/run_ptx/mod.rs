@@ -47,10 +47,10 @@ struct Targets {
 impl Targets {
     fn write(self, outcome: &Outcome) -> Result<()> {
         for ((target, descr, shape), bytes) in self.dumps.into_iter().zip(&outcome.dumped) {
-            target.replace(|file| npy::write(file, &descr, &shape, bytes))?;
+            destination::replace(&target, |file| npy::write(file, &descr, &shape, bytes))?;
         }
         if let (Some(target), Some(report)) = (self.drawing, &outcome.report) {
-            target.replace(|file| file.write_all(report.to_svg().as_bytes()))?;
+            destination::replace(&target, |file| file.write_all(report.to_svg().as_bytes()))?;
         }
         Ok(())
     }
