@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, ensure};
 use bytemuck::Pod;
-use serde_json::{Value, json};
+use serde_json::json;
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
@@ -14,12 +14,17 @@ use warpstride::io::npy;
 use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Align, PermutePlan, Target, TransposePlan, Variant};
+use warpstride::roofline::export::json;
 use warpstride::roofline::measure::{Rotation, Timing, has_times};
-use warpstride::roofline::model::{DeviceModel, Prediction};
+use warpstride::roofline::model::DeviceModel;
+use warpstride::roofline::peak::Peaks;
+use warpstride::roofline::record::{Group, Record, Subject};
+use warpstride::roofline::run::Run;
+use warpstride::roofline::table::{Table, VARIANT};
 use warpstride::view::{View, ViewMut};
 
 use super::cold_runs::ColdRuns;
-use super::output::{self, Output, number};
+use super::output::Output;
 use super::transpose::matrix;
 use super::verify::verify;
 use super::{args, array_bytes, by_width, ensure_room, input, message, open, reference};
@@ -103,11 +108,6 @@ struct Matrix<T> {
 }
 
 impl<T: Pod + Send + Sync> Matrix<T> {
-    /// Bytes that a copy or a transpose of it reads and writes.
-    fn bytes_moved(&self) -> u64 {
-        2 * size_of_val(self.elements.as_slice()) as u64
-    }
-
     fn read(source: npy::Reader) -> Result<Self> {
         let ([rows, cols], dtype, fortran) = (matrix(&source)?, source.dtype(), source.is_fortran());
         Ok(Self { rows, cols, dtype, fortran, elements: input::elements(source)? })
@@ -174,10 +174,40 @@ pub(super) struct Row {
     /// The kernel's entry; `None` where there is nothing to launch.
     pub(super) entry: Option<&'static str>,
     pub(super) launches: u64,
-    /// Of the named device.
+    /// On the named device.
     pub(super) verified: bool,
+    /// Timed runs that are wanted.
+    samples: usize,
     pub(super) timing: Option<Timing>,
     pub(super) counters: Option<Counters>,
+}
+
+impl Row {
+    /// GB/s, where the matrix has so many bytes.
+    pub(super) fn gbps(&self, bytes: u64) -> Option<f64> {
+        self.timing.as_ref().map(|timing| timing.gbps(2 * bytes))
+    }
+
+    /// The record of a matrix of this shape and type, beside a copy of `copy_gbps`, with the time that `model` predicts.
+    pub(super) fn record(
+        self,
+        shape: [usize; 2],
+        dtype: DType,
+        copy_gbps: Option<f64>,
+        peaks: Option<&Peaks>,
+        model: Option<DeviceModel>,
+    ) -> Record {
+        let Self { variant, entry, launches, verified, samples, timing, counters } = self;
+        let bytes = (shape[0] * shape[1] * dtype.width()) as u64;
+        let predicted = model.zip(counters).map(|(model, counters)| model.predict(&counters, bytes, bytes, launches));
+        let subject = Subject::new(Group::Transpose, "transpose", dtype, &shape, [bytes; 2]);
+        let subject = Subject { variant: Some(variant), ..subject };
+        let record = Record { samples, counters, predicted, ..Record::new(subject, entry, verified) };
+        match timing {
+            Some(timing) => record.timed(&timing, copy_gbps, peaks),
+            None => record,
+        }
+    }
 }
 
 /// A matrix on a device, with the buffers that its kernels work on.
@@ -197,11 +227,28 @@ fn compare<T: Element + Pod>(
     model: Option<DeviceModel>,
     output: &Output,
 ) -> Result<()> {
+    let date = jiff::Timestamp::now().to_string();
     let (rows, counted_on) = ladder(devices, &matrix, variants, output)?;
     let model = model.or_else(|| DeviceModel::of(&devices.named.info().name));
-    let report = Report { device: &devices.named, matrix: &matrix, counted_on, model, rows };
-    output.result(&report.text(), report.json())?;
-    let wrong = report.rows.iter().filter(|row| !row.verified).map(|row| row.variant.as_str()).collect::<Vec<_>>();
+    let Matrix { rows: height, cols: width, dtype, .. } = matrix;
+    let bytes = size_of_val(matrix.elements.as_slice()) as u64;
+    let copy = rows.first().and_then(|copy| copy.gbps(bytes));
+    let records = rows.into_iter().map(|row| row.record([height, width], dtype, copy, None, model)).collect();
+    let run = Run::new(&devices.named, date, None, records);
+    let mut document = json::document(&run)?;
+    // The one document whose records are rows, which scripts rely on.
+    let rows = document.remove("cases");
+    document.extend([
+        ("shape".into(), json!([height, width])),
+        ("dtype".into(), json!(dtype.name())),
+        ("counted_on".into(), json!(counted_on)),
+        ("model".into(), json!(model.map(|model| model.name))),
+        ("rows".into(), json!(rows)),
+    ]);
+    let heading = format!("{height} x {width} {dtype} on {}", run.device.name);
+    output.result(&format!("{heading}\n{}", shown(&run, counted_on, model)), document.into())?;
+    let wrong: Vec<&str> =
+        run.cases.iter().filter(|case| !case.verified).filter_map(|case| case.subject.variant.as_deref()).collect();
     ensure!(wrong.is_empty(), "{} moved elements to the wrong place; please report this as a bug", wrong.join(", "));
     Ok(())
 }
@@ -257,17 +304,15 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
         let (verified, counters) = self.run(kernel)?;
         let matrix = self.matrix;
         let (rows, cols) = (matrix.rows, matrix.cols);
+        let (samples, parts) = kernel.samples(cols);
         let timing = match &mut self.cold {
-            Some(cold) if verified => {
-                let (samples, parts) = kernel.samples(cols);
-                Some(cold.time_parts(samples, &parts, |columns, source, result| {
-                    launch(kernel, matrix, columns.clone(), source, result)
-                })?)
-            }
+            Some(cold) if verified => Some(cold.time_parts(samples, &parts, |columns, source, result| {
+                launch(kernel, matrix, columns.clone(), source, result)
+            })?),
             _ => None,
         };
         let (entry, launches) = kernel.launches(Target::of(self.device), rows, cols, size_of::<T>())?;
-        Ok(Row { variant: kernel.name(), entry, launches, verified, timing, counters })
+        Ok(Row { variant: kernel.name(), entry, launches, verified, samples, timing, counters })
     }
 
     /// What `kernel` counts, where its result is right.
@@ -314,105 +359,21 @@ fn launch<T: Element>(
     }
 }
 
-/// What was found, to print.
-struct Report<'a, T> {
-    device: &'a Device,
-    matrix: &'a Matrix<T>,
-    counted_on: Option<DriverKind>,
-    /// What predicts times.
-    model: Option<DeviceModel>,
-    rows: Vec<Row>,
+/// The table and the meaning of its columns.
+fn shown(run: &Run, counted_on: Option<DriverKind>, model: Option<DeviceModel>) -> String {
+    let mut text = format!("{}\n", Table::of(VARIANT, &run.cases));
+    if let Some(model) = model {
+        text += &format!("predicted ms: by the model of {}, from the counters; nobody measured it.\n", model.name);
+    }
+    if !run.has_times() {
+        return text + COUNTED + "\n";
+    }
+    let gapped = run.cases.iter().filter(|case| case.gapless == Some(false));
+    let gapped = gapped.filter_map(|case| case.subject.variant.as_deref()).collect::<Vec<_>>();
+    text + &timed_footer(&gapped, counted_on) + "\n"
 }
 
-impl<T: Pod + Send + Sync> Report<'_, T> {
-    fn gbps(&self, row: &Row) -> Option<f64> {
-        row.timing.as_ref().map(|timing| timing.gbps(self.matrix.bytes_moved()))
-    }
-
-    fn fraction_of_copy(&self, row: &Row) -> Option<f64> {
-        let copy = self.rows.first().and_then(|copy| self.gbps(copy))?;
-        self.gbps(row).map(|gbps| gbps / copy)
-    }
-
-    fn prediction(&self, row: &Row) -> Option<Prediction> {
-        let bytes = self.matrix.bytes_moved() / 2;
-        Some(self.model?.predict(row.counters.as_ref()?, bytes, bytes, row.launches))
-    }
-
-    fn text(&self) -> String {
-        let times = has_times(self.device);
-        let mut header = vec!["variant", "verified"];
-        if times {
-            header.extend(["ms", "GB/s", "of copy"]);
-        }
-        if self.model.is_some() {
-            header.extend(["predicted ms", "bound by"]);
-        }
-        header.extend(["load sectors/request", "store sectors/request", "bank conflicts"]);
-        let mut table = output::table(&header);
-        for row in &self.rows {
-            let mut cells = vec![row.variant.clone(), if row.verified { "yes" } else { "NO" }.into()];
-            if times {
-                cells.push(number(row.timing.as_ref().map(|timing| timing.median_ms()), 4, ""));
-                cells.push(number(self.gbps(row), 1, ""));
-                cells.push(number(self.fraction_of_copy(row).map(|fraction| 100.0 * fraction), 1, " %"));
-            }
-            if self.model.is_some() {
-                let prediction = self.prediction(row);
-                cells.push(number(prediction.map(|prediction| prediction.ms), 4, ""));
-                cells.push(prediction.map_or("-", |prediction| prediction.bound.name()).into());
-            }
-            let counters = row.counters.as_ref();
-            cells.push(number(counters.and_then(|counters| counters.global_load.sectors_per_request()), 2, ""));
-            cells.push(number(counters.and_then(|counters| counters.global_store.sectors_per_request()), 2, ""));
-            cells.push(counters.map_or("-".into(), |counters| counters.bank_conflicts().to_string()));
-            table.add_row(cells);
-        }
-        let Matrix { rows, cols, dtype, .. } = self.matrix;
-        let name = &self.device.info().name;
-        let mut text = format!("{rows} x {cols} {dtype} on {name}\n{table}\n");
-        if let Some(model) = self.model {
-            text += &format!("predicted ms: by the model of {}, from the counters; nobody measured it.\n", model.name);
-        }
-        text + &if times { self.timed() } else { COUNTED.into() } + "\n"
-    }
-
-    /// Under a GPU's table.
-    fn timed(&self) -> String {
-        let gapped = self.rows.iter().filter(|row| row.timing.as_ref().is_some_and(|timing| !timing.gapless()));
-        let gapped = gapped.map(|row| row.variant.as_str()).collect::<Vec<_>>();
-        timed_footer(&gapped, self.counted_on)
-    }
-
-    fn json(&self) -> Value {
-        let rows = self.rows.iter().map(|row| {
-            json!({
-                "variant": row.variant,
-                "verified": row.verified,
-                "ms": row.timing.as_ref().map(|timing| timing.median_ms()),
-                "ms_p10": row.timing.as_ref().map(|timing| timing.quantile_ms(0.1)),
-                "ms_p90": row.timing.as_ref().map(|timing| timing.quantile_ms(0.9)),
-                "gbps": self.gbps(row),
-                "fraction_of_copy": self.fraction_of_copy(row),
-                "gapless": row.timing.as_ref().map(Timing::gapless),
-                "cold": row.timing.as_ref().map(|_| true),
-                "predicted": self.prediction(row),
-                "counters": row.counters,
-            })
-        });
-        json!({
-            "device": output::info_json(self.device.info()),
-            "shape": [self.matrix.rows, self.matrix.cols],
-            "dtype": self.matrix.dtype.name(),
-            "counted_on": self.counted_on,
-            "model": self.model.map(|model| model.name),
-            "rows": rows.collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// What the columns of a GPU's table mean, by what happened: which kernels could not be queued before they ran, and who
-/// counted.
+/// The meaning of the columns of a GPU's table: which kernels could not be queued before they ran, and which device counted.
 fn timed_footer(gapped: &[&str], counted_on: Option<DriverKind>) -> String {
     let mut text = format!("ms: median of {SAMPLES} runs (column_loop: {SLOW_SAMPLES}), each with a cold L2 cache.");
     if !gapped.is_empty() {

@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use warpstride::device::{self, Availability, Backend, Device};
 use warpstride::ptx;
+use warpstride::roofline::table::Table;
 
 use super::output::{self, Output};
 use super::typed;
@@ -22,7 +23,7 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
 }
 
 fn text(found: &[Availability]) -> String {
-    let mut table = output::table(&["device", "name", "compute", "memory", "driver"]);
+    let mut table = Table::new(&["device", "name", "compute", "memory", "driver"]);
     let mut missing = String::new();
     for Availability { backend, info } in found {
         match info {

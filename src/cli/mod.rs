@@ -1,8 +1,6 @@
 //! The command line's one entry, and what its commands share.
 
 mod args;
-#[cfg(feature = "interp")]
-mod argument;
 mod bench;
 mod cold_runs;
 mod compare;

@@ -8,11 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use warpstride::driver::DeviceInfo;
 use warpstride::io::write_standard_output;
+use warpstride::roofline::record::SCHEMA;
+use warpstride::roofline::run::Machine;
 
 use super::require;
 
@@ -54,7 +55,7 @@ impl Output {
         }
         self.printed.set(true);
         let text = if self.json {
-            let mut document = json!({ "schema": 1, "ptx": warpstride::ptx::PROVENANCE });
+            let mut document = json!({ "schema": SCHEMA, "ptx": warpstride::ptx::PROVENANCE });
             if let (Value::Object(document), Value::Object(members)) = (&mut document, members) {
                 document.extend(members);
             }
@@ -69,7 +70,7 @@ impl Output {
     /// Prints the document of a failure, where one is wanted and the command printed none.
     pub(super) fn failure(&self, error: Value) {
         if self.json && !self.printed.get() {
-            let document = json!({ "schema": 1, "error": error });
+            let document = json!({ "schema": SCHEMA, "error": error });
             // Standard error says the same.
             let _ = writeln!(io::stdout(), "{document:#}");
         }
@@ -132,35 +133,7 @@ impl Drop for Progress {
     }
 }
 
-/// Lines across, around the header and below the last row.
-const STYLE: TableStyle = {
-    let line = LineStyle::none().fill('─').junction('─');
-    TableStyle::new().top_border(line).header_separator(line).bottom_border(line)
-};
-
-/// A table with `header`, whose columns are numbers but for the first.
-pub(super) fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE).set_header(header.iter().copied());
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
-
-/// A number in a table, or that there is none.
-pub(super) fn number(value: Option<f64>, digits: usize, unit: &str) -> String {
-    value.map_or("-".into(), |value| format!("{value:.digits$}{unit}"))
-}
-
-/// What JSON documents say of a device.
+/// A device as JSON documents describe it.
 pub(super) fn info_json(info: &DeviceInfo) -> Value {
-    let (major, minor) = info.compute_capability;
-    json!({
-        "name": info.name,
-        "kind": info.kind,
-        "ordinal": info.ordinal,
-        "compute_capability": format!("{major}.{minor}"),
-        "driver_version": info.driver_version,
-    })
+    json!(Machine::of_info(info))
 }

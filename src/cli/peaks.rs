@@ -10,8 +10,9 @@ use warpstride::driver::DeviceInfo;
 use warpstride::ptx::PROVENANCE;
 use warpstride::roofline::measure::{Identity, has_times};
 use warpstride::roofline::peak::{Best, Peaks};
+use warpstride::roofline::table::{Table, number};
 
-use super::output::{self, Output, number};
+use super::output::{self, Output};
 use super::{input, message, open, require, runs};
 
 /// Bytes of ceilings as they are kept, of which there are some thousand.
@@ -117,7 +118,7 @@ pub(super) fn measured(device: &Device, output: &Output) -> Result<Kept> {
 fn text(info: &DeviceInfo, kept: &Kept) -> String {
     let peaks = &kept.peaks;
     let part = |gbps: f64| number(peaks.fraction_of_nominal(gbps).map(|part| 100.0 * part), 1, " %");
-    let mut table = output::table(&["ceiling", "GB/s", "of nominal", "launched as"]);
+    let mut table = Table::new(&["ceiling", "GB/s", "of nominal", "launched as"]);
     let nominal = number(peaks.nominal, 1, "");
     table.add_row(["nominal", &nominal, "", "by the device's attributes"]);
     for (name, best) in [("read", &peaks.read), ("write", &peaks.write), ("copy", &peaks.copy)] {
@@ -125,7 +126,7 @@ fn text(info: &DeviceInfo, kept: &Kept) -> String {
         table.add_row([name, &format!("{gbps:.1}"), &part(*gbps), &shape.to_string()]);
     }
     table.add_row(["memcpy", &format!("{:.1}", peaks.memcpy), &part(peaks.memcpy), "by the driver"]);
-    let mut sizes = output::table(&["touched over and over", "read GB/s", "write GB/s", "copy GB/s"]);
+    let mut sizes = Table::new(&["touched over and over", "read GB/s", "write GB/s", "copy GB/s"]);
     for warm in &peaks.sizes {
         let size = format!("{} MiB", warm.bytes >> 20);
         let [read, write, copy] = [warm.read, warm.write, warm.copy].map(|gbps| format!("{gbps:.0}"));

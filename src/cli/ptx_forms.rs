@@ -7,9 +7,10 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use warpstride::interp::coverage::{self, Form, Survey, Use};
 
-use super::output::{self, Output};
+use super::output::Output;
 use super::{args, ptx_file};
 use warpstride::error::counted;
+use warpstride::roofline::table::Table;
 
 /// Spellings of a form that are written out; more stay a pattern.
 const WRITTEN_OUT: usize = 12;
@@ -74,7 +75,7 @@ fn survey_text(surveys: &[Survey]) -> String {
             (Some(reason), 0) => reason.clone(),
             (Some(_), missing) => format!("{missing} not supported"),
         };
-        let mut table = output::table(&["form", "uses", "refused"]);
+        let mut table = Table::new(&["form", "uses", "refused"]);
         for Use { opcode, lines, refused } in uses {
             table.add_row([opcode, &lines.len().to_string(), &refused.len().to_string()]);
         }

@@ -10,10 +10,11 @@ use warpstride::roofline::measure::{Rotation, has_times};
 use warpstride::view::{View, ViewMut};
 
 use super::cold_runs::ColdRuns;
-use super::output::{self, Output, number};
+use super::output::{self, Output};
 use super::verify::verify;
 use super::{by_width, ensure_room, open, reference, require};
 use warpstride::error::counted;
+use warpstride::roofline::table::{Table, number};
 
 /// Bytes of every matrix: what a copy needs for its full speed.
 const BYTES: usize = 1 << 28;
@@ -119,7 +120,7 @@ fn transpose<T: Element>(
 }
 
 fn text(device: &Device, found: &[Found]) -> String {
-    let mut table = output::table(&["kernel", "squares a row", "GB/s", "now", "GB/s now"]);
+    let mut table = Table::new(&["kernel", "squares a row", "GB/s", "now", "GB/s now"]);
     let mut rows = String::new();
     for Found { tile, kernels } in found {
         let mut best = [tile.across(), tile.ragged_across()];

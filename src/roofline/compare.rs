@@ -1,17 +1,20 @@
-//! Two runs, case by case: faster, slower or the same.
+//! Compares two runs, case by case: by times on a GPU, by counters on the software GPU.
 //!
-//! A difference is told only where the middle halves of the samples, from p25 to p75, do not overlap *and* the medians are more
-//! than [`THRESHOLD`] apart. The first alone would call every drift of a quiet machine a change; the second alone would
-//! call noise one. Times with gaps of the host in them, or of a throttled device, decide nothing.
+//! Times differ only where the middle halves of the samples, from p25 to p75, do not overlap *and* the medians are more than
+//! [`THRESHOLD`] apart. The first alone would call every drift of a quiet machine a change; the second alone would call noise one.
+//! Times with gaps of the host in them, or of a throttled device, decide nothing. Counters are exact: a single sector is a
+//! difference.
 
-use super::report::{Case, Machine, Run, Times};
+use super::record::{Milliseconds, Record};
+use super::run::{Machine, Run};
+use crate::counters::{Counters, GlobalCounters, SharedCounters};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The part by which medians must differ: what two whole benches on one H100, one after the other, agreed within in every case above
-/// 64 MiB without gaps of the host, most within 0.8 %.
+/// The part by which medians must differ. Two whole benches on one H100, one after the other, agreed within it in every case above 64 MiB
+/// without gaps of the host, most within 0.8 %.
 pub const THRESHOLD: f64 = 0.02;
 
-/// How a case did.
+/// How a case of the second run did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Verdict {
@@ -19,41 +22,45 @@ pub enum Verdict {
     Faster,
     /// It takes more.
     Slower,
-    /// Neither can be told.
+    /// Its times do not differ, or its counters are equal.
     Same,
+    /// It has no times, and its counters differ.
+    Different,
     /// Its result is wrong in the second run.
     Wrong,
     /// The second run lacks it.
     Gone,
-    /// It cannot be compared: it is new, a run has no times of it, there is a [doubt](Times::doubt) about them, or one run alone was
-    /// at clocks that are set low.
+    /// It cannot be compared: it is new, a run has neither times nor counters of it, there is a [doubt](Record::doubt) about the times,
+    /// or the clocks were set low in one run alone.
     Undecided,
 }
 
 impl Verdict {
-    /// As reports say it.
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Faster => "faster",
             Self::Slower => "slower",
             Self::Same => "same",
+            Self::Different => "different",
             Self::Wrong => "wrong",
             Self::Gone => "gone",
             Self::Undecided => "undecided",
         }
     }
 
-    /// Of times before and now.
-    pub fn of(before: &Times, now: &Times) -> Self {
-        // Those of a GPU whose clocks are set low say nothing of one that runs free.
-        let are_held = |times: &Times| times.clocks.is_some_and(|clocks| clocks.held);
-        if before.doubt().or(now.doubt()).is_some() || are_held(before) != are_held(now) {
+    /// The verdict on the times of one case before and now.
+    fn of_times([before, now]: [(&Record, Milliseconds); 2]) -> Self {
+        // Times of a GPU whose clocks are set low say nothing about one that runs free.
+        let are_held = |record: &Record| record.clocks.is_some_and(|clocks| clocks.held);
+        if before.0.doubt().or(now.0.doubt()).is_some() || are_held(before.0) != are_held(now.0) {
             return Self::Undecided;
         }
-        let change = now.median_ms / before.median_ms - 1.0;
-        if now.p75_ms < before.p25_ms && change < -THRESHOLD {
+        let (before, now) = (before.1, now.1);
+        let change = now.median / before.median - 1.0;
+        if now.p75 < before.p25 && change < -THRESHOLD {
             Self::Faster
-        } else if now.p25_ms > before.p75_ms && change > THRESHOLD {
+        } else if now.p25 > before.p75 && change > THRESHOLD {
             Self::Slower
         } else {
             Self::Same
@@ -73,27 +80,78 @@ pub struct Change {
     pub now_ms: Option<f64>,
     /// How it did.
     pub verdict: Verdict,
-    /// The [doubt](Times::doubt) that leaves it undecided.
+    /// The [doubt](Record::doubt) that leaves it undecided.
     pub doubt: Option<&'static str>,
+    /// The counters that differ, of a case that has no times: `global_store.sectors 128, was 1024`.
+    pub difference: Option<String>,
 }
 
 impl Change {
-    fn of(before: Option<&Case>, now: Option<&Case>) -> Option<Self> {
+    fn of(before: Option<&Record>, now: Option<&Record>) -> Option<Self> {
         let name = now.or(before)?.name.clone();
-        let times = [before, now].map(|case| case.and_then(|case| case.times.as_ref()));
-        let doubt = times.iter().flatten().find_map(|times| times.doubt());
-        let verdict = match (now, times) {
-            (None, _) => Verdict::Gone,
-            (Some(now), _) if !now.verified => Verdict::Wrong,
-            (_, [Some(before), Some(now)]) => Verdict::of(before, now),
+        let records = [before, now];
+        let times = records.map(|record| record.and_then(|record| Some((record, record.ms?))));
+        let counters = records.map(|record| record.and_then(|record| record.counters));
+        let doubt = records.iter().flatten().find_map(|record| record.doubt());
+        let mut difference = None;
+        let verdict = match (now, times, counters) {
+            (None, ..) => Verdict::Gone,
+            (Some(now), ..) if !now.verified => Verdict::Wrong,
+            (_, [Some(before), Some(now)], _) => Verdict::of_times([before, now]),
+            (_, [None, None], [Some(before), Some(now)]) => {
+                difference = difference_of(&before, &now);
+                if difference.is_some() { Verdict::Different } else { Verdict::Same }
+            }
             _ => Verdict::Undecided,
         };
-        let [before_ms, now_ms] = times.map(|times| times.map(|times| times.median_ms));
-        Some(Self { name, before_ms, now_ms, verdict, doubt: doubt.filter(|_| verdict == Verdict::Undecided) })
+        let [before_ms, now_ms] = times.map(|times| times.map(|(_, ms)| ms.median));
+        let doubt = doubt.filter(|_| verdict == Verdict::Undecided);
+        Some(Self { name, before_ms, now_ms, verdict, doubt, difference })
     }
 }
 
-/// Makes sure that two runs are of one kind of device.
+/// The counters that differ, each with both values; `None` where none does.
+fn difference_of(before: &Counters, now: &Counters) -> Option<String> {
+    let differences: Vec<String> = figures(before)
+        .zip(figures(now))
+        .filter(|((_, before), (_, now))| before != now)
+        .map(|((name, before), (_, now))| format!("{name} {now}, was {before}"))
+        .collect();
+    (!differences.is_empty()).then(|| differences.join("; "))
+}
+
+/// Every counter by its name in JSON.
+fn figures(counters: &Counters) -> impl Iterator<Item = (String, u64)> {
+    let Counters {
+        global_load,
+        global_store,
+        shared_load,
+        shared_store,
+        global_atomic,
+        global_reduction,
+        shared_atomic,
+    } = *counters;
+    let of_global = |(space, counted): (&'static str, GlobalCounters)| {
+        let GlobalCounters { instructions, requests, sectors } = counted;
+        [("instructions", instructions), ("requests", requests), ("sectors", sectors)].map(|figure| (space, figure))
+    };
+    let of_shared = |(space, counted): (&'static str, SharedCounters)| {
+        let SharedCounters { instructions, wavefronts, bank_conflicts } = counted;
+        let figures = [("instructions", instructions), ("wavefronts", wavefronts), ("bank_conflicts", bank_conflicts)];
+        figures.map(|figure| (space, figure))
+    };
+    let global = [
+        ("global_load", global_load),
+        ("global_store", global_store),
+        ("global_atomic", global_atomic),
+        ("global_reduction", global_reduction),
+    ];
+    let shared = [("shared_load", shared_load), ("shared_store", shared_store), ("shared_atomic", shared_atomic)];
+    let all = global.into_iter().flat_map(of_global).chain(shared.into_iter().flat_map(of_shared));
+    all.map(|(space, (name, figure))| (format!("{space}.{name}"), figure))
+}
+
+/// Makes sure that two runs ran on one kind of device.
 ///
 /// # Errors
 ///
@@ -105,7 +163,7 @@ pub fn check_devices(before: &Machine, now: &Machine) -> Result<()> {
     Err(Error::new(
         ErrorKind::InvalidArgument,
         format!(
-            "a run on {} is not compared with one on {}, whose times differ by what they are; compare runs of one kind of device",
+            "a run on {} cannot be compared with one on {}, which is another GPU; compare runs of one kind of device",
             now.name, before.name
         ),
     ))
@@ -127,43 +185,55 @@ pub fn changes(before: &Run, now: &Run) -> Result<Vec<Change>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::element::DType;
     use crate::roofline::measure::Clocks;
+    use crate::roofline::record::{Group, Subject};
 
-    fn times(median: f64, spread: f64) -> Times {
+    fn times(median: f64, spread: f64) -> Record {
         let at = |part: f64| median * (1.0 + part * spread);
-        Times {
-            samples_ms: vec![at(-1.0), median, at(1.0)],
-            median_ms: median,
-            p10_ms: at(-0.8),
-            p25_ms: at(-0.5),
-            p75_ms: at(0.5),
-            p90_ms: at(0.8),
-            gbps: 1.0 / median,
-            fraction_of_ceiling: 0.5,
-            fraction_of_nominal: None,
-            gapless: true,
-            discarded: 0,
-            clocks: None,
+        let subject = Subject::new(Group::Stream, "copy", DType::F32, &[32], [128; 2]);
+        Record {
+            ms: Some(Milliseconds { median, p10: at(-0.8), p25: at(-0.5), p75: at(0.5), p90: at(0.8) }),
+            gapless: Some(true),
+            ..Record::new(subject, None, true)
         }
+    }
+
+    fn verdict(before: &Record, now: &Record) -> Verdict {
+        Change::of(Some(before), Some(now)).expect("a case").verdict
     }
 
     #[test]
     fn a_change_is_beyond_the_noise_and_beyond_the_threshold() {
-        let verdict = |now| Verdict::of(&times(1.0, 0.01), &now);
-        assert_eq!(verdict(times(1.05, 0.01)), Verdict::Slower);
-        assert_eq!(verdict(times(0.95, 0.01)), Verdict::Faster);
+        let of = |now| verdict(&times(1.0, 0.01), &now);
+        assert_eq!(of(times(1.05, 0.01)), Verdict::Slower);
+        assert_eq!(of(times(0.95, 0.01)), Verdict::Faster);
         // Apart, but by no more than two runs are.
-        assert_eq!(verdict(times(1.015, 0.001)), Verdict::Same);
+        assert_eq!(of(times(1.015, 0.001)), Verdict::Same);
         // Far apart, but so are the samples.
-        assert_eq!(verdict(times(1.05, 0.2)), Verdict::Same);
-        assert_eq!(verdict(Times { gapless: false, ..times(2.0, 0.01) }), Verdict::Undecided);
+        assert_eq!(of(times(1.05, 0.2)), Verdict::Same);
+        assert_eq!(of(Record { gapless: Some(false), ..times(2.0, 0.01) }), Verdict::Undecided);
         let hot = Clocks { sm_mhz: 1980, sm_max_mhz: 1980, memory_mhz: 2619, slowed: true, held: false };
-        let hot = Times { clocks: Some(hot), ..times(2.0, 0.01) };
-        assert_eq!((verdict(hot.clone()), hot.doubt()), (Verdict::Undecided, Some("throttled")));
-        assert_eq!(Verdict::of(&hot, &times(1.0, 0.01)), Verdict::Undecided);
+        let hot = Record { clocks: Some(hot), ..times(2.0, 0.01) };
+        assert_eq!((of(hot.clone()), hot.doubt()), (Verdict::Undecided, Some("throttled")));
+        assert_eq!(verdict(&hot, &times(1.0, 0.01)), Verdict::Undecided);
         let set = Clocks { sm_mhz: 1200, sm_max_mhz: 1980, memory_mhz: 2619, slowed: false, held: true };
-        let set = Times { clocks: Some(set), ..times(2.0, 0.01) };
-        assert_eq!(verdict(set.clone()), Verdict::Undecided);
-        assert_eq!(Verdict::of(&set, &Times { clocks: set.clocks, ..times(1.0, 0.01) }), Verdict::Faster);
+        let set = Record { clocks: Some(set), ..times(2.0, 0.01) };
+        assert_eq!(of(set.clone()), Verdict::Undecided);
+        assert_eq!(verdict(&set, &Record { clocks: set.clocks, ..times(1.0, 0.01) }), Verdict::Faster);
+    }
+
+    #[test]
+    fn counters_are_compared_exactly_where_nothing_is_timed() {
+        let counted = |sectors| {
+            let global_store = GlobalCounters { instructions: 4, requests: 4, sectors };
+            let counters = Some(Counters { global_store, ..Counters::default() });
+            Record { counters, ms: None, gapless: None, ..times(1.0, 0.0) }
+        };
+        assert_eq!(verdict(&counted(16), &counted(16)), Verdict::Same);
+        let change = Change::of(Some(&counted(16)), Some(&counted(17))).expect("a case");
+        assert_eq!(change.verdict, Verdict::Different);
+        assert_eq!(change.difference.as_deref(), Some("global_store.sectors 17, was 16"));
+        assert_eq!(verdict(&Record { counters: None, ..counted(16) }, &counted(16)), Verdict::Undecided);
     }
 }

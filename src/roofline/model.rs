@@ -73,7 +73,7 @@ pub const H100: DeviceModel = DeviceModel {
 
 /// What bounds a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Bound {
     /// Bytes from and to memory.
     Memory,
@@ -99,7 +99,7 @@ impl Bound {
 
 /// A time that nobody measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Prediction {
     /// Milliseconds.
     pub ms: f64,

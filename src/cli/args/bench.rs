@@ -1,16 +1,17 @@
-//! What is typed behind `bench`.
+//! The arguments of `bench`.
 
 use std::num::NonZeroUsize;
 
 use clap::error::ErrorKind;
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use warpstride::element::DType;
 use warpstride::error::counted;
 
 use super::values::{Numbers, castable, dtype, images, mappable, number, plane, run_name, shape};
 use super::{Axes, Permuted};
 
-/// What is said of a `bench` that has nothing to do.
+/// Why a `bench` without an operation is wrong usage.
 pub(in crate::cli) const NO_OPERATION: &str =
     "an operation is missing; name one, which `bench --list` lists, or --list, --all or --tune";
 
@@ -19,95 +20,120 @@ pub(in crate::cli) const NO_OPERATION: &str =
 pub(in crate::cli) struct Bench {
     #[command(subcommand)]
     pub(in crate::cli) operation: Option<Operation>,
-    /// List the operations
+    /// List the operations and their arguments
     #[arg(long)]
     pub(in crate::cli) list: bool,
-    /// Find the best tiles of this GPU: every shape that the kernels allow is timed on a few matrices
+    /// Find the best tiles for this GPU: time every shape that the kernels allow on a few matrices
     #[arg(long, conflicts_with_all = ["list", "all"])]
     pub(in crate::cli) tune: bool,
-    /// Measure a fixed list of cases in one run, whose document `report` draws: streams, permutes, every transpose
-    /// kernel, axes and conversions. The software GPU counts smaller ones
+    /// Measure a fixed list of cases in one run: streams, permutes, every transpose kernel, axes and conversions. The
+    /// software GPU counts smaller cases. `report` draws the document of the run
     #[arg(long, conflicts_with = "list")]
     pub(in crate::cli) all: bool,
     /// Keep the run under a name
-    #[arg(long, value_name = "NAME", requires = "all", value_parser = run_name)]
+    #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
     pub(in crate::cli) save: Option<String>,
-    /// Compare the run with one that was kept, case by case; status 1 where one is slower, wrong or gone
-    #[arg(long, value_name = "NAME", requires = "all", value_parser = run_name)]
+    /// Compare the run with a kept one, case by case: by times on a GPU, by counters on the software GPU. The exit
+    /// status is 1 where a case is slower, has other counters, is wrong or is gone
+    #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
     pub(in crate::cli) compare: Option<String>,
 }
 
 impl Bench {
-    /// Whether there is one thing to do: what must not stand on one line, or is missing.
+    /// Whether there is one thing to do.
     pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
         let Self { operation, list, tune, all, save, compare } = self;
-        let Some(operation) = operation else {
-            let missing = || (ErrorKind::MissingSubcommand, NO_OPERATION.into());
-            return if *list || *tune || *all { Ok(()) } else { Err(missing()) };
+        let conflict = |option: &str, other: &str| {
+            let conflict = format!("the argument '{option}' cannot be used with {other}; leave out one of them");
+            Err((ErrorKind::ArgumentConflict, conflict))
         };
-        let given = [
-            ("--list", *list),
-            ("--tune", *tune),
-            ("--all", *all),
-            ("--save", save.is_some()),
-            ("--compare", compare.is_some()),
-        ];
-        if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
-            let conflict = format!("the argument '{option}' cannot be used with an operation; leave out one of them");
-            return Err((ErrorKind::ArgumentConflict, conflict));
+        let given = [("--list", *list), ("--tune", *tune), ("--all", *all)].into_iter().find(|(_, given)| *given);
+        let kept = if save.is_some() { Some("--save") } else { compare.as_ref().map(|_| "--compare") };
+        match (operation, given, kept) {
+            (Some(_), Some((option, _)), _) => conflict(option, "an operation"),
+            (_, Some((option @ ("--list" | "--tune"), _)), Some(kept)) => conflict(kept, &format!("'{option}'")),
+            (None, None, _) => Err((ErrorKind::MissingSubcommand, NO_OPERATION.into())),
+            (Some(operation), ..) => operation.axes().map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong)),
+            _ => Ok(()),
         }
-        operation.axes().map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong))
     }
 }
 
+/// An operation as `--list` shows it.
+#[derive(Serialize)]
+pub(in crate::cli) struct Listed {
+    pub(in crate::cli) op: String,
+    pub(in crate::cli) arguments: String,
+    pub(in crate::cli) about: String,
+}
+
+/// The operations in the order of [`Operation`], which is their one list: with the arguments that they take beside `--samples`, in
+/// brackets where they may be left out.
+pub(in crate::cli) fn operations() -> Vec<Listed> {
+    let bench = Operation::augment_subcommands(clap::Command::new("bench"));
+    let argument = |argument: &clap::Arg| {
+        let name = argument.get_long().filter(|&name| name != "samples")?;
+        let value = argument.get_value_names().unwrap_or_default().iter().map(|name| format!(" {name}"));
+        let text = format!("--{name}{}", value.collect::<String>());
+        Some(if argument.is_required_set() { text } else { format!("[{text}]") })
+    };
+    let listed = |command: &clap::Command| Listed {
+        op: command.get_name().into(),
+        arguments: command.get_arguments().filter_map(argument).collect::<Vec<_>>().join(" "),
+        about: command.get_about().map(ToString::to_string).unwrap_or_default(),
+    };
+    bench.get_subcommands().map(listed).collect()
+}
+
+/// The operations. This is their one list: `--list`, the help and the run come from it.
 #[derive(Subcommand)]
 pub(in crate::cli) enum Operation {
-    /// An array of any rank with its axes in another order, into C order
+    /// Put the axes of an array in another order, into C order
     Permute {
         #[command(flatten)]
         permuted: Permuted,
         #[command(flatten)]
         samples: Samples,
     },
-    /// An array of any rank with its axes in another order, scaled, shifted and of another type, into C order
+    /// Permute, scale, shift and convert: c = f * a + o
     Affine(Affine),
-    /// A copy: the yardstick of all that move bytes
+    /// Copy: c = a, the operation that others are held against
     Copy(Elements),
-    /// Elements that lie some steps apart, side by side
+    /// Copy every Kth element of an array
     StridedCopy(Strided),
-    /// Every element set to a value
+    /// Fill: c = s
     Fill(Arithmetic),
-    /// An array scaled
+    /// Scale: c = s * a
     Mul(Arithmetic),
-    /// The sum of two arrays
+    /// Add: c = a + b
     Add(Arithmetic),
-    /// An array and a scaled one
+    /// c = a + s * b
     Triad(Arithmetic),
-    /// What is there, an array and a scaled one
+    /// c += a + s * b
     Nstream(Arithmetic),
-    /// What is there and a scaled array
+    /// c += s * a
     Axpy(Arithmetic),
-    /// The sum of all elements, or sums along an axis
+    /// Sum of all elements, or along an axis; halves are summed in single precision
     Sum(Reduced),
-    /// The sum of the products of two arrays
+    /// Dot product of two arrays
     Dot(Arithmetic),
-    /// The least element, or those along an axis
+    /// Least element, or least elements along an axis
     Min(Reduced),
-    /// The greatest element, or those along an axis
+    /// Greatest element, or greatest elements along an axis
     Max(Reduced),
-    /// Where the greatest element lies, or those along an axis
+    /// Index of the greatest element, or indices along an axis; the first of equals wins
     Argmax(Reduced),
-    /// Rows of positive numbers whose sum is 1
+    /// Softmax along the last axis
     Softmax(Rowwise),
-    /// Mean and variance of rows
+    /// Mean and variance along the last axis
     MeanVariance(Rowwise),
-    /// Images of bytes, pixel by pixel, to normalised planes
+    /// Normalise images of bytes, pixel by pixel, into planes
     Normalize(Images),
-    /// Elements to another type
+    /// Convert elements to another type
     Cast(Cast),
-    /// Rows taken by their indices: all rows of an array in another order
+    /// Gather rows by their indices: all rows of an array in another order
     Gather(Rows),
-    /// Rows put by their indices
+    /// Scatter rows by their indices
     Scatter(Rows),
 }
 
@@ -128,7 +154,7 @@ pub(in crate::cli) struct Elements {
     /// Number of elements
     #[arg(long, value_name = "N")]
     pub(in crate::cli) elements: usize,
-    /// Their type
+    /// Element type
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
     pub(in crate::cli) dtype: DType,
     #[command(flatten)]
@@ -140,7 +166,7 @@ pub(in crate::cli) struct Elements {
 pub(in crate::cli) struct Strided {
     #[command(flatten)]
     pub(in crate::cli) elements: Elements,
-    /// From one element to the next
+    /// Elements from one copied element to the next
     #[arg(long, value_name = "K")]
     pub(in crate::cli) step: NonZeroUsize,
 }
@@ -151,7 +177,7 @@ pub(in crate::cli) struct Arithmetic {
     /// Number of elements
     #[arg(long, value_name = "N")]
     pub(in crate::cli) elements: usize,
-    /// Their type: f16, bf16, f32 or f64
+    /// Element type: f16, bf16, f32 or f64
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = number)]
     pub(in crate::cli) dtype: DType,
     #[command(flatten)]
@@ -164,68 +190,68 @@ pub(in crate::cli) struct Images {
     /// Images, rows, columns and channels
     #[arg(long, value_name = "N,H,W,C", value_parser = images)]
     pub(in crate::cli) shape: [usize; 4],
-    /// What planes are made of: f16, bf16 or f32
+    /// Element type of the planes: f16, bf16 or f32
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = plane)]
     pub(in crate::cli) dtype: DType,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,
 }
 
-/// An array of numbers that becomes one, or one along an axis.
+/// An array of numbers that is reduced to one number, or along an axis.
 #[derive(Args)]
 pub(in crate::cli) struct Reduced {
-    /// Number of elements, of which all become one
+    /// Number of elements, which are reduced to one
     #[arg(long, value_name = "N", required_unless_present = "shape", conflicts_with = "shape")]
     pub(in crate::cli) elements: Option<usize>,
-    /// Extents of the array, which lies in C order
+    /// Extents of the array, which is in C order
     #[arg(long, value_name = "S", requires = "axis")]
     pub(in crate::cli) shape: Option<Numbers>,
-    /// The axis along which its elements become one, counted from 0
+    /// The axis to reduce, counted from 0
     #[arg(long, value_name = "K", requires = "shape", conflicts_with = "elements")]
     pub(in crate::cli) axis: Option<usize>,
-    /// Their type: f16, bf16, f32 or f64
+    /// Element type: f16, bf16, f32 or f64
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = number)]
     pub(in crate::cli) dtype: DType,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,
 }
 
-/// Elements of one type that become those of another.
+/// Elements that are converted.
 #[derive(Args, Clone, Copy)]
 pub(in crate::cli) struct Cast {
     /// Number of elements
     #[arg(long, value_name = "N")]
     pub(in crate::cli) elements: usize,
-    /// Their type: u8, i32, f16, bf16, f32 or f64
+    /// Type of the elements before: u8, i32, f16, bf16, f32 or f64
     #[arg(long, value_name = "TYPE", value_parser = castable)]
     pub(in crate::cli) from: DType,
-    /// What they become, of the same types
+    /// Type of the elements after, one of the same types
     #[arg(long, value_name = "TYPE", value_parser = castable)]
     pub(in crate::cli) to: DType,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,
 }
 
-/// Rows that are found by their indices.
+/// Rows that are gathered or scattered.
 #[derive(Args, Clone, Copy)]
 pub(in crate::cli) struct Rows {
-    /// Rows, and elements of each
+    /// Number of rows, and of elements in each
     #[arg(long, value_name = "R,W", value_parser = shape)]
     pub(in crate::cli) shape: [usize; 2],
-    /// Their type
+    /// Element type
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
     pub(in crate::cli) dtype: DType,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,
 }
 
-/// An array whose last axis has the rows.
+/// An array whose rows lie along the last axis.
 #[derive(Args)]
 pub(in crate::cli) struct Rowwise {
-    /// Extents of the array, which lies in C order
+    /// Extents of the array, which is in C order
     #[arg(long, value_name = "S")]
     pub(in crate::cli) shape: Numbers,
-    /// The type of its elements: f16, bf16, f32 or f64
+    /// Element type: f16, bf16, f32 or f64
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = number)]
     pub(in crate::cli) dtype: DType,
     #[command(flatten)]
@@ -235,16 +261,16 @@ pub(in crate::cli) struct Rowwise {
 /// An array in C order, its axes in another, and the types of both sides.
 #[derive(Args)]
 pub(in crate::cli) struct Affine {
-    /// Extents of the array, which lies in C order
+    /// Extents of the array, which is in C order
     #[arg(long, value_name = "S")]
     pub(in crate::cli) shape: Numbers,
     /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     pub(in crate::cli) axes: Axes,
-    /// Its element type: u8, f16, bf16, f32 or f64
+    /// Element type of the array: u8, f16, bf16, f32 or f64
     #[arg(long, value_name = "TYPE", value_parser = mappable)]
     pub(in crate::cli) from: DType,
-    /// That of the result: f16, bf16 or f32, or f64 of f64
+    /// Element type of the result: f16, bf16 or f32; f64 for an array of f64
     #[arg(long, value_name = "TYPE", value_parser = number)]
     pub(in crate::cli) to: DType,
     /// The axis of the result, counted from 0, whose indices have factors and offsets of their own

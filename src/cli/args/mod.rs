@@ -3,6 +3,8 @@
 mod axes;
 mod bench;
 mod order;
+#[cfg(feature = "interp")]
+mod run_ptx;
 mod values;
 
 use std::ffi::OsString;
@@ -19,14 +21,15 @@ use warpstride::roofline::model::DeviceModel;
 #[cfg(feature = "interp")]
 use warpstride::interp::Checks;
 
-#[cfg(feature = "interp")]
-use super::argument::{Argument, Dump, extents};
-
 pub(super) use axes::Axes;
 pub(super) use bench::{
-    Affine, Arithmetic, Bench, Cast, Elements, Images, NO_OPERATION, Operation, Reduced, Rows, Rowwise, Samples,
-    Strided,
+    Affine, Arithmetic, Bench, Cast, Elements, Images, Listed, NO_OPERATION, Operation, Reduced, Rows, Rowwise,
+    Samples, Strided, operations,
 };
+#[cfg(feature = "interp")]
+use run_ptx::extents;
+#[cfg(feature = "interp")]
+pub(super) use run_ptx::{Argument, Dump, Fill, Value};
 pub(super) use values::Numbers;
 use values::{dtype, model, shape};
 
@@ -108,15 +111,15 @@ pub(super) enum Command {
     Transpose(Transpose),
     /// Put the axes of an array in another order, from one .npy file into another
     Permute(Permute),
-    /// Run every transpose kernel on the same matrix, verify it, and show what it does to memory
+    /// Run every transpose kernel on the same matrix, verify it, and show its memory accesses
     Compare(Compare),
     /// Print how a permute would be done, and why
     Explain(Permuted),
-    /// Verify an operation on random bits, and on a GPU measure it
+    /// Verify an operation on random numbers, and measure it on a GPU
     Bench(Bench),
-    /// Show a run of `bench --all`: tables, charts, a page, or how it differs from another
+    /// Show a run of `bench` or `compare`: tables, charts, a page, or its differences from another run
     Report(Report),
-    /// Measure what the memory of this GPU can do at most: nominal, and the best of simple kernels
+    /// Measure the ceilings of this GPU's memory: nominal, and the best of simple kernels
     Peaks,
     /// Run a kernel of a PTX file, and show what it does to memory
     ///
@@ -182,7 +185,7 @@ pub(super) struct Compare {
 
 #[derive(Args)]
 pub(super) struct Report {
-    /// The document of `warpstride --json bench --all`
+    /// The document of `warpstride --json bench` or `warpstride --json compare`
     #[arg(value_name = "RUN.json")]
     pub(super) run: PathBuf,
     /// Write a page with everything, which needs no other file and no network
@@ -197,7 +200,8 @@ pub(super) struct Report {
     /// Write each chart into a folder, which is made where it is not there
     #[arg(long, value_name = "FOLDER")]
     pub(super) svg: Option<PathBuf>,
-    /// Compare the run with an earlier one, case by case; status 1 where one is slower, wrong or gone
+    /// Compare the run with an earlier one, case by case: by times on a GPU, by counters on the software GPU. The exit
+    /// status is 1 where a case is slower, has other counters, is wrong or is gone
     #[arg(long, value_name = "BEFORE.json")]
     pub(super) compare: Option<PathBuf>,
 }

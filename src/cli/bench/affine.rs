@@ -7,10 +7,11 @@ use warpstride::device::Device;
 use warpstride::element::{DType, Element};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Affine, AffinePlan, Align, Target};
+use warpstride::roofline::record::{Group, Subject};
 
 use super::Measured;
 use super::conversion::{Bench, Small};
-use super::report::{Outcome, Subject};
+use super::outcome::Outcome;
 use crate::cli::output::Output;
 use crate::cli::{array_bytes, ensure_room, permuted_layouts, reference};
 
@@ -53,14 +54,15 @@ fn values(channel: usize) -> (f32, f32) {
 }
 
 impl Measured for Mapped<'_> {
-    fn subject(&self) -> Result<Subject<'_>> {
-        let Self { from, to: dtype, shape, axes, .. } = *self;
+    fn subject(&self) -> Result<Subject> {
+        let Self { from, to: dtype, shape, axes, channels } = *self;
         permuted_layouts(shape, axes)?;
         let (read, written) = (array_bytes(shape, from)?, array_bytes(shape, dtype)?);
         // The channels' factors and offsets are read too, where there is anything to read them for.
         let vectors = if written > 0 { 2 * self.vector()? } else { 0 };
-        let (read, written) = ((read + vectors) as u64, written as u64);
-        Ok(Subject { op: "affine", dtype, shape, axes: Some(axes), from: Some(from), read, written })
+        let bytes = [(read + vectors) as u64, written as u64];
+        let subject = Subject::new(Group::Permute, "affine", dtype, shape, bytes);
+        Ok(Subject { axes: Some(axes.into()), from: Some(from), channels, ..subject })
     }
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {

@@ -9,9 +9,10 @@ use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Elementwise, Reduction, Scratch, Target};
 use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
+use warpstride::roofline::record::{Group, Subject};
 
+use super::outcome::Outcome;
 use super::permute::copy;
-use super::report::{Outcome, Subject};
 use super::{Measured, SMALL};
 use crate::cli::output::Output;
 use crate::cli::verify::counted;
@@ -77,15 +78,14 @@ impl Arithmetic {
         }
     }
 
-    /// Done with arrays of so many bytes, which are counted as BabelStream does.
-    pub(super) fn subject(self, shape: &[usize], dtype: DType, bytes: u64) -> Subject<'_> {
+    /// The operation on arrays of so many bytes each, which are counted as BabelStream counts them.
+    pub(super) fn subject(self, shape: &[usize], dtype: DType, bytes: u64) -> Subject {
         let (reads, writes) = match self {
             Self::Fill => (0, 1),
             Self::Elementwise(operation) => (operation.reads(), 1),
             Self::Reduction(reduction) => (reduction.reads(), 0),
         };
-        let (read, written) = (reads * bytes, writes * bytes);
-        Subject { op: self.name(), dtype, shape, axes: None, from: None, read, written }
+        Subject::new(Group::Stream, self.name(), dtype, shape, [reads * bytes, writes * bytes])
     }
 
     /// The kernel that does it, or the first of two.
@@ -139,7 +139,7 @@ pub(super) struct OnArrays {
 }
 
 impl Measured for OnArrays {
-    fn subject(&self) -> Result<Subject<'_>> {
+    fn subject(&self) -> Result<Subject> {
         let Self { arithmetic, shape, dtype } = self;
         let bytes = array_bytes(shape, *dtype)? as u64;
         Ok(arithmetic.subject(shape, *dtype, bytes))

@@ -11,10 +11,11 @@ use warpstride::element::{DType, Number};
 use warpstride::error::{Error, counted};
 use warpstride::ops::{self, AxisPlan, AxisReduction, Scratch, rowwise};
 use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
+use warpstride::roofline::record::{Group, Subject};
 
 use super::arithmetic::{Computed, numbers};
+use super::outcome::Outcome;
 use super::permute::copy;
-use super::report::{Outcome, Subject};
 use super::{Measured, SMALL};
 use crate::cli::output::Output;
 use crate::cli::verify;
@@ -32,12 +33,12 @@ pub(super) enum Along {
 pub(super) struct AlongAxis<'a> {
     pub(super) along: Along,
     pub(super) shape: &'a [usize],
-    pub(super) axis: [usize; 1],
+    pub(super) axis: usize,
     pub(super) dtype: DType,
 }
 
 impl Measured for AlongAxis<'_> {
-    fn subject(&self) -> Result<Subject<'_>> {
+    fn subject(&self) -> Result<Subject> {
         let Self { along, shape, axis, dtype } = self;
         let read = array_bytes(shape, *dtype)? as u64;
         let rank = shape.len();
@@ -48,16 +49,16 @@ impl Measured for AlongAxis<'_> {
             self.name()
         );
         require!(
-            axis[0] < rank,
+            *axis < rank,
             InvalidArgument,
             "shape {shape:?} has no axis {}; it has {}, counted from 0",
-            axis[0],
+            axis,
             counted(rank, "axis")
         );
         let written =
             self.results().checked_mul(self.result_width()).context("the results are too many; use a smaller array")?;
-        let axes = matches!(along, Along::Reduction(_)).then_some(&axis[..]);
-        Ok(Subject { op: self.name(), dtype: *dtype, shape, axes, from: None, read, written: written as u64 })
+        let axes = matches!(along, Along::Reduction(_)).then(|| vec![*axis]);
+        Ok(Subject { axes, ..Subject::new(Group::Axis, self.name(), *dtype, shape, [read, written as u64]) })
     }
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
@@ -86,7 +87,7 @@ impl AlongAxis<'_> {
 
     fn extents(&self) -> [usize; 3] {
         let product = |extents: &[usize]| extents.iter().product();
-        let [axis] = self.axis;
+        let axis = self.axis;
         [product(&self.shape[..axis]), self.shape[axis], product(&self.shape[axis + 1..])]
     }
 
@@ -250,7 +251,7 @@ impl<T: Computed> Runs<T> {
 
     fn run(&mut self, along_axis: &AlongAxis<'_>) -> Result<(), Error> {
         let Self { rotation, a, like, sums, others, places, scratch } = self;
-        let (set, [axis], stream) = (rotation.advance(), along_axis.axis, rotation.device().default_stream());
+        let (set, axis, stream) = (rotation.advance(), along_axis.axis, rotation.device().default_stream());
         let (from, like) = (a.view(set)?.split_axis(0, along_axis.shape)?, like.view_mut(set)?);
         let shape = [&along_axis.shape[..axis], &along_axis.shape[axis + 1..]].concat();
         let results: usize = shape.iter().product();

@@ -10,10 +10,11 @@ use warpstride::element::{DType, Element, Number};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, Normalization, PermutePlan, Target};
 use warpstride::roofline::measure::Rotation;
+use warpstride::roofline::record::{Group, Subject};
 
 use super::Measured;
+use super::outcome::Outcome;
 use super::permute::copy;
-use super::report::{Outcome, Subject};
 use crate::cli::cold_runs::ColdRuns;
 use crate::cli::output::Output;
 use crate::cli::verify::{Launch, counted as counted_run};
@@ -118,10 +119,13 @@ impl Conversion {
 }
 
 impl Measured for Conversion {
-    fn subject(&self) -> Result<Subject<'_>> {
+    fn subject(&self) -> Result<Subject> {
         let [read, written] = self.sides()?.map(|bytes| bytes as u64);
         let [from, dtype] = self.dtypes();
-        let subject = |op, from, read| Subject { op, dtype, shape: self.shape(), axes: None, from, read, written };
+        let subject = |op, from, read| Subject {
+            from,
+            ..Subject::new(Group::Conversion, op, dtype, self.shape(), [read, written])
+        };
         match *self {
             Self::Normalize { shape: [.., channels], .. } => {
                 require!(
@@ -132,8 +136,8 @@ impl Measured for Conversion {
                 Ok(subject("normalize", Some(from), read))
             }
             Self::Cast { .. } => Ok(subject("cast", Some(from), read)),
-            // Those between are not asked for.
-            Self::Strided { .. } => Ok(subject("strided-copy", None, written)),
+            // The elements between are not asked for.
+            Self::Strided { step, .. } => Ok(Subject { step: Some(step), ..subject("strided-copy", None, written) }),
             Self::Rows { shape: [count, _], is_put, .. } => {
                 require!(
                     u32::try_from(count).is_ok(),

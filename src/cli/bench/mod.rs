@@ -1,11 +1,11 @@
-//! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and held against what the device can do.
+//! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and held against the device's ceilings.
 
 mod affine;
 mod arithmetic;
 mod conversion;
 mod axis;
+mod outcome;
 mod permute;
-mod report;
 mod suite;
 
 use std::slice;
@@ -15,52 +15,22 @@ use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::error::{Error, ErrorKind};
 use warpstride::ops::{AxisReduction, Elementwise, Reduction};
+use warpstride::roofline::export::{json, text};
+use warpstride::roofline::record::Subject;
+use warpstride::roofline::run::Run;
 
 use super::output::Output;
-use super::{args, open, tune};
+use super::runs::Kept;
+use super::{args, open, peaks, tune};
 use affine::Mapped;
 use arithmetic::{Arithmetic, OnArrays};
 use axis::{Along, AlongAxis};
 use conversion::Conversion;
+use outcome::Outcome;
 use permute::Moved;
-use report::{Outcome, Subject};
 
-/// Arrays of at most so many bytes take so little time that their launches matter, which are then timed as well.
+/// Arrays of at most so many bytes take so little time that their launches matter, so these are timed as well.
 const SMALL: usize = 1 << 20;
-
-/// What the arithmetic takes.
-const NUMBERS: &str = "--elements N --dtype T";
-
-/// What reductions take.
-const REDUCED: &str = "--elements N | --shape S --axis K, --dtype T";
-
-/// What operations on rows take.
-const ROWS: &str = "--shape S --dtype T";
-
-/// The operations, what they take, and what they do.
-const OPERATIONS: [[&str; 3]; 21] = [
-    ["permute", "--shape S --axes A --dtype T", "an array with its axes in another order, into C order"],
-    ["affine", "--shape S --axes A --from T --to T", "the same, scaled, shifted and of another type: c = f a + o"],
-    ["copy", NUMBERS, "as many bytes and nothing else: the yardstick"],
-    ["fill", NUMBERS, "c = s"],
-    ["mul", NUMBERS, "c = s a"],
-    ["add", NUMBERS, "c = a + b"],
-    ["triad", NUMBERS, "c = a + s b"],
-    ["nstream", NUMBERS, "c = c + a + s b"],
-    ["axpy", NUMBERS, "c = c + s a"],
-    ["sum", REDUCED, "elements summed, all or along an axis; halves in single precision"],
-    ["dot", NUMBERS, "the products of two arrays summed"],
-    ["min", REDUCED, "the least element"],
-    ["max", REDUCED, "the greatest element"],
-    ["argmax", REDUCED, "where the greatest element lies, the first of several"],
-    ["softmax", ROWS, "e^(x - greatest) over their sum, of each row of the last axis"],
-    ["mean-variance", ROWS, "mean and variance of each row of the last axis"],
-    ["normalize", "--shape N,H,W,C --dtype T", "images of bytes, pixel by pixel, to normalised planes"],
-    ["cast", "--elements N --from T --to T", "elements to another type"],
-    ["gather", "--shape R,W --dtype T", "rows taken by their indices, all in another order"],
-    ["scatter", "--shape R,W --dtype T", "rows put by their indices"],
-    ["strided-copy", "--elements N --step K --dtype T", "every Kth element of an array"],
-];
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
     let Some(operation) = &args.operation else {
@@ -71,18 +41,30 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
         };
     };
     let axes = operation.axes().map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
-    let (measured, samples) = measured(operation, &axes);
-    measured.bench(samples, backend, output)
+    let (measured, args::Samples { samples }) = measured(operation, &axes);
+    let (subject, samples) = (measured.subject()?, usize::from(samples));
+    let mut kept = Kept::new(args.save.as_deref(), args.compare.as_deref())?;
+    kept.narrow_to(&subject.name())?;
+    let device = open(backend, output)?;
+    kept.check_device(&device)?;
+    let date = jiff::Timestamp::now().to_string();
+    let outcome = measured.outcome(&device, samples, output)?;
+    let ceilings = if outcome.timing.is_some() { Some(peaks::known(&device, output)?) } else { None };
+    let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
+    let record = outcome.record(subject, samples, ceilings.as_ref().map(|(peaks, _)| peaks));
+    let shown = record.clone();
+    let run = Run::new(&device, date, ceilings, vec![record]);
+    kept.finish(&run, text::record(&run, &shown), json::document_of_one(&run)?, output)
 }
 
-/// An operation on arrays of a shape, which is measured alone, or with `--all` in its turn.
+/// An operation on arrays of a shape, which is measured alone, or in its turn with `--all`.
 trait Measured {
-    /// What is done, and the bytes that it takes: what is wrong with it is said before any device is opened.
+    /// The operation and its bytes. It fails before any device is opened.
     ///
     /// # Errors
     ///
     /// Where there is no such operation, or no such array.
-    fn subject(&self) -> Result<Subject<'_>>;
+    fn subject(&self) -> Result<Subject>;
 
     /// Verifies it, and times it where time means something.
     ///
@@ -90,15 +72,9 @@ trait Measured {
     ///
     /// Where there is no room, or the device fails.
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome>;
-
-    fn bench(&self, samples: args::Samples, backend: Backend, output: &Output) -> Result<()> {
-        let (subject, samples) = (self.subject()?, usize::from(samples.samples));
-        let device = open(backend, output)?;
-        subject.report(&device, &self.outcome(&device, samples, output)?, samples, output)
-    }
 }
 
-/// What an operation of the command line is, and how often it is timed.
+/// The operation that was typed, and how often it is timed.
 fn measured<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Box<dyn Measured + 'a>, args::Samples) {
     use args::Operation;
 
@@ -157,7 +133,7 @@ fn reduction(
 ) -> (Box<dyn Measured + '_>, args::Samples) {
     let args::Reduced { elements, shape, axis, dtype, samples } = reduced;
     let dtype = *dtype;
-    let along_axis = |shape| AlongAxis { along: Along::Reduction(along), shape, axis: [axis.unwrap_or(0)], dtype };
+    let along_axis = |shape| AlongAxis { along: Along::Reduction(along), shape, axis: axis.unwrap_or(0), dtype };
     let measured: Box<dyn Measured + '_> = match (elements, shape, over_all) {
         (&Some(elements), _, Some(over_all)) => {
             Box::new(OnArrays { arithmetic: Arithmetic::Reduction(over_all), shape: [elements], dtype })
@@ -170,14 +146,15 @@ fn reduction(
 
 fn along_rows(along: Along, rows: &args::Rowwise) -> (Box<dyn Measured + '_>, args::Samples) {
     let args::Rowwise { shape, dtype, samples } = rows;
-    (Box::new(AlongAxis { along, shape, axis: [shape.len().saturating_sub(1)], dtype: *dtype }), *samples)
+    (Box::new(AlongAxis { along, shape, axis: shape.len().saturating_sub(1), dtype: *dtype }), *samples)
 }
 
+/// Lists the operations, with the arguments and the sentence that the help has.
 fn list(output: &Output) -> Result<()> {
-    let mut text = String::new();
-    for [op, takes, does] in OPERATIONS {
-        text += &format!("{op:13} {takes:46} {does}\n");
+    let operations = args::operations();
+    let mut shown = String::new();
+    for args::Listed { op, arguments, about } in &operations {
+        shown += &format!("{op:13} {arguments:62} {about}\n");
     }
-    let entries = OPERATIONS.map(|[op, takes, does]| json!({ "op": op, "arguments": takes, "about": does }));
-    output.result(&text, json!({ "operations": entries }))
+    output.result(&shown, json!({ "operations": operations }))
 }

@@ -8,9 +8,10 @@ use warpstride::error::Error;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Target};
 use warpstride::roofline::measure::Rotation;
+use warpstride::roofline::record::{Group, Subject};
 use warpstride::view::{View, ViewMut};
 
-use super::report::{Outcome, Subject};
+use super::outcome::Outcome;
 use super::{Measured, SMALL};
 use crate::cli::cold_runs::ColdRuns;
 use crate::cli::output::Output;
@@ -27,13 +28,14 @@ pub(super) struct Moved<'a> {
 }
 
 impl Measured for Moved<'_> {
-    fn subject(&self) -> Result<Subject<'_>> {
+    fn subject(&self) -> Result<Subject> {
         let Self { op, dtype, shape, axes } = *self;
         if let Some(axes) = axes {
             permuted_layouts(shape, axes)?;
         }
         let bytes = array_bytes(shape, dtype)? as u64;
-        Ok(Subject { op, dtype, shape, axes, from: None, read: bytes, written: bytes })
+        let group = if axes.is_some() { Group::Permute } else { Group::Stream };
+        Ok(Subject { axes: axes.map(Into::into), ..Subject::new(group, op, dtype, shape, [bytes; 2]) })
     }
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {

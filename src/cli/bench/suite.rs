@@ -1,28 +1,29 @@
 //! `warpstride bench --all`: a fixed list of cases in one run.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use half::{bf16, f16};
 use serde::Deserialize;
-use serde_json::json;
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
 use warpstride::ops::{AxisReduction, Elementwise, Reduction};
-use warpstride::roofline::compare::{self, Change};
-use warpstride::roofline::measure::{Clocks, Rotation, has_times};
+use warpstride::roofline::export::{json, text};
+use warpstride::roofline::measure::{Rotation, has_times};
 use warpstride::roofline::model::DeviceModel;
 use warpstride::roofline::peak::Peaks;
-use warpstride::roofline::report::{Case, Group, Machine, Run, SCHEMA, Times};
+use warpstride::roofline::record::{Record, Subject};
+use warpstride::roofline::run::Run;
 
 use super::Measured;
 use super::affine::Mapped;
 use super::arithmetic::{self, Arithmetic, Computed, Operands};
 use super::axis::{Along, AlongAxis};
 use super::conversion::Conversion;
+use super::outcome::Outcome;
 use super::permute::Moved;
-use super::report::{Outcome, Subject};
 use crate::cli::output::Output;
-use crate::cli::{args, compare as ladder, failure, open, peaks, report, runs};
+use crate::cli::runs::Kept;
+use crate::cli::{args, compare as ladder, open, peaks};
 
 /// Timed runs of a case.
 const SAMPLES: usize = 20;
@@ -93,56 +94,20 @@ struct Listed {
 }
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
-    // What it is to be compared with is looked at before minutes are spent.
-    let before = args.compare.as_deref().map(runs::kept).transpose()?;
+    let kept = Kept::new(args.save.as_deref(), args.compare.as_deref())?;
     let device = open(backend, output)?;
-    if let Some(before) = &before {
-        compare::check_devices(&before.device, &Machine::of(&device))?;
-    }
+    kept.check_device(&device)?;
     let timed = has_times(&device);
     let date = jiff::Timestamp::now().to_string();
-    // Of this run: what was kept may be of another day.
-    let peaks = if timed { Some(peaks::measured(&device, output)?.peaks) } else { None };
-    let mut suite = Suite { device: &device, timed, peaks: peaks.as_ref(), cases: Vec::new(), output };
+    // Of this run: kept ones may be of another day.
+    let ceilings = if timed { Some(peaks::measured(&device, output)?) } else { None };
+    let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
+    let mut suite =
+        Suite { device: &device, timed, peaks: ceilings.as_ref().map(|(peaks, _)| peaks), cases: Vec::new(), output };
     suite.all()?;
-    let run = Run {
-        schema: SCHEMA,
-        ptx: warpstride::ptx::PROVENANCE.into(),
-        date,
-        version: env!("CARGO_PKG_VERSION").into(),
-        device: Machine::of(&device),
-        clocks: Clocks::of(&device),
-        cases: suite.cases,
-        peaks,
-    };
-    finish(&run, before.as_ref(), args.save.as_deref(), output)
-}
-
-/// Keeps a run if it is right, since what is wrong is nothing to compare with, and prints it: also where it could not be kept.
-fn finish(run: &Run, before: Option<&Run>, save: Option<&str>, output: &Output) -> Result<()> {
-    let wrong: Vec<&str> = run.cases.iter().filter(|case| !case.verified).map(|case| case.name.as_str()).collect();
-    let kept = match save.filter(|_| wrong.is_empty()) {
-        Some(name) => runs::keep(name, run).map(|file| output.note(format!("kept as {name}: {}", file.display()))),
-        None => Ok(()),
-    };
-    let changes = before.map(|before| compare::changes(before, run)).transpose()?;
-    print(run, changes.as_deref(), kept.as_ref().err(), output)?;
-    ensure!(wrong.is_empty(), "{} gave wrong elements; please report this as a bug", wrong.join(", "));
-    kept?;
-    report::ensure_none_worse(changes.as_deref().unwrap_or(&[]))
-}
-
-fn print(run: &Run, changes: Option<&[Change]>, error: Option<&anyhow::Error>, output: &Output) -> Result<()> {
-    let mut text = report::text(run);
-    let mut document = serde_json::to_value(run)?;
-    if let Some(changes) = changes {
-        text += &report::changes_text(changes);
-        document["changes"] = json!(changes);
-    }
-    if let Some(error) = error {
-        document["error"] = failure(error);
-    }
-    output.result(&text, document)
+    let cases = suite.cases;
+    let run = Run::new(&device, date, ceilings, cases);
+    kept.finish(&run, text::run(&run), json::document(&run)?, output)
 }
 
 /// The cases in the making.
@@ -150,7 +115,7 @@ struct Suite<'a> {
     device: &'a Device,
     timed: bool,
     peaks: Option<&'a Peaks>,
-    cases: Vec<Case>,
+    cases: Vec<Record>,
     output: &'a Output,
 }
 
@@ -165,25 +130,25 @@ impl Suite<'_> {
             self.fit(&mut shape);
             let permute = Moved { op: "permute", dtype, shape: &shape, axes: Some(&axes) };
             // Two that differ in size alone may be one by now.
-            let name = name(&permute.subject()?);
+            let name = permute.subject()?.name();
             if !self.cases.iter().any(|case| case.name == name) {
-                self.measured(Group::Permute, &permute)?;
+                self.measured(&permute)?;
             }
         }
         for (from, to, channels, shape, axes) in MAPPED {
             let mut shape = shape.to_vec();
             self.fit(&mut shape);
-            self.measured(Group::Permute, &Mapped { from, to, shape: &shape, axes, channels })?;
+            self.measured(&Mapped { from, to, shape: &shape, axes, channels })?;
         }
         self.transposes()?;
         for (along, dtype, axis) in ALONG_AXES {
             let mut shape = MATRIX;
             self.fit(&mut shape);
-            self.measured(Group::Axis, &AlongAxis { along, shape: &shape, axis: [axis], dtype })?;
+            self.measured(&AlongAxis { along, shape: &shape, axis, dtype })?;
         }
         for mut conversion in CONVERSIONS {
             self.fit(conversion.shape_mut());
-            self.measured(Group::Conversion, &conversion)?;
+            self.measured(&conversion)?;
         }
         Ok(())
     }
@@ -207,45 +172,27 @@ impl Suite<'_> {
         // For all of them, those that touch one array alone too.
         let rotation = Rotation::new(self.device, &[bytes]);
         arithmetic::ensure_operands(&rotation, bytes)?;
-        self.measured(Group::Stream, &Moved { op: "copy", dtype, shape: &shape, axes: None })?;
+        self.measured(&Moved { op: "copy", dtype, shape: &shape, axes: None })?;
         let progress = self.output.progress(ARITHMETIC.len());
         progress.doing("preparing");
         let mut operands = Operands::<T>::new(rotation, shape[0])?;
         for arithmetic in ARITHMETIC {
             progress.doing(format!("{} {dtype}", arithmetic.name()));
             let outcome = operands.measure(arithmetic, SAMPLES)?;
-            self.add(Group::Stream, &arithmetic.subject(&shape, dtype, bytes as u64), outcome);
+            self.add(arithmetic.subject(&shape, dtype, bytes as u64), outcome);
             progress.step();
         }
         Ok(())
     }
 
-    fn measured(&mut self, group: Group, measured: &dyn Measured) -> Result<()> {
+    fn measured(&mut self, measured: &dyn Measured) -> Result<()> {
         let outcome = measured.outcome(self.device, SAMPLES, self.output)?;
-        self.add(group, &measured.subject()?, outcome);
+        self.add(measured.subject()?, outcome);
         Ok(())
     }
 
-    fn add(&mut self, group: Group, subject: &Subject<'_>, outcome: Outcome) {
-        let Subject { op, dtype, shape, axes, from, read, written } = *subject;
-        let times = outcome.timing.as_ref().zip(self.peaks);
-        self.cases.push(Case {
-            name: name(subject),
-            group,
-            op: op.into(),
-            dtype,
-            shape: shape.into(),
-            axes: axes.map(Into::into),
-            from,
-            read,
-            written,
-            kernel: outcome.kernel.map(Into::into),
-            verified: outcome.verified,
-            times: times.map(|((timing, _), peaks)| Times::new(timing, read, written, peaks)),
-            counters: outcome.counters,
-            counted_shape: None,
-            predicted_ms: None,
-        });
+    fn add(&mut self, subject: Subject, outcome: Outcome) {
+        self.cases.push(outcome.record(subject, SAMPLES, self.peaks));
     }
 
     /// Every kernel on square matrices. Of one too large to be counted, the counters are those of a smaller one, multiplied: the
@@ -256,35 +203,22 @@ impl Suite<'_> {
         for &size in self.of(MATRICES) {
             let rows = ladder::of_squares(self.device, size, self.output)?;
             let scaled = counted.as_ref().filter(|_| rows.iter().all(|row| row.counters.is_none()));
-            let bytes = (size * size * size_of::<f32>()) as u64;
-            for (at, row) in rows.iter().enumerate() {
-                let counters = match scaled {
-                    Some((smaller, all)) => all[at].map(|counters| counters * (size / smaller).pow(2) as u64),
-                    None => row.counters,
-                };
-                let times = row.timing.as_ref().zip(self.peaks);
-                let predicted =
-                    model.zip(counters).map(|(model, counters)| model.predict(&counters, bytes, bytes, row.launches));
-                self.cases.push(Case {
-                    name: format!("transpose {} f32 {size}x{size}", row.variant),
-                    group: Group::Transpose,
-                    op: row.variant.clone(),
-                    dtype: DType::F32,
-                    shape: vec![size; 2],
-                    axes: None,
-                    from: None,
-                    read: bytes,
-                    written: bytes,
-                    kernel: row.entry.map(Into::into),
-                    verified: row.verified,
-                    times: times.map(|(timing, peaks)| Times::new(timing, bytes, bytes, peaks)),
-                    counters,
-                    counted_shape: scaled.map(|&(smaller, _)| vec![smaller; 2]),
-                    predicted_ms: predicted.map(|predicted| predicted.ms),
-                });
+            let scaled = scaled.map(|(smaller, all)| {
+                let times = (size / smaller).pow(2) as u64;
+                let counters = all.iter().map(|counters| counters.map(|counters| counters * times)).collect::<Vec<_>>();
+                (*smaller, counters)
+            });
+            let own = rows.iter().map(|row| row.counters).collect();
+            let copy = rows.first().and_then(|copy| copy.gbps((size * size * size_of::<f32>()) as u64));
+            for (at, mut row) in rows.into_iter().enumerate() {
+                if let Some((_, counters)) = &scaled {
+                    row.counters = counters[at];
+                }
+                let counted_shape = scaled.as_ref().map(|(smaller, _)| vec![*smaller; 2]);
+                self.cases.push(Record { counted_shape, ..row.record([size; 2], DType::F32, copy, self.peaks, model) });
             }
             if scaled.is_none() {
-                counted = Some((size, rows.iter().map(|row| row.counters).collect()));
+                counted = Some((size, own));
             }
         }
         Ok(())
@@ -296,47 +230,5 @@ fn shrink(shape: &mut [usize]) {
     while shape.iter().product::<usize>() > SMALL {
         let Some(longest) = shape.iter_mut().max() else { return };
         *longest = longest.div_ceil(2);
-    }
-}
-
-/// What a case is called.
-fn name(subject: &Subject<'_>) -> String {
-    let Subject { op, dtype, shape, axes, from, .. } = *subject;
-    let from = from.map_or(String::new(), |from| format!("{from} to "));
-    let preposition = if matches!(op, "permute" | "affine") { "by" } else { "along" };
-    let axes = axes.map_or(String::new(), |axes| format!(" {preposition} {}", listed(axes, ",")));
-    format!("{op} {from}{dtype} {}{axes}", listed(shape, "x"))
-}
-
-fn listed(numbers: &[usize], between: &str) -> String {
-    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wrong_run_is_not_kept() {
-        let device = Device::open(Backend::Soft).expect("the software GPU is always there");
-        let output = Output::new(false, true);
-        let mut suite = Suite { device: &device, timed: false, peaks: None, cases: Vec::new(), output: &output };
-        let copy = Moved { op: "copy", dtype: DType::F32, shape: &[64], axes: None };
-        suite.measured(Group::Stream, &copy).expect("a copy runs");
-        let mut run = Run {
-            schema: SCHEMA,
-            ptx: String::new(),
-            date: String::new(),
-            version: String::new(),
-            device: Machine::of(&device),
-            clocks: None,
-            cases: suite.cases,
-            peaks: None,
-        };
-        run.cases[0].verified = false;
-        let name = format!("wrong-{}", std::process::id());
-        let error = finish(&run, None, Some(&name), &output).unwrap_err();
-        assert!(error.to_string().contains("copy f32 64 gave wrong elements"), "{error}");
-        assert!(runs::kept(&name).is_err(), "{name} is kept");
     }
 }

@@ -3,7 +3,7 @@
 use warpstride::element::DType;
 use warpstride::interp::{Kernel, Param};
 
-use super::super::argument::{Argument, Value};
+use super::super::args::{Argument, Value};
 
 /// What numbers there are, as far as a kernel that takes another one computes something else.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use warpstride::element::DType;
 use warpstride::io::npy;
 
-use super::super::argument::{Argument, Fill, Value};
+use super::super::args::{Argument, Fill, Value};
 use super::super::{input, require, zeroed};
 
 /// The buffer that an argument asks for.

@@ -2,13 +2,12 @@
 
 use std::cmp::Reverse;
 
-use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
 use warpstride::counters::SharedCounters;
 use warpstride::interp::{InstructionReport, Report, WarpAccess};
 
-use super::super::output;
 use warpstride::error::counted;
+use warpstride::roofline::table::Table;
 
 /// The columns' names in Nsight Compute, of loads.
 const METRICS: [(&str, &str); 9] = [
@@ -113,8 +112,7 @@ fn table(rows: &[&InstructionReport], columns: &[Column]) -> Table {
     header.extend(sources.then_some("source"));
     let words = header.len();
     header.extend(columns.iter().map(|(name, _)| *name));
-    let mut table = output::table(&header);
-    table.column_iter_mut().take(words).for_each(|column| column.set_cell_alignment(CellAlignment::Left));
+    let mut table = Table { words, ..Table::new(&header) };
     for row in rows {
         let mut cells =
             vec![row.line.to_string(), beginning(&row.instruction, if sources { BESIDE_SOURCE } else { ALONE })];

@@ -17,7 +17,7 @@ use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module};
 use warpstride::io::{Destination, npy};
 use warpstride::launch_shape::LaunchShape;
 
-use super::argument::{Argument, Dump, Value};
+use super::args::{Argument, Dump, Value};
 use super::output::Output;
 use super::{args, destination, ensure_room, failure, open, ptx_file, refuse, require};
 use buffer::Buffer;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use warpstride::device::Device;
 use warpstride::error::counted;
 use warpstride::interp::{Finding, Report, Stop};
+use warpstride::roofline::table::Table;
 
 use super::super::{args, output};
 use super::instructions;
@@ -72,7 +73,7 @@ pub(super) fn text(args: &args::RunPtx, kernel: &str, device: &Device, outcome: 
             1e3 * seconds
         );
     };
-    let mut table = output::table(&["", "instructions", "requests", "sectors", "wavefronts", "bank conflicts"]);
+    let mut table = Table::new(&["", "instructions", "requests", "sectors", "wavefronts", "bank conflicts"]);
     let updates = [("global atomic", report.global_atomic), ("global reduction", report.global_reduction)];
     let updates = updates.into_iter().filter(|(_, count)| count.instructions > 0);
     let accesses = [("global load", report.global_load), ("global store", report.global_store)];

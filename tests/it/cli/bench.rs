@@ -16,7 +16,7 @@ fn permute(shape: &str, axes: &str, dtype: &str) -> Value {
 fn the_document_of_a_permute_has_every_member_that_scripts_rely_on() {
     let document =
         document(&["bench", "permute", "--shape", "4,10,20,3", "--axes", "0,3,1,2", "--dtype", "u8", "--samples", "7"]);
-    assert_eq!(document["schema"], 1);
+    assert_eq!(document["schema"], 2);
     assert_eq!(document["device"]["kind"], "soft");
     assert!(document["device"]["name"].is_string());
     assert_eq!((&document["op"], &document["dtype"]), (&"permute".into(), &"u8".into()));
@@ -87,6 +87,35 @@ fn the_operations_are_listed() {
 }
 
 #[test]
+fn every_listed_operation_runs_under_its_name_with_the_arguments_listed() {
+    let listed = document(&["bench", "--list"]);
+    for entry in listed["operations"].as_array().expect("a list") {
+        let text = |member: &str| entry[member].as_str().expect("a text");
+        let op = text("op");
+        let mut words = vec!["bench", op];
+        for word in text("arguments").split(' ').filter(|word| !word.contains(['[', ']'])) {
+            words.push(match word {
+                "N" => "64",
+                "K" => "2",
+                "S" => "4,6",
+                "A" => "1,0",
+                "R,W" => "8,4",
+                "N,H,W,C" => "1,4,4,3",
+                "TYPE" => "f32",
+                option => option,
+            });
+        }
+        // An array or an axis of one: both are optional.
+        if text("arguments").contains("[--elements N]") {
+            words.extend(["--elements", "64"]);
+        }
+        let document = document(&words);
+        assert_eq!((&document["op"], &document["verified"]), (&op.into(), &true.into()), "{words:?}");
+        assert!(!text("about").is_empty(), "{op}");
+    }
+}
+
+#[test]
 fn no_speed_is_told_of_the_software_gpu() {
     let args =
         ["--device", "soft", "--quiet", "bench", "permute", "--shape", "40,30", "--axes", "1,0", "--dtype", "f32"];
@@ -101,7 +130,7 @@ fn an_explanation_has_axes_kernel_reason_and_traffic() {
     let document = document(&["explain", "--shape", "64,1080,1920,3", "--axes", "0,3,1,2", "--dtype", "u8"]);
     assert_eq!(
         (&document["schema"], &document["op"], &document["dtype"]),
-        (&1.into(), &"permute".into(), &"u8".into())
+        (&2.into(), &"permute".into(), &"u8".into())
     );
     assert_eq!((&document["shape"], &document["axes"]), (&json!([64, 1080, 1920, 3]), &json!([0, 3, 1, 2])));
     // Height and width stay together: three axes are left, the result's shortest stride first.

@@ -54,11 +54,12 @@ fn timed(median: impl Fn(&str) -> f64) -> Value {
     run["clocks"] = json!({ "sm_mhz": 1980, "sm_max_mhz": 1980, "memory_mhz": 2619, "slowed": false });
     for case in run["cases"].as_array_mut().expect("cases") {
         let ms = median(case["name"].as_str().expect("a name"));
-        case["times"] = json!({
-            "samples_ms": [0.99 * ms, ms, 1.01 * ms], "median_ms": ms, "p10_ms": 0.99 * ms, "p25_ms": 0.995 * ms,
-            "p75_ms": 1.005 * ms, "p90_ms": 1.01 * ms, "gbps": 700.0, "fraction_of_ceiling": 0.75,
+        let times = json!({
+            "ms": { "median": ms, "p10": 0.99 * ms, "p25": 0.995 * ms, "p75": 1.005 * ms, "p90": 1.01 * ms },
+            "samples_ms": [0.99 * ms, ms, 1.01 * ms], "gbps": 700.0, "fraction_of_ceiling": 0.75,
             "fraction_of_nominal": 0.7, "gapless": true, "discarded": 2, "clocks": null,
         });
+        case.as_object_mut().expect("a case").extend(times.as_object().expect("members").clone());
     }
     run
 }
@@ -91,7 +92,7 @@ impl Reports {
 #[test]
 fn a_run_has_every_case_and_no_speed_of_the_software_gpu() {
     let run = &MEASURED.run;
-    assert_eq!(run["schema"], 1);
+    assert_eq!(run["schema"], 2);
     for member in ["ptx", "date", "version"] {
         assert!(run[member].is_string(), "{member}");
     }
@@ -101,7 +102,7 @@ fn a_run_has_every_case_and_no_speed_of_the_software_gpu() {
     let groups = ["stream", "permute", "transpose", "axis", "conversion"];
     assert_eq!((groups.map(of), cases.len()), ([44, 20, 6, 9, 9], CASES));
     for case in cases {
-        assert_eq!((&case["verified"], &case["times"]), (&true.into(), &Value::Null), "{case}");
+        assert_eq!((&case["verified"], &case["ms"]), (&true.into(), &Value::Null), "{case}");
         assert!(case["kernel"].is_string() && case["counters"].is_object(), "{case}");
     }
     let mut names: Vec<_> = cases.iter().map(|case| case["name"].as_str().expect("a name")).collect();
@@ -120,6 +121,53 @@ fn a_run_is_kept_and_compared_with() {
     for name in ["../x", "", "a b"] {
         let run = suite(cache, &["bench", "--all", "--save", name]);
         assert_eq!(run.code, Some(2), "{name:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_single_operation_is_kept_and_compared_by_its_counters() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let bench = ["bench", "permute", "--shape", "64,96", "--axes", "1,0"];
+    let run = |more: &[&str]| suite(cache.path(), &[&bench[..], more].concat());
+    run(&["--save", "one"]).succeeded();
+    let equal = run(&["--compare", "one"]).succeeded();
+    assert!(equal.stdout.contains("All counters are equal."), "{}", equal.stdout);
+    let document = run(&["--json", "--compare", "one"]).succeeded().json();
+    assert_eq!((&document["op"], &document["changes"][0]["verdict"]), (&"permute".into(), &"same".into()));
+    assert_eq!(document["changes"][0]["name"], document["name"]);
+
+    let file = cache.path().join("warpstride/run-one.json");
+    let mut kept: Value = serde_json::from_slice(&fs::read(&file).expect("the kept run")).expect("a document");
+    let sectors = kept["cases"][0]["counters"]["global_store"]["sectors"].as_u64().expect("sectors");
+    kept["cases"][0]["counters"]["global_store"]["sectors"] = (sectors + 1).into();
+    fs::write(&file, kept.to_string()).expect("writing the run");
+    let different = run(&["--compare", "one"]);
+    assert_eq!(different.code, Some(1));
+    let difference = format!("global_store.sectors {sectors}, was {}", sectors + 1);
+    assert!(different.stdout.contains(&difference) && different.stderr.contains(&difference), "{}", different.stderr);
+    let other = ["bench", "copy", "--elements", "64", "--compare", "one"];
+    suite(cache.path(), &other).failed(&["no case `copy f32 64`", "--save"]);
+    // A case of a run of many is compared alone.
+    let all = ["bench", "softmax", "--shape", "128,128", "--compare", "before"];
+    suite(MEASURED.cache.path(), &all).succeeded();
+}
+
+#[test]
+fn documents_of_single_commands_are_reported() {
+    for words in [
+        &["bench", "sum", "--elements", "1000"][..],
+        &["bench", "affine", "--shape", "8,9", "--axes", "1,0", "--from", "u8", "--to", "f32", "--channels", "0"],
+        &["compare", "--shape", "64,64"],
+    ] {
+        let document = warpstride([&["--device", "soft", "--json"], words].concat()).succeeded().json();
+        let first = if words[0] == "compare" { &document["rows"][0] } else { &document };
+        let name = first["name"].as_str().expect("a name");
+        let reports = Reports::of(&document);
+        for form in ["--html", "--markdown", "--csv"] {
+            let text = reports.form(form);
+            assert!(text.contains(name), "{name} is not in {text}");
+        }
+        compared(&document, &document).succeeded();
     }
 }
 
@@ -180,7 +228,7 @@ fn cases_that_are_wrong_or_gone_end_with_status_1() {
     let cases = now["cases"].as_array_mut().expect("cases");
     cases.truncate(2);
     cases[0]["verified"] = false.into();
-    cases[0]["times"] = Value::Null;
+    cases[0]["ms"] = Value::Null;
     let run = compared(&now, &timed(|_| 1.0));
     assert_eq!(run.code, Some(1));
     let (wrong, gone) =
@@ -214,11 +262,10 @@ fn times_of_a_throttled_device_decide_nothing_and_are_marked() {
         let mut run = timed(|_| 1.1);
         for (at, case) in run["cases"].as_array_mut().expect("cases").iter_mut().enumerate() {
             if every || at == 0 {
-                case["times"]["clocks"] =
-                    json!({ "sm_mhz": 1980, "sm_max_mhz": 1980, "memory_mhz": 2619, "slowed": true });
+                case["clocks"] = json!({ "sm_mhz": 1980, "sm_max_mhz": 1980, "memory_mhz": 2619, "slowed": true });
             }
         }
-        run["cases"][1]["times"]["gapless"] = false.into();
+        run["cases"][1]["gapless"] = false.into();
         run
     };
     let (some, all) = (throttled(false), throttled(true));
@@ -360,14 +407,14 @@ fn a_page_stands_alone_and_escapes_what_it_shows() {
 
 #[test]
 fn what_is_no_run_is_refused() {
-    let reports = Reports::of(&json!({ "schema": 1, "cases": [] }));
+    let reports = Reports::of(&json!({ "schema": 2, "cases": [] }));
     let path = reports.path("run.json");
     warpstride(["report".as_ref(), path.as_os_str()]).failed(&["run.json", "does not hold a run of"]);
     let mut newer = MEASURED.run.clone();
-    newer["schema"] = 2.into();
-    warpstride(["report".as_ref(), Reports::of(&newer).path("run.json").as_os_str()]).failed(&["schema 2", "anew"]);
+    newer["schema"] = 3.into();
+    warpstride(["report".as_ref(), Reports::of(&newer).path("run.json").as_os_str()]).failed(&["schema 3", "anew"]);
     let mut wrong = timed(|_| 1.0);
-    wrong["cases"][0]["times"]["fraction_of_ceiling"] = (-1.0).into();
+    wrong["cases"][0]["fraction_of_ceiling"] = (-1.0).into();
     let out = reports.path("out.html");
     let wrong = Reports::of(&wrong);
     warpstride(["report".as_ref(), wrong.path("run.json").as_os_str(), "--html".as_ref(), out.as_os_str()])

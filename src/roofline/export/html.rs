@@ -1,12 +1,14 @@
-//! A run as one HTML page, which needs nothing else: no network, no script, its style and charts inside.
+//! A run as one HTML page, which needs no other file, no network and no script: its style and charts are inside.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::model::DeviceModel;
-use super::peak::Peaks;
-use super::plot;
-use super::report::{Group, Run, Table, number};
+use super::svg::{self, Chart};
 use crate::error::Result;
+use crate::roofline::model::DeviceModel;
+use crate::roofline::peak::Peaks;
+use crate::roofline::record::Group;
+use crate::roofline::run::Run;
+use crate::roofline::table::{CASE, Table, number};
 
 const STYLE: &str = "\
 body{font:15px/1.5 system-ui,sans-serif;color:#1f2733;background:#fff;max-width:72rem;margin:2rem auto;padding:0 1rem}\
@@ -21,11 +23,11 @@ dt{font-weight:bold}dd{margin:0 0 .6rem}";
 ///
 /// # Errors
 ///
-/// As [`plot::charts`].
+/// As [`svg::charts`].
 pub fn page(run: &Run) -> Result<String> {
-    let charts = plot::charts(run)?;
+    let charts = svg::charts(run)?;
     let title = format!("warpstride on {}", run.device.name);
-    let wrong: Vec<&str> = run.cases.iter().filter(|case| !case.verified).map(|case| case.name.as_str()).collect();
+    let wrong = run.wrong();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -47,19 +49,16 @@ pub fn page(run: &Run) -> Result<String> {
                     }
                 }
                 @if !wrong.is_empty() { p.wrong { "Wrong results: " (wrong.join(", ")) } }
-                @if let Some(peaks) = &run.peaks { (ceilings(peaks)) } @else {
-                    p { "No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes." }
-                }
+                @if let Some(peaks) = &run.peaks { (ceilings(peaks)) }
+                @if !run.has_times() { p { (super::NO_TIMES) } }
                 @for chart in charts.iter().filter(|chart| ["roofline", "sizes"].contains(&chart.name)) {
                     (figure(chart))
                 }
-                @for group in Group::ALL {
-                    @if run.group(group).next().is_some() {
-                        h2 { (group.title()) }
-                        (table(&run.table(group)))
-                        @for chart in charts.iter().filter(|chart| belongs(chart.name, group)) { (figure(chart)) }
-                        (reasons(run, group))
-                    }
+                @for group in run.groups() {
+                    h2 { (group.title()) }
+                    (table(&Table::of(CASE, run.group(group))))
+                    @for chart in charts.iter().filter(|chart| belongs(chart.name, group)) { (figure(chart)) }
+                    (reasons(run, group))
                 }
                 (words(run))
             }
@@ -72,7 +71,7 @@ fn belongs(chart: &str, group: Group) -> bool {
     chart.starts_with(&group.title().to_lowercase())
 }
 
-fn figure(chart: &plot::Chart) -> Markup {
+fn figure(chart: &Chart) -> Markup {
     html! { figure { figcaption { (chart.title) } (PreEscaped(&chart.svg)) } }
 }
 
@@ -105,15 +104,16 @@ fn ceilings(peaks: &Peaks) -> Markup {
     html! {
         h2 { "Ceilings" }
         (table(&Table {
+            words: 2,
             header: vec!["ceiling", "launched as", "GB/s", "of nominal"],
             rows: rows.into_iter().map(Vec::from).collect(),
         }))
     }
 }
 
-/// What the counters say about each case of a group.
+/// Why each case of a group is as fast as it is, by its counters.
 fn reasons(run: &Run, group: Group) -> Markup {
-    // Streams have nothing to tell.
+    // A stream wastes nothing.
     if group == Group::Stream {
         return html! {};
     }
@@ -125,8 +125,7 @@ fn reasons(run: &Run, group: Group) -> Markup {
                     dd {
                         (why)
                         @if let Some(shape) = &case.counted_shape {
-                            " Counted at " (format!("{shape:?}")) ", whose launches are of the same kinds of access, and \
-                             multiplied."
+                            " Counted at " (format!("{shape:?}")) ", whose accesses are of the same kinds, and multiplied."
                         }
                     }
                 }
@@ -135,30 +134,32 @@ fn reasons(run: &Run, group: Group) -> Markup {
     }
 }
 
-/// What the tables' words mean.
+/// The meaning of the tables' words.
 fn words(run: &Run) -> Markup {
     html! {
         h2 { "Words" }
         dl {
             @if run.has_times() {
                 dt { "ms, p10, p90" }
-                dd { "Median of the samples, and what a tenth and nine tenths of them took at most; each with a cold L2 cache, \
-                      by the device's own events." }
+                dd { "The median of the samples, and the times that a tenth and nine tenths of them took at most; each with a cold L2 \
+                      cache, by the device's own events." }
+                dt { "of copy" }
+                dd { "Against a copy of the same array in the same run." }
                 dt { "GB/s" }
                 dd { "10⁹ bytes a second, read and written by the operation itself, at the median." }
                 dt { "of ceiling" }
                 dd { "Against the best simple kernels of this device for as many bytes read and written." }
                 dt { "discarded" }
-                dd { "Samples that a throttled device had taken." }
+                dd { "Samples that were retaken because the device was throttled." }
             }
             @if run.cases.iter().any(|case| case.doubt().is_some()) {
                 dt { "doubts" }
                 dd {
-                    "throttled: the clocks were low still, for as long as was waited, and the times say little. gaps: not all launches \
-                     were queued before the first ran, and the host's gaps between them are in the times."
+                    "throttled: the clocks stayed low for as long as the measurement waited, and the times say little. gaps: not all \
+                     launches were queued before the first ran, and the host's gaps between them are in the times."
                 }
             }
-            @if run.cases.iter().any(|case| case.predicted_ms.is_some()) {
+            @if run.cases.iter().any(|case| case.predicted.is_some()) {
                 dt { "predicted ms" }
                 dd {
                     "By the model, not measured: the slowest of memory, L2 cache, shared memory and launches, from the counters"
@@ -166,9 +167,9 @@ fn words(run: &Run) -> Markup {
                 }
             }
             dt { "sectors/request" }
-            dd { "Pieces of 32 bytes that a load or store of a warp touches; what its bytes fill is best." }
+            dd { "Pieces of 32 bytes that a load or store of a warp touches; the best value is the number that its bytes fill." }
             dt { "bank conflicts" }
-            dd { "Passes through shared memory beyond what the width of the accesses needs." }
+            dd { "Passes through shared memory beyond those that the width of the accesses needs." }
         }
     }
 }

@@ -9,14 +9,14 @@ use warpstride::element::DType;
 
 /// One `--arg`: what a kernel is given.
 #[derive(Debug, Clone)]
-pub(super) struct Argument {
+pub(in crate::cli) struct Argument {
     /// As it was typed.
     text: String,
-    pub(super) value: Value,
+    pub(in crate::cli) value: Value,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Value {
+pub(in crate::cli) enum Value {
     /// A number, and the bytes that it has in memory.
     Scalar { dtype: DType, bytes: Vec<u8> },
     /// The address of a buffer of `len` elements.
@@ -27,7 +27,7 @@ pub(super) enum Value {
 
 /// What a buffer holds before the launch.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Fill {
+pub(in crate::cli) enum Fill {
     Zeros,
     /// 0, 1, 2 ...; integers wrap, floats round, complex numbers are real.
     Iota,
@@ -39,14 +39,14 @@ pub(super) enum Fill {
 
 /// One `--dump`: an argument, counted from 0, and the file that its elements go to.
 #[derive(Debug, Clone)]
-pub(super) struct Dump {
-    pub(super) argument: usize,
-    pub(super) path: PathBuf,
+pub(in crate::cli) struct Dump {
+    pub(in crate::cli) argument: usize,
+    pub(in crate::cli) path: PathBuf,
 }
 
 impl Argument {
     /// The file that it is read from.
-    pub(super) fn file(&self) -> Option<&Path> {
+    pub(in crate::cli) fn file(&self) -> Option<&Path> {
         match &self.value {
             Value::File(path) => Some(path),
             _ => None,
@@ -54,7 +54,7 @@ impl Argument {
     }
 
     /// Bytes of it that the kernel is given: of a buffer, those of its address.
-    pub(super) fn size(&self) -> usize {
+    pub(in crate::cli) fn size(&self) -> usize {
         match &self.value {
             Value::Scalar { bytes, .. } => bytes.len(),
             Value::Buffer { .. } | Value::File(_) => size_of::<u64>(),
@@ -97,7 +97,7 @@ impl FromStr for Dump {
 }
 
 /// Blocks or threads in x, y and z, of which the last are 1 unless given.
-pub(super) fn extents(text: &str) -> Result<[u32; 3], String> {
+pub(in crate::cli) fn extents(text: &str) -> Result<[u32; 3], String> {
     let given = text.split(',').map(|extent| extent.trim().parse().ok().filter(|&extent| extent > 0));
     match *given.collect::<Option<Vec<u32>>>().unwrap_or_default() {
         [x] => Ok([x, 1, 1]),

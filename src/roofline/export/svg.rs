@@ -1,19 +1,20 @@
-//! Charts of a run as SVG, each an image by itself: drawn by `plotters`, whose text needs no fonts here.
+//! A run as charts in SVG, each an image by itself. `plotters` draws them; its text needs no fonts here.
 
 use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::peak::{Peaks, Warm};
-use super::report::{Case, Group, Run};
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::roofline::peak::{Peaks, Warm};
+use crate::roofline::record::{Group, Record};
+use crate::roofline::run::Run;
 
 /// Pixels of a chart.
 const SIZE: (u32, u32) = (920, 460);
-/// Pixels of a bar with the space below it, and of what is around all bars.
+/// Pixels of a bar with the space below it, and of the frame around all bars.
 const BAR: u32 = 24;
 const FRAME: u32 = 90;
-/// Most cases that bars are drawn of.
+/// Most bars of a chart.
 const MOST_BARS: usize = 500;
 
 const READ: RGBColor = RGBColor(31, 119, 180);
@@ -28,13 +29,13 @@ const OCHRE: RGBColor = RGBColor(200, 150, 20);
 pub struct Chart {
     /// `roofline`, for example.
     pub name: &'static str,
-    /// What is to be seen.
+    /// The caption.
     pub title: String,
     /// The image.
     pub svg: String,
 }
 
-/// All charts that the run has something for.
+/// Draws every chart that the run has figures for.
 ///
 /// # Errors
 ///
@@ -71,16 +72,16 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("a chart of this run cannot be drawn: {error}; is the file whole?"))
 }
 
-/// Fails on numbers that no axis has a place for.
+/// Fails on numbers that fit on no axis.
 fn check(values: impl IntoIterator<Item = f64>) -> Result<()> {
     let wrong = values.into_iter().find(|value| !(0.0..1e12).contains(value));
-    wrong.map_or(Ok(()), |value| Err(failed(format!("{value} is no speed"))))
+    wrong.map_or(Ok(()), |value| Err(failed(format!("{value} is not a bandwidth in GB/s"))))
 }
 
 /// A chart in the making.
 type Context<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
 
-/// Adds a line, and what it is to the legend.
+/// Adds a line and its entry in the legend.
 fn line<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
     chart: &mut Context<'_, '_, X, Y>,
     points: impl IntoIterator<Item = (f64, f64)>,
@@ -108,9 +109,9 @@ fn legend<'a, 'b: 'a, X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
 /// The ceiling over the part of the bytes that is written, from reading alone to writing alone, and where the operations are.
 fn roofline(run: &Run, peaks: &Peaks) -> Result<String> {
     let ceilings = peaks.ceilings();
-    let timed = run.cases.iter().filter_map(|case| Some((case, case.times.as_ref()?)));
+    let timed = run.cases.iter().filter_map(|case| Some((&case.subject, case.gbps?)));
     let points: Vec<(f64, f64, Group)> =
-        timed.map(|(case, times)| (case.written as f64 / case.bytes() as f64, times.gbps, case.group)).collect();
+        timed.map(|(subject, gbps)| (subject.written as f64 / subject.bytes as f64, gbps, subject.group)).collect();
     check([ceilings.read, ceilings.write, ceilings.copy, peaks.nominal.unwrap_or(0.0)])?;
     check(points.iter().flat_map(|&(part, gbps, _)| [part, gbps]))?;
     let most = points.iter().map(|point| point.1).chain(peaks.nominal).fold(ceilings.write, f64::max);
@@ -193,15 +194,15 @@ struct Bar {
 }
 
 impl Bar {
-    fn speed(case: &Case) -> Option<Self> {
-        let value = 100.0 * case.times.as_ref()?.fraction_of_ceiling;
+    fn speed(case: &Record) -> Option<Self> {
+        let value = 100.0 * case.fraction_of_ceiling?;
         Some(Self { name: case.name.clone(), value })
     }
 
-    fn sectors(case: &Case) -> Option<Self> {
-        let counters = case.counters.as_ref().filter(|_| case.bytes() > 0)?;
+    fn sectors(case: &Record) -> Option<Self> {
+        let counters = case.counters.as_ref().filter(|_| case.subject.bytes > 0)?;
         let sectors = (counters.global_load.sectors + counters.global_store.sectors) as f64;
-        Some(Self { name: case.name.clone(), value: sectors / (case.bytes() as f64 / 32.0) })
+        Some(Self { name: case.name.clone(), value: sectors / (case.subject.bytes as f64 / 32.0) })
     }
 }
 

@@ -1,0 +1,328 @@
+//! The record of a measurement: one operation, its times and its counters.
+//!
+//! The command line and Criterion's benches make records; tables, charts and documents are drawn from them. A record is flat, as
+//! its JSON is: a member is `null` where nothing was timed or counted.
+
+use super::measure::{Clocks, Timing};
+use super::model::Prediction;
+use super::peak::Peaks;
+use crate::counters::Counters;
+use crate::element::DType;
+
+/// The version of every JSON document of this crate.
+pub const SCHEMA: u32 = 2;
+
+/// The part of a report that an operation belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+pub enum Group {
+    /// Fills, copies, arithmetic and reductions of long arrays.
+    Stream,
+    /// Permutes, each by the kernel that is chosen for it.
+    Permute,
+    /// One matrix transposed by every kernel.
+    Transpose,
+    /// Operations along an axis: reductions, softmax, mean and variance.
+    Axis,
+    /// Casts, images, and rows by their indices.
+    Conversion,
+}
+
+impl Group {
+    /// All, in the order of reports.
+    pub const ALL: [Self; 5] = [Self::Stream, Self::Permute, Self::Transpose, Self::Axis, Self::Conversion];
+
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Stream => "Streams",
+            Self::Permute => "Permutes",
+            Self::Transpose => "Transposes",
+            Self::Axis => "Axes",
+            Self::Conversion => "Conversions",
+        }
+    }
+}
+
+/// An operation on arrays of one shape and type, and its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Subject {
+    /// The part of a report that it belongs to.
+    pub group: Group,
+    /// The operation.
+    pub op: String,
+    /// The kernel that a transpose was told to take.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub variant: Option<String>,
+    /// Type of the result's elements.
+    pub dtype: DType,
+    /// Type of the source's elements, where it is another.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub from: Option<DType>,
+    /// Extents of each operand, in elements.
+    pub shape: Vec<usize>,
+    /// A permute's axes of the source in the result's order; the axis that a reduction removes.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub axes: Option<Vec<usize>>,
+    /// Elements from one of a strided copy's elements to the next.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub step: Option<usize>,
+    /// The axis of the result whose indices have factors and offsets of their own.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub channels: Option<usize>,
+    /// Bytes that the operation itself reads.
+    pub read: u64,
+    /// Bytes that it writes.
+    pub written: u64,
+    /// Both together.
+    pub bytes: u64,
+}
+
+impl Subject {
+    /// An operation that reads and writes so many bytes, with no axes, variant or other type.
+    pub fn new(group: Group, op: &str, dtype: DType, shape: &[usize], [read, written]: [u64; 2]) -> Self {
+        Self {
+            group,
+            op: op.into(),
+            variant: None,
+            dtype,
+            from: None,
+            shape: shape.into(),
+            axes: None,
+            step: None,
+            channels: None,
+            read,
+            written,
+            bytes: read.saturating_add(written),
+        }
+    }
+
+    /// Operation, type, shape and whatever else tells it from other operations: `permute u8 64x56x56x256 by 0,3,1,2`.
+    pub fn name(&self) -> String {
+        let listed = |numbers: &[usize], between: &str| {
+            numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
+        };
+        let mut name = self.op.clone();
+        name += &self.variant.as_ref().map_or(String::new(), |variant| format!(" {variant}"));
+        name += &self.from.map_or(String::new(), |from| format!(" {from} to"));
+        name += &format!(" {} {}", self.dtype, listed(&self.shape, "x"));
+        let preposition = if self.group == Group::Permute { "by" } else { "along" };
+        name += &self.axes.as_ref().map_or(String::new(), |axes| format!(" {preposition} {}", listed(axes, ",")));
+        name += &self.step.map_or(String::new(), |step| format!(" step {step}"));
+        name + &self.channels.map_or(String::new(), |axis| format!(" channels {axis}"))
+    }
+}
+
+/// Milliseconds of the samples of an operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Milliseconds {
+    /// Half of the samples took at most this.
+    pub median: f64,
+    /// A tenth took at most this.
+    pub p10: f64,
+    /// A quarter took at most this.
+    pub p25: f64,
+    /// Three quarters took at most this.
+    pub p75: f64,
+    /// Nine tenths took at most this.
+    pub p90: f64,
+}
+
+impl Milliseconds {
+    /// The quantiles of a timing.
+    pub fn of(timing: &Timing) -> Self {
+        let [p10, p25, median, p75, p90] = [0.1, 0.25, 0.5, 0.75, 0.9].map(|q| timing.quantile_ms(q));
+        Self { median, p10, p25, p75, p90 }
+    }
+}
+
+/// The measurement of one operation.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Record {
+    /// [`Subject::name`]; no other record of a run has it.
+    pub name: String,
+    /// The operation.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub subject: Subject,
+    /// The kernel that did it; `None` where there was nothing to launch.
+    pub kernel: Option<String>,
+    /// Whether the result was right; a wrong one is not timed.
+    pub verified: bool,
+    /// Timed runs that the caller asked for.
+    pub samples: usize,
+    /// Its times; `None` on the software GPU, as everything down to `launch_us`.
+    pub ms: Option<Milliseconds>,
+    /// 10^9 bytes read and written a second, at the median.
+    pub gbps: Option<f64>,
+    /// GB/s of a copy of the same array in the same run.
+    pub copy_gbps: Option<f64>,
+    /// The part of that which the operation reaches.
+    pub fraction_of_copy: Option<f64>,
+    /// The part that it reaches of the best simple kernels for as many bytes read and written.
+    pub fraction_of_ceiling: Option<f64>,
+    /// The part of the device's attributes; `None` beyond them, where the L2 cache holds a part.
+    pub fraction_of_nominal: Option<f64>,
+    /// Whether each sample found a cold L2 cache.
+    pub cold: Option<bool>,
+    /// Whether all samples were queued before the first ran; else the host's gaps between launches are in them.
+    pub gapless: Option<bool>,
+    /// Throttled samples that were discarded.
+    pub discarded: Option<usize>,
+    /// The device's clocks right after the samples.
+    pub clocks: Option<Clocks>,
+    /// Milliseconds of each sample, shortest first.
+    pub samples_ms: Option<Vec<f64>>,
+    /// Microseconds from launch to launch, for small arrays.
+    pub launch_us: Option<f64>,
+    /// The memory accesses of one run, where somebody counted.
+    pub counters: Option<Counters>,
+    /// The shape that was counted, where the counters are those of fewer elements, multiplied by how many more there are.
+    pub counted_shape: Option<Vec<usize>>,
+    /// The time that a model predicts from the counters.
+    pub predicted: Option<Prediction>,
+}
+
+impl Record {
+    /// A record without times and counters.
+    pub fn new(subject: Subject, kernel: Option<&str>, verified: bool) -> Self {
+        Self {
+            name: subject.name(),
+            subject,
+            kernel: kernel.map(Into::into),
+            verified,
+            samples: 0,
+            ms: None,
+            gbps: None,
+            copy_gbps: None,
+            fraction_of_copy: None,
+            fraction_of_ceiling: None,
+            fraction_of_nominal: None,
+            cold: None,
+            gapless: None,
+            discarded: None,
+            clocks: None,
+            samples_ms: None,
+            launch_us: None,
+            counters: None,
+            counted_shape: None,
+            predicted: None,
+        }
+    }
+
+    /// The record with a timing, which is held against a copy of `copy_gbps` and against the ceilings, where they are known.
+    #[must_use]
+    pub fn timed(self, timing: &Timing, copy_gbps: Option<f64>, peaks: Option<&Peaks>) -> Self {
+        let Subject { read, written, bytes, .. } = self.subject;
+        let gbps = timing.gbps(bytes);
+        Self {
+            ms: Some(Milliseconds::of(timing)),
+            gbps: Some(gbps),
+            copy_gbps,
+            fraction_of_copy: copy_gbps.map(|copy| gbps / copy),
+            fraction_of_ceiling: peaks.map(|peaks| gbps / peaks.ceilings().of(read, written)),
+            fraction_of_nominal: peaks.and_then(|peaks| peaks.fraction_of_nominal(gbps)),
+            cold: Some(true),
+            gapless: Some(timing.gapless()),
+            discarded: Some(timing.discarded()),
+            clocks: timing.clocks(),
+            samples_ms: Some(timing.samples_ms().to_vec()),
+            ..self
+        }
+    }
+
+    /// A reason to doubt the times, in a word or two: the device was still throttled, or the host's gaps are in them.
+    pub fn doubt(&self) -> Option<&'static str> {
+        match (self.is_throttled(), self.gapless.unwrap_or(true)) {
+            (false, true) => None,
+            (true, true) => Some("throttled"),
+            (false, false) => Some("gaps"),
+            (true, false) => Some("throttled, gaps"),
+        }
+    }
+
+    /// Whether the device was still throttled right after the samples.
+    pub fn is_throttled(&self) -> bool {
+        self.clocks.is_some_and(|clocks| clocks.are_throttled())
+    }
+
+    /// Why the operation is as fast as it is, by its counters, in a sentence or two; `None` where nothing was counted.
+    pub fn why(&self) -> Option<String> {
+        let counters = self.counters.as_ref()?;
+        let mut reasons = Vec::new();
+        let sides = [
+            ("load", counters.global_load, self.subject.read, "read"),
+            ("store", counters.global_store, self.subject.written, "written"),
+        ];
+        for (name, global, bytes, done) in sides {
+            // What the bytes need, spread over the requests there are.
+            let (Some(sectors), enough) =
+                (global.sectors_per_request(), bytes as f64 / 32.0 / global.requests.max(1) as f64)
+            else {
+                continue;
+            };
+            if sectors > 1.05 * enough.max(1.0) {
+                reasons.push(format!(
+                    "each {name} of a warp touches {sectors:.1} sectors where {enough:.1} would hold the bytes {done}, so {:.1} \
+                     times the bytes go through the L2 cache",
+                    sectors / enough
+                ));
+            }
+        }
+        let shared = [counters.shared_load, counters.shared_store];
+        let instructions: u64 = shared.iter().map(|shared| shared.instructions).sum();
+        if counters.bank_conflicts() > 0 && instructions > 0 {
+            let (conflicts, wavefronts) =
+                (counters.bank_conflicts(), shared.iter().map(|shared| shared.wavefronts).sum::<u64>());
+            reasons.push(format!(
+                "{conflicts} of {wavefronts} passes through shared memory are bank conflicts, {:.1} for each access",
+                conflicts as f64 / instructions as f64
+            ));
+        }
+        if self.subject.variant.as_deref() == Some("column_loop") {
+            reasons.push("every column is a launch of its own, which costs more than the bytes that it moves".into());
+        }
+        if reasons.is_empty() {
+            return Some("No sector is wasted and no bank is fought over: the memory's speed is the bound.".into());
+        }
+        let mut text = reasons.join("; ");
+        if let Some(first) = text.get(..1).map(str::to_uppercase) {
+            text.replace_range(..1, &first);
+        }
+        Some(text + ".")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::{GlobalCounters, SharedCounters};
+
+    fn transpose(variant: &str, store_sectors: u64, conflicts: u64) -> Record {
+        let global = |sectors| GlobalCounters { instructions: 32, requests: 32, sectors };
+        let wavefronts = 32 + conflicts;
+        let counters = Counters {
+            global_load: global(128),
+            global_store: global(store_sectors),
+            shared_load: SharedCounters { instructions: 32, wavefronts, bank_conflicts: conflicts },
+            ..Counters::default()
+        };
+        let variant = Some(variant.into());
+        let subject =
+            Subject { variant, ..Subject::new(Group::Transpose, "transpose", DType::F32, &[32, 32], [4096; 2]) };
+        Record { counters: Some(counters), ..Record::new(subject, None, true) }
+    }
+
+    #[test]
+    fn counters_are_put_into_a_sentence() {
+        let naive = transpose("naive", 1024, 0).why().unwrap();
+        assert!(naive.starts_with("Each store of a warp touches 32.0 sectors where 4.0"), "{naive}");
+        assert!(naive.contains("8.0 times the bytes"), "{naive}");
+        let tiled = transpose("tiled", 128, 32 * 31).why().unwrap();
+        assert!(tiled.starts_with("992 of 1024 passes") && tiled.contains("31.0 for each access"), "{tiled}");
+        assert!(transpose("padded", 128, 0).why().unwrap().starts_with("No sector is wasted"));
+        assert_eq!(Record { counters: None, ..transpose("padded", 128, 0) }.why(), None);
+    }
+}

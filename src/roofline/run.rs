@@ -1,0 +1,128 @@
+//! A run: the records of what was measured together, and where, with what and when.
+
+use super::measure::Clocks;
+use super::peak::Peaks;
+use super::record::{Group, Record, SCHEMA};
+use crate::device::Device;
+use crate::driver::{DeviceInfo, DriverKind};
+
+/// The records of one call, and what they share.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Run {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Where the kernels came from: [`PROVENANCE`](crate::ptx::PROVENANCE).
+    pub ptx: String,
+    /// When it began, as RFC 3339.
+    pub date: String,
+    /// Version of this crate.
+    pub version: String,
+    /// Where it ran.
+    pub device: Machine,
+    /// The clocks at its end; `None` where the device reports none.
+    pub clocks: Option<Clocks>,
+    /// The ceilings that times are held against; `None` on the software GPU.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub peaks: Option<Peaks>,
+    /// When the ceilings were measured, as RFC 3339.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub ceilings_date: Option<String>,
+    /// What was measured.
+    #[cfg_attr(feature = "serde", serde(alias = "rows"))]
+    pub cases: Vec<Record>,
+}
+
+/// A device as documents describe it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Machine {
+    /// As its maker calls it.
+    pub name: String,
+    /// `cuda`, or `soft` for the software GPU.
+    pub kind: String,
+    /// Its number among devices of its kind.
+    pub ordinal: u32,
+    /// Compute capability: major and minor, as `9.0`.
+    pub compute_capability: String,
+    /// Version of the driver.
+    pub driver_version: String,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of its memory.
+    pub memory_bytes: u64,
+    /// Bytes of its L2 cache; 0 where there is none.
+    pub l2_bytes: u64,
+}
+
+impl Machine {
+    /// Describes a device.
+    pub fn of(device: &Device) -> Self {
+        Self::of_info(device.info())
+    }
+
+    /// Describes a device that is not open.
+    pub fn of_info(info: &DeviceInfo) -> Self {
+        let (major, minor) = info.compute_capability;
+        let kind = match info.kind {
+            DriverKind::Cuda => "cuda",
+            DriverKind::Soft => "soft",
+        };
+        Self {
+            name: info.name.clone(),
+            kind: kind.into(),
+            ordinal: info.ordinal,
+            compute_capability: format!("{major}.{minor}"),
+            driver_version: info.driver_version.clone(),
+            multiprocessors: info.multiprocessors,
+            memory_bytes: info.memory_bytes,
+            l2_bytes: info.l2_bytes,
+        }
+    }
+}
+
+impl Run {
+    /// A run on a device that began at `date`. `ceilings` come with the date of their measurement.
+    pub fn new(device: &Device, date: String, ceilings: Option<(Peaks, String)>, cases: Vec<Record>) -> Self {
+        let (peaks, ceilings_date) = ceilings.unzip();
+        Self {
+            schema: SCHEMA,
+            ptx: crate::ptx::PROVENANCE.into(),
+            date,
+            version: env!("CARGO_PKG_VERSION").into(),
+            device: Machine::of(device),
+            clocks: Clocks::of(device),
+            peaks,
+            ceilings_date,
+            cases,
+        }
+    }
+
+    /// Whether anything was timed.
+    pub fn has_times(&self) -> bool {
+        self.cases.iter().any(|case| case.ms.is_some())
+    }
+
+    /// The records of a group.
+    pub fn group(&self, group: Group) -> impl Iterator<Item = &Record> {
+        self.cases.iter().filter(move |case| case.subject.group == group)
+    }
+
+    /// The groups that the run has records of, in the order of reports.
+    pub fn groups(&self) -> impl Iterator<Item = Group> {
+        Group::ALL.into_iter().filter(|&group| self.group(group).next().is_some())
+    }
+
+    /// The names of the cases whose results were wrong.
+    pub fn wrong(&self) -> Vec<&str> {
+        self.cases.iter().filter(|case| !case.verified).map(|case| case.name.as_str()).collect()
+    }
+
+    /// A line that says where, when and with which versions it ran.
+    pub fn heading(&self) -> String {
+        let Machine { name, driver_version, .. } = &self.device;
+        let low = self.peaks.as_ref().is_some_and(|peaks| peaks.low_clocks);
+        let low = if low { "; ceilings measured at low clocks" } else { "" };
+        format!("{name}, driver {driver_version}, {}, warpstride {}{low}", self.date, self.version)
+    }
+}
