@@ -1,5 +1,7 @@
 //! The shape of a launch, and what CUDA allows of every shape.
 
+use std::fmt;
+
 /// Shape of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
@@ -9,6 +11,13 @@ pub struct LaunchShape {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
+}
+
+impl fmt::Display for LaunchShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([gx, gy, gz], [bx, by, bz]) = (self.grid, self.block);
+        write!(f, "grid {gx} x {gy} x {gz} of blocks {bx} x {by} x {bz}")
+    }
 }
 
 /// Largest grid extent in x that CUDA allows.

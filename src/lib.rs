@@ -68,9 +68,8 @@ pub mod ptx;
 #[cfg(feature = "interp")]
 pub mod interp;
 pub mod driver;
-pub mod stream;
 pub mod device;
-mod launch;
+pub mod stream;
 pub mod memory;
 pub mod view;
 pub mod ops;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Context;
+use crate::device::Context;
 use crate::driver::{Driver, EventHandle};
 use crate::error::Result;
 

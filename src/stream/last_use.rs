@@ -8,7 +8,7 @@
 use std::sync::Mutex;
 
 use super::Stream;
-use super::context::lock;
+use crate::device::lock;
 use crate::error::Result;
 
 /// The stream that last used an allocation.

@@ -3,17 +3,16 @@
 //! Work queued on one stream runs in the order it was queued; work on different streams runs in any order that waits and
 //! events allow. Buffers keep that order right by themselves: see [`crate::memory`].
 
-mod context;
 mod event;
 mod last_use;
 
-pub(crate) use context::Context;
 pub use event::Event;
 pub(crate) use last_use::{LastUse, queue_in_order};
 
 use std::fmt;
 use std::sync::Arc;
 
+use crate::device::Context;
 use crate::driver::{EventHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -22,10 +21,10 @@ use crate::error::{Error, ErrorKind, Result};
 /// Dropping the last handle waits for nothing, unless the driver fails: what is queued still runs.
 #[derive(Clone)]
 pub struct Stream {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(crate) struct Inner {
     context: Arc<Context>,
     handle: StreamHandle,
     /// Where the stream stood when another was last made to wait for it; made with the stream, so that ordering two streams
@@ -144,6 +143,6 @@ impl fmt::Debug for Stream {
     }
 }
 
-fn foreign(what: &str) -> Error {
+pub(crate) fn foreign(what: &str) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("{what} belong to different devices; use what one device made"))
 }

@@ -12,7 +12,6 @@ use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 use crate::layout::Layout;
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::index_of;
 use crate::ops::operand::{byte_range, check_bytes, check_width, entry};
 
@@ -404,7 +403,7 @@ impl fmt::Display for InPlacePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(Square { entry, shape, params }) = &self.square {
             let SquareParams { n, batches, .. } = params;
-            return write!(f, "{entry}: {batches} x {n} x {n} elements in place, {}", Shape(shape));
+            return write!(f, "{entry}: {batches} x {n} x {n} elements in place, {}", shape);
         }
         if self.launches() == 0 {
             return f.write_str("nothing to transpose");

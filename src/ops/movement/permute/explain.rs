@@ -17,7 +17,6 @@ use crate::layout::Layout;
 #[cfg(feature = "interp")]
 use crate::memory::DeviceBuffer;
 use crate::ops::canonical::{Axis, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::{Align, Target};
 
 /// Bytes of a sector, the least that moves between the L2 cache and memory.
@@ -202,7 +201,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "kernel   {}", self.plan.entry().unwrap_or("none"))?;
         writeln!(f, "because  {}", self.plan.reason())?;
         if let Some(shape) = self.plan.shape() {
-            writeln!(f, "launch   {}", Shape(&shape))?;
+            writeln!(f, "launch   {}", shape)?;
             if shape.grid[1] > MAX_GRID_YZ {
                 writeln!(
                     f,

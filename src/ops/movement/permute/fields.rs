@@ -10,7 +10,6 @@ use crate::abi::{
 };
 use crate::launch_shape::LaunchShape;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{FIELDS_QUADS_THREADS, IDLE, MOST_FIELDS, SMALLEST_IMAGE, fields_room};
 use crate::ops::{Align, Target};
@@ -212,6 +211,6 @@ impl fmt::Display for Fields {
         let FieldsParams { structs, fields, .. } = self.params;
         let images: u64 = self.params.axes[..self.params.rank as usize].iter().map(|axis| axis.extent.value).product();
         let Self { entry, shape, .. } = self;
-        write!(f, "{entry}: {images} of {structs} structs of {} fields, {}", fields.value, Shape(shape))
+        write!(f, "{entry}: {images} of {structs} structs of {} fields, {}", fields.value, shape)
     }
 }

@@ -10,7 +10,6 @@ use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{CACHED_MATRIX, RUN, SMALL, SMALLEST_PACKED, SMALLEST_PACKED_TILE, packed_tile};
 
@@ -586,7 +585,7 @@ impl fmt::Display for Packed {
             counted(src_side.len, "element"),
             dst_side.runs,
             dst_side.len,
-            Shape(&self.shape)
+            self.shape
         )
     }
 }

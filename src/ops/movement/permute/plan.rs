@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::canonical::Canonical;
-use crate::ops::movement::copy::{CopyPlan, Shape};
+use crate::ops::movement::copy::CopyPlan;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::operand::{check_bytes, check_disjoint, check_width, entry};
 use crate::ops::{Align, Target, TileShape, tuning};
@@ -384,7 +384,7 @@ impl fmt::Display for PermutePlan {
                     "{entry}: {} along {}, {}",
                     counted(params.len, "element"),
                     counted(params.rank, "axis"),
-                    Shape(shape)
+                    shape
                 )
             }
             Work::Small(small) => small.fmt(f),

@@ -7,7 +7,6 @@ use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{LONG_ROW, SHORTEST_ROW};
 
@@ -77,7 +76,7 @@ impl fmt::Display for Rows {
             f,
             "{}: {runs} of {run} along {rank}, {}",
             self.entry,
-            Shape(&self.shape),
+            self.shape,
             runs = counted(runs, "run"),
             run = counted(run, "byte"),
             rank = counted(rank, "axis")

@@ -11,7 +11,6 @@ use crate::abi::{
 use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::index;
 use crate::ops::tuning::{
     PATCH_BYTES, PATCH_ELEMENTS, PATCHES_ELEMENTS, SMALL_MATRIX, SMALL_SQUARES, SMALL_SQUARES_WIDTH, patch_across_log2,
@@ -145,6 +144,6 @@ impl fmt::Display for Small {
             Params::Patch(PatchParams { rows, cols, .. }) => (self.shape.grid[2], rows, cols),
             Params::Matrix(TransposeParams { rows, cols, .. }) => (1, rows, cols),
         };
-        write!(f, "{}: {images} of {rows} x {cols} elements, {}", self.entry, Shape(&self.shape))
+        write!(f, "{}: {images} of {rows} x {cols} elements, {}", self.entry, self.shape)
     }
 }

@@ -13,7 +13,6 @@ use crate::launch_shape::LaunchShape;
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{FOLDED_ROW, FULLER, RUN, SMALL, TILE_COLUMN, TileShape};
 
@@ -341,7 +340,7 @@ impl fmt::Display for Tile {
             "{}: {images} of {rows} x {cols} elements, tiles of {} a row, numbered {order}, {}",
             self.entry,
             counted(1u64 << across_log2, "square"),
-            Shape(&self.shape)
+            self.shape
         )
     }
 }

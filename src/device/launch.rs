@@ -1,12 +1,12 @@
 //! The one door from typed arguments to raw parameters.
 
+use super::Device;
 use crate::abi::{
     AffineElementsParams, AffineTileParams, CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams,
     EntryId, FieldsParams, FillParams, IndexedRowsParams, LinesParams, NormalizeParams, PackedParams, PatchParams,
     ProbeParams, ReduceColumnsParams, ReduceParams, ReduceRowsParams, RowsParams, RowwiseParams, SpinParams,
     SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
 };
-use crate::device::Device;
 use crate::driver::{DeviceInfo, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;

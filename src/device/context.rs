@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{Inner, Stream, foreign};
 use crate::driver::{Driver, EventHandle};
 use crate::error::{Error, Result};
+use crate::stream::{Inner, Stream, foreign};
 
 /// The driver, the streams to wait for when all work is waited for, and the first failure of a drop.
 pub(crate) struct Context {
@@ -72,7 +72,7 @@ impl Context {
     }
 
     /// An event for a new stream: a retired one that has been passed, or a new one.
-    pub(super) fn ordering_event(&self) -> Result<EventHandle> {
+    pub(crate) fn ordering_event(&self) -> Result<EventHandle> {
         let mut retired = lock(&self.retired);
         for position in 0..retired.len() {
             // SAFETY: a retired event is live until it is taken from the list, which is locked.
@@ -83,16 +83,16 @@ impl Context {
         self.driver.event_create()
     }
 
-    pub(super) fn retire(&self, event: EventHandle) {
+    pub(crate) fn retire(&self, event: EventHandle) {
         lock(&self.retired).push(event);
     }
 
-    pub(super) fn enter(&self, stream: Weak<Inner>) {
+    pub(crate) fn enter(&self, stream: Weak<Inner>) {
         lock(&self.streams).push(stream);
     }
 
     /// Takes a stream off the list at the end of its drop.
-    pub(super) fn leave(&self, stream: *const Inner) {
+    pub(crate) fn leave(&self, stream: *const Inner) {
         lock(&self.streams).retain(|listed| !std::ptr::eq(listed.as_ptr(), stream));
         self.left.notify_all();
     }
@@ -126,6 +126,6 @@ impl fmt::Debug for Context {
 }
 
 /// The lock, also after a thread panicked holding it: nothing here is left half changed by a panic.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

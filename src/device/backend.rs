@@ -1,0 +1,184 @@
+//! Which device to open, and which ones there are.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+#[cfg(feature = "cuda")]
+use crate::driver::cuda;
+#[cfg(feature = "interp")]
+use crate::driver::soft;
+use crate::driver::{DeviceInfo, Driver};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Which device to open. As text: `auto`, `cuda` (the first GPU), `cuda:1`, `soft`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Backend {
+    /// The first NVIDIA GPU where there is one that works, else the software GPU; [`Device::choice`] says which and why.
+    #[default]
+    Auto,
+    /// The NVIDIA GPU of this number, from 0.
+    Cuda(u32),
+    /// The software GPU.
+    Soft,
+}
+
+impl FromStr for Backend {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        // Digits only: the standard library would read a sign too.
+        let digits = |number: &&str| number.bytes().all(|byte| byte.is_ascii_digit());
+        let ordinal = text.strip_prefix("cuda:").filter(digits).and_then(|number| number.parse().ok());
+        match (text, ordinal) {
+            ("auto", _) => Ok(Self::Auto),
+            ("cuda", _) => Ok(Self::Cuda(0)),
+            ("soft", _) => Ok(Self::Soft),
+            (_, Some(ordinal)) => Ok(Self::Cuda(ordinal)),
+            _ => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("`{text}` names no device; use auto, cuda, cuda:N with N from 0, or soft"),
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Self::Soft => f.write_str("soft"),
+        }
+    }
+}
+
+/// How cargo had this crate optimised.
+pub(super) const OPT_LEVEL: &str = env!("WARPSTRIDE_OPT_LEVEL");
+
+/// What to say of the software GPU where nothing was optimised, as in the dev build of a program that uses the crate.
+pub(super) fn slow(opt_level: &str) -> &'static str {
+    match opt_level {
+        "0" => {
+            "; warpstride is not optimised in this build, which makes it 20 to 60 times slower: put `opt-level = 3` under \
+             [profile.dev.package.warpstride] in your Cargo.toml"
+        }
+        _ => "",
+    }
+}
+
+/// One device that could be opened, or the reason why it could not.
+#[derive(Debug, Clone)]
+pub struct Availability {
+    /// What [`Device::open`] would be given.
+    pub backend: Backend,
+    /// What the device is, or what keeps it from being opened: no driver library, a driver too old, no device.
+    pub info: Result<DeviceInfo>,
+}
+
+/// Every device that could be opened; where there is no NVIDIA GPU one entry says why, and another for the software GPU.
+pub fn probe() -> Vec<Availability> {
+    let mut found = match cuda_count() {
+        Ok(count) => {
+            let one = |ordinal| Availability { backend: Backend::Cuda(ordinal), info: describe_cuda(ordinal) };
+            (0..count).map(one).collect()
+        }
+        Err(reason) => vec![Availability { backend: Backend::Cuda(0), info: Err(reason) }],
+    };
+    found.push(Availability { backend: Backend::Soft, info: open_soft().map(|driver| driver.info().clone()) });
+    found
+}
+
+#[cfg(feature = "cuda")]
+fn cuda_count() -> Result<u32> {
+    cuda::count()
+}
+
+#[cfg(feature = "cuda")]
+fn describe_cuda(ordinal: u32) -> Result<DeviceInfo> {
+    cuda::describe(ordinal)
+}
+
+#[cfg(feature = "cuda")]
+pub(super) fn open_cuda(ordinal: u32) -> Result<Arc<dyn Driver>> {
+    Ok(Arc::new(cuda::Cuda::open(ordinal)?))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda_count() -> Result<u32> {
+    Err(without("NVIDIA GPUs", "cuda"))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn describe_cuda(_ordinal: u32) -> Result<DeviceInfo> {
+    Err(without("NVIDIA GPUs", "cuda"))
+}
+
+#[cfg(not(feature = "cuda"))]
+pub(super) fn open_cuda(_ordinal: u32) -> Result<Arc<dyn Driver>> {
+    Err(without("NVIDIA GPUs", "cuda"))
+}
+
+#[cfg(feature = "interp")]
+pub(super) fn open_soft() -> Result<Arc<dyn Driver>> {
+    Ok(Arc::new(soft::Soft::new()))
+}
+
+#[cfg(not(feature = "interp"))]
+pub(super) fn open_soft() -> Result<Arc<dyn Driver>> {
+    Err(without("the software GPU", "interp"))
+}
+
+#[cfg(not(all(feature = "cuda", feature = "interp")))]
+fn without(what: &str, feature: &str) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        format!("warpstride was built without {what}; build it with the feature `{feature}`"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+
+    #[test]
+    fn backends_are_read_as_they_are_written() {
+        for backend in [Backend::Auto, Backend::Cuda(0), Backend::Cuda(12), Backend::Soft] {
+            assert_eq!(backend.to_string().parse(), Ok(backend));
+        }
+        assert_eq!("cuda".parse(), Ok(Backend::Cuda(0)));
+        for text in ["", "CUDA", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "soft:0"] {
+            let error = text.parse::<Backend>().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(error.to_string().contains(&format!("`{text}`")), "{error}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "interp")]
+    fn the_software_gpu_is_always_there() {
+        let soft = Device::open(Backend::Soft).unwrap();
+        assert!(soft.choice().starts_with(&soft.info().name), "{}", soft.choice());
+        let auto = Device::open(Backend::Auto).unwrap();
+        assert!(auto.choice().len() > auto.info().name.len() + 2, "it says why: {}", auto.choice());
+        let found = probe();
+        assert!(found.iter().any(|device| device.backend == Backend::Soft && device.info.is_ok()));
+        assert!(found.iter().any(|device| matches!(device.backend, Backend::Cuda(_))), "a GPU, or why there is none");
+    }
+
+    #[test]
+    fn a_build_without_optimisation_says_how_to_have_one() {
+        assert!(slow("0").contains("opt-level = 3") && slow("0").contains("[profile.dev.package.warpstride]"));
+        assert_eq!(["1", "2", "3", "s", "z"].map(slow), [""; 5]);
+        // This build's.
+        #[cfg(feature = "interp")]
+        assert_eq!(Device::open(Backend::Soft).unwrap().choice().contains("not optimised"), OPT_LEVEL == "0");
+    }
+
+    #[test]
+    fn a_gpu_beyond_the_last_is_unavailable() {
+        let error = Device::open(Backend::Cuda(4096)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+}

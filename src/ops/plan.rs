@@ -1,0 +1,112 @@
+//! The plan that each operation makes before it launches anything.
+
+use std::fmt;
+
+use crate::abi::EntryId;
+use crate::device::{Device, Params};
+use crate::driver::StreamHandle;
+use crate::error::{Result, counted};
+use crate::launch_shape::LaunchShape;
+
+/// How an operation runs: which kernels it launches, in which shapes, and why.
+///
+/// Layouts, element types, alignments and the architecture alone decide a plan. So a plan needs no
+/// device, equal arguments give equal plans, and one plan launches as often as its caller likes.
+pub trait Plan: fmt::Debug + fmt::Display {
+    /// Names the kernel of the first launch; `None` where the operation launches nothing.
+    fn entry(&self) -> Option<&'static str>;
+
+    /// Gives the shape of the first launch; `None` where the operation launches nothing.
+    fn shape(&self) -> Option<LaunchShape>;
+
+    /// Counts the launches.
+    fn launches(&self) -> u64;
+
+    /// Says what the plan does, and why it does it so.
+    fn explain(&self) -> Explanation;
+}
+
+/// A plan to read, as a database prints a query plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// The kernel of the first launch.
+    pub entry: Option<&'static str>,
+    /// The shape of the first launch.
+    pub shape: Option<LaunchShape>,
+    /// The number of launches.
+    pub launches: u64,
+    /// Why this kernel does the work.
+    pub reason: String,
+    /// Bytes of the elements that the operation reads, each once.
+    pub read: u64,
+    /// Bytes of the elements that the operation writes, each once.
+    pub written: u64,
+    /// Every strategy that looked at the work, in the order in which they look; empty where the
+    /// operation has one way.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// The verdict of one strategy: it takes the work, or declines it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The strategy's name.
+    pub strategy: &'static str,
+    /// Whether it takes the work. The first strategy that takes it does it.
+    pub takes: bool,
+    /// Why; for a decline, with the quantity that decided.
+    pub reason: String,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "kernel   {}", self.entry.unwrap_or("none"))?;
+        writeln!(f, "because  {}", self.reason)?;
+        if let Some(shape) = self.shape {
+            writeln!(f, "launch   {shape}")?;
+        }
+        if self.launches > 1 {
+            writeln!(f, "launches {}", self.launches)?;
+        }
+        writeln!(f, "read     {}", counted(self.read, "byte"))?;
+        writeln!(f, "written  {}", counted(self.written, "byte"))?;
+        for Verdict { strategy, takes, reason } in &self.verdicts {
+            writeln!(f, "{} {strategy}: {reason}", if *takes { "takes   " } else { "declines" })?;
+        }
+        Ok(())
+    }
+}
+
+/// One launch: the kernel's entry, the launch's shape, and the parameters, whose addresses count
+/// from the starts of the operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step<P> {
+    pub(super) entry: EntryId,
+    pub(super) shape: LaunchShape,
+    pub(super) params: P,
+}
+
+/// Parameters that a launch places: it adds the operands' addresses.
+pub(super) trait Placed: Params {
+    /// One address an operand.
+    type Operands: Copy;
+
+    /// The parameters for operands at these addresses.
+    fn at(self, operands: Self::Operands) -> Self;
+}
+
+impl<P: Placed> Step<P> {
+    /// Queues the launch on operands at these addresses.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the device does not allow the shape or is older than the entry needs;
+    /// else the driver's error.
+    ///
+    /// # Safety
+    ///
+    /// As [`Device::launch`], for the parameters that [`Placed::at`] gives.
+    pub(super) unsafe fn launch(&self, device: &Device, operands: P::Operands, stream: StreamHandle) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { device.launch(self.entry, &self.shape, &self.params.at(operands), stream) }
+    }
+}
