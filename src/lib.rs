@@ -29,6 +29,7 @@
 //! | measuring | [`roofline`] | how long an operation takes, and what to hold that against |
 //! | memory of other crates | `interop` | their types, and what keeps their uses in order |
 //! | operations | [`view`], [`ops`] | which elements go where; a plan from layouts alone, then a launch |
+//! | files | `io` | NumPy's arrays, and outputs that are replaced whole |
 //! | the safe side of a device | [`device`], [`memory`], [`stream`] | who owns what, and which use waits for which |
 //! | the seam | [`driver`] | one trait, about the size of CUDA's driver API; NVIDIA's driver and the software GPU implement it |
 //! | the software GPU | `interp` | PTX: parsed, executed warp by warp, counted |
@@ -70,6 +71,8 @@ pub mod interp;
 pub mod driver;
 pub mod device;
 pub mod stream;
+#[cfg(feature = "io")]
+pub mod io;
 pub mod memory;
 pub mod view;
 pub mod ops;

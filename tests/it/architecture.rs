@@ -8,7 +8,7 @@ const LEVELS: &[&[&str]] = &[
     &["error", "abi", "counters", "element", "launch_shape", "layout", "ptx"],
     &["interp"],
     &["driver"],
-    &["device", "stream", "memory"],
+    &["device", "stream", "io", "memory"],
     &["view", "ops"],
     &["interop"],
     &["roofline"],
@@ -22,6 +22,7 @@ const NARROW: &[(&str, &[&str])] = &[
     ("layout", &["error"]),
     ("launch_shape", &[]),
     ("interp", &["error", "counters", "launch_shape"]),
+    ("io", &["element", "error"]),
 ];
 
 /// Rooms that have levels of their own, from the bottom up: a module of the room imports from its own level and below.

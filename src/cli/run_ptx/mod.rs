@@ -14,12 +14,12 @@ use warpstride::device::Backend;
 use warpstride::driver::{DeviceInfo, DriverKind};
 use warpstride::error::{Error, counted};
 use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module};
+use warpstride::io::{Destination, npy};
 use warpstride::launch_shape::LaunchShape;
 
 use super::argument::{Argument, Dump, Value};
 use super::output::Output;
-use super::target::Target;
-use super::{args, ensure_room, failure, npy, open, ptx_file, refuse, require};
+use super::{args, destination, ensure_room, failure, open, ptx_file, refuse, require};
 use buffer::Buffer;
 use report::Outcome;
 
@@ -40,17 +40,17 @@ struct Launch<'a> {
 /// Where results go.
 struct Targets {
     /// For each dump the file, and its elements' type and shape.
-    dumps: Vec<(Target, String, Vec<usize>)>,
-    drawing: Option<Target>,
+    dumps: Vec<(Destination, String, Vec<usize>)>,
+    drawing: Option<Destination>,
 }
 
 impl Targets {
     fn write(self, outcome: &Outcome) -> Result<()> {
         for ((target, descr, shape), bytes) in self.dumps.into_iter().zip(&outcome.dumped) {
-            target.replace(|file| npy::write(file, &descr, &shape, bytes))?;
+            destination::replace(&target, |file| npy::write(file, &descr, &shape, bytes))?;
         }
         if let (Some(target), Some(report)) = (self.drawing, &outcome.report) {
-            target.replace(|file| file.write_all(report.to_svg().as_bytes()))?;
+            destination::replace(&target, |file| file.write_all(report.to_svg().as_bytes()))?;
         }
         Ok(())
     }
@@ -174,7 +174,7 @@ fn ensure_counted(args: &args::RunPtx, device: &DeviceInfo) -> Result<()> {
 
 /// Checks, before any work, where results go.
 fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>], output: &Output) -> Result<Targets> {
-    let mut dumps: Vec<(Target, String, Vec<usize>)> = Vec::with_capacity(args.dumps.len());
+    let mut dumps: Vec<(Destination, String, Vec<usize>)> = Vec::with_capacity(args.dumps.len());
     for Dump { argument, path } in &args.dumps {
         let Some(buffer) = buffers.get(*argument) else {
             let count = counted(buffers.len(), "argument");
@@ -198,11 +198,11 @@ fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>], output: &Output) -> 
 fn target(
     args: &args::RunPtx,
     path: &Path,
-    before: &[(Target, String, Vec<usize>)],
+    before: &[(Destination, String, Vec<usize>)],
     output: &Output,
-) -> Result<Target> {
+) -> Result<Destination> {
     let inputs: Vec<&Path> = args.arguments.iter().filter_map(Argument::file).chain([&*args.file]).collect();
-    let target = Target::check(path, &inputs, output)?;
+    let target = destination::checked(path, &inputs, output)?;
     require!(
         before.iter().all(|(earlier, ..)| *earlier != target),
         InvalidArgument,
