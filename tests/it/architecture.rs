@@ -9,7 +9,7 @@ const LEVELS: &[&[&str]] = &[
     &["interp"],
     &["driver"],
     &["device", "stream", "memory"],
-    &["view", "ops"],
+    &["array", "view", "ops"],
     &["interop"],
     &["roofline"],
     &["cli", "main"],
