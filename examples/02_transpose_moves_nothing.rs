@@ -32,7 +32,7 @@ fn main() -> Result<()> {
     println!("same memory: {}", matrix.storage_address() == transposed.storage_address());
 
     let moved = ops::transpose(matrix)?;
-    print("moved by a kernel", &moved.view(&[cols, rows])?, &moved.download()?);
+    print("moved by a kernel", &moved.view(), &moved.to_vec()?);
 
     println!(
         "\nquestion: .t().t() is the matrix again. What does .reverse(0) have to do to the strides, and to what else?"

@@ -182,6 +182,7 @@ impl fmt::Display for BadAccess {
 }
 
 impl fmt::Display for Reason {
+    #[expect(clippy::too_many_lines, reason = "a table: a sentence for each reason")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::OutOfBounds(access) => {

@@ -9,7 +9,7 @@ const LEVELS: &[&[&str]] = &[
     &["interp"],
     &["driver"],
     &["device", "stream", "io", "memory"],
-    &["view", "ops"],
+    &["array", "view", "ops"],
     &["interop"],
     &["roofline"],
     &["cli", "main"],
@@ -197,6 +197,30 @@ fn unsafe_stands_where_it_may() {
     }
     assert!(wrong.is_empty(), "unsafe code in {wrong:?}; the list in this file says where it may stand");
     assert_eq!(in_interp, 1, "the software GPU has one unsafe call: the one that picks the vector width");
+}
+
+/// Files that may be longer than [`LONGEST`]: tables, which a reader looks up and does not read.
+const TABLES: &[&str] = &["src/interp/isa.rs"];
+
+/// Most lines of a file.
+const LONGEST: usize = 600;
+
+#[test]
+fn files_are_short_enough_to_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for folder in ["benches", "build", "examples", "kernels/src", "src", "tests"] {
+        collect(&root.join(folder), &mut files);
+    }
+    let mut long = Vec::new();
+    for file in files {
+        let path = file.strip_prefix(root).expect("it was found there").to_str().expect("plain names").to_owned();
+        let lines = fs::read_to_string(&file).expect("readable").lines().count();
+        if lines > LONGEST && !TABLES.contains(&path.as_str()) {
+            long.push(format!("{path}: {lines}"));
+        }
+    }
+    assert!(long.is_empty(), "files of more than {LONGEST} lines:\n{}", long.join("\n"));
 }
 
 /// A kernel is chosen by its family and a key (`abi::Key`): a name that another line of the table
