@@ -1,5 +1,8 @@
 //! Arrays: device memory that knows its shape.
 
+#[cfg(feature = "ndarray")]
+mod ndarray;
+
 use std::fmt;
 use std::ops::RangeBounds;
 
