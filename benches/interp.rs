@@ -77,8 +77,8 @@ impl Case {
 
     /// One of this crate's transposes of a square of `f32`.
     fn of_transpose(family: Family, extent: u32) -> Self {
-        let module = Module::parse(ptx::TEXT).expect("it parses");
         let entry = family.entry(4, Index::Narrow).expect("there is one");
+        let module = Module::parse(&ptx::module(entry)).expect("it parses");
         let kernel = module.kernel(entry.name()).expect("it is there").clone();
         let memory = Memory::new(1 << 30);
         let cells: Vec<f32> = (0..extent * extent).map(|i| i as f32).collect();

@@ -12,7 +12,7 @@
 //! assert_eq!(matrix.t().shape(), [3, 2]); // another way to look at it: nothing moved
 //!
 //! let moved = ops::transpose(matrix)?; // a kernel: its result lies in memory row by row
-//! assert_eq!(moved.download()?, [0, 3, 1, 4, 2, 5]);
+//! assert_eq!(moved.to_vec()?, [0, 3, 1, 4, 2, 5]);
 //!
 //! let counters = device.counters()?.expect("the software GPU counts");
 //! assert_eq!(counters.bank_conflicts(), 0);
@@ -74,12 +74,15 @@ pub mod stream;
 #[cfg(feature = "io")]
 pub mod io;
 pub mod memory;
+pub mod array;
 pub mod view;
 pub mod ops;
 #[cfg(feature = "cudarc")]
 pub mod interop;
 pub mod roofline;
 
+pub use array::DeviceArray;
+pub use device::{Backend, Device};
 pub use error::{Error, ErrorKind, Result};
 
 /// The README's code is a test.

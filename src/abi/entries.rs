@@ -265,6 +265,16 @@ families! { lines }
 pub struct Family(usize);
 
 impl Family {
+    /// All of them, in the table's order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..LINES.len()).map(Self)
+    }
+
+    /// The beginning of its entries' names, and the name of its file in `src/ptx`.
+    pub const fn stem(self) -> &'static str {
+        LINES[self.0].stem
+    }
+
     /// The entry that a key names; `None` where the family has a gap.
     pub const fn find(self, key: Key) -> Option<EntryId> {
         let mut place = FIRST[self.0];

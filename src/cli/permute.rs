@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
-use warpstride::error::{Error, ErrorKind};
+use warpstride::error::Error;
 use warpstride::io::{Destination, npy};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan};
@@ -19,8 +19,7 @@ pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Re
     let failed = || format!("cannot permute {}", args.input.display());
     let (shape, dtype, name) = (source.shape().to_vec(), source.dtype(), source.type_name());
     let layout = Layout::row_major(&shape).with_context(failed)?;
-    let axes = args.axes.of(&shape).map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong));
-    let axes = axes.with_context(failed)?;
+    let axes = args.axes.of(&shape).with_context(failed)?;
     let permuted = layout.permuted_axes(&axes).with_context(failed)?;
     let target = destination::checked(&args.output, &[&args.input], output)?;
     let device = open(backend, output)?;

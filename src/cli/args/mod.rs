@@ -1,6 +1,5 @@
 //! What was typed.
 
-mod axes;
 mod bench;
 mod order;
 #[cfg(feature = "interp")]
@@ -21,7 +20,6 @@ use warpstride::roofline::model::DeviceModel;
 #[cfg(feature = "interp")]
 use warpstride::interp::Checks;
 
-pub(super) use axes::Axes;
 pub(super) use bench::{
     Affine, Arithmetic, Bench, Cast, Elements, Images, Listed, NO_OPERATION, Operation, Reduced, Rows, Rowwise,
     Samples, Strided, operations,
@@ -32,6 +30,7 @@ use run_ptx::extents;
 pub(super) use run_ptx::{Argument, Dump, Fill, Value};
 pub(super) use values::Numbers;
 use values::{dtype, model, shape};
+pub(super) use warpstride::layout::Axes;
 
 /// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
 #[derive(Parser)]
@@ -72,7 +71,7 @@ impl Cli {
         match &self.command {
             Command::Explain(permuted) => {
                 let axes = permuted.axes.of(&permuted.shape);
-                axes.map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong))
+                axes.map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong.to_string()))
             }
             Command::Bench(bench) => bench.check(),
             _ => Ok(()),

@@ -78,17 +78,7 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
 
     let device = open(backend, output)?;
     ensure_counted(args, device.info())?;
-    require!(
-        args.checks.is_none() || device.info().kind == DriverKind::Soft,
-        InvalidArgument,
-        "--check is for the software GPU; pass --device soft, or run this under compute-sanitizer, whose --tool takes the \
-         same names"
-    );
-    require!(
-        args.limit.is_none() || device.info().kind == DriverKind::Soft,
-        InvalidArgument,
-        "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
-    );
+    ensure_soft_options(args, device.info().kind)?;
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
     ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{}`", kernel.name()))?;
@@ -122,6 +112,22 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
         "the checkers have found {} in `{}`, told above; mend it or them",
         counted(findings, "fault"),
         kernel.name()
+    );
+    Ok(())
+}
+
+/// Refuses options that a GPU cannot honour.
+fn ensure_soft_options(args: &args::RunPtx, kind: DriverKind) -> Result<()> {
+    require!(
+        args.checks.is_none() || kind == DriverKind::Soft,
+        InvalidArgument,
+        "--check is for the software GPU; pass --device soft, or run this under compute-sanitizer, whose --tool takes the \
+         same names"
+    );
+    require!(
+        args.limit.is_none() || kind == DriverKind::Soft,
+        InvalidArgument,
+        "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
     );
     Ok(())
 }

@@ -1,24 +1,37 @@
-//! ndarray's arrays to the device and back.
+//! Uploads ndarray's arrays, and downloads them.
 
-use ndarray::{Array, ArrayView, CowArray, Dimension, StrideShape};
+use ndarray::{Array, ArrayD, ArrayView, CowArray, Dimension, IxDyn, StrideShape};
 
-use super::DeviceBuffer;
+use super::DeviceArray;
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::memory::DeviceBuffer;
 
 impl Device {
-    /// A buffer of an array's elements in C order; an array in another order is first copied to that.
+    /// Uploads an array in C order. On the host, an array in another order is copied to C order first.
     ///
     /// # Errors
     ///
-    /// As [`Device::upload`].
-    pub fn upload_array<T: Element, D: Dimension>(&self, array: ArrayView<'_, T, D>) -> Result<DeviceBuffer<T>> {
+    /// `Layout` where the array has more than [`MAX_RANK`](crate::layout::MAX_RANK) axes; else as
+    /// [`Device::upload`].
+    pub fn upload_array<T: Element, D: Dimension>(&self, array: ArrayView<'_, T, D>) -> Result<DeviceArray<T>> {
         let array: CowArray<'_, T, D> = array.as_standard_layout();
         let elements = array.as_slice().ok_or_else(|| {
             Error::new(ErrorKind::Layout, "an array in standard layout has no slice; please report this as a bug")
         })?;
-        self.upload(elements)
+        self.array(array.shape(), elements)
+    }
+}
+
+impl<T: Element> DeviceArray<T> {
+    /// Downloads the array in C order, after all work queued on it has run.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceArray::to_vec`].
+    pub fn to_ndarray(&self) -> Result<ArrayD<T>> {
+        self.buffer().download_array(IxDyn(self.shape()))
     }
 }
 
@@ -57,11 +70,12 @@ mod tests {
         let cube = Array3::from_shape_fn((3, 4, 5), |(i, j, k)| (100 * i + 10 * j + k) as i32);
         let part = cube.slice(s![.., 1..;2, ..;-1]);
         for array in [cube.view(), part, cube.t()] {
-            let back = device.upload_array(array).unwrap().download_array(array.raw_dim()).unwrap();
-            assert_eq!(back, array);
+            let back = device.upload_array(array).unwrap();
+            assert_eq!(back.buffer().download_array(array.raw_dim()).unwrap(), array);
+            assert_eq!(back.to_ndarray().unwrap(), array.into_dyn());
         }
         let matrix = Array2::from_shape_fn((3, 4), |(i, j)| (10 * i + j) as f32);
-        let buffer = device.upload_array(matrix.view()).unwrap();
+        let buffer = device.upload_array(matrix.view()).unwrap().into_buffer();
         let fortran = buffer.download_array((4, 3).f()).unwrap();
         assert_eq!(fortran, matrix.t());
         let error = buffer.download_array((4, 4)).unwrap_err();
