@@ -20,8 +20,8 @@ pub(super) fn watch() -> io::Result<()> {
 /// grows over the limit that `ulimit -f` sets becomes an error and no death.
 #[cfg(unix)]
 fn handle_signals() -> io::Result<()> {
-    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
+    use std::sync::{Arc, mpsc};
 
     use signal_hook::consts::{
         SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
@@ -34,7 +34,9 @@ fn handle_signals() -> io::Result<()> {
     }
     let deadly = [SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU].into_iter();
     let mut signals = Signals::new(deadly.filter(|&signal| !is_ignored(signal)))?;
+    let (started, has_started) = mpsc::channel();
     std::thread::Builder::new().name("signals".into()).spawn(move || {
+        let _ = started.send(());
         for signal in signals.forever() {
             // Dies of the signal, as whoever waits for this program expects: 130 to a shell, or 143.
             remove_unfinished_and(|| {
@@ -42,6 +44,8 @@ fn handle_signals() -> io::Result<()> {
             });
         }
     })?;
+    // The thread is there before the first file is.
+    let _ = has_started.recv();
     Ok(())
 }
 

@@ -80,7 +80,7 @@ mod tests {
     use warpstride::launch_shape::LaunchShape;
 
     use super::*;
-    use crate::cli::argument::Argument;
+    use crate::cli::args::Argument;
 
     const PTX: &str = "
         .version 7.0
