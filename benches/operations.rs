@@ -13,10 +13,12 @@ use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput, criterion_g
 use half::{bf16, f16};
 use warpstride::abi::NumberType;
 use warpstride::device::{Backend, Device};
+use warpstride::element::DType;
 use warpstride::error::Result;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Elementwise, Operands, Reduced, Reduction, Scratch};
 use warpstride::roofline::measure::{RotatingBuffer, Rotation};
+use warpstride::roofline::record::{Group, Subject};
 
 use support::DeviceTime;
 
@@ -46,12 +48,23 @@ impl Operation {
         }
     }
 
-    /// Arrays that are read or written.
-    fn arrays(self) -> usize {
+    /// Arrays that are read, and arrays that are written.
+    fn arrays(self) -> [u64; 2] {
         match self {
-            Self::Elementwise(operation) => operation.reads() as usize + 1,
-            Self::Reduction(reduction) => reduction.reads() as usize,
+            Self::Elementwise(operation) => [operation.reads(), 1],
+            Self::Reduction(reduction) => [reduction.reads(), 0],
         }
+    }
+
+    fn subject(self, arrays: &Arrays) -> Subject {
+        let bytes = self.arrays().map(|count| count * arrays.arrays[0].len() as u64);
+        let dtype = match arrays.number {
+            NumberType::F16 => DType::F16,
+            NumberType::Bf16 => DType::Bf16,
+            NumberType::F32 => DType::F32,
+            NumberType::F64 => DType::F64,
+        };
+        Subject::new(Group::Stream, self.name(), dtype, &[arrays.len], bytes)
     }
 
     /// What ones become, scaled by a half, of so many elements.
@@ -156,13 +169,15 @@ fn on_gpu(c: &mut Criterion<DeviceTime>, device: &Device) {
         brief(&mut group);
         for operation in Operation::all() {
             arrays.verify(operation).expect("it runs");
-            group.throughput(Throughput::BytesDecimal((operation.arrays() * ON_GPU) as u64));
+            group.throughput(Throughput::BytesDecimal(operation.subject(&arrays).bytes));
             group.bench_function(operation.name(), |bencher| {
-                bencher.iter_custom(|runs| support::time(device, operation.name(), runs, || arrays.run(operation)));
+                let subject = operation.subject(&arrays);
+                bencher.iter_custom(|runs| support::time(device, &subject, runs, || arrays.run(operation)));
             });
         }
         group.finish();
     }
+    support::write("operations", device);
 }
 
 fn on_soft(c: &mut Criterion) {

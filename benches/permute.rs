@@ -17,6 +17,7 @@ use warpstride::element::{DType, Element};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Target};
 use warpstride::roofline::measure::{RotatingBuffer, Rotation};
+use warpstride::roofline::record::{Group, Subject};
 
 use support::DeviceTime;
 
@@ -31,6 +32,12 @@ struct Case {
 impl Case {
     fn all() -> Vec<Self> {
         serde_json::from_str(include_str!("cases.json")).expect("cases")
+    }
+
+    fn subject(&self) -> Subject {
+        let bytes = (self.source().len() * self.dtype.width()) as u64;
+        let subject = Subject::new(Group::Permute, "permute", self.dtype, &self.shape, [bytes; 2]);
+        Subject { axes: Some(self.axes.clone()), ..subject }
     }
 
     fn source(&self) -> Layout {
@@ -95,7 +102,7 @@ fn on_device<T: Element + PartialEq>(
     group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(500));
     group.throughput(Throughput::BytesDecimal(2 * (case.source().len() * size_of::<T>()) as u64));
     group.bench_function(&case.name, |bencher| {
-        bencher.iter_custom(|runs| support::time(device, &case.name, runs, || timed.run(case)))
+        bencher.iter_custom(|runs| support::time(device, &case.subject(), runs, || timed.run(case)))
     });
     group.finish();
 }
@@ -122,6 +129,7 @@ fn permutes(c: &mut Criterion) {
                     _ => on_device(c, &device, &case, |at| [at as f64, -1.0]),
                 }
             }
+            support::write("permute", &device);
         }
         Err(error) => println!("no permute is timed, only planning: {error}"),
     }

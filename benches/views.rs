@@ -14,9 +14,10 @@ use criterion::{Bencher, BenchmarkGroup, Criterion, SamplingMode, Throughput, cr
 use half::f16;
 use warpstride::Result;
 use warpstride::device::{Backend, Device};
-use warpstride::element::Element;
+use warpstride::element::{DType, Element};
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Affine, Normalization, Scratch};
+use warpstride::roofline::record::{Group, Subject};
 
 use support::DeviceTime;
 
@@ -26,7 +27,7 @@ const ON_GPU: [usize; 2] = [1 << 14, 1 << 14];
 const ON_SOFT: [usize; 2] = [1 << 7, 1 << 8];
 
 /// Times a run on a device.
-type Time<M> = fn(&mut Bencher<'_, M>, &Device, &str, &mut dyn FnMut() -> Result<()>);
+type Time<M> = fn(&mut Bencher<'_, M>, &Device, &Subject, &mut dyn FnMut() -> Result<()>);
 
 /// Arrays of ones, of `rows` by `cols`, and what times runs on them.
 struct Bench<'a, M: Measurement> {
@@ -48,11 +49,16 @@ impl<M: Measurement> Bench<'_, M> {
     }
 
     /// Times runs, the first of which was before: what they leave is held against what ones become.
-    fn case(&mut self, name: &str, bytes: usize, mut run: impl FnMut() -> Result<()>) {
+    fn case(&mut self, subject: &Subject, mut run: impl FnMut() -> Result<()>) {
         let Self { device, time, .. } = self;
         let (device, time) = (device.clone(), *time);
-        self.group.throughput((self.throughput)(bytes as u64, self.len() as u64));
-        self.group.bench_function(name, |bencher| time(bencher, &device, name, &mut run));
+        self.group.throughput((self.throughput)(subject.bytes, self.len() as u64));
+        self.group.bench_function(subject.name(), |bencher| time(bencher, &device, subject, &mut run));
+    }
+
+    /// An operation on the whole array that reads and writes so many bytes.
+    fn subject(&self, group: Group, op: &str, dtype: DType, bytes: [usize; 2]) -> Subject {
+        Subject::new(group, op, dtype, &self.shape, bytes.map(|bytes| bytes as u64))
     }
 
     fn all(&mut self) -> Result<()> {
@@ -68,7 +74,8 @@ impl<M: Measurement> Bench<'_, M> {
         let mut to = device.zeros::<f32>(len)?;
         ops::fill(1.0, to.view_mut(&[len])?, device.default_stream())?;
         check("fill", &to, 1.0)?;
-        self.case("fill f32", 4 * len, || ops::fill(1.0, to.view_mut(&[len])?, device.default_stream()));
+        let subject = self.subject(Group::Stream, "fill", DType::F32, [0, 4 * len]);
+        self.case(&subject, || ops::fill(1.0, to.view_mut(&[len])?, device.default_stream()));
         Ok(())
     }
 
@@ -83,14 +90,19 @@ impl<M: Measurement> Bench<'_, M> {
                 ops::sum_axis_into(ones.view(&shape)?, axis, to, &mut scratch, device.default_stream())
             };
             sum()?;
-            self.case(&format!("sum along {axis} f32"), 4 * (self.len() + results), &mut sum);
+            let along = |subject| Subject { axes: Some(vec![axis]), ..subject };
+            let bytes = [4 * self.len(), 4 * results];
+            let subject = along(self.subject(Group::Axis, "sum", DType::F32, bytes));
+            self.case(&subject, &mut sum);
             check("sum", &sums, shape[axis] as f32)?;
             let mut argmax = || {
                 let to = places.view_mut(&[results])?;
                 ops::argmax_axis_into(ones.view(&shape)?, axis, to, &mut scratch, device.default_stream())
             };
             argmax()?;
-            self.case(&format!("argmax along {axis} f32"), 4 * self.len() + 8 * results, &mut argmax);
+            let bytes = [4 * self.len(), 8 * results];
+            let subject = along(self.subject(Group::Axis, "argmax", DType::F32, bytes));
+            self.case(&subject, &mut argmax);
             check("argmax", &places, 0)?;
         }
         Ok(())
@@ -101,7 +113,8 @@ impl<M: Measurement> Bench<'_, M> {
         let (ones, mut to) = (self.ones(1.0_f32)?, device.zeros::<f32>(self.len())?);
         let mut softmax = || ops::softmax_into(ones.view(&shape)?, to.view_mut(&shape)?, device.default_stream());
         softmax()?;
-        self.case("softmax f32", 8 * self.len(), &mut softmax);
+        let subject = self.subject(Group::Axis, "softmax", DType::F32, [4 * self.len(); 2]);
+        self.case(&subject, &mut softmax);
         check("softmax", &to, 1.0 / cols as f32)?;
         let (mut means, mut variances) = (device.zeros::<f32>(rows)?, device.zeros::<f32>(rows)?);
         let mut moments = || {
@@ -109,7 +122,8 @@ impl<M: Measurement> Bench<'_, M> {
             ops::mean_variance_into(ones.view(&shape)?, results.0, results.1, device.default_stream())
         };
         moments()?;
-        self.case("mean-variance f32", 4 * self.len() + 8 * rows, &mut moments);
+        let subject = self.subject(Group::Axis, "mean-variance", DType::F32, [4 * self.len(), 8 * rows]);
+        self.case(&subject, &mut moments);
         check("mean", &means, 1.0)?;
         check("variance", &variances, 0.0)
     }
@@ -119,14 +133,17 @@ impl<M: Measurement> Bench<'_, M> {
         let (ones, mut halves) = (self.ones(1.0_f32)?, device.zeros::<f16>(len)?);
         let mut cast = || ops::cast(ones.view(&[len])?, halves.view_mut(&[len])?, device.default_stream());
         cast()?;
-        self.case("cast f32 to f16", 6 * len, &mut cast);
+        let of_floats = |subject| Subject { from: Some(DType::F32), ..subject };
+        let subject = of_floats(self.subject(Group::Conversion, "cast", DType::F16, [4 * len, 2 * len]));
+        self.case(&subject, &mut cast);
         check("cast", &halves, f16::ONE)?;
         let mut affine = || {
             let affine = Affine::Uniform { factor: 2.0, offset: 1.0 };
             ops::affine_into(ones.view(&shape)?.t(), affine, halves.view_mut(&[cols, rows])?, device.default_stream())
         };
         affine()?;
-        self.case("transpose, scale and shift f32 to f16", 6 * len, &mut affine);
+        let subject = of_floats(self.subject(Group::Permute, "affine", DType::F16, [4 * len, 2 * len]));
+        self.case(&Subject { axes: Some(vec![1, 0]), ..subject }, &mut affine);
         check("affine", &halves, f16::from_f32(3.0))?;
         drop((ones, halves));
         let (bytes, mut planes) = (self.ones(1_u8)?, device.zeros::<f32>(len)?);
@@ -137,7 +154,8 @@ impl<M: Measurement> Bench<'_, M> {
             ops::normalize(bytes.view(&images)?, &normalization, to, device.default_stream())
         };
         normalize()?;
-        self.case("normalize images u8 to f32", 5 * len, &mut normalize);
+        let subject = Subject::new(Group::Conversion, "normalize", DType::F32, &images, [len as u64, 4 * len as u64]);
+        self.case(&Subject { from: Some(DType::U8), ..subject }, &mut normalize);
         check("normalize", &planes, 2.0)
     }
 
@@ -145,13 +163,15 @@ impl<M: Measurement> Bench<'_, M> {
         let (device, shape @ [rows, _]) = (self.device.clone(), self.shape);
         let (ones, mut to) = (self.ones(1.0_f32)?, device.zeros::<f32>(self.len())?);
         let indices = device.upload(&(0..rows as u32).rev().collect::<Vec<_>>())?;
-        let bytes = 8 * self.len() + 4 * rows;
+        let bytes = [4 * self.len() + 4 * rows, 4 * self.len()];
+        let [gathered, scattered] =
+            ["gather", "scatter"].map(|op| self.subject(Group::Conversion, op, DType::F32, bytes));
         let mut gather = || {
             let result = to.view_mut(&shape)?;
             ops::gather_rows(ones.view(&shape)?, indices.view(&[rows])?, result, device.default_stream())
         };
         gather()?;
-        self.case("gather rows f32", bytes, &mut gather);
+        self.case(&gathered, &mut gather);
         check("gather", &to, 1.0)?;
         ops::fill(0.0, to.view_mut(&shape)?, device.default_stream())?;
         let mut scatter = || {
@@ -159,7 +179,7 @@ impl<M: Measurement> Bench<'_, M> {
             ops::scatter_rows(ones.view(&shape)?, indices.view(&[rows])?, result, device.default_stream())
         };
         scatter()?;
-        self.case("scatter rows f32", bytes, &mut scatter);
+        self.case(&scattered, &mut scatter);
         check("scatter", &to, 1.0)
     }
 }
@@ -179,10 +199,12 @@ fn brief<M: Measurement>(mut group: BenchmarkGroup<'_, M>) -> BenchmarkGroup<'_,
 
 fn on_gpu(c: &mut Criterion<DeviceTime>, device: Device) -> Result<()> {
     let time: Time<DeviceTime> =
-        |bencher, device, name, run| bencher.iter_custom(|runs| support::time(device, name, runs, &mut *run));
+        |bencher, device, subject, run| bencher.iter_custom(|runs| support::time(device, subject, runs, &mut *run));
     let group = brief(c.benchmark_group("views cold"));
     let throughput = |bytes, _| Throughput::BytesDecimal(bytes);
-    Bench { group, device, shape: ON_GPU, time, throughput }.all()
+    Bench { group, device: device.clone(), shape: ON_GPU, time, throughput }.all()?;
+    support::write("views", &device);
+    Ok(())
 }
 
 fn on_soft(c: &mut Criterion) -> Result<()> {

@@ -1,13 +1,17 @@
 //! Device time for criterion.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use std::{env, fs, mem};
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use warpstride::device::Device;
-use warpstride::error::Result;
+use warpstride::error::{Result, counted};
 use warpstride::roofline::measure::{self, Timing};
+use warpstride::roofline::record::{Record, Subject};
+use warpstride::roofline::run::Run;
 use warpstride::stream::Event;
 
 /// Most timed runs that are queued at once: criterion plans their number by the host's clock, of which a short kernel takes
@@ -59,19 +63,35 @@ impl Measurement for DeviceTime {
     }
 }
 
-/// The time of so many runs by the crate's protocol, see [`measure`]: the median of at most [`MOST`], times their number. Where the
-/// device was throttled it says so, once for each name.
-pub(crate) fn time(device: &Device, name: &str, runs: u64, run: impl FnMut() -> Result<()>) -> Duration {
-    let timing = measure::time(device, device.default_stream(), runs.min(MOST) as usize, run);
+/// The records of this process, by the names of their subjects.
+static RECORDS: Mutex<BTreeMap<String, Record>> = Mutex::new(BTreeMap::new());
+
+/// The time of so many runs by the crate's protocol, see [`measure`]: the median of at most [`MOST`], times their number. Keeps the
+/// record of the last measurement of a subject, and notes once where the device was throttled.
+pub(crate) fn time(device: &Device, subject: &Subject, runs: u64, run: impl FnMut() -> Result<()>) -> Duration {
+    let (name, samples) = (subject.name(), runs.min(MOST) as usize);
+    let timing = measure::time(device, device.default_stream(), samples, run);
     let timing = timing.unwrap_or_else(|error| panic!("{name}: {error}"));
-    if let Some(note) = throttling(&timing) {
-        static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-        let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
-        if noted.insert(name.into()) {
-            println!("{name}: {note}");
-        }
+    // The benches verify before they time.
+    let record = Record { samples, ..Record::new(subject.clone(), None, true) }.timed(&timing, None, None);
+    let is_first = RECORDS.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), record).is_none();
+    if let Some(note) = throttling(&timing).filter(|_| is_first) {
+        println!("{name}: {note}");
     }
     Duration::from_secs_f64(timing.median_ms() / 1e3 * runs as f64)
+}
+
+/// Writes the records beside criterion's own files, as a run that `warpstride report` reads.
+pub(crate) fn write(bench: &str, device: &Device) {
+    let records = mem::take(&mut *RECORDS.lock().unwrap_or_else(PoisonError::into_inner));
+    let run = Run::new(device, jiff::Timestamp::now().to_string(), None, records.into_values().collect());
+    let folder = env::var_os("CRITERION_HOME").map_or_else(|| "target/criterion".into(), PathBuf::from);
+    let file = folder.join(format!("{bench}.json"));
+    let text = serde_json::to_vec_pretty(&run).expect("numbers that are finite");
+    match fs::create_dir_all(&folder).and_then(|()| fs::write(&file, text)) {
+        Ok(()) => println!("wrote {}", file.display()),
+        Err(error) => println!("cannot write {}: {error}", file.display()),
+    }
 }
 
 fn throttling(timing: &Timing) -> Option<String> {
@@ -79,5 +99,5 @@ fn throttling(timing: &Timing) -> Option<String> {
         return Some("the device is throttled: this time says little".into());
     }
     let discarded = timing.discarded();
-    (discarded > 0).then(|| format!("{discarded} samples of a throttled device were thrown away"))
+    (discarded > 0).then(|| format!("{} of a throttled device were discarded", counted(discarded, "sample")))
 }
