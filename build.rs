@@ -1,8 +1,10 @@
-//! Supplies the PTX: the committed copy where it is what the sources make, and else a fresh one from `kernels/`.
+//! Supplies the PTX: the committed copy if it matches the sources, else a fresh one from
+//! `kernels/`.
 //!
-//! Nothing is silent and nothing is stale: where the PTX came from is baked into the crate, a committed copy counts only
-//! while its manifest matches the sources, and the entries of either are checked against what the host passes. Where they
-//! are in the text is written down, so that the host can load one of them.
+//! The PTX is never stale, and the crate keeps where it came from. A committed copy counts only
+//! while its manifest matches the sources. The build compares the entries of either copy with the
+//! host's parameters. It also writes the position of each entry in the text, so that the host can
+//! load one.
 
 // The modules are shared with the crate and with its tests, which use more of them.
 #![allow(dead_code, unreachable_pub)]
@@ -23,17 +25,17 @@ use std::path::{Path, PathBuf};
 use manifest::{Manifest, SOURCES, hash};
 use toolchain::{GPU, Toolchain};
 
-/// Says which supply is wanted; unset, the committed copy where it is current.
+/// Forces one supply. If it is unset, the build takes the committed copy while that is current.
 const CHOICE: &str = "WARPSTRIDE_KERNELS";
 
 fn main() {
-    // One sentence through cargo's own channel: a panic would bury it under a backtrace.
+    // cargo prints this one sentence; a panic would bury it under a backtrace.
     if let Err(message) = supply() {
         println!("cargo::error={message}");
     }
 }
 
-/// PTX that is good to use, and where it came from.
+/// PTX that is right to use, and where it came from.
 struct Supply {
     ptx: PathBuf,
     provenance: String,
@@ -44,12 +46,12 @@ fn supply() -> Result<(), String> {
     let out = PathBuf::from(variable("OUT_DIR")?);
     println!("cargo::rerun-if-env-changed={CHOICE}");
     for input in SOURCES.iter().copied().chain(["src/ptx/warpstride.ptx", "src/ptx/MANIFEST"]) {
-        // cargo takes a path that is not there for one that has changed.
+        // cargo treats a missing path as a changed one.
         if root.join(input).exists() {
             println!("cargo::rerun-if-changed={input}");
         }
     }
-    // Empty is unset: how a shell takes a variable back for one command.
+    // An empty variable counts as unset, because a shell clears a variable so for one command.
     let choice = env::var_os(CHOICE).filter(|choice| !choice.is_empty());
     let supply = match choice.as_ref().map(|choice| choice.to_str()) {
         None => prebuilt(&root).or_else(|stale| {
@@ -70,7 +72,7 @@ fn supply() -> Result<(), String> {
     let at_fault = |why: String| format!("{}: {why}", supply.ptx.display());
     entries::check(&text, abi::ENTRIES).map_err(at_fault)?;
     let (header, entries) = entries::places(&text, abi::ENTRIES).map_err(at_fault)?;
-    // `Debug` writes ranges as Rust does; `src/ptx/mod.rs` includes them.
+    // `Debug` writes ranges in Rust's syntax, and `src/ptx/mod.rs` includes them.
     let table = out.join("places.rs");
     fs::write(&table, format!("({header:?}, {entries:?})"))
         .map_err(|error| format!("cannot write {}: {error}", table.display()))?;
@@ -81,7 +83,7 @@ fn supply() -> Result<(), String> {
     Ok(())
 }
 
-/// The committed PTX, or how it differs from its manifest or from the sources.
+/// Returns the committed PTX, or how it differs from its manifest or from the sources.
 fn prebuilt(root: &Path) -> Result<Supply, String> {
     let ptx = root.join("src/ptx/warpstride.ptx");
     let manifest = Manifest::parse(&read(&root.join("src/ptx/MANIFEST"))?)?;
@@ -95,7 +97,7 @@ fn prebuilt(root: &Path) -> Result<Supply, String> {
     Ok(Supply { provenance: format!("prebuilt, {manifest}"), ptx })
 }
 
-/// The PTX compiled here and now, with its manifest beside it for `scripts/bless-ptx`.
+/// Compiles the PTX, and writes its manifest beside it for `scripts/bless-ptx`.
 fn from_source(root: &Path, out: &Path) -> Result<Supply, String> {
     let kernels = root.join("kernels");
     if !kernels.exists() {
@@ -111,7 +113,8 @@ fn from_source(root: &Path, out: &Path) -> Result<Supply, String> {
     Ok(Supply { provenance: format!("built from source, {manifest}"), ptx })
 }
 
-/// The text with the architecture in its header that all entries need together; it was compiled for the oldest.
+/// Puts the architecture that all entries need together into the header; the text was compiled for
+/// the oldest one.
 fn headed(mut text: String) -> Result<String, String> {
     let (major, minor) = abi::ENTRIES.iter().map(|entry| entry.capability).max().ok_or("src/abi.rs has no entries")?;
     let place = entries::architecture(&text).ok_or("the PTX does not say its architecture")?;
@@ -119,7 +122,7 @@ fn headed(mut text: String) -> Result<String, String> {
     Ok(text)
 }
 
-/// The manifest that PTX of today's sources would have, but for the PTX itself.
+/// Returns the manifest of PTX from the current sources, without the hash of the PTX.
 fn current(root: &Path) -> Result<Manifest, String> {
     let files = manifest::sources(root).map_err(|error| format!("cannot read the kernel sources: {error}"))?;
     Ok(Manifest::of(&files, toolchain::VERSION, &toolchain::flags()))

@@ -1,7 +1,7 @@
-//! Permutes that users run (`benches/cases.json`): on a CUDA device the time of each on the device, and GB/s read and written;
-//! without one, what planning costs the host, which needs no device.
+//! Measures permutes that users run (`benches/cases.json`).
 //!
-//! `scripts/compare-peers` measures the same cases beside what others have for them.
+//! On a CUDA device it measures device time, and GB/s read and written. It always measures
+//! planning, which needs no device. `scripts/compare-peers` measures the same cases beside peers.
 
 #[allow(dead_code, reason = "without a GPU there is no device time")]
 mod support;
@@ -46,13 +46,13 @@ impl Case {
     }
 }
 
-/// Buffers of a case for runs to take in turn, so that none finds its data in the cache.
+/// Buffers of a case that runs take in turn, so that no run finds its data in the cache.
 struct Rotation<T> {
     pairs: Vec<(DeviceBuffer<T>, DeviceBuffer<T>)>,
     turn: usize,
 }
 
-/// The elements of a layout in C order.
+/// Returns the elements of a layout in C order.
 fn permuted<T: Copy>(elements: &[T], layout: &Layout) -> Vec<T> {
     let mut places = vec![layout.offset() as isize];
     for (&extent, &stride) in layout.shape().iter().zip(layout.strides()) {
@@ -62,7 +62,7 @@ fn permuted<T: Copy>(elements: &[T], layout: &Layout) -> Vec<T> {
 }
 
 impl<T: Element + PartialEq> Rotation<T> {
-    /// Of such elements, whose permute is verified.
+    /// Fills the buffers by `element`, and verifies one permute.
     fn new(device: &Device, case: &Case, element: fn(usize) -> T) -> Result<Self> {
         let len = case.source().len();
         let sets = measure::cold_sets(2 * (len * size_of::<T>()) as u64, device.info().l2_bytes);
@@ -116,7 +116,8 @@ fn permutes(c: &mut Criterion) {
             let c = &mut Criterion::default().configure_from_args().with_measurement(DeviceTime(device.clone()));
             for case in Case::all() {
                 match case.dtype.width() {
-                    // Narrow ones so that no power of two apart are equal.
+                    // Narrow elements repeat with an odd period, so that a shift by a power of two
+                    // shows.
                     1 => on_device(c, &device, &case, |at| (at % 251) as u8),
                     2 => on_device(c, &device, &case, |at| (at % 65_521) as u16),
                     4 => on_device(c, &device, &case, |at| at as u32),

@@ -1,10 +1,12 @@
-//! Whether a PTX module has the entries that the host launches, with the parameters that it passes, and where each of them is.
+//! Compares the entries of a PTX module with those that the host launches, and finds each in the
+//! text.
 
 use std::ops::Range;
 
 use super::abi::Entry;
 
-/// Compares the entries of `ptx` with `expected`, both ways; the error names the first entry that differs.
+/// Compares the entries of `ptx` with `expected`, both ways. The error names the first entry that
+/// differs.
 pub fn check(ptx: &str, expected: &[Entry]) -> Result<(), String> {
     let found = parse(ptx)?;
     for entry in expected {
@@ -24,12 +26,13 @@ pub fn check(ptx: &str, expected: &[Entry]) -> Result<(), String> {
     }
 }
 
-/// Where things are in a module: what stands before and behind the architecture in its header, and its entries. Both parts of
-/// the header, with an architecture between, and an entry are a module too.
+/// Positions in a module: the header before and after the architecture, and each entry. Both parts
+/// of the header with an architecture between them, and one entry, make a module too.
 pub type Places = ([Range<usize>; 2], Vec<Range<usize>>);
 
-/// Where the header of `ptx` is, and where each of `expected`. The error names what else the PTX declares, which a module of one
-/// of them would miss, or the first entry that does not say rightly whether it needs more than the oldest architecture.
+/// Finds the header of `ptx` and each entry of `expected`. The error names anything else that the
+/// PTX declares, because a module of one entry would miss it. It also names the first entry whose
+/// capability does not fit its eviction policies.
 pub fn places(ptx: &str, expected: &[Entry]) -> Result<Places, String> {
     const ENTRY: &str = ".visible .entry ";
     let find = |what: &str, from: usize| ptx[from..].find(what).map(|at| from + at);
@@ -40,7 +43,8 @@ pub fn places(ptx: &str, expected: &[Entry]) -> Result<Places, String> {
     let mut end = header.end;
     while let Some(start) = find(ENTRY, end) {
         only(&[], &ptx[end..start])?;
-        // The first brace at the start of a line: those of a body are indented, or what is behind them would be seen.
+        // The entry ends at the first brace at the start of a line, because braces inside a body
+        // are indented. An unindented one would leave text that `only` reports.
         end = find("\n}", start).ok_or("the PTX ends inside an entry")? + "\n}".len();
         entries.push(start..end);
     }
@@ -63,19 +67,20 @@ pub fn places(ptx: &str, expected: &[Entry]) -> Result<Places, String> {
     Ok(([0..target.start, target.end..header.end], entries))
 }
 
-/// The compute capability from which on PTX has eviction policies: all that an entry may need beyond the oldest architecture.
+/// The first compute capability with eviction policies in PTX. An entry may need nothing else
+/// beyond the oldest architecture.
 const POLICIES: (u32, u32) = (8, 0);
 
 const TARGET: &str = ".target ";
 
-/// Where a module names its architecture.
+/// Finds the architecture that a module names.
 pub fn architecture(ptx: &str) -> Option<Range<usize>> {
     let start = ptx.find(&format!("\n{TARGET}"))? + "\n".len() + TARGET.len();
     let name = ptx[start..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
     Some(start..start + name)
 }
 
-/// Whether `text` is nothing but blank lines, comments and `directives`.
+/// Checks that `text` has only blank lines, comments and `directives`.
 fn only(directives: &[&str], text: &str) -> Result<(), String> {
     let known = |line: &str| {
         line.is_empty() || line.starts_with("//") || directives.iter().any(|directive| line.starts_with(directive))
@@ -86,7 +91,7 @@ fn only(directives: &[&str], text: &str) -> Result<(), String> {
     }
 }
 
-/// Name of each entry of a module, and size and alignment of its one parameter.
+/// Returns the name of each entry of a module, and the size and alignment of its one parameter.
 fn parse(ptx: &str) -> Result<Vec<(&str, usize, usize)>, String> {
     let mut entries = Vec::new();
     for declaration in ptx.split(".entry").skip(1) {
@@ -100,7 +105,8 @@ fn parse(ptx: &str) -> Result<Vec<(&str, usize, usize)>, String> {
     Ok(entries)
 }
 
-/// Size and alignment of a list of one parameter: `.param .align 8 .b8 name[64]`, or `.param .b64 name`.
+/// Reads the size and alignment of one parameter: `.param .align 8 .b8 name[64]`, or
+/// `.param .b64 name`.
 fn parameter(list: &str) -> Option<(usize, usize)> {
     let words: Vec<&str> = list.split_whitespace().collect();
     match words[..] {
