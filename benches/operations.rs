@@ -16,7 +16,7 @@ use warpstride::device::{Backend, Device};
 use warpstride::error::Result;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Elementwise, Operands, Reduced, Reduction, Scratch};
-use warpstride::roofline::measure;
+use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 
 use support::DeviceTime;
 
@@ -77,36 +77,36 @@ fn bytes(number: NumberType, value: f64) -> Vec<u8> {
     }
 }
 
-/// Arrays of ones for runs to take in turn, so that none finds its data in the cache.
+/// Arrays of ones on a rotation.
 struct Arrays {
     device: Device,
     number: NumberType,
-    sets: Vec<[DeviceBuffer<u8>; 3]>,
+    rotation: Rotation,
+    arrays: [RotatingBuffer<u8>; 3],
     result: DeviceBuffer<u8>,
     scratch: DeviceBuffer<u8>,
     len: usize,
-    turn: usize,
 }
 
 impl Arrays {
     fn new(device: &Device, number: NumberType, room: usize) -> Result<Self> {
         let ones = bytes(number, 1.0).repeat(room / number.width() as usize);
-        let sets = measure::cold_sets(room as u64, device.info().l2_bytes);
-        let array = || device.upload(&ones);
-        let sets = (0..sets).map(|_| Ok([array()?, array()?, array()?])).collect::<Result<_>>()?;
+        // Some operations touch one array.
+        let rotation = Rotation::new(device, &[room]);
+        let array = || rotation.upload(&ones);
+        let arrays = [array()?, array()?, array()?];
         let (result, scratch) = (device.alloc(8)?, device.alloc(Scratch::BYTES)?);
         let len = room / number.width() as usize;
-        Ok(Self { device: device.clone(), number, sets, result, scratch, len, turn: 0 })
+        Ok(Self { device: device.clone(), number, rotation, arrays, result, scratch, len })
     }
 
     fn run(&mut self, operation: Operation) -> Result<()> {
-        let [c, a, b] = &self.sets[self.turn % self.sets.len()];
-        self.turn += 1;
+        let set = self.rotation.advance();
+        let [c, a, b] = self.arrays.each_ref().map(|array| array.address(set));
         let (stream, len) = (self.device.default_stream().handle(), self.len as u64);
-        let [a, b] = [a.address(), b.address()];
         match operation {
             Operation::Elementwise(operation) => {
-                let operands = Operands { dst: c.address(), a, b, len };
+                let operands = Operands { dst: c, a, b, len };
                 // SAFETY: three arrays of `len` numbers, which live as long as `self`, on one stream.
                 unsafe { ops::elementwise_raw(&self.device, operation, self.number, 0.5, &operands, stream) }
             }
@@ -121,17 +121,17 @@ impl Arrays {
 
     /// Runs once on the first arrays, and holds the result against what ones become.
     fn verify(&mut self, operation: Operation) -> Result<()> {
-        self.turn = 0;
-        // What former operations have changed is ones again.
-        let ones = self.sets[0][1].download()?;
-        self.sets[0][0].upload_from(&ones)?;
+        self.rotation.restart();
+        // Earlier operations have changed it.
+        let ones = self.arrays[1].download_first(self.arrays[1].len())?;
+        self.arrays[0].upload_first(&ones)?;
         self.run(operation)?;
         self.device.synchronize()?;
         let expected = operation.of_ones(self.len);
         let right = match operation {
             Operation::Elementwise(_) => {
                 let one = bytes(self.number, expected);
-                self.sets[0][0].download()?.chunks(one.len()).all(|element| element == one)
+                self.arrays[0].download_first(self.arrays[0].len())?.chunks(one.len()).all(|element| element == one)
             }
             Operation::Reduction(Reduction::Sum | Reduction::Dot) if self.number != NumberType::F64 => {
                 self.result.download()?[..4] == (expected as f32).to_le_bytes()

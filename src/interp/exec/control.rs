@@ -3,11 +3,12 @@
 use std::sync::atomic::{self, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::registers::{LANES, Value};
+use super::registers::Value;
 use super::warp::Warp;
 use super::{Context, Fault, Flow, observe};
 use crate::interp::code::Ins;
-use crate::interp::stop::Reason;
+use crate::interp::reason::Reason;
+use crate::interp::vocabulary::LANES;
 
 /// Lanes of `taken` go to the target, the others on.
 #[inline(always)]

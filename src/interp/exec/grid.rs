@@ -5,11 +5,14 @@ use super::dispatch::Engine;
 use super::turns::{Blocks, Part};
 use crate::error::counted;
 use crate::interp::check::{Check, MAX_RACECHECK_BLOCKS};
-use crate::interp::code::{Code, Kernel};
+use crate::interp::code::Code;
+use crate::interp::config::Config;
 use crate::interp::mem::Memory;
+use crate::interp::module::Kernel;
 use crate::interp::parse::ast::Bounds;
-use crate::interp::stop::{Reason, Stop};
-use crate::interp::{Config, Report};
+use crate::interp::reason::Reason;
+use crate::interp::report::Report;
+use crate::interp::stop::Stop;
 use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 
 /// Threads of a block in z.

@@ -1,8 +1,8 @@
-//! How long is waited for a throttled device, from measurement to measurement of a process.
+//! Waits for a throttled device, with pauses that double, and remembers from measurement to measurement where waiting is in vain.
 //!
-//! One that nothing cools, or whose clock is set low, would keep each of a hundred measurements until its deadline. So a wait in
-//! vain is the last, until the device is found at its clocks again. And clocks that stayed low all the while, though the driver
-//! named neither heat nor power, are taken for set: NVML has a reason for application clocks, but none for locked ones
+//! A device that nothing cools, or whose clock is set low, would delay each of a hundred measurements until its deadline. So after
+//! one wait in vain there are no more, until the device is found at its clocks again. Clocks that stayed low all the while, though
+//! the driver named neither heat nor power, count as set: NVML has a reason for application clocks, but none for locked ones
 //! (`nvidia-smi --lock-gpu-clocks`).
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::clocks::Clocks;
 /// The first pause; each is twice the one before.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// GPUs that were waited for in vain, by where they are plugged in, and whether their clocks are taken for set.
+/// GPUs that were waited for in vain, by their PCI bus id, and whether their clocks count as set.
 static IN_VAIN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
 
 fn in_vain() -> MutexGuard<'static, BTreeMap<String, bool>> {
@@ -26,8 +26,8 @@ pub(super) fn are_held(gpu: &str) -> bool {
     in_vain().get(gpu).is_some_and(|&held| held)
 }
 
-/// The patience of one measurement.
-pub(super) struct Patience<'a> {
+/// The pauses of one measurement.
+pub(super) struct BackOff<'a> {
     gpu: &'a str,
     all: Duration,
     deadline: Instant,
@@ -37,8 +37,8 @@ pub(super) struct Patience<'a> {
     slowed: bool,
 }
 
-impl<'a> Patience<'a> {
-    /// For so long from now on.
+impl<'a> BackOff<'a> {
+    /// Waits for at most `all` from now on.
     pub(super) fn new(gpu: &'a str, all: Duration) -> Self {
         Self { gpu, all, deadline: Instant::now() + all, pause: PAUSE, waited: Duration::ZERO, slowed: false }
     }
@@ -48,8 +48,8 @@ impl<'a> Patience<'a> {
         Instant::now() >= self.deadline
     }
 
-    /// How long to wait before samples that were taken at these clocks are taken again; `None` where they count. What is found out
-    /// meanwhile about the clocks is put into them.
+    /// How long to wait before samples that were taken at these clocks are retaken; `None` where they count. Sets `held` of clocks
+    /// that turn out to be set low.
     pub(super) fn pause(&mut self, clocks: &mut Clocks) -> Option<Duration> {
         if !clocks.are_low() {
             in_vain().remove(self.gpu);
@@ -64,7 +64,7 @@ impl<'a> Patience<'a> {
             (self.pause, self.waited) = (2 * pause, self.waited + pause);
             return Some(pause);
         }
-        // Where the operation itself took the time, nothing is known of waiting.
+        // Where the operation itself took the time, nothing is known about waiting.
         if 2 * self.waited >= self.all {
             clocks.held = !self.slowed;
             in_vain().insert(self.gpu.into(), clocks.held);
@@ -80,12 +80,12 @@ mod tests {
     const ALL: Duration = Duration::from_secs(15);
     const LOW: Clocks = Clocks { sm_mhz: 1200, sm_max_mhz: 1980, memory_mhz: 2619, slowed: false, held: false };
 
-    /// How often a measurement pauses that finds these clocks every time, and what it then says of them.
+    /// How often a measurement pauses that finds these clocks every time, and the clocks that it then reports.
     fn measured(gpu: &str, all: Duration, clocks: Clocks) -> (usize, Clocks) {
-        let (mut patience, mut pauses) = (Patience::new(gpu, all), 0);
+        let (mut back_off, mut pauses) = (BackOff::new(gpu, all), 0);
         loop {
             let mut clocks = Clocks { held: are_held(gpu), ..clocks };
-            if patience.pause(&mut clocks).is_none() {
+            if back_off.pause(&mut clocks).is_none() {
                 return (pauses, clocks);
             }
             pauses += 1;

@@ -1,59 +1,59 @@
-//! The clocks of an NVIDIA GPU, and which one it is, by NVML: its library comes with the driver and is loaded at run time. Where it
-//! is not there, or without the feature `nvml`, nothing is known and nothing fails.
+//! Reads the clocks of an NVIDIA GPU, and which GPU it is, through NVML: its library comes with the driver and is loaded at run time.
+//! Where the library is missing, or without the feature `nvml`, nothing is known and nothing fails.
 
-use super::patience;
+use super::throttle;
 use crate::device::Device;
 
-/// The part of its highest clock below which a multiprocessor is throttled: nvbench's rule.
+/// A multiprocessor is throttled below this part of its highest clock: nvbench's rule.
 const THROTTLED_BELOW: f64 = 0.75;
 
 /// Clocks of a device at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Clocks {
-    /// Of the multiprocessors, in MHz.
+    /// Clock of the multiprocessors in MHz.
     pub sm_mhz: u32,
-    /// The highest that they may have, in MHz.
+    /// Their highest clock in MHz.
     pub sm_max_mhz: u32,
-    /// Of the memory, in MHz.
+    /// Clock of the memory in MHz.
     pub memory_mhz: u32,
-    /// Whether the driver says that heat or the power supply holds the clocks down.
+    /// Whether the driver reports that heat or the power supply holds the clocks down.
     pub slowed: bool,
-    /// Whether they stayed low for as long as was waited, and neither heat nor power was the reason: they are set so, which
-    /// [`measure`](super::measure) finds out.
+    /// Whether somebody set the clocks low. A measurement finds that out: they stayed low all the time that it waited, and neither heat
+    /// nor power was the reason.
     #[cfg_attr(feature = "serde", serde(default))]
     pub held: bool,
 }
 
 impl Clocks {
-    /// The device's clocks now; `None` where nobody tells.
+    /// The device's clocks now; `None` where the device reports none.
     pub fn of(device: &Device) -> Option<Self> {
         let gpu = device.info().pci_bus_id.as_deref()?;
-        Some(Self { held: patience::are_held(gpu), ..read(gpu)? })
+        Some(Self { held: throttle::are_held(gpu), ..read(gpu)? })
     }
 
-    /// Whether heat or power hold them down, or the multiprocessors' is below three quarters of its highest, set so or not.
+    /// Whether heat or power hold the clocks down, or the multiprocessors' clock is below three quarters of its highest for any reason.
     pub fn are_low(&self) -> bool {
         self.slowed || f64::from(self.sm_mhz) < THROTTLED_BELOW * f64::from(self.sm_max_mhz)
     }
 
-    /// Whether times taken at these clocks say little: they are low, and not because they are set so.
+    /// Whether times taken at these clocks say little: the clocks are low, and nobody set them so.
     pub fn are_throttled(&self) -> bool {
         self.slowed || (self.are_low() && !self.held)
     }
 }
 
-/// What tells a GPU from others of its kind, wherever they are plugged in, and one release of its driver from another.
+/// Tells a GPU from others of its kind, wherever it is plugged in, and one release of its driver from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The GPU's UUID, as NVIDIA's tools name it: `GPU-` and 32 digits. That of the whole, where the device is a slice.
+    /// The GPU's UUID, as NVIDIA's tools name it: `GPU-` and 32 digits. A slice has the UUID of its GPU.
     pub uuid: String,
-    /// The driver's release, `580.159.04`, where [`DeviceInfo`](crate::driver::DeviceInfo) has the version of CUDA.
+    /// The driver's release, `580.159.04`; [`DeviceInfo`](crate::driver::DeviceInfo) has the version of CUDA.
     pub release: String,
 }
 
 impl Identity {
-    /// The device's; `None` where nobody tells.
+    /// The device's identity; `None` where the device reports none.
     pub fn of(device: &Device) -> Option<Self> {
         identity(device.info().pci_bus_id.as_deref()?)
     }

@@ -4,7 +4,7 @@
 //! spacing, and the spellings of an element type that NumPy takes for the same; what NumPy refuses, it refuses.
 //! `scripts/numpy-oracle` holds the two against each other.
 
-use warpstride::element::DType;
+use crate::element::DType;
 
 /// Longest header in characters; NumPy's own limit.
 pub(super) const MAX_HEADER: u64 = 10_000;

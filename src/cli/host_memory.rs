@@ -1,4 +1,4 @@
-//! Whether the memory of the host suffices, asked before it is taken.
+//! Checks that the memory of the host suffices, before it is taken.
 
 use anyhow::Result;
 use warpstride::driver::available_memory;
@@ -6,7 +6,7 @@ use warpstride::driver::available_memory;
 use super::require;
 
 /// Fails with a sentence where the host has no room for `needed` bytes. Where the system does not say, there is.
-pub(super) fn ensure_room(needed: u128) -> Result<()> {
+pub(super) fn ensure_available(needed: u128) -> Result<()> {
     match available_memory() {
         Some(available) => ensure_fits(needed, available),
         None => Ok(()),

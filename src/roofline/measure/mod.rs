@@ -1,35 +1,42 @@
-//! Device time, measured one way everywhere.
+//! Measures device time, one way everywhere.
 //!
-//! The protocol: warm up; hold the stream with a spin kernel until every sample is queued, so that the gaps between
-//! launches stay out (nvbandwidth's and nvbench's idea); a pair of events around each sample; median and quantiles. An
-//! operation of more launches than a stream's queue holds comes in parts, each held in turn; a sample is their sum. The
-//! caller rotates its buffers over [`cold_sets`] of them, so that no sample finds its data in the L2 cache: rotating rather
-//! than flushing, because a flush by writes leaves dirty lines that the next sample would pay for. Lines that kernels
-//! had the cache keep, which may outlast a rotation, are made like others first: a copy of 128 MiB had 2980 GB/s on an
-//! H100 where such lines of its arrays were left, and 2905 where none were. Where the device tells its clocks,
-//! samples of a device that was throttled are taken again, and counted (nvbench's rule); no measurement starts them
-//! anew after 15 seconds, and none of a process after one that did so in vain.
+//! The protocol: warm up; hold the stream with a spin kernel until every sample is queued, so that the gaps between launches stay
+//! out (the idea of nvbandwidth and nvbench); record a pair of events around each sample; report the median and quantiles. An
+//! operation of more launches than a stream's queue holds comes in parts: each part is held in turn, and a sample is the sum of its
+//! parts. The caller takes its buffers from a [`Rotation`], so that no sample finds its data in the L2 cache. Lines that kernels
+//! asked the cache to keep may outlast a rotation, so they are reset first: a copy of 128 MiB reached 2980 GB/s on an H100 where such
+//! lines of its arrays were left, and 2905 where none were.
+//!
+//! Where the device reports its clocks, throttled samples are retaken for at most 15 s and counted (nvbench's rule); once that
+//! fails, the process stops retrying.
+
+mod clocks;
+mod rotation;
+mod throttle;
+
+pub use clocks::{Clocks, Identity};
+pub(super) use rotation::cold_bytes;
+pub use rotation::{RotatingBuffer, Rotation};
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::clocks::Clocks;
-use super::patience::Patience;
 use crate::device::Device;
 use crate::driver::DriverKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ops;
 use crate::stream::{Event, Stream};
+use throttle::BackOff;
 
 const WARM_UPS: usize = 3;
-/// The first gate, and the longest that is tried before an operation is taken to be bound by its own launches.
+/// The first gate, and the longest: an operation that takes longer to queue is bound by its own launches.
 const GATES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(64));
-/// How long is tried to get samples that are not throttled.
+/// How long throttled samples are retaken.
 const DEADLINE: Duration = Duration::from_secs(15);
 /// Fewest samples, however long each takes.
 const FEWEST: usize = 3;
-/// Launches in a row that [`launch_us`] takes the mean of, and how often, for the median of the means: the mean of all would have
-/// what else the host did meanwhile.
+/// [`launch_us`] takes the mean of this many launches in a row, this often, and then the median of the means: the mean of all would
+/// hold whatever else the host did.
 const LAUNCHES: (u32, usize) = (200, 9);
 
 /// Times of one operation on a GPU.
@@ -37,16 +44,16 @@ const LAUNCHES: (u32, usize) = (200, 9);
 pub struct Timing {
     /// Milliseconds of each sample, shortest first; at least one.
     samples: Vec<f64>,
-    /// Whether all was queued before its gate opened, so that no gap between launches is in the samples.
+    /// Whether every launch was queued before its gate opened, so that no gap between launches is in the samples.
     gapless: bool,
-    /// Samples that were thrown away, because the device was throttled.
+    /// Throttled samples that were discarded.
     discarded: usize,
     /// When the samples were taken.
     clocks: Option<Clocks>,
 }
 
 impl Timing {
-    /// Milliseconds that the samples' fraction `q` (from 0 to 1) took or less; between two samples, interpolated.
+    /// Milliseconds that a fraction `q` of the samples (from 0 to 1) took at most, interpolated between two samples.
     pub fn quantile_ms(&self, q: f64) -> f64 {
         let place = q.clamp(0.0, 1.0) * (self.samples.len() - 1) as f64;
         let (below, above) = (place.floor() as usize, place.ceil() as usize);
@@ -58,24 +65,24 @@ impl Timing {
         self.quantile_ms(0.5)
     }
 
-    /// Whether all samples, or of an operation in parts each part, were queued before the first one ran. An operation of very
-    /// many launches cannot be, and its time then has the gaps between them.
+    /// Whether all samples (of an operation in parts, each part) were queued before the first one ran. An operation of very many
+    /// launches cannot be, and its time then includes the gaps between them.
     pub fn gapless(&self) -> bool {
         self.gapless
     }
 
-    /// Milliseconds of each sample, shortest first; at least one. Fewer than were asked for where each takes seconds.
+    /// Milliseconds of each sample, shortest first; at least one. There are fewer than the caller asked for where each takes seconds.
     pub fn samples_ms(&self) -> &[f64] {
         &self.samples
     }
 
-    /// Samples that were taken while the device was throttled, and thrown away.
+    /// Samples that were discarded, because the device was throttled while they were taken.
     pub fn discarded(&self) -> usize {
         self.discarded
     }
 
-    /// The clocks when the samples had been taken; `None` where the device tells none. Throttled still, where it did not get
-    /// better in time, in this measurement or one before.
+    /// The clocks right after the samples; `None` where the device reports none. They are throttled still where the device did not
+    /// recover in time, in this measurement or an earlier one.
     pub fn clocks(&self) -> Option<Clocks> {
         self.clocks
     }
@@ -86,19 +93,13 @@ impl Timing {
     }
 }
 
-/// How many sets of buffers of `bytes` bytes a sample each to rotate over, so that a sample finds none of its data in the
-/// cache: as many as fill four times the L2, at least one.
-pub fn cold_sets(bytes: u64, l2_bytes: u64) -> usize {
-    usize::try_from((4 * l2_bytes).div_ceil(bytes.max(1))).unwrap_or(usize::MAX).max(1)
-}
-
-/// Times `samples` runs (at least one) of the operation that `launch` queues. It must do nothing but queue work on `stream`,
-/// and takes its buffers in turn from call to call: warm-ups and retries are calls too. Lines that the L2 cache was asked to keep
-/// are made like others first ([`Driver::reset_persisting_l2`](crate::driver::Driver::reset_persisting_l2)), the caller's too.
+/// Times `samples` runs (at least one) of the operation that `launch` queues. `launch` does nothing but queue work on `stream`, and
+/// takes the next set of buffers at each call; warm-ups and retries are calls too. Persisting lines of the L2 cache are reset first
+/// ([`Driver::reset_persisting_l2`](crate::driver::Driver::reset_persisting_l2)), the caller's too.
 ///
 /// # Errors
 ///
-/// `Unavailable` on the software GPU, whose times would say nothing; what `launch` and the driver failed with.
+/// `Unavailable` on the software GPU, whose times say nothing about a GPU; what `launch` and the driver failed with.
 pub fn time(
     device: &Device,
     stream: &Stream,
@@ -108,9 +109,9 @@ pub fn time(
     time_parts(device, stream, samples, 1, |_| launch())
 }
 
-/// The same for an operation of more launches than a stream's queue holds, about a thousand, in `parts` parts (at least one)
-/// of fewer: `launch` queues the part of the number that it is given. The parts of a sample run one after the other, in order
-/// from 0; other buffers are to be taken from sample to sample, not from part to part.
+/// Times an operation of more launches than a stream's queue holds, about a thousand, in `parts` parts (at least one) of fewer:
+/// `launch` queues the part whose number it gets. The parts of a sample run one after the other, in order from 0; `launch` takes the
+/// next set of buffers from sample to sample, not from part to part.
 ///
 /// # Errors
 ///
@@ -124,7 +125,7 @@ pub fn time_parts(
 ) -> Result<Timing> {
     check_has_times(device)?;
     let parts = parts.max(1);
-    let mut patience = Patience::new(device.info().pci_bus_id.as_deref().unwrap_or_default(), DEADLINE);
+    let mut back_off = BackOff::new(device.info().pci_bus_id.as_deref().unwrap_or_default(), DEADLINE);
     for _ in 0..WARM_UPS {
         (0..parts).try_for_each(&mut launch)?;
     }
@@ -137,12 +138,12 @@ pub fn time_parts(
     let (mut gate, mut discarded) = (GATES.0, 0);
     loop {
         let (mut samples, gapless) = sample(gate, device, stream, samples, parts, &mut launch)?;
-        if !gapless && gate < GATES.1 && !patience.is_over() {
+        if !gapless && gate < GATES.1 && !back_off.is_over() {
             gate *= 2;
             continue;
         }
         let mut clocks = Clocks::of(device);
-        if let Some(pause) = clocks.as_mut().and_then(|clocks| patience.pause(clocks)) {
+        if let Some(pause) = clocks.as_mut().and_then(|clocks| back_off.pause(clocks)) {
             discarded += samples.len();
             thread::sleep(pause);
             continue;
@@ -152,16 +153,21 @@ pub fn time_parts(
     }
 }
 
-/// Whether times on the device say anything about a GPU.
+/// Whether times on the device say anything about a GPU: they do not on the software GPU.
+pub fn has_times(device: &Device) -> bool {
+    device.info().kind == DriverKind::Cuda
+}
+
+/// Fails where times on the device say nothing about a GPU.
 pub(super) fn check_has_times(device: &Device) -> Result<()> {
-    if device.info().kind == DriverKind::Soft {
+    if !has_times(device) {
         return Err(Error::new(ErrorKind::Unavailable, "the software GPU has no times to measure; use a CUDA device"));
     }
     Ok(())
 }
 
-/// Milliseconds of each sample, and whether all was queued before its gate opened: all samples behind one gate, but those of
-/// several parts part by part.
+/// Milliseconds of each sample, and whether every launch was queued before its gate opened. All samples are behind one gate; samples
+/// in several parts have a gate for each part.
 fn sample(
     gate: Duration,
     device: &Device,
@@ -187,7 +193,7 @@ fn sample(
     Ok((times, gapless))
 }
 
-/// Queues as many launches as there are pairs of events behind a gate; whether that was done before it opened.
+/// Queues a launch for each pair of events behind a gate; whether all were queued before it opened.
 fn queue_behind(
     gate: Duration,
     device: &Device,
@@ -205,8 +211,8 @@ fn queue_behind(
     Ok(begin.elapsed() < gate)
 }
 
-/// Microseconds of the host's clock from one launch to the next, where 200 are queued one behind the other and the last is
-/// waited for, the median of nine times: what a short operation costs with its launch included. `launch` as for [`time`].
+/// Measures what a short operation costs with its launch included, in microseconds: the host's clock from one launch to the next,
+/// where 200 are queued one behind the other and the last is waited for, the median of nine such times. `launch` is as for [`time`].
 ///
 /// # Errors
 ///
@@ -241,13 +247,6 @@ mod tests {
         assert_eq!(timing.gbps(5_000_000), 2.0);
         assert_eq!(Timing { samples: vec![4.0], gapless: true, discarded: 0, clocks: None }.quantile_ms(0.9), 4.0);
     }
-
-    #[test]
-    fn rotation_covers_four_caches() {
-        assert_eq!(cold_sets(1 << 20, 50 << 20), 200);
-        assert_eq!(cold_sets(1 << 30, 50 << 20), 1);
-        assert_eq!(cold_sets(0, 0), 1);
-    }
 }
 
 #[cfg(all(test, feature = "interp"))]
@@ -259,7 +258,7 @@ mod tests_of_gates {
     use crate::driver::soft::Soft;
     use crate::driver::trace::{Call, Trace};
 
-    /// What [`sample`] calls of the driver, without the making of events, and the parts in their order. The gate has no length,
+    /// The driver's calls that [`sample`] makes, but those that make events, and the parts in their order. The gate has no length,
     /// so nothing is ever queued before it opens.
     fn called(samples: usize, parts: usize) -> (Vec<&'static str>, Vec<usize>) {
         let trace = Arc::new(Trace::new(Arc::new(Soft::new())));

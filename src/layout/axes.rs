@@ -1,68 +1,91 @@
-//! `--axes`: the axes of an array in another order, as numbers or by names.
+//! Axes in another order, as numbers or by names.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-use warpstride::error::counted;
+use crate::error::{Error, ErrorKind, Result, counted};
 
-/// How to write them, at the end of an error.
+/// How to write an order of axes, at the end of an error.
 const USAGE: &str =
     "give numbers (0,3,1,2 or 0,-1,1,2), letters ('nhwc->nchw') or words ('n h w c -> n c h w'), with quotes";
 
-/// An order of axes before the array is known.
-#[derive(Debug, Clone)]
-pub(in crate::cli) struct Axes {
-    /// As it was typed.
+/// An order of axes: axis `i` of the result is axis `order[i]` of the source.
+///
+/// As text it is numbers, of which negative ones count from the end, or names on both sides of an
+/// arrow as in einops (Rogozhnikov 2022): letters, or words with spaces between them.
+///
+/// ```
+/// use warpstride::layout::Axes;
+///
+/// let order = [0, 3, 1, 2];
+/// assert_eq!(Axes::from(&order).of(&[8, 64, 64, 3])?, order);
+/// for text in ["0,3,1,2", "0,-1,1,2", "nhwc->nchw", "n h w c -> n c h w"] {
+///     assert_eq!(text.parse::<Axes>()?.of(&[8, 64, 64, 3])?, order);
+/// }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axes {
+    /// The caller's own words, for errors.
     text: String,
     order: Order,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Order {
-    /// Counted from 0, or from the end by negative numbers.
+    /// Numbers that count from 0, or from the end where they are negative.
     Numbers(Vec<i64>),
-    /// For each axis of the result its place among the names before the arrow, which are so many.
-    Names { places: Vec<usize>, rank: usize },
+    /// For each axis of the result, the index of its name before the arrow; and the number of those names.
+    Names { sources: Vec<usize>, rank: usize },
 }
 
 impl Axes {
-    /// The axes of an array of `shape` in the order of the result.
-    pub(in crate::cli) fn of(&self, shape: &[usize]) -> Result<Vec<usize>, String> {
+    /// The order for an array of `shape`, counted from 0.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the order does not name each axis of `shape` once.
+    pub fn of(&self, shape: &[usize]) -> Result<Vec<usize>> {
         let rank = shape.len();
         match &self.order {
-            Order::Names { places, rank: named } if *named == rank => Ok(places.clone()),
-            Order::Names { rank: named, .. } => Err(format!(
+            Order::Names { sources, rank: named } if *named == rank => Ok(sources.clone()),
+            Order::Names { rank: named, .. } => Err(wrong(format!(
                 "axes {self} are {} and shape {shape:?} has {rank}; name each axis once",
                 counted(named, "axis")
-            )),
-            Order::Numbers(numbers) => self.places(numbers, shape),
+            ))),
+            Order::Numbers(numbers) => self.counted_from_0(numbers, shape),
         }
     }
 
-    fn places(&self, numbers: &[i64], shape: &[usize]) -> Result<Vec<usize>, String> {
+    fn counted_from_0(&self, numbers: &[i64], shape: &[usize]) -> Result<Vec<usize>> {
         let rank = shape.len();
-        let wrong = |what: String| {
+        let refuse = |what: String| {
             let last = rank.saturating_sub(1);
             let each =
                 if rank == 0 { "leave the axes empty".into() } else { format!("name each from 0 to {last} once") };
-            Err(format!("axes {self} of shape {shape:?} {what}; {each}"))
+            Err(wrong(format!("axes {self} of shape {shape:?} {what}; {each}")))
         };
-        let mut places: Vec<usize> = Vec::with_capacity(numbers.len());
+        let mut order: Vec<usize> = Vec::with_capacity(numbers.len());
         for &number in numbers {
             let from_end = number < 0;
-            let place = usize::try_from(number.unsigned_abs()).ok();
-            let place = place.and_then(|place| if from_end { rank.checked_sub(place) } else { Some(place) });
-            match place.filter(|&place| place < rank) {
-                None => return wrong(format!("name axis {number}, and it has {}", counted(rank, "axis"))),
-                Some(place) if places.contains(&place) => return wrong(format!("name axis {place} twice")),
-                Some(place) => places.push(place),
+            let axis = usize::try_from(number.unsigned_abs()).ok();
+            let axis = axis.and_then(|axis| if from_end { rank.checked_sub(axis) } else { Some(axis) });
+            match axis.filter(|&axis| axis < rank) {
+                None => return refuse(format!("name axis {number}, and it has {}", counted(rank, "axis"))),
+                Some(axis) if order.contains(&axis) => return refuse(format!("name axis {axis} twice")),
+                Some(axis) => order.push(axis),
             }
         }
-        match (0..rank).find(|axis| !places.contains(axis)) {
-            Some(axis) => wrong(format!("leave out axis {axis}")),
-            None => Ok(places),
+        match (0..rank).find(|axis| !order.contains(axis)) {
+            Some(axis) => refuse(format!("leave out axis {axis}")),
+            None => Ok(order),
         }
     }
+}
+
+fn wrong(message: String) -> Error {
+    Error::new(ErrorKind::InvalidArgument, message)
 }
 
 impl fmt::Display for Axes {
@@ -72,19 +95,55 @@ impl fmt::Display for Axes {
 }
 
 impl FromStr for Axes {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self> {
         let order = match text.split_once("->") {
-            Some((before, after)) => named(before.trim(), after.trim())?,
-            None if text.trim().is_empty() => Order::Numbers(Vec::new()),
-            None => Order::Numbers(text.split(',').map(number).collect::<Result<_, _>>()?),
+            Some((before, after)) => named(before.trim(), after.trim()),
+            None if text.trim().is_empty() => Ok(Order::Numbers(Vec::new())),
+            None => text.split(',').map(number).collect::<Result<_, _>>().map(Order::Numbers),
         };
-        Ok(Self { text: text.trim().into(), order })
+        Ok(Self { text: text.trim().into(), order: order.map_err(wrong)? })
     }
 }
 
-fn number(text: &str) -> Result<i64, String> {
+impl TryFrom<&str> for Axes {
+    type Error = Error;
+
+    fn try_from(text: &str) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<&[usize]> for Axes {
+    fn from(order: &[usize]) -> Self {
+        let text = order.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        // No array has an axis beyond `i64::MAX`, so that this number is refused as it should be.
+        let numbers = order.iter().map(|&axis| i64::try_from(axis).unwrap_or(i64::MAX)).collect();
+        Self { text, order: Order::Numbers(numbers) }
+    }
+}
+
+impl<const N: usize> From<&[usize; N]> for Axes {
+    fn from(order: &[usize; N]) -> Self {
+        Self::from(&order[..])
+    }
+}
+
+impl From<&Vec<usize>> for Axes {
+    fn from(order: &Vec<usize>) -> Self {
+        Self::from(&order[..])
+    }
+}
+
+/// An order of axes that cannot be wrong yet has no error.
+impl From<Infallible> for Error {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+fn number(text: &str) -> std::result::Result<i64, String> {
     let text = text.trim();
     // No sign but the one that counts from the end, and no axis that has two spellings.
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -92,8 +151,8 @@ fn number(text: &str) -> Result<i64, String> {
     text.parse().ok().filter(|_| plain).ok_or_else(|| format!("`{text}` is not the number of an axis; {USAGE}"))
 }
 
-/// The order that names on both sides of an arrow stand for: words where spaces part them, else letters.
-fn named(before: &str, after: &str) -> Result<Order, String> {
+/// Reads names on both sides of an arrow: words where spaces part them, else letters.
+fn named(before: &str, after: &str) -> std::result::Result<Order, String> {
     let by_words = [before, after].iter().any(|side| side.contains(char::is_whitespace));
     let names = |side: &str| -> Vec<String> {
         if by_words {
@@ -120,21 +179,21 @@ fn named(before: &str, after: &str) -> Result<Order, String> {
             "axis `{left_out}` stands before the arrow and not behind it; name each axis once on each side"
         ));
     }
-    let place = |name| before.iter().position(|other| other == name);
-    let places = after.iter().map(|name| {
+    let source = |name| before.iter().position(|other| other == name);
+    let sources = after.iter().map(|name| {
         let unknown =
             || format!("axis `{name}` stands behind the arrow and not before it; name each axis once on each side");
-        place(name).ok_or_else(unknown)
+        source(name).ok_or_else(unknown)
     });
-    Ok(Order::Names { places: places.collect::<Result<_, _>>()?, rank: before.len() })
+    Ok(Order::Names { sources: sources.collect::<Result<_, _>>()?, rank: before.len() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(text: &str, shape: &[usize]) -> Result<Vec<usize>, String> {
-        text.parse::<Axes>()?.of(shape)
+    fn of(text: &str, shape: &[usize]) -> std::result::Result<Vec<usize>, String> {
+        text.parse::<Axes>().and_then(|axes| axes.of(shape)).map_err(|error| error.to_string())
     }
 
     #[test]
