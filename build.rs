@@ -1,4 +1,5 @@
-//! Supplies the PTX: the committed copy where it is what the sources make, and else a fresh one from `kernels/`.
+//! Supplies the PTX: the committed copy if it matches the sources, else a fresh one from
+//! `kernels/`.
 //!
 //! Nothing is silent and nothing is stale: where the PTX came from is baked into the crate, a committed copy counts only
 //! while its manifest matches the sources, and the entries of either are checked against what the host passes. Either is a
@@ -25,11 +26,11 @@ use entries::Module;
 use manifest::{Manifest, SOURCES, hash};
 use toolchain::{GPU, Toolchain};
 
-/// Says which supply is wanted; unset, the committed copy where it is current.
+/// Forces one supply. If it is unset, the build takes the committed copy while that is current.
 const CHOICE: &str = "WARPSTRIDE_KERNELS";
 
 fn main() {
-    // One sentence through cargo's own channel: a panic would bury it under a backtrace.
+    // cargo prints this one sentence; a panic would bury it under a backtrace.
     if let Err(message) = supply() {
         println!("cargo::error={message}");
     }
@@ -51,7 +52,7 @@ fn supply() -> Result<(), String> {
             println!("cargo::rerun-if-changed={input}");
         }
     }
-    // Empty is unset: how a shell takes a variable back for one command.
+    // An empty variable counts as unset, because a shell clears a variable so for one command.
     let choice = env::var_os(CHOICE).filter(|choice| !choice.is_empty());
     let supply = match choice.as_ref().map(|choice| choice.to_str()) {
         None => prebuilt(&root).or_else(|stale| {
@@ -75,7 +76,7 @@ fn supply() -> Result<(), String> {
     Ok(())
 }
 
-/// The committed PTX, or how it differs from its manifest or from the sources.
+/// Returns the committed PTX, or how it differs from its manifest or from the sources.
 fn prebuilt(root: &Path) -> Result<Supply, String> {
     let folder = root.join("src/ptx");
     let manifest = Manifest::parse(&read(&folder.join("MANIFEST"))?)?;
@@ -89,7 +90,7 @@ fn prebuilt(root: &Path) -> Result<Supply, String> {
     Ok(Supply { provenance: format!("prebuilt, {manifest}"), folder })
 }
 
-/// The PTX compiled here and now, with its manifest beside it for `scripts/bless-ptx`.
+/// Compiles the PTX, and writes its manifest beside it for `scripts/bless-ptx`.
 fn from_source(root: &Path, out: &Path) -> Result<Supply, String> {
     let kernels = root.join("kernels");
     if !kernels.exists() {
@@ -150,7 +151,7 @@ fn file(family: Family) -> String {
     format!("{}.ptx", family.stem())
 }
 
-/// The manifest that PTX of today's sources would have, but for the PTX itself.
+/// Returns the manifest of PTX from the current sources, without the hash of the PTX.
 fn current(root: &Path) -> Result<Manifest, String> {
     let files = manifest::sources(root).map_err(|error| format!("cannot read the kernel sources: {error}"))?;
     Ok(Manifest::of(&files, toolchain::VERSION, &toolchain::flags()))

@@ -1,7 +1,8 @@
-//! The element-wise operations and the reductions: on a CUDA device the time of each on the device, with a cold L2 cache, and GB/s
-//! as BabelStream counts bytes; without one, what each costs the software GPU, in elements a second and not in bytes.
+//! Measures the element-wise operations and the reductions.
 //!
-//! `warpstride bench OP` measures one of them beside a copy and the ceilings.
+//! On a CUDA device it measures device time with a cold L2 cache, and GB/s of the bytes that
+//! BabelStream counts. Without one it measures the software GPU, in elements a second and not in
+//! bytes. `warpstride bench OP` measures one operation beside a copy and the ceilings.
 
 #[allow(dead_code, reason = "without a GPU there is no device time")]
 mod support;
@@ -48,7 +49,7 @@ impl Operation {
         }
     }
 
-    /// Arrays that are read, and arrays that are written.
+    /// Returns the number of arrays that are read, and of arrays that are written.
     fn arrays(self) -> [u64; 2] {
         match self {
             Self::Elementwise(operation) => [operation.reads(), 1],
@@ -67,7 +68,7 @@ impl Operation {
         Subject::new(Group::Stream, self.name(), dtype, &[arrays.len], bytes)
     }
 
-    /// What ones become, scaled by a half, of so many elements.
+    /// Returns the result for `len` ones, with a scalar of a half.
     fn of_ones(self, len: usize) -> f64 {
         match self {
             Self::Elementwise(Elementwise::Mul) => 0.5,
@@ -80,7 +81,7 @@ impl Operation {
     }
 }
 
-/// The bytes of a number.
+/// Returns the bytes of a number.
 fn bytes(number: NumberType, value: f64) -> Vec<u8> {
     match number {
         NumberType::F16 => f16::from_f64(value).to_le_bytes().into(),
@@ -132,7 +133,7 @@ impl Arrays {
         }
     }
 
-    /// Runs once on the first arrays, and holds the result against what ones become.
+    /// Runs once on the first arrays, and compares the result with the expected one.
     fn verify(&mut self, operation: Operation) -> Result<()> {
         self.rotation.restart();
         // Earlier operations have changed it.
@@ -156,7 +157,7 @@ impl Arrays {
     }
 }
 
-/// Few samples, each of which is many runs already.
+/// Takes few samples, because each consists of many runs.
 fn brief<M: Measurement>(group: &mut BenchmarkGroup<'_, M>) {
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
     group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(400));

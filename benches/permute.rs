@@ -1,7 +1,7 @@
-//! Permutes that users run (`benches/cases.json`): on a CUDA device the time of each on the device, and GB/s read and written;
-//! without one, what planning costs the host, which needs no device.
+//! Measures permutes that users run (`benches/cases.json`).
 //!
-//! `scripts/compare-peers` measures the same cases beside what others have for them.
+//! On a CUDA device it measures device time, and GB/s read and written. It always measures
+//! planning, which needs no device. `scripts/compare-peers` measures the same cases beside peers.
 
 #[allow(dead_code, reason = "without a GPU there is no device time")]
 mod support;
@@ -59,7 +59,7 @@ struct Runs<T: Element> {
     results: RotatingBuffer<T>,
 }
 
-/// The elements of a layout in C order.
+/// Returns the elements of a layout in C order.
 fn permuted<T: Copy>(elements: &[T], layout: &Layout) -> Vec<T> {
     let mut places = vec![layout.offset() as isize];
     for (&extent, &stride) in layout.shape().iter().zip(layout.strides()) {
@@ -121,7 +121,8 @@ fn permutes(c: &mut Criterion) {
             let c = &mut Criterion::default().configure_from_args().with_measurement(DeviceTime(device.clone()));
             for case in Case::all() {
                 match case.dtype.width() {
-                    // Narrow ones so that no power of two apart are equal.
+                    // Narrow elements repeat with an odd period, so that a shift by a power of two
+                    // shows.
                     1 => on_device(c, &device, &case, |at| (at % 251) as u8),
                     2 => on_device(c, &device, &case, |at| (at % 65_521) as u16),
                     4 => on_device(c, &device, &case, |at| at as u32),

@@ -102,7 +102,8 @@ fn check(text: &str, expected: &Entry) -> Result<(), String> {
     Ok(())
 }
 
-/// The compute capability from which on PTX has eviction policies: all that an entry may need beyond the oldest architecture.
+/// The first compute capability with eviction policies in PTX. An entry may need nothing else
+/// beyond the oldest architecture.
 const POLICIES: (u32, u32) = (8, 0);
 
 /// Whether `text` is nothing but blank lines, comments and `directives`.

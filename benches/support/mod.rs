@@ -14,11 +14,11 @@ use warpstride::roofline::record::{Record, Subject};
 use warpstride::roofline::run::Run;
 use warpstride::stream::Event;
 
-/// Most timed runs that are queued at once: criterion plans their number by the host's clock, of which a short kernel takes
-/// none, and the events of all are held meanwhile.
+/// The most timed runs that are queued at once. criterion plans their number by the host's clock,
+/// and a short kernel takes almost none of it. The events of all runs are held meanwhile.
 const MOST: u64 = 200;
 
-/// Time between events on a device's default stream.
+/// Measures the time between events on a device's default stream.
 pub(crate) struct DeviceTime(pub(crate) Device);
 
 impl DeviceTime {
@@ -29,8 +29,8 @@ impl DeviceTime {
     }
 }
 
-/// What is in `iter` is between two events, and the gaps between its launches are in it; `iter_custom` with [`time`] keeps them
-/// out.
+/// `iter` runs between two events, so its time contains the gaps between launches. `iter_custom`
+/// with [`time`] keeps them out.
 impl Measurement for DeviceTime {
     type Intermediate = Event;
     type Value = Duration;
@@ -66,8 +66,9 @@ impl Measurement for DeviceTime {
 /// The records of this process, by the names of their subjects.
 static RECORDS: Mutex<BTreeMap<String, Record>> = Mutex::new(BTreeMap::new());
 
-/// The time of so many runs by the crate's protocol, see [`measure`]: the median of at most [`MOST`], times their number. Keeps the
-/// record of the last measurement of a subject, and notes once where the device was throttled.
+/// Times `runs` runs by the crate's protocol (see [`measure`]): the median of at most [`MOST`],
+/// times `runs`. Keeps the record of the last measurement of a subject, and prints a note where the
+/// device was throttled, once for each subject.
 pub(crate) fn time(device: &Device, subject: &Subject, runs: u64, run: impl FnMut() -> Result<()>) -> Duration {
     let (name, samples) = (subject.name(), runs.min(MOST) as usize);
     let timing = measure::time(device, device.default_stream(), samples, run);
@@ -96,7 +97,7 @@ pub(crate) fn write(bench: &str, device: &Device) {
 
 fn throttling(timing: &Timing) -> Option<String> {
     if timing.clocks().is_some_and(|clocks| clocks.are_throttled()) {
-        return Some("the device is throttled: this time says little".into());
+        return Some("the device is throttled, so this time says little".into());
     }
     let discarded = timing.discarded();
     (discarded > 0).then(|| format!("{} of a throttled device were discarded", counted(discarded, "sample")))

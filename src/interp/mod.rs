@@ -74,6 +74,7 @@
 mod args;
 mod cfg;
 pub mod check;
+pub(crate) mod clock;
 mod code;
 mod config;
 pub mod coverage;
@@ -120,7 +121,8 @@ pub fn check_launch(kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Resu
 ///
 /// Warps of 32 lanes run to their barrier or end, one after the other and in long turns; blocks run
 /// in parallel, as many as there are host threads. A block that only waits for others makes room
-/// for them. `%clock` counts the warp's instructions; `%globaltimer` is the host's time.
+/// for them. `%clock` counts the warp's instructions; `%globaltimer` is the host's time,
+/// or `%clock` on a host without one.
 ///
 /// Fences, `.acquire` and `.release` order accesses to global memory between blocks. A weak access
 /// of 8 bytes or more is done in words of 4: another block may see a half of it. Blocks that wait

@@ -153,14 +153,16 @@ impl fmt::Debug for Kernel {
 fn kernel(number: usize, entry: &ast::Entry, source: &Arc<Source>) -> Kernel {
     let mut params = Vec::new();
     let mut end = 0_u64;
+    // More than the host can address is refused as too many bytes of parameters.
+    let addressable = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     for param in &entry.params {
         let offset = end.checked_next_multiple_of(param.align).unwrap_or(u64::MAX);
         let size = param.bytes.unwrap_or(0);
         end = offset.saturating_add(size);
-        let (offset, size, align) = (offset as usize, size as usize, param.align as usize);
+        let [offset, size, align] = [offset, size, param.align].map(addressable);
         params.push(Param { name: param.name.to_owned(), offset, size, align, ty: param.ty.to_owned() });
     }
     let (name, source) = (entry.name.to_owned(), Arc::clone(source));
-    let (param_bytes, bounds, lowered) = (end as usize, entry.bounds, OnceLock::new());
+    let (param_bytes, bounds, lowered) = (addressable(end), entry.bounds, OnceLock::new());
     Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, entry: number, source, lowered }) }
 }

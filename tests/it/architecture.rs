@@ -29,7 +29,7 @@ const NARROW: &[(&str, &[&str])] = &[
 const ROOMS: &[(&str, &[&[&str]])] = &[(
     "interp",
     &[
-        &["vocabulary"],
+        &["clock", "vocabulary"],
         &["mem", "model", "modifiers"],
         // What PTX says, and what its instructions compute.
         &["isa", "parse", "reason", "semantics", "variables"],

@@ -2,6 +2,7 @@
 
 use super::block::Launch;
 use super::dispatch::Engine;
+use super::threads;
 use super::turns::{Blocks, Part};
 use crate::error::counted;
 use crate::interp::check::{Check, MAX_RACECHECK_BLOCKS};
@@ -77,16 +78,7 @@ fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box
     let fit = (BLOCKS_BYTES / launch.checked_bytes().max(1)).max(1);
     let workers = workers(part.taken, threads, fit);
     let blocks = Blocks::new(launch, part, fit / workers);
-    if workers == 1 {
-        blocks.work();
-    } else {
-        rayon::scope(|scope| {
-            for _ in 1..workers {
-                scope.spawn(|_| blocks.work());
-            }
-            blocks.work();
-        });
-    }
+    threads::on_each(workers, || blocks.work());
     blocks.into_report()
 }
 
@@ -101,7 +93,7 @@ pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) 
 /// How many host threads work on a launch: those asked for that there are, have a block to run, and
 /// of whose blocks one each fits the host's memory.
 fn workers(blocks: u64, threads: usize, fit: u64) -> u64 {
-    let there_are = rayon::current_num_threads();
+    let there_are = threads::there_are();
     let threads = if threads == 0 { there_are } else { threads.min(there_are) };
     blocks.min(threads as u64).min(fit).max(1)
 }
@@ -205,7 +197,7 @@ mod tests {
 
     #[test]
     fn workers_are_as_many_as_there_are_threads_and_fit() {
-        let there_are = rayon::current_num_threads() as u64;
+        let there_are = threads::there_are() as u64;
         assert_eq!(workers_of("", 0), there_are);
         assert_eq!(workers_of("", 1_000_000), there_are);
         assert_eq!(workers_of("", 1), 1);

@@ -17,6 +17,7 @@ mod printf;
 pub(crate) mod registers;
 mod runtime;
 pub(crate) mod tally;
+mod threads;
 mod turns;
 mod warp;
 

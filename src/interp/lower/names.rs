@@ -331,7 +331,7 @@ impl<'m, 't> Names<'m, 't> {
 
     /// Bytes of the parameters.
     pub(super) fn param_bytes(&self) -> usize {
-        self.params.last().map_or(0, |param| param.offset + param.size)
+        self.params.last().map_or(0, |param| param.offset.saturating_add(param.size))
     }
 
     /// Registers of each file.
