@@ -27,7 +27,8 @@ impl<S: Element, D: Element> ColdRuns<S, D> {
         self.time_parts(samples, &[()], |(), source, result| launch(source, result))
     }
 
-    /// The same for an operation in parts (at least one), each of fewer launches than a stream's queue holds.
+    /// The same for an operation in parts (at least one), each of fewer launches than a stream's
+    /// queue holds.
     pub(super) fn time_parts<P>(
         &mut self,
         samples: usize,

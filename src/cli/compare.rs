@@ -33,10 +33,11 @@ use super::{args, array_bytes, by_width, ensure_room, input, message, open, refe
 const SAMPLES: usize = 20;
 /// The same for `column_loop`, whose one run is a launch for every column.
 const SLOW_SAMPLES: usize = 5;
-/// Columns that `column_loop` is timed by at once, so that all their launches are queued before the first runs: a stream's queue
-/// holds about a thousand.
+/// Columns that `column_loop` is timed by at once, so that all their launches are queued before the
+/// first runs: a stream's queue holds about a thousand.
 const COLUMNS_AT_ONCE: usize = 256;
-/// Most elements that the software GPU counts for a GPU, which cannot itself: about two seconds of two cores.
+/// Most elements that the software GPU counts for a GPU, which cannot itself: about two seconds of
+/// two cores.
 const MAX_COUNTED: usize = 1 << 25;
 
 pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Result<()> {
@@ -67,8 +68,8 @@ pub(super) fn of_squares(device: &Device, size: usize, output: &Output) -> Resul
 /// Where it is done.
 struct Devices {
     named: Device,
-    /// The software GPU, where the named device does not count and the matrix is small enough to count it there: the same
-    /// launches of the same PTX count the same on both.
+    /// The software GPU, where the named device does not count and the matrix is small enough to
+    /// count it there: the same launches of the same PTX count the same on both.
     counting: Option<Device>,
 }
 
@@ -81,7 +82,8 @@ impl Devices {
     /// The same on a device that is open.
     fn of(named: Device, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
         let rotation = Rotation::new(&named, &[bytes; 2]);
-        // The matrix, its transpose, and the elements that came back from a device; on each device a source, a result and the rotation's.
+        // The matrix, its transpose, and the elements that came back from a device; on each device
+        // a source, a result and the rotation's.
         let (on_host, on_device) = (3, 2);
         let (each, own) = (Rotation::padded(bytes), (&named, on_device + rotation.arrays(2)));
         ensure_room(each, on_host, &[own])?;
@@ -188,7 +190,8 @@ impl Row {
         self.timing.as_ref().map(|timing| timing.gbps(2 * bytes))
     }
 
-    /// The record of a matrix of this shape and type, beside a copy of `copy_gbps`, with the time that `model` predicts.
+    /// The record of a matrix of this shape and type, beside a copy of `copy_gbps`, with the time
+    /// that `model` predicts.
     pub(super) fn record(
         self,
         shape: [usize; 2],
@@ -373,7 +376,8 @@ fn shown(run: &Run, counted_on: Option<DriverKind>, model: Option<DeviceModel>) 
     text + &timed_footer(&gapped, counted_on) + "\n"
 }
 
-/// The meaning of the columns of a GPU's table: which kernels could not be queued before they ran, and which device counted.
+/// The meaning of the columns of a GPU's table: which kernels could not be queued before they ran,
+/// and which device counted.
 fn timed_footer(gapped: &[&str], counted_on: Option<DriverKind>) -> String {
     let mut text = format!("ms: median of {SAMPLES} runs (column_loop: {SLOW_SAMPLES}), each with a cold L2 cache.");
     if !gapped.is_empty() {

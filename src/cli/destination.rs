@@ -15,8 +15,8 @@ pub(super) fn at(path: &Path) -> Result<Destination> {
     Ok(Destination::new(path).map_err(Refusal::of_file)?)
 }
 
-/// Makes sure, before any work is done, that `path` may be written and is none of `sources`, also where it is what standard
-/// output goes to.
+/// Makes sure, before any work is done, that `path` may be written and is none of `sources`, also
+/// where it is what standard output goes to.
 pub(super) fn checked(path: &Path, sources: &[&Path], output: &Output) -> Result<Destination> {
     let destination = at(path)?;
     require!(

@@ -5,7 +5,8 @@ use warpstride::driver::available_memory;
 
 use super::require;
 
-/// Fails with a sentence where the host has no room for `needed` bytes. Where the system does not say, there is.
+/// Fails with a sentence where the host has no room for `needed` bytes. Where the system does not
+/// say, there is.
 pub(super) fn ensure_available(needed: u128) -> Result<()> {
     match available_memory() {
         Some(available) => ensure_fits(needed, available),

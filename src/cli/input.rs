@@ -1,4 +1,5 @@
-//! Files that are read whole, as people have them: not always what they should be, and not always with an end.
+//! Files that are read whole, as people have them: not always what they should be, and not always
+//! with an end.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,8 +23,8 @@ pub(super) fn elements<T: Pod>(mut array: npy::Reader) -> Result<Vec<T>> {
     Ok(elements)
 }
 
-/// The bytes of a file that is to be `what`. Of one that is larger than that can be, or has no end, no more is read than shows
-/// it.
+/// The bytes of a file that is to be `what`. Of one that is larger than that can be, or has no end,
+/// no more is read than shows it.
 pub(super) fn read(path: &Path, most: usize, what: &str) -> Result<Vec<u8>> {
     let (mut bytes, file) = (Vec::new(), path.display());
     let opened = File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes));

@@ -44,7 +44,8 @@ use warpstride::layout::Layout;
 use args::{Cli, Command};
 use output::Output;
 
-/// Evaluates `$body` with `$type` as wide as the element type: who only moves elements needs to know no more of them.
+/// Evaluates `$body` with `$type` as wide as the element type: who only moves elements needs to
+/// know no more of them.
 macro_rules! by_width {
     ($dtype:expr, $type:ident => $body:expr) => {
         match $dtype.width() {
@@ -122,7 +123,8 @@ fn not_run(usage: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// A sentence that the command line refuses something with. The library's own are an `Error`, in other words.
+/// A sentence that the command line refuses something with. The library's own are an `Error`, in
+/// other words.
 #[derive(Debug)]
 struct Refusal {
     kind: ErrorKind,
@@ -138,7 +140,8 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 impl Refusal {
-    /// The library's refusal of a file, whose path stays as it is, whatever [`typed`] would make of its name.
+    /// The library's refusal of a file, whose path stays as it is, whatever [`typed`] would make of
+    /// its name.
     fn of_file(error: Error) -> Self {
         Self { kind: error.kind(), sentence: error.to_string() }
     }
@@ -154,7 +157,8 @@ fn message(error: &anyhow::Error) -> String {
     error.chain().map(said).collect::<Vec<_>>().join(": ").replace('\n', " ")
 }
 
-/// The library's words, with the options that a person types in place of the names that a program writes.
+/// The library's words, with the options that a person types in place of the names that a program
+/// writes.
 fn typed(words: impl fmt::Display) -> String {
     words.to_string().replace("`Backend::Soft`", "`--device soft`").replace("`Config::work_limit`", "`--limit`")
 }
@@ -204,8 +208,8 @@ fn open(backend: Backend, output: &Output) -> Result<Device> {
     Ok(device)
 }
 
-/// Fails with a sentence where there is no room for so many copies of `bytes` bytes on the host, and for so many
-/// more on each device. The software GPU's memory is the host's.
+/// Fails with a sentence where there is no room for so many copies of `bytes` bytes on the host,
+/// and for so many more on each device. The software GPU's memory is the host's.
 fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) -> Result<()> {
     let copies = |count: usize| bytes as u128 * count as u128;
     let mut host = copies(on_host);

@@ -51,8 +51,9 @@ impl Place {
 
     fn new(info: &DeviceInfo, identity: Option<Identity>) -> Self {
         let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
-        // What another GPU has the least: the number of a device depends on which others a process sees, and so does its place in a
-        // virtual machine. The slices of a GPU differ in their names.
+        // What another GPU has the least: the number of a device depends on which others a process
+        // sees, and so does its place in a virtual machine. The slices of a GPU differ in their
+        // names.
         let (gpu, driver) = match identity {
             Some(Identity { uuid, release }) => (uuid, release),
             None => (info.pci_bus_id.clone().unwrap_or_else(|| info.ordinal.to_string()), info.driver_version.clone()),
@@ -66,7 +67,8 @@ impl Place {
         Some(dirs::cache_dir()?.join("warpstride").join(&self.file))
     }
 
-    /// The ceilings of a file's text; `None` where they were measured with something else, or it was cut short.
+    /// The ceilings of a file's text; `None` where they were measured with something else, or it
+    /// was cut short.
     fn read(&self, text: &[u8]) -> Option<Kept> {
         serde_json::from_slice::<Kept>(text).ok().filter(|kept| kept.with == self.with)
     }
@@ -132,10 +134,10 @@ fn text(info: &DeviceInfo, kept: &Kept) -> String {
         let [read, write, copy] = [warm.read, warm.write, warm.copy].map(|gbps| format!("{gbps:.0}"));
         sizes.add_row([size, read, write, copy]);
     }
-    let low = if peaks.low_clocks { "The device's clocks were low meanwhile.\n" } else { "" };
+    let low = if peaks.low_clocks { "The device's clocks were low during the measurement.\n" } else { "" };
     format!(
-        "{}, driver {}, {}\n{table}\n{sizes}\nOf {} MiB an array; what fits into the L2 cache of {:.0} MB is of its speed, and \
-         small sizes are of launches.\n{low}",
+        "{}, driver {}, {}\n{table}\n{sizes}\nThe arrays have {} MiB each. Sizes that fit in the L2 cache of {:.0} MB show its \
+         speed; the smallest show launch overhead.\n{low}",
         info.name,
         kept.with.driver,
         kept.date,

@@ -66,8 +66,8 @@ pub(super) struct Work<'a> {
     pub(super) output: &'a Output,
 }
 
-/// Reads a file, has its elements moved to an array of another shape, and writes that in C order. Names the kernel that
-/// moved them.
+/// Reads a file, has its elements moved to an array of another shape, and writes that in C order.
+/// Names the kernel that moved them.
 pub(super) fn rearrange<T: Element + Pod>(
     source: npy::Reader,
     target: &Destination,

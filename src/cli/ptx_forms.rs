@@ -1,4 +1,5 @@
-//! `warpstride ptx-forms [FILE.ptx]`: the PTX that the software GPU has, or what of it a file uses and what not.
+//! `warpstride ptx-forms [FILE.ptx]`: the PTX that the software GPU has, or what of it a file uses
+//! and what not.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

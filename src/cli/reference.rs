@@ -7,13 +7,14 @@ use warpstride::layout::MAX_RANK;
 
 use super::zeroed;
 
-/// Rows and columns of the CPU's tiles: both sides of one stay in its L1 cache at every element width.
+/// Rows and columns of the CPU's tiles: both sides of one stay in its L1 cache at every element
+/// width.
 const TILE: usize = 32;
 /// Elements at least that a host thread takes at a time.
 const GRAIN: usize = 4096;
 
-/// Bits of fixed sequences (xorshift64*, Vigna 2016), one a megabyte: the same elements on every run, and no two runs of them
-/// alike.
+/// Bits of fixed sequences (xorshift64*, Vigna 2016), one a megabyte: the same elements on every
+/// run, and no two runs of them alike.
 pub(super) fn random<T: Pod>(len: usize) -> Result<Vec<T>> {
     let mut elements = zeroed::<T>(len)?;
     let bytes = bytemuck::cast_slice_mut::<T, u8>(&mut elements);
@@ -33,7 +34,8 @@ pub(super) fn random<T: Pod>(len: usize) -> Result<Vec<T>> {
 
 /// `elements`, an array of `shape` in C order, with its axes in the order `axes`, in C order again.
 ///
-/// Along the axis that the source has closest together, and along all those behind it in the result, it goes in tiles.
+/// Along the axis that the source has closest together, and along all those behind it in the
+/// result, it goes in tiles.
 pub(super) fn permuted<T: Pod + Send + Sync>(elements: &[T], shape: &[usize], axes: &[usize]) -> Result<Vec<T>> {
     let mut result = zeroed::<T>(elements.len())?;
     if elements.is_empty() {
@@ -82,7 +84,8 @@ fn start(axes: &[Axis], mut index: usize) -> usize {
     start
 }
 
-/// Fills `rows` of `row` elements each: a step of `stride` in the source from row to row, `inner` within one.
+/// Fills `rows` of `row` elements each: a step of `stride` in the source from row to row, `inner`
+/// within one.
 fn tiles<T: Copy>(source: &[T], stride: usize, inner: &[Axis], rows: &mut [T], row: usize) {
     for begin in (0..row).step_by(TILE) {
         let mut starts = [0; TILE];
@@ -98,8 +101,8 @@ fn tiles<T: Copy>(source: &[T], stride: usize, inner: &[Axis], rows: &mut [T], r
     }
 }
 
-/// `elements` with every bit the other way round: what a result holds before it is written, so that whatever a kernel
-/// leaves out is seen.
+/// `elements` with every bit the other way round: what a result holds before it is written, so that
+/// whatever a kernel leaves out is seen.
 pub(super) fn complement<T: Pod>(elements: &[T]) -> Result<Vec<T>> {
     let mut wrong = zeroed::<T>(elements.len())?;
     let (bytes, right) = (bytemuck::cast_slice_mut::<T, u8>(&mut wrong), bytemuck::cast_slice::<T, u8>(elements));

@@ -27,7 +27,8 @@ pub(super) fn read(path: &Path) -> Result<Run> {
     Ok(json::read(&text).map_err(refused)?)
 }
 
-/// Writes a file of the cache and the folders that it lies in: whole or not at all, also where two programs measure at once.
+/// Writes a file of the cache and the folders that it lies in: whole or not at all, also where two
+/// programs measure at once.
 pub(super) fn cache(file: &Path, contents: &impl Serialize) -> Result<()> {
     let folder = file.parent().context("the cache has no folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -82,8 +83,9 @@ impl<'a> Kept<'a> {
         Ok(())
     }
 
-    /// Keeps a run if it is right, since nothing is compared with a wrong one, and prints it: also where it could not be kept. Fails
-    /// where a result is wrong, and where a case is worse than before.
+    /// Keeps a run if it is right, since nothing is compared with a wrong one, and prints it: also
+    /// where it could not be kept. Fails where a result is wrong, and where a case is worse than
+    /// before.
     pub(super) fn finish(
         &self,
         run: &Run,

@@ -1,11 +1,13 @@
-//! What a signal does to a file that is not complete: the file goes, and the program ends as by the signal.
+//! What a signal does to a file that is not complete: the file goes, and the program ends as by the
+//! signal.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use warpstride::io::remove_unfinished_and;
 
-/// Has a signal that ends the program remove the files that are not complete, from the first call on.
+/// Has a signal that ends the program remove the files that are not complete, from the first call
+/// on.
 pub(super) fn watch() -> io::Result<()> {
     static IS_WATCHED: Mutex<bool> = Mutex::new(false);
     let mut is_watched = IS_WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -16,8 +18,9 @@ pub(super) fn watch() -> io::Result<()> {
     Ok(())
 }
 
-/// Watches for the signals that end the program, but for those that its parent had it ignore, as `nohup` does. A file that
-/// grows over the limit that `ulimit -f` sets becomes an error and no death.
+/// Watches for the signals that end the program, but for those that its parent had it ignore, as
+/// `nohup` does. A file that grows over the limit that `ulimit -f` sets becomes an error and no
+/// death.
 #[cfg(unix)]
 fn handle_signals() -> io::Result<()> {
     use std::sync::atomic::AtomicBool;
@@ -38,7 +41,8 @@ fn handle_signals() -> io::Result<()> {
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         let _ = started.send(());
         for signal in signals.forever() {
-            // Dies of the signal, as whoever waits for this program expects: 130 to a shell, or 143.
+            // Dies of the signal, as whoever waits for this program expects: 130 to a shell, or
+            // 143.
             remove_unfinished_and(|| {
                 let _ = emulate_default_handler(signal);
             });
@@ -53,9 +57,11 @@ fn handle_signals() -> io::Result<()> {
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: without a new action nothing changes, and the old one is written to a place of its type.
+    // SAFETY: without a new action nothing changes, and the old one is written to a place of its
+    // type.
     let asked = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
-    // SAFETY: it was written, and where it was not it is zeros, which are a value of this struct of numbers and sets of bits.
+    // SAFETY: it was written, and where it was not it is zeros, which are a value of this struct of
+    // numbers and sets of bits.
     let action = unsafe { action.assume_init() };
     asked == 0 && action.sa_sigaction == libc::SIG_IGN
 }

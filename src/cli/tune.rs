@@ -53,7 +53,8 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
         "tiles are tuned by the time that they take, which the software GPU does not know; run this on an NVIDIA GPU"
     );
     let tiles = TileShape::of(Target::of(&device));
-    // On the host the elements, the expected ones and those that came back; on the device one more of each side.
+    // On the host the elements, the expected ones and those that came back; on the device one more
+    // of each side.
     let sets = Rotation::new(&device, &[BYTES; 2]).sets();
     ensure_room(BYTES, 3, &[(&device, 2 * sets + 2)])?;
     let progress = output.progress(tiles.len());

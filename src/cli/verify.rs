@@ -11,7 +11,8 @@ use warpstride::view::{View, ViewMut};
 
 use super::reference;
 
-/// Makes the elements of one array from those of another. Both come as one axis, which the launch splits into its own shape.
+/// Makes the elements of one array from those of another. Both come as one axis, which the launch
+/// splits into its own shape.
 pub(super) trait Launch<S, D = S>: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error> {}
 impl<S, D, F: FnMut(View<'_, S>, ViewMut<'_, D>) -> Result<(), Error>> Launch<S, D> for F {}
 

@@ -11,15 +11,17 @@ use tempfile::NamedTempFile;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The temporary files that are there now. A thread that makes, renames or removes one holds the lock meanwhile.
+/// The temporary files that are there now. A thread that makes, renames or removes one holds the
+/// lock meanwhile.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary file of every replacement that is under way, and calls `end` before another one can begin: what a program
-/// does about a signal that ends it. Where `end` returns, those replacements fail.
+/// Removes the temporary file of every replacement that is under way, and calls `end` before
+/// another one can begin: what a program does about a signal that ends it. Where `end` returns,
+/// those replacements fail.
 pub fn remove_unfinished_and(end: impl FnOnce()) {
     let unfinished = unfinished();
     for path in &*unfinished {
@@ -43,8 +45,9 @@ pub fn write_standard_output(write: impl FnOnce(&mut dyn Write) -> io::Result<()
 
 /// Where a result goes. Two are equal where they are one file.
 ///
-/// A file is written beside its place under a temporary name, synchronised and renamed, so that readers find the old file or the new
-/// one and never a part; it keeps the mode, the owner and the group of the file that it replaces, as far as the system allows.
+/// A file is written beside its place under a temporary name, synchronised and renamed, so that
+/// readers find the old file or the new one and never a part; it keeps the mode, the owner and the
+/// group of the file that it replaces, as far as the system allows.
 ///
 /// ```
 /// use warpstride::io::Destination;
@@ -65,7 +68,8 @@ pub struct Destination {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(unix), allow(dead_code))]
 pub enum DestinationKind {
-    /// A file, there or not: the result is written beside it and takes its place when it is complete.
+    /// A file, there or not: the result is written beside it and takes its place when it is
+    /// complete.
     File,
     /// A pipe or a device that takes characters: the result is written into it.
     Stream,
@@ -76,9 +80,11 @@ pub enum DestinationKind {
 /// Whose a file will be that replaces another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// The owner and the group that the old file had; for a new file those of any file of this program.
+    /// The owner and the group that the old file had; for a new file those of any file of this
+    /// program.
     Kept,
-    /// The user who runs this program: only root may give the file to the old one's owner and group.
+    /// The user who runs this program: only root may give the file to the old one's owner and
+    /// group.
     Changed,
 }
 
@@ -95,8 +101,9 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where it is a folder, or stands for a file that is open here (`/dev/fd/3`) and would be replaced under its
-    /// writers; `Io` where it is a link that leads nowhere, or cannot be looked at.
+    /// `InvalidArgument` where it is a folder, or stands for a file that is open here (`/dev/fd/3`)
+    /// and would be replaced under its writers; `Io` where it is a link that leads nowhere, or
+    /// cannot be looked at.
     pub fn new(path: &Path) -> Result<Self> {
         let (shown, unchecked) =
             (path.display(), |error| io_error(format_args!("cannot write {}: check the path", path.display()), error));
@@ -151,12 +158,14 @@ impl Destination {
         &self.path
     }
 
-    /// Makes sure that the file may be replaced, by making a temporary file beside it and removing that again: before long work, whose
-    /// result could not be kept. For a stream there is nothing to check.
+    /// Makes sure that the file may be replaced, by making a temporary file beside it and removing
+    /// that again: before long work, whose result could not be kept. For a stream there is nothing
+    /// to check.
     ///
     /// # Errors
     ///
-    /// `Io` where the file or its folder may not be written, or the folder lets only owners replace a file.
+    /// `Io` where the file or its folder may not be written, or the folder lets only owners replace
+    /// a file.
     pub fn check(&self) -> Result<Owner> {
         if self.kind != DestinationKind::File {
             return Ok(Owner::Kept);
@@ -171,7 +180,8 @@ impl Destination {
                 return refused(ErrorKind::Io, sentence);
             }
         }
-        // Whether a file can be made there is known only once one was. It goes again: the work may take long.
+        // Whether a file can be made there is known only once one was. It goes again: the work may
+        // take long.
         let temporary = self.temporary()?;
         let is_as_before = old.as_ref().map_or(Ok(true), |old| take_over(temporary.as_file(), old));
         let is_kept = old.is_some_and(|old| is_kept(&old, self.folder(), temporary.as_file()));
@@ -221,7 +231,8 @@ impl Destination {
         }
     }
 
-    /// Makes a complete file what the old one was, and sees it on the disk: a rename may get there before what it renames.
+    /// Makes a complete file what the old one was, and sees it on the disk: a rename may get there
+    /// before what it renames.
     fn settle(&self, file: &File) -> io::Result<()> {
         if let Ok(old) = fs::metadata(&self.path) {
             take_over(file, &old)?;
@@ -232,8 +243,9 @@ impl Destination {
     /// Makes a file beside the destination, which [`remove_unfinished_and`] removes from now on.
     fn temporary(&self) -> Result<NamedTempFile> {
         let mut unfinished = unfinished();
-        // Opened here, and so with the permissions that any program gives a new file. In place of an old one, which may be
-        // private, it is for its owner alone until it is complete and has the old one's.
+        // Opened here, and so with the permissions that any program gives a new file. In place of
+        // an old one, which may be private, it is for its owner alone until it is complete and has
+        // the old one's.
         let is_new = !self.path.exists();
         let open = |path: &Path| options(is_new).write(true).create_new(true).open(path);
         let temporary =
@@ -271,7 +283,8 @@ impl Destination {
     }
 }
 
-/// The failure to write a file or into a stream, with the advice that the error itself gives, or else `otherwise`.
+/// The failure to write a file or into a stream, with the advice that the error itself gives, or
+/// else `otherwise`.
 fn failed(error: io::Error, what: impl Display, otherwise: &str) -> Error {
     let advice = match error.kind() {
         io::ErrorKind::StorageFull => "no room is left there; make room, or name another output",
@@ -283,14 +296,16 @@ fn failed(error: io::Error, what: impl Display, otherwise: &str) -> Error {
     io_error(format_args!("cannot write {what}: {advice}"), error)
 }
 
-/// Whether two paths lead to one regular file. No pipe is opened: that would wait for its other end.
+/// Whether two paths lead to one regular file. No pipe is opened: that would wait for its other
+/// end.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     let is_file = |path: &Path| fs::metadata(path).is_ok_and(|there| there.is_file());
     is_file(one) && is_file(other) && same_file::is_same_file(one, other).unwrap_or(false)
 }
 
-/// Whether a path leads through the system's names of what is open here, such as `/dev/stderr`, `/dev/fd/3` or
-/// `/proc/self/fd/3`. The system knows what the path leads to, and so its links have an end.
+/// Whether a path leads through the system's names of what is open here, such as `/dev/stderr`,
+/// `/dev/fd/3` or `/proc/self/fd/3`. The system knows what the path leads to, and so its links have
+/// an end.
 fn is_descriptor(path: &Path) -> bool {
     let of_open_files = |folder: PathBuf| {
         folder == Path::new("/dev/fd")
@@ -347,7 +362,8 @@ fn options(is_new: bool) -> OpenOptions {
     options
 }
 
-/// Whether a folder lets nobody but owners replace a file in it, and who made `own` is none of them.
+/// Whether a folder lets nobody but owners replace a file in it, and who made `own` is none of
+/// them.
 #[cfg(unix)]
 fn is_kept(old: &Metadata, folder: &Path, own: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -362,7 +378,8 @@ fn is_kept(_: &Metadata, _: &Path, _: &File) -> bool {
     false
 }
 
-/// Gives a file the owner, the group and the mode of the one that it replaces; whether the system let it have both.
+/// Gives a file the owner, the group and the mode of the one that it replaces; whether the system
+/// let it have both.
 #[cfg(unix)]
 fn take_over(file: &File, old: &Metadata) -> io::Result<bool> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};

@@ -1,17 +1,17 @@
 //! Compares two runs, case by case: by times on a GPU, by counters on the software GPU.
 //!
-//! Times differ only where the middle halves of the samples, from p25 to p75, do not overlap *and* the medians are more than
-//! [`THRESHOLD`] apart. The first alone would call every drift of a quiet machine a change; the second alone would call noise one.
-//! Times with gaps of the host in them, or of a throttled device, decide nothing. Counters are exact: a single sector is a
-//! difference.
+//! Times differ only where the middle halves of the samples, from p25 to p75, do not overlap *and*
+//! the medians are more than [`THRESHOLD`] apart. The first alone would call every drift of a quiet
+//! machine a change; the second alone would call noise one. Times with gaps of the host in them, or
+//! of a throttled device, decide nothing. Counters are exact: a single sector is a difference.
 
 use super::record::{Milliseconds, Record};
 use super::run::{Machine, Run};
 use crate::counters::{Counters, GlobalCounters, SharedCounters};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The part by which medians must differ. Two whole benches on one H100, one after the other, agreed within it in every case above 64 MiB
-/// without gaps of the host, most within 0.8 %.
+/// The part by which medians must differ. Two whole benches on one H100, one after the other,
+/// agreed within it in every case above 64 MiB without gaps of the host, most within 0.8 %.
 pub const THRESHOLD: f64 = 0.02;
 
 /// How a case of the second run did.
@@ -30,8 +30,8 @@ pub enum Verdict {
     Wrong,
     /// The second run lacks it.
     Gone,
-    /// It cannot be compared: it is new, a run has neither times nor counters of it, there is a [doubt](Record::doubt) about the times,
-    /// or the clocks were set low in one run alone.
+    /// It cannot be compared: it is new, a run has neither times nor counters of it, there is a
+    /// [doubt](Record::doubt) about the times, or the clocks were set low in one run alone.
     Undecided,
 }
 

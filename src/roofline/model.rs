@@ -15,8 +15,9 @@ pub struct Ceilings {
 }
 
 impl Ceilings {
-    /// GB/s that the memory could reach for so many bytes read and written: as many of both as there are of either at the speed
-    /// of a copy, and the rest at that of reading or of writing. Of none, that of a copy.
+    /// GB/s that the memory could reach for so many bytes read and written: as many of both as
+    /// there are of either at the speed of a copy, and the rest at that of reading or of writing.
+    /// Of none, that of a copy.
     pub fn of(&self, read: u64, written: u64) -> f64 {
         let both = read.min(written);
         if read == 0 && written == 0 {
@@ -42,11 +43,13 @@ pub struct DeviceModel {
     pub scattered_stores: f64,
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Their clock in GHz. Each issues a request to its L1 cache a clock, and makes one pass through shared memory.
+    /// Their clock in GHz. Each issues a request to its L1 cache a clock, and makes one pass
+    /// through shared memory.
     pub sm_ghz: f64,
     /// Microseconds that a launch takes to start, to fill the memory's pipes and to drain them.
     pub ramp_us: f64,
-    /// Microseconds of the device from one launch to the next, of kernels as small as a column's that were queued before.
+    /// Microseconds of the device from one launch to the next, of kernels as small as a column's
+    /// that were queued before.
     pub launch_us: f64,
 }
 
@@ -57,17 +60,19 @@ pub const H100: DeviceModel = DeviceModel {
     memory: Ceilings { read: 3191.0, write: 3278.0, copy: 3047.0 },
     // The same: reading 32 MiB over and over.
     l2_gbps: 4417.0,
-    // A kernel whose warps access 32 rows of a 16384 x 16384 matrix of f32 at once, loading or storing.
+    // A kernel whose warps access 32 rows of a 16384 x 16384 matrix of f32 at once, loading or
+    // storing.
     scattered_loads: 249.6,
     scattered_stores: 60.1,
-    // The device's attribute; the clock by NVML under load. A kernel of nothing but 32-way bank conflicts makes 261.4 x 10^9
-    // passes a second, which is one a clock of each.
+    // The device's attribute; the clock by NVML under load. A kernel of nothing but 32-way bank
+    // conflicts makes 261.4 x 10^9 passes a second, which is one a clock of each.
     multiprocessors: 132,
     sm_ghz: 1.98,
-    // What `copy` takes at 4096 x 4096 beyond its bytes at the speed above (`benches/record`, 2026-11-20).
+    // What `copy` takes at 4096 x 4096 beyond its bytes at the speed above (`benches/record`,
+    // 2026-11-20).
     ramp_us: 4.4,
-    // The middle of what `column_loop` takes over its launches in six processes: 2.16 to 2.52 at 4096 x 4096, 2.27 to 2.63 at
-    // 16384 x 16384, its samples in one within 0.2 %.
+    // The middle of what `column_loop` takes over its launches in six processes: 2.16 to 2.52 at
+    // 4096 x 4096, 2.27 to 2.63 at 16384 x 16384, its samples in one within 0.2 %.
     launch_us: 2.4,
 };
 
@@ -113,14 +118,16 @@ impl DeviceModel {
 
     /// The model of a device by the name that its driver gives it, if there is one.
     pub fn of(device: &str) -> Option<Self> {
-        // The boards for PCIe have fewer multiprocessors and another memory, and a slice (`H100 80GB HBM3 MIG 1g.10gb`) a part of both.
+        // The boards for PCIe have fewer multiprocessors and another memory, and a slice (`H100
+        // 80GB HBM3 MIG 1g.10gb`) a part of both.
         let others = ["PCIe", "NVL", "MIG"];
         (device.contains("H100") && !others.iter().any(|other| device.contains(other))).then_some(H100)
     }
 
-    /// How long it takes in `launches` launches to read and write so many bytes, each once, by the accesses that were counted: a
-    /// plain bound. Memory, L2 cache, L1 cache and launching work at the same time, so the slowest of them decides; what is in none
-    /// of the counters (latency that too few warps hide, barriers) makes a real kernel slower than this.
+    /// How long it takes in `launches` launches to read and write so many bytes, each once, by the
+    /// accesses that were counted: a plain bound. Memory, L2 cache, L1 cache and launching work at
+    /// the same time, so the slowest of them decides; what is in none of the counters (latency that
+    /// too few warps hide, barriers) makes a real kernel slower than this.
     pub fn predict(&self, counters: &Counters, read: u64, written: u64, launches: u64) -> Prediction {
         if launches == 0 {
             return Prediction { ms: 0.0, bound: Bound::Launches };

@@ -1,4 +1,5 @@
-//! What a device can do at most: by its attributes, and by the best of simple kernels, swept over their launch shapes.
+//! Measures the ceilings of a device: by its attributes, and by the best of simple kernels, swept
+//! over their launch shapes.
 
 use super::measure::{self, Timing};
 use super::model::Ceilings;
@@ -16,7 +17,8 @@ const FEWEST: u64 = 64 << 20;
 const SMALLEST: u64 = 1 << 20;
 /// Timed runs of each probe.
 const SAMPLES: usize = 15;
-/// Bytes moved by one sample of small arrays, which are moved over and over: launches then weigh little.
+/// Bytes moved by one sample of small arrays, which are moved over and over: launches then weigh
+/// little.
 const BYTES_A_SAMPLE: u64 = 256 << 20;
 /// Most launches of a sample.
 const LAUNCHES: u64 = 64;
@@ -27,11 +29,12 @@ const LAUNCHES: u64 = 64;
 pub struct Best {
     /// GB/s (10^9 bytes a second), read and written, at the median of its samples.
     pub gbps: f64,
-    /// How it was launched.
+    /// Its launch shape.
     pub shape: ProbeShape,
 }
 
-/// The speed of arrays that are moved over and over, by their size: where they fit into the L2 cache, of that.
+/// The speed of arrays that are moved over and over, by their size: where they fit into the L2
+/// cache, of that.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Warm {
@@ -63,18 +66,19 @@ pub struct Peaks {
     pub memcpy: f64,
     /// Over sizes, smallest first.
     pub sizes: Vec<Warm>,
-    /// Whether the device's clocks were low while any of these was measured, throttled or set so: they say little of another day.
+    /// Whether the device's clocks were low while any of these was measured, throttled or set so:
+    /// they say little of another day.
     #[cfg_attr(feature = "serde", serde(default))]
     pub low_clocks: bool,
 }
 
 impl Peaks {
-    /// Measures them, which takes some seconds; `step` is called with what is measured next.
+    /// Measures the ceilings, which takes some seconds; `step` is called with the name of the next.
     ///
     /// # Errors
     ///
-    /// `Unavailable` on the software GPU, `OutOfMemory` where the device has no room for two arrays of four times its L2 cache and
-    /// at least 64 MiB, and what the driver failed with.
+    /// `Unavailable` on the software GPU, `OutOfMemory` where the device has no room for two arrays
+    /// of four times its L2 cache and at least 64 MiB, and what the driver failed with.
     pub fn measure(device: &Device, mut step: impl FnMut(&str)) -> Result<Self> {
         measure::check_has_times(device)?;
         let mut arrays = Arrays::new(device)?;
@@ -89,7 +93,7 @@ impl Peaks {
         let mut bytes = SMALLEST;
         while bytes <= arrays.bytes {
             step("sizes");
-            // Hints are for what the cache does not hold.
+            // Hints are for arrays that the cache does not hold.
             let mut warm =
                 |access, Best { shape, .. }| arrays.warm(access, ProbeShape { hinted: false, ..shape }, bytes);
             sizes.push(Warm {
@@ -105,26 +109,28 @@ impl Peaks {
         Ok(Self { nominal, bytes, read, write, copy, memcpy, sizes, low_clocks })
     }
 
-    /// Those that operations are held against.
+    /// The ceilings that operations are held against.
     pub fn ceilings(&self) -> Ceilings {
         Ceilings { read: self.read.gbps, write: self.write.gbps, copy: self.copy.gbps }
     }
 
-    /// The part of the nominal bandwidth that so many GB/s are; `None` where the device names none, and beyond it: then a cache held
-    /// a part of the bytes, and memory moved fewer.
+    /// The part of the nominal bandwidth that so many GB/s are; `None` where the device names none,
+    /// and beyond it: then a cache held a part of the bytes, and memory moved fewer.
     pub fn fraction_of_nominal(&self, gbps: f64) -> Option<f64> {
         self.nominal.map(|nominal| gbps / nominal).filter(|&part| part <= 1.0)
     }
 
-    /// GB/s, read and written, of the fastest copy whose both sides fit into an L2 cache of so many bytes; `None` where none does.
+    /// GB/s, read and written, of the fastest copy whose both sides fit into an L2 cache of so many
+    /// bytes; `None` where none does.
     pub fn l2_copy(&self, l2_bytes: u64) -> Option<f64> {
         let within = self.sizes.iter().filter(|warm| warm.bytes <= l2_bytes);
         within.map(|warm| warm.copy).max_by(f64::total_cmp)
     }
 }
 
-/// Bytes of an array where so many are free, a power of two, and the fewest that say something of memory: they are moved again and
-/// again, so an L2 cache must not hold a part that counts, as in a [`measure::Rotation`].
+/// Bytes of an array where so many are free, a power of two, and the fewest that say something of
+/// memory: they are moved again and again, so an L2 cache must not hold a part that counts, as in a
+/// [`measure::Rotation`].
 fn array_bytes(free: u64, l2_bytes: u64) -> (u64, u64) {
     let least = measure::cold_bytes(l2_bytes).max(FEWEST);
     let bytes = (free / 4).clamp(1, LARGEST.max(least.next_power_of_two()));
@@ -151,7 +157,7 @@ impl Arrays {
                 ErrorKind::OutOfMemory,
                 format!(
                     "{} has {free} of memory free, and its ceilings are measured with arrays of a quarter of them, of \
-                     {least} at least, so that its L2 cache holds little of them; end what else uses it",
+                     {least} at least, so that its L2 cache holds little of them; end other programs that use it",
                     info.name,
                     free = counted(free, "byte"),
                     least = counted(least, "byte")

@@ -1,7 +1,8 @@
 //! The record of a measurement: one operation, its times and its counters.
 //!
-//! The command line and Criterion's benches make records; tables, charts and documents are drawn from them. A record is flat, as
-//! its JSON is: a member is `null` where nothing was timed or counted.
+//! The command line and Criterion's benches make records; tables, charts and documents are drawn
+//! from them. A record is flat, as its JSON is: a member is `null` where nothing was timed or
+//! counted.
 
 use super::measure::{Clocks, Timing};
 use super::model::Prediction;
@@ -98,7 +99,8 @@ impl Subject {
         }
     }
 
-    /// Operation, type, shape and whatever else tells it from other operations: `permute u8 64x56x56x256 by 0,3,1,2`.
+    /// Operation, type, shape and whatever else tells it from other operations: `permute u8
+    /// 64x56x56x256 by 0,3,1,2`.
     pub fn name(&self) -> String {
         let listed = |numbers: &[usize], between: &str| {
             numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
@@ -167,7 +169,8 @@ pub struct Record {
     pub fraction_of_nominal: Option<f64>,
     /// Whether each sample found a cold L2 cache.
     pub cold: Option<bool>,
-    /// Whether all samples were queued before the first ran; else the host's gaps between launches are in them.
+    /// Whether all samples were queued before the first ran; else the host's gaps between launches
+    /// are in them.
     pub gapless: Option<bool>,
     /// Throttled samples that were discarded.
     pub discarded: Option<usize>,
@@ -179,7 +182,8 @@ pub struct Record {
     pub launch_us: Option<f64>,
     /// The memory accesses of one run, where somebody counted.
     pub counters: Option<Counters>,
-    /// The shape that was counted, where the counters are those of fewer elements, multiplied by how many more there are.
+    /// The shape that was counted, where the counters are those of fewer elements, multiplied by
+    /// how many more there are.
     pub counted_shape: Option<Vec<usize>>,
     /// The time that a model predicts from the counters.
     pub predicted: Option<Prediction>,
@@ -212,7 +216,8 @@ impl Record {
         }
     }
 
-    /// The record with a timing, which is held against a copy of `copy_gbps` and against the ceilings, where they are known.
+    /// The record with a timing, which is held against a copy of `copy_gbps` and against the
+    /// ceilings, where they are known.
     #[must_use]
     pub fn timed(self, timing: &Timing, copy_gbps: Option<f64>, peaks: Option<&Peaks>) -> Self {
         let Subject { read, written, bytes, .. } = self.subject;
@@ -233,7 +238,8 @@ impl Record {
         }
     }
 
-    /// A reason to doubt the times, in a word or two: the device was still throttled, or the host's gaps are in them.
+    /// A reason to doubt the times, in a word or two: the device was still throttled, or the host's
+    /// gaps are in them.
     pub fn doubt(&self) -> Option<&'static str> {
         match (self.is_throttled(), self.gapless.unwrap_or(true)) {
             (false, true) => None,
@@ -248,7 +254,8 @@ impl Record {
         self.clocks.is_some_and(|clocks| clocks.are_throttled())
     }
 
-    /// Why the operation is as fast as it is, by its counters, in a sentence or two; `None` where nothing was counted.
+    /// Why the operation is as fast as it is, by its counters, in a sentence or two; `None` where
+    /// nothing was counted.
     pub fn why(&self) -> Option<String> {
         let counters = self.counters.as_ref()?;
         let mut reasons = Vec::new();

@@ -66,8 +66,8 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// The table of some records, whose first column is [`CASE`] or [`VARIANT`]: with speeds where there are times, with counters where
-    /// somebody counted.
+    /// The table of some records, whose first column is [`CASE`] or [`VARIANT`]: with speeds where
+    /// there are times, with counters where somebody counted.
     pub fn of<'r>(first: Column, records: impl IntoIterator<Item = &'r Record>) -> Self {
         let records: Vec<&Record> = records.into_iter().collect();
         let columns: Vec<Column> = [first].into_iter().chain(COLUMNS).collect();

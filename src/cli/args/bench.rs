@@ -26,15 +26,17 @@ pub(in crate::cli) struct Bench {
     /// Find the best tiles for this GPU: time every shape that the kernels allow on a few matrices
     #[arg(long, conflicts_with_all = ["list", "all"])]
     pub(in crate::cli) tune: bool,
-    /// Measure a fixed list of cases in one run: streams, permutes, every transpose kernel, axes and conversions. The
-    /// software GPU counts smaller cases. `report` draws the document of the run
+    /// Measure a fixed list of cases in one run: streams, permutes, every transpose kernel, axes
+    /// and conversions. The software GPU counts smaller cases. `report` draws the document of the
+    /// run
     #[arg(long, conflicts_with = "list")]
     pub(in crate::cli) all: bool,
     /// Keep the run under a name
     #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
     pub(in crate::cli) save: Option<String>,
-    /// Compare the run with a kept one, case by case: by times on a GPU, by counters on the software GPU. The exit
-    /// status is 1 where a case is slower, has other counters, is wrong or is gone
+    /// Compare the run with a kept one, case by case: by times on a GPU, by counters on the
+    /// software GPU. The exit status is 1 where a case is slower, has other counters, is wrong or
+    /// is gone
     #[arg(long, global = true, value_name = "NAME", value_parser = run_name)]
     pub(in crate::cli) compare: Option<String>,
 }
@@ -67,8 +69,8 @@ pub(in crate::cli) struct Listed {
     pub(in crate::cli) about: String,
 }
 
-/// The operations in the order of [`Operation`], which is their one list: with the arguments that they take beside `--samples`, in
-/// brackets where they may be left out.
+/// The operations in the order of [`Operation`], which is their one list: with the arguments that
+/// they take beside `--samples`, in brackets where they may be left out.
 pub(in crate::cli) fn operations() -> Vec<Listed> {
     let bench = Operation::augment_subcommands(clap::Command::new("bench"));
     let argument = |argument: &clap::Arg| {

@@ -116,16 +116,19 @@ pub(super) enum Command {
     Explain(Permuted),
     /// Verify an operation on random numbers, and measure it on a GPU
     Bench(Bench),
-    /// Show a run of `bench` or `compare`: tables, charts, a page, or its differences from another run
+    /// Show a run of `bench` or `compare`: tables, charts, a page, or its differences from another
+    /// run
     Report(Report),
     /// Measure the ceilings of this GPU's memory: nominal, and the best of simple kernels
     Peaks,
     /// Run a kernel of a PTX file, and show what it does to memory
     ///
-    /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The software GPU stops it there.
+    /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The
+    /// software GPU stops it there.
     #[cfg(feature = "interp")]
     RunPtx(RunPtx),
-    /// List the PTX that the software GPU has, as Markdown, or what of it a file uses and what it lacks
+    /// List the PTX that the software GPU has, as Markdown, or what of it a file uses and what it
+    /// lacks
     #[cfg(feature = "interp")]
     PtxForms(PtxForms),
     /// Print what lets a shell complete commands and options
@@ -145,7 +148,8 @@ pub(super) struct Transpose {
     /// Where its transpose goes, in C order; replaced only when everything has worked
     #[arg(value_name = "OUT.npy")]
     pub(super) output: PathBuf,
-    /// The kernel, instead of the fastest for the matrix: column_loop, naive, tiled, padded or staggered
+    /// The kernel, instead of the fastest for the matrix: column_loop, naive, tiled, padded or
+    /// staggered
     #[arg(long, value_name = "NAME")]
     pub(super) variant: Option<Variant>,
 }
@@ -158,7 +162,8 @@ pub(super) struct Permute {
     /// Where the result goes, in C order; replaced only when everything has worked
     #[arg(value_name = "OUT.npy")]
     pub(super) output: PathBuf,
-    /// The axes of the input in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
+    /// The axes of the input in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h
+    /// w'
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     pub(super) axes: Axes,
 }
@@ -199,8 +204,9 @@ pub(super) struct Report {
     /// Write each chart into a folder, which is made where it is not there
     #[arg(long, value_name = "FOLDER")]
     pub(super) svg: Option<PathBuf>,
-    /// Compare the run with an earlier one, case by case: by times on a GPU, by counters on the software GPU. The exit
-    /// status is 1 where a case is slower, has other counters, is wrong or is gone
+    /// Compare the run with an earlier one, case by case: by times on a GPU, by counters on the
+    /// software GPU. The exit status is 1 where a case is slower, has other counters, is wrong or
+    /// is gone
     #[arg(long, value_name = "BEFORE.json")]
     pub(super) compare: Option<PathBuf>,
 }
@@ -237,23 +243,25 @@ pub(super) struct RunPtx {
     /// Dynamic shared memory of a block
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub(super) shared: u32,
-    /// The kernel's arguments in order, one --arg each: a number (i32:7, f32:1.5), a buffer (f32[1024]=zeros, =iota,
-    /// =random:SEED or =uninit) or the elements of a file (npy:FILE); a struct is passed member by member
+    /// The kernel's arguments in order, one --arg each: a number (i32:7, f32:1.5), a buffer
+    /// (f32[1024]=zeros, =iota, =random:SEED or =uninit) or the elements of a file (npy:FILE); a
+    /// struct is passed member by member
     #[arg(long = "arg", value_name = "A")]
     pub(super) arguments: Vec<Argument>,
-    /// What the software GPU looks for besides counting: memcheck, initcheck, racecheck, synccheck, or all; a launch in
-    /// which it finds something ends with status 1
+    /// What the software GPU looks for besides counting: memcheck, initcheck, racecheck, synccheck,
+    /// or all; a launch in which it finds something ends with status 1
     #[arg(long = "check", value_name = "A,B")]
     pub(super) checks: Option<Checks>,
-    /// The work after which the software GPU stops the launch, in simple instructions of a warp, some 10 ns each; 1073741824
-    /// where it is left out
+    /// The work after which the software GPU stops the launch, in simple instructions of a warp,
+    /// some 10 ns each; 1073741824 where it is left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) limit: Option<u64>,
-    /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given several times
+    /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given
+    /// several times
     #[arg(long = "dump", value_name = "I=OUT.npy")]
     pub(super) dumps: Vec<Dump>,
-    /// Show what each instruction that accesses memory did, and draw the worst accesses; with --json, put all of it into the
-    /// document. The software GPU counts: --device soft
+    /// Show what each instruction that accesses memory did, and draw the worst accesses; with
+    /// --json, put all of it into the document. The software GPU counts: --device soft
     #[arg(long)]
     pub(super) report: bool,
     /// Short for --report --json

@@ -97,7 +97,8 @@ impl Arithmetic {
         }
     }
 
-    /// The rotation of arrays of so many bytes: those that the operation touches, and the copy beside it.
+    /// The rotation of arrays of so many bytes: those that the operation touches, and the copy
+    /// beside it.
     fn rotation(self, device: &Device, bytes: usize) -> Rotation {
         match self {
             Self::Fill | Self::Reduction(Reduction::Sum | Reduction::Min | Reduction::Max) => {
@@ -218,7 +219,8 @@ impl<T: Computed> Operands<T> {
     }
 }
 
-/// Makes sure of room for arrays of so many bytes: the host's three and the result; as many on the device, or three a set.
+/// Makes sure of room for arrays of so many bytes: the host's three and the result; as many on the
+/// device, or three a set.
 pub(super) fn ensure_operands(rotation: &Rotation, bytes: usize) -> Result<()> {
     ensure_room(Rotation::padded(bytes), 4, &[(rotation.device(), rotation.arrays(3).max(4))])
 }

@@ -64,7 +64,8 @@ impl Measured for AlongAxis<'_> {
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let Subject { read, written, .. } = self.subject()?;
         let [read, written] = [read as usize, written as usize];
-        // The host's array and its results; on the device an array, room for its copy and its results, each set.
+        // The host's array and its results; on the device an array, room for its copy and its
+        // results, each set.
         let rotation = Rotation::new(device, &[read, written]);
         ensure_room(Rotation::padded(read.max(written)), 2, &[(device, rotation.arrays(3).max(4))])?;
         match self.dtype {
@@ -143,7 +144,8 @@ impl AlongAxis<'_> {
         Ok(Outcome { kernel, verified, counters, timing, launch_us })
     }
 
-    /// Whether the first set's results are near the host's in double precision, or the same where they are elements or places.
+    /// Whether the first set's results are near the host's in double precision, or the same where
+    /// they are elements or places.
     fn is_right<T: Computed>(&self, runs: &Runs<T>, elements: &[T]) -> Result<bool> {
         let [_, n, inner] = self.extents();
         let number =
@@ -202,7 +204,8 @@ impl AlongAxis<'_> {
     }
 }
 
-/// A sum of double precision, pair by pair: one term after the other, the host would be further off than the device.
+/// A sum of double precision, pair by pair: one term after the other, the host would be further off
+/// than the device.
 fn sum(places: Range<usize>, term: &dyn Fn(usize) -> f64) -> f64 {
     if places.len() <= 64 {
         return places.map(term).sum();
@@ -211,7 +214,8 @@ fn sum(places: Range<usize>, term: &dyn Fn(usize) -> f64) -> f64 {
     sum(places.start..middle, term) + sum(middle..places.end, term)
 }
 
-/// How far a softmax of numbers from -2 to 2 may be off: of itself, and beside that where halves have fewer bits.
+/// How far a softmax of numbers from -2 to 2 may be off: of itself, and beside that where halves
+/// have fewer bits.
 fn rounding(number: NumberType) -> (f64, f64) {
     match number {
         NumberType::F16 => (f64::powi(2.0, -11) * 1.01, f64::powi(2.0, -25) * 1.01),

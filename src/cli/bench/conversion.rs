@@ -21,7 +21,8 @@ use crate::cli::verify::{Launch, counted as counted_run};
 use crate::cli::{array_bytes, by_width, ensure_room, reference, require};
 use warpstride::error::counted;
 
-/// Mean and deviation of the channels of ImageNet's pictures, by which networks are mostly fed, and one more of each.
+/// Mean and deviation of the channels of ImageNet's pictures, by which networks are mostly fed, and
+/// one more of each.
 const MEAN: [f64; 4] = [0.485, 0.456, 0.406, 0.5];
 const DEVIATION: [f64; 4] = [0.229, 0.224, 0.225, 0.25];
 
@@ -184,7 +185,8 @@ impl<'a> Bench<'a> {
     pub(super) fn new(device: &'a Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
         let arrays = Rotation::new(device, &bytes).arrays(2);
         let most = Rotation::padded(bytes[0].max(bytes[1]));
-        // On the host the source, the result and the expected one; on the device both sides of each set and the result again.
+        // On the host the source, the result and the expected one; on the device both sides of each
+        // set and the result again.
         ensure_room(most, 3, &[(device, arrays.max(3))])?;
         Ok(Self { device, bytes, samples, output })
     }

@@ -1,4 +1,5 @@
-//! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and held against the device's ceilings.
+//! `warpstride bench OP`: one operation on random numbers, verified, and on a GPU timed and held
+//! against the device's ceilings.
 
 mod affine;
 mod arithmetic;
@@ -29,7 +30,8 @@ use conversion::Conversion;
 use outcome::Outcome;
 use permute::Moved;
 
-/// Arrays of at most so many bytes take so little time that their launches matter, so these are timed as well.
+/// Arrays of at most so many bytes take so little time that their launches matter, so these are
+/// timed as well.
 const SMALL: usize = 1 << 20;
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
@@ -125,7 +127,8 @@ fn indexed(rows: &args::Rows, is_put: bool) -> (Box<dyn Measured + '_>, args::Sa
     (Box::new(Conversion::Rows { shape, dtype, is_put }), samples)
 }
 
-/// A reduction along an axis, or over all elements, which has kernels of its own or is one along the only axis.
+/// A reduction along an axis, or over all elements, which has kernels of its own or is one along
+/// the only axis.
 fn reduction(
     along: AxisReduction,
     over_all: Option<Reduction>,

@@ -41,7 +41,8 @@ impl Measured for Moved<'_> {
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let bytes = array_bytes(self.shape, self.dtype)?;
         let rotation = Rotation::new(device, &[bytes; 2]);
-        // The array, the expected one and the one that came back; on the device a source and a result, or those of the rotation.
+        // The array, the expected one and the one that came back; on the device a source and a
+        // result, or those of the rotation.
         ensure_room(Rotation::padded(bytes), 3, &[(device, rotation.arrays(2))])?;
         by_width!(self.dtype, T => self.measure::<T>(rotation, samples, output))
     }

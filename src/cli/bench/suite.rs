@@ -31,8 +31,9 @@ const SAMPLES: usize = 20;
 const COUNTED: usize = 64 << 10;
 /// Most elements that the software GPU permutes for a case.
 const SMALL: usize = 1 << 14;
-/// Permutes that convert what they move: from which type to which, the axis of the result whose indices have factors and offsets of
-/// their own, the shape, and the axes. Images of pixels to planes and back, activations of many channels, and matrices.
+/// Permutes that convert what they move: from which type to which, the axis of the result whose
+/// indices have factors and offsets of their own, the shape, and the axes. Images of pixels to
+/// planes and back, activations of many channels, and matrices.
 type Mapping = (DType, DType, Option<usize>, &'static [usize], &'static [usize]);
 const MAPPED: [Mapping; 6] = [
     (DType::F32, DType::F32, None, &[16384, 16384], &[1, 0]),
@@ -195,8 +196,9 @@ impl Suite<'_> {
         self.cases.push(outcome.record(subject, SAMPLES, self.peaks));
     }
 
-    /// Every kernel on square matrices. Of one too large to be counted, the counters are those of a smaller one, multiplied: the
-    /// rows of both begin at the same places of their sectors, and both are whole tiles, so the launches differ in length alone.
+    /// Every kernel on square matrices. Of one too large to be counted, the counters are those of a
+    /// smaller one, multiplied: the rows of both begin at the same places of their sectors, and
+    /// both are whole tiles, so the launches differ in length alone.
     fn transposes(&mut self) -> Result<()> {
         let model = DeviceModel::of(&self.device.info().name);
         let mut counted: Option<(usize, Vec<Option<Counters>>)> = None;

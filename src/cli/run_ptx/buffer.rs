@@ -54,8 +54,8 @@ impl Buffer {
         }
     }
 
-    /// Makes or reads the elements, and hands their bytes to whoever takes them to the device; a buffer that is to stay as the
-    /// device gives it has none.
+    /// Makes or reads the elements, and hands their bytes to whoever takes them to the device; a
+    /// buffer that is to stay as the device gives it has none.
     pub(super) fn hand_to<E>(self, place: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<()>
     where
         anyhow::Error: From<E>,
@@ -114,7 +114,8 @@ fn whole(dtype: DType, i: u64) -> u64 {
     }
 }
 
-/// The bits of a number made of random ones: a float in [0, 1) of as many digits as its type has, or any integer.
+/// The bits of a number made of random ones: a float in [0, 1) of as many digits as its type has,
+/// or any integer.
 fn unit(dtype: DType, random: u64) -> u64 {
     let fraction = |digits: u32| (random >> (64 - digits)) as f64 / (1_u64 << digits) as f64;
     match dtype {

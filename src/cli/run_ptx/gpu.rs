@@ -40,10 +40,11 @@ impl Launch<'_> {
         Ok(Outcome { seconds, report: None, stopped: None, dumped })
     }
 
-    /// Launches with these buffers as arguments and waits; returns the seconds that it took by the GPU's clock.
+    /// Launches with these buffers as arguments and waits; returns the seconds that it took by the
+    /// GPU's clock.
     ///
-    /// What foreign PTX does is for whoever runs it to answer, as with any program: nothing could check which addresses it
-    /// makes.
+    /// What foreign PTX does is for whoever runs it to answer, as with any program: nothing could
+    /// check which addresses it makes.
     fn timed(&self, device: &Device, places: &[Option<DeviceBuffer<u8>>]) -> Result<f64> {
         let address = |position: usize| places[position].as_ref().map_or(0, DeviceBuffer::address);
         let params = parameters(self.kernel, self.arguments, address)?;
@@ -54,9 +55,10 @@ impl Launch<'_> {
         let stream = device.default_stream();
         let (start, end) = (device.event()?, device.event()?);
         stream.record(&start)?;
-        // SAFETY: module and stream are live, and `params` is laid out as the entry declares. Its addresses are those of
-        // buffers that are borrowed, and that nothing else uses, until the stream is synchronised below; that the kernel
-        // stays within them is what its user answers for.
+        // SAFETY: module and stream are live, and `params` is laid out as the entry declares. Its
+        // addresses are those of buffers that are borrowed, and that nothing else uses, until the
+        // stream is synchronised below; that the kernel stays within them is what its user answers
+        // for.
         unsafe { driver.launch(function, &self.shape, &params, stream.handle()) }?;
         stream.record(&end)?;
         stream.synchronize()?;

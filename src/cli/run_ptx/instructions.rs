@@ -1,4 +1,5 @@
-//! What each instruction did: tables, their columns' names in Nsight Compute, and the worst accesses.
+//! What each instruction did: tables, their columns' names in Nsight Compute, and the worst
+//! accesses.
 
 use std::cmp::Reverse;
 
@@ -22,8 +23,8 @@ const METRICS: [(&str, &str); 9] = [
     ("conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"),
 ];
 
-/// Characters of a place in a source, of an instruction beside one, and of an instruction alone; longer ones are cut, so that
-/// tables have about 120 columns.
+/// Characters of a place in a source, of an instruction beside one, and of an instruction alone;
+/// longer ones are cut, so that tables have about 120 columns.
 const SOURCE: usize = 18;
 const BESIDE_SOURCE: usize = 32;
 const ALONE: usize = 52;

@@ -1,4 +1,5 @@
-//! `warpstride run-ptx FILE.ptx`: a kernel of anybody's, with the same arguments and results on a GPU and on the software GPU.
+//! `warpstride run-ptx FILE.ptx`: a kernel of anybody's, with the same arguments and results on a
+//! GPU and on the software GPU.
 
 mod arguments;
 mod buffer;

@@ -1,8 +1,8 @@
 //! The header of a `.npy` file: a Python dictionary, read as NumPy reads it and no further.
 //!
-//! NumPy evaluates any literal of Python. This takes what `numpy.save` has written since Python 2, in any order and
-//! spacing, and the spellings of an element type that NumPy takes for the same; what NumPy refuses, it refuses.
-//! `scripts/numpy-oracle` holds the two against each other.
+//! NumPy evaluates any literal of Python. This takes what `numpy.save` has written since Python 2,
+//! in any order and spacing, and the spellings of an element type that NumPy takes for the same;
+//! what NumPy refuses, it refuses. `scripts/numpy-oracle` holds the two against each other.
 
 use crate::element::DType;
 

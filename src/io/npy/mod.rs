@@ -1,7 +1,7 @@
 //! NumPy's `.npy` files: the header as data, the elements as bytes.
 //!
-//! Moving elements needs no knowledge of their bits, so a file keeps its element type to the byte order, and [`write()`] makes the
-//! bytes that `numpy.save` makes, header padding included.
+//! Moving elements needs no knowledge of their bits, so a file keeps its element type to the byte
+//! order, and [`write()`] makes the bytes that `numpy.save` makes, header padding included.
 //!
 //! ```
 //! use warpstride::io::npy;
@@ -49,9 +49,9 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// `Io` where the file cannot be read, is truncated, has bytes after its array, is not a regular file or not a `.npy` file, or holds
-    /// elements that are not numbers of 1 to 8 bytes or complex numbers; `Layout` where its array has more bytes than an address can
-    /// count.
+    /// `Io` where the file cannot be read, is truncated, has bytes after its array, is not a
+    /// regular file or not a `.npy` file, or holds elements that are not numbers of 1 to 8 bytes or
+    /// complex numbers; `Layout` where its array has more bytes than an address can count.
     pub fn open(path: &Path) -> Result<Self> {
         let unreadable =
             |error| io_error(format_args!("cannot read {}: check the path and its permissions", path.display()), error);
@@ -117,7 +117,8 @@ impl Reader {
         self.is_fortran
     }
 
-    /// Fills `bytes` with those that come next in the file's order; the first call starts at the first element.
+    /// Fills `bytes` with those that come next in the file's order; the first call starts at the
+    /// first element.
     ///
     /// # Errors
     ///
@@ -208,7 +209,8 @@ fn shape_and_bytes(header: &Header, path: &Path) -> Result<(Vec<usize>, u64)> {
     }
 }
 
-/// Writes an array of `shape` in C order as `numpy.save` does: `data` are its elements, of the type that `descr` names (`<f4`).
+/// Writes an array of `shape` in C order as `numpy.save` does: `data` are its elements, of the type
+/// that `descr` names (`<f4`).
 ///
 /// # Errors
 ///
@@ -218,7 +220,8 @@ pub fn write(file: &mut dyn Write, descr: &str, shape: &[usize], data: &[u8]) ->
     file.write_all(data)
 }
 
-/// The bytes that `numpy.save` writes before the elements of an array in C order: for a file whose elements are written part by part.
+/// The bytes that `numpy.save` writes before the elements of an array in C order: for a file whose
+/// elements are written part by part.
 pub fn header_bytes(descr: &str, shape: &[usize]) -> Vec<u8> {
     let extents = shape.iter().map(ToString::to_string).collect::<Vec<_>>();
     let comma = if shape.len() == 1 { "," } else { "" };

@@ -1,4 +1,5 @@
-//! The records of a run as comma-separated values: numbers as they are, and nothing where there is none.
+//! The records of a run as comma-separated values: numbers as they are, and nothing where there is
+//! none.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::roofline::record::Record;

@@ -1,4 +1,5 @@
-//! A run as one HTML page, which needs no other file, no network and no script: its style and charts are inside.
+//! A run as one HTML page, which needs no other file, no network and no script: its style and
+//! charts are inside.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

@@ -22,7 +22,8 @@ pub fn document(run: &Run) -> Result<Map<String, Value>> {
     }
 }
 
-/// The document of a run of one operation: the members of its record stand beside those of the run. [`read`] takes it too.
+/// The document of a run of one operation: the members of its record stand beside those of the run.
+/// [`read`] takes it too.
 ///
 /// # Errors
 ///
@@ -40,7 +41,8 @@ pub fn document_of_one(run: &Run) -> Result<Map<String, Value>> {
     Ok(document)
 }
 
-/// Reads a run from a document of this crate's command line: of `bench --all`, of a single operation, or of `compare`.
+/// Reads a run from a document of this crate's command line: of `bench --all`, of a single
+/// operation, or of `compare`.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Draws a run in one format a file: text for a terminal, JSON, Markdown, CSV, SVG charts, and an HTML page.
+//! Draws a run in one format a file: text for a terminal, JSON, Markdown, CSV, SVG charts, and an
+//! HTML page.
 //!
 //! There is no common trait: JSON is also read, and SVG is several files.
 

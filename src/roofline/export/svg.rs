@@ -1,4 +1,5 @@
-//! A run as charts in SVG, each an image by itself. `plotters` draws them; its text needs no fonts here.
+//! A run as charts in SVG, each an image by itself. `plotters` draws them; its text needs no fonts
+//! here.
 
 use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
@@ -106,7 +107,8 @@ fn legend<'a, 'b: 'a, X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
     labels.position(corner).background_style(WHITE.mix(0.8)).border_style(GREY).draw().map_err(failed)
 }
 
-/// The ceiling over the part of the bytes that is written, from reading alone to writing alone, and where the operations are.
+/// The ceiling over the part of the bytes that is written, from reading alone to writing alone, and
+/// where the operations are.
 fn roofline(run: &Run, peaks: &Peaks) -> Result<String> {
     let ceilings = peaks.ceilings();
     let timed = run.cases.iter().filter_map(|case| Some((&case.subject, case.gbps?)));
@@ -206,7 +208,8 @@ impl Bar {
     }
 }
 
-/// Bars from left to right, one below the other, each with its name before it and its value behind it.
+/// Bars from left to right, one below the other, each with its name before it and its value behind
+/// it.
 fn bars(bars: &[Bar], unit: &str) -> Result<String> {
     check(bars.iter().map(|bar| bar.value))?;
     if bars.len() > MOST_BARS {

@@ -1,5 +1,6 @@
-//! Reads the clocks of an NVIDIA GPU, and which GPU it is, through NVML: its library comes with the driver and is loaded at run time.
-//! Where the library is missing, or without the feature `nvml`, nothing is known and nothing fails.
+//! Reads the clocks of an NVIDIA GPU, and which GPU it is, through NVML: its library comes with the
+//! driver and is loaded at run time. Where the library is missing, or without the feature `nvml`,
+//! nothing is known and nothing fails.
 
 use super::throttle;
 use crate::device::Device;
@@ -19,8 +20,8 @@ pub struct Clocks {
     pub memory_mhz: u32,
     /// Whether the driver reports that heat or the power supply holds the clocks down.
     pub slowed: bool,
-    /// Whether somebody set the clocks low. A measurement finds that out: they stayed low all the time that it waited, and neither heat
-    /// nor power was the reason.
+    /// Whether somebody set the clocks low. A measurement finds that out: they stayed low all the
+    /// time that it waited, and neither heat nor power was the reason.
     #[cfg_attr(feature = "serde", serde(default))]
     pub held: bool,
 }
@@ -32,7 +33,8 @@ impl Clocks {
         Some(Self { held: throttle::are_held(gpu), ..read(gpu)? })
     }
 
-    /// Whether heat or power hold the clocks down, or the multiprocessors' clock is below three quarters of its highest for any reason.
+    /// Whether heat or power hold the clocks down, or the multiprocessors' clock is below three
+    /// quarters of its highest for any reason.
     pub fn are_low(&self) -> bool {
         self.slowed || f64::from(self.sm_mhz) < THROTTLED_BELOW * f64::from(self.sm_max_mhz)
     }
@@ -43,12 +45,15 @@ impl Clocks {
     }
 }
 
-/// Tells a GPU from others of its kind, wherever it is plugged in, and one release of its driver from another.
+/// Tells a GPU from others of its kind, wherever it is plugged in, and one release of its driver
+/// from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The GPU's UUID, as NVIDIA's tools name it: `GPU-` and 32 digits. A slice has the UUID of its GPU.
+    /// The GPU's UUID, as NVIDIA's tools name it: `GPU-` and 32 digits. A slice has the UUID of its
+    /// GPU.
     pub uuid: String,
-    /// The driver's release, `580.159.04`; [`DeviceInfo`](crate::driver::DeviceInfo) has the version of CUDA.
+    /// The driver's release, `580.159.04`; [`DeviceInfo`](crate::driver::DeviceInfo) has the
+    /// version of CUDA.
     pub release: String,
 }
 

@@ -1,14 +1,16 @@
 //! Measures device time, one way everywhere.
 //!
-//! The protocol: warm up; hold the stream with a spin kernel until every sample is queued, so that the gaps between launches stay
-//! out (the idea of nvbandwidth and nvbench); record a pair of events around each sample; report the median and quantiles. An
-//! operation of more launches than a stream's queue holds comes in parts: each part is held in turn, and a sample is the sum of its
-//! parts. The caller takes its buffers from a [`Rotation`], so that no sample finds its data in the L2 cache. Lines that kernels
-//! asked the cache to keep may outlast a rotation, so they are reset first: a copy of 128 MiB reached 2980 GB/s on an H100 where such
-//! lines of its arrays were left, and 2905 where none were.
+//! The protocol: warm up; hold the stream with a spin kernel until every sample is queued, so that
+//! the gaps between launches stay out (the idea of nvbandwidth and nvbench); record a pair of
+//! events around each sample; report the median and quantiles. An operation of more launches than a
+//! stream's queue holds comes in parts: each part is held in turn, and a sample is the sum of its
+//! parts. The caller takes its buffers from a [`Rotation`], so that no sample finds its data in the
+//! L2 cache. Lines that kernels asked the cache to keep may outlast a rotation, so they are reset
+//! first: a copy of 128 MiB reached 2980 GB/s on an H100 where such lines of its arrays were left,
+//! and 2905 where none were.
 //!
-//! Where the device reports its clocks, throttled samples are retaken for at most 15 s and counted (nvbench's rule); once that
-//! fails, the process stops retrying.
+//! Where the device reports its clocks, throttled samples are retaken for at most 15 s and counted
+//! (nvbench's rule); once that fails, the process stops retrying.
 
 mod clocks;
 mod rotation;
@@ -29,14 +31,15 @@ use crate::stream::{Event, Stream};
 use throttle::BackOff;
 
 const WARM_UPS: usize = 3;
-/// The first gate, and the longest: an operation that takes longer to queue is bound by its own launches.
+/// The first gate, and the longest: an operation that takes longer to queue is bound by its own
+/// launches.
 const GATES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(64));
 /// How long throttled samples are retaken.
 const DEADLINE: Duration = Duration::from_secs(15);
 /// Fewest samples, however long each takes.
 const FEWEST: usize = 3;
-/// [`launch_us`] takes the mean of this many launches in a row, this often, and then the median of the means: the mean of all would
-/// hold whatever else the host did.
+/// [`launch_us`] takes the mean of this many launches in a row, this often, and then the median of
+/// the means: the mean of all would hold whatever else the host did.
 const LAUNCHES: (u32, usize) = (200, 9);
 
 /// Times of one operation on a GPU.
@@ -44,7 +47,8 @@ const LAUNCHES: (u32, usize) = (200, 9);
 pub struct Timing {
     /// Milliseconds of each sample, shortest first; at least one.
     samples: Vec<f64>,
-    /// Whether every launch was queued before its gate opened, so that no gap between launches is in the samples.
+    /// Whether every launch was queued before its gate opened, so that no gap between launches is
+    /// in the samples.
     gapless: bool,
     /// Throttled samples that were discarded.
     discarded: usize,
@@ -53,7 +57,8 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Milliseconds that a fraction `q` of the samples (from 0 to 1) took at most, interpolated between two samples.
+    /// Milliseconds that a fraction `q` of the samples (from 0 to 1) took at most, interpolated
+    /// between two samples.
     pub fn quantile_ms(&self, q: f64) -> f64 {
         let place = q.clamp(0.0, 1.0) * (self.samples.len() - 1) as f64;
         let (below, above) = (place.floor() as usize, place.ceil() as usize);
@@ -65,13 +70,15 @@ impl Timing {
         self.quantile_ms(0.5)
     }
 
-    /// Whether all samples (of an operation in parts, each part) were queued before the first one ran. An operation of very many
-    /// launches cannot be, and its time then includes the gaps between them.
+    /// Whether all samples (of an operation in parts, each part) were queued before the first one
+    /// ran. An operation of very many launches cannot be, and its time then includes the gaps
+    /// between them.
     pub fn gapless(&self) -> bool {
         self.gapless
     }
 
-    /// Milliseconds of each sample, shortest first; at least one. There are fewer than the caller asked for where each takes seconds.
+    /// Milliseconds of each sample, shortest first; at least one. There are fewer than the caller
+    /// asked for where each takes seconds.
     pub fn samples_ms(&self) -> &[f64] {
         &self.samples
     }
@@ -81,25 +88,28 @@ impl Timing {
         self.discarded
     }
 
-    /// The clocks right after the samples; `None` where the device reports none. They are throttled still where the device did not
-    /// recover in time, in this measurement or an earlier one.
+    /// The clocks right after the samples; `None` where the device reports none. They are throttled
+    /// still where the device did not recover in time, in this measurement or an earlier one.
     pub fn clocks(&self) -> Option<Clocks> {
         self.clocks
     }
 
-    /// GB/s (10^9 bytes a second) at the median, for an operation that reads and writes `bytes` bytes in all.
+    /// GB/s (10^9 bytes a second) at the median, for an operation that reads and writes `bytes`
+    /// bytes in all.
     pub fn gbps(&self, bytes: u64) -> f64 {
         bytes as f64 / self.median_ms() / 1e6
     }
 }
 
-/// Times `samples` runs (at least one) of the operation that `launch` queues. `launch` does nothing but queue work on `stream`, and
-/// takes the next set of buffers at each call; warm-ups and retries are calls too. Persisting lines of the L2 cache are reset first
+/// Times `samples` runs (at least one) of the operation that `launch` queues. `launch` does nothing
+/// but queue work on `stream`, and takes the next set of buffers at each call; warm-ups and retries
+/// are calls too. Persisting lines of the L2 cache are reset first
 /// ([`Driver::reset_persisting_l2`](crate::driver::Driver::reset_persisting_l2)), the caller's too.
 ///
 /// # Errors
 ///
-/// `Unavailable` on the software GPU, whose times say nothing about a GPU; what `launch` and the driver failed with.
+/// `Unavailable` on the software GPU, whose times say nothing about a GPU; what `launch` and the
+/// driver failed with.
 pub fn time(
     device: &Device,
     stream: &Stream,
@@ -109,9 +119,10 @@ pub fn time(
     time_parts(device, stream, samples, 1, |_| launch())
 }
 
-/// Times an operation of more launches than a stream's queue holds, about a thousand, in `parts` parts (at least one) of fewer:
-/// `launch` queues the part whose number it gets. The parts of a sample run one after the other, in order from 0; `launch` takes the
-/// next set of buffers from sample to sample, not from part to part.
+/// Times an operation of more launches than a stream's queue holds, about a thousand, in `parts`
+/// parts (at least one) of fewer: `launch` queues the part whose number it gets. The parts of a
+/// sample run one after the other, in order from 0; `launch` takes the next set of buffers from
+/// sample to sample, not from part to part.
 ///
 /// # Errors
 ///
@@ -166,8 +177,8 @@ pub(super) fn check_has_times(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Milliseconds of each sample, and whether every launch was queued before its gate opened. All samples are behind one gate; samples
-/// in several parts have a gate for each part.
+/// Milliseconds of each sample, and whether every launch was queued before its gate opened. All
+/// samples are behind one gate; samples in several parts have a gate for each part.
 fn sample(
     gate: Duration,
     device: &Device,
@@ -211,8 +222,9 @@ fn queue_behind(
     Ok(begin.elapsed() < gate)
 }
 
-/// Measures what a short operation costs with its launch included, in microseconds: the host's clock from one launch to the next,
-/// where 200 are queued one behind the other and the last is waited for, the median of nine such times. `launch` is as for [`time`].
+/// Measures what a short operation costs with its launch included, in microseconds: the host's
+/// clock from one launch to the next, where 200 are queued one behind the other and the last is
+/// waited for, the median of nine such times. `launch` is as for [`time`].
 ///
 /// # Errors
 ///
@@ -258,8 +270,8 @@ mod tests_of_gates {
     use crate::driver::soft::Soft;
     use crate::driver::trace::{Call, Trace};
 
-    /// The driver's calls that [`sample`] makes, but those that make events, and the parts in their order. The gate has no length,
-    /// so nothing is ever queued before it opens.
+    /// The driver's calls that [`sample`] makes, but those that make events, and the parts in their
+    /// order. The gate has no length, so nothing is ever queued before it opens.
     fn called(samples: usize, parts: usize) -> (Vec<&'static str>, Vec<usize>) {
         let trace = Arc::new(Trace::new(Arc::new(Soft::new())));
         let device = Device::with_driver(Arc::clone(&trace) as Arc<dyn Driver>).unwrap();

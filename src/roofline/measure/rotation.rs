@@ -1,6 +1,7 @@
 //! Sets of buffers that runs take in turn, so that no run finds its data in the L2 cache.
 //!
-//! A run rotates rather than flushes: a flush by writes leaves dirty lines in the cache, and the next run pays for writing them back.
+//! A run rotates rather than flushes: a flush by writes leaves dirty lines in the cache, and the
+//! next run pays for writing them back.
 
 use super::has_times;
 use crate::device::Device;
@@ -10,7 +11,8 @@ use crate::memory::DeviceBuffer;
 use crate::ops;
 use crate::view::{View, ViewMut};
 
-/// The sets together fill the L2 cache this many times, so that a set is gone from it when its turn comes again.
+/// The sets together fill the L2 cache this many times, so that a set is gone from it when its turn
+/// comes again.
 const CACHES: u64 = 4;
 
 /// Bytes that each array is aligned to, as the driver aligns allocations.
@@ -60,8 +62,8 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// A rotation for runs that each read and write arrays of these `bytes`. It has one set where nothing is timed: on the software
-    /// GPU, and where a run touches no bytes.
+    /// A rotation for runs that each read and write arrays of these `bytes`. It has one set where
+    /// nothing is timed: on the software GPU, and where a run touches no bytes.
     pub fn new(device: &Device, bytes: &[usize]) -> Self {
         let bytes: u64 = bytes.iter().map(|&bytes| Self::padded(bytes) as u64).sum();
         let is_cold = bytes > 0 && has_times(device);
@@ -84,8 +86,8 @@ impl Rotation {
         &self.device
     }
 
-    /// The set of the next run, counted from 0. It goes on from measurement to measurement, warm-ups included: the set that was used
-    /// last is still in the cache.
+    /// The set of the next run, counted from 0. It goes on from measurement to measurement,
+    /// warm-ups included: the set that was used last is still in the cache.
     pub fn advance(&mut self) -> usize {
         self.runs += 1;
         (self.runs - 1) % self.sets
@@ -101,7 +103,8 @@ impl Rotation {
         bytes.saturating_add(ALIGN - 1) / ALIGN * ALIGN
     }
 
-    /// Arrays that the device must have room for, where a set has `each`: one more while several sets are filled.
+    /// Arrays that the device must have room for, where a set has `each`: one more while several
+    /// sets are filled.
     pub fn arrays(&self, each: usize) -> usize {
         if self.sets > 1 { each * self.sets + 1 } else { each }
     }
@@ -191,8 +194,8 @@ impl<T: Element> RotatingBuffer<T> {
         ops::copy_into(one.view(&[one.len()])?, self.view_mut(0)?, one.device().default_stream())
     }
 
-    /// The first `len` elements of the first set's array, which the first run has used. On the device that takes room for them once
-    /// more.
+    /// The first `len` elements of the first set's array, which the first run has used. On the
+    /// device that takes room for them once more.
     ///
     /// # Errors
     ///

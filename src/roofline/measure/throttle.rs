@@ -1,9 +1,11 @@
-//! Waits for a throttled device, with pauses that double, and remembers from measurement to measurement where waiting is in vain.
+//! Waits for a throttled device, with pauses that double, and remembers from measurement to
+//! measurement where waiting is in vain.
 //!
-//! A device that nothing cools, or whose clock is set low, would delay each of a hundred measurements until its deadline. So after
-//! one wait in vain there are no more, until the device is found at its clocks again. Clocks that stayed low all the while, though
-//! the driver named neither heat nor power, count as set: NVML has a reason for application clocks, but none for locked ones
-//! (`nvidia-smi --lock-gpu-clocks`).
+//! A device that nothing cools, or whose clock is set low, would delay each of a hundred
+//! measurements until its deadline. So after one wait in vain there are no more, until the device
+//! is found at its clocks again. Clocks that stayed low all the while, though the driver named
+//! neither heat nor power, count as set: NVML has a reason for application clocks, but none for
+//! locked ones (`nvidia-smi --lock-gpu-clocks`).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,8 +50,8 @@ impl<'a> BackOff<'a> {
         Instant::now() >= self.deadline
     }
 
-    /// How long to wait before samples that were taken at these clocks are retaken; `None` where they count. Sets `held` of clocks
-    /// that turn out to be set low.
+    /// How long to wait before samples that were taken at these clocks are retaken; `None` where
+    /// they count. Sets `held` of clocks that turn out to be set low.
     pub(super) fn pause(&mut self, clocks: &mut Clocks) -> Option<Duration> {
         if !clocks.are_low() {
             in_vain().remove(self.gpu);
@@ -80,7 +82,8 @@ mod tests {
     const ALL: Duration = Duration::from_secs(15);
     const LOW: Clocks = Clocks { sm_mhz: 1200, sm_max_mhz: 1980, memory_mhz: 2619, slowed: false, held: false };
 
-    /// How often a measurement pauses that finds these clocks every time, and the clocks that it then reports.
+    /// How often a measurement pauses that finds these clocks every time, and the clocks that it
+    /// then reports.
     fn measured(gpu: &str, all: Duration, clocks: Clocks) -> (usize, Clocks) {
         let (mut back_off, mut pauses) = (BackOff::new(gpu, all), 0);
         loop {
