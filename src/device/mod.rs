@@ -111,7 +111,7 @@ impl Device {
         Ok(self.driver().counters())
     }
 
-    /// See [`Driver::reset_persisting_l2`](crate::driver::Driver::reset_persisting_l2).
+    /// See [`Memory::reset_persisting_l2`](crate::driver::Memory::reset_persisting_l2).
     pub(crate) fn reset_persisting_l2(&self) -> Result<()> {
         self.driver().reset_persisting_l2()
     }

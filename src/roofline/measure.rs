@@ -94,7 +94,7 @@ pub fn cold_sets(bytes: u64, l2_bytes: u64) -> usize {
 
 /// Times `samples` runs (at least one) of the operation that `launch` queues. It must do nothing but queue work on `stream`,
 /// and takes its buffers in turn from call to call: warm-ups and retries are calls too. Lines that the L2 cache was asked to keep
-/// are made like others first ([`Driver::reset_persisting_l2`](crate::driver::Driver::reset_persisting_l2)), the caller's too.
+/// are made like others first ([`Memory::reset_persisting_l2`](crate::driver::Memory::reset_persisting_l2)), the caller's too.
 ///
 /// # Errors
 ///

@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use super::api::CUcontext;
 use super::*;
-use crate::driver::DriverKind;
+use crate::driver::{DriverKind, FunctionHandle, ModuleHandle, Modules, Streams};
+use crate::launch_shape::LaunchShape;
 
 const OURS: usize = 0x11;
 const THEIRS: usize = 0x22;

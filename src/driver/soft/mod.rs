@@ -6,9 +6,11 @@
 //! says what was weighed.
 //!
 //! What a newcomer may trip over: nothing makes progress by itself. A program that looks for its result in memory, without
-//! a wait, looks for ever; one that polls [`Driver::event_query`] gets there, since each poll runs one piece of work.
+//! a wait, looks for ever; one that polls [`Streams::event_query`](super::Streams::event_query) gets there, since each poll runs one piece of work.
 //! Work that is still queued when the driver is dropped never runs.
 
+mod memory;
+mod modules;
 #[cfg(feature = "parallel")]
 mod pool;
 #[cfg(not(feature = "parallel"))]
@@ -16,23 +18,20 @@ mod pool;
 mod pool;
 mod schedule;
 mod state;
+mod streams;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::schedule::Goal;
-use self::state::{Action, Entry, HostPointer, Line, Loaded, State, Work, no_such};
-use super::{
-    DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle, available_memory,
-};
+use self::state::{Action, Entry, HostPointer, State, Work, no_such};
+use super::{DeviceInfo, Driver, DriverKind, StreamHandle, available_memory};
 use crate::counters::Counters;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result};
 use crate::interp::check::MAX_FINDINGS;
-use crate::interp::{self, Finding, Kernel, Memory, Module};
+use crate::interp::{self, Finding, Memory};
 use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 
 /// Bytes of a download that pass through a buffer at a time: they stay in the L1 cache.
@@ -226,219 +225,14 @@ impl Default for Soft {
         Self::new()
     }
 }
-
-// SAFETY: copies run only within a wait, under the state's lock, and a wait that returns, fails or unwinds before a copy ran
-// either leaves it to the next wait on its stream or, where the device has failed, drops it (`State::step`). `Memory` keeps the
-// ranges; it is owned by `self`.
+// SAFETY: all parts share one state, and one memory.
 unsafe impl Driver for Soft {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
 
-    fn memory(&self) -> Result<(u64, u64)> {
-        let _state = self.working()?;
-        Ok((self.memory.limit() - self.memory.used(), self.memory.limit()))
-    }
-
     fn counters(&self) -> Option<Counters> {
         Some(self.lock().counters)
-    }
-
-    fn reset_persisting_l2(&self) -> Result<()> {
-        let _state = self.working()?;
-        Ok(())
-    }
-
-    fn alloc(&self, bytes: u64) -> Result<u64> {
-        let _state = self.working()?;
-        self.memory.alloc(bytes)
-    }
-
-    unsafe fn free(&self, address: u64) -> Result<()> {
-        let drained = self.drain(&mut self.lock());
-        let freed = self.memory.free(address);
-        drained.and(freed.map_err(|error| Error::new(ErrorKind::InvalidHandle, error.to_string())))
-    }
-
-    fn alloc_host(&self, bytes: usize) -> Result<NonNull<u8>> {
-        let mut state = self.working()?;
-        let mut lines = Vec::new();
-        lines.try_reserve_exact(bytes.div_ceil(size_of::<Line>())).map_err(|_| {
-            let context = format!(
-                "the host cannot allocate {bytes} of page-locked memory; free some or use less",
-                bytes = counted(bytes, "byte")
-            );
-            Error::new(ErrorKind::OutOfMemory, context)
-        })?;
-        lines.resize(lines.capacity(), Line([0; 64]));
-        let memory = NonNull::from(lines.as_mut_slice()).cast();
-        state.host.insert(memory.addr().get(), lines);
-        Ok(memory)
-    }
-
-    unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
-        let mut state = self.lock();
-        let drained = self.drain(&mut state);
-        let freed = state.host.remove(&memory.addr().get()).map(drop);
-        drained.and(freed.ok_or_else(|| no_such("page-locked memory", memory.addr().get() as u64)))
-    }
-
-    unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
-        self.queue(stream, bytes as u64, Action::Upload { dst, src: HostPointer(src.cast_mut()), bytes })
-    }
-
-    unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()> {
-        self.queue(stream, bytes as u64, Action::Download { dst: HostPointer(dst), src, bytes })
-    }
-
-    unsafe fn copy_d2d(&self, dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()> {
-        self.queue(stream, bytes, Action::Copy { dst, src, bytes })
-    }
-
-    unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> {
-        self.queue(stream, bytes, Action::Fill { dst, value, bytes })
-    }
-
-    fn stream_create(&self) -> Result<StreamHandle> {
-        let mut state = self.working()?;
-        let handle = state.handle();
-        state.schedule.open(handle);
-        Ok(StreamHandle(handle))
-    }
-
-    unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
-        let mut state = self.lock();
-        let closed = state.schedule.close(stream.0);
-        state.check()?;
-        if closed { Ok(()) } else { Err(no_such("stream", stream.0)) }
-    }
-
-    unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
-        let mut state = self.streaming(stream)?;
-        let goal = state.schedule.everything_on(stream.0);
-        self.reach(&mut state, &goal)
-    }
-
-    fn event_create(&self) -> Result<EventHandle> {
-        let mut state = self.working()?;
-        let handle = state.handle();
-        state.events.insert(handle, None);
-        Ok(EventHandle(handle))
-    }
-
-    unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
-        let mut state = self.lock();
-        let removed = state.events.remove(&event.0);
-        state.check()?;
-        removed.map(drop).ok_or_else(|| no_such("event", event.0))
-    }
-
-    unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        let mut state = self.streaming(stream)?;
-        state.event(event)?;
-        let mark = state.schedule.record(stream.0);
-        state.events.insert(event.0, mark);
-        Ok(())
-    }
-
-    unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        let mut state = self.streaming(stream)?;
-        if let Some(mark) = state.event(event)? {
-            state.schedule.wait(stream.0, &mark);
-        }
-        Ok(())
-    }
-
-    unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
-        let mut state = self.working()?;
-        let Some(mark) = state.event(event)? else { return Ok(true) };
-        let passed = mark.passed().is_some();
-        if !passed {
-            // The answer is as of now; the step is so that a program that polls comes to an end.
-            let goal = state.schedule.up_to(&mark);
-            self.step(&mut state, &goal)?;
-        }
-        Ok(passed)
-    }
-
-    unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
-        let mut state = self.working()?;
-        let Some(mark) = state.event(event)? else { return Ok(()) };
-        let goal = state.schedule.up_to(&mark);
-        self.reach(&mut state, &goal)
-    }
-
-    unsafe fn event_elapsed_ms(&self, start: EventHandle, end: EventHandle) -> Result<f32> {
-        let state = self.working()?;
-        let passed = |event: EventHandle| {
-            let fail = |what| {
-                let context = format!("no time from event {:#x} to {:#x}: {:#x} {what}", start.0, end.0, event.0);
-                Error::new(ErrorKind::InvalidArgument, context)
-            };
-            let mark = state.event(event)?.ok_or_else(|| fail("was never recorded; record both events first"))?;
-            mark.passed().ok_or_else(|| fail("is not passed yet; wait for both events first"))
-        };
-        let (start, end) = (passed(start)?, passed(end)?);
-        let forward = end.saturating_sub(start).as_secs_f32();
-        let backward = start.saturating_sub(end).as_secs_f32();
-        Ok((forward - backward) * 1000.0)
-    }
-
-    fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
-        let mut state = self.working()?;
-        let module = Module::parse(ptx)?;
-        module.load(&self.memory)?;
-        let handle = state.handle();
-        let own = crate::ptx::is_own(ptx);
-        state.modules.insert(handle, Loaded { module, functions: BTreeMap::new(), own });
-        Ok(ModuleHandle(handle))
-    }
-
-    unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
-        let mut state = self.lock();
-        // Its variables go with it, and what is queued may use them.
-        let uses_memory = state.modules.get(&module.0).is_some_and(|loaded| loaded.module.variables().next().is_some());
-        let drained = if uses_memory { self.drain(&mut state) } else { Ok(()) };
-        let removed = state.modules.remove(&module.0);
-        let freed = removed.as_ref().map_or(Ok(()), |loaded| loaded.module.unload(&self.memory));
-        for function in removed.iter().flat_map(|loaded| loaded.functions.values()) {
-            state.functions.remove(&function.0);
-        }
-        state.check()?;
-        removed.map(drop).ok_or_else(|| no_such("module", module.0)).and(drained).and(freed)
-    }
-
-    unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
-        let mut state = self.working()?;
-        let handle = state.handle();
-        let loaded = state.modules.get_mut(&module.0).ok_or_else(|| no_such("module", module.0))?;
-        if let Some(&known) = loaded.functions.get(name) {
-            return Ok(known);
-        }
-        let Some(kernel) = loaded.module.kernel(name).cloned() else {
-            let names = loaded.module.kernels().map(Kernel::name).collect::<Vec<_>>().join(", ");
-            let context = format!("module {:#x} has no entry {name:?}; it has {names}", module.0);
-            return Err(Error::new(ErrorKind::InvalidArgument, context));
-        };
-        loaded.functions.insert(name.to_owned(), FunctionHandle(handle));
-        let entry = Entry { kernel, own: loaded.own };
-        state.functions.insert(handle, entry);
-        Ok(FunctionHandle(handle))
-    }
-
-    unsafe fn launch(
-        &self,
-        function: FunctionHandle,
-        shape: &LaunchShape,
-        params: &[u8],
-        stream: StreamHandle,
-    ) -> Result<()> {
-        let mut state = self.streaming(stream)?;
-        let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
-        interp::check_launch(&entry.kernel, shape, params).map_err(|stop| Error::from(*stop))?;
-        let action = Action::Launch { entry, shape: *shape, params: params.into() };
-        state.schedule.push(stream.0, Work { stream, action });
-        Ok(())
     }
 }
 
