@@ -8,6 +8,7 @@ const LEVELS: &[&[&str]] = &[
     &["error", "abi", "counters", "element", "launch_shape", "layout", "ptx"],
     &["interp"],
     &["driver"],
+    &["alloc"],
     &["device", "stream", "memory"],
     &["view", "ops"],
     &["interop"],
@@ -47,6 +48,7 @@ const ROOMS: &[(&str, &[&[&str]])] = &[(
 const UNSAFE: &[&str] = &[
     "element.rs",              // the promise that a type is plain bytes
     "driver/",                 // the seam itself, and what lies behind it
+    "alloc/",                  // blocks of device memory, given back once
     "interp/exec/dispatch.rs", // the one call that picks the vector width
     "device/",                 // the safe side of the seam: modules, and parameters as bytes
     "memory/",                 // the safe side of the seam: buffers
