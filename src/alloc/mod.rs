@@ -1,6 +1,8 @@
-//! Where the device memory of buffers comes from: one trait, and the device's own memory as its base.
+//! Where the device memory of buffers comes from: one trait, and the device's own memory as its
+//! base.
 //!
-//! The joint is for allocators that hand freed memory out again, and for those that wrap another one to limit, count or log.
+//! The joint is for allocators that hand freed memory out again, and for those that wrap another
+//! one to limit, count or log.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +19,8 @@ pub(crate) struct Block {
     pub(crate) bytes: u64,
 }
 
-/// Gives out device memory and takes it back, in the order of streams: an implementation need not wait for queued work.
+/// Gives out device memory and takes it back, in the order of streams: an implementation need not
+/// wait for queued work.
 ///
 /// # Errors
 ///
@@ -27,24 +30,26 @@ pub(crate) struct Block {
 ///
 /// An implementation promises, to callers that keep their side:
 ///
-/// - A block stays valid until it is given back, holds the bytes that were asked for, and shares none with another block that
-///   is out.
-/// - Work on the stream that a block was asked for, or on any stream where none was named, may use it at once: it runs after
-///   all work that used the same memory before.
+/// - A block stays valid until it is given back, holds the bytes that were asked for, and shares
+///   none with another block that is out.
+/// - Work on the stream that a block was asked for, or on any stream where none was named, may use
+///   it at once: it runs after all work that used the same memory before.
 pub(crate) unsafe trait Allocate: Send + Sync + fmt::Debug {
     /// Gives out `bytes` bytes, at least 1, whose contents are unspecified.
     ///
-    /// `stream` is the one whose work uses the block first, a live stream of the driver whose memory this is; work on
-    /// others must first wait for it. `None` is for blocks that any stream may use first.
+    /// `stream` is the one whose work uses the block first, a live stream of the driver whose
+    /// memory this is; work on others must first wait for it. `None` is for blocks that any stream
+    /// may use first.
     fn alloc(&self, bytes: u64, stream: Option<StreamHandle>) -> Result<Block>;
 
-    /// Takes a block back, also when it returns an error. Work already queued that uses it still runs.
+    /// Takes a block back, also when it returns an error. Work already queued that uses it still
+    /// runs.
     ///
     /// # Safety
     ///
     /// - `block` is what [`Allocate::alloc`] of this allocator returned.
-    /// - All work that uses the block has run, or is queued on `last_use`, or `last_use` was made to wait for it; `None` says
-    ///   that no work that is still queued uses it. The stream is live.
+    /// - All work that uses the block has run, or is queued on `last_use`, or `last_use` was made
+    ///   to wait for it; `None` says that no work that is still queued uses it. The stream is live.
     /// - No work queued from now on uses the block.
     unsafe fn free(&self, block: Block, last_use: Option<StreamHandle>) -> Result<()>;
 }
@@ -59,16 +64,16 @@ impl DriverMemory {
     }
 }
 
-// SAFETY: the driver promises of its allocations what is asked of blocks; it frees after all work that is queued, so new
-// ones have no former uses, on any stream.
+// SAFETY: the driver promises of its allocations what is asked of blocks; it frees after all work
+// that is queued, so new ones have no former uses, on any stream.
 unsafe impl Allocate for DriverMemory {
     fn alloc(&self, bytes: u64, _stream: Option<StreamHandle>) -> Result<Block> {
         Ok(Block { address: self.0.alloc(bytes)?, bytes })
     }
 
     unsafe fn free(&self, block: Block, _last_use: Option<StreamHandle>) -> Result<()> {
-        // SAFETY: `alloc` got the address from this driver; the caller promises that no work queued from now on uses it, and a
-        // block goes back once.
+        // SAFETY: `alloc` got the address from this driver; the caller promises that no work queued
+        // from now on uses it, and a block goes back once.
         unsafe { self.0.free(block.address) }
     }
 }

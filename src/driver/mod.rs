@@ -1,12 +1,14 @@
-//! The seam between this crate and a device: [`Driver`], about the size of the CUDA driver API that we use, in three parts:
-//! [`Memory`], [`Streams`] and [`Modules`].
+//! The seam between this crate and a device: [`Driver`], about the size of the CUDA driver API that
+//! we use, in three parts: [`Memory`], [`Streams`] and [`Modules`].
 //!
-//! Its constitution, after wgpu-hal: methods that touch memory are `unsafe` and their contracts complete; validation lives
-//! above the seam, once; errors are for what the caller could not foresee. Handles are plain numbers and addresses plain
-//! `u64`, so that views do arithmetic without asking.
+//! Its constitution, after wgpu-hal: methods that touch memory are `unsafe` and their contracts
+//! complete; validation lives above the seam, once; errors are for what the caller could not
+//! foresee. Handles are plain numbers and addresses plain `u64`, so that views do arithmetic
+//! without asking.
 //!
-//! Implementations: [`cuda`] (an NVIDIA GPU), [`soft`] (the software GPU), and [`trace`], which wraps any of them, records
-//! calls and injects failures. One conformance suite (`tests/device`) runs on all of them.
+//! Implementations: [`cuda`] (an NVIDIA GPU), [`soft`] (the software GPU), and [`trace`], which
+//! wraps any of them, records calls and injects failures. One conformance suite (`tests/device`)
+//! runs on all of them.
 
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -75,7 +77,8 @@ pub struct DeviceInfo {
     pub memory_bytes: u64,
     /// Bytes of the L2 cache; 0 where there is none.
     pub l2_bytes: u64,
-    /// Peak memory bandwidth in bytes a second by the device's own attributes; `None` where it has none.
+    /// Peak memory bandwidth in bytes a second by the device's own attributes; `None` where it has
+    /// none.
     pub nominal_bandwidth: Option<u64>,
     /// Most threads in a block.
     pub max_block_threads: u32,
@@ -83,31 +86,36 @@ pub struct DeviceInfo {
     pub max_grid: [u32; 3],
     /// Bytes of shared memory a block may use without asking for more.
     pub shared_bytes_per_block: u32,
-    /// Where it is plugged in, as NVIDIA's tools name it, `00000000:01:00.0`; `None` where it is not.
+    /// Where it is plugged in, as NVIDIA's tools name it, `00000000:01:00.0`; `None` where it is
+    /// not.
     pub pci_bus_id: Option<String>,
 }
 
-/// A device's driver: one object that has all parts, because the handles and addresses of one part go to the others.
+/// A device's driver: one object that has all parts, because the handles and addresses of one part
+/// go to the others.
 ///
-/// Every copy, fill, launch, record and wait is queued on its stream and may return before it ran; work on one stream runs
-/// in order, work on different streams in any order that waits and events allow. `StreamHandle`s, `EventHandle`s and
-/// addresses belong to the driver that made them. Methods may be called from any thread.
+/// Every copy, fill, launch, record and wait is queued on its stream and may return before it ran;
+/// work on one stream runs in order, work on different streams in any order that waits and events
+/// allow. `StreamHandle`s, `EventHandle`s and addresses belong to the driver that made them.
+/// Methods may be called from any thread.
 ///
 /// # Errors
 ///
-/// Common to all methods of all parts: an error may also report an earlier asynchronous failure on the same device (a kernel
-/// that stopped); after such a failure the device stays failed, and every later call says so with the original cause. A
-/// method that releases something has released it also when it returns an error.
+/// Common to all methods of all parts: an error may also report an earlier asynchronous failure on
+/// the same device (a kernel that stopped); after such a failure the device stays failed, and every
+/// later call says so with the original cause. A method that releases something has released it
+/// also when it returns an error.
 ///
 /// # Safety
 ///
-/// Safe code above the seam lends memory to a driver and reads what it wrote, on its word alone. So each part says what its
-/// implementation promises; the parts are of one device, and know each other's handles and addresses.
+/// Safe code above the seam lends memory to a driver and reads what it wrote, on its word alone. So
+/// each part says what its implementation promises; the parts are of one device, and know each
+/// other's handles and addresses.
 pub unsafe trait Driver: Memory + Streams + Modules + fmt::Debug {
     /// What the device is and allows.
     fn info(&self) -> &DeviceInfo;
 
-    /// What the launches that have run so far counted, added up; `None` on a driver that does not count. Work still queued
-    /// is not in it: synchronise first.
+    /// What the launches that have run so far counted, added up; `None` on a driver that does not
+    /// count. Work still queued is not in it: synchronise first.
     fn counters(&self) -> Option<Counters>;
 }

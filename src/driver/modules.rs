@@ -19,28 +19,33 @@ pub unsafe trait Modules: Send + Sync {
     /// Loads PTX.
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle>;
 
-    /// Unloads a module; launches already queued still run. It waits as [`Memory::free`](super::Memory::free) does.
+    /// Unloads a module; launches already queued still run. It waits as
+    /// [`Memory::free`](super::Memory::free) does.
     ///
     /// # Safety
     ///
     /// - `module` is live; neither it nor its functions are used from now on.
     unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()>;
 
-    /// The entry `name` of a module; an error of kind `InvalidArgument` where it has none of that name.
+    /// The entry `name` of a module; an error of kind `InvalidArgument` where it has none of that
+    /// name.
     ///
     /// # Safety
     ///
     /// - `module` is live.
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
 
-    /// Queues a launch. `params` holds the kernel's parameters at their offsets, as the PTX declares them.
+    /// Queues a launch. `params` holds the kernel's parameters at their offsets, as the PTX
+    /// declares them.
     ///
     /// # Safety
     ///
     /// - `function`'s module and `stream` are live.
     /// - `params` has the layout that the entry declares.
-    /// - Every address the kernel reads or writes with these parameters lies within a live allocation.
-    /// - No other work that may run at the same time writes what the kernel reads or writes, or reads what it writes.
+    /// - Every address the kernel reads or writes with these parameters lies within a live
+    ///   allocation.
+    /// - No other work that may run at the same time writes what the kernel reads or writes, or
+    ///   reads what it writes.
     unsafe fn launch(
         &self,
         function: FunctionHandle,

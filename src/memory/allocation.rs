@@ -74,7 +74,8 @@ impl Allocation {
             return Ok(());
         }
         let stream = self.stream();
-        // SAFETY: the whole of a live allocation; `src` is valid, as the caller promises, until the wait below is over.
+        // SAFETY: the whole of a live allocation; `src` is valid, as the caller promises, until the
+        // wait below is over.
         let queued = self.queue(&stream, |handle| unsafe {
             self.device.driver().copy_h2d(self.address(), src, self.bytes(), handle)
         });
@@ -96,7 +97,8 @@ impl Allocation {
             return Ok(());
         }
         let stream = self.stream();
-        // SAFETY: the whole of a live allocation; `dst` is valid, as the caller promises, until the wait below is over.
+        // SAFETY: the whole of a live allocation; `dst` is valid, as the caller promises, until the
+        // wait below is over.
         let queued = self.queue(&stream, |handle| unsafe {
             self.device.driver().copy_d2h(dst, self.address(), self.bytes(), handle)
         });
@@ -113,9 +115,9 @@ impl Drop for Allocation {
         let Some(block) = self.block.take() else { return };
         let (address, bytes) = (block.address, block.bytes);
         let last_use = self.last_use.stream();
-        // SAFETY: the device's allocator gave out the block in `new`. `last_use` is ordered behind all uses that the buffer has
-        // seen; who used its address alone has promised to order that work before the drop. Views borrow the buffer, so
-        // nothing is queued on it from now on.
+        // SAFETY: the device's allocator gave out the block in `new`. `last_use` is ordered behind
+        // all uses that the buffer has seen; who used its address alone has promised to order that
+        // work before the drop. Views borrow the buffer, so nothing is queued on it from now on.
         let freed = unsafe { self.device.allocator().free(block, last_use.as_ref().map(Stream::handle)) };
         self.device
             .context()

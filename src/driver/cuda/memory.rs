@@ -7,7 +7,8 @@ use super::error::code;
 use crate::driver::{Memory, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 
-// SAFETY: the CUDA driver's documentation promises of allocations and copies what the trait asks for.
+// SAFETY: the CUDA driver's documentation promises of allocations and copies what the trait asks
+// for.
 unsafe impl Memory for Cuda {
     fn memory(&self) -> Result<(u64, u64)> {
         let api = self.enter()?;
@@ -51,9 +52,10 @@ unsafe impl Memory for Cuda {
     unsafe fn free(&self, address: u64) -> Result<()> {
         let entered = self.enter_to_release();
         let drained = self.drain(&entered, "cuMemFree");
-        // SAFETY: the caller promises a live allocation that nothing will use. If the context was drained, nothing queued uses
-        // it any more. If it could not be, it is lost or torn down, and nothing runs in it; or a stream is being captured,
-        // and the driver refuses this call too and frees nothing.
+        // SAFETY: the caller promises a live allocation that nothing will use. If the context was
+        // drained, nothing queued uses it any more. If it could not be, it is lost or torn down,
+        // and nothing runs in it; or a stream is being captured, and the driver refuses this call
+        // too and frees nothing.
         let code = unsafe { (self.api.cuMemFree_v2)(address) };
         drained.and(self.check(code, format_args!("cuMemFree({address:#x})")))
     }
@@ -89,8 +91,8 @@ unsafe impl Memory for Cuda {
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
         let entered = self.enter_to_release();
         let drained = self.drain(&entered, "cuMemFreeHost");
-        // SAFETY: the caller promises memory from `alloc_host` that nothing will use; nothing queued uses it, by the cases of
-        // `free`.
+        // SAFETY: the caller promises memory from `alloc_host` that nothing will use; nothing
+        // queued uses it, by the cases of `free`.
         let code = unsafe { (self.api.cuMemFreeHost)(memory.as_ptr().cast()) };
         drained.and(self.check(code, format_args!("cuMemFreeHost({memory:p})")))
     }
@@ -100,7 +102,8 @@ unsafe impl Memory for Cuda {
             return Ok(());
         }
         let api = self.enter()?;
-        // SAFETY: the caller promises both ranges, and that the source stays as it is until the copy has run.
+        // SAFETY: the caller promises both ranges, and that the source stays as it is until the
+        // copy has run.
         let code = unsafe { (api.cuMemcpyHtoDAsync_v2)(dst, src.cast(), bytes, stream.raw()) };
         let StreamHandle(stream) = stream;
         self.check(
@@ -117,7 +120,8 @@ unsafe impl Memory for Cuda {
             return Ok(());
         }
         let api = self.enter()?;
-        // SAFETY: the caller promises both ranges, and that nobody else uses the target until the copy has run.
+        // SAFETY: the caller promises both ranges, and that nobody else uses the target until the
+        // copy has run.
         let code = unsafe { (api.cuMemcpyDtoHAsync_v2)(dst.cast(), src, bytes, stream.raw()) };
         let StreamHandle(stream) = stream;
         self.check(

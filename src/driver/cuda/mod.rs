@@ -1,9 +1,11 @@
 //! An NVIDIA GPU, through the CUDA driver that is found at run time.
 //!
-//! One context a device, its *primary* one, so that memory and streams are shared with everything else in the process that
-//! uses it (the CUDA runtime, cudarc, candle). It is current within a call, whichever thread calls, and afterwards the
-//! thread has the context that it had. Releasing memory or a module waits for the whole context, so none must be dropped
-//! while a stream is captured into a graph. Memory is plain device memory, never managed. `docs/adr/0004-host-binding.md` says why it is made so.
+//! One context a device, its *primary* one, so that memory and streams are shared with everything
+//! else in the process that uses it (the CUDA runtime, cudarc, candle). It is current within a
+//! call, whichever thread calls, and afterwards the thread has the context that it had. Releasing
+//! memory or a module waits for the whole context, so none must be dropped while a stream is
+//! captured into a graph. Memory is plain device memory, never managed.
+//! `docs/adr/0004-host-binding.md` says why it is made so.
 
 mod api;
 mod context;
@@ -29,8 +31,8 @@ use crate::error::{Error, ErrorKind, Result, counted};
 ///
 /// # Errors
 ///
-/// `Unavailable` where there is no driver or no device, with what was looked for; `DriverTooOld` where the driver lacks a
-/// function that we need.
+/// `Unavailable` where there is no driver or no device, with what was looked for; `DriverTooOld`
+/// where the driver lacks a function that we need.
 pub fn count() -> Result<u32> {
     device_count(initialized()?)
 }
@@ -60,8 +62,8 @@ impl Cuda {
     ///
     /// # Errors
     ///
-    /// Those of [`describe`], and what the driver answers when it makes the context: out of memory, or a device that
-    /// another process has to itself.
+    /// Those of [`describe`], and what the driver answers when it makes the context: out of memory,
+    /// or a device that another process has to itself.
     pub fn open(ordinal: u32) -> Result<Self> {
         let api = initialized()?;
         let device = device(api, ordinal)?;
@@ -73,7 +75,8 @@ impl Cuda {
         Ok(Self { api, device, context: Context(context), info, lost: OnceLock::new() })
     }
 
-    /// Makes the context current to this thread for a call that makes or queues something; an error on a lost device.
+    /// Makes the context current to this thread for a call that makes or queues something; an error
+    /// on a lost device.
     fn enter(&self) -> Result<Entered> {
         match self.lost.get() {
             None => self.enter_to_release(),
@@ -83,8 +86,9 @@ impl Cuda {
         }
     }
 
-    /// The same for a call that releases something or waits: tried also on a lost device. Where it fails, the calls of this
-    /// kind go on without: their handles and addresses say of which context they are.
+    /// The same for a call that releases something or waits: tried also on a lost device. Where it
+    /// fails, the calls of this kind go on without: their handles and addresses say of which
+    /// context they are.
     fn enter_to_release(&self) -> Result<Entered> {
         self.context.enter(self.api).map_err(|(code, call)| self.failure(code, format_args!("{call}")))
     }
@@ -93,7 +97,8 @@ impl Cuda {
         if code == code::SUCCESS { Ok(()) } else { Err(self.failure(code, call)) }
     }
 
-    /// The error for a code that is none of success. The first that tells of a lost context is kept, and later ones end in it.
+    /// The error for a code that is none of success. The first that tells of a lost context is
+    /// kept, and later ones end in it.
     #[cold]
     fn failure(&self, code: u32, call: fmt::Arguments<'_>) -> Error {
         let error = error::error(code, call, text(self.api, code));
@@ -108,8 +113,8 @@ impl Cuda {
         }
     }
 
-    /// Waits for everything queued in the context: what releasing calls promise. CUDA's own free as it stands waits too, but
-    /// does not promise to.
+    /// Waits for everything queued in the context: what releasing calls promise. CUDA's own free as
+    /// it stands waits too, but does not promise to.
     fn drain(&self, entered: &Result<Entered>, call: &str) -> Result<()> {
         let api = entered.as_ref().map_err(Clone::clone)?;
         // SAFETY: has no preconditions but a current context.

@@ -26,8 +26,8 @@ unsafe impl Modules for Cuda {
         let mut options = [JitOption::CU_JIT_ERROR_LOG_BUFFER, JitOption::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
         let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG_BYTES)];
         let mut module: CUmodule = ptr::null_mut();
-        // SAFETY: `text` ends in NUL, both arrays have two entries, the log has the size its option says, and `module` takes
-        // the result.
+        // SAFETY: `text` ends in NUL, both arrays have two entries, the log has the size its option
+        // says, and `module` takes the result.
         let code = unsafe {
             (api.cuModuleLoadDataEx)(
                 &mut module,
@@ -53,8 +53,8 @@ unsafe impl Modules for Cuda {
     unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
         let entered = self.enter_to_release();
         let drained = self.drain(&entered, "cuModuleUnload");
-        // SAFETY: the caller promises a live module that nothing will use; no launch of its functions is left, by the cases of
-        // `free`.
+        // SAFETY: the caller promises a live module that nothing will use; no launch of its
+        // functions is left, by the cases of `free`.
         let code = unsafe { (self.api.cuModuleUnload)(module.0 as usize as CUmodule) };
         drained.and(self.check(code, format_args!("cuModuleUnload({:#x})", module.0)))
     }
@@ -68,7 +68,8 @@ unsafe impl Modules for Cuda {
             )
         })?;
         let mut function: CUfunction = ptr::null_mut();
-        // SAFETY: the caller promises a live module; `entry` ends in NUL, and `function` takes the result.
+        // SAFETY: the caller promises a live module; `entry` ends in NUL, and `function` takes the
+        // result.
         let code = unsafe { (api.cuModuleGetFunction)(&mut function, module.0 as usize as CUmodule, entry.as_ptr()) };
         self.check(code, format_args!("cuModuleGetFunction({name:?} of module {:#x})", module.0))?;
         Ok(FunctionHandle(function as usize as u64))
@@ -97,7 +98,8 @@ unsafe impl Modules for Cuda {
         let kernel_params = ptr::null_mut();
         let [gx, gy, gz] = grid;
         let [bx, by, bz] = block;
-        // SAFETY: the caller promises the function, the stream, the layout of the parameters and every address in them.
+        // SAFETY: the caller promises the function, the stream, the layout of the parameters and
+        // every address in them.
         let code = unsafe {
             (api.cuLaunchKernel)(entry, gx, gy, gz, bx, by, bz, dynamic_shared, stream.raw(), kernel_params, extra)
         };

@@ -7,8 +7,8 @@ use super::{Cuda, api};
 use crate::driver::{EventHandle, StreamHandle, Streams};
 use crate::error::{Error, ErrorKind, Result};
 
-// SAFETY: the CUDA driver's documentation promises the order that the trait asks for. A wait that fails is tried in a second
-// way; `stream_synchronize` says why nothing runs where both fail.
+// SAFETY: the CUDA driver's documentation promises the order that the trait asks for. A wait that
+// fails is tried in a second way; `stream_synchronize` says why nothing runs where both fail.
 unsafe impl Streams for Cuda {
     fn stream_create(&self) -> Result<StreamHandle> {
         let api = self.enter()?;
@@ -33,8 +33,9 @@ unsafe impl Streams for Cuda {
         let code = unsafe { (self.api.cuStreamSynchronize)(stream.raw()) };
         let waited = self.check(code, format_args!("cuStreamSynchronize({:#x})", stream.0));
         if waited.is_err() {
-            // Copies of borrowed memory end with this wait, so another way is tried before the error is told. Where this one
-            // fails as well, the context is lost or torn down: the driver has stopped its work and runs none again.
+            // Copies of borrowed memory end with this wait, so another way is tried before the
+            // error is told. Where this one fails as well, the context is lost or torn down: the
+            // driver has stopped its work and runs none again.
             let _ = self.drain(&entered, "cuStreamSynchronize is given up");
         }
         waited

@@ -1,13 +1,15 @@
 //! The software GPU as a driver.
 //!
-//! It runs late on purpose: work stays queued until a wait, an event, a synchronisation or a release needs it, and then
-//! runs in an order drawn from a seed (`schedule.rs`). Asynchronous copies read and write host memory at that moment, so
-//! that a program that forgets a wait gets wrong bytes in a test and not in production. `docs/adr/0006-late-soft-driver.md`
-//! says what was weighed.
+//! It runs late on purpose: work stays queued until a wait, an event, a synchronisation or a
+//! release needs it, and then runs in an order drawn from a seed (`schedule.rs`). Asynchronous
+//! copies read and write host memory at that moment, so that a program that forgets a wait gets
+//! wrong bytes in a test and not in production. `docs/adr/0006-late-soft-driver.md` says what was
+//! weighed.
 //!
-//! What a newcomer may trip over: nothing makes progress by itself. A program that looks for its result in memory, without
-//! a wait, looks for ever; one that polls [`Streams::event_query`](super::Streams::event_query) gets there, since each poll runs one piece of work.
-//! Work that is still queued when the driver is dropped never runs.
+//! What a newcomer may trip over: nothing makes progress by itself. A program that looks for its
+//! result in memory, without a wait, looks for ever; one that polls
+//! [`Streams::event_query`](super::Streams::event_query) gets there, since each poll runs one piece
+//! of work. Work that is still queued when the driver is dropped never runs.
 
 mod memory;
 mod modules;
@@ -43,14 +45,14 @@ const MOST_MEMORY_BYTES: u64 = 8 << 30;
 /// How a software GPU is to be.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Decides the order of work that may run in several. Even: strictly late. Odd: work that nobody waits for yet may run
-    /// in between. Default 0.
+    /// Decides the order of work that may run in several. Even: strictly late. Odd: work that
+    /// nobody waits for yet may run in between. Default 0.
     pub seed: u64,
-    /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half of the host's
-    /// [`available_memory`] where that is less and the system says.
+    /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half
+    /// of the host's [`available_memory`] where that is less and the system says.
     pub memory_bytes: u64,
-    /// What it says that it is, major and minor: kernels are chosen by it, and run and count alike. Default 9.0, an H100's,
-    /// whose counters it has.
+    /// What it says that it is, major and minor: kernels are chosen by it, and run and count alike.
+    /// Default 9.0, an H100's, whose counters it has.
     pub compute_capability: (u32, u32),
     /// How kernels run.
     pub interp: interp::Config,
@@ -100,16 +102,17 @@ impl Soft {
         }
     }
 
-    /// One that counts and gives no results: of a launch at most so many blocks run, and memory keeps nothing.
+    /// One that counts and gives no results: of a launch at most so many blocks run, and memory
+    /// keeps nothing.
     pub(crate) fn counting(most_blocks: u64) -> Self {
         let interp = interp::Config { most_blocks, ..interp::Config::default() };
         let config = Config { memory_bytes: u64::MAX, interp, ..Config::default() };
         Self { memory: Memory::hollow(), ..Self::with_config(config) }
     }
 
-    /// What the checkers of `Config::interp.checks` found in all launches that have run so far, in the order in which they
-    /// ran. A launch with findings is no failed one: it went on. Of each launch, and of all together, the first
-    /// [`MAX_FINDINGS`].
+    /// What the checkers of `Config::interp.checks` found in all launches that have run so far, in
+    /// the order in which they ran. A launch with findings is no failed one: it went on. Of each
+    /// launch, and of all together, the first [`MAX_FINDINGS`].
     pub fn findings(&self) -> Vec<Finding> {
         self.found().0.clone()
     }
@@ -124,7 +127,8 @@ impl Soft {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while work runs is a bug of the interpreter's; what it leaves is whole, if incomplete.
+        // A panic while work runs is a bug of the interpreter's; what it leaves is whole, if
+        // incomplete.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -150,8 +154,8 @@ impl Soft {
         Ok(())
     }
 
-    /// Runs everything that is queued: before memory goes, since work cannot be asked which memory it uses. On a failed
-    /// device nothing is queued.
+    /// Runs everything that is queued: before memory goes, since work cannot be asked which memory
+    /// it uses. On a failed device nothing is queued.
     fn drain(&self, state: &mut State) -> Result<()> {
         state.check()?;
         let goal = state.schedule.everything();
@@ -171,7 +175,8 @@ impl Soft {
     fn run(&self, work: &Work) -> Result<Counters> {
         match &work.action {
             &Action::Upload { dst, src: HostPointer(src), bytes } => {
-                // SAFETY: the caller of `copy_h2d` promised that the source is valid, and not written, until this has run.
+                // SAFETY: the caller of `copy_h2d` promised that the source is valid, and not
+                // written, until this has run.
                 let source = unsafe { std::slice::from_raw_parts(src, bytes) };
                 self.memory.write(dst, source)?;
             }
@@ -183,7 +188,8 @@ impl Soft {
         Ok(Counters::default())
     }
 
-    /// Copies to the host through a buffer: the target may be uninitialised, so there is no slice of it to read into.
+    /// Copies to the host through a buffer: the target may be uninitialised, so there is no slice
+    /// of it to read into.
     fn download(&self, dst: *mut u8, src: u64, bytes: usize) -> Result<()> {
         let mut buffer = [0; CHUNK];
         for start in (0..bytes).step_by(CHUNK) {
@@ -191,8 +197,8 @@ impl Soft {
             self.memory.read(src + start as u64, chunk)?;
             // SAFETY: `start` is below `bytes`, for which the target is valid.
             let target = unsafe { dst.add(start) };
-            // SAFETY: the caller of `copy_d2h` promised that the target is valid for writes, and nobody else's, until this has
-            // run; the buffer is ours.
+            // SAFETY: the caller of `copy_d2h` promised that the target is valid for writes, and
+            // nobody else's, until this has run; the buffer is ours.
             unsafe { target.copy_from_nonoverlapping(chunk.as_ptr(), chunk.len()) };
         }
         Ok(())
@@ -214,7 +220,8 @@ impl Soft {
         found.1 = found.1.saturating_add(more + (new.len() - room) as u64);
         found.0.extend(new.drain(..room));
         drop(found);
-        // There is no other way out for it, and standard output is the program's own. A closed one has no reader.
+        // There is no other way out for it, and standard output is the program's own. A closed one
+        // has no reader.
         let _ = io::stderr().write_all(printed.as_bytes());
         report.map(|report| report.counters).map_err(|stop| Error::from(*stop))
     }
@@ -242,8 +249,8 @@ impl fmt::Debug for Soft {
     }
 }
 
-/// Half of what the host can give, and at most 8 GiB: beyond that the system ends the process instead of refusing an
-/// allocation.
+/// Half of what the host can give, and at most 8 GiB: beyond that the system ends the process
+/// instead of refusing an allocation.
 fn default_memory_bytes() -> u64 {
     available_memory().map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2))
 }

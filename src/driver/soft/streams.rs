@@ -5,8 +5,9 @@ use super::state::no_such;
 use crate::driver::{EventHandle, StreamHandle, Streams};
 use crate::error::{Error, ErrorKind, Result};
 
-// SAFETY: copies run only within a wait, under the state's lock, and a wait that returns, fails or unwinds before a copy ran
-// either leaves it to the next wait on its stream or, where the device has failed, drops it (`State::step`).
+// SAFETY: copies run only within a wait, under the state's lock, and a wait that returns, fails or
+// unwinds before a copy ran either leaves it to the next wait on its stream or, where the device
+// has failed, drops it (`State::step`).
 unsafe impl Streams for Soft {
     fn stream_create(&self) -> Result<StreamHandle> {
         let mut state = self.working()?;

@@ -7,8 +7,8 @@ use crate::driver::{Memory, StreamHandle};
 use crate::error::Result;
 
 // Every unsafe method passes its caller's promises on, with the operands as they came.
-// SAFETY: an injected failure of a release comes after the real call, and other calls are the inner driver's or none: what
-// the inner driver promises holds.
+// SAFETY: an injected failure of a release comes after the real call, and other calls are the inner
+// driver's or none: what the inner driver promises holds.
 unsafe impl Memory for Trace {
     fn memory(&self) -> Result<(u64, u64)> {
         self.queue(Call::Memory {}, || self.inner.memory())

@@ -1,14 +1,16 @@
-//! A driver that records the calls of another and injects failures, for tests: every call can be made to fail, and what is
-//! still alive afterwards is known.
+//! A driver that records the calls of another and injects failures, for tests: every call can be
+//! made to fail, and what is still alive afterwards is known.
 //!
-//! An injected failure stands before or after the real call, so that it leaves a state that a real failure could leave:
+//! An injected failure stands before or after the real call, so that it leaves a state that a real
+//! failure could leave:
 //!
 //! - A call that makes or queues something fails *before*: nothing was made or queued.
-//! - A call that releases something fails *after*: it is released. This is the driver's contract too, and so the books
-//!   are right: an error from a release is no leak.
+//! - A call that releases something fails *after*: it is released. This is the driver's contract
+//!   too, and so the books are right: an error from a release is no leak.
 //! - A wait for an event fails *before*: nothing was waited for, and what is queued stays queued.
-//! - A wait for a stream fails *after*: what it waited for has run. It is the driver's contract that no copy touches host
-//!   memory after it, error or not; a `Trace` that broke it would let safe code free memory under a queued copy.
+//! - A wait for a stream fails *after*: what it waited for has run. It is the driver's contract
+//!   that no copy touches host memory after it, error or not; a `Trace` that broke it would let
+//!   safe code free memory under a queued copy.
 
 mod call;
 mod memory;
@@ -74,7 +76,8 @@ impl Trace {
         Self { inner, books: Mutex::default() }
     }
 
-    /// The calls so far, failed ones included. [`Driver::info`] and [`Driver::counters`] cannot fail and are left out.
+    /// The calls so far, failed ones included. [`Driver::info`] and [`Driver::counters`] cannot
+    /// fail and are left out.
     pub fn calls(&self) -> Vec<Call> {
         self.books().calls.clone()
     }

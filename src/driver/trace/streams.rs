@@ -5,8 +5,8 @@ use crate::driver::{EventHandle, StreamHandle, Streams};
 use crate::error::Result;
 
 // Every unsafe method passes its caller's promises on, with the operands as they came.
-// SAFETY: an injected failure of a release or of `stream_synchronize` comes after the real call, and other calls are the
-// inner driver's or none: what the inner driver promises holds.
+// SAFETY: an injected failure of a release or of `stream_synchronize` comes after the real call,
+// and other calls are the inner driver's or none: what the inner driver promises holds.
 unsafe impl Streams for Trace {
     fn stream_create(&self) -> Result<StreamHandle> {
         self.make(
