@@ -1,7 +1,9 @@
-//! How much memory the host can give: asked before it is taken, for Linux promises more than there is, and then kills.
+//! How much memory the host can give: asked before it is taken, for Linux promises more than there
+//! is, and then kills.
 //!
-//! The system's account is `/proc/meminfo`. A process may have less than that: the control groups that it is in, of version 2
-//! or 1, each have a limit, and the least of all counts, from its own group up to the root.
+//! The system's account is `/proc/meminfo`. A process may have less than that: the control groups
+//! that it is in, of version 2 or 1, each have a limit, and the least of all counts, from its own
+//! group up to the root.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,7 +14,8 @@ const MAX_FILE_BYTES: u64 = 64 << 10;
 /// Most groups within groups that are looked at.
 const MAX_GROUPS: usize = 64;
 
-/// A version of control groups: where its folders may be mounted, and what its limit, use and account are called.
+/// A version of control groups: where its folders may be mounted, and what its limit, use and
+/// account are called.
 struct Version {
     mounts: &'static [&'static str],
     files: [&'static str; 3],
@@ -27,8 +30,8 @@ const V1: Version = Version {
     files: ["memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat"],
 };
 
-/// Bytes of host memory that this process can have without swapping, and without being ended for it; `None` where the system
-/// does not say.
+/// Bytes of host memory that this process can have without swapping, and without being ended for
+/// it; `None` where the system does not say.
 pub fn available_memory() -> Option<u64> {
     available(Path::new("/"))
 }
@@ -49,15 +52,16 @@ fn available(root: &Path) -> Option<u64> {
         .min()
 }
 
-/// The folders of a group and of those that it is in, up to the root, with the names of their files.
+/// The folders of a group and of those that it is in, up to the root, with the names of their
+/// files.
 fn folders(root: &Path, version: &Version, path: &Path) -> Vec<(PathBuf, [&'static str; 3])> {
     let groups = path.ancestors().take(MAX_GROUPS).chain([Path::new("")]);
     let mounted = |group: &Path| version.mounts.iter().map(|mount| root.join(mount).join(group)).collect::<Vec<_>>();
     groups.flat_map(mounted).map(|folder| (folder, version.files)).collect()
 }
 
-/// The path of the group that limits memory, from the lines `number:controllers:path` of `/proc/self/cgroup`. Version 2 has
-/// one group for all controllers, which it does not name.
+/// The path of the group that limits memory, from the lines `number:controllers:path` of
+/// `/proc/self/cgroup`. Version 2 has one group for all controllers, which it does not name.
 fn group_path(groups: &str, second: bool) -> Option<PathBuf> {
     let path = groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -82,7 +86,8 @@ fn meminfo_available(text: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Bytes up to the limit; none where there is no limit. Cached files count as used, and make room when asked.
+/// Bytes up to the limit; none where there is no limit. Cached files count as used, and make room
+/// when asked.
 fn group_available(limit: &str, used: &str, account: &str) -> Option<u64> {
     let limit: u64 = limit.trim().parse().ok()?;
     let used: u64 = used.trim().parse().ok()?;
