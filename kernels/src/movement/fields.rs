@@ -1,9 +1,35 @@
-//! Structs of few fields to one plane a field, and back: the narrow side of a matrix is too short for tiles.
+//! Structs of few fields to one plane a field, and back: the narrow side of a matrix is too short
+//! for tiles.
 //!
-//! A block moves a run of structs. Their packed side is one run of memory, and goes through shared memory as it lies: granules
-//! of at least a bank's 4 bytes, one a lane, side by side. On the planes' side a lane has a granule of one field, whose
-//! elements lie a struct apart in shared memory. Lanes are then `fields` granules apart, and where that shares a power of two
-//! with the banks, a granule of room every `group` moves those that would meet by one bank each.
+//! Origin: our own, with no model in a paper that we know; ADR 9 tells when a plan takes it.
+//!
+//! A block moves a run of structs. Their packed side is one run of memory, and goes through shared
+//! memory as it lies: granules of at least a bank's 4 bytes, one a lane, side by side. On the
+//! planes' side a lane has a granule of one field, whose elements lie a struct apart in shared
+//! memory.
+//!
+//! ```text
+//! deinterleave (interleave does the same backwards):
+//! (image, chunk) = digits of the block's number
+//! for each packed granule of the thread: load it
+//! store the elements that fill no granule to their planes, one by one
+//! for each packed granule: store it to shared memory at granule + granule / group     # one free granule a group
+//! barrier
+//! for each granule of a plane:                           # a warp stays in one plane
+//!     gather its elements from shared memory, a struct apart
+//!     store it to the plane
+//! ```
+//!
+//! Lanes of a plane are `fields` granules apart, and where that shares a power of two with the
+//! banks, a granule of room every `group` moves those that would meet by one bank each.
+//!
+//! ```text
+//! packed, three fields:   x0 y0 z0 x1 y1 z1 x2 y2 z2 x3 y3 z3      shared memory has them as they lie
+//!                         |        |        |        |
+//! plane x:                x0       x1       x2       x3            lanes read `fields` apart
+//! plane y:                y0 y1 y2 y3
+//! plane z:                z0 z1 z2 z3
+//! ```
 //!
 //! Where both sides start on 16 bytes, a lane moves as many at a time: see [`super::fields_quads`].
 

@@ -1,8 +1,34 @@
 //! Transposes in the memory where the matrix lies.
 //!
-//! A square one exchanges tiles across the diagonal. Of another shape, elements move along cycles that go all over the
-//! matrix; Catanzaro, Keller and Garland ("A decomposition for in-place matrix transposition", PPoPP 2014) found that it is
-//! a permutation of each column in itself, then of each row, then of each column again.
+//! Origin: a square matrix exchanges tiles across the diagonal. In a matrix of another shape,
+//! elements move along cycles that go all over it; Catanzaro, Keller and Garland ("A decomposition
+//! for in-place matrix transposition", PPoPP 2014) found that this is a permutation of each column
+//! in itself, then of each row, then of each column again. `permute_lines` is one of these passes;
+//! [`LinesParams`] has the permutation.
+//!
+//! ```text
+//! (matrix, panel) = digits of the block's number         # whole rows, or whole columns, that fit in shared memory
+//! for each element of the panel, in the order of memory:
+//!     load it
+//!     store it to shared memory, at its own place or at its partner's
+//! barrier
+//! for each element of the panel, in the order of memory:
+//!     load it from shared memory, at its partner's place or at its own
+//!     store it to where it was loaded from
+//! ```
+//!
+//! Partners are one to one, so each place of shared memory is filled once. Lines that are too long
+//! for shared memory go through scratch memory by two launches of `spill_lines`, which are the two
+//! loops.
+//!
+//! ```text
+//! a pass over columns: panels of whole columns     a pass over rows: panels of whole rows
+//!         +------+------+---+                              +-----------------+
+//!         | p0   | p1   |p2 |                              | p0              |
+//!         |  |   |      |   |  the last panel              +-----------------+
+//!         |  v   |      |   |  may be smaller              | p1   -->        |
+//!         +------+------+---+                              +-----------------+
+//! ```
 
 use core::marker::PhantomData;
 

@@ -1,9 +1,36 @@
 //! Tiles of several axes: what is contiguous in memory, on either side, goes over axis after axis.
 //!
-//! A block loads the source's runs as they lie, in words of 4 bytes or of one element, and keeps them in shared memory in the
-//! source's order. Each axis has a stride there, so that where a run starts and where an element lies in it add up: two small
-//! tables a side replace the divisions. Words keep the alignment that they have in the source, because strides agree modulo a
-//! word; so no word is ever shifted. For the destination's words their elements are gathered by its own tables.
+//! Origin: our own, with no model in a paper that we know; ADR 9 tells when a plan takes it.
+//!
+//! A block loads the source's runs as they lie, in words of 4 bytes or of one element, and keeps
+//! them in shared memory in the source's order. Each axis has a stride there, so that where a run
+//! starts and where an element lies in it add up: two small tables a side replace the divisions.
+//! Words keep the alignment that they have in the source, because strides agree modulo a word; so
+//! no word is ever shifted. For the destination's words their elements are gathered by its own
+//! tables.
+//!
+//! ```text
+//! (image, chunk of the first axis, chunk of the second axis) = digits of the block's number
+//! table of runs, for both sides: run -> (offset in global memory, offset in shared memory)
+//! table of elements, for the destination's narrow ones: element of a run -> offset in shared memory
+//! barrier
+//! for each run of the source, for each word of it:       # a thread has one word of every so many runs
+//!     load the word; store it to shared memory at run + word
+//! barrier
+//! for each run of the destination, for each word of it:
+//!     gather the word's elements from shared memory at run + element
+//!     store the word; store what is no whole word element by element
+//! ```
+//!
+//! ```text
+//! source [a, b, c], c contiguous              destination [c, b, a], a contiguous
+//!   run 0: c0 c1 c2 c3   of (a0, b0)            run 0: a0 a1 a2   of (c0, b0)
+//!   run 1: c0 c1 c2 c3   of (a0, b1)            run 1: a0 a1 a2   of (c0, b1)
+//!   run 2: c0 c1 c2 c3   of (a1, b0)            ...
+//! shared memory, in the source's order
+//!   | a0b0: c0 c1 c2 c3 | a0b1: c0 c1 c2 c3 | a1b0: c0 c1 c2 c3 | ...
+//!           ^                                         ^  the run a of (c0, b0) gathers these
+//! ```
 
 use crate::abi::{Axis, Digit, Divisor, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams, PackedSide};
 use crate::block;

@@ -1,4 +1,35 @@
 //! Transposes whose rows start and end anywhere, by the tiles of [`super::vector_tile`].
+//!
+//! Origin: the tile, its micro-tiles and their exchange are those of [`super::vector_tile`]; what
+//! differs is how runs that start off 16 bytes keep accesses of 16 bytes.
+//!
+//! ```text
+//! (image, tile y, tile x) = digits of the block's number; a tile overlaps the one above by the halo
+//! for each micro-tile, for each of its rows:
+//!     load the one or two aligned vectors that hold its 16 bytes
+//!     shift them by the bytes that the row starts off 16   # element by element where these may not be read
+//! transpose the micro-tile in registers; store its columns to shared memory
+//! barrier
+//! for each column of the tile:
+//!     end = the tile's first own row of it, in the destination
+//!     off = bytes from the last whole sector to `end`
+//!     for each vector from `end - off` on: join it from two of shared memory, store it aligned
+//!     store single elements where the destination's row ends
+//! ```
+//!
+//! A sector of 32 bytes that two blocks write in part costs more than reading a few rows twice. So
+//! each tile starts its columns on a whole sector and reads the elements before it, the halo,
+//! again. Where every row of the destination starts on a sector, there is no halo. Most tiles touch
+//! no edge of the matrix and take a path without bounds checks.
+//!
+//! ```text
+//! source: a row off 16 bytes                          destination: a row of two tiles' columns
+//!   | vector     | vector     | aligned                 | sector   | sector   | sector   | aligned
+//!   .....aaaaaaaaaaaa.......                            ..0000000000000000001111111111111111
+//!        ^ off   = shift(low, high, off)                                    ^ the lower tile starts here, and takes
+//!                                                                             the elements from there to its own first
+//!                                                                             row out of its halo
+//! ```
 
 use crate::abi::{Fold, VECTOR_TILE_THREADS, VectorTileParams, ragged_tile_folds, ragged_tile_squares};
 use crate::index::Index;

@@ -1,11 +1,39 @@
 //! The fast transpose: 16-byte accesses on both sides, whatever the width of the elements.
 //!
-//! A thread loads squares of elements, one quad a row, and turns each in registers; its quads then are parts of columns. They
-//! are exchanged through shared memory, quad by quad, so that both sides of a tile are runs of 256 bytes: what an H100 needs
-//! for its full speed. The exchange is exclusive-ored, so that no eight lanes that access it together share banks.
+//! Origin: transposing micro-tiles in registers is PyTorch's idea for narrow types
+//! (pytorch/pytorch#194310). The length of the runs follows the measurements in the notes on
+//! coalescing of Dao-AILab/quack.
 //!
-//! Turning in registers is PyTorch's idea for narrow types (pytorch/pytorch#194310); the run length is after the
-//! measurements of Dao-AILab/quack's notes on coalescing.
+//! A vector is 16 bytes. A micro-tile has one vector's elements in each direction: 16 x 16 bytes, 4
+//! x 4 floats. A thread loads micro-tiles, one vector a row, and transposes each in registers; its
+//! vectors then are parts of columns. The block exchanges them through shared memory, so that both
+//! sides of a tile are runs of 256 bytes, which an H100 needs for its full speed.
+//!
+//! ```text
+//! (image, tile y, tile x) = digits of the block's number
+//! for each micro-tile of the thread:                 # neighbours in a row are neighbouring threads
+//!     for each of its rows: load a vector of the source
+//! for each micro-tile of the thread:
+//!     transpose it in registers
+//!     for each of its columns: store the vector to shared memory at place(column, part)
+//! barrier
+//! for each vector of the thread:                     # neighbours in a column are neighbouring threads
+//!     load it from shared memory at place(column, part)
+//!     store it to row `column` of the destination
+//! ```
+//!
+//! `place` exclusive-ors the part with the column, so that no eight lanes that access it together
+//! share banks.
+//!
+//! ```text
+//! a tile of the source, four micro-tiles across       a micro-tile of 4-byte elements, in registers
+//!           col ->                                      rows in             columns out
+//!         +----+----+----+----+                         a0 a1 a2 a3         a0 b0 c0 d0
+//!     row | t0 | t1 | t2 | t3 |                         b0 b1 b2 b3   -->   a1 b1 c1 d1
+//!      |  +----+----+----+----+                         c0 c1 c2 c3         a2 b2 c2 d2
+//!      v  | t4 | t5 | t6 | t7 |                         d0 d1 d2 d3         a3 b3 c3 d3
+//!         +----+----+----+----+                         one vector a row    one vector a column
+//! ```
 
 use crate::abi::{VECTOR_TILE_THREADS, VectorTileParams, vector_tile_squares};
 use crate::block;
