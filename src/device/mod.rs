@@ -11,7 +11,6 @@ mod launch;
 
 pub use backend::{Availability, Backend, probe};
 pub(crate) use context::{Context, lock};
-pub(crate) use launch::Params;
 
 use std::fmt;
 use std::sync::Arc;
