@@ -8,6 +8,7 @@ const LEVELS: &[&[&str]] = &[
     &["error", "abi", "counters", "element", "launch_shape", "layout", "ptx"],
     &["interp"],
     &["driver"],
+    &["alloc"],
     &["device", "stream", "io", "memory"],
     &["array", "view", "ops"],
     &["interop"],
