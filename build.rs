@@ -6,7 +6,7 @@
 //! folder with a file a family.
 
 // The modules are shared with the crate and with its tests, which use more of them.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, unused_imports)]
 
 #[path = "src/abi.rs"]
 mod abi;

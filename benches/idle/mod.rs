@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpstride::counters::Counters;
 use warpstride::device::Device;
-use warpstride::driver::{DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use warpstride::driver::{
+    DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, Memory, ModuleHandle, Modules, StreamHandle, Streams,
+};
 use warpstride::error::{Error, ErrorKind, Result};
 use warpstride::launch_shape::LaunchShape;
 
@@ -82,20 +84,22 @@ impl Idle {
     }
 }
 
-// SAFETY: no memory lies behind an address, and the driver makes no host memory; every call that
-// would read or write some fails. Work that does nothing has run at once, and in any order.
+// SAFETY: no part does anything, so no part can break what another promises.
 unsafe impl Driver for Idle {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
 
+    fn counters(&self) -> Option<Counters> {
+        None
+    }
+}
+
+// SAFETY: no address is backed by memory, and no host memory is made; every call that would read or write some fails.
+unsafe impl Memory for Idle {
     fn memory(&self) -> Result<(u64, u64)> {
         self.other();
         Ok((self.info.memory_bytes, self.info.memory_bytes))
-    }
-
-    fn counters(&self) -> Option<Counters> {
-        None
     }
 
     fn reset_persisting_l2(&self) -> Result<()> {
@@ -135,7 +139,10 @@ unsafe impl Driver for Idle {
     unsafe fn fill(&self, _: u64, _: u8, _: u64, _: StreamHandle) -> Result<()> {
         self.nothing_to_copy()
     }
+}
 
+// SAFETY: of work that does nothing, all has run at once and in any order.
+unsafe impl Streams for Idle {
     fn stream_create(&self) -> Result<StreamHandle> {
         Ok(StreamHandle(self.give_out(1)))
     }
@@ -183,7 +190,10 @@ unsafe impl Driver for Idle {
         self.other();
         Ok(0.0)
     }
+}
 
+// SAFETY: a launch does nothing to any memory.
+unsafe impl Modules for Idle {
     fn module_load(&self, _: &str) -> Result<ModuleHandle> {
         Ok(ModuleHandle(self.give_out(1)))
     }

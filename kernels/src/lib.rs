@@ -1,7 +1,7 @@
-//! The kernels of warpstride: entry points only, which [`abi`]'s table lists. Bodies are in [`op`].
-//! What they speak through is in [`thread`] and [`block`], which have what Rust has no word for;
-//! [`index`] and [`axes`], which lead from numbers to places; [`quad`] and [`matrix`], which have
-//! what a thread moves at a time; [`cache`], which says how long that is to stay near.
+//! The kernels of warpstride: entry points only, which [`abi`]'s table lists. Their bodies are in [`movement`], [`arithmetic`],
+//! [`conversion`] and [`probe`], a file a family or several that share a body. What bodies speak through is in [`thread`], which
+//! has what Rust has no word for and what a thread moves at a time; in [`block`], which has what threads share; and in
+//! [`index`], which leads from numbers to places.
 #![no_std]
 #![feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx)]
 // Shuffles have to be intrinsics, see `thread`, and `core` has none of them; the toolchain is pinned.
@@ -9,37 +9,25 @@
 
 #[path = "../../src/abi.rs"]
 pub mod abi;
-pub mod axes;
+pub mod arithmetic;
 pub mod block;
-pub mod cache;
-pub mod grain;
-pub mod group;
+pub mod conversion;
 pub mod index;
-pub mod matrix;
-pub mod number;
-pub mod op;
-pub mod quad;
-pub mod span;
+pub mod movement;
+pub mod probe;
 pub mod thread;
 
-use abi::{
-    AffineElementsParams, AffineTileParams, CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams,
-    FieldsParams, FillParams, IndexedRowsParams, LinesParams, NormalizeParams, PackedParams, PatchParams, ProbeParams,
-    ReduceColumnsParams, ReduceParams, ReduceRowsParams, RowsParams, RowwiseParams, SpinParams, SquareParams,
-    StackedTileParams, TransposeParams, VectorTileParams, elements_per_thread, ragged_tile_squares, tile_quads,
-    vector_tile_squares,
-};
+// All that lines of the table name: parameters, bodies, and values of axes.
+use abi::params::*;
+use arithmetic::*;
 use block::{Padded, Plain, Staggered};
-use cache::{Hinted, Unhinted};
+use conversion::*;
 use index::{Narrow, Wide};
-use number::{Bf16, F16, Number};
-use op::{
-    Scalar, affine_tile, cast, column_loop, copy, deinterleave, deinterleave_quads, deinterleave_steps, elements,
-    elementwise, fill, interleave, interleave_quads, interleave_steps, mean_variance, naive, normalize, packed, patch,
-    permute_lines, probe_copy, probe_read, probe_write, ragged_tile, reduce, reduce_columns, reduce_rows,
-    rows_by_index, small_tile, softmax, spill_lines, stacked_tile, swap_tiles, tile, vector_tile,
-};
-use quad::Lanes;
+use movement::*;
+use probe::*;
+use thread::cache::{Hinted, Unhinted};
+use thread::number::{Bf16, F16, Number};
+use thread::quad::Lanes;
 use thread::{B8, B16, B32, B64, B128, Word};
 
 /// A body that never panics has no use for this, but `no_std` asks for it.

@@ -1,20 +1,23 @@
 //! Division by what a launch knows: a multiplication and a shift.
 
-/// Division by a number known before the launch, as a multiplication (Granlund and Montgomery 1994):
-/// `n / value = mulhi(2 * n, multiplier) >> shift`, where `shift = ceil(log2(value))`.
-///
-/// Narrow: `multiplier = ceil(2^(31 + shift) / value)` for `n < 2^31`, by a 32-bit `mulhi`. Wide:
-/// `ceil(2^(63 + shift) / value)` for `n < 2^63`, by a 64-bit one. Of 31 (63) bits the multiplier fits a word, which of 32
-/// (64) it would not.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Divisor {
-    /// What is divided by; at least 1.
-    pub value: u64,
-    /// The reciprocal.
-    pub multiplier: u64,
-    /// Bits that the product is shifted by.
-    pub shift: u64,
+use super::params;
+
+params! {
+    /// Division by a number known before the launch, as a multiplication (Granlund and Montgomery 1994):
+    /// `n / value = mulhi(2 * n, multiplier) >> shift`, where `shift = ceil(log2(value))`.
+    ///
+    /// Narrow: `multiplier = ceil(2^(31 + shift) / value)` for `n < 2^31`, by a 32-bit `mulhi`. Wide:
+    /// `ceil(2^(63 + shift) / value)` for `n < 2^63`, by a 64-bit one. Of 31 (63) bits the multiplier fits a word, which of 32
+    /// (64) it would not.
+    #[derive(Hash)]
+    pub struct Divisor {
+        /// What is divided by; at least 1.
+        pub value: u64,
+        /// The reciprocal.
+        pub multiplier: u64,
+        /// Bits that the product is shifted by.
+        pub shift: u64,
+    }
 }
 
 impl Divisor {
@@ -39,8 +42,6 @@ impl Divisor {
         Self { value, multiplier, shift: shift as u64 }
     }
 }
-
-const _: () = assert!(size_of::<Divisor>() == 24);
 
 #[cfg(test)]
 mod tests {

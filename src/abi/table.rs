@@ -12,6 +12,60 @@
 //! `kernels/src/lib.rs` makes the entries of it, where the body is code and an axis a type or a constant; `entries` what the host
 //! knows of them. So this file has no code of its own.
 
+/// The parameters that families take and the constants of their launches, in files with the names of the
+/// bodies' files in `kernels/src`.
+pub mod params {
+    mod accesses;
+    mod affine;
+    mod affine_tile;
+    mod cast;
+    mod column_loop;
+    mod copy;
+    mod elements;
+    mod elementwise;
+    mod fields;
+    mod in_place;
+    mod normalize;
+    mod packed;
+    mod patch;
+    mod ragged_tile;
+    mod reduce;
+    mod reduce_axis;
+    mod rows;
+    mod rows_by_index;
+    mod rowwise;
+    mod small_tile;
+    mod spin;
+    mod stacked_tile;
+    mod tile;
+    mod vector_tile;
+
+    pub use self::accesses::*;
+    pub use self::affine::*;
+    pub use self::affine_tile::*;
+    pub use self::cast::*;
+    pub use self::column_loop::*;
+    pub use self::copy::*;
+    pub use self::elements::*;
+    pub use self::elementwise::*;
+    pub use self::fields::*;
+    pub use self::in_place::*;
+    pub use self::normalize::*;
+    pub use self::packed::*;
+    pub use self::patch::*;
+    pub use self::ragged_tile::*;
+    pub use self::reduce::*;
+    pub use self::reduce_axis::*;
+    pub use self::rows::*;
+    pub use self::rows_by_index::*;
+    pub use self::rowwise::*;
+    pub use self::small_tile::*;
+    pub use self::spin::*;
+    pub use self::stacked_tile::*;
+    pub use self::tile::*;
+    pub use self::vector_tile::*;
+}
+
 /// Hands the table to a macro.
 macro_rules! families {
     ($then:ident) => {
@@ -22,7 +76,7 @@ macro_rules! families {
             /// Runs of bytes that start anywhere on either side.
             ROWS rows(RowsParams) for type I in [Narrow Wide]
                 except C in [Hinted] because "the entry is left out to keep the PTX small"
-                = op::rows::<I>;
+                = rows::<I>;
             /// Any layout to any layout, element by element, in the destination's order.
             ELEMENTS elements(ElementsParams)
                 for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted]
@@ -73,7 +127,7 @@ macro_rules! families {
                 = stacked_tile::<W, I, C, { W::COUNT }, { vector_tile_squares(W::BYTES) as usize }, { tile_quads(W::BYTES, vector_tile_squares(W::BYTES)) }>;
             /// The gate that measurements queue behind.
             SPIN spin(SpinParams)
-                = op::spin;
+                = spin;
             /// Transposes whose rows start on 16 bytes and hold whole quads, on both sides.
             VECTOR_TILE vector_tile(VectorTileParams)
                 for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted Hinted]
@@ -110,33 +164,33 @@ macro_rules! families {
                 = fill;
             /// A scaled array.
             MUL mul(ElementwiseParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
-                = elementwise::<T, op::Mul, C>;
+                = elementwise::<T, Mul, C>;
             /// The sum of two arrays.
             ADD add(ElementwiseParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
-                = elementwise::<T, op::Add, C>;
+                = elementwise::<T, Add, C>;
             /// An array and a scaled one.
             TRIAD triad(ElementwiseParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
-                = elementwise::<T, op::Triad, C>;
+                = elementwise::<T, Triad, C>;
             /// What was there, an array and a scaled one.
             NSTREAM nstream(ElementwiseParams) for type T in [F16 Bf16 f32 f64]
                 except C in [Hinted] because "hints gain it nothing"
-                = elementwise::<T, op::NStream, Unhinted>;
+                = elementwise::<T, NStream, Unhinted>;
             /// What was there and a scaled array.
             AXPY axpy(ElementwiseParams) for type T in [F16 Bf16 f32 f64]
                 except C in [Hinted] because "hints to its loads alone gain, which no entry has"
-                = elementwise::<T, op::Axpy, Unhinted>;
+                = elementwise::<T, Axpy, Unhinted>;
             /// Sums of elements.
             SUM sum(ReduceParams) for type T in [F16 Bf16 f32 f64]
-                = reduce::<T, op::Sum>;
+                = reduce::<T, Sum>;
             /// Sums of products.
             DOT dot(ReduceParams) for type T in [F16 Bf16 f32 f64]
-                = reduce::<T, op::Dot>;
+                = reduce::<T, Dot>;
             /// Least elements.
             MIN min(ReduceParams) for type T in [F16 Bf16 f32 f64]
-                = reduce::<T, op::Min>;
+                = reduce::<T, Min>;
             /// Greatest elements.
             MAX max(ReduceParams) for type T in [F16 Bf16 f32 f64]
-                = reduce::<T, op::Max>;
+                = reduce::<T, Max>;
             /// Images to normalised planes.
             NORMALIZE normalize(NormalizeParams)
                 for const N in [1 2 3 4], type T in [F16 Bf16 f32]
@@ -153,17 +207,17 @@ macro_rules! families {
             /// Scaled, shifted and converted transposes whose rows start and end anywhere. Their
             /// types are parameters.
             AFFINE_PADDED affine_padded(AffineTileParams)
-                = op::affine_padded;
+                = affine_padded;
             /// The same of doubles.
             AFFINE_PADDED_F64 affine_padded_f64(AffineTileParams)
-                = op::affine_padded_f64;
+                = affine_padded_f64;
             /// Any layout to any layout, scaled, shifted and converted element by element, in the
             /// destination's order. Their types are parameters.
             AFFINE_ELEMENTS affine_elements(AffineElementsParams) for type I in [Narrow Wide]
-                = op::affine_elements::<I>;
+                = affine_elements::<I>;
             /// The same of doubles.
             AFFINE_ELEMENTS_F64 affine_elements_f64(AffineElementsParams) for type I in [Narrow Wide]
-                = op::affine_elements_f64::<I>;
+                = affine_elements_f64::<I>;
             /// Numbers to another type.
             CAST cast(CastParams)
                 for type S in [u8], type D in [u16 F16 Bf16 u32 f32 u64 f64]
@@ -200,28 +254,28 @@ macro_rules! families {
                 = rows_by_index::<W, true>;
             /// Sums along the last axis.
             SUM_ROWS sum_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_rows::<T, op::Sum>;
+                = reduce_rows::<T, Sum>;
             /// Sums along another axis, or of parts.
             SUM_COLUMNS sum_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_columns::<T, op::Sum>;
+                = reduce_columns::<T, Sum>;
             /// Least elements along the last axis.
             MIN_ROWS min_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_rows::<T, op::Min>;
+                = reduce_rows::<T, Min>;
             /// Least elements along another axis, or of parts.
             MIN_COLUMNS min_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_columns::<T, op::Min>;
+                = reduce_columns::<T, Min>;
             /// Greatest elements along the last axis.
             MAX_ROWS max_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_rows::<T, op::Max>;
+                = reduce_rows::<T, Max>;
             /// Greatest elements along another axis, or of parts.
             MAX_COLUMNS max_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_columns::<T, op::Max>;
+                = reduce_columns::<T, Max>;
             /// Places of the greatest elements along the last axis.
             ARGMAX_ROWS argmax_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_rows::<T, op::ArgMax>;
+                = reduce_rows::<T, ArgMax>;
             /// Places of the greatest elements along another axis, or of parts.
             ARGMAX_COLUMNS argmax_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_columns::<T, op::ArgMax>;
+                = reduce_columns::<T, ArgMax>;
             /// Rows of positive numbers whose sum is 1.
             SOFTMAX softmax(RowwiseParams) for type T in [F16 Bf16 f32 f64]
                 = softmax::<T>;

@@ -1,41 +1,10 @@
 //! The one door from typed arguments to raw parameters.
 
 use super::Device;
-use crate::abi::{
-    AffineElementsParams, AffineTileParams, CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams,
-    EntryId, FieldsParams, FillParams, IndexedRowsParams, LinesParams, NormalizeParams, PackedParams, PatchParams,
-    ProbeParams, ReduceColumnsParams, ReduceParams, ReduceRowsParams, RowsParams, RowwiseParams, SpinParams,
-    SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
-};
+use crate::abi::{EntryId, Params};
 use crate::driver::{DeviceInfo, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
-
-/// The one parameter of a kernel entry.
-///
-/// # Safety
-///
-/// No byte of a value is padding, so that all of them may be read.
-pub(crate) unsafe trait Params: Copy + 'static {}
-
-macro_rules! params {
-    ($($type:ty: $bytes:literal),*) => {$(
-        // SAFETY: `repr(C)`, and its fields are 8 bytes each and as many as its size holds, which the assertion shows; but for
-        // the four of 4 bytes that each `Digit` starts with, which are two times 8, and the two times four of `normalize`.
-        unsafe impl Params for $type {}
-        const _: () = assert!(size_of::<$type>() == $bytes);
-    )*};
-}
-
-params!(
-    TransposeParams: 64, ColumnParams: 40, CopyParams: 24, ElementsParams: 672, RowsParams: 712, SpinParams: 8, PackedParams: 1672,
-    VectorTileParams: 848, FieldsParams: 784, StackedTileParams: 744
-);
-params!(SquareParams: 48, LinesParams: 216, PatchParams: 152);
-params!(FillParams: 48, ElementwiseParams: 56, ReduceParams: 48, ProbeParams: 24);
-params!(AffineElementsParams: 776, AffineTileParams: 880);
-params!(NormalizeParams: 80, CastParams: 40, IndexedRowsParams: 72);
-params!(ReduceRowsParams: 56, ReduceColumnsParams: 112, RowwiseParams: 56);
 
 impl Device {
     /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.

@@ -11,12 +11,12 @@ mod launch;
 
 pub use backend::{Availability, Backend, probe};
 pub(crate) use context::{Context, lock};
-pub(crate) use launch::Params;
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::abi::{Key, SPIN};
+use crate::alloc::{Allocate, DriverMemory};
 use crate::counters::Counters;
 use crate::driver::{DeviceInfo, Driver};
 use crate::error::{Error, ErrorKind, Result};
@@ -35,6 +35,7 @@ struct Inner {
     kernels: Kernels,
     default_stream: Stream,
     choice: String,
+    allocator: Arc<dyn Allocate>,
     context: Arc<Context>,
 }
 
@@ -80,10 +81,11 @@ impl Device {
 
     fn with(driver: Arc<dyn Driver>, why: &str) -> Result<Self> {
         let choice = format!("{}: {why}", driver.info().name);
+        let allocator = Arc::new(DriverMemory::new(Arc::clone(&driver)));
         let context = Context::new(driver);
         let default_stream = Stream::new(&context)?;
         let kernels = Kernels::new(Arc::clone(&context));
-        Ok(Self { inner: Arc::new(Inner { kernels, default_stream, choice, context }) })
+        Ok(Self { inner: Arc::new(Inner { kernels, default_stream, choice, allocator, context }) })
     }
 
     /// What the device is and allows.
@@ -111,7 +113,7 @@ impl Device {
         Ok(self.driver().counters())
     }
 
-    /// See [`Driver::reset_persisting_l2`](crate::driver::Driver::reset_persisting_l2).
+    /// See [`Memory::reset_persisting_l2`](crate::driver::Memory::reset_persisting_l2).
     pub(crate) fn reset_persisting_l2(&self) -> Result<()> {
         self.driver().reset_persisting_l2()
     }
@@ -158,6 +160,11 @@ impl Device {
 
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.inner.context
+    }
+
+    /// Where the memory of buffers comes from.
+    pub(crate) fn allocator(&self) -> &dyn Allocate {
+        self.inner.allocator.as_ref()
     }
 
     pub(crate) fn kernels(&self) -> &Kernels {

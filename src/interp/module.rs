@@ -21,8 +21,9 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// `UnsupportedPtx` with the line where the text is not PTX. An instruction that the software GPU does not have is no
-    /// error here: [`Kernel::supported`] tells of it, and a launch stops at it before anything runs.
+    /// `UnsupportedPtx` with the line where the text is not PTX. An instruction that the software
+    /// GPU does not have is no error here: [`Kernel::supported`] tells of it, and a launch stops at
+    /// it before anything runs.
     pub fn parse(text: &str) -> Result<Self> {
         let source = Arc::new(Source::parse(text)?);
         let entries = source.tree().module.entries.iter().enumerate();
@@ -54,11 +55,12 @@ impl Module {
         self.source.variables.addresses(memory).map(|_| ())
     }
 
-    /// Address and bytes in `memory` of a `.global` or `.const` variable of the module; `None` where it has none of that
-    /// name.
+    /// Address and bytes in `memory` of a `.global` or `.const` variable of the module; `None`
+    /// where it has none of that name.
     ///
-    /// A module's variables are in each memory that its kernels run in: they are put there by [`Module::load`], the first
-    /// launch or the first call of this, and keep their values until [`Module::unload`], or until the memory is gone.
+    /// A module's variables are in each memory that its kernels run in: they are put there by
+    /// [`Module::load`], the first launch or the first call of this, and keep their values until
+    /// [`Module::unload`], or until the memory is gone.
     ///
     /// # Errors
     ///
@@ -96,7 +98,8 @@ pub(crate) struct Inner {
     pub(crate) entry: usize,
     /// The module.
     pub(crate) source: Arc<Source>,
-    /// What it is lowered to, once it has been asked for: a module may have many kernels of which few run.
+    /// What it is lowered to, once it has been asked for: a module may have many kernels of which
+    /// few run.
     pub(crate) lowered: OnceLock<Lowered>,
 }
 
@@ -137,7 +140,8 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// `UnsupportedPtx`, naming the first instruction that the software GPU does not have, and its line.
+    /// `UnsupportedPtx`, naming the first instruction that the software GPU does not have, and its
+    /// line.
     pub fn supported(&self) -> Result<()> {
         self.inner.code().as_ref().map(|_| ()).map_err(Clone::clone)
     }

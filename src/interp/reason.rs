@@ -95,7 +95,8 @@ pub enum Reason {
         /// Whether there is a function.
         other: bool,
     },
-    /// Calls within calls took more local memory than a thread can have; each takes at least 16 bytes.
+    /// Calls within calls took more local memory than a thread can have; each takes at least 16
+    /// bytes.
     StackOverflow {
         /// The function whose call was one too many.
         function: String,
@@ -148,8 +149,8 @@ pub struct BadAccess {
 }
 
 impl BadAccess {
-    /// Bytes from the address to the nearest allocation: negative before it, 0 or more behind its end.
-    /// `None` within it, or without one.
+    /// Bytes from the address to the nearest allocation: negative before it, 0 or more behind its
+    /// end. `None` within it, or without one.
     pub fn distance(&self) -> Option<i64> {
         let nearest = self.nearest?;
         let end = nearest.base.saturating_add(nearest.bytes);

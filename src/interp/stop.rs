@@ -21,7 +21,8 @@ pub struct Stop {
     pub findings: Vec<Finding>,
     /// How many they had found besides.
     pub more_findings: u64,
-    /// What `printf` had printed in the blocks up to the one that stopped, as [`Report::printed`](super::Report) has it.
+    /// What `printf` had printed in the blocks up to the one that stopped, as
+    /// [`Report::printed`](super::Report) has it.
     pub printed: String,
 }
 

@@ -1,4 +1,5 @@
-//! Words that the parts of the interpreter share: lanes, registers and their files, operands, accesses and spaces.
+//! Words that the parts of the interpreter share: lanes, registers and their files, operands,
+//! accesses and spaces.
 
 use std::fmt;
 

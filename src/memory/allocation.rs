@@ -1,26 +1,28 @@
 //! Bytes of device memory, and the copies to and from them.
 
+use crate::alloc::Block;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
 use crate::stream::{LastUse, Stream, queue_in_order};
 
-/// An allocation of a device: freed when dropped, and ordered between streams while it lives.
+/// A block of device memory: given back when dropped, and ordered between streams while it lives.
 pub(crate) struct Allocation {
     device: Device,
-    address: u64,
-    bytes: usize,
+    /// None of no bytes.
+    block: Option<Block>,
     last_use: LastUse,
 }
 
 impl Allocation {
     /// Allocates; no bytes are address 0 and no call.
     pub(super) fn new(device: &Device, bytes: usize) -> Result<Self> {
-        let address = match bytes {
-            0 => 0,
-            _ => device.driver().alloc(bytes as u64)?,
+        let block = match bytes {
+            0 => None,
+            // Any stream may be the first to use it.
+            _ => Some(device.allocator().alloc(bytes as u64, None)?),
         };
-        Ok(Self { device: device.clone(), address, bytes, last_use: LastUse::default() })
+        Ok(Self { device: device.clone(), block, last_use: LastUse::default() })
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -28,7 +30,12 @@ impl Allocation {
     }
 
     pub(crate) fn address(&self) -> u64 {
-        self.address
+        self.block.as_ref().map_or(0, |block| block.address)
+    }
+
+    /// How many bytes it has, as they were asked for.
+    fn bytes(&self) -> usize {
+        self.block.as_ref().map_or(0, |block| block.bytes as usize)
     }
 
     pub(crate) fn last_use(&self) -> &LastUse {
@@ -47,12 +54,12 @@ impl Allocation {
 
     /// Queues setting all bytes to 0.
     pub(super) fn fill_zero(&self) -> Result<()> {
-        if self.bytes == 0 {
+        if self.block.is_none() {
             return Ok(());
         }
         // SAFETY: the whole of a live allocation.
         self.queue(&self.stream(), |stream| unsafe {
-            self.device.driver().fill(self.address, 0, self.bytes as u64, stream)
+            self.device.driver().fill(self.address(), 0, self.bytes() as u64, stream)
         })
     }
 
@@ -63,18 +70,20 @@ impl Allocation {
     /// - `src` is valid for reads of as many bytes as the allocation has.
     /// - Nobody writes them, nor reads or writes the allocation, during the call.
     pub(super) unsafe fn upload(&self, src: *const u8) -> Result<()> {
-        if self.bytes == 0 {
+        if self.block.is_none() {
             return Ok(());
         }
         let stream = self.stream();
-        // SAFETY: the whole of a live allocation; `src` is valid, as the caller promises, until the wait below is over.
-        let queued = self
-            .queue(&stream, |handle| unsafe { self.device.driver().copy_h2d(self.address, src, self.bytes, handle) });
+        // SAFETY: the whole of a live allocation; `src` is valid, as the caller promises, until the
+        // wait below is over.
+        let queued = self.queue(&stream, |handle| unsafe {
+            self.device.driver().copy_h2d(self.address(), src, self.bytes(), handle)
+        });
         // Also after a failure: a copy that failed in part may still read the caller's memory.
         let done = stream.synchronize();
         queued
             .and(done)
-            .map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(self.bytes, "byte"))))
+            .map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(self.bytes(), "byte"))))
     }
 
     /// Reads all bytes; returns when they are copied.
@@ -84,31 +93,34 @@ impl Allocation {
     /// - `dst` is valid for writes of as many bytes as the allocation has.
     /// - Nobody reads or writes them, nor writes the allocation, during the call.
     pub(super) unsafe fn download(&self, dst: *mut u8) -> Result<()> {
-        if self.bytes == 0 {
+        if self.block.is_none() {
             return Ok(());
         }
         let stream = self.stream();
-        // SAFETY: the whole of a live allocation; `dst` is valid, as the caller promises, until the wait below is over.
-        let queued = self
-            .queue(&stream, |handle| unsafe { self.device.driver().copy_d2h(dst, self.address, self.bytes, handle) });
+        // SAFETY: the whole of a live allocation; `dst` is valid, as the caller promises, until the
+        // wait below is over.
+        let queued = self.queue(&stream, |handle| unsafe {
+            self.device.driver().copy_d2h(dst, self.address(), self.bytes(), handle)
+        });
         // Also after a failure: a copy that failed in part may still write the caller's memory.
         let done = stream.synchronize();
         queued
             .and(done)
-            .map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(self.bytes, "byte"))))
+            .map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(self.bytes(), "byte"))))
     }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        if self.bytes == 0 {
-            return;
-        }
-        // SAFETY: allocated in `new` by this driver and freed only here; views borrow the buffer, so nothing is queued on it
-        // from now on.
-        let freed = unsafe { self.device.driver().free(self.address) };
-        self.device.context().note_drop(freed, || {
-            format!("freeing the buffer of {} at {:#x}", counted(self.bytes, "byte"), self.address)
-        });
+        let Some(block) = self.block.take() else { return };
+        let (address, bytes) = (block.address, block.bytes);
+        let last_use = self.last_use.stream();
+        // SAFETY: the device's allocator gave out the block in `new`. `last_use` is ordered behind
+        // all uses that the buffer has seen; who used its address alone has promised to order that
+        // work before the drop. Views borrow the buffer, so nothing is queued on it from now on.
+        let freed = unsafe { self.device.allocator().free(block, last_use.as_ref().map(Stream::handle)) };
+        self.device
+            .context()
+            .note_drop(freed, || format!("freeing the buffer of {} at {address:#x}", counted(bytes, "byte")));
     }
 }

@@ -79,7 +79,7 @@ impl<T: Element> DeviceBuffer<T> {
     }
 
     /// The device address of the first element, aligned to 256 bytes; 0 for an empty buffer. Live as long as the buffer.
-    /// Work that is queued by this address alone is not seen by the buffer: ordering it is the caller's.
+    /// Work that is queued by this address alone is not seen by the buffer: ordering it is the caller's, also before the drop.
     pub fn address(&self) -> u64 {
         self.memory.address()
     }

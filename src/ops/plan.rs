@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::abi::EntryId;
-use crate::device::{Device, Params};
+use crate::abi::{EntryId, Params};
+use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
 use crate::launch_shape::LaunchShape;

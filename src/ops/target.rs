@@ -9,7 +9,7 @@ pub struct Align(u64);
 
 impl Align {
     /// Of what the driver allocates, and so of every [`DeviceBuffer`](crate::memory::DeviceBuffer): 256 bytes. See
-    /// [`Driver::alloc`](crate::driver::Driver::alloc).
+    /// [`Memory::alloc`](crate::driver::Memory::alloc).
     pub const ALLOCATION: Self = Self(256);
 
     /// Of an address, or of a number of bytes.

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use warpstride::Result;
 use warpstride::abi::ENTRIES;
 use warpstride::counters::Counters;
-use warpstride::driver::{DeviceInfo, Driver, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use warpstride::driver::{
+    DeviceInfo, Driver, EventHandle, FunctionHandle, Memory, ModuleHandle, Modules, StreamHandle, Streams,
+};
 use warpstride::launch_shape::LaunchShape;
 
 /// Where the PTX of the debug build is, where there is one.
@@ -114,12 +116,54 @@ macro_rules! forward {
     };
 }
 
-// SAFETY: all calls are the inner driver's; only the text of a module may be another.
+// SAFETY: all parts are the inner driver's.
 unsafe impl Driver for DebugBuild {
     fn info(&self) -> &DeviceInfo {
         self.inner.info()
     }
 
+    forward! {
+        fn counters() -> Option<Counters>;
+        ---
+    }
+}
+
+// SAFETY: all calls are the inner driver's.
+unsafe impl Memory for DebugBuild {
+    forward! {
+        fn memory() -> Result<(u64, u64)>;
+        fn reset_persisting_l2() -> Result<()>;
+        fn alloc(bytes: u64) -> Result<u64>;
+        fn alloc_host(bytes: usize) -> Result<NonNull<u8>>;
+        ---
+        unsafe fn free(address: u64) -> Result<()>;
+        unsafe fn free_host(memory: NonNull<u8>) -> Result<()>;
+        unsafe fn copy_h2d(dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()>;
+        unsafe fn copy_d2h(dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()>;
+        unsafe fn copy_d2d(dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()>;
+        unsafe fn fill(dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()>;
+    }
+}
+
+// SAFETY: all calls are the inner driver's.
+unsafe impl Streams for DebugBuild {
+    forward! {
+        fn stream_create() -> Result<StreamHandle>;
+        fn event_create() -> Result<EventHandle>;
+        ---
+        unsafe fn stream_destroy(stream: StreamHandle) -> Result<()>;
+        unsafe fn stream_synchronize(stream: StreamHandle) -> Result<()>;
+        unsafe fn event_destroy(event: EventHandle) -> Result<()>;
+        unsafe fn event_record(event: EventHandle, stream: StreamHandle) -> Result<()>;
+        unsafe fn event_wait(event: EventHandle, stream: StreamHandle) -> Result<()>;
+        unsafe fn event_query(event: EventHandle) -> Result<bool>;
+        unsafe fn event_synchronize(event: EventHandle) -> Result<()>;
+        unsafe fn event_elapsed_ms(start: EventHandle, end: EventHandle) -> Result<f32>;
+    }
+}
+
+// SAFETY: all calls are the inner driver's; only the text of a module may be another.
+unsafe impl Modules for DebugBuild {
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
         let is_of = |name: &str| ptx.contains(&format!(".visible .entry {name}("));
         match ENTRIES.iter().find(|entry| is_of(entry.name)) {
@@ -129,28 +173,7 @@ unsafe impl Driver for DebugBuild {
     }
 
     forward! {
-        fn memory() -> Result<(u64, u64)>;
-        fn counters() -> Option<Counters>;
-        fn reset_persisting_l2() -> Result<()>;
-        fn alloc(bytes: u64) -> Result<u64>;
-        fn alloc_host(bytes: usize) -> Result<NonNull<u8>>;
-        fn stream_create() -> Result<StreamHandle>;
-        fn event_create() -> Result<EventHandle>;
         ---
-        unsafe fn free(address: u64) -> Result<()>;
-        unsafe fn free_host(memory: NonNull<u8>) -> Result<()>;
-        unsafe fn copy_h2d(dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()>;
-        unsafe fn copy_d2h(dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()>;
-        unsafe fn copy_d2d(dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()>;
-        unsafe fn fill(dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()>;
-        unsafe fn stream_destroy(stream: StreamHandle) -> Result<()>;
-        unsafe fn stream_synchronize(stream: StreamHandle) -> Result<()>;
-        unsafe fn event_destroy(event: EventHandle) -> Result<()>;
-        unsafe fn event_record(event: EventHandle, stream: StreamHandle) -> Result<()>;
-        unsafe fn event_wait(event: EventHandle, stream: StreamHandle) -> Result<()>;
-        unsafe fn event_query(event: EventHandle) -> Result<bool>;
-        unsafe fn event_synchronize(event: EventHandle) -> Result<()>;
-        unsafe fn event_elapsed_ms(start: EventHandle, end: EventHandle) -> Result<f32>;
         unsafe fn module_unload(module: ModuleHandle) -> Result<()>;
         unsafe fn function(module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
         unsafe fn launch(function: FunctionHandle, shape: &LaunchShape, params: &[u8], stream: StreamHandle) -> Result<()>;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warpstride::device::Device;
-use warpstride::driver::Driver;
 use warpstride::driver::soft::{Config, Soft};
+use warpstride::driver::{Driver, Memory};
 use warpstride::interp::{self, Checks};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Target, TileShape};

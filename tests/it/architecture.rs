@@ -8,6 +8,7 @@ const LEVELS: &[&[&str]] = &[
     &["error", "abi", "counters", "element", "launch_shape", "layout", "ptx"],
     &["interp"],
     &["driver"],
+    &["alloc"],
     &["device", "stream", "io", "memory"],
     &["array", "view", "ops"],
     &["interop"],
@@ -25,7 +26,8 @@ const NARROW: &[(&str, &[&str])] = &[
     ("io", &["element", "error"]),
 ];
 
-/// Rooms that have levels of their own, from the bottom up: a module of the room imports from its own level and below.
+/// Rooms that have levels of their own, from the bottom up: a module of the room imports from its
+/// own level and below.
 const ROOMS: &[(&str, &[&[&str]])] = &[(
     "interp",
     &[
@@ -46,8 +48,10 @@ const ROOMS: &[(&str, &[&[&str]])] = &[(
 
 /// Files that may hold `unsafe`, with what for. Anything else is safe Rust.
 const UNSAFE: &[&str] = &[
+    "abi/parts.rs",            // the promise that parameters have no padding
     "element.rs",              // the promise that a type is plain bytes
     "driver/",                 // the seam itself, and what lies behind it
+    "alloc/",                  // blocks of device memory, given back once
     "interp/exec/dispatch.rs", // the one call that picks the vector width
     "device/",                 // the safe side of the seam: modules, and parameters as bytes
     "memory/",                 // the safe side of the seam: buffers
@@ -128,9 +132,9 @@ fn nothing_imports_upwards() {
     assert!(wrong.is_empty(), "imports against the dependency order:\n{}", wrong.join("\n"));
 }
 
-/// The module of `room` that a path of `code` in the file `path` leads to, for each path that leads into the room's own
-/// level: `crate::room::module`, or `super::module` with as many `super` as lead there. Also items of the room itself,
-/// which are above all its modules.
+/// The module of `room` that a path of `code` in the file `path` leads to, for each path that leads
+/// into the room's own level: `crate::room::module`, or `super::module` with as many `super` as
+/// lead there. Also items of the room itself, which are above all its modules.
 fn imports_within(room: &str, path: &str, code: &str) -> Vec<String> {
     let depth = path.trim_end_matches("/mod.rs").matches('/').count();
     let mut found = Vec::new();
@@ -162,7 +166,8 @@ fn nothing_imports_upwards_within_a_room() {
             let own = level(module).unwrap_or_else(|| panic!("{} belongs to no level of {room}", source.path));
             let code = source.code.split("mod tests").next().unwrap_or_default();
             for name in imports_within(room, &source.path, code) {
-                // Where a file has modules of its own, `super` leads less far: a name that the room has not is theirs.
+                // Where a file has modules of its own, `super` leads less far: a name that the room
+                // has not is theirs.
                 let is_item = name.starts_with(|first: char| first.is_ascii_uppercase());
                 if level(&name).map_or(is_item, |imported| imported > own) {
                     wrong.push(format!("{} imports {name}", source.path));
@@ -237,7 +242,8 @@ fn no_kernel_is_chosen_by_a_part_of_its_name() {
     }
 }
 
-/// Things that messages count, and that `error::counted` is to count: of one of them there is no plural.
+/// Things that messages count, and that `error::counted` is to count: of one of them there is no
+/// plural.
 const COUNTED: &[&str] = &[
     "bytes",
     "elements",
@@ -262,7 +268,8 @@ const COUNTED: &[&str] = &[
     "strides",
 ];
 
-/// Numbers that are never 1 where they stand, beyond a limit or of a size that the code knows, and what nobody is shown.
+/// Numbers that are never 1 where they stand, beyond a limit or of a size that the code knows, and
+/// what nobody is shown.
 const NEVER_ONE: &[&str] = &[
     "{length} bytes, more than the {MAX_HEADER}",
     "{shared} bytes of shared memory",

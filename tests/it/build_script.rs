@@ -68,7 +68,7 @@ fn the_hash_covers_paths_contents_and_where_they_end() {
 #[test]
 fn sources_are_every_file_in_one_order() {
     let root = tempfile::tempdir().expect("a folder");
-    let sources = ["kernels/src/op/tile.rs", "kernels/src/lib.rs", "kernels/Cargo.toml", "kernels/Cargo.lock"];
+    let sources = ["kernels/src/movement/tile.rs", "kernels/src/lib.rs", "kernels/Cargo.toml", "kernels/Cargo.lock"];
     for path in sources.into_iter().chain(["src/abi.rs", "src/abi/arithmetic.rs"]) {
         let at = root.path().join(path);
         fs::create_dir_all(at.parent().expect("it has one")).expect("a folder");
@@ -79,7 +79,7 @@ fn sources_are_every_file_in_one_order() {
     }
     let found = manifest::sources(root.path()).expect("readable");
     let paths: Vec<_> = found.iter().map(|(path, _)| path.as_str()).collect();
-    let kernels = ["kernels/Cargo.lock", "kernels/Cargo.toml", "kernels/src/lib.rs", "kernels/src/op/tile.rs"];
+    let kernels = ["kernels/Cargo.lock", "kernels/Cargo.toml", "kernels/src/lib.rs", "kernels/src/movement/tile.rs"];
     assert_eq!(paths, [&kernels[..], &["src/abi.rs", "src/abi/arithmetic.rs"]].concat());
     assert!(found.iter().all(|(path, content)| path.as_bytes() == content));
 }

@@ -1,11 +1,13 @@
 //! The CUDA driver's functions, declared here and found in its library at run time.
 //!
-//! Nothing of them comes from a crate of bindings, so that no dependency decides at which CUDA version, and linked in which
-//! way, this crate builds: `docs/adr/0004-host-binding.md` says why. The table is filled before the first call, and a function
-//! that an old driver lacks is one error when the device is opened. Results come back as plain numbers: a newer driver may
-//! answer with codes that nobody here knows.
+//! Nothing of them comes from a crate of bindings, so that no dependency decides at which CUDA
+//! version, and linked in which way, this crate builds: `docs/adr/0004-host-binding.md` says why.
+//! The table is filled before the first call, and a function that an old driver lacks is one error
+//! when the device is opened. Results come back as plain numbers: a newer driver may answer with
+//! codes that nobody here knows.
 //!
-//! With the feature `cudarc` the compiler compares the declarations with cudarc's, which are made from CUDA's own headers.
+//! With the feature `cudarc` the compiler compares the declarations with cudarc's, which are made
+//! from CUDA's own headers.
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 use std::ptr;
@@ -25,8 +27,8 @@ const LIBRARIES: &[&str] = if cfg!(windows) {
     &["libcuda.so.1", "libcuda.so"]
 };
 
-/// The end of a list of launch extras, and what introduces its two entries. In `cuda.h` these are small numbers cast to
-/// pointers.
+/// The end of a list of launch extras, and what introduces its two entries. In `cuda.h` these are
+/// small numbers cast to pointers.
 pub(super) const LAUNCH_PARAM_END: *mut c_void = ptr::null_mut();
 pub(super) const LAUNCH_PARAM_BUFFER_POINTER: *mut c_void = ptr::without_provenance_mut(1);
 pub(super) const LAUNCH_PARAM_BUFFER_SIZE: *mut c_void = ptr::without_provenance_mut(2);
@@ -102,8 +104,9 @@ values! {
     }
 }
 
-/// A call of cudarc's function with arguments of its types: where the declaration differs, this does not compile. The call
-/// takes cudarc's functions as they are, which depends on whether the program links the driver or loads it.
+/// A call of cudarc's function with arguments of its types: where the declaration differs, this
+/// does not compile. The call takes cudarc's functions as they are, which depends on whether the
+/// program links the driver or loads it.
 #[cfg(feature = "cudarc")]
 macro_rules! same {
     ($symbol:ident($($name:ident: $argument:ty),*)) => {
@@ -141,7 +144,8 @@ macro_rules! api {
 
         #[cfg(test)]
         impl Api {
-            /// Functions that do nothing but note that they were called and answer as [`stub::fail`] told them.
+            /// Functions that do nothing but note that they were called and answer as
+            /// [`stub::fail`] told them.
             pub(super) fn stub() -> Self {
                 stub::reset();
                 Self {
@@ -161,8 +165,9 @@ macro_rules! api {
                 Ok(Self {
                     $($symbol: {
                         type Function = unsafe extern "C" fn($($argument),*) -> CUresult;
-                        // SAFETY: CUDA's header declares the function so, but for the names of types: cudarc's, made from
-                        // that header, is compared above. Whoever calls this keeps the library loaded.
+                        // SAFETY: CUDA's header declares the function so, but for the names of
+                        // types: cudarc's, made from that header, is compared above. Whoever calls
+                        // this keeps the library loaded.
                         let found = unsafe { library.get::<Function>(stringify!($symbol)) };
                         *found.map_err(|_| missing(stringify!($symbol)))?
                     },)*
@@ -238,7 +243,8 @@ const _: () = {
     use cudarc::driver::sys;
     assert!(STREAM_NON_BLOCKING == sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32);
     assert!(EVENT_DEFAULT == sys::CUevent_flags::CU_EVENT_DEFAULT as u32);
-    // The functions are compared over cudarc's names for these types, so the types are compared here.
+    // The functions are compared over cudarc's names for these types, so the types are compared
+    // here.
     assert!(size_of::<CUdevice>() == size_of::<sys::CUdevice>() && size_of::<CUresult>() == size_of::<sys::CUresult>());
     assert!(size_of::<CUdeviceptr>() == size_of::<sys::CUdeviceptr>());
     assert!(size_of::<Attribute>() == size_of::<sys::CUdevice_attribute>());
@@ -255,11 +261,13 @@ pub(super) fn api() -> Result<&'static Api> {
     API.get_or_init(|| from(LIBRARIES)).as_ref().map_err(Clone::clone)
 }
 
-/// The functions of the first of these libraries that the system's loader finds and that has them all.
+/// The functions of the first of these libraries that the system's loader finds and that has them
+/// all.
 fn from(names: &[&str]) -> Result<Api> {
     let mut result = Err(no_library(names));
     for name in names {
-        // SAFETY: the initialisers of the driver's own library, which these names are for, have no preconditions.
+        // SAFETY: the initialisers of the driver's own library, which these names are for, have no
+        // preconditions.
         let Ok(library) = (unsafe { Library::new(*name) }) else { continue };
         result = Api::load(&library);
         if result.is_ok() {
@@ -299,7 +307,8 @@ mod tests {
         assert!(error.to_string().contains("libwarpstride-has-none.so or nor-this.dll"), "{error}");
     }
 
-    /// The C library stands for a driver that lacks the first function, and the one name for a list of which others are there.
+    /// The C library stands for a driver that lacks the first function, and the one name for a list
+    /// of which others are there.
     #[test]
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     fn a_library_without_a_function_is_of_a_driver_that_is_too_old() {

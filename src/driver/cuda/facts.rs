@@ -22,7 +22,8 @@ pub(super) fn check(api: &Api, code: u32, call: fmt::Arguments<'_>) -> Result<()
     if code == code::SUCCESS { Ok(()) } else { Err(error::error(code, call, text(api, code))) }
 }
 
-/// Name and description of a result code: `CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)`.
+/// Name and description of a result code: `CUDA_ERROR_NO_DEVICE (no CUDA-capable device is
+/// detected)`.
 pub(super) fn text(api: &Api, code: u32) -> String {
     let (mut name, mut description) = (ptr::null(), ptr::null());
     // SAFETY: takes any code; an unknown one leaves or makes `name` null.

@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use super::api::CUcontext;
 use super::*;
-use crate::driver::DriverKind;
+use crate::driver::{DriverKind, FunctionHandle, ModuleHandle, Modules, Streams};
+use crate::launch_shape::LaunchShape;
 
 const OURS: usize = 0x11;
 const THEIRS: usize = 0x22;
@@ -135,7 +136,8 @@ fn later_errors_of_a_lost_device_end_in_the_first() {
     }
 }
 
-/// With a driver the count is at least 1; without one the error says what was looked for. Never a panic.
+/// With a driver the count is at least 1; without one the error says what was looked for. Never a
+/// panic.
 #[test]
 fn probing_is_safe_with_and_without_a_driver() {
     match count() {

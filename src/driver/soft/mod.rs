@@ -1,14 +1,18 @@
 //! The software GPU as a driver.
 //!
-//! It runs late on purpose: work stays queued until a wait, an event, a synchronisation or a release needs it, and then
-//! runs in an order drawn from a seed (`schedule.rs`). Asynchronous copies read and write host memory at that moment, so
-//! that a program that forgets a wait gets wrong bytes in a test and not in production. `docs/adr/0006-late-soft-driver.md`
-//! says what was weighed.
+//! It runs late on purpose: work stays queued until a wait, an event, a synchronisation or a
+//! release needs it, and then runs in an order drawn from a seed (`schedule.rs`). Asynchronous
+//! copies read and write host memory at that moment, so that a program that forgets a wait gets
+//! wrong bytes in a test and not in production. `docs/adr/0006-late-soft-driver.md` says what was
+//! weighed.
 //!
-//! What a newcomer may trip over: nothing makes progress by itself. A program that looks for its result in memory, without
-//! a wait, looks for ever; one that polls [`Driver::event_query`] gets there, since each poll runs one piece of work.
-//! Work that is still queued when the driver is dropped never runs.
+//! What a newcomer may trip over: nothing makes progress by itself. A program that looks for its
+//! result in memory, without a wait, looks for ever; one that polls
+//! [`Streams::event_query`](super::Streams::event_query) gets there, since each poll runs one piece
+//! of work. Work that is still queued when the driver is dropped never runs.
 
+mod memory;
+mod modules;
 #[cfg(feature = "parallel")]
 mod pool;
 #[cfg(not(feature = "parallel"))]
@@ -16,23 +20,20 @@ mod pool;
 mod pool;
 mod schedule;
 mod state;
+mod streams;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::schedule::Goal;
-use self::state::{Action, Entry, HostPointer, Line, Loaded, State, Work, no_such};
-use super::{
-    DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle, available_memory,
-};
+use self::state::{Action, Entry, HostPointer, State, Work, no_such};
+use super::{DeviceInfo, Driver, DriverKind, StreamHandle, available_memory};
 use crate::counters::Counters;
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Error, Result};
 use crate::interp::check::MAX_FINDINGS;
-use crate::interp::{self, Finding, Kernel, Memory, Module};
+use crate::interp::{self, Finding, Memory};
 use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 
 /// Bytes of a download that pass through a buffer at a time: they stay in the L1 cache.
@@ -44,14 +45,14 @@ const MOST_MEMORY_BYTES: u64 = 8 << 30;
 /// How a software GPU is to be.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Decides the order of work that may run in several. Even: strictly late. Odd: work that nobody waits for yet may run
-    /// in between. Default 0.
+    /// Decides the order of work that may run in several. Even: strictly late. Odd: work that
+    /// nobody waits for yet may run in between. Default 0.
     pub seed: u64,
-    /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half of the host's
-    /// [`available_memory`] where that is less and the system says.
+    /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half
+    /// of the host's [`available_memory`] where that is less and the system says.
     pub memory_bytes: u64,
-    /// What it says that it is, major and minor: kernels are chosen by it, and run and count alike. Default 9.0, an H100's,
-    /// whose counters it has.
+    /// What it says that it is, major and minor: kernels are chosen by it, and run and count alike.
+    /// Default 9.0, an H100's, whose counters it has.
     pub compute_capability: (u32, u32),
     /// How kernels run.
     pub interp: interp::Config,
@@ -101,16 +102,17 @@ impl Soft {
         }
     }
 
-    /// One that counts and gives no results: of a launch at most so many blocks run, and memory keeps nothing.
+    /// One that counts and gives no results: of a launch at most so many blocks run, and memory
+    /// keeps nothing.
     pub(crate) fn counting(most_blocks: u64) -> Self {
         let interp = interp::Config { most_blocks, ..interp::Config::default() };
         let config = Config { memory_bytes: u64::MAX, interp, ..Config::default() };
         Self { memory: Memory::hollow(), ..Self::with_config(config) }
     }
 
-    /// What the checkers of `Config::interp.checks` found in all launches that have run so far, in the order in which they
-    /// ran. A launch with findings is no failed one: it went on. Of each launch, and of all together, the first
-    /// [`MAX_FINDINGS`].
+    /// What the checkers of `Config::interp.checks` found in all launches that have run so far, in
+    /// the order in which they ran. A launch with findings is no failed one: it went on. Of each
+    /// launch, and of all together, the first [`MAX_FINDINGS`].
     pub fn findings(&self) -> Vec<Finding> {
         self.found().0.clone()
     }
@@ -125,7 +127,8 @@ impl Soft {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while work runs is a bug of the interpreter's; what it leaves is whole, if incomplete.
+        // A panic while work runs is a bug of the interpreter's; what it leaves is whole, if
+        // incomplete.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,8 +154,8 @@ impl Soft {
         Ok(())
     }
 
-    /// Runs everything that is queued: before memory goes, since work cannot be asked which memory it uses. On a failed
-    /// device nothing is queued.
+    /// Runs everything that is queued: before memory goes, since work cannot be asked which memory
+    /// it uses. On a failed device nothing is queued.
     fn drain(&self, state: &mut State) -> Result<()> {
         state.check()?;
         let goal = state.schedule.everything();
@@ -172,7 +175,8 @@ impl Soft {
     fn run(&self, work: &Work) -> Result<Counters> {
         match &work.action {
             &Action::Upload { dst, src: HostPointer(src), bytes } => {
-                // SAFETY: the caller of `copy_h2d` promised that the source is valid, and not written, until this has run.
+                // SAFETY: the caller of `copy_h2d` promised that the source is valid, and not
+                // written, until this has run.
                 let source = unsafe { std::slice::from_raw_parts(src, bytes) };
                 self.memory.write(dst, source)?;
             }
@@ -184,7 +188,8 @@ impl Soft {
         Ok(Counters::default())
     }
 
-    /// Copies to the host through a buffer: the target may be uninitialised, so there is no slice of it to read into.
+    /// Copies to the host through a buffer: the target may be uninitialised, so there is no slice
+    /// of it to read into.
     fn download(&self, dst: *mut u8, src: u64, bytes: usize) -> Result<()> {
         let mut buffer = [0; CHUNK];
         for start in (0..bytes).step_by(CHUNK) {
@@ -192,8 +197,8 @@ impl Soft {
             self.memory.read(src + start as u64, chunk)?;
             // SAFETY: `start` is below `bytes`, for which the target is valid.
             let target = unsafe { dst.add(start) };
-            // SAFETY: the caller of `copy_d2h` promised that the target is valid for writes, and nobody else's, until this has
-            // run; the buffer is ours.
+            // SAFETY: the caller of `copy_d2h` promised that the target is valid for writes, and
+            // nobody else's, until this has run; the buffer is ours.
             unsafe { target.copy_from_nonoverlapping(chunk.as_ptr(), chunk.len()) };
         }
         Ok(())
@@ -215,7 +220,8 @@ impl Soft {
         found.1 = found.1.saturating_add(more + (new.len() - room) as u64);
         found.0.extend(new.drain(..room));
         drop(found);
-        // There is no other way out for it, and standard output is the program's own. A closed one has no reader.
+        // There is no other way out for it, and standard output is the program's own. A closed one
+        // has no reader.
         let _ = io::stderr().write_all(printed.as_bytes());
         report.map(|report| report.counters).map_err(|stop| Error::from(*stop))
     }
@@ -226,219 +232,14 @@ impl Default for Soft {
         Self::new()
     }
 }
-
-// SAFETY: copies run only within a wait, under the state's lock, and a wait that returns, fails or unwinds before a copy ran
-// either leaves it to the next wait on its stream or, where the device has failed, drops it (`State::step`). `Memory` keeps the
-// ranges; it is owned by `self`.
+// SAFETY: all parts share one state, and one memory.
 unsafe impl Driver for Soft {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
 
-    fn memory(&self) -> Result<(u64, u64)> {
-        let _state = self.working()?;
-        Ok((self.memory.limit() - self.memory.used(), self.memory.limit()))
-    }
-
     fn counters(&self) -> Option<Counters> {
         Some(self.lock().counters)
-    }
-
-    fn reset_persisting_l2(&self) -> Result<()> {
-        let _state = self.working()?;
-        Ok(())
-    }
-
-    fn alloc(&self, bytes: u64) -> Result<u64> {
-        let _state = self.working()?;
-        self.memory.alloc(bytes)
-    }
-
-    unsafe fn free(&self, address: u64) -> Result<()> {
-        let drained = self.drain(&mut self.lock());
-        let freed = self.memory.free(address);
-        drained.and(freed.map_err(|error| Error::new(ErrorKind::InvalidHandle, error.to_string())))
-    }
-
-    fn alloc_host(&self, bytes: usize) -> Result<NonNull<u8>> {
-        let mut state = self.working()?;
-        let mut lines = Vec::new();
-        lines.try_reserve_exact(bytes.div_ceil(size_of::<Line>())).map_err(|_| {
-            let context = format!(
-                "the host cannot allocate {bytes} of page-locked memory; free some or use less",
-                bytes = counted(bytes, "byte")
-            );
-            Error::new(ErrorKind::OutOfMemory, context)
-        })?;
-        lines.resize(lines.capacity(), Line([0; 64]));
-        let memory = NonNull::from(lines.as_mut_slice()).cast();
-        state.host.insert(memory.addr().get(), lines);
-        Ok(memory)
-    }
-
-    unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
-        let mut state = self.lock();
-        let drained = self.drain(&mut state);
-        let freed = state.host.remove(&memory.addr().get()).map(drop);
-        drained.and(freed.ok_or_else(|| no_such("page-locked memory", memory.addr().get() as u64)))
-    }
-
-    unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
-        self.queue(stream, bytes as u64, Action::Upload { dst, src: HostPointer(src.cast_mut()), bytes })
-    }
-
-    unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()> {
-        self.queue(stream, bytes as u64, Action::Download { dst: HostPointer(dst), src, bytes })
-    }
-
-    unsafe fn copy_d2d(&self, dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()> {
-        self.queue(stream, bytes, Action::Copy { dst, src, bytes })
-    }
-
-    unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> {
-        self.queue(stream, bytes, Action::Fill { dst, value, bytes })
-    }
-
-    fn stream_create(&self) -> Result<StreamHandle> {
-        let mut state = self.working()?;
-        let handle = state.handle();
-        state.schedule.open(handle);
-        Ok(StreamHandle(handle))
-    }
-
-    unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
-        let mut state = self.lock();
-        let closed = state.schedule.close(stream.0);
-        state.check()?;
-        if closed { Ok(()) } else { Err(no_such("stream", stream.0)) }
-    }
-
-    unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
-        let mut state = self.streaming(stream)?;
-        let goal = state.schedule.everything_on(stream.0);
-        self.reach(&mut state, &goal)
-    }
-
-    fn event_create(&self) -> Result<EventHandle> {
-        let mut state = self.working()?;
-        let handle = state.handle();
-        state.events.insert(handle, None);
-        Ok(EventHandle(handle))
-    }
-
-    unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
-        let mut state = self.lock();
-        let removed = state.events.remove(&event.0);
-        state.check()?;
-        removed.map(drop).ok_or_else(|| no_such("event", event.0))
-    }
-
-    unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        let mut state = self.streaming(stream)?;
-        state.event(event)?;
-        let mark = state.schedule.record(stream.0);
-        state.events.insert(event.0, mark);
-        Ok(())
-    }
-
-    unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        let mut state = self.streaming(stream)?;
-        if let Some(mark) = state.event(event)? {
-            state.schedule.wait(stream.0, &mark);
-        }
-        Ok(())
-    }
-
-    unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
-        let mut state = self.working()?;
-        let Some(mark) = state.event(event)? else { return Ok(true) };
-        let passed = mark.passed().is_some();
-        if !passed {
-            // The answer is as of now; the step is so that a program that polls comes to an end.
-            let goal = state.schedule.up_to(&mark);
-            self.step(&mut state, &goal)?;
-        }
-        Ok(passed)
-    }
-
-    unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
-        let mut state = self.working()?;
-        let Some(mark) = state.event(event)? else { return Ok(()) };
-        let goal = state.schedule.up_to(&mark);
-        self.reach(&mut state, &goal)
-    }
-
-    unsafe fn event_elapsed_ms(&self, start: EventHandle, end: EventHandle) -> Result<f32> {
-        let state = self.working()?;
-        let passed = |event: EventHandle| {
-            let fail = |what| {
-                let context = format!("no time from event {:#x} to {:#x}: {:#x} {what}", start.0, end.0, event.0);
-                Error::new(ErrorKind::InvalidArgument, context)
-            };
-            let mark = state.event(event)?.ok_or_else(|| fail("was never recorded; record both events first"))?;
-            mark.passed().ok_or_else(|| fail("is not passed yet; wait for both events first"))
-        };
-        let (start, end) = (passed(start)?, passed(end)?);
-        let forward = end.saturating_sub(start).as_secs_f32();
-        let backward = start.saturating_sub(end).as_secs_f32();
-        Ok((forward - backward) * 1000.0)
-    }
-
-    fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
-        let mut state = self.working()?;
-        let module = Module::parse(ptx)?;
-        module.load(&self.memory)?;
-        let handle = state.handle();
-        let own = crate::ptx::is_own(ptx);
-        state.modules.insert(handle, Loaded { module, functions: BTreeMap::new(), own });
-        Ok(ModuleHandle(handle))
-    }
-
-    unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
-        let mut state = self.lock();
-        // Its variables go with it, and what is queued may use them.
-        let uses_memory = state.modules.get(&module.0).is_some_and(|loaded| loaded.module.variables().next().is_some());
-        let drained = if uses_memory { self.drain(&mut state) } else { Ok(()) };
-        let removed = state.modules.remove(&module.0);
-        let freed = removed.as_ref().map_or(Ok(()), |loaded| loaded.module.unload(&self.memory));
-        for function in removed.iter().flat_map(|loaded| loaded.functions.values()) {
-            state.functions.remove(&function.0);
-        }
-        state.check()?;
-        removed.map(drop).ok_or_else(|| no_such("module", module.0)).and(drained).and(freed)
-    }
-
-    unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
-        let mut state = self.working()?;
-        let handle = state.handle();
-        let loaded = state.modules.get_mut(&module.0).ok_or_else(|| no_such("module", module.0))?;
-        if let Some(&known) = loaded.functions.get(name) {
-            return Ok(known);
-        }
-        let Some(kernel) = loaded.module.kernel(name).cloned() else {
-            let names = loaded.module.kernels().map(Kernel::name).collect::<Vec<_>>().join(", ");
-            let context = format!("module {:#x} has no entry {name:?}; it has {names}", module.0);
-            return Err(Error::new(ErrorKind::InvalidArgument, context));
-        };
-        loaded.functions.insert(name.to_owned(), FunctionHandle(handle));
-        let entry = Entry { kernel, own: loaded.own };
-        state.functions.insert(handle, entry);
-        Ok(FunctionHandle(handle))
-    }
-
-    unsafe fn launch(
-        &self,
-        function: FunctionHandle,
-        shape: &LaunchShape,
-        params: &[u8],
-        stream: StreamHandle,
-    ) -> Result<()> {
-        let mut state = self.streaming(stream)?;
-        let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
-        interp::check_launch(&entry.kernel, shape, params).map_err(|stop| Error::from(*stop))?;
-        let action = Action::Launch { entry, shape: *shape, params: params.into() };
-        state.schedule.push(stream.0, Work { stream, action });
-        Ok(())
     }
 }
 
@@ -448,8 +249,8 @@ impl fmt::Debug for Soft {
     }
 }
 
-/// Half of what the host can give, and at most 8 GiB: beyond that the system ends the process instead of refusing an
-/// allocation.
+/// Half of what the host can give, and at most 8 GiB: beyond that the system ends the process
+/// instead of refusing an allocation.
 fn default_memory_bytes() -> u64 {
     available_memory().map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2))
 }

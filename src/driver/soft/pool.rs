@@ -15,10 +15,11 @@ pub(super) fn threads() -> usize {
 
 /// Runs `work` on threads that no caller's task runs on.
 ///
-/// The state is locked while a launch runs. Were its blocks to run in a thread pool that callers use too, its workers might
-/// all be waiting for that lock; and a worker that waits for blocks takes up other tasks of its pool, one of which may want
-/// the lock that it holds itself. So blocks have a pool of their own, and a worker of another pool waits for them by way of
-/// a plain thread, which takes up nothing.
+/// The state is locked while a launch runs. Were its blocks to run in a thread pool that callers
+/// use too, its workers might all be waiting for that lock; and a worker that waits for blocks
+/// takes up other tasks of its pool, one of which may want the lock that it holds itself. So blocks
+/// have a pool of their own, and a worker of another pool waits for them by way of a plain thread,
+/// which takes up nothing.
 pub(super) fn install<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     static POOL: OnceLock<Result<ThreadPool, String>> = OnceLock::new();
     let pool = POOL.get_or_init(|| ThreadPoolBuilder::new().build().map_err(|error| error.to_string()));
@@ -49,7 +50,8 @@ mod tests {
 
     use super::*;
 
-    /// A caller's task that the waiting worker took up would find the driver locked by the worker itself.
+    /// A caller's task that the waiting worker took up would find the driver locked by the worker
+    /// itself.
     #[test]
     fn a_worker_that_waits_for_a_launch_takes_up_nothing_else() {
         let callers = ThreadPoolBuilder::new().num_threads(1).build().unwrap();

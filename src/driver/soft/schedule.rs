@@ -1,15 +1,17 @@
 //! The order in which queued work runs: as late as waits allow, and else drawn from a seed.
 //!
-//! A GPU may run queued work at once or much later. A program that forgets a wait is right or wrong by luck there; here
-//! work runs only when somebody waits for it, so that forgetting shows. The idea is Miri's: a scheduler that explores the
-//! legal orders, the same for the same seed.
+//! A GPU may run queued work at once or much later. A program that forgets a wait is right or wrong
+//! by luck there; here work runs only when somebody waits for it, so that forgetting shows. The
+//! idea is Miri's: a scheduler that explores the legal orders, the same for the same seed.
 //!
-//! - Even seeds are strictly late: waiting for a point in a stream runs what that point depends on and nothing else.
+//! - Even seeds are strictly late: waiting for a point in a stream runs what that point depends on
+//!   and nothing else.
 //! - Odd seeds also let work that nobody waits for yet slip in between.
 //! - Streams that are both waited for take turns as drawn.
 //!
-//! Nothing deadlocks. A wait holds the record that was the event's latest when the wait was queued, and so only ever points
-//! at something queued before it; of all that is needed, what was queued first can always run.
+//! Nothing deadlocks. A wait holds the record that was the event's latest when the wait was queued,
+//! and so only ever points at something queued before it; of all that is needed, what was queued
+//! first can always run.
 //!
 //! This file knows nothing of memory or kernels: work is whatever the driver puts in.
 
@@ -128,13 +130,14 @@ impl<W> Schedule<W> {
         Goal(self.streams.iter().map(|(&stream, queue)| (stream, queue.end())).collect())
     }
 
-    /// Takes the next work towards `goal`; `None` once it is reached. Run it before asking again: what comes next relies on
-    /// its having run.
+    /// Takes the next work towards `goal`; `None` once it is reached. Run it before asking again:
+    /// what comes next relies on its having run.
     ///
     /// # Errors
     ///
-    /// `Driver` where nothing of what is needed can run. It cannot come to that, since what was queued first always can;
-    /// were it taken for the goal, memory would be handed back that queued copies still use.
+    /// `Driver` where nothing of what is needed can run. It cannot come to that, since what was
+    /// queued first always can; were it taken for the goal, memory would be handed back that queued
+    /// copies still use.
     pub(super) fn next(&mut self, goal: &Goal) -> Result<Option<W>> {
         while goal.0.iter().any(|(&stream, &end)| self.done(stream) < end) {
             let ready = self.ready(goal);

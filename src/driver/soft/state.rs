@@ -65,11 +65,13 @@ pub(super) enum Action {
 /// A caller's memory, used later by whichever thread waits.
 pub(super) struct HostPointer(pub(super) *mut u8);
 
-// SAFETY: who queues a copy promises that the memory stays valid until the copy has run, on any thread.
+// SAFETY: who queues a copy promises that the memory stays valid until the copy has run, on any
+// thread.
 unsafe impl Send for HostPointer {}
 
 impl State {
-    /// No streams, events or modules; `seed` decides the order of work, and handles count up from `first_handle`.
+    /// No streams, events or modules; `seed` decides the order of work, and handles count up from
+    /// `first_handle`.
     pub(super) fn new(seed: u64, first_handle: u64) -> Self {
         Self {
             schedule: Schedule::new(seed),
@@ -100,8 +102,9 @@ impl State {
         self.events.get(&event.0).cloned().ok_or_else(|| no_such("event", event.0))
     }
 
-    /// Runs one piece of work towards `goal` with `run`; false once it is reached. The first failure, and a panic, makes the
-    /// device a failed one, on which nothing queued ever runs: whoever queued a copy may take the memory back then.
+    /// Runs one piece of work towards `goal` with `run`; false once it is reached. The first
+    /// failure, and a panic, makes the device a failed one, on which nothing queued ever runs:
+    /// whoever queued a copy may take the memory back then.
     pub(super) fn step(&mut self, goal: &Goal, run: impl FnOnce(&Work) -> Result<Counters>) -> Result<bool> {
         let guard = FailOnUnwind(self);
         let stepped = guard.0.run_next(goal, run);
@@ -169,7 +172,8 @@ mod tests {
 
     use super::*;
 
-    /// A copy that stayed queued behind a panic would write memory that its owner took back when the wait unwound.
+    /// A copy that stayed queued behind a panic would write memory that its owner took back when
+    /// the wait unwound.
     #[test]
     fn a_panic_fails_the_device_and_drops_what_is_queued() {
         let mut state = State::new(0, 0);

@@ -1,4 +1,5 @@
-//! The host threads that a launch has: rayon's with the feature `parallel`, else the caller's alone.
+//! The host threads that a launch has: rayon's with the feature `parallel`, else the caller's
+//! alone.
 
 /// How many there are.
 pub(super) fn there_are() -> usize {
@@ -8,7 +9,8 @@ pub(super) fn there_are() -> usize {
     return 1;
 }
 
-/// Does `work` on `count` of them at a time, the caller's among them; at most as many as [`there_are`].
+/// Does `work` on `count` of them at a time, the caller's among them; at most as many as
+/// [`there_are`].
 pub(super) fn on_each(count: u64, work: impl Fn() + Sync) {
     #[cfg(feature = "parallel")]
     if count > 1 {

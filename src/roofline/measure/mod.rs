@@ -104,7 +104,7 @@ impl Timing {
 /// Times `samples` runs (at least one) of the operation that `launch` queues. `launch` does nothing
 /// but queue work on `stream`, and takes the next set of buffers at each call; warm-ups and retries
 /// are calls too. Persisting lines of the L2 cache are reset first
-/// ([`Driver::reset_persisting_l2`](crate::driver::Driver::reset_persisting_l2)), the caller's too.
+/// ([`Memory::reset_persisting_l2`](crate::driver::Memory::reset_persisting_l2)), the caller's too.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Launches a kernel on the software GPU where there is neither a system nor a second thread. `run.mjs` compares the results.
+//! Launches a kernel on the software GPU where there is neither a system nor a second thread.
+//! `run.mjs` compares the results.
 
 use warpstride::error::Result;
 use warpstride::interp::{Args, Config, Memory, Module, run};
@@ -28,7 +29,8 @@ const SQUARES: &str = "
         ret;
     }";
 
-/// The sum of the squares of the numbers below `n`, each of which a thread computed; and the sectors that were written.
+/// The sum of the squares of the numbers below `n`, each of which a thread computed; and the
+/// sectors that were written.
 fn squares(n: u32) -> Result<(u64, u64)> {
     let module = Module::parse(SQUARES)?;
     let kernel = module.kernel("squares").expect("it is in the text");

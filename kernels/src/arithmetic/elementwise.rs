@@ -1,0 +1,130 @@
+//! Element-wise operations on contiguous arrays, named as BabelStream names them.
+
+use crate::abi::{ELEMENTWISE_BLOCK, ElementwiseParams, FillParams};
+use crate::block;
+use crate::index::span;
+use crate::index::{Index, Wide};
+use crate::thread::cache::Cache;
+use crate::thread::number::{Number, Value};
+use crate::thread::quad::Lanes;
+use crate::thread::{self, B8, Global, Quad, Word};
+
+/// What an element becomes.
+pub trait Formula {
+    /// Whether the formula has the element that was there.
+    const OLD: bool = false;
+    /// Whether it has a second operand.
+    const SECOND: bool = false;
+
+    /// The new value.
+    fn value<V: Value>(old: V, a: V, b: V, scalar: V) -> V;
+}
+
+macro_rules! formulas {
+    ($($(#[$doc:meta])* $name:ident $({$($flag:ident)+})?: |$old:ident, $a:ident, $b:ident, $scalar:ident| $value:expr;)*) => {$(
+        $(#[$doc])*
+        pub struct $name;
+
+        impl Formula for $name {
+            $($(const $flag: bool = true;)+)?
+
+            #[inline(always)]
+            fn value<V: Value>($old: V, $a: V, $b: V, $scalar: V) -> V {
+                $value
+            }
+        }
+    )*};
+}
+
+formulas! {
+    /// Scaled.
+    Mul: |_old, a, _b, scalar| scalar * a;
+    /// The sum of two.
+    Add {SECOND}: |_old, a, b, _scalar| a + b;
+    /// One and a scaled other.
+    Triad {SECOND}: |_old, a, b, scalar| a + scalar * b;
+    /// What was there, one, and a scaled other.
+    NStream {OLD SECOND}: |old, a, b, scalar| old + (a + scalar * b);
+    /// What was there and a scaled other.
+    Axpy {OLD}: |old, a, _b, scalar| old + scalar * a;
+}
+
+/// This thread's lane of the grid.
+#[inline(always)]
+fn lane() -> u64 {
+    (block::linear::<Wide>() * Wide::new(ELEMENTWISE_BLOCK) + Wide::new(thread::thread_x())).0
+}
+
+/// A quad a thread, and an element of those outside of quads.
+///
+/// # Safety
+///
+/// See [`ElementwiseParams`]: what the formula names is allocated and aligned to an element, and the quads of `span` to 16 bytes; nothing
+/// else writes it, and operands are `dst` or do not overlap it.
+#[inline(always)]
+pub unsafe fn elementwise<T: Number, F: Formula, C: Cache<Quad>>(params: ElementwiseParams) {
+    let (lane, cache) = (lane(), C::new());
+    let scalar = T::Value::of(f64::from_bits(params.scalar));
+    let width = u64::from(T::Word::BYTES);
+    let sides = |element: u64| [params.dst, params.a, params.b].map(|at| Global::new(at).offset(element * width));
+    if lane < params.span.quads {
+        let [dst, a, b] = sides(params.span.first + lane * T::Word::COUNT as u64);
+        // SAFETY: a whole quad of an operand that the formula has.
+        let first = unsafe { cache.load(a) };
+        // SAFETY: as above.
+        let second = if F::SECOND { unsafe { cache.load(b) } } else { [0; 4] };
+        // SAFETY: as above.
+        let old = if F::OLD { unsafe { cache.load(dst) } } else { [0; 4] };
+        // SAFETY: this lane's quad of the destination.
+        unsafe { cache.store(dst, by_lanes::<T, F>(old, first, second, scalar)) };
+    }
+    if let Some(element) = span::single(&params.span, T::Word::COUNT as u64, lane) {
+        let [dst, a, b] = sides(element);
+        // SAFETY: an element of an operand that the formula has.
+        let first = unsafe { T::Word::load_global(a) };
+        // SAFETY: as above.
+        let second = if F::SECOND { unsafe { T::Word::load_global(b) } } else { T::Word::ZERO };
+        // SAFETY: as above.
+        let old = if F::OLD { unsafe { T::Word::load_global(dst) } } else { T::Word::ZERO };
+        let value = F::value(T::value(old), T::value(first), T::value(second), scalar);
+        // SAFETY: this lane's element of the destination.
+        unsafe { T::word(value).store_global(dst) };
+    }
+}
+
+/// The formula for each element of quads.
+#[inline(always)]
+fn by_lanes<T: Number, F: Formula>(old: Quad, a: Quad, b: Quad, scalar: T::Value) -> Quad {
+    let mut result = [0; 4];
+    crate::unrolled!(lane < 16 => {
+        if lane < T::Word::COUNT {
+            let [old, a, b] = [old, a, b].map(|quad| T::value(T::Word::get(quad, lane)));
+            result = T::word(F::value(old, a, b, scalar)).put(result, lane);
+        }
+    });
+    result
+}
+
+/// A quad of the pattern a thread, and a byte of those outside of quads.
+///
+/// # Safety
+///
+/// See [`FillParams`]: the bytes are allocated, and nothing else accesses them.
+#[inline(always)]
+pub unsafe fn fill(params: FillParams) {
+    let lane = lane();
+    let dst = Global::new(params.dst);
+    let FillParams { low, high, .. } = params;
+    if lane < params.span.quads {
+        let quad = [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32];
+        // SAFETY: this lane's quad.
+        unsafe { thread::store_quad(dst.offset(params.span.first + 16 * lane), quad) };
+    }
+    if let Some(byte) = span::single(&params.span, 16, lane) {
+        let at = dst.offset(byte);
+        let half = if at.misalignment() < 8 { low } else { high };
+        let value = B8::new((half >> (8 * (at.misalignment() & 7))) as u32);
+        // SAFETY: this lane's byte.
+        unsafe { value.store_global(at) };
+    }
+}

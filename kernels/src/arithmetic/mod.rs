@@ -1,0 +1,11 @@
+//! Kernels that compute with what they move.
+
+mod elementwise;
+mod reduce;
+mod reduce_axis;
+mod rowwise;
+
+pub use elementwise::{Add, Axpy, Mul, NStream, Triad, elementwise, fill};
+pub use reduce::{Dot, Max, Min, Sum, reduce};
+pub use reduce_axis::{ArgMax, reduce_columns, reduce_rows};
+pub use rowwise::{mean_variance, softmax};

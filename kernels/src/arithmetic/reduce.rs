@@ -1,0 +1,226 @@
+//! Reductions of contiguous arrays to one value a block.
+
+use core::marker::PhantomData;
+
+use crate::abi::{REDUCE_BLOCK, REDUCE_STEPS, ReduceParams};
+use crate::index::span;
+use crate::thread::number::{Number, Value};
+use crate::thread::quad::Lanes;
+use crate::thread::{self, Footprint, Global, Quad, Shared, Word};
+
+const STEPS: usize = REDUCE_STEPS as usize;
+
+/// How values become one.
+pub trait Reduction<T: Number> {
+    /// What is written.
+    type Result: Number<Value = T::Value>;
+    /// Whether there is a second operand.
+    const SECOND: bool = false;
+    /// What changes nothing.
+    const NEUTRAL: T::Value;
+
+    /// What an element counts.
+    #[inline(always)]
+    fn term(a: T::Value, b: T::Value) -> T::Value {
+        let _ = b;
+        a
+    }
+
+    /// Of two.
+    fn join(one: T::Value, other: T::Value) -> T::Value;
+}
+
+/// The sum.
+pub struct Sum;
+/// The sum of products.
+pub struct Dot;
+/// The least; what is no number, where there is one.
+pub struct Min;
+/// The greatest; what is no number, where there is one.
+pub struct Max;
+
+impl<T: Number> Reduction<T> for Sum {
+    type Result = T::Value;
+    const NEUTRAL: T::Value = T::Value::ZERO;
+
+    #[inline(always)]
+    fn join(one: T::Value, other: T::Value) -> T::Value {
+        one + other
+    }
+}
+
+impl<T: Number> Reduction<T> for Dot {
+    type Result = T::Value;
+    const SECOND: bool = true;
+    const NEUTRAL: T::Value = T::Value::ZERO;
+
+    #[inline(always)]
+    fn term(a: T::Value, b: T::Value) -> T::Value {
+        a * b
+    }
+
+    #[inline(always)]
+    fn join(one: T::Value, other: T::Value) -> T::Value {
+        one + other
+    }
+}
+
+impl<T: Number> Reduction<T> for Min {
+    type Result = T;
+    const NEUTRAL: T::Value = T::Value::INFINITY;
+
+    #[inline(always)]
+    fn join(one: T::Value, other: T::Value) -> T::Value {
+        if one < other || one.is_nan() { one } else { other }
+    }
+}
+
+impl<T: Number> Reduction<T> for Max {
+    type Result = T;
+    const NEUTRAL: T::Value = T::Value::NEGATIVE_INFINITY;
+
+    #[inline(always)]
+    fn join(one: T::Value, other: T::Value) -> T::Value {
+        if one > other || one.is_nan() { one } else { other }
+    }
+}
+
+/// A value of each thread of the block.
+struct Values<V>(PhantomData<V>);
+
+impl<V: Value> Footprint for Values<V> {
+    const BYTES: u32 = REDUCE_BLOCK * <V::Word as Word>::BYTES;
+}
+
+/// Runs of quads, as many at a time as there are blocks; then the threads' values, pair by pair. Every value is joined in an order
+/// that the numbers alone decide.
+///
+/// # Safety
+///
+/// See [`ReduceParams`]: the operands are allocated and aligned to an element, their quads to 16 bytes, and nothing writes them;
+/// there is room for a result a block, which nothing else accesses.
+#[inline(always)]
+pub unsafe fn reduce<T: Number, R: Reduction<T>>(params: ReduceParams) {
+    let (a, b) = (Global::new(params.a), Global::new(params.b));
+    // SAFETY: as the caller promises.
+    let joined = unsafe { quads::<T, R>(&params, a, b) };
+    // SAFETY: as above.
+    let value = unsafe { singles::<T, R>(&params, a, b, joined) };
+    // SAFETY: every thread of the block gets here.
+    let value = unsafe { across::<T, R>(value) };
+    if thread::thread_x() == 0 {
+        let place = u64::from(thread::block_x() * <R::Result as Number>::Word::BYTES);
+        // SAFETY: the block's own result.
+        unsafe { R::Result::word(value).store_global(Global::new(params.partials).offset(place)) };
+    }
+}
+
+/// This thread's part of the quads: of whole runs without a question, because loads behind questions wait for them; of the last
+/// quads one by one.
+///
+/// # Safety
+///
+/// As of [`reduce`].
+#[inline(always)]
+unsafe fn quads<T: Number, R: Reduction<T>>(params: &ReduceParams, a: Global, b: Global) -> T::Value {
+    let blocks = u64::from(thread::grid_x());
+    let (run, threads) = (u64::from(REDUCE_BLOCK * REDUCE_STEPS), u64::from(REDUCE_BLOCK));
+    let whole = params.span.quads / run * run;
+    let start = params.span.first * u64::from(T::Word::BYTES);
+    let load = |quad: u64| {
+        let at = start + 16 * quad;
+        // SAFETY: a quad of the first operand, which is allocated and which nothing writes.
+        let first = unsafe { thread::load_quad(a.offset(at)) };
+        // SAFETY: the same of the second, where there is one.
+        let second = if R::SECOND { unsafe { thread::load_quad(b.offset(at)) } } else { [0; 4] };
+        (first, second)
+    };
+    // A value for each place in a quad, so that they do not wait for each other.
+    let mut joined = [R::NEUTRAL; 8];
+    let mut quad = u64::from(thread::block_x()) * run + u64::from(thread::thread_x());
+    while quad < whole {
+        let mut held = [([0; 4], [0; 4]); STEPS];
+        for step in 0..STEPS {
+            held[step] = load(quad + step as u64 * threads);
+        }
+        for step in 0..STEPS {
+            join_lanes::<T, R>(&mut joined, held[step]);
+        }
+        quad += blocks * run;
+    }
+    let mut quad = whole + u64::from(thread::block_x()) * threads + u64::from(thread::thread_x());
+    while quad < params.span.quads {
+        join_lanes::<T, R>(&mut joined, load(quad));
+        quad += blocks * threads;
+    }
+    let mut all = R::NEUTRAL;
+    crate::unrolled!(lane < 8 => { all = R::join(all, joined[lane]); });
+    all
+}
+
+/// Joins each element of a quad to the value of its place.
+#[inline(always)]
+fn join_lanes<T: Number, R: Reduction<T>>(joined: &mut [T::Value; 8], (a, b): (Quad, Quad)) {
+    crate::unrolled!(lane < 8 => {
+        if lane < T::Word::COUNT {
+            let [a, b] = [a, b].map(|quad| T::value(T::Word::get(quad, lane)));
+            joined[lane] = R::join(joined[lane], R::term(a, b));
+        }
+    });
+}
+
+/// This thread's part of the elements outside of quads, joined to a value.
+///
+/// # Safety
+///
+/// As of [`reduce`].
+#[inline(always)]
+unsafe fn singles<T: Number, R: Reduction<T>>(
+    params: &ReduceParams,
+    a: Global,
+    b: Global,
+    value: T::Value,
+) -> T::Value {
+    let mut value = value;
+    let mut lane = u64::from(thread::block_x()) * u64::from(REDUCE_BLOCK) + u64::from(thread::thread_x());
+    while let Some(element) = span::single(&params.span, T::Word::COUNT as u64, lane) {
+        let at = element * u64::from(T::Word::BYTES);
+        // SAFETY: an element of the first operand.
+        let first = unsafe { T::Word::load_global(a.offset(at)) };
+        // SAFETY: of the second, where there is one.
+        let second = if R::SECOND { unsafe { T::Word::load_global(b.offset(at)) } } else { T::Word::ZERO };
+        value = R::join(value, R::term(T::value(first), T::value(second)));
+        lane += u64::from(thread::grid_x()) * u64::from(REDUCE_BLOCK);
+    }
+    value
+}
+
+/// The block's value, in its first thread.
+///
+/// # Safety
+///
+/// Every thread of the block calls it, once.
+#[inline(always)]
+unsafe fn across<T: Number, R: Reduction<T>>(value: T::Value) -> T::Value {
+    type WordOf<V> = <V as Number>::Word;
+    let values = Shared::reserve::<Values<T::Value>>();
+    let thread = thread::thread_x();
+    let at = |thread: u32| values.offset(thread * WordOf::<T::Value>::BYTES);
+    let mut value = value;
+    let mut half = REDUCE_BLOCK / 2;
+    // SAFETY: this thread's place.
+    unsafe { T::Value::word(value).store_shared(at(thread)) };
+    while half > 0 {
+        // SAFETY: all threads go through as many rounds.
+        unsafe { thread::barrier() };
+        if thread < half {
+            // SAFETY: the place of a thread that is done, which has written it before the barrier.
+            let other = unsafe { WordOf::<T::Value>::load_shared(at(thread + half)) };
+            value = R::join(value, T::Value::value(other));
+            // SAFETY: this thread's place, which none reads before the next barrier.
+            unsafe { T::Value::word(value).store_shared(at(thread)) };
+        }
+        half /= 2;
+    }
+    value
+}

@@ -1,0 +1,346 @@
+//! Reductions along one axis of contiguous arrays, seen as `[outer, n, inner]`.
+
+use core::marker::PhantomData;
+
+use super::reduce::{Max, Min, Reduction, Sum};
+use crate::abi::{REDUCE_COLUMNS_BLOCK, REDUCE_STEPS, ReduceColumnsParams, ReduceRowsParams};
+use crate::block::group::{Group, Pass, Placed, WarpValues};
+use crate::index::{Index, Wide, quotient};
+use crate::thread::number::{Number, Value};
+use crate::thread::quad::Lanes;
+use crate::thread::{self, B64, Footprint, Global, Quad, Shared, Word};
+
+/// Loads that a thread has in flight along a row.
+const ALONG: usize = REDUCE_STEPS as usize;
+/// Loads that it has in flight of elements outside of quads.
+const ASIDE: usize = 4;
+/// Loads of quads that a thread has in flight down columns, and of elements.
+const DOWN: usize = 4;
+const DOWN_ELEMENTS: usize = 8;
+
+/// How the elements along an axis become one.
+pub trait Along<T: Number> {
+    /// What they are so far.
+    type State: Pass;
+    /// Of none.
+    const START: Self::State;
+    /// Whether places matter.
+    const PLACES: bool;
+
+    /// One more, which lies behind all so far.
+    fn take(state: Self::State, value: T::Value, place: u64) -> Self::State;
+    /// Of two, wherever they lie.
+    fn join(one: Self::State, other: Self::State) -> Self::State;
+
+    /// Writes element `at` of the result; of places, also its value, where there are `values`.
+    ///
+    /// # Safety
+    ///
+    /// Both have room for it, and nothing else accesses it.
+    unsafe fn write(state: Self::State, result: u64, values: u64, at: u64);
+}
+
+macro_rules! values {
+    ($($reduction:ident)*) => {$(
+        impl<T: Number<Value: Pass>> Along<T> for $reduction {
+            type State = T::Value;
+            const START: T::Value = <Self as Reduction<T>>::NEUTRAL;
+            const PLACES: bool = false;
+
+            #[inline(always)]
+            fn take(state: T::Value, value: T::Value, _: u64) -> T::Value {
+                <Self as Reduction<T>>::join(state, value)
+            }
+
+            #[inline(always)]
+            fn join(one: T::Value, other: T::Value) -> T::Value {
+                <Self as Reduction<T>>::join(one, other)
+            }
+
+            #[inline(always)]
+            unsafe fn write(state: T::Value, result: u64, _: u64, at: u64) {
+                let to = Global::new(result).offset(at * u64::from(<<Self as Reduction<T>>::Result as Number>::Word::BYTES));
+                // SAFETY: as the caller promises.
+                unsafe { <Self as Reduction<T>>::Result::word(state).store_global(to) };
+            }
+        }
+    )*};
+}
+
+values! { Sum Min Max }
+
+/// Where the greatest lies, the first of several; what is no number is greater than any.
+pub struct ArgMax;
+
+impl<T: Number<Value: Pass>> Along<T> for ArgMax {
+    type State = Placed<T::Value>;
+    // What is never greater than this is nothing but this, and the first of it lies at 0.
+    const START: Placed<T::Value> = Placed { value: T::Value::NEGATIVE_INFINITY, place: 0 };
+    const PLACES: bool = true;
+
+    #[inline(always)]
+    fn take(state: Self::State, value: T::Value, place: u64) -> Self::State {
+        let is_less_or_same = value <= state.value;
+        if !is_less_or_same && !state.value.is_nan() { Placed { value, place } } else { state }
+    }
+
+    #[inline(always)]
+    fn join(one: Self::State, other: Self::State) -> Self::State {
+        let (nan, other_nan) = (one.value.is_nan(), other.value.is_nan());
+        let same = one.value == other.value || (nan && other_nan);
+        let greater = other.value > one.value || (other_nan && !nan);
+        if greater || (same && other.place < one.place) { other } else { one }
+    }
+
+    #[inline(always)]
+    unsafe fn write(state: Self::State, result: u64, values: u64, at: u64) {
+        // SAFETY: as the caller promises.
+        unsafe { B64::new(state.place).store_global(Global::new(result).offset(8 * at)) };
+        if values != 0 {
+            let to = Global::new(values).offset(at * u64::from(T::Word::BYTES));
+            // SAFETY: as the caller promises.
+            unsafe { T::word(state.value).store_global(to) };
+        }
+    }
+}
+
+/// A group of threads a row: whole quads wherever the row starts, and the elements around them.
+///
+/// # Safety
+///
+/// See [`ReduceRowsParams`]: the rows are allocated and aligned to an element, and nothing writes them; there is room for the
+/// results, which nothing else accesses.
+#[inline(always)]
+pub unsafe fn reduce_rows<T: Number<Value: Pass>, R: Along<T>>(params: ReduceRowsParams) {
+    let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<R::State>>());
+    let row = u64::from(thread::block_x()) * u64::from(group.count) + u64::from(group.number);
+    let part = u64::from(thread::block_y());
+    let start = part * params.part;
+    let left = params.n - start;
+    let part_len = if left < params.part { left } else { params.part };
+    // Nothing of a row that there is not, instead of a branch around it: that would be followed to a barrier of its own.
+    let len = if row < params.rows { part_len } else { 0 };
+    let at = Global::new(params.a).offset((row * params.n + start) * u64::from(T::Word::BYTES));
+    // SAFETY: this row's part, as the caller promises.
+    let state = unsafe { along::<T, R>(at, start, len, group) };
+    // SAFETY: every thread of the block gets here, once.
+    let state = unsafe { group.join(0, state, R::START, R::join) };
+    if row < params.rows && group.lane == 0 {
+        // SAFETY: the row's part's own result.
+        unsafe { R::write(state, params.result, params.values, part * params.rows + row) };
+    }
+}
+
+/// This thread's part of `len` elements from an address on, the first of which lies at `start` along the axis.
+///
+/// # Safety
+///
+/// They are allocated and aligned to an element, and nothing writes them.
+#[inline(always)]
+unsafe fn along<T: Number<Value: Pass>, R: Along<T>>(at: Global, start: u64, len: u64, group: Group) -> R::State {
+    let (width, count) = (T::Word::BYTES, T::Word::COUNT as u64);
+    let before = u64::from((16 - at.misalignment()) % 16 / width);
+    let first = if before < len { before } else { len };
+    let quads = (len - first) / count;
+    let (lane, size) = (u64::from(group.lane), u64::from(group.size));
+    let whole = at.offset(first * u64::from(width));
+    // SAFETY: a whole quad of the row.
+    let load = |quad: u64| unsafe { thread::load_quad(whole.offset(16 * quad)) };
+    // A state for each place in a quad, so that they do not wait for each other.
+    let mut states = [R::START; 8];
+    let mut take = |quad: Quad, number: u64| {
+        let place = start + first + number * count;
+        crate::unrolled!(lane < 8 => {
+            if lane < T::Word::COUNT {
+                states[lane] = R::take(states[lane], T::value(T::Word::get(quad, lane)), place + lane as u64);
+            }
+        });
+    };
+    let mut quad = lane;
+    while quad + (ALONG as u64 - 1) * size < quads {
+        let mut held = [[0; 4]; ALONG];
+        for step in 0..ALONG {
+            held[step] = load(quad + step as u64 * size);
+        }
+        for step in 0..ALONG {
+            take(held[step], quad + step as u64 * size);
+        }
+        quad += ALONG as u64 * size;
+    }
+    while quad < quads {
+        take(load(quad), quad);
+        quad += size;
+    }
+    let mut state = R::START;
+    crate::unrolled!(lane < 8 => {
+        if lane < T::Word::COUNT {
+            state = R::join(state, states[lane]);
+        }
+    });
+    // The elements before the quads and those behind, numbered through: the last again instead of those that there are not, because
+    // loads behind questions wait for them.
+    let singles = len - quads * count;
+    let mut single = lane;
+    while single < singles {
+        let element = |step: usize| {
+            let number = single + step as u64 * size;
+            let number = if number < singles { number } else { singles - 1 };
+            if number < first { number } else { number + quads * count }
+        };
+        let mut held = [T::Word::ZERO; ASIDE];
+        for step in 0..ASIDE {
+            // SAFETY: an element of the row.
+            held[step] = unsafe { T::Word::load_global(at.offset(element(step) * u64::from(width))) };
+        }
+        for step in 0..ASIDE {
+            if single + (step as u64 * size) < singles {
+                state = R::join(state, R::take(R::START, T::value(held[step]), start + element(step)));
+            }
+        }
+        single += ASIDE as u64 * size;
+    }
+    state
+}
+
+/// What a thread has of columns, for each.
+struct States<S, T>(PhantomData<(S, T)>);
+
+impl<S: Pass, T: Number> Footprint for States<S, T> {
+    const BYTES: u32 = REDUCE_COLUMNS_BLOCK * T::Word::COUNT as u32 * S::BYTES;
+}
+
+/// Threads across columns, each of a quad or an element, and down them; then what those of a column have, one after another.
+///
+/// # Safety
+///
+/// See [`ReduceColumnsParams`]: the array is allocated and aligned to an element, its rows to quads where lanes are quads, and
+/// nothing writes it; there is room for the results, which nothing else accesses.
+#[inline(always)]
+pub unsafe fn reduce_columns<T: Number<Value: Pass>, R: Along<T>>(params: ReduceColumnsParams) {
+    let states = Shared::reserve::<States<R::State, T>>();
+    if params.quads != 0 {
+        // SAFETY: as the caller promises.
+        unsafe { columns::<T, R, true>(&params, states) }
+    } else {
+        // SAFETY: as the caller promises.
+        unsafe { columns::<T, R, false>(&params, states) }
+    }
+}
+
+/// # Safety
+///
+/// As of [`reduce_columns`].
+#[inline(always)]
+unsafe fn columns<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
+    params: &ReduceColumnsParams,
+    shared: Shared,
+) {
+    let count = if QUADS { T::Word::COUNT as u32 } else { 1 };
+    let (threads, across) = (thread::block_width(), params.across.value as u32);
+    let [y, down] = [thread::thread_x(), threads].map(|number| quotient(number, &params.across));
+    let x = thread::thread_x() - y * across;
+    let first = u64::from(thread::block_x()) * u64::from(across);
+    let column = first + u64::from(x);
+    // Those of a lane side by side, so that threads which do access different banks.
+    let at = |lane: u32, y: u32, x: u32| shared.offset((lane * threads + y * across + x) * R::State::BYTES);
+    if y < down && column < params.columns {
+        // SAFETY: a column of the array.
+        let states = unsafe { down_column::<T, R, QUADS>(params, column, y, down) };
+        crate::unrolled!(lane < 8 => {
+            if lane < count as usize {
+                // SAFETY: this thread's place.
+                unsafe { states[lane].store(at(lane as u32, y, x)) };
+            }
+        });
+    }
+    // SAFETY: every thread of the block gets here.
+    unsafe { thread::barrier() };
+    let left = params.columns - first;
+    let columns = if left < u64::from(across) { left as u32 } else { across };
+    let to = (u64::from(thread::block_y()) * params.columns + first) * u64::from(count);
+    let mut element = thread::thread_x();
+    while element < across * count {
+        let lane = quotient(element, &params.across);
+        let x = element - lane * across;
+        if x < columns {
+            // SAFETY: what a thread has stored before the barrier.
+            let load = |y: u32| unsafe { R::State::load(at(lane, y, x)) };
+            let mut state = load(0);
+            for y in 1..down {
+                state = R::join(state, load(y));
+            }
+            // SAFETY: the column's part's own result.
+            unsafe { R::write(state, params.result, params.values, to + u64::from(x * count + lane)) };
+        }
+        element += threads;
+    }
+}
+
+/// What every `down`th row of the block's part, from the `y`th on, comes to in a column.
+///
+/// # Safety
+///
+/// As of [`reduce_columns`]; the column is one of the array.
+#[inline(always)]
+unsafe fn down_column<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
+    params: &ReduceColumnsParams,
+    column: u64,
+    y: u32,
+    down: u32,
+) -> [R::State; 8] {
+    let count = if QUADS { T::Word::COUNT } else { 1 };
+    let bytes = u64::from(T::Word::BYTES) * count as u64;
+    let outer = Wide::truncate(column).divide(&params.lanes).0;
+    let lane = column - outer * params.lanes.value;
+    let number = |place: u64| (outer * params.n + place) * params.lanes.value + lane;
+    let load = |at: Global| {
+        if QUADS {
+            // SAFETY: a quad of the array.
+            unsafe { thread::load_quad(at) }
+        } else {
+            // SAFETY: an element of the array.
+            unsafe { T::Word::load_global(at) }.put([0; 4], 0)
+        }
+    };
+    let mut states = [R::START; 8];
+    let mut take = |quad: Quad, place: u64| {
+        let named = if R::PLACES && params.places != 0 {
+            // SAFETY: a place for every element, where there are places.
+            unsafe { B64::load_global(Global::new(params.places).offset(8 * number(place))) }.low()
+        } else {
+            place
+        };
+        crate::unrolled!(lane < 8 => {
+            if lane < count {
+                states[lane] = R::take(states[lane], T::value(T::Word::get(quad, lane)), named);
+            }
+        });
+    };
+    let start = u64::from(thread::block_y()) * params.part;
+    let left = params.n - start;
+    let end = start + if left < params.part { left } else { params.part };
+    let loads = if QUADS { DOWN } else { DOWN_ELEMENTS };
+    let mut place = start + u64::from(y);
+    // An address that goes along instead of one from each place: that takes fewer registers, and so more threads are at work.
+    let mut at = Global::new(params.a).offset(number(place) * bytes);
+    let (step, pitch) = (u64::from(down), u64::from(down) * params.lanes.value * bytes);
+    while place + (loads as u64 - 1) * step < end {
+        let mut held = [[0; 4]; DOWN_ELEMENTS];
+        for number in 0..loads {
+            held[number] = load(at);
+            at = at.offset(pitch);
+        }
+        crate::unrolled!(number < 8 => {
+            if number < loads {
+                take(held[number], place + number as u64 * step);
+            }
+        });
+        place += loads as u64 * step;
+    }
+    while place < end {
+        take(load(at), place);
+        at = at.offset(pitch);
+        place += step;
+    }
+    states
+}

@@ -1,0 +1,388 @@
+//! Elements scaled, shifted and converted on their way through tiles: a transpose whose sides have types of their own.
+
+use crate::abi::{AFFINE_PADDED_BLOCK, AFFINE_PADDED_SIDE, AffineTileParams, VECTOR_TILE_THREADS, vector_tile_squares};
+use crate::block;
+use crate::conversion::affine::{BF16_TYPE, Computed, F16_TYPE, Pair, U8};
+use crate::conversion::cast::Scalar;
+use crate::index::axes::{self, Offsets};
+use crate::index::{Index, Wide};
+use crate::movement::vector_tile::{Quads, place};
+use crate::thread::number::{Bf16, F16, Number};
+use crate::thread::quad::Lanes;
+use crate::thread::{self, B32, B64, Footprint, Global, Quad, Shared, Word};
+use crate::unrolled;
+
+/// The tile of a block.
+struct Tile<'a> {
+    params: &'a AffineTileParams,
+    /// The first row and column.
+    row: u64,
+    col: u64,
+    /// Where the batch's image starts, in elements.
+    src_start: u64,
+    dst_start: u64,
+    /// The image's channel.
+    channel: Wide,
+}
+
+impl<'a> Tile<'a> {
+    #[inline(always)]
+    fn new(params: &'a AffineTileParams, height: u32, width: u32) -> Self {
+        let tile = block::linear::<Wide>();
+        let down_first = params.down_first != 0;
+        let (across, down) = (&params.tiles_across, &params.tiles_down);
+        let (inner, outer) = if down_first { (down, across) } else { (across, down) };
+        let above = tile.divide(inner);
+        let image = above.divide(outer);
+        let (first, second) = (axes::remainder(tile, above, inner).0, axes::remainder(above, image, outer).0);
+        let (x, y) = if down_first { (second, first) } else { (first, second) };
+        let [Offsets { src, dst }] = axes::offsets([image], &params.axes, params.rank);
+        Tile {
+            params,
+            row: y * u64::from(height),
+            col: x * u64::from(width),
+            src_start: src.0,
+            dst_start: dst.0,
+            channel: params.values.channel(image),
+        }
+    }
+
+    #[inline(always)]
+    fn has(&self, row: u64, col: u64) -> bool {
+        row < self.params.rows && col < self.params.cols
+    }
+
+    #[inline(always)]
+    fn src<W: Word>(&self, row: u64, col: u64) -> Global {
+        let offset = self.src_start.wrapping_add(row.wrapping_mul(self.params.src_pitch as u64)).wrapping_add(col);
+        Global::new(self.params.src).offset(offset.wrapping_mul(u64::from(W::BYTES)))
+    }
+
+    #[inline(always)]
+    fn dst<W: Word>(&self, row: u64, col: u64) -> Global {
+        let offset = self.dst_start.wrapping_add(col.wrapping_mul(self.params.dst_pitch as u64)).wrapping_add(row);
+        Global::new(self.params.dst).offset(offset.wrapping_mul(u64::from(W::BYTES)))
+    }
+
+    /// The factor and the offset of an element.
+    ///
+    /// # Safety
+    ///
+    /// The matrix has it, and the channels' values are allocated and not written meanwhile.
+    #[inline(always)]
+    unsafe fn pair<V: Computed>(&self, row: u64, col: u64) -> Pair<V> {
+        let along = if self.params.along_rows != 0 {
+            row
+        } else if self.params.along_cols != 0 {
+            col
+        } else {
+            0
+        };
+        // SAFETY: the element's channel: that of its image, of 0 where rows or columns are channels.
+        unsafe { self.params.values.pair(self.channel + Wide::truncate(along)) }
+    }
+}
+
+/// A tile as rectangles of `COLS` elements of the source by `ROWS` of the destination, a quad of each: those of one thread.
+struct Rectangles<'a, const COLS: usize, const ROWS: usize> {
+    tile: Tile<'a>,
+    across_log2: u32,
+    down_log2: u32,
+    /// The exchange.
+    shared: Shared,
+}
+
+impl<'a, const COLS: usize, const ROWS: usize> Rectangles<'a, COLS, ROWS> {
+    #[inline(always)]
+    fn new<const SQUARES: usize, const QUADS: usize>(params: &'a AffineTileParams) -> Self {
+        let shared = Shared::reserve::<Quads<QUADS>>();
+        let across_log2 = params.across_log2 as u32;
+        let down_log2 = (VECTOR_TILE_THREADS * SQUARES as u32).ilog2() - across_log2;
+        let tile = Tile::new(params, (ROWS as u32) << down_log2, (COLS as u32) << across_log2);
+        Rectangles { tile, across_log2, down_log2, shared }
+    }
+
+    /// Column and row, in rectangles, of rectangle `step` of this thread: neighbours in a row are neighbouring threads.
+    #[inline(always)]
+    fn number(&self, step: usize) -> (u32, u32) {
+        let number = thread::thread_x() + step as u32 * VECTOR_TILE_THREADS;
+        (number & ((1 << self.across_log2) - 1), number >> self.across_log2)
+    }
+
+    /// Its first row and column.
+    #[inline(always)]
+    fn first(&self, step: usize) -> (u64, u64) {
+        let (x, y) = self.number(step);
+        (self.tile.row + u64::from(y * ROWS as u32), self.tile.col + u64::from(x * COLS as u32))
+    }
+
+    #[inline(always)]
+    fn place(&self, column: u32, part: u32) -> Shared {
+        place(COLS.ilog2(), self.across_log2, self.down_log2, self.shared, column, part)
+    }
+
+    /// Loads rectangle `step`; zero outside the matrix.
+    ///
+    /// # Safety
+    ///
+    /// As [`affine_tile`].
+    #[inline(always)]
+    unsafe fn load<W: Word>(&self, step: usize) -> [Quad; ROWS] {
+        let mut held = [[0; 4]; ROWS];
+        let (row, col) = self.first(step);
+        if self.tile.has(row, col) {
+            let start = self.tile.src::<W>(row, col);
+            let pitch = (self.tile.params.src_pitch as u64).wrapping_mul(u64::from(W::BYTES));
+            unrolled!(down < ROWS => {
+                // SAFETY: whole quads of rows of the matrix, as the caller promises.
+                held[down] = unsafe { thread::load_quad(start.offset((down as u64).wrapping_mul(pitch))) };
+            });
+        }
+        held
+    }
+
+    /// Writes what becomes of rectangle `step` where the stores look for it, column by column.
+    ///
+    /// # Safety
+    ///
+    /// As [`affine_tile`]; nothing reads the exchange before the next barrier.
+    #[inline(always)]
+    unsafe fn exchange<S: Scalar, D: Number<Value: Computed>>(&self, step: usize, held: &[Quad; ROWS]) {
+        let ((x, y), (row, col)) = (self.number(step), self.first(step));
+        let Tile { params, .. } = self.tile;
+        if self.tile.has(row, col) {
+            // SAFETY: a rectangle of the matrix; so below.
+            let mut pairs = [unsafe { self.tile.pair::<D::Value>(row, col) }; ROWS];
+            if params.along_rows != 0 {
+                unrolled!(down < ROWS => {
+                    // SAFETY: see above.
+                    pairs[down] = unsafe { params.values.of_channel(Wide::truncate(row + down as u64)) };
+                });
+            }
+            unrolled!(lane < COLS => {
+                if params.along_cols != 0 {
+                    // SAFETY: see above.
+                    pairs = [unsafe { params.values.of_channel(Wide::truncate(col + lane as u64)) }; ROWS];
+                }
+                let quad = column::<S, D, ROWS>(held, lane, &pairs);
+                // SAFETY: inside the tile, and each thread has its own rectangles.
+                unsafe { thread::store_shared_quad(self.place(x * COLS as u32 + lane as u32, y), quad) };
+            });
+        }
+    }
+
+    /// Stores quad `step` of this thread: neighbouring threads have neighbouring parts of a column.
+    ///
+    /// # Safety
+    ///
+    /// As [`affine_tile`]; the exchange is complete.
+    #[inline(always)]
+    unsafe fn store<W: Word>(&self, step: u32) {
+        let number = thread::thread_x() + step * VECTOR_TILE_THREADS;
+        let (column, part) = (number >> self.down_log2, number & ((1 << self.down_log2) - 1));
+        let (row, col) = (self.tile.row + u64::from(part * ROWS as u32), self.tile.col + u64::from(column));
+        if self.tile.has(row, col) {
+            // SAFETY: inside the tile, which nothing writes any more.
+            let quad = unsafe { thread::load_shared_quad(self.place(column, part)) };
+            // SAFETY: a whole quad of a row of the destination, which no other thread has.
+            unsafe { thread::store_quad(self.tile.dst::<W>(row, col), quad) };
+        }
+    }
+}
+
+/// Where every row of both sides starts on 16 bytes and holds whole quads: as `vector_tile`, but what a thread turns in registers
+/// is a rectangle of `ROWS` rows of a quad of the source, which becomes `COLS` quads of the destination. So both sides of a tile
+/// are accessed 16 bytes at a time, whatever their widths, and the exchange holds what is written.
+///
+/// `COLS` and `ROWS` are the elements of a quad of the source and of the destination, `SQUARES` how many rectangles a thread moves,
+/// `QUADS` the product of `COLS` and `SQUARES` with the threads: generic arithmetic on constants is not stable.
+///
+/// # Safety
+///
+/// See [`AffineTileParams`]: all elements and the channels' values are allocated and nothing else writes them.
+#[inline(always)]
+pub unsafe fn affine_tile<
+    S: Scalar,
+    D: Number<Value: Computed>,
+    const COLS: usize,
+    const ROWS: usize,
+    const SQUARES: usize,
+    const QUADS: usize,
+>(
+    params: AffineTileParams,
+) {
+    const { assert!(COLS == S::Word::COUNT && ROWS == D::Word::COUNT, "rectangles are of whole quads") };
+    const { assert!(SQUARES as u32 == vector_tile_squares(S::Word::BYTES), "the host cuts tiles of as many") };
+    const { assert!(QUADS == COLS * SQUARES * VECTOR_TILE_THREADS as usize, "the exchange has room for the tile") };
+    let rectangles = Rectangles::<COLS, ROWS>::new::<SQUARES, QUADS>(&params);
+    let mut held = [[[0; 4]; ROWS]; SQUARES];
+    unrolled!(step < SQUARES => {
+        // SAFETY: as the caller promises.
+        held[step] = unsafe { rectangles.load::<S::Word>(step) };
+    });
+    unrolled!(step < SQUARES => {
+        // SAFETY: as the caller promises, and nothing reads before the barrier.
+        unsafe { rectangles.exchange::<S, D>(step, &held[step]) };
+    });
+    // SAFETY: every thread of the block comes here: nothing above returns.
+    unsafe { thread::barrier() };
+    for step in 0..(COLS * SQUARES) as u32 {
+        // SAFETY: as the caller promises, behind the barrier.
+        unsafe { rectangles.store::<D::Word>(step) };
+    }
+}
+
+/// What becomes of a column of a rectangle: a quad of the destination.
+#[inline(always)]
+fn column<S: Scalar, D: Number<Value: Computed>, const ROWS: usize>(
+    rows: &[Quad; ROWS],
+    lane: usize,
+    pairs: &[Pair<D::Value>; ROWS],
+) -> Quad {
+    let mut quad = [0; 4];
+    unrolled!(row < ROWS => {
+        let value = D::Value::take(S::value(S::Word::get(rows[row], lane)));
+        quad = D::word(pairs[row].apply(value)).put(quad, row);
+    });
+    quad
+}
+
+/// Values in shared memory, whose rows are one longer than they hold, so that columns step through the banks.
+struct Padded<W>(core::marker::PhantomData<W>);
+
+impl<W: Word> Footprint for Padded<W> {
+    const BYTES: u32 = AFFINE_PADDED_SIDE * (AFFINE_PADDED_SIDE + 1) * W::BYTES;
+}
+
+/// Accesses of a thread that are in flight together.
+const STEPS: usize = 4;
+/// How often it has as many.
+const ROUNDS: u32 = AFFINE_PADDED_SIDE * AFFINE_PADDED_SIDE / (AFFINE_PADDED_BLOCK * STEPS as u32);
+
+/// A tile that goes element by element.
+struct Elements<'a> {
+    tile: Tile<'a>,
+    shared: Shared,
+}
+
+impl<'a> Elements<'a> {
+    #[inline(always)]
+    fn new<W: Word>(params: &'a AffineTileParams) -> Self {
+        let tile = Tile::new(params, AFFINE_PADDED_SIDE, AFFINE_PADDED_SIDE);
+        Elements { tile, shared: Shared::reserve::<Padded<W>>() }
+    }
+
+    /// Of element `step` of this thread in a round, its place along the lines that neighbouring threads go along, and its line.
+    #[inline(always)]
+    fn number(round: u32, step: usize) -> (u32, u32) {
+        let number = thread::thread_x() + (round * STEPS as u32 + step as u32) * AFFINE_PADDED_BLOCK;
+        (number % AFFINE_PADDED_SIDE, number / AFFINE_PADDED_SIDE)
+    }
+
+    #[inline(always)]
+    fn place<W: Word>(&self, row: u32, col: u32) -> Shared {
+        self.shared.offset((row * (AFFINE_PADDED_SIDE + 1) + col) * W::BYTES)
+    }
+
+    /// Loads the tile along its rows and writes what becomes of it to shared memory.
+    ///
+    /// # Safety
+    ///
+    /// The source's elements are of this type and allocated, the tile was made for values of `V`, and nothing reads it.
+    #[inline(always)]
+    unsafe fn load<S: Scalar, V: Computed>(&self) {
+        let tile = &self.tile;
+        for round in 0..ROUNDS {
+            let mut held = [S::Word::ZERO; STEPS];
+            unrolled!(step < STEPS => {
+                let (x, y) = Self::number(round, step);
+                let (row, col) = (tile.row + u64::from(y), tile.col + u64::from(x));
+                if tile.has(row, col) {
+                    // SAFETY: an element of the source.
+                    held[step] = unsafe { S::Word::load_global(tile.src::<S::Word>(row, col)) };
+                }
+            });
+            unrolled!(step < STEPS => {
+                let (x, y) = Self::number(round, step);
+                let (row, col) = (tile.row + u64::from(y), tile.col + u64::from(x));
+                if tile.has(row, col) {
+                    // SAFETY: of the same element.
+                    let made = unsafe { tile.pair::<V>(row, col) }.apply(V::take(S::value(held[step])));
+                    // SAFETY: inside the tile, a place that no other thread has.
+                    unsafe { V::word(made).store_shared(self.place::<V::Word>(y, x)) };
+                }
+            });
+        }
+    }
+
+    /// Stores the tile along its columns, rounded to the type.
+    ///
+    /// # Safety
+    ///
+    /// The destination's elements are of this type and allocated, no other block accesses them, and nothing writes the tile.
+    #[inline(always)]
+    unsafe fn store<D: Number<Value: Computed>>(&self) {
+        let tile = &self.tile;
+        for round in 0..ROUNDS {
+            unrolled!(step < STEPS => {
+                let (y, x) = Self::number(round, step);
+                let (row, col) = (tile.row + u64::from(y), tile.col + u64::from(x));
+                if tile.has(row, col) {
+                    let at = self.place::<<D::Value as Number>::Word>(y, x);
+                    // SAFETY: inside the tile, where a thread has written this element.
+                    let word = unsafe { <<D::Value as Number>::Word>::load_shared(at) };
+                    let made = D::word(<D::Value as Number>::value(word));
+                    // SAFETY: the element's place, which no other thread has.
+                    unsafe { made.store_global(tile.dst::<D::Word>(row, col)) };
+                }
+            });
+        }
+    }
+}
+
+/// Where rows start anywhere and end anywhere: element by element through a padded tile of values, which are rounded on their way
+/// out. The types are parameters, and all threads of a launch take the same branch.
+///
+/// # Safety
+///
+/// As [`affine_tile`].
+#[inline(always)]
+pub unsafe fn affine_padded(params: AffineTileParams) {
+    let tile = Elements::new::<B32>(&params);
+    match params.src_type {
+        // SAFETY: as the caller promises; so below.
+        U8 => unsafe { tile.load::<u8, f32>() },
+        // SAFETY: see above.
+        F16_TYPE => unsafe { tile.load::<F16, f32>() },
+        // SAFETY: see above.
+        BF16_TYPE => unsafe { tile.load::<Bf16, f32>() },
+        // SAFETY: see above.
+        _ => unsafe { tile.load::<f32, f32>() },
+    }
+    // SAFETY: every thread of the block comes here: nothing above returns, and all take one branch.
+    unsafe { thread::barrier() };
+    match params.dst_type {
+        // SAFETY: see above.
+        F16_TYPE => unsafe { tile.store::<F16>() },
+        // SAFETY: see above.
+        BF16_TYPE => unsafe { tile.store::<Bf16>() },
+        // SAFETY: see above.
+        _ => unsafe { tile.store::<f32>() },
+    }
+}
+
+/// The same from doubles to doubles.
+///
+/// # Safety
+///
+/// As [`affine_padded`].
+#[inline(always)]
+pub unsafe fn affine_padded_f64(params: AffineTileParams) {
+    let tile = Elements::new::<B64>(&params);
+    // SAFETY: as the caller promises; so below.
+    unsafe { tile.load::<f64, f64>() };
+    // SAFETY: every thread of the block comes here.
+    unsafe { thread::barrier() };
+    // SAFETY: see above.
+    unsafe { tile.store::<f64>() };
+}

@@ -1,0 +1,11 @@
+//! Kernels that make other types of what they move.
+
+mod affine;
+mod affine_tile;
+mod cast;
+mod normalize;
+
+pub use affine::{affine_elements, affine_elements_f64};
+pub use affine_tile::{affine_padded, affine_padded_f64, affine_tile};
+pub use cast::{Scalar, cast};
+pub use normalize::normalize;

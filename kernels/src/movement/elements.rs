@@ -1,0 +1,43 @@
+//! Any layout to any layout.
+
+use crate::abi::{ELEMENTS_BLOCK, ElementsParams, elements_per_thread};
+use crate::block;
+use crate::index::Index;
+use crate::index::axes;
+use crate::thread::cache::Cache;
+use crate::thread::{self, Global, Word};
+
+/// Numbers the elements in the destination's order, so that neighbouring lanes write side by side where it allows that.
+/// `STEPS` is [`elements_per_thread`].
+///
+/// # Safety
+///
+/// See [`ElementsParams`]: both layouts are allocated, aligned to the width, and nothing else writes them.
+#[inline(always)]
+pub unsafe fn elements<W: Word, I: Index, C: Cache<W>, const STEPS: usize>(params: ElementsParams) {
+    const { assert!(STEPS as u32 == elements_per_thread(W::BYTES), "the host counts blocks of as many elements") };
+    let first = block::linear::<I>() * I::new(ELEMENTS_BLOCK * STEPS as u32) + I::new(thread::thread_x());
+    let mut numbers = [first; STEPS];
+    for step in 0..STEPS {
+        numbers[step] = first + I::new(step as u32 * ELEMENTS_BLOCK);
+    }
+    let len = I::truncate(params.len);
+    let offsets = axes::offsets(numbers, &params.axes, params.rank);
+    let (src, dst) = (Global::new(params.src), Global::new(params.dst));
+    let at = |start: Global, offset: I| start.offset(offset.bytes::<W>());
+
+    let cache = C::new();
+    let mut held = [W::ZERO; STEPS];
+    for step in 0..STEPS {
+        if numbers[step] < len {
+            // SAFETY: one of the source's `len` elements, which the caller promises to be allocated and aligned.
+            held[step] = unsafe { cache.load(at(src, offsets[step].src)) };
+        }
+    }
+    for step in 0..STEPS {
+        if numbers[step] < len {
+            // SAFETY: the same element's place in the destination, which is no other's; no two threads have one number.
+            unsafe { cache.store(at(dst, offsets[step].dst), held[step]) };
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The transpose through a tile in shared memory: reads and writes along rows, and turns between them.
+
+use crate::abi::{TILE_ROWS, TransposeParams};
+use crate::block::{self, Arrangement, Tile};
+use crate::index::Index;
+use crate::thread::matrix::{Matrix, Strip};
+use crate::thread::{self, Word};
+
+/// Writes rows of the tile, and reads columns.
+///
+/// # Safety
+///
+/// See [`TransposeParams`]: both matrices are allocated, aligned to the width, and nothing else writes them.
+#[inline(always)]
+pub unsafe fn tile<W: Word, I: Index, A: Arrangement<W>>(params: TransposeParams) {
+    let tile = Tile::<W, A>::reserve();
+    let (x, y) = (thread::thread_x(), thread::thread_y());
+    let (row, col) = block::tile_position::<I>();
+    let src = Strip::<W, I>::new(Matrix::src(&params), (row, col));
+    let dst = Strip::<W, I>::new(Matrix::dst(&params), (col, row));
+
+    // SAFETY: as the caller promises.
+    let held = unsafe { src.load() };
+    for (step, value) in (0..).zip(held) {
+        // SAFETY: inside the tile, which is 32 wide and 4 x 8 high, and each thread has its own elements.
+        unsafe { tile.write(y + step * TILE_ROWS, x, value) };
+    }
+    // SAFETY: every thread of the block comes here: nothing above returns.
+    unsafe { thread::barrier() };
+    // SAFETY: inside the tile, which nothing writes any more.
+    let turned = |step| unsafe { tile.read(x, y + step * TILE_ROWS) };
+    // SAFETY: as the caller promises; no two threads have the same strip.
+    unsafe { dst.store(turned) };
+}

@@ -1,0 +1,68 @@
+//! Narrow elements several at a time.
+
+use crate::thread::quad::Lanes;
+use crate::thread::{B8, B16, B32, B64, B128, Word};
+
+/// Elements as they move: as many as fill 4 bytes at a time.
+pub trait Grain: Word {
+    /// What moves.
+    type Granule: Word + Lanes;
+    /// Base-2 logarithm of its elements.
+    const COUNT_LOG2: u32;
+
+    /// An element of a granule.
+    fn part(granule: Self::Granule, lane: u32) -> Self;
+    /// The granule with this element in a lane, which was zero.
+    fn with(self, granule: Self::Granule, lane: u32) -> Self::Granule;
+    /// The granule with its bits rotated to the left.
+    fn rotated(granule: Self::Granule, bits: u32) -> Self::Granule;
+}
+
+macro_rules! grain {
+    ($($word:ident $log2:literal)*) => {$(
+        impl Grain for $word {
+            type Granule = B32;
+            const COUNT_LOG2: u32 = $log2;
+
+            #[inline(always)]
+            fn part(granule: B32, lane: u32) -> Self {
+                // The bits above are not stored.
+                Self::new(granule.low() >> (8 * Self::BYTES * lane))
+            }
+
+            #[inline(always)]
+            fn with(self, granule: B32, lane: u32) -> B32 {
+                B32::new(granule.low() | self.low() << (8 * Self::BYTES * lane))
+            }
+
+            #[inline(always)]
+            fn rotated(granule: B32, bits: u32) -> B32 {
+                B32::new(granule.low().rotate_left(bits))
+            }
+        }
+    )*};
+    (whole $($word:ident)*) => {$(
+        impl Grain for $word {
+            type Granule = $word;
+            const COUNT_LOG2: u32 = 0;
+
+            #[inline(always)]
+            fn part(granule: $word, _: u32) -> Self {
+                granule
+            }
+
+            #[inline(always)]
+            fn with(self, _: $word, _: u32) -> $word {
+                self
+            }
+
+            #[inline(always)]
+            fn rotated(granule: $word, _: u32) -> $word {
+                granule
+            }
+        }
+    )*};
+}
+
+grain! { B8 2 B16 1 }
+grain! { whole B32 B64 B128 }

@@ -1,0 +1,243 @@
+//! Numbers as they lie in memory, and as they are computed with.
+
+use core::arch::asm;
+use core::ops::{Add, Div, Mul, Sub};
+
+use crate::thread::quad::{Lanes, permute_bytes};
+use crate::thread::{B16, B32, B64, Quad, Word};
+
+/// What arithmetic is done in. Rust contracts no product and sum to one rounding, so that a CPU's result is the same.
+pub trait Value:
+    Number<Value = Self>
+    + Copy
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + PartialOrd
+{
+    /// Zero.
+    const ZERO: Self;
+    /// One.
+    const ONE: Self;
+    /// What no number is above.
+    const INFINITY: Self;
+    /// What no number is below.
+    const NEGATIVE_INFINITY: Self;
+    /// The nearest of a double.
+    fn of(double: f64) -> Self;
+    /// Whether it is none.
+    fn is_nan(self) -> bool;
+    /// `2^64` times `e` to the power of a number that is not above 8: see [`exponential`].
+    fn scaled_exp(self) -> Self;
+    /// The larger of two; where one is no number, the other.
+    fn larger(self, other: Self) -> Self;
+    /// `self * factor + offset`, rounded once. Rust has the word, but in `std`.
+    fn fma(self, factor: Self, offset: Self) -> Self;
+}
+
+/// A number type.
+pub trait Number {
+    /// Its bits in memory.
+    type Word: Word + Lanes;
+    /// What it is computed in.
+    type Value: Value;
+
+    /// The value of these bits.
+    fn value(word: Self::Word) -> Self::Value;
+    /// The bits of the nearest number, ties to even.
+    fn word(value: Self::Value) -> Self::Word;
+
+    /// The same of as many values as lie in a quad, the first of eight.
+    #[inline(always)]
+    fn quad(values: [Self::Value; 8]) -> Quad {
+        let mut quad = [0; 4];
+        crate::unrolled!(lane < 8 => {
+            if lane < Self::Word::COUNT {
+                quad = Self::word(values[lane]).put(quad, lane);
+            }
+        });
+        quad
+    }
+}
+
+/// IEEE 754 half precision.
+pub struct F16;
+/// The upper half of an `f32`.
+pub struct Bf16;
+
+impl Number for F16 {
+    type Word = B16;
+    type Value = f32;
+
+    #[inline(always)]
+    fn value(word: B16) -> f32 {
+        let value: f32;
+        // SAFETY: arithmetic.
+        unsafe {
+            asm!("cvt.f32.f16 {}, {};", out(reg32) value, in(reg16) word.low() as u16, options(pure, nomem, nostack))
+        };
+        value
+    }
+
+    #[inline(always)]
+    fn word(value: f32) -> B16 {
+        B16::new(u32::from(nearest_half(value)))
+    }
+
+    /// Two at a time, so that both are one instruction: as numbers of 32 bits that are shifted they are three, two of them slow.
+    #[inline(always)]
+    fn quad([a, b, c, d, e, f, g, h]: [f32; 8]) -> Quad {
+        [[a, b], [c, d], [e, f], [g, h]].map(|pair| {
+            let [low, high] = pair.map(nearest_half);
+            let both: u32;
+            // SAFETY: moves registers.
+            unsafe {
+                asm!("mov.b32 {both}, {{{low}, {high}}};", both = out(reg32) both, low = in(reg16) low,
+                    high = in(reg16) high, options(pure, nomem, nostack))
+            };
+            both
+        })
+    }
+}
+
+#[inline(always)]
+fn nearest_half(value: f32) -> u16 {
+    let bits: u16;
+    // SAFETY: arithmetic.
+    unsafe { asm!("cvt.rn.f16.f32 {}, {};", out(reg16) bits, in(reg32) value, options(pure, nomem, nostack)) };
+    bits
+}
+
+impl Number for Bf16 {
+    type Word = B16;
+    type Value = f32;
+
+    #[inline(always)]
+    fn value(word: B16) -> f32 {
+        f32::from_bits(word.low() << 16)
+    }
+
+    #[inline(always)]
+    fn word(value: f32) -> B16 {
+        B16::new(nearest_upper_half(value) >> 16)
+    }
+
+    #[inline(always)]
+    fn quad(values: [f32; 8]) -> Quad {
+        let [a, b, c, d, e, f, g, h] = values.map(nearest_upper_half);
+        [[a, b], [c, d], [e, f], [g, h]].map(|[low, high]| permute_bytes::<0x7632>(low, high))
+    }
+}
+
+/// Bits whose upper half is the nearest number's. By integers, because the instruction wants sm_80: the bits that go make the rest
+/// one more where they are more than half of its last place, or half and it is odd.
+#[inline(always)]
+fn nearest_upper_half(value: f32) -> u32 {
+    let bits = value.to_bits();
+    // What is no number has to stay none, whichever of its bits go.
+    if value.is_nan() { bits | 0x40_0000 } else { bits.wrapping_add(0x7fff + (bits >> 16 & 1)) }
+}
+
+macro_rules! same {
+    ($($value:ident $word:ident $exp:ident $fma:literal $class:ident),*) => {$(
+        impl Number for $value {
+            type Word = $word;
+            type Value = $value;
+
+            #[inline(always)]
+            fn value(word: $word) -> $value {
+                $value::from_bits(word.low())
+            }
+
+            #[inline(always)]
+            fn word(value: $value) -> $word {
+                $word::new(value.to_bits())
+            }
+        }
+
+        impl Value for $value {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const INFINITY: Self = $value::INFINITY;
+            const NEGATIVE_INFINITY: Self = $value::NEG_INFINITY;
+
+            #[inline(always)]
+            fn of(double: f64) -> Self {
+                double as $value
+            }
+
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                self != self
+            }
+
+            #[inline(always)]
+            fn scaled_exp(self) -> Self {
+                $exp(self)
+            }
+
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                self.max(other)
+            }
+
+            #[inline(always)]
+            fn fma(self, factor: Self, offset: Self) -> Self {
+                let sum: Self;
+                // SAFETY: arithmetic.
+                unsafe {
+                    asm!(concat!($fma, " {}, {}, {}, {};"), out($class) sum, in($class) self, in($class) factor,
+                        in($class) offset, options(pure, nomem, nostack))
+                };
+                sum
+            }
+        }
+    )*};
+}
+
+same! { f32 B32 exp32 "fma.rn.f32" reg32, f64 B64 exp64 "fma.rn.f64" reg64 }
+
+/// The power of two that exponentials are scaled by.
+const EXP_SHIFT: u32 = 64;
+/// What they are scaled by.
+pub const EXP_SCALE: f64 = (1_u128 << EXP_SHIFT) as f64;
+
+/// `2^64 e^x` of an `x` not above 8, by operations that every device rounds alike: to within 2 units in the last place, and in
+/// single precision a twentieth of one more for each that `x` is from zero.
+///
+/// As Cody and Waite (1980) do it: `x = n ln 2 + r`, a polynomial for `e^r`, and `2^n` as the bits of a number. `n` is rounded by
+/// a sum in whose last place ones lie; `ln 2` as a single is off by so little that it needs no second part. The polynomial is the
+/// one that is off least, relatively, for `r` within half of `ln 2`, of those that start with `1 + r` (Remez's exchange finds it).
+/// Scaled, nothing that is to be told from zero is less than the least normal number.
+macro_rules! exponential {
+    ($name:ident: $float:ident $bits:ident, least $least:literal, ones at $magic:literal, $mantissa:literal bits,
+        bias $bias:literal, ln 2 $($part:literal) and +, $last:literal $($coefficient:literal)*) => {
+        #[inline(always)]
+        fn $name(x: $float) -> $float {
+            // Below, there is nothing but zero; what is no number passes.
+            let x = if x < $least { $least } else { x };
+            let shifted = x.fma(core::$float::consts::LOG2_E, $magic);
+            let n = shifted - $magic;
+            let mut r = x;
+            $(r = n.fma(-$part, r);)*
+            let mut sum = $last;
+            $(sum = Value::fma(sum, r, $coefficient);)*
+            let scale = ($bias + EXP_SHIFT as $bits) << $mantissa;
+            sum * $float::from_bits((shifted.to_bits() << $mantissa).wrapping_add(scale))
+        }
+    };
+}
+
+exponential! {
+    exp32: f32 u32, least -105.0, ones at 12582912.0, 23 bits, bias 127,
+    ln 2 0.693_147_2,
+    1.381_459_8e-3 8.368_717e-3 4.166_838_8e-2 0.166_665_2 0.499_999_93 1.0 1.0
+}
+exponential! {
+    exp64: f64 u64, least -746.0, ones at 6755399441055744.0, 52 bits, bias 1023,
+    ln 2 0.693_147_180_559_945_3 and 2.319_046_813_846_299_6e-17,
+    2.510_767_066_587_668_6e-8 2.763_241_255_426_461e-7 2.755_724_931_758_526_7e-6 2.480_148_803_805_083e-5
+    1.984_126_987_952_276_5e-4 1.388_888_894_710_121_3e-3 8.333_333_333_325_034e-3 4.166_666_666_652_486e-2
+    0.166_666_666_666_666_71 0.500_000_000_000_001 1.0 1.0
+}

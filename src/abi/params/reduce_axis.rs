@@ -1,0 +1,57 @@
+//! Reductions along one axis.
+
+use crate::abi::{Divisor, params};
+
+/// Threads in a block of the reductions down columns.
+pub const REDUCE_COLUMNS_BLOCK: u32 = 256;
+
+params! {
+    /// Parameters of the reductions along the last axis of `rows` rows of `n` elements, one row behind the other.
+    ///
+    /// A group of threads, a power of two, takes a part of a row: block `(x, y)` part `y` of as many rows as it has groups, from group
+    /// number `x` times that on. What part `p` of row `r` comes to is result `p * rows + r`.
+    pub struct ReduceRowsParams {
+        /// Device address of the first element.
+        pub a: u64,
+        /// Device address of the first result.
+        pub result: u64,
+        /// Of places: device address for the elements that lie there; 0 for none.
+        pub values: u64,
+        /// Rows.
+        pub rows: u64,
+        /// Elements of a row.
+        pub n: u64,
+        /// Elements of a part; the last may have fewer.
+        pub part: u64,
+        /// Threads of a group.
+        pub group: u64,
+    }
+
+    /// Parameters of the reductions along the middle axis of an array of `[outer, n, inner]` elements.
+    ///
+    /// A column is a quad of the inner axis, or an element, and numbered along inner and outer axis. Block `(x, y)` takes part `y` of
+    /// `across` columns from `x * across` on, with a row of threads each below the other as far as they go. What part `p` of column
+    /// `c` comes to is the result, or the quad of results, `p * columns + c`.
+    pub struct ReduceColumnsParams {
+        /// Device address of the first element.
+        pub a: u64,
+        /// Of places: device address of a place for each element, instead of its own; 0 for none.
+        pub places: u64,
+        /// Device address of the first result.
+        pub result: u64,
+        /// Of places: device address for the elements that lie there; 0 for none.
+        pub values: u64,
+        /// Columns of the whole array.
+        pub columns: u64,
+        /// Columns of the inner axis, for 64-bit arithmetic.
+        pub lanes: Divisor,
+        /// Elements of the axis.
+        pub n: u64,
+        /// Elements of a part; the last may have fewer.
+        pub part: u64,
+        /// Columns of a block, for 32-bit arithmetic.
+        pub across: Divisor,
+        /// 1 where columns are quads, else 0.
+        pub quads: u64,
+    }
+}

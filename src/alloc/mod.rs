@@ -1,0 +1,99 @@
+//! Where the device memory of buffers comes from: one trait, and the device's own memory as its
+//! base.
+//!
+//! The joint is for allocators that hand freed memory out again, and for those that wrap another
+//! one to limit, count or log.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::driver::{Driver, StreamHandle};
+use crate::error::Result;
+
+/// Device memory that an allocator has given out. It is not `Clone`, so that it goes back once.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// The first byte, at a multiple of 256.
+    pub(crate) address: u64,
+    /// At least 1.
+    pub(crate) bytes: u64,
+}
+
+/// Gives out device memory and takes it back, in the order of streams: an implementation need not
+/// wait for queued work.
+///
+/// # Errors
+///
+/// Both methods may also report an earlier asynchronous failure on the device, as [`Driver`]'s do.
+///
+/// # Safety
+///
+/// An implementation promises, to callers that keep their side:
+///
+/// - A block stays valid until it is given back, holds the bytes that were asked for, and shares
+///   none with another block that is out.
+/// - Work on the stream that a block was asked for, or on any stream where none was named, may use
+///   it at once: it runs after all work that used the same memory before.
+pub(crate) unsafe trait Allocate: Send + Sync + fmt::Debug {
+    /// Gives out `bytes` bytes, at least 1, whose contents are unspecified.
+    ///
+    /// `stream` is the one whose work uses the block first, a live stream of the driver whose
+    /// memory this is; work on others must first wait for it. `None` is for blocks that any stream
+    /// may use first.
+    fn alloc(&self, bytes: u64, stream: Option<StreamHandle>) -> Result<Block>;
+
+    /// Takes a block back, also when it returns an error. Work already queued that uses it still
+    /// runs.
+    ///
+    /// # Safety
+    ///
+    /// - `block` is what [`Allocate::alloc`] of this allocator returned.
+    /// - All work that uses the block has run, or is queued on `last_use`, or `last_use` was made
+    ///   to wait for it; `None` says that no work that is still queued uses it. The stream is live.
+    /// - No work queued from now on uses the block.
+    unsafe fn free(&self, block: Block, last_use: Option<StreamHandle>) -> Result<()>;
+}
+
+/// The driver's own memory: every block is an allocation of the driver.
+#[derive(Debug)]
+pub(crate) struct DriverMemory(Arc<dyn Driver>);
+
+impl DriverMemory {
+    pub(crate) fn new(driver: Arc<dyn Driver>) -> Self {
+        Self(driver)
+    }
+}
+
+// SAFETY: the driver promises of its allocations what is asked of blocks; it frees after all work
+// that is queued, so new ones have no former uses, on any stream.
+unsafe impl Allocate for DriverMemory {
+    fn alloc(&self, bytes: u64, _stream: Option<StreamHandle>) -> Result<Block> {
+        Ok(Block { address: self.0.alloc(bytes)?, bytes })
+    }
+
+    unsafe fn free(&self, block: Block, _last_use: Option<StreamHandle>) -> Result<()> {
+        // SAFETY: `alloc` got the address from this driver; the caller promises that no work queued
+        // from now on uses it, and a block goes back once.
+        unsafe { self.0.free(block.address) }
+    }
+}
+
+#[cfg(all(test, feature = "interp"))]
+mod tests {
+    use super::*;
+    use crate::driver::Memory;
+    use crate::driver::soft::{Config, Soft};
+
+    #[test]
+    fn blocks_of_the_driver_go_back_to_it() {
+        let driver = Arc::new(Soft::with_config(Config { memory_bytes: 1 << 20, ..Config::default() }));
+        let memory = DriverMemory::new(Arc::clone(&driver) as Arc<dyn Driver>);
+        let block = memory.alloc(1000, None).unwrap();
+        assert_eq!((block.bytes, block.address % 256), (1000, 0));
+        assert_eq!(Memory::memory(&*driver).unwrap().0, (1 << 20) - 1000);
+        // SAFETY: nothing uses the block.
+        unsafe { memory.free(block, None) }.unwrap();
+        assert_eq!(Memory::memory(&*driver).unwrap().0, 1 << 20);
+        assert!(memory.alloc(1 << 30, None).is_err());
+    }
+}

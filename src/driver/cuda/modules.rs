@@ -1,0 +1,116 @@
+//! Modules and launches.
+
+use std::ffi::{CString, c_void};
+use std::ptr;
+
+use super::api::{CUfunction, CUmodule, JitOption};
+use super::error::code;
+use super::facts::until_nul;
+use super::{Cuda, api};
+use crate::driver::{FunctionHandle, ModuleHandle, Modules, StreamHandle};
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
+
+/// Bytes of compiler messages kept from a failed load.
+const LOG_BYTES: usize = 16 * 1024;
+
+// SAFETY: the CUDA driver runs the function that it is given.
+unsafe impl Modules for Cuda {
+    fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
+        let api = self.enter()?;
+        let call = format!("cuModuleLoadDataEx(PTX of {})", counted(ptx.len(), "byte"));
+        let text = CString::new(ptx).map_err(|_| {
+            Error::new(ErrorKind::UnsupportedPtx, format!("{call}: the PTX has a NUL character in it; remove it"))
+        })?;
+        let mut log = vec![0_u8; LOG_BYTES];
+        let mut options = [JitOption::CU_JIT_ERROR_LOG_BUFFER, JitOption::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG_BYTES)];
+        let mut module: CUmodule = ptr::null_mut();
+        // SAFETY: `text` ends in NUL, both arrays have two entries, the log has the size its option
+        // says, and `module` takes the result.
+        let code = unsafe {
+            (api.cuModuleLoadDataEx)(
+                &mut module,
+                text.as_ptr().cast(),
+                options.len() as u32,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        if code == code::SUCCESS {
+            return Ok(ModuleHandle(module as usize as u64));
+        }
+        let log = until_nul(&log);
+        if log.is_empty() {
+            return Err(self.failure(code, format_args!("{call}")));
+        }
+        // Drivers before CUDA 11.1 had no code of its own for PTX that is too new.
+        let code = if log.contains("Unsupported .version") { code::UNSUPPORTED_PTX_VERSION } else { code };
+        let lines = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+        Err(self.failure(code, format_args!("{call}: {lines}")))
+    }
+
+    unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
+        let entered = self.enter_to_release();
+        let drained = self.drain(&entered, "cuModuleUnload");
+        // SAFETY: the caller promises a live module that nothing will use; no launch of its
+        // functions is left, by the cases of `free`.
+        let code = unsafe { (self.api.cuModuleUnload)(module.0 as usize as CUmodule) };
+        drained.and(self.check(code, format_args!("cuModuleUnload({:#x})", module.0)))
+    }
+
+    unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
+        let api = self.enter()?;
+        let entry = CString::new(name).map_err(|_| {
+            Error::new(
+                ErrorKind::InvalidArgument,
+                format!("an entry has no NUL character in its name, as {name:?} has"),
+            )
+        })?;
+        let mut function: CUfunction = ptr::null_mut();
+        // SAFETY: the caller promises a live module; `entry` ends in NUL, and `function` takes the
+        // result.
+        let code = unsafe { (api.cuModuleGetFunction)(&mut function, module.0 as usize as CUmodule, entry.as_ptr()) };
+        self.check(code, format_args!("cuModuleGetFunction({name:?} of module {:#x})", module.0))?;
+        Ok(FunctionHandle(function as usize as u64))
+    }
+
+    unsafe fn launch(
+        &self,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        params: &[u8],
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let api = self.enter()?;
+        let mut size = params.len();
+        // The driver copies the parameters before the call returns.
+        let mut extra = [
+            api::LAUNCH_PARAM_BUFFER_POINTER,
+            params.as_ptr().cast_mut().cast(),
+            api::LAUNCH_PARAM_BUFFER_SIZE,
+            (&raw mut size).cast(),
+            api::LAUNCH_PARAM_END,
+        ];
+        let extra = if params.is_empty() { ptr::null_mut() } else { extra.as_mut_ptr() };
+        let LaunchShape { grid, block, dynamic_shared } = *shape;
+        let entry = function.0 as usize as CUfunction;
+        let kernel_params = ptr::null_mut();
+        let [gx, gy, gz] = grid;
+        let [bx, by, bz] = block;
+        // SAFETY: the caller promises the function, the stream, the layout of the parameters and
+        // every address in them.
+        let code = unsafe {
+            (api.cuLaunchKernel)(entry, gx, gy, gz, bx, by, bz, dynamic_shared, stream.raw(), kernel_params, extra)
+        };
+        self.check(
+            code,
+            format_args!(
+                "cuLaunchKernel({:#x}, grid {grid:?}, block {block:?}, {dynamic_shared} of dynamic shared memory, {} of parameters, stream {:#x})",
+                function.0,
+                counted(params.len(), "byte"),
+                stream.0, dynamic_shared = counted(dynamic_shared, "byte")
+            ),
+        )
+    }
+}

@@ -1,0 +1,108 @@
+//! Streams and events.
+
+use std::ptr;
+
+use super::error::code;
+use super::{Cuda, api};
+use crate::driver::{EventHandle, StreamHandle, Streams};
+use crate::error::{Error, ErrorKind, Result};
+
+// SAFETY: the CUDA driver's documentation promises the order that the trait asks for. A wait that
+// fails is tried in a second way; `stream_synchronize` says why nothing runs where both fail.
+unsafe impl Streams for Cuda {
+    fn stream_create(&self) -> Result<StreamHandle> {
+        let api = self.enter()?;
+        let mut stream = ptr::null_mut();
+        // SAFETY: `stream` takes the result.
+        let code = unsafe { (api.cuStreamCreate)(&mut stream, api::STREAM_NON_BLOCKING) };
+        self.check(code, format_args!("cuStreamCreate"))?;
+        Ok(StreamHandle(stream as usize as u64))
+    }
+
+    unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
+        let _entered = self.enter_to_release();
+        // SAFETY: the caller promises a live stream. The driver lets its work run to the end.
+        let code = unsafe { (self.api.cuStreamDestroy_v2)(stream.raw()) };
+        self.check(code, format_args!("cuStreamDestroy({:#x})", stream.0))
+    }
+
+    unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
+        // The handle says which context: this waits also where ours cannot be made current.
+        let entered = self.enter_to_release();
+        // SAFETY: the caller promises a live stream.
+        let code = unsafe { (self.api.cuStreamSynchronize)(stream.raw()) };
+        let waited = self.check(code, format_args!("cuStreamSynchronize({:#x})", stream.0));
+        if waited.is_err() {
+            // Copies of borrowed memory end with this wait, so another way is tried before the
+            // error is told. Where this one fails as well, the context is lost or torn down: the
+            // driver has stopped its work and runs none again.
+            let _ = self.drain(&entered, "cuStreamSynchronize is given up");
+        }
+        waited
+    }
+
+    fn event_create(&self) -> Result<EventHandle> {
+        let api = self.enter()?;
+        let mut event = ptr::null_mut();
+        // SAFETY: `event` takes the result.
+        let code = unsafe { (api.cuEventCreate)(&mut event, api::EVENT_DEFAULT) };
+        self.check(code, format_args!("cuEventCreate"))?;
+        Ok(EventHandle(event as usize as u64))
+    }
+
+    unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
+        let _entered = self.enter_to_release();
+        // SAFETY: the caller promises a live event. The driver keeps what still waits for it.
+        let code = unsafe { (self.api.cuEventDestroy_v2)(event.raw()) };
+        self.check(code, format_args!("cuEventDestroy({:#x})", event.0))
+    }
+
+    unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises that both are live.
+        let code = unsafe { (api.cuEventRecord)(event.raw(), stream.raw()) };
+        self.check(code, format_args!("cuEventRecord({:#x} on stream {:#x})", event.0, stream.0))
+    }
+
+    unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises that both are live.
+        let code = unsafe { (api.cuStreamWaitEvent)(stream.raw(), event.raw(), 0) };
+        self.check(code, format_args!("cuStreamWaitEvent(stream {:#x} for {:#x})", stream.0, event.0))
+    }
+
+    unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises a live event.
+        match unsafe { (api.cuEventQuery)(event.raw()) } {
+            code::NOT_READY => Ok(false),
+            code => self.check(code, format_args!("cuEventQuery({:#x})", event.0)).map(|()| true),
+        }
+    }
+
+    unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises a live event.
+        let code = unsafe { (api.cuEventSynchronize)(event.raw()) };
+        self.check(code, format_args!("cuEventSynchronize({:#x})", event.0))
+    }
+
+    unsafe fn event_elapsed_ms(&self, start: EventHandle, end: EventHandle) -> Result<f32> {
+        let api = self.enter()?;
+        let mut milliseconds = 0.0;
+        // SAFETY: the caller promises that both are live; `milliseconds` takes the result.
+        let code = unsafe { (api.cuEventElapsedTime)(&mut milliseconds, start.raw(), end.raw()) };
+        let call = format_args!("cuEventElapsedTime({:#x} to {:#x})", start.0, end.0);
+        match code {
+            // Both events live, so an invalid one is one that was never recorded.
+            code::INVALID_HANDLE => {
+                Err(Error::new(ErrorKind::InvalidArgument, format!("{call}: never recorded; record both events first")))
+            }
+            code::NOT_READY => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("{call}: not passed yet; wait for both events first"),
+            )),
+            code => self.check(code, call).map(|()| milliseconds),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! How much memory the host can give: asked before it is taken, for Linux promises more than there
+//! is, and then kills.
+//!
+//! The system's account is `/proc/meminfo`. A process may have less than that: the control groups
+//! that it is in, of version 2 or 1, each have a limit, and the least of all counts, from its own
+//! group up to the root.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+/// Bytes that are read of one of the kernel's files: these are some thousands long.
+const MAX_FILE_BYTES: u64 = 64 << 10;
+/// Most groups within groups that are looked at.
+const MAX_GROUPS: usize = 64;
+
+/// A version of control groups: where its folders may be mounted, and what its limit, use and
+/// account are called.
+struct Version {
+    mounts: &'static [&'static str],
+    files: [&'static str; 3],
+}
+
+const V2: Version = Version {
+    mounts: &["sys/fs/cgroup", "sys/fs/cgroup/unified"],
+    files: ["memory.max", "memory.current", "memory.stat"],
+};
+const V1: Version = Version {
+    mounts: &["sys/fs/cgroup/memory"],
+    files: ["memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat"],
+};
+
+/// Bytes of host memory that this process can have without swapping, and without being ended for
+/// it; `None` where the system does not say.
+pub fn available_memory() -> Option<u64> {
+    available(Path::new("/"))
+}
+
+/// The same, by the files below `root`.
+fn available(root: &Path) -> Option<u64> {
+    let system = read(&root.join("proc/meminfo")).and_then(|text| meminfo_available(&text));
+    let groups = read(&root.join("proc/self/cgroup")).unwrap_or_default();
+    [(V2, group_path(&groups, true)), (V1, group_path(&groups, false))]
+        .iter()
+        // Within a container the path may be that outside, and its own group is the root.
+        .flat_map(|(version, path)| folders(root, version, path.as_deref().unwrap_or(Path::new(""))))
+        .filter_map(|(folder, files)| {
+            let [limit, used, account] = files.map(|file| read(&folder.join(file)));
+            group_available(&limit?, &used?, &account.unwrap_or_default())
+        })
+        .chain(system)
+        .min()
+}
+
+/// The folders of a group and of those that it is in, up to the root, with the names of their
+/// files.
+fn folders(root: &Path, version: &Version, path: &Path) -> Vec<(PathBuf, [&'static str; 3])> {
+    let groups = path.ancestors().take(MAX_GROUPS).chain([Path::new("")]);
+    let mounted = |group: &Path| version.mounts.iter().map(|mount| root.join(mount).join(group)).collect::<Vec<_>>();
+    groups.flat_map(mounted).map(|folder| (folder, version.files)).collect()
+}
+
+/// The path of the group that limits memory, from the lines `number:controllers:path` of
+/// `/proc/self/cgroup`. Version 2 has one group for all controllers, which it does not name.
+fn group_path(groups: &str, second: bool) -> Option<PathBuf> {
+    let path = groups.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        let wanted = if second { controllers.is_empty() } else { controllers.split(',').any(|name| name == "memory") };
+        wanted.then_some(path)
+    })?;
+    let path = Path::new(path.strip_prefix('/')?);
+    path.components().all(|part| matches!(part, Component::Normal(_))).then(|| path.to_owned())
+}
+
+/// How a file of the kernel begins; `None` where it is not there, or not text.
+fn read(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Bytes in the line `MemAvailable: 12345 kB`.
+fn meminfo_available(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Bytes up to the limit; none where there is no limit. Cached files count as used, and make room
+/// when asked.
+fn group_available(limit: &str, used: &str, account: &str) -> Option<u64> {
+    let limit: u64 = limit.trim().parse().ok()?;
+    let used: u64 = used.trim().parse().ok()?;
+    let cached =
+        |line: &str| line.strip_prefix("total_inactive_file ").or(line.strip_prefix("inactive_file "))?.parse().ok();
+    // Of version 1 the total, which is with the groups within, comes last.
+    let cached: u64 = account.lines().rev().find_map(cached).unwrap_or(0);
+    Some(limit.saturating_sub(used.saturating_sub(cached)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A root with these files.
+    fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let file = root.path().join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        root
+    }
+
+    fn available_in(files: &[(&str, &str)]) -> Option<u64> {
+        available(root(files).path())
+    }
+
+    const MEMINFO: (&str, &str) =
+        ("proc/meminfo", "MemTotal:  24682672 kB\nMemFree:  1 kB\nMemAvailable:   4096 kB\nBuffers: 7 kB\n");
+
+    #[test]
+    fn without_groups_the_systems_account_counts() {
+        assert_eq!(available_in(&[MEMINFO]), Some(4 << 20));
+        assert_eq!(available_in(&[]), None);
+        for strange in ["", "MemAvailable: many kB", "MemAvailable: 5 MB", "MemAvailable: 18446744073709551615 kB"] {
+            assert_eq!(available_in(&[("proc/meminfo", strange)]), None, "{strange}");
+        }
+    }
+
+    #[test]
+    fn the_least_limit_of_version_2_from_the_own_group_to_the_root_counts() {
+        let own = ("proc/self/cgroup", "0::/slice/unit/own\n");
+        let group = |name: &'static str, limit: &'static str, used: &'static str| {
+            let file = |kind: &str| -> &'static str { format!("sys/fs/cgroup/{name}/memory.{kind}").leak() };
+            [(file("max"), limit), (file("current"), used), (file("stat"), "anon 1\ninactive_file 500\n")]
+        };
+        let at = |limits: [&'static str; 3]| {
+            let groups = [
+                group("slice/unit/own", limits[0], "700"),
+                group("slice/unit", limits[1], "1000"),
+                group("slice", limits[2], "2000"),
+            ];
+            available_in(&[&[MEMINFO, own], groups.concat().as_slice()].concat())
+        };
+        assert_eq!(at(["1000\n", "max\n", "max\n"]), Some(800), "with the cache");
+        assert_eq!(at(["max\n", "max\n", "max\n"]), Some(4 << 20));
+        assert_eq!(at(["1000\n", "600\n", "max\n"]), Some(100));
+        assert_eq!(at(["1000\n", "max\n", "900\n"]), Some(0), "the outermost is used up");
+    }
+
+    #[test]
+    fn groups_of_version_1_have_their_own_names_and_count_those_within() {
+        let own = ("proc/self/cgroup", "5:cpu,cpuacct:/else\n4:hugetlb,memory:/docker/ab\n0::/system\n");
+        let files = [
+            MEMINFO,
+            own,
+            ("sys/fs/cgroup/memory/docker/ab/memory.limit_in_bytes", "2000\n"),
+            ("sys/fs/cgroup/memory/docker/ab/memory.usage_in_bytes", "1500\n"),
+            ("sys/fs/cgroup/memory/docker/ab/memory.stat", "inactive_file 10\ntotal_inactive_file 300\n"),
+        ];
+        assert_eq!(available_in(&files), Some(800));
+        // In a container the path is that of the host, and the own group is mounted as the root.
+        let files = [
+            MEMINFO,
+            own,
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "3000\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "500\n"),
+        ];
+        assert_eq!(available_in(&files), Some(2500));
+        let none = ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+        let used = ("sys/fs/cgroup/memory/memory.usage_in_bytes", "500\n");
+        assert_eq!(available_in(&[MEMINFO, own, none, used]), Some(4 << 20), "no limit");
+    }
+
+    #[test]
+    fn paths_lead_nowhere_else() {
+        for path in ["0::/../../etc", "0::/a/../../b", "0::relative", "0::", "0", "", ":::::"] {
+            assert_eq!(group_path(path, true), None, "{path}");
+        }
+        assert_eq!(group_path("0::/", true), Some(PathBuf::new()));
+        assert_eq!(group_path("3:memory:/a:b\n", false), Some(PathBuf::from("a:b")), "a name may have a colon");
+        let deep = format!("0::{}", "/a".repeat(30_000));
+        let start = std::time::Instant::now();
+        assert_eq!(available_in(&[MEMINFO, ("proc/self/cgroup", &deep)]), Some(4 << 20));
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_of_the_kernel_is_a_fault(
+            meminfo in "(MemAvailable|[A-Za-z]{1,9})?:? *[0-9]{0,30} ?(kB|MB)?\\PC{0,20}",
+            groups in "([0-9]{0,3}:(memory|cpu|,|){0,3}:[/.a-z]{0,12}\n?){0,4}\\PC{0,20}",
+            limit in "([0-9]{0,25}|max|-1)\\PC{0,3}",
+            account in "((total_)?inactive_file [0-9]{0,25}\n?){0,3}\\PC{0,20}",
+        ) {
+            let files = [
+                ("proc/meminfo", &*meminfo),
+                ("proc/self/cgroup", &*groups),
+                ("sys/fs/cgroup/memory.max", &*limit),
+                ("sys/fs/cgroup/memory.current", "7"),
+                ("sys/fs/cgroup/memory.stat", &*account),
+            ];
+            let _ = available_in(&files);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Memory of a device and of the host, and the bytes that move between them.
+
+use std::ptr::NonNull;
+
+use super::StreamHandle;
+use crate::error::Result;
+
+/// The part of a [`Driver`](super::Driver) that allocates, frees, copies and fills. Copies and
+/// fills of 0 bytes do nothing, whatever their addresses.
+///
+/// # Errors
+///
+/// Those that [`Driver`](super::Driver) says are common to all methods.
+///
+/// # Safety
+///
+/// An implementation promises, to callers that keep their side:
+///
+/// - A copy or fill that ran, of which a successful wait tells, has written all its bytes, and none
+///   beyond.
+/// - An allocation stays valid until it is freed, holds as many bytes as were asked for, and shares
+///   none with another; host memory moreover is initialised, and aligned as promised.
+pub unsafe trait Memory: Send + Sync {
+    /// Free and total bytes of device memory.
+    fn memory(&self) -> Result<(u64, u64)>;
+
+    /// Resets the persisting lines of the L2 cache for the whole context, other libraries'
+    /// included. It acts at once, not in the order of a stream: queued work that asks for such
+    /// lines makes them again. Without a reset they outlast gigabytes of traffic. Does nothing
+    /// where a device has no such lines, or no way to reset them.
+    fn reset_persisting_l2(&self) -> Result<()>;
+
+    /// Allocates `bytes` of device memory, aligned to 256 bytes, contents unspecified. `bytes` is
+    /// at least 1.
+    fn alloc(&self, bytes: u64) -> Result<u64>;
+
+    /// Frees an allocation; work already queued that uses it runs first. On CUDA this waits for all
+    /// work of the device's primary context, that of other libraries included, and must not happen
+    /// while a stream is captured into a graph.
+    ///
+    /// # Safety
+    ///
+    /// - `address` is what [`Memory::alloc`] of this driver returned, and not freed since.
+    /// - No work queued from now on uses the allocation.
+    unsafe fn free(&self, address: u64) -> Result<()>;
+
+    /// Allocates `bytes` of page-locked host memory, zeroed, aligned to 64 bytes at least. `bytes`
+    /// is at least 1.
+    fn alloc_host(&self, bytes: usize) -> Result<NonNull<u8>>;
+
+    /// Frees page-locked host memory; work already queued that uses it runs first. It waits as
+    /// [`Memory::free`] does.
+    ///
+    /// # Safety
+    ///
+    /// - `memory` is what [`Memory::alloc_host`] of this driver returned, and not freed since.
+    /// - Nothing uses the memory from now on.
+    unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()>;
+
+    /// Queues a copy of `bytes` bytes from host to device.
+    ///
+    /// # Safety
+    ///
+    /// - `src` is valid for reads of `bytes` bytes, and nobody writes them, until `stream` is
+    ///   synchronised past this copy.
+    /// - `dst .. dst + bytes` lies within one live allocation.
+    unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()>;
+
+    /// Queues a copy of `bytes` bytes from device to host.
+    ///
+    /// # Safety
+    ///
+    /// - `dst` is valid for writes of `bytes` bytes, and nobody else reads or writes them, until
+    ///   `stream` is synchronised past this copy.
+    /// - `src .. src + bytes` lies within one live allocation.
+    unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()>;
+
+    /// Queues a copy of `bytes` bytes within the device.
+    ///
+    /// # Safety
+    ///
+    /// - Both ranges lie within live allocations, and they do not overlap.
+    unsafe fn copy_d2d(&self, dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()>;
+
+    /// Queues setting `bytes` bytes to `value`.
+    ///
+    /// # Safety
+    ///
+    /// - `dst .. dst + bytes` lies within one live allocation.
+    unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()>;
+}

@@ -1,0 +1,56 @@
+//! Modules of PTX, and the launches of their kernels.
+
+use super::{FunctionHandle, ModuleHandle, StreamHandle};
+use crate::error::Result;
+use crate::launch_shape::LaunchShape;
+
+/// The part of a [`Driver`](super::Driver) that loads kernels and launches them.
+///
+/// # Errors
+///
+/// Those that [`Driver`](super::Driver) says are common to all methods.
+///
+/// # Safety
+///
+/// An implementation promises, to callers that keep their side:
+///
+/// - A launch runs the kernel that it names, on the stream that it names, and nothing else.
+pub unsafe trait Modules: Send + Sync {
+    /// Loads PTX.
+    fn module_load(&self, ptx: &str) -> Result<ModuleHandle>;
+
+    /// Unloads a module; launches already queued still run. It waits as
+    /// [`Memory::free`](super::Memory::free) does.
+    ///
+    /// # Safety
+    ///
+    /// - `module` is live; neither it nor its functions are used from now on.
+    unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()>;
+
+    /// The entry `name` of a module; an error of kind `InvalidArgument` where it has none of that
+    /// name.
+    ///
+    /// # Safety
+    ///
+    /// - `module` is live.
+    unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
+
+    /// Queues a launch. `params` holds the kernel's parameters at their offsets, as the PTX
+    /// declares them.
+    ///
+    /// # Safety
+    ///
+    /// - `function`'s module and `stream` are live.
+    /// - `params` has the layout that the entry declares.
+    /// - Every address the kernel reads or writes with these parameters lies within a live
+    ///   allocation.
+    /// - No other work that may run at the same time writes what the kernel reads or writes, or
+    ///   reads what it writes.
+    unsafe fn launch(
+        &self,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        params: &[u8],
+        stream: StreamHandle,
+    ) -> Result<()>;
+}

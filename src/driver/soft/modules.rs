@@ -1,0 +1,70 @@
+//! Modules, their kernels and launches.
+
+use std::collections::BTreeMap;
+
+use super::Soft;
+use super::state::{Action, Entry, Loaded, Work, no_such};
+use crate::driver::{FunctionHandle, ModuleHandle, Modules, StreamHandle};
+use crate::error::{Error, ErrorKind, Result};
+use crate::interp::{self, Kernel, Module};
+use crate::launch_shape::LaunchShape;
+
+// SAFETY: what is queued is the kernel that the handle stands for, with the operands as they came.
+unsafe impl Modules for Soft {
+    fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
+        let mut state = self.working()?;
+        let module = Module::parse(ptx)?;
+        module.load(&self.memory)?;
+        let handle = state.handle();
+        let own = crate::ptx::is_own(ptx);
+        state.modules.insert(handle, Loaded { module, functions: BTreeMap::new(), own });
+        Ok(ModuleHandle(handle))
+    }
+
+    unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
+        let mut state = self.lock();
+        // Its variables go with it, and what is queued may use them.
+        let uses_memory = state.modules.get(&module.0).is_some_and(|loaded| loaded.module.variables().next().is_some());
+        let drained = if uses_memory { self.drain(&mut state) } else { Ok(()) };
+        let removed = state.modules.remove(&module.0);
+        let freed = removed.as_ref().map_or(Ok(()), |loaded| loaded.module.unload(&self.memory));
+        for function in removed.iter().flat_map(|loaded| loaded.functions.values()) {
+            state.functions.remove(&function.0);
+        }
+        state.check()?;
+        removed.map(drop).ok_or_else(|| no_such("module", module.0)).and(drained).and(freed)
+    }
+
+    unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
+        let mut state = self.working()?;
+        let handle = state.handle();
+        let loaded = state.modules.get_mut(&module.0).ok_or_else(|| no_such("module", module.0))?;
+        if let Some(&known) = loaded.functions.get(name) {
+            return Ok(known);
+        }
+        let Some(kernel) = loaded.module.kernel(name).cloned() else {
+            let names = loaded.module.kernels().map(Kernel::name).collect::<Vec<_>>().join(", ");
+            let context = format!("module {:#x} has no entry {name:?}; it has {names}", module.0);
+            return Err(Error::new(ErrorKind::InvalidArgument, context));
+        };
+        loaded.functions.insert(name.to_owned(), FunctionHandle(handle));
+        let entry = Entry { kernel, own: loaded.own };
+        state.functions.insert(handle, entry);
+        Ok(FunctionHandle(handle))
+    }
+
+    unsafe fn launch(
+        &self,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        params: &[u8],
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let mut state = self.streaming(stream)?;
+        let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
+        interp::check_launch(&entry.kernel, shape, params).map_err(|stop| Error::from(*stop))?;
+        let action = Action::Launch { entry, shape: *shape, params: params.into() };
+        state.schedule.push(stream.0, Work { stream, action });
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Streams and events of the schedule.
+
+use super::Soft;
+use super::state::no_such;
+use crate::driver::{EventHandle, StreamHandle, Streams};
+use crate::error::{Error, ErrorKind, Result};
+
+// SAFETY: copies run only within a wait, under the state's lock, and a wait that returns, fails or
+// unwinds before a copy ran either leaves it to the next wait on its stream or, where the device
+// has failed, drops it (`State::step`).
+unsafe impl Streams for Soft {
+    fn stream_create(&self) -> Result<StreamHandle> {
+        let mut state = self.working()?;
+        let handle = state.handle();
+        state.schedule.open(handle);
+        Ok(StreamHandle(handle))
+    }
+
+    unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
+        let mut state = self.lock();
+        let closed = state.schedule.close(stream.0);
+        state.check()?;
+        if closed { Ok(()) } else { Err(no_such("stream", stream.0)) }
+    }
+
+    unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
+        let mut state = self.streaming(stream)?;
+        let goal = state.schedule.everything_on(stream.0);
+        self.reach(&mut state, &goal)
+    }
+
+    fn event_create(&self) -> Result<EventHandle> {
+        let mut state = self.working()?;
+        let handle = state.handle();
+        state.events.insert(handle, None);
+        Ok(EventHandle(handle))
+    }
+
+    unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
+        let mut state = self.lock();
+        let removed = state.events.remove(&event.0);
+        state.check()?;
+        removed.map(drop).ok_or_else(|| no_such("event", event.0))
+    }
+
+    unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
+        let mut state = self.streaming(stream)?;
+        state.event(event)?;
+        let mark = state.schedule.record(stream.0);
+        state.events.insert(event.0, mark);
+        Ok(())
+    }
+
+    unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
+        let mut state = self.streaming(stream)?;
+        if let Some(mark) = state.event(event)? {
+            state.schedule.wait(stream.0, &mark);
+        }
+        Ok(())
+    }
+
+    unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
+        let mut state = self.working()?;
+        let Some(mark) = state.event(event)? else { return Ok(true) };
+        let passed = mark.passed().is_some();
+        if !passed {
+            // The answer is as of now; the step is so that a program that polls comes to an end.
+            let goal = state.schedule.up_to(&mark);
+            self.step(&mut state, &goal)?;
+        }
+        Ok(passed)
+    }
+
+    unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
+        let mut state = self.working()?;
+        let Some(mark) = state.event(event)? else { return Ok(()) };
+        let goal = state.schedule.up_to(&mark);
+        self.reach(&mut state, &goal)
+    }
+
+    unsafe fn event_elapsed_ms(&self, start: EventHandle, end: EventHandle) -> Result<f32> {
+        let state = self.working()?;
+        let passed = |event: EventHandle| {
+            let fail = |what| {
+                let context = format!("no time from event {:#x} to {:#x}: {:#x} {what}", start.0, end.0, event.0);
+                Error::new(ErrorKind::InvalidArgument, context)
+            };
+            let mark = state.event(event)?.ok_or_else(|| fail("was never recorded; record both events first"))?;
+            mark.passed().ok_or_else(|| fail("is not passed yet; wait for both events first"))
+        };
+        let (start, end) = (passed(start)?, passed(end)?);
+        let forward = end.saturating_sub(start).as_secs_f32();
+        let backward = start.saturating_sub(end).as_secs_f32();
+        Ok((forward - backward) * 1000.0)
+    }
+}

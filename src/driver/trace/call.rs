@@ -1,0 +1,223 @@
+//! The calls that a trace records, as data.
+
+use std::fmt;
+
+use crate::driver::{EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+#[cfg(doc)]
+use crate::driver::{Memory, Modules, Streams};
+use crate::launch_shape::LaunchShape;
+
+macro_rules! calls {
+    ($($(#[$doc:meta])* $call:ident = $name:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty),* };)*) => {
+        /// A call of a driver's method, with its operands. `Display` writes it like a call.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Call {
+            $($(#[$doc])* $call { $($(#[$field_doc])* $field: $type),* },)*
+        }
+
+        /// A method of a driver that can fail.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Method {
+            $($(#[$doc])* $call,)*
+        }
+
+        impl Call {
+            /// The method called.
+            pub fn method(&self) -> Method {
+                match self {
+                    $(Self::$call { .. } => Method::$call,)*
+                }
+            }
+
+            /// The method's name.
+            pub fn name(&self) -> &'static str {
+                self.method().name()
+            }
+        }
+
+        impl Method {
+            /// Every method that can fail.
+            pub const ALL: &[Self] = &[$(Self::$call),*];
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$call => $name,)*
+                }
+            }
+        }
+
+        impl fmt::Display for Call {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$call { $($field),* } => {
+                        let mut operands = f.debug_struct($name);
+                        $(operands.field(stringify!($field), $field);)*
+                        operands.finish()
+                    })*
+                }
+            }
+        }
+    };
+}
+
+calls! {
+    /// [`Memory::memory`].
+    Memory = "memory" {};
+    /// [`Memory::reset_persisting_l2`].
+    ResetPersistingL2 = "reset_persisting_l2" {};
+    /// [`Memory::alloc`].
+    Alloc = "alloc" {
+        /// Bytes asked for.
+        bytes: u64
+    };
+    /// [`Memory::free`].
+    Free = "free" {
+        /// What is freed.
+        address: Address
+    };
+    /// [`Memory::alloc_host`].
+    AllocHost = "alloc_host" {
+        /// Bytes asked for.
+        bytes: usize
+    };
+    /// [`Memory::free_host`].
+    FreeHost = "free_host" {
+        /// What is freed.
+        memory: Address
+    };
+    /// [`Memory::copy_h2d`].
+    CopyH2d = "copy_h2d" {
+        /// Device address.
+        dst: Address,
+        /// Host address.
+        src: Address,
+        /// Bytes.
+        bytes: usize,
+        /// On this stream.
+        stream: StreamHandle
+    };
+    /// [`Memory::copy_d2h`].
+    CopyD2h = "copy_d2h" {
+        /// Host address.
+        dst: Address,
+        /// Device address.
+        src: Address,
+        /// Bytes.
+        bytes: usize,
+        /// On this stream.
+        stream: StreamHandle
+    };
+    /// [`Memory::copy_d2d`].
+    CopyD2d = "copy_d2d" {
+        /// Device address.
+        dst: Address,
+        /// Device address.
+        src: Address,
+        /// Bytes.
+        bytes: u64,
+        /// On this stream.
+        stream: StreamHandle
+    };
+    /// [`Memory::fill`].
+    Fill = "fill" {
+        /// Device address.
+        dst: Address,
+        /// What every byte becomes.
+        value: u8,
+        /// Bytes.
+        bytes: u64,
+        /// On this stream.
+        stream: StreamHandle
+    };
+    /// [`Streams::stream_create`].
+    StreamCreate = "stream_create" {};
+    /// [`Streams::stream_destroy`].
+    StreamDestroy = "stream_destroy" {
+        /// Which.
+        stream: StreamHandle
+    };
+    /// [`Streams::stream_synchronize`].
+    StreamSynchronize = "stream_synchronize" {
+        /// Which.
+        stream: StreamHandle
+    };
+    /// [`Streams::event_create`].
+    EventCreate = "event_create" {};
+    /// [`Streams::event_destroy`].
+    EventDestroy = "event_destroy" {
+        /// Which.
+        event: EventHandle
+    };
+    /// [`Streams::event_record`].
+    EventRecord = "event_record" {
+        /// Which.
+        event: EventHandle,
+        /// On this stream.
+        stream: StreamHandle
+    };
+    /// [`Streams::event_wait`].
+    EventWait = "event_wait" {
+        /// For this one.
+        event: EventHandle,
+        /// On this stream.
+        stream: StreamHandle
+    };
+    /// [`Streams::event_query`].
+    EventQuery = "event_query" {
+        /// Which.
+        event: EventHandle
+    };
+    /// [`Streams::event_synchronize`].
+    EventSynchronize = "event_synchronize" {
+        /// Which.
+        event: EventHandle
+    };
+    /// [`Streams::event_elapsed_ms`].
+    EventElapsedMs = "event_elapsed_ms" {
+        /// From this one.
+        start: EventHandle,
+        /// To this one.
+        end: EventHandle
+    };
+    /// [`Modules::module_load`].
+    ModuleLoad = "module_load" {
+        /// Bytes of PTX.
+        bytes: usize
+    };
+    /// [`Modules::module_unload`].
+    ModuleUnload = "module_unload" {
+        /// Which.
+        module: ModuleHandle
+    };
+    /// [`Modules::function`].
+    Function = "function" {
+        /// Of this module.
+        module: ModuleHandle,
+        /// The entry.
+        name: String
+    };
+    /// [`Modules::launch`].
+    Launch = "launch" {
+        /// What runs.
+        function: FunctionHandle,
+        /// Its grid and blocks.
+        shape: LaunchShape,
+        /// Bytes of parameters.
+        params: usize,
+        /// On this stream.
+        stream: StreamHandle
+    };
+}
+
+/// An address of device or host memory, shown in hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address(pub u64);
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}

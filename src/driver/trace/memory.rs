@@ -1,0 +1,85 @@
+//! Memory, recorded.
+
+use std::ptr::NonNull;
+
+use super::{Address, Call, Trace};
+use crate::driver::{Memory, StreamHandle};
+use crate::error::Result;
+
+// Every unsafe method passes its caller's promises on, with the operands as they came.
+// SAFETY: an injected failure of a release comes after the real call, and other calls are the inner
+// driver's or none: what the inner driver promises holds.
+unsafe impl Memory for Trace {
+    fn memory(&self) -> Result<(u64, u64)> {
+        self.queue(Call::Memory {}, || self.inner.memory())
+    }
+
+    fn reset_persisting_l2(&self) -> Result<()> {
+        self.queue(Call::ResetPersistingL2 {}, || self.inner.reset_persisting_l2())
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<u64> {
+        self.make(
+            Call::Alloc { bytes },
+            || self.inner.alloc(bytes),
+            |live, &address| {
+                live.allocations.insert(Address(address), bytes);
+            },
+        )
+    }
+
+    unsafe fn free(&self, address: u64) -> Result<()> {
+        // SAFETY: the caller's promise is the inner driver's.
+        let real = || unsafe { self.inner.free(address) };
+        self.release(Call::Free { address: Address(address) }, real, |live| {
+            live.allocations.remove(&Address(address));
+        })
+    }
+
+    fn alloc_host(&self, bytes: usize) -> Result<NonNull<u8>> {
+        self.make(
+            Call::AllocHost { bytes },
+            || self.inner.alloc_host(bytes),
+            |live, &memory| {
+                live.host_allocations.insert(host(memory.as_ptr()), bytes);
+            },
+        )
+    }
+
+    unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
+        // SAFETY: the caller's promise is the inner driver's.
+        let real = || unsafe { self.inner.free_host(memory) };
+        let memory = host(memory.as_ptr());
+        self.release(Call::FreeHost { memory }, real, |live| {
+            live.host_allocations.remove(&memory);
+        })
+    }
+
+    unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
+        let call = Call::CopyH2d { dst: Address(dst), src: host(src), bytes, stream };
+        // SAFETY: the caller's promises are the inner driver's.
+        self.queue(call, || unsafe { self.inner.copy_h2d(dst, src, bytes, stream) })
+    }
+
+    unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()> {
+        let call = Call::CopyD2h { dst: host(dst), src: Address(src), bytes, stream };
+        // SAFETY: the caller's promises are the inner driver's.
+        self.queue(call, || unsafe { self.inner.copy_d2h(dst, src, bytes, stream) })
+    }
+
+    unsafe fn copy_d2d(&self, dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()> {
+        let call = Call::CopyD2d { dst: Address(dst), src: Address(src), bytes, stream };
+        // SAFETY: the caller's promises are the inner driver's.
+        self.queue(call, || unsafe { self.inner.copy_d2d(dst, src, bytes, stream) })
+    }
+
+    unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> {
+        let call = Call::Fill { dst: Address(dst), value, bytes, stream };
+        // SAFETY: the caller's promise is the inner driver's.
+        self.queue(call, || unsafe { self.inner.fill(dst, value, bytes, stream) })
+    }
+}
+
+fn host(memory: *const u8) -> Address {
+    Address(memory.addr() as u64)
+}

@@ -1,0 +1,159 @@
+//! A driver that records the calls of another and injects failures, for tests: every call can be
+//! made to fail, and what is still alive afterwards is known.
+//!
+//! An injected failure stands before or after the real call, so that it leaves a state that a real
+//! failure could leave:
+//!
+//! - A call that makes or queues something fails *before*: nothing was made or queued.
+//! - A call that releases something fails *after*: it is released. This is the driver's contract
+//!   too, and so the books are right: an error from a release is no leak.
+//! - A wait for an event fails *before*: nothing was waited for, and what is queued stays queued.
+//! - A wait for a stream fails *after*: what it waited for has run. It is the driver's contract
+//!   that no copy touches host memory after it, error or not; a `Trace` that broke it would let
+//!   safe code free memory under a queued copy.
+
+mod call;
+mod memory;
+mod modules;
+mod streams;
+
+pub use call::{Address, Call, Method};
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{DeviceInfo, Driver, EventHandle, ModuleHandle, StreamHandle};
+use crate::counters::Counters;
+use crate::error::{Error, ErrorKind, Result};
+
+/// What has been made through a [`Trace`] and not released.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Live {
+    /// Device allocations: address and bytes.
+    pub allocations: BTreeMap<Address, u64>,
+    /// Page-locked allocations: address and bytes.
+    pub host_allocations: BTreeMap<Address, usize>,
+    /// Streams.
+    pub streams: BTreeSet<StreamHandle>,
+    /// Events.
+    pub events: BTreeSet<EventHandle>,
+    /// Modules.
+    pub modules: BTreeSet<ModuleHandle>,
+}
+
+impl Live {
+    /// Whether everything has been released.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A driver that records calls of another and makes some of them fail.
+#[derive(Debug)]
+pub struct Trace {
+    inner: Arc<dyn Driver>,
+    books: Mutex<Books>,
+}
+
+#[derive(Debug, Default)]
+struct Books {
+    calls: Vec<Call>,
+    live: Live,
+    fail_at: Option<usize>,
+    fail_methods: BTreeSet<Method>,
+}
+
+/// When an injected failure comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fails {
+    Before,
+    After,
+}
+
+impl Trace {
+    /// Wraps `inner`.
+    pub fn new(inner: Arc<dyn Driver>) -> Self {
+        Self { inner, books: Mutex::default() }
+    }
+
+    /// The calls so far, failed ones included. [`Driver::info`] and [`Driver::counters`] cannot
+    /// fail and are left out.
+    pub fn calls(&self) -> Vec<Call> {
+        self.books().calls.clone()
+    }
+
+    /// What has been made and not released.
+    pub fn live(&self) -> Live {
+        self.books().live.clone()
+    }
+
+    /// Lets call `index` fail, counted from 0 over all calls that are recorded.
+    pub fn fail_nth(&self, index: usize) {
+        self.books().fail_at = Some(index);
+    }
+
+    /// Lets every call of `method` fail from now on.
+    pub fn fail_method(&self, method: Method) {
+        self.books().fail_methods.insert(method);
+    }
+
+    /// Lets nothing fail any more.
+    pub fn fail_nothing(&self) {
+        let mut books = self.books();
+        books.fail_at = None;
+        books.fail_methods.clear();
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        // Every critical section leaves the books whole.
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records `call` and makes it with `real`.
+    fn call<T>(&self, call: Call, fails: Fails, real: impl FnOnce() -> Result<T>) -> Result<T> {
+        let injected = self.books().record(call);
+        // Not under the lock: the call may take long.
+        match (injected, fails) {
+            (None, _) => real(),
+            (Some(error), Fails::Before) => Err(error),
+            (Some(error), Fails::After) => real().and(Err(error)),
+        }
+    }
+
+    fn make<T>(&self, call: Call, real: impl FnOnce() -> Result<T>, enter: impl FnOnce(&mut Live, &T)) -> Result<T> {
+        let made = self.call(call, Fails::Before, real)?;
+        enter(&mut self.books().live, &made);
+        Ok(made)
+    }
+
+    fn queue<T>(&self, call: Call, real: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.call(call, Fails::Before, real)
+    }
+
+    fn release(&self, call: Call, real: impl FnOnce() -> Result<()>, enter: impl FnOnce(&mut Live)) -> Result<()> {
+        // Entered first: once released, another thread may be given the same address.
+        enter(&mut self.books().live);
+        self.call(call, Fails::After, real)
+    }
+}
+
+impl Books {
+    /// Enters a call; the error if it is to fail.
+    fn record(&mut self, call: Call) -> Option<Error> {
+        let index = self.calls.len();
+        let fails = self.fail_at == Some(index) || self.fail_methods.contains(&call.method());
+        let error = fails.then(|| Error::new(ErrorKind::Driver, format!("injected failure of call {index}: {call}")));
+        self.calls.push(call);
+        error
+    }
+}
+// SAFETY: all parts are those of one inner driver.
+unsafe impl Driver for Trace {
+    fn info(&self) -> &DeviceInfo {
+        self.inner.info()
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        self.inner.counters()
+    }
+}
