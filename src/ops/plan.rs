@@ -53,8 +53,40 @@ pub struct Verdict {
     pub strategy: &'static str,
     /// Whether it takes the work. The first strategy that takes it does it.
     pub takes: bool,
-    /// Why; for a decline, with the quantity that decided.
+    /// Why, in words.
     pub reason: String,
+    /// For a decline, the quantity that decided.
+    pub quantity: Option<Quantity>,
+}
+
+/// A quantity that decided against a strategy, and the limit that it misses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quantity {
+    /// What is counted or measured, with its unit.
+    pub name: &'static str,
+    /// How much there is of it.
+    pub value: u64,
+    /// How much the strategy allows.
+    pub limit: Limit,
+}
+
+/// A bound on a [`Quantity`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// The least that is allowed.
+    AtLeast(u64),
+    /// The most that is allowed.
+    AtMost(u64),
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, value, limit } = self;
+        match limit {
+            Limit::AtLeast(least) => write!(f, "{name}: {value}, at least {least}"),
+            Limit::AtMost(most) => write!(f, "{name}: {value}, at most {most}"),
+        }
+    }
 }
 
 impl fmt::Display for Explanation {
@@ -69,10 +101,15 @@ impl fmt::Display for Explanation {
         }
         writeln!(f, "read     {}", counted(self.read, "byte"))?;
         writeln!(f, "written  {}", counted(self.written, "byte"))?;
-        for Verdict { strategy, takes, reason } in &self.verdicts {
-            writeln!(f, "{} {strategy}: {reason}", if *takes { "takes   " } else { "declines" })?;
-        }
-        Ok(())
+        self.verdicts.iter().try_for_each(|verdict| writeln!(f, "{verdict}"))
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { strategy, takes, reason, quantity } = self;
+        write!(f, "{} {strategy}: {reason}", if *takes { "takes   " } else { "declines" })?;
+        quantity.map_or(Ok(()), |quantity| write!(f, " ({quantity})"))
     }
 }
 

@@ -18,10 +18,11 @@ use crate::layout::Layout;
 use crate::memory::DeviceBuffer;
 use crate::ops::canonical::{Axis, Canonical};
 use crate::ops::movement::copy::Shape;
+use crate::ops::units::SECTOR as SECTOR_BYTES;
 use crate::ops::{Align, Target};
 
-/// Bytes of a sector, the least that moves between the L2 cache and memory.
-const SECTOR: u64 = 32;
+/// Bytes of a sector.
+const SECTOR: u64 = SECTOR_BYTES as u64;
 
 /// Most blocks that are run to learn what all of them ask for.
 #[cfg(feature = "interp")]
