@@ -6,8 +6,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
-use warpstride::abi::{self, Family, Index, LaunchShape};
+use warpstride::abi::{self, Family, Index};
 use warpstride::interp::{Args, Checks, Config, Kernel, Memory, Module, run};
+use warpstride::launch_shape::LaunchShape;
 use warpstride::ptx;
 
 /// 13 operations of the kinds that kernels have; the loop around them takes 3.

@@ -104,8 +104,8 @@ fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
 /// What the driver takes of it: a launch of a kernel that does nothing, with few parameters and with many.
 #[cfg(feature = "cudarc")]
 fn driver_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
-    use warpstride::abi::LaunchShape;
     use warpstride::driver::{Driver, cuda::Cuda};
+    use warpstride::launch_shape::LaunchShape;
 
     let driver = Cuda::open(0)?;
     let entry = |bytes: usize| format!(".visible .entry of{bytes}(.param .align 8 .b8 params[{bytes}]) {{ ret; }}\n");

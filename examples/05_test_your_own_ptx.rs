@@ -18,9 +18,9 @@
 //! cargo run --example 05_test_your_own_ptx
 //! ```
 
-use warpstride::abi::LaunchShape;
 use warpstride::error::{Error, Result};
 use warpstride::interp::{Args, Config, Memory, Module, Report, run};
+use warpstride::launch_shape::LaunchShape;
 
 /// `data[tid] = data[31 - tid]`, with neighbours `stride` bytes apart in shared memory.
 const PTX: &str = "

@@ -15,11 +15,11 @@
 //! cargo run --release --example 07_how_far_is_your_kernel
 //! ```
 
-use warpstride::abi::LaunchShape;
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::driver::FunctionHandle;
 use warpstride::error::Result;
+use warpstride::launch_shape::LaunchShape;
 use warpstride::memory::DeviceBuffer;
 use warpstride::roofline::measure;
 use warpstride::roofline::peak::Peaks;

@@ -32,7 +32,7 @@
 //! | the safe side of a device | [`device`], [`memory`], [`stream`] | who owns what, and which use waits for which |
 //! | the seam | [`driver`] | one trait, about the size of CUDA's driver API; NVIDIA's driver and the software GPU implement it |
 //! | the software GPU | `interp` | PTX: parsed, executed warp by warp, counted |
-//! | ground | [`error`], [`abi`], [`counters`], [`element`], [`layout`], [`ptx`] | numbers and text; no device |
+//! | ground | [`error`], [`abi`], [`counters`], [`element`], [`launch_shape`], [`layout`], [`ptx`] | numbers and text; no device |
 //!
 //! # A phrase book
 //!
@@ -62,6 +62,7 @@ pub mod error;
 pub mod abi;
 pub mod counters;
 pub mod element;
+pub mod launch_shape;
 pub mod layout;
 pub mod ptx;
 #[cfg(feature = "interp")]

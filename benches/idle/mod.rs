@@ -5,11 +5,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use warpstride::abi::LaunchShape;
 use warpstride::counters::Counters;
 use warpstride::device::Device;
 use warpstride::driver::{DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
 use warpstride::error::{Error, ErrorKind, Result};
+use warpstride::launch_shape::LaunchShape;
 
 /// The driver. Its memory is addresses that nothing looks behind.
 #[derive(Debug)]

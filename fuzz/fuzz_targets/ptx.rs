@@ -9,7 +9,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use warpstride::abi::LaunchShape;
+use warpstride::launch_shape::LaunchShape;
 use warpstride::interp::{Config, Memory, Module, run};
 
 fuzz_target!(|text: &str| {

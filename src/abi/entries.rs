@@ -1,19 +1,8 @@
-//! The entries, their families, and the shape of a launch.
+//! The entries and their families.
 
 use core::fmt;
 
 use super::*;
-
-/// Shape of a launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct LaunchShape {
-    /// Blocks in x, y, z; each at least 1.
-    pub grid: [u32; 3],
-    /// Threads of a block in x, y, z; each at least 1.
-    pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
-    pub dynamic_shared: u32,
-}
 
 /// One kernel entry as the host sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

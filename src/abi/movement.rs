@@ -79,20 +79,14 @@ pub const PACKED_STORES: u32 = 4;
 pub const PACKED_AXES: usize = 6;
 /// Threads in a block of `permute_lines` and `spill_lines`.
 pub const LINES_BLOCK: u32 = 512;
-/// Bytes of shared memory that a block has without asking for more.
-pub const BLOCK_SHARED: u32 = 48 << 10;
 /// Bytes of the largest panel that `permute_lines` takes.
-pub const LINES_SHARED: u32 = BLOCK_SHARED;
-/// Largest grid extent in x that CUDA allows.
-pub const MAX_GRID_X: u32 = i32::MAX as u32;
-/// Largest grid extent in y and z that CUDA allows.
-pub const MAX_GRID_YZ: u32 = 65_535;
+pub const LINES_SHARED: u32 = 48 << 10;
 
 /// Parameters of the transposes: `dst[c, r] = src[r, c]` for `r < rows`, `c < cols`.
 ///
 /// Strides are in elements and signed; `src` and `dst` are the addresses of element `[0, 0]`. The tile of a block is
 /// `(blockIdx.z * gridDim.y + blockIdx.y, blockIdx.x)` in rows and columns of `src`, because only x may exceed
-/// [`MAX_GRID_YZ`].
+/// 65,535.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransposeParams {

@@ -3,12 +3,13 @@
 use super::Device;
 use crate::abi::{
     AffineElementsParams, AffineTileParams, CastParams, ColumnParams, CopyParams, ElementsParams, ElementwiseParams,
-    EntryId, FieldsParams, FillParams, IndexedRowsParams, LaunchShape, LinesParams, NormalizeParams, PackedParams,
-    PatchParams, ProbeParams, ReduceColumnsParams, ReduceParams, ReduceRowsParams, RowsParams, RowwiseParams,
-    SpinParams, SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
+    EntryId, FieldsParams, FillParams, IndexedRowsParams, LinesParams, NormalizeParams, PackedParams, PatchParams,
+    ProbeParams, ReduceColumnsParams, ReduceParams, ReduceRowsParams, RowsParams, RowwiseParams, SpinParams,
+    SquareParams, StackedTileParams, TransposeParams, VectorTileParams,
 };
 use crate::driver::{DeviceInfo, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
 
 /// The one parameter of a kernel entry.
 ///

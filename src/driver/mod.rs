@@ -19,9 +19,9 @@ pub use room::available_memory;
 use std::fmt;
 use std::ptr::NonNull;
 
-use crate::abi::LaunchShape;
 use crate::counters::Counters;
 use crate::error::Result;
+use crate::launch_shape::LaunchShape;
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(

@@ -16,9 +16,9 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{DeviceInfo, Driver, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
-use crate::abi::LaunchShape;
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
+use crate::launch_shape::LaunchShape;
 
 macro_rules! calls {
     ($($(#[$doc:meta])* $call:ident = $name:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty),* };)*) => {

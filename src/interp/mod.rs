@@ -6,7 +6,7 @@
 //! ([`WarpAccess::draw`]). What stops a launch is data ([`Stop`]). Nothing here knows of CUDA or of a driver.
 //!
 //! ```
-//! use warpstride::abi::LaunchShape;
+//! use warpstride::launch_shape::LaunchShape;
 //! use warpstride::interp::{Args, Config, Memory, Module, run};
 //!
 //! let text = "
@@ -52,7 +52,7 @@
 //! | a kernel's parameters | 4,096 bytes | |
 //! | the steps of finding where threads meet again | 67,108,864 | |
 //! | [`coverage::survey`] | 1,048,576 instructions, functions counted for each kernel that calls them | |
-//! | a block | 1,024 threads, 48 KiB of shared memory | [`MAX_BLOCK_THREADS`], [`MAX_SHARED_BYTES`] |
+//! | a block | 1,024 threads, 48 KiB of shared memory | [`MAX_BLOCK_THREADS`](crate::launch_shape::MAX_BLOCK_THREADS), [`MAX_SHARED_BYTES`](crate::launch_shape::MAX_SHARED_BYTES) |
 //! | a thread | 512 KiB of local memory, of which each call takes 16 bytes at least: so 32,768 calls within calls | |
 //! | a variable in constant memory | 64 KiB | |
 //! | what initialisers fill | 1 GiB | |
@@ -95,14 +95,8 @@ pub use stop::Stop;
 use std::sync::Arc;
 
 use self::lower::Source;
-use crate::abi::LaunchShape;
 use crate::error::Result;
-
-/// Most threads of a block.
-pub const MAX_BLOCK_THREADS: u32 = 1024;
-/// Most bytes of shared memory of a block, static and dynamic together: what CUDA gives to a kernel that has not asked for
-/// more, which there is no way to do here.
-pub const MAX_SHARED_BYTES: u32 = 48 << 10;
+use crate::launch_shape::LaunchShape;
 
 /// Most bytes of a module's text: compilers emit a few MiB.
 pub const MAX_TEXT_BYTES: usize = 16 << 20;

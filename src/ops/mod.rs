@@ -47,7 +47,7 @@ pub use gather::{IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatte
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
 pub use normalize::{Images, Normalization, normalize, normalize_entry, normalize_raw};
 pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
-pub use plan::{Limit, Plan, Quantity, Verdict};
+pub use plan::{Limit, Plan, PlannedAxis, Quantity, Verdict, Walk};
 pub use reduce::{Reduced, Reduction, Scratch, dot, dot_into, max, max_into, min, min_into, reduce_raw, sum, sum_into};
 pub use reduce_axis::{
     AxisPlan, AxisReduced, AxisReduction, argmax, argmax_axis, argmax_axis_into, argmax_into, max_axis, max_axis_into,

@@ -1,7 +1,8 @@
 //! How kernels count: blocks of a grid, the axes that they walk, and the arithmetic of indices.
 
 use super::canonical::{Axis as Walk, Canonical};
-use crate::abi::{Axis, Divisor, Index, MAX_AXES, MAX_GRID_X};
+use crate::abi::{Axis, Divisor, Index, MAX_AXES};
+use crate::launch_shape::MAX_GRID_X;
 use crate::layout::Layout;
 
 /// So many blocks, numbered along x and then y. More than a grid allows are refused by the launch.

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::abi::{EntryId, LaunchShape};
+use crate::abi::EntryId;
 use crate::device::{Device, Params};
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
-use crate::ops::movement::copy::Shape;
+use crate::launch_shape::LaunchShape;
 
 /// How an operation runs: which kernels it launches, in which shapes, and why.
 ///
@@ -27,7 +27,7 @@ pub trait Plan: fmt::Debug + fmt::Display {
 }
 
 /// A plan to read, as a database prints a query plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explanation {
     /// The kernel of the first launch.
     pub entry: Option<&'static str>,
@@ -41,9 +41,36 @@ pub struct Explanation {
     pub read: u64,
     /// Bytes of the elements that the operation writes, each once.
     pub written: u64,
+    /// How a source and a destination are walked; `None` where the operation has no such pair.
+    pub walk: Option<Walk>,
     /// Every strategy that looked at the work, in the order in which they look; empty where the
     /// operation has one way.
     pub verdicts: Vec<Verdict>,
+}
+
+/// The walk along a source and a destination, by the fewest axes that move the same elements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Walk {
+    /// Bytes of an element.
+    pub width: usize,
+    /// The axes, the destination's shortest stride first.
+    pub axes: Vec<PlannedAxis>,
+    /// Sectors of 32 bytes that the source's elements lie in. Where rows begin at different places
+    /// within a sector, this is their mean.
+    pub read_sectors: u64,
+    /// The same of the destination's elements.
+    pub written_sectors: u64,
+}
+
+/// An axis along which both sides walk, with strides in elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedAxis {
+    /// Number of indices, at least 2.
+    pub extent: usize,
+    /// The source's stride: negative where it runs backwards, 0 where it is broadcast.
+    pub source_stride: isize,
+    /// The destination's stride.
+    pub destination_stride: isize,
 }
 
 /// The verdict of one strategy: it takes the work, or declines it.
@@ -94,7 +121,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "kernel   {}", self.entry.unwrap_or("none"))?;
         writeln!(f, "because  {}", self.reason)?;
         if let Some(shape) = self.shape {
-            writeln!(f, "launch   {}", Shape(&shape))?;
+            writeln!(f, "launch   {shape}")?;
         }
         if self.launches > 1 {
             writeln!(f, "launches {}", self.launches)?;

@@ -5,8 +5,9 @@ use std::fmt;
 use super::numbering::grid;
 use super::operand::{queue_among, start};
 use super::{Target, units};
-use crate::abi::{Family, Key, LaunchShape, MAX_GRID_X, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
+use crate::abi::{Family, Key, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::{LaunchShape, MAX_GRID_X};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 

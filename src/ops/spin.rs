@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::abi::{Key, LaunchShape, SPIN, SpinParams};
+use crate::abi::{Key, SPIN, SpinParams};
 use crate::device::Device;
 use crate::driver::DriverKind;
 use crate::error::{Error, ErrorKind, Result};
+use crate::launch_shape::LaunchShape;
 use crate::stream::Stream;
 
 /// The longest that the software GPU spins: it counts instructions, and stops a kernel that seems never to end.

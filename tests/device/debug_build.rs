@@ -6,9 +6,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use warpstride::Result;
-use warpstride::abi::{ENTRIES, LaunchShape};
+use warpstride::abi::ENTRIES;
 use warpstride::counters::Counters;
 use warpstride::driver::{DeviceInfo, Driver, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use warpstride::launch_shape::LaunchShape;
 
 /// Where the PTX of the debug build is, where there is one.
 pub(crate) fn path() -> Option<OsString> {

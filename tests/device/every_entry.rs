@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use warpstride::abi::{
-    ADD, Divisor, ELEMENTWISE_BLOCK, ENTRIES, EntryId, Index, Key, LINES_BLOCK, LaunchShape, MUL, NumberType,
-    PERMUTE_LINES, SPILL_LINES, TRIAD,
+    ADD, Divisor, ELEMENTWISE_BLOCK, ENTRIES, EntryId, Index, Key, LINES_BLOCK, MUL, NumberType, PERMUTE_LINES,
+    SPILL_LINES, TRIAD,
 };
 use warpstride::device::Device;
 use warpstride::driver::Driver;
 use warpstride::driver::trace::{Call, Trace};
+use warpstride::launch_shape::LaunchShape;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Target, TileShape, Variant};
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use warpstride::abi::LaunchShape;
 use warpstride::device::Device;
 use warpstride::driver::trace::{Call, Method, Trace};
 use warpstride::driver::{Driver, FunctionHandle};
+use warpstride::launch_shape::LaunchShape;
 use warpstride::{ErrorKind, ops};
 
 use crate::backend::{Setup, cases};

@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use warpstride::abi::LaunchShape;
 use warpstride::driver::{Driver, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use warpstride::launch_shape::LaunchShape;
 use warpstride::{Error, Result};
 
 /// `dst[i] = src[i] * factor + 1` for `i < n`, in the plainest PTX there is.

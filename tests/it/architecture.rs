@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules from the bottom up; a module imports from its own level and below.
 const LEVELS: &[&[&str]] = &[
-    &["error", "abi", "counters", "element", "layout", "ptx"],
+    &["error", "abi", "counters", "element", "launch_shape", "layout", "ptx"],
     &["interp"],
     &["driver"],
     &["device", "stream", "memory"],
@@ -16,8 +16,13 @@ const LEVELS: &[&[&str]] = &[
 ];
 
 /// What must stay ignorant of the rest, and all that it may know.
-const NARROW: &[(&str, &[&str])] =
-    &[("error", &[]), ("abi", &[]), ("layout", &["error"]), ("interp", &["error", "abi", "counters"])];
+const NARROW: &[(&str, &[&str])] = &[
+    ("error", &[]),
+    ("abi", &[]),
+    ("layout", &["error"]),
+    ("launch_shape", &[]),
+    ("interp", &["error", "counters", "launch_shape"]),
+];
 
 /// Files that may hold `unsafe`, with what for. Anything else is safe Rust.
 const UNSAFE: &[&str] = &[

@@ -1,6 +1,7 @@
 //! Plans from layouts alone: which kernel, in which grid, and what is refused.
 
-use warpstride::abi::{ENTRIES, MAX_GRID_YZ, TILE, TILE_ROWS, WIDTHS};
+use warpstride::abi::{ENTRIES, TILE, TILE_ROWS, WIDTHS};
+use warpstride::launch_shape::MAX_GRID_YZ;
 use warpstride::layout::Layout;
 use warpstride::ops::{Align, PermutePlan, Target, TileShape, TransposePlan, Variant};
 use warpstride::{Error, ErrorKind};

@@ -4,7 +4,7 @@
 //! at the end, so that nothing is computed in vain. What a statement needs for itself (addresses, counters) it takes fresh.
 //! To add a kind of statement, write a function that takes the generator and list it in [`STATEMENTS`].
 
-use warpstride::abi::LaunchShape;
+use warpstride::launch_shape::LaunchShape;
 
 use super::catalog::{Catalog, Class};
 use super::program::{INPUT, Node, OWN, POOL, Program, RECORD, register, registers};

@@ -1,7 +1,7 @@
 //! A program: its text, what it is launched with, and what its results mean.
 
-use warpstride::abi::LaunchShape;
 use warpstride::interp::{Checks, Config, Finding, Memory, Module, run};
+use warpstride::launch_shape::LaunchShape;
 
 use super::catalog::Class;
 

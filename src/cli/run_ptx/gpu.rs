@@ -75,9 +75,9 @@ fn place(device: &Device, buffer: Option<Buffer>) -> Result<Option<DeviceBuffer<
 
 #[cfg(test)]
 mod tests {
-    use warpstride::abi::LaunchShape;
     use warpstride::device::Backend;
     use warpstride::interp::{Checks, Module};
+    use warpstride::launch_shape::LaunchShape;
 
     use super::*;
     use crate::cli::argument::Argument;

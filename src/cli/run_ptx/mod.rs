@@ -10,11 +10,11 @@ mod soft;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use warpstride::abi::LaunchShape;
 use warpstride::device::Backend;
 use warpstride::driver::{DeviceInfo, DriverKind};
 use warpstride::error::{Error, counted};
 use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module};
+use warpstride::launch_shape::LaunchShape;
 
 use super::argument::{Argument, Dump, Value};
 use super::output::Output;

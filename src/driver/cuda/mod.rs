@@ -20,9 +20,9 @@ use self::context::{Context, Entered};
 use self::error::code;
 use self::facts::{check, device, device_count, device_info, initialized, text, until_nul};
 use super::{DeviceInfo, Driver, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
-use crate::abi::LaunchShape;
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
 
 /// Bytes of compiler messages kept from a failed load.
 const LOG_BYTES: usize = 16 * 1024;

@@ -27,11 +27,11 @@ use self::state::{Action, Entry, HostPointer, Line, Loaded, State, Work, no_such
 use super::{
     DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, ModuleHandle, StreamHandle, available_memory,
 };
-use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::interp::check::MAX_FINDINGS;
 use crate::interp::{self, Finding, Kernel, Memory, Module};
+use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 
 /// Bytes of a download that pass through a buffer at a time: they stay in the L1 cache.
 const CHUNK: usize = 16 * 1024;
@@ -492,9 +492,9 @@ fn device_info(memory_bytes: u64, compute_capability: (u32, u32), threads: usize
         memory_bytes,
         l2_bytes: 0,
         nominal_bandwidth: None,
-        max_block_threads: interp::MAX_BLOCK_THREADS,
+        max_block_threads: MAX_BLOCK_THREADS,
         max_grid: [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ],
-        shared_bytes_per_block: interp::MAX_SHARED_BYTES,
+        shared_bytes_per_block: MAX_SHARED_BYTES,
         pci_bus_id: None,
     }
 }

@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::schedule::{Goal, Mark, Schedule};
-use crate::abi::LaunchShape;
 use crate::counters::Counters;
 use crate::driver::{EventHandle, FunctionHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::interp::{Kernel, Module};
+use crate::launch_shape::LaunchShape;
 
 /// What a software GPU knows besides its memory.
 pub(super) struct State {

@@ -12,12 +12,12 @@ use super::registers::{LANES, Registers};
 use super::tally::Totals;
 use super::warp::Warp;
 use super::{Context, Fault, observe};
-use crate::abi::LaunchShape;
 use crate::interp::check::{Checker, Checks, Finding, OfBlock, Who};
 use crate::interp::code::{Code, Inner, Preset, PresetValue};
 use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
 use crate::interp::stop::{Place, Reason, Stop, Waiting};
+use crate::launch_shape::LaunchShape;
 
 /// The work of beginning a block and of ending it, and that of each of its warps.
 const BLOCK_WORK: u64 = 16;

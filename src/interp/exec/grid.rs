@@ -3,14 +3,14 @@
 use super::block::Launch;
 use super::dispatch::Engine;
 use super::turns::{Blocks, Part};
-use crate::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::error::counted;
 use crate::interp::check::{Check, MAX_RACECHECK_BLOCKS};
 use crate::interp::code::{Code, Kernel};
 use crate::interp::mem::Memory;
 use crate::interp::parse::ast::Bounds;
 use crate::interp::stop::{Reason, Stop};
-use crate::interp::{Config, MAX_BLOCK_THREADS, MAX_SHARED_BYTES, Report};
+use crate::interp::{Config, Report};
+use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 
 /// Threads of a block in z.
 const MAX_BLOCK_Z: u32 = 64;

@@ -6,13 +6,13 @@
 use std::fmt;
 
 use crate::abi::{
-    ADD, AXPY, ELEMENTWISE_BLOCK, ElementwiseParams, EntryId, FILL, FillParams, Key, LaunchShape, MUL, NSTREAM,
-    NumberType, TRIAD,
+    ADD, AXPY, ELEMENTWISE_BLOCK, ElementwiseParams, EntryId, FILL, FillParams, Key, MUL, NSTREAM, NumberType, TRIAD,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{Element, Number};
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{check_aligned, queue_among};
 use crate::ops::operand::{check_shapes, start};

@@ -6,12 +6,13 @@
 use std::fmt;
 
 use crate::abi::{
-    DOT, EntryId, Key, LaunchShape, MAX, MIN, NumberType, REDUCE_BLOCK, REDUCE_BLOCKS, REDUCE_STEPS, ReduceParams, SUM,
+    DOT, EntryId, Key, MAX, MIN, NumberType, REDUCE_BLOCK, REDUCE_BLOCKS, REDUCE_STEPS, ReduceParams, SUM,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Number;
 use crate::error::{Error, ErrorKind, Result};
+use crate::launch_shape::LaunchShape;
 use crate::memory::{Allocation, DeviceBuffer};
 use crate::ops::operand::{check_aligned, queue_among};
 use crate::ops::operand::{check_shapes, start};

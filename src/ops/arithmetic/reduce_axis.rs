@@ -7,13 +7,14 @@
 use std::fmt;
 
 use crate::abi::{
-    ARGMAX_COLUMNS, ARGMAX_ROWS, Divisor, EntryId, Key, LaunchShape, MAX_COLUMNS, MAX_ROWS, MIN_COLUMNS, MIN_ROWS,
-    NumberType, REDUCE_BLOCKS, REDUCE_COLUMNS_BLOCK, ReduceColumnsParams, ReduceRowsParams, SUM_COLUMNS, SUM_ROWS,
+    ARGMAX_COLUMNS, ARGMAX_ROWS, Divisor, EntryId, Key, MAX_COLUMNS, MAX_ROWS, MIN_COLUMNS, MIN_ROWS, NumberType,
+    REDUCE_BLOCKS, REDUCE_COLUMNS_BLOCK, ReduceColumnsParams, ReduceRowsParams, SUM_COLUMNS, SUM_ROWS,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{Element, Number};
 use crate::error::{Error, ErrorKind, Result};
+use crate::launch_shape::LaunchShape;
 use crate::memory::DeviceBuffer;
 use crate::ops::operand::start;
 use crate::ops::operand::{check_aligned, queue_among};

@@ -7,13 +7,12 @@
 //! rounds alike, and in an order that the length of a row, and how far it and its result start from 16 bytes, alone decide: so a
 //! result is the same on every run and every device.
 
-use crate::abi::{
-    EntryId, Key, LaunchShape, MEAN_VARIANCE, NumberType, ROWWISE_THREADS, RowwiseParams, SOFTMAX, held_quads,
-};
+use crate::abi::{EntryId, Key, MEAN_VARIANCE, NumberType, ROWWISE_THREADS, RowwiseParams, SOFTMAX, held_quads};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Number;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
 use crate::memory::DeviceBuffer;
 use crate::ops::operand::{check_aligned, queue_among};
 use crate::ops::operand::{check_shapes, start};

@@ -1,10 +1,11 @@
 //! Numbers to another type.
 
-use crate::abi::{CAST, CAST_BLOCK, CastParams, EntryId, Key, LaunchShape, Scalar};
+use crate::abi::{CAST, CAST_BLOCK, CastParams, EntryId, Key, Scalar};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::numbering::grid;
 use crate::ops::operand::queue_among;

@@ -1,13 +1,13 @@
 //! Batches of images made ready for a network: interleaved bytes to normalised planes, read once and written once.
 
 use crate::abi::{
-    EntryId, Key, LaunchShape, MAX_CHANNELS, MAX_GRID_YZ, NORMALIZE, NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams,
-    NumberType,
+    EntryId, Key, MAX_CHANNELS, NORMALIZE, NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams, NumberType,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Number;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::ops::operand::queue_among;
 use crate::ops::operand::{check_contiguous_addresses, start};
 use crate::stream::Stream;

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use crate::abi::{COPY, COPY_BLOCK, CopyParams, EntryId, Key, LaunchShape};
+use crate::abi::{COPY, COPY_BLOCK, CopyParams, EntryId, Key};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
+use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::canonical::Canonical;
 use crate::ops::numbering::grid;
@@ -71,16 +72,6 @@ impl CopyPlan {
 
 impl fmt::Display for CopyPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}, {}", self.entry, counted(self.bytes, "byte"), Shape(&self.shape()))
-    }
-}
-
-/// A launch's shape as text.
-pub(in crate::ops) struct Shape<'a>(pub(in crate::ops) &'a LaunchShape);
-
-impl fmt::Display for Shape<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ([gx, gy, gz], [bx, by, bz]) = (self.0.grid, self.0.block);
-        write!(f, "grid {gx} x {gy} x {gz} of blocks {bx} x {by} x {bz}")
+        write!(f, "{}: {}, {}", self.entry, counted(self.bytes, "byte"), self.shape())
     }
 }

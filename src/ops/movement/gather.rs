@@ -1,12 +1,11 @@
 //! Rows taken from an array, or put into one, by their indices.
 
-use crate::abi::{
-    Divisor, Family, GATHER, INDEXED_BLOCK, INDEXED_PER_THREAD, IndexedRowsParams, Key, LaunchShape, SCATTER,
-};
+use crate::abi::{Divisor, Family, GATHER, INDEXED_BLOCK, INDEXED_PER_THREAD, IndexedRowsParams, Key, SCATTER};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
 use crate::ops::numbering::grid;
 use crate::ops::operand::queue_among;
 use crate::ops::operand::{check_contiguous_addresses, start};

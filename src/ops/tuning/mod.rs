@@ -1,7 +1,8 @@
 //! What was found by measuring, as data. `warpstride bench --tune` finds it again, on any GPU.
 
 use super::Target;
-use crate::abi::{BLOCK_SHARED, EntryId, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares};
+use crate::abi::{EntryId, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares};
+use crate::launch_shape::MAX_SHARED_BYTES;
 
 /// How the tile kernels cut a matrix, by element width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +151,7 @@ pub(super) fn fields_room(chunk: u32, target: Target) -> u32 {
     let blocks = ((64 << 10) + chunk / 2) / chunk;
     let share = (228 << 10) / blocks.max(1) - (1 << 10);
     // Up to what a launch has without asking.
-    chunk.max(share.min(BLOCK_SHARED) / 16 * 16)
+    chunk.max(share.min(MAX_SHARED_BYTES) / 16 * 16)
 }
 
 /// Bytes of the elements in a tile of several axes, beside which its tables lie: of 8, 12, 16 and 24 KiB the best in sum of the

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs};
 
-use warpstride::abi::LaunchShape;
 use warpstride::device::Device;
 use warpstride::driver::soft::{self, Soft};
 use warpstride::element::Element;
 use warpstride::interp::check::Check;
 use warpstride::interp::stop::Reason;
 use warpstride::interp::{Checks, Config, Finding, Memory, Module, Stop, run};
+use warpstride::launch_shape::LaunchShape;
 
 use warpstride::ops::{self, Variant};
 

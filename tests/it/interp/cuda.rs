@@ -3,9 +3,9 @@
 
 use std::fmt::Debug;
 
-use warpstride::abi::LaunchShape;
 use warpstride::interp::stop::Reason;
 use warpstride::interp::{Args, Config, Memory, Module, Report, Stop, Value, run};
+use warpstride::launch_shape::LaunchShape;
 
 use super::shape;
 

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use warpstride::abi::{self, Index, LaunchShape};
+use warpstride::abi::{self, Index};
 use warpstride::counters::Counters;
 use warpstride::device::Device;
 use warpstride::driver::soft::{self, Soft};
 use warpstride::interp::{Args, Config, Kernel, Memory, Module, run};
+use warpstride::launch_shape::LaunchShape;
 use warpstride::ops::{self, Variant};
 use warpstride::ptx;
 

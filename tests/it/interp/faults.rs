@@ -1,9 +1,9 @@
 //! What stops a launch, and what the person who reads it is told.
 
 use warpstride::ErrorKind;
-use warpstride::abi::LaunchShape;
 use warpstride::interp::stop::{AccessKind, Reason, Space, Waiting};
 use warpstride::interp::{Config, Memory, Module, Stop, run};
+use warpstride::launch_shape::LaunchShape;
 
 use super::{launch, shape};
 

@@ -1,7 +1,8 @@
 //! The crate's own kernels, on the interpreter alone.
 
-use warpstride::abi::{self, Index, LaunchShape, TransposeParams};
+use warpstride::abi::{self, Index, TransposeParams};
 use warpstride::interp::{Checks, Config, Memory, Module, run};
+use warpstride::launch_shape::LaunchShape;
 use warpstride::ptx;
 
 #[test]

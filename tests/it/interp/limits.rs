@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use warpstride::abi::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use warpstride::interp::check::Check;
 use warpstride::interp::stop::Reason;
 use warpstride::interp::{Config, MAX_TEXT_BYTES, Memory, Module, run};
+use warpstride::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 
 use super::{launch, on_threads, shape};
 

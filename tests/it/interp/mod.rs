@@ -26,8 +26,8 @@ mod text;
 mod together;
 mod widths;
 
-use warpstride::abi::LaunchShape;
 use warpstride::interp::{Config, Memory, Module, Report, Stop, run};
+use warpstride::launch_shape::LaunchShape;
 
 /// One block or grid in x.
 fn shape(blocks: u32, threads: u32) -> LaunchShape {

@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use rayon::prelude::*;
-use warpstride::abi::LaunchShape;
 use warpstride::interp::{Config, Memory, Module, run};
+use warpstride::launch_shape::LaunchShape;
 use warpstride::ptx;
 
 use crate::long::short_or_long;

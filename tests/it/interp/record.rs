@@ -2,8 +2,8 @@
 //! `run-ptx`, and what an H100 counted.
 
 use serde_json::Value;
-use warpstride::abi::LaunchShape;
 use warpstride::interp::{Args, Config, Kernel, Memory, Module, Report, run};
+use warpstride::launch_shape::LaunchShape;
 
 /// The launches of a record.
 pub(super) fn launches(record: &str) -> Vec<Value> {

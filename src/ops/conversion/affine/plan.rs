@@ -7,15 +7,15 @@ use super::{Affine, kernel_type};
 use crate::abi::{
     AFFINE_ELEMENTS, AFFINE_ELEMENTS_F64, AFFINE_PADDED, AFFINE_PADDED_BLOCK, AFFINE_PADDED_F64, AFFINE_PADDED_SIDE,
     AFFINE_TILE, AffineElementsParams, AffineTileParams, AffineType, AffineValues, Divisor, ELEMENTS_BLOCK,
-    ElementsParams, EntryId, Index, Key, LaunchShape, VECTOR_TILE_THREADS, elements_per_thread,
+    ElementsParams, EntryId, Index, Key, VECTOR_TILE_THREADS, elements_per_thread,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
 use crate::layout::{Layout, MAX_RANK};
 use crate::ops::canonical::Axis;
-use crate::ops::movement::copy::Shape;
 use crate::ops::movement::permute::tile::{QUAD, split};
 use crate::ops::numbering::{axes, divisor, grid};
 use crate::ops::operand::{check_bytes, check_disjoint};
@@ -373,14 +373,14 @@ impl fmt::Display for AffinePlan {
                 write!(
                     f,
                     "{entry}: {len} along {rank}, {}",
-                    Shape(shape),
+                    shape,
                     len = counted(len, "element"),
                     rank = counted(rank, "axis")
                 )
             }
             Work::Tile { entry, shape, params: AffineTileParams { rows, cols, rank, axes, .. }, .. } => {
                 let images: u64 = axes[..*rank as usize].iter().map(|axis| axis.extent.value).product();
-                write!(f, "{entry}: {images} of {rows} x {cols} elements, {}", Shape(shape))
+                write!(f, "{entry}: {images} of {rows} x {cols} elements, {}", shape)
             }
         }
     }

@@ -4,14 +4,14 @@ use std::fmt;
 
 use super::not_in_place;
 use crate::abi::{
-    Divisor, EntryId, Index, LINES_BLOCK, LINES_SHARED, LaunchShape, LinesParams, MAX_GRID_X, MAX_GRID_YZ,
-    PERMUTE_LINES, SPILL_LINES, SWAP_TILES, SquareParams, TILE, TILE_ROWS, square_side,
+    Divisor, EntryId, Index, LINES_BLOCK, LINES_SHARED, LinesParams, PERMUTE_LINES, SPILL_LINES, SWAP_TILES,
+    SquareParams, TILE, TILE_ROWS, square_side,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 use crate::layout::Layout;
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::index_of;
 use crate::ops::operand::{byte_range, check_bytes, check_width, entry};
 use crate::ops::units;
@@ -22,6 +22,7 @@ const SECTOR: u64 = units::SECTOR as u64;
 const SCRATCH_PART: u64 = 64;
 /// Panels are made smaller than they might be until there are as many: two for each multiprocessor of an H100.
 const ENOUGH_PANELS: u64 = 264;
+const _: () = assert!(LINES_SHARED <= MAX_SHARED_BYTES, "the kernel does not ask for more");
 
 /// How a transpose in place is done: which kernels, in what grids, with which parameters. Made from a layout alone; the
 /// address in its parameters is bytes from the start of the storage.
@@ -403,7 +404,7 @@ impl fmt::Display for InPlacePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(Square { entry, shape, params }) = &self.square {
             let SquareParams { n, batches, .. } = params;
-            return write!(f, "{entry}: {batches} x {n} x {n} elements in place, {}", Shape(shape));
+            return write!(f, "{entry}: {batches} x {n} x {n} elements in place, {}", shape);
         }
         if self.launches() == 0 {
             return f.write_str("nothing to transpose");

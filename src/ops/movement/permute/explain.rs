@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::PermutePlan;
-use crate::abi::MAX_GRID_YZ;
 #[cfg(feature = "interp")]
 use crate::counters::GlobalCounters;
 #[cfg(feature = "interp")]
@@ -13,11 +12,12 @@ use crate::device::Device;
 #[cfg(feature = "interp")]
 use crate::driver::soft::Soft;
 use crate::error::{Result, counted};
+use crate::launch_shape::MAX_GRID_YZ;
 use crate::layout::Layout;
 #[cfg(feature = "interp")]
 use crate::memory::DeviceBuffer;
 use crate::ops::canonical::{Axis, Canonical};
-use crate::ops::movement::copy::Shape;
+use crate::ops::plan::PlannedAxis;
 use crate::ops::units::SECTOR as SECTOR_BYTES;
 use crate::ops::{Align, Target};
 
@@ -56,17 +56,6 @@ pub struct Explanation {
     pub destination: Traffic,
     /// Elements of the storages, and how those are aligned.
     storages: [(usize, Align); 2],
-}
-
-/// An axis along which both sides walk; strides in elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlannedAxis {
-    /// Number of indices, at least 2.
-    pub extent: usize,
-    /// Of the source: negative where it runs backwards, 0 where it is broadcast.
-    pub source_stride: isize,
-    /// Of the destination.
-    pub destination_stride: isize,
 }
 
 /// What one side must move, everything once, whatever the kernel: the traffic with memory where caches lose nothing.
@@ -203,7 +192,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "kernel   {}", self.plan.entry().unwrap_or("none"))?;
         writeln!(f, "because  {}", self.plan.reason())?;
         if let Some(shape) = self.plan.shape() {
-            writeln!(f, "launch   {}", Shape(&shape))?;
+            writeln!(f, "launch   {}", shape)?;
             if shape.grid[1] > MAX_GRID_YZ {
                 writeln!(
                     f,

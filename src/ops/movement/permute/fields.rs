@@ -5,10 +5,10 @@ use std::fmt;
 
 use crate::abi::{
     DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, EntryId, FIELDS_QUADS, FIELDS_THREADS, Family, FieldsParams, INTERLEAVE,
-    INTERLEAVE_QUADS, Index, Key, LaunchShape, fields_steps,
+    INTERLEAVE_QUADS, Index, Key, fields_steps,
 };
+use crate::launch_shape::LaunchShape;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{FIELDS_QUADS_THREADS, IDLE, MOST_FIELDS, SMALLEST_IMAGE, fields_room};
 use crate::ops::units::{BANKS, VECTOR, WARP, WORD};
@@ -207,6 +207,6 @@ impl fmt::Display for Fields {
         let FieldsParams { structs, fields, .. } = self.params;
         let images: u64 = self.params.axes[..self.params.rank as usize].iter().map(|axis| axis.extent.value).product();
         let Self { entry, shape, .. } = self;
-        write!(f, "{entry}: {images} of {structs} structs of {} fields, {}", fields.value, Shape(shape))
+        write!(f, "{entry}: {images} of {structs} structs of {} fields, {}", fields.value, shape)
     }
 }

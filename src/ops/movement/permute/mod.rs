@@ -14,7 +14,7 @@ pub(in crate::ops) mod tile;
 
 #[cfg(feature = "interp")]
 pub use explain::Requested;
-pub use explain::{Explanation, PlannedAxis, Traffic};
+pub use explain::{Explanation, Traffic};
 pub use plan::PermutePlan;
 
 use crate::device::Device;

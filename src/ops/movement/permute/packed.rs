@@ -4,15 +4,12 @@ use std::fmt;
 
 use super::plan::span;
 use super::tile::Tile;
-use crate::abi::{
-    BLOCK_SHARED, Digit, Divisor, EntryId, LaunchShape, PACKED, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams,
-    PackedSide,
-};
+use crate::abi::{Digit, Divisor, EntryId, PACKED, PACKED_AXES, PACKED_STEPS, PACKED_STORES, PackedParams, PackedSide};
 use crate::error::counted;
+use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{CACHED_MATRIX, RUN, SMALL, SMALLEST_PACKED, SMALLEST_PACKED_TILE, packed_tile};
 use crate::ops::units::{BANKS, SECTOR, WORD};
@@ -564,7 +561,7 @@ impl Packed {
             parts.iter().map(|(walk, ..)| walk.extent).chain(batch().map(|axis| axis.extent)).product::<usize>();
         let shape =
             LaunchShape { grid: grid(blocks as u64), block: [threads as u32, 1, 1], dynamic_shared: shared as u32 };
-        (shared <= BLOCK_SHARED as usize).then_some(())?;
+        (shared <= MAX_SHARED_BYTES as usize).then_some(())?;
         Some(Self { entry: PACKED.entry(width, index)?, shape, params })
     }
 
@@ -585,7 +582,7 @@ impl fmt::Display for Packed {
             counted(src_side.len, "element"),
             dst_side.runs,
             dst_side.len,
-            Shape(&self.shape)
+            self.shape
         )
     }
 }

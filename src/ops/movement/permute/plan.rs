@@ -10,15 +10,16 @@ use super::small::{Params, Small};
 use super::stacked::Stacked;
 use super::tile::Tile;
 use crate::abi::{
-    ELEMENTS, ELEMENTS_BLOCK, ElementsParams, EntryId, FieldsParams, LaunchShape, PackedParams, PatchParams,
-    RowsParams, StackedTileParams, TransposeParams, VectorTileParams, elements_per_thread,
+    ELEMENTS, ELEMENTS_BLOCK, ElementsParams, EntryId, FieldsParams, PackedParams, PatchParams, RowsParams,
+    StackedTileParams, TransposeParams, VectorTileParams, elements_per_thread,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::canonical::Canonical;
-use crate::ops::movement::copy::{CopyPlan, Shape};
+use crate::ops::movement::copy::CopyPlan;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::operand::{check_bytes, check_disjoint, check_width, entry};
 use crate::ops::{Align, Target, TileShape, tuning};
@@ -383,7 +384,7 @@ impl fmt::Display for PermutePlan {
                     "{entry}: {} along {}, {}",
                     counted(params.len, "element"),
                     counted(params.rank, "axis"),
-                    Shape(shape)
+                    shape
                 )
             }
             Work::Small(small) => small.fmt(f),

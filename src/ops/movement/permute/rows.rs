@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::abi::{EntryId, Key, LaunchShape, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
+use crate::abi::{EntryId, Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
+use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{LONG_ROW, SHORTEST_ROW};
 use crate::ops::units::{LINE, VECTOR};
@@ -73,7 +73,7 @@ impl fmt::Display for Rows {
             f,
             "{}: {runs} of {run} along {rank}, {}",
             self.entry,
-            Shape(&self.shape),
+            self.shape,
             runs = counted(runs, "run"),
             run = counted(run, "byte"),
             rank = counted(rank, "axis")

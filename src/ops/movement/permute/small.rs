@@ -5,12 +5,12 @@ use std::fmt;
 
 use super::tile::fold;
 use crate::abi::{
-    Divisor, EntryId, Index, LaunchShape, MAX_GRID_YZ, PATCH, PATCH_BLOCK, PatchParams, SMALL_TILE, SMALL_TILE_ACROSS,
-    SMALL_TILE_DOWN, STAGGERED, TILE, TILE_ROWS, TransposeParams,
+    Divisor, EntryId, Index, PATCH, PATCH_BLOCK, PatchParams, SMALL_TILE, SMALL_TILE_ACROSS, SMALL_TILE_DOWN,
+    STAGGERED, TILE, TILE_ROWS, TransposeParams,
 };
+use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::index;
 use crate::ops::tuning::{
     PATCH_BYTES, PATCH_ELEMENTS, PATCHES_ELEMENTS, SMALL_MATRIX, SMALL_SQUARES, SMALL_SQUARES_WIDTH, patch_across_log2,
@@ -145,6 +145,6 @@ impl fmt::Display for Small {
             Params::Patch(PatchParams { rows, cols, .. }) => (self.shape.grid[2], rows, cols),
             Params::Matrix(TransposeParams { rows, cols, .. }) => (1, rows, cols),
         };
-        write!(f, "{}: {images} of {rows} x {cols} elements, {}", self.entry, Shape(&self.shape))
+        write!(f, "{}: {images} of {rows} x {cols} elements, {}", self.entry, self.shape)
     }
 }

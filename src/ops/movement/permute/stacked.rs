@@ -3,13 +3,12 @@
 use std::fmt;
 
 use crate::abi::{
-    Divisor, EntryId, LaunchShape, STACKED_QUADS, STACKED_TILE, StackedTileParams, VECTOR_TILE_THREADS,
-    vector_tile_squares,
+    Divisor, EntryId, STACKED_QUADS, STACKED_TILE, StackedTileParams, VECTOR_TILE_THREADS, vector_tile_squares,
 };
 use crate::error::counted;
+use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{CACHED_MATRIX, PACKED_MATRIX};
 use crate::ops::units::VECTOR;
@@ -91,7 +90,7 @@ impl fmt::Display for Stacked {
             f,
             "{}: {rows} x {cols} elements, room for {room} each, {}",
             self.entry,
-            Shape(&self.shape),
+            self.shape,
             room = counted(room, "square")
         )
     }

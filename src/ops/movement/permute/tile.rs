@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use super::plan::span;
 use crate::abi::{
-    Divisor, EntryId, Fold, LaunchShape, RAGGED_MARGIN, RAGGED_TILE, VECTOR_TILE, VECTOR_TILE_THREADS,
-    VectorTileParams, ragged_tile_folds,
+    Divisor, EntryId, Fold, RAGGED_MARGIN, RAGGED_TILE, VECTOR_TILE, VECTOR_TILE_THREADS, VectorTileParams,
+    ragged_tile_folds,
 };
 use crate::error::counted;
+use crate::launch_shape::LaunchShape;
 use crate::layout::MAX_RANK;
 use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::copy::Shape;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{FOLDED_ROW, FULLER, RUN, SMALL, TILE_COLUMN, TileShape};
 use crate::ops::units::SECTOR;
@@ -339,7 +339,7 @@ impl fmt::Display for Tile {
             "{}: {images} of {rows} x {cols} elements, tiles of {} a row, numbered {order}, {}",
             self.entry,
             counted(1u64 << across_log2, "square"),
-            Shape(&self.shape)
+            self.shape
         )
     }
 }

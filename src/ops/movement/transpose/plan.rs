@@ -4,14 +4,14 @@ use std::fmt;
 
 use super::{Variant, not_a_matrix};
 use crate::abi::{
-    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, EntryId, Index, LaunchShape, MAX_GRID_X, MAX_GRID_YZ, NAIVE, PADDED,
-    STAGGERED, TILE, TILE_ROWS, TILED, TransposeParams,
+    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, EntryId, Index, NAIVE, PADDED, STAGGERED, TILE, TILE_ROWS, TILED,
+    TransposeParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
-use crate::ops::movement::copy::Shape;
 use crate::ops::operand::{check_bytes, check_disjoint, check_width, entry};
 
 /// How a variant transposes: which kernel, how often, in what grid, with which parameters. Made from layouts alone; the
@@ -225,7 +225,7 @@ impl fmt::Display for TransposePlan {
         match &self.work {
             Work::Nothing => f.write_str("nothing to transpose"),
             Work::Tiles { entry, shape, params } => {
-                write!(f, "{entry}: {} x {} elements, {}", params.rows, params.cols, Shape(shape))
+                write!(f, "{entry}: {} x {} elements, {}", params.rows, params.cols, shape)
             }
             Work::Columns(columns) => {
                 let Columns { entry, shape, first, count, .. } = columns;
@@ -233,7 +233,7 @@ impl fmt::Display for TransposePlan {
                     f,
                     "{entry}: {count} of {} each, {}",
                     counted(first.len, "element"),
-                    Shape(shape),
+                    shape,
                     count = counted(count, "launch")
                 )
             }

@@ -1,0 +1,30 @@
+//! The shape of a launch, and what CUDA allows of every shape.
+
+use std::fmt;
+
+/// Shape of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LaunchShape {
+    /// Blocks in x, y, z; each at least 1.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z; each at least 1.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+}
+
+impl fmt::Display for LaunchShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([gx, gy, gz], [bx, by, bz]) = (self.grid, self.block);
+        write!(f, "grid {gx} x {gy} x {gz} of blocks {bx} x {by} x {bz}")
+    }
+}
+
+/// Largest grid extent in x that CUDA allows.
+pub const MAX_GRID_X: u32 = i32::MAX as u32;
+/// Largest grid extent in y and z that CUDA allows.
+pub const MAX_GRID_YZ: u32 = 65_535;
+/// Most threads that CUDA allows in a block.
+pub const MAX_BLOCK_THREADS: u32 = 1024;
+/// Most bytes of shared memory of a block, static and dynamic together, that a kernel gets without asking for more.
+pub const MAX_SHARED_BYTES: u32 = 48 << 10;
