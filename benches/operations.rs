@@ -11,8 +11,8 @@ use std::time::Duration;
 use criterion::measurement::Measurement;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use half::{bf16, f16};
-use warpstride::abi::NumberType;
 use warpstride::device::{Backend, Device};
+use warpstride::element::DType;
 use warpstride::error::Result;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Elementwise, Operands, Reduced, Reduction, Scratch};
@@ -25,8 +25,8 @@ const ON_GPU: usize = 1 << 28;
 /// Bytes of an array on the software GPU.
 const ON_SOFT: usize = 1 << 18;
 
-const NUMBERS: [(NumberType, &str); 4] =
-    [(NumberType::F16, "f16"), (NumberType::Bf16, "bf16"), (NumberType::F32, "f32"), (NumberType::F64, "f64")];
+const NUMBERS: [(DType, &str); 4] =
+    [(DType::F16, "f16"), (DType::Bf16, "bf16"), (DType::F32, "f32"), (DType::F64, "f64")];
 
 #[derive(Clone, Copy)]
 enum Operation {
@@ -68,19 +68,19 @@ impl Operation {
 }
 
 /// The bytes of a number.
-fn bytes(number: NumberType, value: f64) -> Vec<u8> {
+fn bytes(number: DType, value: f64) -> Vec<u8> {
     match number {
-        NumberType::F16 => f16::from_f64(value).to_le_bytes().into(),
-        NumberType::Bf16 => bf16::from_f64(value).to_le_bytes().into(),
-        NumberType::F32 => (value as f32).to_le_bytes().into(),
-        NumberType::F64 => value.to_le_bytes().into(),
+        DType::F16 => f16::from_f64(value).to_le_bytes().into(),
+        DType::Bf16 => bf16::from_f64(value).to_le_bytes().into(),
+        DType::F32 => (value as f32).to_le_bytes().into(),
+        _ => value.to_le_bytes().into(),
     }
 }
 
 /// Arrays of ones for runs to take in turn, so that none finds its data in the cache.
 struct Arrays {
     device: Device,
-    number: NumberType,
+    number: DType,
     sets: Vec<[DeviceBuffer<u8>; 3]>,
     result: DeviceBuffer<u8>,
     scratch: DeviceBuffer<u8>,
@@ -89,13 +89,13 @@ struct Arrays {
 }
 
 impl Arrays {
-    fn new(device: &Device, number: NumberType, room: usize) -> Result<Self> {
-        let ones = bytes(number, 1.0).repeat(room / number.width() as usize);
+    fn new(device: &Device, number: DType, room: usize) -> Result<Self> {
+        let ones = bytes(number, 1.0).repeat(room / number.width());
         let sets = measure::cold_sets(room as u64, device.info().l2_bytes);
         let array = || device.upload(&ones);
         let sets = (0..sets).map(|_| Ok([array()?, array()?, array()?])).collect::<Result<_>>()?;
         let (result, scratch) = (device.alloc(8)?, device.alloc(Scratch::BYTES)?);
-        let len = room / number.width() as usize;
+        let len = room / number.width();
         Ok(Self { device: device.clone(), number, sets, result, scratch, len, turn: 0 })
     }
 
@@ -133,7 +133,7 @@ impl Arrays {
                 let one = bytes(self.number, expected);
                 self.sets[0][0].download()?.chunks(one.len()).all(|element| element == one)
             }
-            Operation::Reduction(Reduction::Sum | Reduction::Dot) if self.number != NumberType::F64 => {
+            Operation::Reduction(Reduction::Sum | Reduction::Dot) if self.number != DType::F64 => {
                 self.result.download()?[..4] == (expected as f32).to_le_bytes()
             }
             Operation::Reduction(_) => self.result.download()?.starts_with(&bytes(self.number, expected)),

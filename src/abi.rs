@@ -15,6 +15,8 @@ mod axis;
 mod conversion;
 #[path = "abi/divisor.rs"]
 mod divisor;
+#[path = "abi/dtype.rs"]
+mod dtype;
 #[path = "abi/entries.rs"]
 mod entries;
 #[path = "abi/movement.rs"]
@@ -27,6 +29,7 @@ pub use arithmetic::*;
 pub use axis::*;
 pub use conversion::*;
 pub use divisor::*;
+pub use dtype::*;
 pub use entries::*;
 pub use movement::*;
 pub(crate) use table::{families, suffix};

@@ -4,10 +4,9 @@
 
 use approx::assert_relative_eq;
 use half::{bf16, f16};
-use warpstride::abi::NumberType;
 use warpstride::device::Device;
 use warpstride::driver::StreamHandle;
-use warpstride::element::Element;
+use warpstride::element::{DType, Element};
 use warpstride::error::ErrorKind;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::probe::{Access, ProbeShape, probe};
@@ -46,7 +45,7 @@ macro_rules! bits {
         impl Kind for $number {
             type Bits = $bits;
             type Sum = $sum;
-            const NUMBER: NumberType = NumberType::$number;
+            const NUMBER: DType = DType::$number;
             fn nearest(value: f64) -> $bits {
                 Self::narrow(value as $in)
             }
@@ -77,7 +76,7 @@ pub(crate) trait Kind {
     /// What sums are given in.
     type Sum: Element;
     /// As the kernels call it.
-    const NUMBER: NumberType;
+    const NUMBER: DType;
     /// The nearest to a value.
     fn nearest(value: f64) -> Self::Bits;
     /// The value.
@@ -172,7 +171,7 @@ fn operands_may_be_the_destination(setup: &Setup) {
         let buffer = device.upload(&numbers).unwrap();
         let operands = Operands { dst: buffer.address(), a: buffer.address(), b: buffer.address(), len: 5000 };
         // SAFETY: the buffer has 5000 elements, and is downloaded after this.
-        unsafe { ops::elementwise_raw(&device, operation, NumberType::F32, -1.5, &operands, handle(&device)) }.unwrap();
+        unsafe { ops::elementwise_raw(&device, operation, DType::F32, -1.5, &operands, handle(&device)) }.unwrap();
         let expected: Vec<f32> = numbers.iter().map(|&x| F32::compute(operation, -1.5, x, x, x)).collect();
         assert!(buffer.download().unwrap() == expected, "{operation} in place");
     }
@@ -313,7 +312,7 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
 
     let refused = |operands: Operands| {
         // SAFETY: refused before anything is queued.
-        unsafe { ops::elementwise_raw(&device, Elementwise::Add, NumberType::F32, 0.0, &operands, stream.handle()) }
+        unsafe { ops::elementwise_raw(&device, Elementwise::Add, DType::F32, 0.0, &operands, stream.handle()) }
             .unwrap_err()
             .to_string()
     };

@@ -2,7 +2,7 @@
 
 use approx::assert_relative_eq;
 use warpstride::device::Device;
-use warpstride::element::Element;
+use warpstride::element::{DType, Element};
 use warpstride::error::ErrorKind;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, AxisReduced, AxisReduction, Rows, Scratch};
@@ -253,10 +253,10 @@ const ROWS: [[usize; 2]; 9] =
 /// because the host sums one element after the other.
 fn rounding<K: Kind>() -> f64 {
     match K::NUMBER {
-        warpstride::abi::NumberType::F16 => f64::powi(2.0, -11),
-        warpstride::abi::NumberType::Bf16 => f64::powi(2.0, -8),
-        warpstride::abi::NumberType::F32 => 16.0 * f64::powi(2.0, -24),
-        warpstride::abi::NumberType::F64 => 128.0 * f64::powi(2.0, -53),
+        DType::F16 => f64::powi(2.0, -11),
+        DType::Bf16 => f64::powi(2.0, -8),
+        DType::F32 => 16.0 * f64::powi(2.0, -24),
+        _ => 128.0 * f64::powi(2.0, -53),
     }
 }
 

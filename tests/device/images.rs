@@ -1,9 +1,8 @@
 //! Normalisation of images, by raw addresses and by views, against the host's arithmetic bit by bit.
 
 use half::{bf16, f16};
-use warpstride::abi::NumberType;
 use warpstride::device::Device;
-use warpstride::element::Element;
+use warpstride::element::{DType, Element};
 use warpstride::error::ErrorKind;
 use warpstride::ops::{self, Images, Normalization};
 
@@ -40,16 +39,16 @@ pub(crate) fn launch_all(device: &Device, random: &mut Random) {
 /// Images that start `start` bytes and elements behind an alignment, as planes of every type.
 fn of_every_type(device: &Device, random: &mut Random, count: usize, pixels: usize, channels: usize, start: usize) {
     let images = [count, pixels, channels, start];
-    check(device, random, images, NumberType::F32, |value| value);
-    check(device, random, images, NumberType::F16, |value| f16::from_f32(value).to_bits());
-    check(device, random, images, NumberType::Bf16, |value| bf16::from_f32(value).to_bits());
+    check(device, random, images, DType::F32, |value| value);
+    check(device, random, images, DType::F16, |value| f16::from_f32(value).to_bits());
+    check(device, random, images, DType::Bf16, |value| bf16::from_f32(value).to_bits());
 }
 
 fn check<T: Element + Default>(
     device: &Device,
     random: &mut Random,
     [count, pixels, channels, start]: [usize; 4],
-    number: NumberType,
+    number: DType,
     nearest: impl Fn(f32) -> T,
 ) {
     let len = count * pixels * channels;
@@ -60,7 +59,7 @@ fn check<T: Element + Default>(
     let result = device.zeros::<T>(start + len + 3).unwrap();
     let images = Images {
         src: source.address() + start as u64,
-        dst: result.address() + start as u64 * number.width(),
+        dst: result.address() + start as u64 * number.width() as u64,
         count: count as u64,
         pixels: pixels as u64,
     };
@@ -92,7 +91,7 @@ fn images_are_the_hosts_bit_by_bit(setup: &Setup) {
     if is_long() {
         of_every_type(&device, &mut random, 65_540, 1, 3, 0);
     } else {
-        check(&device, &mut random, [65_540, 1, 3, 0], NumberType::F16, |value| f16::from_f32(value).to_bits());
+        check(&device, &mut random, [65_540, 1, 3, 0], DType::F16, |value| f16::from_f32(value).to_bits());
     }
 }
 
@@ -173,8 +172,7 @@ fn what_is_no_image_is_refused(setup: &Setup) {
         (Images { src: apart.dst + 20, ..apart }, "overlap"),
     ] {
         // SAFETY: refused before anything is queued.
-        let error =
-            unsafe { ops::normalize_raw(&device, &normalization(3), NumberType::F32, &images, stream.handle()) };
+        let error = unsafe { ops::normalize_raw(&device, &normalization(3), DType::F32, &images, stream.handle()) };
         assert!(error.unwrap_err().to_string().contains(wrong));
     }
 }
@@ -188,7 +186,7 @@ fn images_of_more_than_2_to_the_32_elements(setup: &Setup) {
     ops::fill(255, view, device.default_stream()).unwrap();
     let mut result = device.alloc::<u16>(count * pixels * 3).unwrap();
     let images = Images { src: source.address(), dst: result.address(), count: count as u64, pixels: pixels as u64 };
-    let (stream, number) = (device.default_stream(), NumberType::F16);
+    let (stream, number) = (device.default_stream(), DType::F16);
     // SAFETY: both buffers have the images, and live until the download.
     unsafe { ops::normalize_raw(&device, &normalization(3), number, &images, stream.handle()) }.unwrap();
     let last = (count * pixels * 3 - pixels)..(count * pixels * 3);

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use warpstride::element::DType;
 use warpstride::error::counted;
 
-use super::values::{Numbers, castable, dtype, images, mappable, number, plane, run_name, shape};
+use super::values::{Numbers, castable, images, mappable, number, plane, run_name, shape};
 use super::{Axes, Permuted};
 
 /// What is said of a `bench` that has nothing to do.
@@ -129,7 +129,7 @@ pub(in crate::cli) struct Elements {
     #[arg(long, value_name = "N")]
     pub(in crate::cli) elements: usize,
     /// Their type
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(in crate::cli) dtype: DType,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,
@@ -213,7 +213,7 @@ pub(in crate::cli) struct Rows {
     #[arg(long, value_name = "R,W", value_parser = shape)]
     pub(in crate::cli) shape: [usize; 2],
     /// Their type
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(in crate::cli) dtype: DType,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,

@@ -28,7 +28,7 @@ pub(super) use bench::{
     Strided,
 };
 pub(super) use values::Numbers;
-use values::{dtype, model, shape};
+use values::{model, shape};
 
 /// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
 #[derive(Parser)]
@@ -170,7 +170,7 @@ pub(super) struct Compare {
     #[arg(long, value_name = "R,C", default_value = "1024,1024", value_parser = shape)]
     pub(super) shape: [usize; 2],
     /// Their element type
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(super) dtype: DType,
     /// The kernels to run, instead of all: column_loop, naive, tiled, padded, staggered
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
@@ -212,7 +212,7 @@ pub(super) struct Permuted {
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     pub(super) axes: Axes,
     /// Its element type
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(super) dtype: DType,
 }
 

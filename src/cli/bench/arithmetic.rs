@@ -93,8 +93,8 @@ impl Arithmetic {
     fn kernel<T: Number>(self, len: usize, target: Target) -> &'static str {
         match self {
             Self::Fill => "fill_b128",
-            Self::Elementwise(operation) => operation.entry_name(T::NUMBER, len as u64, target),
-            Self::Reduction(reduction) => reduction.entry_name(T::NUMBER),
+            Self::Elementwise(operation) => operation.entry_name(T::DTYPE, len as u64, target),
+            Self::Reduction(reduction) => reduction.entry_name(T::DTYPE),
         }
     }
 

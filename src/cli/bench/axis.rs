@@ -5,7 +5,6 @@ use std::ops::Range;
 use anyhow::{Context, Result};
 use half::{bf16, f16};
 use rayon::prelude::*;
-use warpstride::abi::NumberType;
 use warpstride::device::Device;
 use warpstride::element::{DType, Number};
 use warpstride::error::{Error, counted};
@@ -108,7 +107,7 @@ impl AlongAxis<'_> {
     }
 
     /// The kernel that does it, or the first of two.
-    fn kernel(&self, number: NumberType) -> Result<&'static str> {
+    fn kernel(&self, number: DType) -> Result<&'static str> {
         Ok(match self.along {
             // What is allocated starts on a quad.
             Along::Reduction(reduction) => {
@@ -138,7 +137,7 @@ impl AlongAxis<'_> {
                 launch_us = Some(measure::launch_us(device.default_stream(), || runs.run(self))?);
             }
         }
-        let kernel = if self.results() > 0 { Some(self.kernel(T::NUMBER)?) } else { None };
+        let kernel = if self.results() > 0 { Some(self.kernel(T::DTYPE)?) } else { None };
         Ok(Outcome { kernel, verified, counters, timing, launch_us })
     }
 
@@ -178,7 +177,7 @@ impl AlongAxis<'_> {
                 })
             }
             Along::Softmax => {
-                let (found, (relative, least)) = (runs.like.first(columns * n)?, rounding(T::NUMBER));
+                let (found, (relative, least)) = (runs.like.first(columns * n)?, rounding(T::DTYPE));
                 all(&|result| {
                     let most = most(result);
                     let all = total(result, &|value| (value - most).exp());
@@ -211,12 +210,12 @@ fn sum(places: Range<usize>, term: &dyn Fn(usize) -> f64) -> f64 {
 }
 
 /// How far a softmax of numbers from -2 to 2 may be off: of itself, and beside that where halves have fewer bits.
-fn rounding(number: NumberType) -> (f64, f64) {
+fn rounding(number: DType) -> (f64, f64) {
     match number {
-        NumberType::F16 => (f64::powi(2.0, -11) * 1.01, f64::powi(2.0, -25) * 1.01),
-        NumberType::Bf16 => (f64::powi(2.0, -8) * 1.01, 0.0),
-        NumberType::F32 => (96.0 * f64::powi(2.0, -24), 0.0),
-        NumberType::F64 => (96.0 * f64::powi(2.0, -53), 0.0),
+        DType::F16 => (f64::powi(2.0, -11) * 1.01, f64::powi(2.0, -25) * 1.01),
+        DType::Bf16 => (f64::powi(2.0, -8) * 1.01, 0.0),
+        DType::F32 => (96.0 * f64::powi(2.0, -24), 0.0),
+        _ => (96.0 * f64::powi(2.0, -53), 0.0),
     }
 }
 

@@ -229,7 +229,7 @@ fn normalized<T: Number>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(
         let (image, channel, pixel) = (at / pixels / c, at / pixels % c, at % pixels);
         found == table[256 * channel + usize::from(bytes[(image * pixels + pixel) * c + channel])]
     };
-    bench.outcome(ops::normalize_entry(c, T::NUMBER)?.name(), &bytes, bytes.len(), is_right, |source, result| {
+    bench.outcome(ops::normalize_entry(c, T::DTYPE)?.name(), &bytes, bytes.len(), is_right, |source, result| {
         let stream = source.device().default_stream();
         ops::normalize(source.split_axis(0, &shape)?, &normalization, result.split_axis(0, &[n, c, h, w])?, stream)
     })

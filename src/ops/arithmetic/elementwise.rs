@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::abi::{
-    ADD, AXPY, ELEMENTWISE_BLOCK, ElementwiseParams, EntryId, FILL, FillParams, Key, MUL, NSTREAM, NumberType, TRIAD,
+    ADD, AXPY, DType, ELEMENTWISE_BLOCK, ElementwiseParams, EntryId, FILL, FillParams, Key, MUL, NSTREAM, TRIAD,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -66,12 +66,12 @@ impl Elementwise {
     }
 
     /// The name of its kernel for arrays of `len` elements.
-    pub fn entry_name(self, number: NumberType, len: u64, target: Target) -> &'static str {
+    pub fn entry_name(self, number: DType, len: u64, target: Target) -> &'static str {
         self.entry(number, len, target).name()
     }
 
     /// The kernel, with hints to the L2 cache where they are for arrays of that length.
-    fn entry(self, number: NumberType, len: u64, target: Target) -> EntryId {
+    fn entry(self, number: DType, len: u64, target: Target) -> EntryId {
         let family = match self {
             Self::Mul => MUL,
             Self::Add => ADD,
@@ -79,7 +79,7 @@ impl Elementwise {
             Self::NStream => NSTREAM,
             Self::Axpy => AXPY,
         };
-        tuning::hinted(family.get(Key::number(number)), len.saturating_mul(number.width()), target)
+        tuning::hinted(family.get(Key::dtype(number)), len.saturating_mul(number.width() as u64), target)
     }
 }
 
@@ -173,7 +173,7 @@ fn queue<T: Number>(
         // SAFETY: views of as many contiguous elements, which lie within buffers that live until their drops; what is written
         // is borrowed exclusively, so that nothing overlaps it; other work is ordered by `queue_among`, which also holds all
         // to one device.
-        unsafe { launch(dst.device(), operation, T::NUMBER, scalar, &operands, stream.handle()) }
+        unsafe { launch(dst.device(), operation, T::DTYPE, scalar, &operands, stream.handle()) }
     })
 }
 
@@ -207,12 +207,12 @@ pub struct Operands {
 pub unsafe fn elementwise_raw(
     device: &Device,
     operation: Elementwise,
-    number: NumberType,
+    number: DType,
     scalar: f64,
     operands: &Operands,
     stream: StreamHandle,
 ) -> Result<()> {
-    let width = number.width();
+    let width = number.width() as u64;
     let bytes = u128::from(operands.len) * u128::from(width);
     let used = [operands.dst, operands.a, if operation.has_second() { operands.b } else { operands.a }];
     check_aligned(&[
@@ -244,7 +244,7 @@ pub unsafe fn elementwise_raw(
 unsafe fn launch(
     device: &Device,
     operation: Elementwise,
-    number: NumberType,
+    number: DType,
     scalar: f64,
     operands: &Operands,
     stream: StreamHandle,
@@ -254,12 +254,12 @@ unsafe fn launch(
         return Ok(());
     }
     let second = if operation.has_second() { b } else { a };
-    let span = span(len, number.width(), &[dst, a, second]);
+    let span = span(len, number.width() as u64, &[dst, a, second]);
     let params = ElementwiseParams { dst, a, b, span, scalar: scalar.to_bits() };
     let entry = operation.entry(number, len, Target::of(device));
     // SAFETY: the entry takes these parameters; the shape has a lane for every quad and every other element; the rest as
     // the caller promises.
-    unsafe { device.launch(entry, &shape(lanes(&span, number.width())), &params, stream) }
+    unsafe { device.launch(entry, &shape(lanes(&span, number.width() as u64)), &params, stream) }
 }
 
 /// Queues setting every element of `dst` to `value` on `stream`. Moves `n` elements.

@@ -5,15 +5,14 @@
 
 use std::fmt;
 
-use crate::abi::{
-    DOT, EntryId, Key, MAX, MIN, NumberType, REDUCE_BLOCK, REDUCE_BLOCKS, REDUCE_STEPS, ReduceParams, SUM,
-};
+use crate::abi::{DOT, DType, EntryId, Key, MAX, MIN, REDUCE_BLOCK, REDUCE_BLOCKS, REDUCE_STEPS, ReduceParams, SUM};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Number;
 use crate::error::{Error, ErrorKind, Result};
 use crate::launch_shape::LaunchShape;
 use crate::memory::{Allocation, DeviceBuffer};
+use crate::ops::arithmetic::sum_type;
 use crate::ops::operand::{check_aligned, queue_among};
 use crate::ops::operand::{check_shapes, start};
 use crate::ops::span::span;
@@ -57,27 +56,27 @@ impl Reduction {
     }
 
     /// The type of the result.
-    fn result(self, number: NumberType) -> NumberType {
+    fn result(self, number: DType) -> DType {
         match self {
-            Self::Sum | Self::Dot => number.sum(),
+            Self::Sum | Self::Dot => sum_type(number),
             Self::Min | Self::Max => number,
         }
     }
 
     /// The name of its kernel; of large arrays the first of two.
-    pub fn entry_name(self, number: NumberType) -> &'static str {
+    pub fn entry_name(self, number: DType) -> &'static str {
         self.entry(number).name()
     }
 
     /// The kernel of the blocks' values.
-    fn entry(self, number: NumberType) -> EntryId {
+    fn entry(self, number: DType) -> EntryId {
         let family = match self {
             Self::Sum => SUM,
             Self::Dot => DOT,
             Self::Min => MIN,
             Self::Max => MAX,
         };
-        family.get(Key::number(number))
+        family.get(Key::dtype(number))
     }
 
     /// What joins the blocks' values.
@@ -256,7 +255,7 @@ fn queue<T: Number, R: Number>(
         let operands = Reduced { a: a_at, b: b_at, len: a.len() as u64, result, scratch: memories[3].address() };
         // SAFETY: views of as many contiguous elements and of one result, which lie within buffers that live until their drops;
         // what is written is borrowed exclusively; other work is ordered by `queue_among`, which also holds all to one device.
-        unsafe { reduce_raw(a.device(), reduction, T::NUMBER, &operands, stream.handle()) }
+        unsafe { reduce_raw(a.device(), reduction, T::DTYPE, &operands, stream.handle()) }
     })
 }
 
@@ -292,18 +291,18 @@ pub struct Reduced {
 pub unsafe fn reduce_raw(
     device: &Device,
     reduction: Reduction,
-    number: NumberType,
+    number: DType,
     operands: &Reduced,
     stream: StreamHandle,
 ) -> Result<()> {
     let Reduced { a, b, len, result, scratch } = *operands;
     let outcome = reduction.result(number);
     let second = if reduction == Reduction::Dot { b } else { a };
-    let width = number.width();
+    let width = number.width() as u64;
     check_aligned(&[
         ("array", a, width),
         ("array", second, width),
-        ("result", result, outcome.width()),
+        ("result", result, outcome.width() as u64),
         ("scratch", scratch, 16),
     ])?;
     if len == 0 && matches!(reduction, Reduction::Min | Reduction::Max) {
@@ -312,8 +311,8 @@ pub unsafe fn reduce_raw(
             format!("there is no {reduction} of no elements; give at least one"),
         ));
     }
-    let span = span(len, number.width(), &[a, second]);
-    let blocks = blocks(len, number.width());
+    let span = span(len, number.width() as u64, &[a, second]);
+    let blocks = blocks(len, number.width() as u64);
     let entry = reduction.entry(number);
     let one = |blocks| LaunchShape { grid: [blocks, 1, 1], block: [REDUCE_BLOCK, 1, 1], dynamic_shared: 0 };
     let partials = if blocks == 1 { result } else { scratch };
@@ -323,7 +322,7 @@ pub unsafe fn reduce_raw(
     if blocks == 1 {
         return Ok(());
     }
-    let span = self::span(u64::from(blocks), outcome.width(), &[scratch]);
+    let span = self::span(u64::from(blocks), outcome.width() as u64, &[scratch]);
     let params = ReduceParams { a: scratch, b: scratch, partials: result, span };
     // SAFETY: as many values as the first launch leaves, to one result; the stream orders the two.
     unsafe { device.launch(reduction.last().entry(outcome), &one(1), &params, stream) }

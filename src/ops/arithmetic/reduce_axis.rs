@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::abi::{
-    ARGMAX_COLUMNS, ARGMAX_ROWS, Divisor, EntryId, Key, MAX_COLUMNS, MAX_ROWS, MIN_COLUMNS, MIN_ROWS, NumberType,
+    ARGMAX_COLUMNS, ARGMAX_ROWS, DType, Divisor, EntryId, Key, MAX_COLUMNS, MAX_ROWS, MIN_COLUMNS, MIN_ROWS,
     REDUCE_BLOCKS, REDUCE_COLUMNS_BLOCK, ReduceColumnsParams, ReduceRowsParams, SUM_COLUMNS, SUM_ROWS,
 };
 use crate::device::Device;
@@ -16,6 +16,7 @@ use crate::element::{Element, Number};
 use crate::error::{Error, ErrorKind, Result};
 use crate::launch_shape::LaunchShape;
 use crate::memory::DeviceBuffer;
+use crate::ops::arithmetic::sum_type;
 use crate::ops::operand::start;
 use crate::ops::operand::{check_aligned, queue_among};
 use crate::ops::reduce::{Reduction, Scratch};
@@ -74,42 +75,42 @@ impl AxisReduction {
     }
 
     /// Bytes of a result.
-    pub fn result_width(self, number: NumberType) -> u64 {
+    pub fn result_width(self, number: DType) -> u64 {
         match self {
-            Self::Sum => number.sum().width(),
-            Self::Min | Self::Max => number.width(),
+            Self::Sum => sum_type(number).width() as u64,
+            Self::Min | Self::Max => number.width() as u64,
             Self::ArgMax => 8,
         }
     }
 
     /// Bytes that a part leaves: of places, with the elements that lie there.
-    fn partial_width(self, number: NumberType) -> u64 {
-        self.result_width(number) + if self == Self::ArgMax { number.width() } else { 0 }
+    fn partial_width(self, number: DType) -> u64 {
+        self.result_width(number) + if self == Self::ArgMax { number.width() as u64 } else { 0 }
     }
 
     /// The type of what parts leave, which a second launch joins.
-    fn partial_type(self, number: NumberType) -> NumberType {
-        if self == Self::Sum { number.sum() } else { number }
+    fn partial_type(self, number: DType) -> DType {
+        if self == Self::Sum { sum_type(number) } else { number }
     }
 
-    fn rows(self, number: NumberType) -> EntryId {
+    fn rows(self, number: DType) -> EntryId {
         let family = match self {
             Self::Sum => SUM_ROWS,
             Self::Min => MIN_ROWS,
             Self::Max => MAX_ROWS,
             Self::ArgMax => ARGMAX_ROWS,
         };
-        family.get(Key::number(number))
+        family.get(Key::dtype(number))
     }
 
-    fn columns(self, number: NumberType) -> EntryId {
+    fn columns(self, number: DType) -> EntryId {
         let family = match self {
             Self::Sum => SUM_COLUMNS,
             Self::Min => MIN_COLUMNS,
             Self::Max => MAX_COLUMNS,
             Self::ArgMax => ARGMAX_COLUMNS,
         };
-        family.get(Key::number(number))
+        family.get(Key::dtype(number))
     }
 }
 
@@ -123,7 +124,7 @@ impl fmt::Display for AxisReduction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxisPlan {
     reduction: AxisReduction,
-    number: NumberType,
+    number: DType,
     extents: [u64; 3],
     /// Elements of a part, and how many parts an axis has; each but one leaves its results to a second launch.
     part: u64,
@@ -146,8 +147,8 @@ impl AxisPlan {
     /// # Errors
     ///
     /// `InvalidArgument` where the array has more bytes than can be addressed, or would have with one element along axes of none.
-    pub fn new(reduction: AxisReduction, number: NumberType, extents: [u64; 3], address: u64) -> Result<Self> {
-        let bytes = extents.iter().map(|&extent| extent.max(1)).try_fold(number.width(), u64::checked_mul);
+    pub fn new(reduction: AxisReduction, number: DType, extents: [u64; 3], address: u64) -> Result<Self> {
+        let bytes = extents.iter().map(|&extent| extent.max(1)).try_fold(number.width() as u64, u64::checked_mul);
         if bytes.is_none_or(|bytes| bytes > isize::MAX as u64) {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
@@ -157,7 +158,7 @@ impl AxisPlan {
             ));
         }
         let [outer, n, inner] = extents;
-        let width = number.width();
+        let width = number.width() as u64;
         let threads = if inner == 1 { rows(n * width) } else { columns(extents, width, address) };
         // Whole quads of the axis or of columns, so that parts begin as their array does.
         let (blocks, grain) = match threads {
@@ -222,7 +223,7 @@ impl AxisPlan {
                 unsafe { device.launch(self.entry(), &shape, &params, stream) }
             }
             Threads::Columns { across, quads } => {
-                let columns = column_count(self.extents, self.number.width(), self.threads);
+                let columns = column_count(self.extents, self.number.width() as u64, self.threads);
                 let params = ReduceColumnsParams {
                     a,
                     places,
@@ -308,13 +309,13 @@ pub struct AxisReduced {
 pub unsafe fn reduce_axis_raw(
     device: &Device,
     reduction: AxisReduction,
-    number: NumberType,
+    number: DType,
     operands: &AxisReduced,
     stream: StreamHandle,
 ) -> Result<()> {
     let AxisReduced { a, extents: [outer, n, inner], result, scratch } = *operands;
     let outcome = reduction.result_width(number);
-    check_aligned(&[("array", a, number.width()), ("result", result, outcome), ("scratch", scratch, QUAD)])?;
+    check_aligned(&[("array", a, number.width() as u64), ("result", result, outcome), ("scratch", scratch, QUAD)])?;
     let plan = AxisPlan::new(reduction, number, operands.extents, a)?;
     let results = outer * inner;
     if results == 0 {
@@ -340,7 +341,7 @@ pub unsafe fn reduce_axis_raw(
         part: plan.parts,
         parts: 1,
         // Elements, because the parts of several results need not be whole quads.
-        threads: columns([1, plan.parts, results], reduction.partial_type(number).width(), 1),
+        threads: columns([1, plan.parts, results], reduction.partial_type(number).width() as u64, 1),
         extents: [1, plan.parts, results],
         number: reduction.partial_type(number),
         ..plan
@@ -560,7 +561,7 @@ fn queue_extents<T: Number, R: Element>(
         // SAFETY: views of as many contiguous elements and of as many results, which lie within buffers that live until their
         // drops; what is written is borrowed exclusively; other work is ordered by `queue_among`, which also holds all to one
         // device.
-        unsafe { reduce_axis_raw(a.device(), reduction, T::NUMBER, &operands, stream.handle()) }
+        unsafe { reduce_axis_raw(a.device(), reduction, T::DTYPE, &operands, stream.handle()) }
     })
 }
 
@@ -569,12 +570,12 @@ mod tests {
     use super::*;
 
     fn plan(reduction: AxisReduction, extents: [u64; 3]) -> AxisPlan {
-        AxisPlan::new(reduction, NumberType::F32, extents, 0).unwrap()
+        AxisPlan::new(reduction, DType::F32, extents, 0).unwrap()
     }
 
     #[test]
     fn what_cannot_be_addressed_is_refused_and_what_can_is_planned() {
-        let plan = |extents| AxisPlan::new(AxisReduction::ArgMax, NumberType::F16, extents, 0);
+        let plan = |extents| AxisPlan::new(AxisReduction::ArgMax, DType::F16, extents, 0);
         for extents in [[1 << 40, 1 << 40, 1], [1 << 62, 1, 1], [0, 1 << 40, 1 << 40], [1, u64::MAX, 1]] {
             assert_eq!(plan(extents).unwrap_err().kind(), ErrorKind::InvalidArgument, "{extents:?}");
         }
@@ -589,7 +590,7 @@ mod tests {
             for reduction in AxisReduction::ALL {
                 let plan = plan(reduction, extents);
                 assert!((64..=BLOCKS).contains(&plan.parts()), "{plan:?}");
-                let left = plan.parts() * extents[0] * extents[2] * reduction.partial_width(NumberType::F32);
+                let left = plan.parts() * extents[0] * extents[2] * reduction.partial_width(DType::F32);
                 assert!(left <= Scratch::BYTES as u64, "{plan:?} leaves {left} bytes");
                 assert!(plan.part * plan.parts() >= extents[1] && plan.part * (plan.parts() - 1) < extents[1]);
             }
@@ -614,9 +615,8 @@ mod tests {
 
     #[test]
     fn columns_are_quads_where_all_are_aligned() {
-        let threads = |inner, address| {
-            AxisPlan::new(AxisReduction::Max, NumberType::F16, [9, 500, inner], address).unwrap().threads
-        };
+        let threads =
+            |inner, address| AxisPlan::new(AxisReduction::Max, DType::F16, [9, 500, inner], address).unwrap().threads;
         assert!(matches!(threads(64, 256), Threads::Columns { across: 8, quads: true }));
         assert!(matches!(threads(64, 258), Threads::Columns { across: 64, quads: false }));
         assert!(matches!(threads(60, 256), Threads::Columns { across: 60, quads: false }));

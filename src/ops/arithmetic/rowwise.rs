@@ -7,13 +7,14 @@
 //! rounds alike, and in an order that the length of a row, and how far it and its result start from 16 bytes, alone decide: so a
 //! result is the same on every run and every device.
 
-use crate::abi::{EntryId, Key, MEAN_VARIANCE, NumberType, ROWWISE_THREADS, RowwiseParams, SOFTMAX, held_quads};
+use crate::abi::{DType, EntryId, Key, MEAN_VARIANCE, ROWWISE_THREADS, RowwiseParams, SOFTMAX, held_quads};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Number;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::memory::DeviceBuffer;
+use crate::ops::arithmetic::sum_type;
 use crate::ops::operand::{check_aligned, queue_among};
 use crate::ops::operand::{check_shapes, start};
 use crate::stream::Stream;
@@ -41,8 +42,8 @@ impl Rows {
     /// # Errors
     ///
     /// `InvalidArgument` where that is more than can be addressed.
-    fn bytes(self, number: NumberType) -> Result<u64> {
-        let bytes = self.rows.checked_mul(self.n).and_then(|elements| elements.checked_mul(number.width()));
+    fn bytes(self, number: DType) -> Result<u64> {
+        let bytes = self.rows.checked_mul(self.n).and_then(|elements| elements.checked_mul(number.width() as u64));
         bytes.filter(|&bytes| bytes <= isize::MAX as u64).ok_or_else(|| {
             Error::new(
                 ErrorKind::InvalidArgument,
@@ -60,13 +61,13 @@ impl Rows {
 pub type Moments<T> = (DeviceBuffer<<T as Number>::Sum>, DeviceBuffer<<T as Number>::Sum>);
 
 /// The name of the kernel of [`softmax`].
-pub fn softmax_entry_name(number: NumberType) -> &'static str {
-    SOFTMAX.get(Key::number(number)).name()
+pub fn softmax_entry_name(number: DType) -> &'static str {
+    SOFTMAX.get(Key::dtype(number)).name()
 }
 
 /// The name of the kernel of [`mean_variance`].
-pub fn mean_variance_entry_name(number: NumberType) -> &'static str {
-    MEAN_VARIANCE.get(Key::number(number)).name()
+pub fn mean_variance_entry_name(number: DType) -> &'static str {
+    MEAN_VARIANCE.get(Key::dtype(number)).name()
 }
 
 /// The softmax of each row, `e^(x - greatest of the row)` over the sum of these, in a buffer of its own: see [`softmax_into`].
@@ -110,7 +111,7 @@ pub fn softmax_into<T: Number>(a: View<'_, T>, result: ViewMut<'_, T>, stream: &
         let [from, to] = [0, 1].map(|at| memories[at].address() + starts[at]);
         // SAFETY: views of as many contiguous elements, which lie within buffers that live until their drops; what is written is
         // borrowed exclusively; other work is ordered by `queue_among`, which also holds all to one device.
-        unsafe { softmax_raw(a.device(), T::NUMBER, rows_of(a, from), to, stream.handle()) }
+        unsafe { softmax_raw(a.device(), T::DTYPE, rows_of(a, from), to, stream.handle()) }
     })
 }
 
@@ -173,7 +174,7 @@ pub fn mean_variance_into<T: Number>(
         let [from, mean, variance] = [0, 1, 2].map(|at| memories[at].address() + starts[at]);
         // SAFETY: a view of contiguous elements and of two results a row, which lie within buffers that live until their drops;
         // what is written is borrowed exclusively; other work is ordered by `queue_among`, which also holds all to one device.
-        unsafe { mean_variance_raw(a.device(), T::NUMBER, rows_of(a, from), [mean, variance], stream.handle()) }
+        unsafe { mean_variance_raw(a.device(), T::DTYPE, rows_of(a, from), [mean, variance], stream.handle()) }
     })
 }
 
@@ -199,14 +200,8 @@ fn rows_of<T: Number>(a: View<'_, T>, start: u64) -> Rows {
 /// - `stream` is a live stream of `device`'s context.
 /// - From this call until it has run, no other work writes what it reads or touches what it writes, unless it is ordered before
 ///   or after it on `stream` or by events.
-pub unsafe fn softmax_raw(
-    device: &Device,
-    number: NumberType,
-    rows: Rows,
-    result: u64,
-    stream: StreamHandle,
-) -> Result<()> {
-    let width = number.width();
+pub unsafe fn softmax_raw(device: &Device, number: DType, rows: Rows, result: u64, stream: StreamHandle) -> Result<()> {
+    let width = number.width() as u64;
     check_aligned(&[("first row", rows.start, width), ("result", result, width)])?;
     let bytes = rows.bytes(number)?;
     let apart = rows.start.abs_diff(result);
@@ -224,7 +219,7 @@ pub unsafe fn softmax_raw(
     // Where the sides have no quads in common, elements go one by one, and threads do not hold them.
     let aligned = apart.is_multiple_of(QUAD);
     // SAFETY: as the caller promises; every thread reads what it writes before it does.
-    unsafe { launch(device, SOFTMAX.get(Key::number(number)), number, rows, [result, 0], aligned, stream) }
+    unsafe { launch(device, SOFTMAX.get(Key::dtype(number)), number, rows, [result, 0], aligned, stream) }
 }
 
 /// Queues [`mean_variance_into`] on memory that others own, to a mean and a variance a row from two addresses on: see
@@ -239,15 +234,15 @@ pub unsafe fn softmax_raw(
 /// As [`softmax_raw`]; the results overlap nothing else.
 pub unsafe fn mean_variance_raw(
     device: &Device,
-    number: NumberType,
+    number: DType,
     rows: Rows,
     results: [u64; 2],
     stream: StreamHandle,
 ) -> Result<()> {
-    let width = number.sum().width();
+    let width = sum_type(number).width() as u64;
     let [means, variances] = results;
     check_aligned(&[
-        ("first row", rows.start, number.width()),
+        ("first row", rows.start, number.width() as u64),
         ("mean", means, width),
         ("variance", variances, width),
     ])?;
@@ -259,7 +254,7 @@ pub unsafe fn mean_variance_raw(
         ));
     }
     // SAFETY: as the caller promises.
-    unsafe { launch(device, MEAN_VARIANCE.get(Key::number(number)), number, rows, results, true, stream) }
+    unsafe { launch(device, MEAN_VARIANCE.get(Key::dtype(number)), number, rows, results, true, stream) }
 }
 
 /// # Safety
@@ -268,7 +263,7 @@ pub unsafe fn mean_variance_raw(
 unsafe fn launch(
     device: &Device,
     entry: EntryId,
-    number: NumberType,
+    number: DType,
     rows: Rows,
     [dst, variances]: [u64; 2],
     aligned: bool,
@@ -278,7 +273,7 @@ unsafe fn launch(
     if rows == 0 || n == 0 {
         return Ok(());
     }
-    let (group, held) = group(n, number.width(), aligned);
+    let (group, held) = group(n, number.width() as u64, aligned);
     let block = group.max(BLOCK);
     let params = RowwiseParams { src, dst, variances, rows, n, group, held: u64::from(held) };
     let blocks = u32::try_from(rows.div_ceil(block / group)).unwrap_or(u32::MAX);

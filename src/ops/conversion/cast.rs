@@ -1,6 +1,6 @@
 //! Numbers to another type.
 
-use crate::abi::{CAST, CAST_BLOCK, CastParams, EntryId, Key, Scalar};
+use crate::abi::{CAST, CAST_BLOCK, CastParams, EntryId, Key};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
@@ -115,26 +115,7 @@ pub fn cast_entry(from: DType, to: DType) -> Result<Option<EntryId>> {
         ));
     }
     let (from, to) = kernel(from, to);
-    Ok(scalar(from).zip(scalar(to)).and_then(|(from, to)| CAST.find(Key::types(from, to))))
-}
-
-/// What kernels call a type; `None` of complex numbers.
-fn scalar(dtype: DType) -> Option<Scalar> {
-    Some(match dtype {
-        DType::U8 => Scalar::U8,
-        DType::I8 => Scalar::I8,
-        DType::U16 => Scalar::U16,
-        DType::I16 => Scalar::I16,
-        DType::F16 => Scalar::F16,
-        DType::Bf16 => Scalar::Bf16,
-        DType::U32 => Scalar::U32,
-        DType::I32 => Scalar::I32,
-        DType::F32 => Scalar::F32,
-        DType::U64 => Scalar::U64,
-        DType::I64 => Scalar::I64,
-        DType::F64 => Scalar::F64,
-        DType::C64 | DType::C128 => return None,
-    })
+    Ok(CAST.find(Key::types(from, to)))
 }
 
 /// The types whose kernel casts these, two of a kind where bits stay as they are: the sign matters only of an integer that others

@@ -1,8 +1,6 @@
 //! Batches of images made ready for a network: interleaved bytes to normalised planes, read once and written once.
 
-use crate::abi::{
-    EntryId, Key, MAX_CHANNELS, NORMALIZE, NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams, NumberType,
-};
+use crate::abi::{DType, EntryId, Key, MAX_CHANNELS, NORMALIZE, NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Number;
@@ -130,7 +128,7 @@ pub fn normalize<T: Number>(
         let images = Images { src, dst: to, count: n as u64, pixels: (h * w) as u64 };
         // SAFETY: views of as many contiguous elements, which lie within buffers that live until their drops; what is written is
         // borrowed exclusively; other work is ordered by `queue_among`, which also holds all to one device.
-        unsafe { normalize_raw(dst.device(), normalization, T::NUMBER, &images, stream.handle()) }
+        unsafe { normalize_raw(dst.device(), normalization, T::DTYPE, &images, stream.handle()) }
     })
 }
 
@@ -171,12 +169,12 @@ pub struct Images {
 pub unsafe fn normalize_raw(
     device: &Device,
     normalization: &Normalization,
-    number: NumberType,
+    number: DType,
     images: &Images,
     stream: StreamHandle,
 ) -> Result<()> {
     let &Images { src, dst, count, pixels } = images;
-    let (entry, width) = (normalize_entry(normalization.channels, number)?, number.width());
+    let (entry, width) = (normalize_entry(normalization.channels, number)?, number.width() as u64);
     let elements = u128::from(count) * u128::from(pixels) * normalization.channels as u128;
     check_contiguous_addresses([(src, 1), (dst, width)], [elements, elements * u128::from(width)])?;
     if elements == 0 {
@@ -207,8 +205,8 @@ pub unsafe fn normalize_raw(
 /// # Errors
 ///
 /// `InvalidArgument` where there is none: of more than 4 channels or of none, and of doubles.
-pub fn normalize_entry(channels: usize, number: NumberType) -> Result<EntryId> {
-    NORMALIZE.find(Key::channels(channels).and(Key::number(number))).ok_or_else(|| {
+pub fn normalize_entry(channels: usize, number: DType) -> Result<EntryId> {
+    NORMALIZE.find(Key::channels(channels).and(Key::dtype(number))).ok_or_else(|| {
         Error::new(
             ErrorKind::InvalidArgument,
             format!(

@@ -12,7 +12,7 @@ mod plan;
 
 pub use plan::AffinePlan;
 
-use crate::abi::AffineType;
+use crate::abi::affine_type;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
@@ -184,30 +184,21 @@ pub unsafe fn affine_into_raw(
     unsafe { plan.launch(device, src, dst, affine, stream) }
 }
 
-/// The types of a kernel, source first.
+/// Whether there is a kernel for these types.
 ///
 /// # Errors
 ///
 /// `InvalidArgument` where there is none.
-fn kernel_type(from: DType, to: DType) -> Result<[AffineType; 2]> {
-    let of = |dtype: DType| match dtype {
-        DType::U8 => Some(AffineType::U8),
-        DType::F16 => Some(AffineType::F16),
-        DType::Bf16 => Some(AffineType::Bf16),
-        DType::F32 => Some(AffineType::F32),
-        DType::F64 => Some(AffineType::F64),
-        _ => None,
-    };
-    match (of(from), of(to)) {
-        (Some(from), Some(to)) if (from == AffineType::F64) == (to == AffineType::F64) && to != AffineType::U8 => {
-            Ok([from, to])
-        }
-        _ => Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "elements of {from} are not mapped to {to}, but those of u8, f16, bf16 and f32 to f16, bf16 and f32, and those of \
-                 f64 to f64; cast before or after (ops::cast)"
-            ),
-        )),
+fn check_types(from: DType, to: DType) -> Result<()> {
+    let known = |dtype| affine_type(dtype).is_some();
+    if known(from) && known(to) && (from == DType::F64) == (to == DType::F64) && to != DType::U8 {
+        return Ok(());
     }
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!(
+            "elements of {from} are not mapped to {to}, but those of u8, f16, bf16 and f32 to f16, bf16 and f32, and \
+             those of f64 to f64; cast before or after (ops::cast)"
+        ),
+    ))
 }

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use super::axes::Axes;
-use super::{Affine, kernel_type};
+use super::{Affine, check_types};
 use crate::abi::{
     AFFINE_ELEMENTS, AFFINE_ELEMENTS_F64, AFFINE_PADDED, AFFINE_PADDED_BLOCK, AFFINE_PADDED_F64, AFFINE_PADDED_SIDE,
-    AFFINE_TILE, AffineElementsParams, AffineTileParams, AffineType, AffineValues, Divisor, ELEMENTS_BLOCK,
-    ElementsParams, EntryId, Index, Key, VECTOR_TILE_THREADS, elements_per_thread,
+    AFFINE_TILE, AffineElementsParams, AffineTileParams, AffineValues, Divisor, ELEMENTS_BLOCK, ElementsParams,
+    EntryId, Index, Key, VECTOR_TILE_THREADS, affine_type, elements_per_thread,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -50,7 +50,7 @@ enum Work {
 /// Both sides, planned.
 struct Sides {
     axes: Axes,
-    types: [AffineType; 2],
+    types: [DType; 2],
     /// Whether a storage starts on 16 bytes, of both sides.
     quads: bool,
 }
@@ -72,7 +72,8 @@ impl AffinePlan {
         channels: Option<usize>,
         target: Target,
     ) -> Result<Self> {
-        let types = kernel_type(from, to)?;
+        check_types(from, to)?;
+        let types = [from, to];
         check_bytes("source", src, from.width())?;
         check_bytes("destination", dst, to.width())?;
         if src.shape() != dst.shape() {
@@ -197,6 +198,11 @@ impl AffinePlan {
     }
 }
 
+/// The number by which the kernels know a type, which [`check_types`] has seen.
+fn code(dtype: DType) -> u64 {
+    affine_type(dtype).unwrap_or_default()
+}
+
 /// The extent of an axis of channels.
 fn extent(layout: &Layout, axis: usize) -> Result<usize> {
     layout.shape().get(axis).copied().ok_or_else(|| {
@@ -222,7 +228,7 @@ fn channels(axes: &[Axis], channel: Option<usize>, divisor: fn(u64) -> Divisor) 
 
 impl Sides {
     fn widths(&self) -> [usize; 2] {
-        self.types.map(AffineType::width)
+        self.types.map(DType::width)
     }
 
     /// Element by element.
@@ -240,9 +246,9 @@ impl Sides {
         };
         let blocks = elements.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(4)));
         let values = channels(walk.as_slice(), walk.channel, divisor(index));
-        let params = AffineElementsParams { elements, src_type: *from as u64, dst_type: *to as u64, values };
+        let params = AffineElementsParams { elements, src_type: code(*from), dst_type: code(*to), values };
         let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
-        let entry = if *to == AffineType::F64 { AFFINE_ELEMENTS_F64 } else { AFFINE_ELEMENTS }.get(Key::index(index));
+        let entry = if *to == DType::F64 { AFFINE_ELEMENTS_F64 } else { AFFINE_ELEMENTS }.get(Key::index(index));
         Work::Elements { entry, shape, params, reversed: walk.reversed }
     }
 
@@ -274,8 +280,8 @@ impl Sides {
             tiles_across: Divisor::wide(across as u64),
             tiles_down: Divisor::wide(down as u64),
             down_first: u64::from(down_first),
-            src_type: from as u64,
-            dst_type: to as u64,
+            src_type: code(from),
+            dst_type: code(to),
             values: channels(matrices.batch(), matrices.channel, Divisor::wide),
             along_rows: along(row),
             along_cols: along(col),
@@ -293,7 +299,7 @@ impl Sides {
         let tuned = TileShape::of(target).iter().find(|shape| shape.width() == QUAD / lanes)?;
         let (across_log2, down_log2) =
             split(tuned, false, false, matrices.cols.extent / lanes, matrices.rows.extent / rows)?;
-        let [from, to] = self.types.map(AffineType::scalar);
+        let [from, to] = self.types;
         let entry = AFFINE_TILE.find(Key::types(from, to))?;
         let [height, width] = [rows << down_log2, lanes << across_log2];
         Some(Tile { entry, threads: VECTOR_TILE_THREADS, across_log2, height, width })
@@ -303,7 +309,7 @@ impl Sides {
     fn padded(&self, matrices: &Matrices) -> Option<Tile> {
         let side = AFFINE_PADDED_SIDE as usize;
         let used = matrices.rows.extent.min(side) * matrices.cols.extent.min(side);
-        let entry = if self.types[1] == AffineType::F64 { AFFINE_PADDED_F64 } else { AFFINE_PADDED }.get(Key::ONLY);
+        let entry = if self.types[1] == DType::F64 { AFFINE_PADDED_F64 } else { AFFINE_PADDED }.get(Key::ONLY);
         let tile = Tile { entry, threads: AFFINE_PADDED_BLOCK, across_log2: 0, height: side, width: side };
         (4 * used >= side * side).then_some(tile)
     }
