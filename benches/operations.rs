@@ -32,17 +32,20 @@ const NUMBERS: [(DType, &str); 4] =
 enum Operation {
     Elementwise(Elementwise),
     Reduction(Reduction),
+    Dot,
 }
 
 impl Operation {
     fn all() -> impl Iterator<Item = Self> {
-        Elementwise::ALL.into_iter().map(Self::Elementwise).chain(Reduction::ALL.into_iter().map(Self::Reduction))
+        let reductions = [Reduction::Sum, Reduction::Min, Reduction::Max].map(Self::Reduction);
+        Elementwise::ALL.into_iter().map(Self::Elementwise).chain(reductions).chain([Self::Dot])
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Elementwise(operation) => operation.name(),
             Self::Reduction(reduction) => reduction.name(),
+            Self::Dot => "dot",
         }
     }
 
@@ -50,7 +53,8 @@ impl Operation {
     fn arrays(self) -> usize {
         match self {
             Self::Elementwise(operation) => operation.reads() as usize + 1,
-            Self::Reduction(reduction) => reduction.reads() as usize,
+            Self::Reduction(_) => 1,
+            Self::Dot => 2,
         }
     }
 
@@ -61,7 +65,7 @@ impl Operation {
             Self::Elementwise(Elementwise::Add) => 2.0,
             Self::Elementwise(Elementwise::Triad | Elementwise::Axpy) => 1.5,
             Self::Elementwise(Elementwise::NStream) => 2.5,
-            Self::Reduction(Reduction::Sum | Reduction::Dot) => len as f64,
+            Self::Reduction(Reduction::Sum) | Self::Dot => len as f64,
             Self::Reduction(_) => 1.0,
         }
     }
@@ -106,15 +110,20 @@ impl Arrays {
         let [a, b] = [a.address(), b.address()];
         match operation {
             Operation::Elementwise(operation) => {
-                let operands = Operands { dst: c.address(), a, b, len };
+                let operands = Operands { dst: c.address(), a, b };
                 // SAFETY: three arrays of `len` numbers, which live as long as `self`, on one stream.
-                unsafe { ops::elementwise_raw(&self.device, operation, self.number, 0.5, &operands, stream) }
+                unsafe { ops::elementwise_raw(&self.device, operation, self.number, 0.5, len, operands, stream) }
             }
             Operation::Reduction(reduction) => {
                 let (result, scratch) = (self.result.address(), self.scratch.address());
-                let operands = Reduced { a, b, len, result, scratch };
+                let operands = Reduced { a, result, scratch };
                 // SAFETY: as above, with room for a result and the scratch.
-                unsafe { ops::reduce_raw(&self.device, reduction, self.number, &operands, stream) }
+                unsafe { ops::reduce_raw(&self.device, reduction, self.number, &[self.len], None, operands, stream) }
+            }
+            Operation::Dot => {
+                let (result, scratch) = (self.result.address(), self.scratch.address());
+                // SAFETY: as above.
+                unsafe { ops::dot_raw(&self.device, self.number, len, [a, b], result, scratch, stream) }
             }
         }
     }
@@ -133,10 +142,10 @@ impl Arrays {
                 let one = bytes(self.number, expected);
                 self.sets[0][0].download()?.chunks(one.len()).all(|element| element == one)
             }
-            Operation::Reduction(Reduction::Sum | Reduction::Dot) if self.number != DType::F64 => {
+            Operation::Reduction(Reduction::Sum) | Operation::Dot if self.number != DType::F64 => {
                 self.result.download()?[..4] == (expected as f32).to_le_bytes()
             }
-            Operation::Reduction(_) => self.result.download()?.starts_with(&bytes(self.number, expected)),
+            _ => self.result.download()?.starts_with(&bytes(self.number, expected)),
         };
         assert!(right, "{} of ones is not {expected}", operation.name());
         Ok(())

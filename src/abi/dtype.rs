@@ -82,4 +82,9 @@ impl DType {
             Self::C128 => "c128",
         }
     }
+
+    /// Whether values have two parts.
+    pub const fn is_complex(self) -> bool {
+        matches!(self, Self::C64 | Self::C128)
+    }
 }

@@ -174,3 +174,11 @@ impl<P: Placed> Step<P> {
         unsafe { device.launch(self.entry, &self.shape, &self.params.at(operands), stream) }
     }
 }
+
+impl Explanation {
+    /// The explanation of a plan that has no other strategies, by bytes read and written.
+    pub(super) fn of(plan: &impl Plan, reason: String, read: u64, written: u64) -> Self {
+        let (entry, shape, launches) = (plan.entry(), plan.shape(), plan.launches());
+        Self { entry, shape, launches, reason, read, written, ..Self::default() }
+    }
+}

@@ -16,8 +16,6 @@ use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{FOLDED_ROW, FULLER, RUN, SMALL, TILE_COLUMN, TileShape};
 use crate::ops::units::SECTOR;
-// The affine map's plan takes it from here.
-pub(in crate::ops) use crate::ops::units::VECTOR as QUAD;
 use crate::ops::units::VECTOR;
 
 /// A launch of `vector_tile`, or of `ragged_tile`.
