@@ -19,6 +19,8 @@ mod divisor;
 mod dtype;
 #[path = "abi/entries.rs"]
 mod entries;
+#[path = "abi/gaps.rs"]
+mod gaps;
 #[path = "abi/movement.rs"]
 mod movement;
 #[path = "abi/table.rs"]

@@ -94,6 +94,7 @@ pub struct CastPlan {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "plans are Copy and allocate nothing")]
 enum Work {
     /// The bits stay.
     Copy(PermutePlan),

@@ -55,14 +55,13 @@ impl Pass {
     /// The sides have the planned elements and room for the results of every part, live until the
     /// launch has run; other work on them is ordered.
     unsafe fn launch(&self, device: &Device, sides: Sides, stream: StreamHandle) -> Result<()> {
-        // SAFETY: as the caller promises; the blocks are of whole groups of threads, and vectors are
-        // loaded only where they are aligned.
-        unsafe {
-            match self {
-                Self::All(step) => step.launch(device, sides, stream),
-                Self::Rows(step) => step.launch(device, sides, stream),
-                Self::Columns(step) => step.launch(device, sides, stream),
-            }
+        match self {
+            // SAFETY: as the caller promises, and vectors are loaded only where they are aligned.
+            Self::All(step) => unsafe { step.launch(device, sides, stream) },
+            // SAFETY: as above; blocks are of whole groups of threads.
+            Self::Rows(step) => unsafe { step.launch(device, sides, stream) },
+            // SAFETY: as for all elements.
+            Self::Columns(step) => unsafe { step.launch(device, sides, stream) },
         }
     }
 }

@@ -188,13 +188,13 @@ impl Work {
     ///
     /// As [`Device::launch`], for the parameters that these make.
     pub(super) unsafe fn launch(&self, device: &Device, added: Added, stream: StreamHandle) -> Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe {
-            match self {
-                Self::Images(step) => step.launch(device, added, stream),
-                Self::Tile(step) => step.launch(device, added, stream),
-                Self::Elements(step) => step.launch(device, added, stream),
-            }
+        match self {
+            // SAFETY: as the caller promises; so below.
+            Self::Images(step) => unsafe { step.launch(device, added, stream) },
+            // SAFETY: see above.
+            Self::Tile(step) => unsafe { step.launch(device, added, stream) },
+            // SAFETY: see above.
+            Self::Elements(step) => unsafe { step.launch(device, added, stream) },
         }
     }
 }
