@@ -12,7 +12,6 @@ use std::time::Duration;
 use criterion::measurement::Measurement;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use half::{bf16, f16};
-use warpstride::abi::NumberType;
 use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
 use warpstride::error::Result;
@@ -28,24 +27,27 @@ const ON_GPU: usize = 1 << 28;
 /// Bytes of an array on the software GPU.
 const ON_SOFT: usize = 1 << 18;
 
-const NUMBERS: [(NumberType, &str); 4] =
-    [(NumberType::F16, "f16"), (NumberType::Bf16, "bf16"), (NumberType::F32, "f32"), (NumberType::F64, "f64")];
+const NUMBERS: [(DType, &str); 4] =
+    [(DType::F16, "f16"), (DType::Bf16, "bf16"), (DType::F32, "f32"), (DType::F64, "f64")];
 
 #[derive(Clone, Copy)]
 enum Operation {
     Elementwise(Elementwise),
     Reduction(Reduction),
+    Dot,
 }
 
 impl Operation {
     fn all() -> impl Iterator<Item = Self> {
-        Elementwise::ALL.into_iter().map(Self::Elementwise).chain(Reduction::ALL.into_iter().map(Self::Reduction))
+        let reductions = [Reduction::Sum, Reduction::Min, Reduction::Max].map(Self::Reduction);
+        Elementwise::ALL.into_iter().map(Self::Elementwise).chain(reductions).chain([Self::Dot])
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Elementwise(operation) => operation.name(),
             Self::Reduction(reduction) => reduction.name(),
+            Self::Dot => "dot",
         }
     }
 
@@ -53,19 +55,14 @@ impl Operation {
     fn arrays(self) -> [u64; 2] {
         match self {
             Self::Elementwise(operation) => [operation.reads(), 1],
-            Self::Reduction(reduction) => [reduction.reads(), 0],
+            Self::Reduction(_) => [1, 0],
+            Self::Dot => [2, 0],
         }
     }
 
     fn subject(self, arrays: &Arrays) -> Subject {
         let bytes = self.arrays().map(|count| count * arrays.arrays[0].len() as u64);
-        let dtype = match arrays.number {
-            NumberType::F16 => DType::F16,
-            NumberType::Bf16 => DType::Bf16,
-            NumberType::F32 => DType::F32,
-            NumberType::F64 => DType::F64,
-        };
-        Subject::new(Group::Stream, self.name(), dtype, &[arrays.len], bytes)
+        Subject::new(Group::Stream, self.name(), arrays.number, &[arrays.len], bytes)
     }
 
     /// Returns the result for `len` ones, with a scalar of a half.
@@ -75,26 +72,26 @@ impl Operation {
             Self::Elementwise(Elementwise::Add) => 2.0,
             Self::Elementwise(Elementwise::Triad | Elementwise::Axpy) => 1.5,
             Self::Elementwise(Elementwise::NStream) => 2.5,
-            Self::Reduction(Reduction::Sum | Reduction::Dot) => len as f64,
+            Self::Reduction(Reduction::Sum) | Self::Dot => len as f64,
             Self::Reduction(_) => 1.0,
         }
     }
 }
 
 /// Returns the bytes of a number.
-fn bytes(number: NumberType, value: f64) -> Vec<u8> {
+fn bytes(number: DType, value: f64) -> Vec<u8> {
     match number {
-        NumberType::F16 => f16::from_f64(value).to_le_bytes().into(),
-        NumberType::Bf16 => bf16::from_f64(value).to_le_bytes().into(),
-        NumberType::F32 => (value as f32).to_le_bytes().into(),
-        NumberType::F64 => value.to_le_bytes().into(),
+        DType::F16 => f16::from_f64(value).to_le_bytes().into(),
+        DType::Bf16 => bf16::from_f64(value).to_le_bytes().into(),
+        DType::F32 => (value as f32).to_le_bytes().into(),
+        _ => value.to_le_bytes().into(),
     }
 }
 
 /// Arrays of ones on a rotation.
 struct Arrays {
     device: Device,
-    number: NumberType,
+    number: DType,
     rotation: Rotation,
     arrays: [RotatingBuffer<u8>; 3],
     result: DeviceBuffer<u8>,
@@ -103,14 +100,14 @@ struct Arrays {
 }
 
 impl Arrays {
-    fn new(device: &Device, number: NumberType, room: usize) -> Result<Self> {
-        let ones = bytes(number, 1.0).repeat(room / number.width() as usize);
+    fn new(device: &Device, number: DType, room: usize) -> Result<Self> {
+        let ones = bytes(number, 1.0).repeat(room / number.width());
         // Some operations touch one array.
         let rotation = Rotation::new(device, &[room]);
         let array = || rotation.upload(&ones);
         let arrays = [array()?, array()?, array()?];
         let (result, scratch) = (device.alloc(8)?, device.alloc(Scratch::BYTES)?);
-        let len = room / number.width() as usize;
+        let len = room / number.width();
         Ok(Self { device: device.clone(), number, rotation, arrays, result, scratch, len })
     }
 
@@ -120,16 +117,20 @@ impl Arrays {
         let (stream, len) = (self.device.default_stream().handle(), self.len as u64);
         match operation {
             Operation::Elementwise(operation) => {
-                let operands = Operands { dst: c, a, b, len };
-                // SAFETY: three arrays of `len` numbers, which live as long as `self`, on one
-                // stream.
-                unsafe { ops::elementwise_raw(&self.device, operation, self.number, 0.5, &operands, stream) }
+                let operands = Operands { dst: c, a, b };
+                // SAFETY: three arrays of `len` numbers, which live as long as `self`, on one stream.
+                unsafe { ops::elementwise_raw(&self.device, operation, self.number, 0.5, len, operands, stream) }
             }
             Operation::Reduction(reduction) => {
                 let (result, scratch) = (self.result.address(), self.scratch.address());
-                let operands = Reduced { a, b, len, result, scratch };
+                let operands = Reduced { a, result, scratch };
                 // SAFETY: as above, with room for a result and the scratch.
-                unsafe { ops::reduce_raw(&self.device, reduction, self.number, &operands, stream) }
+                unsafe { ops::reduce_raw(&self.device, reduction, self.number, &[self.len], None, operands, stream) }
+            }
+            Operation::Dot => {
+                let (result, scratch) = (self.result.address(), self.scratch.address());
+                // SAFETY: as above.
+                unsafe { ops::dot_raw(&self.device, self.number, len, [a, b], result, scratch, stream) }
             }
         }
     }
@@ -148,10 +149,10 @@ impl Arrays {
                 let one = bytes(self.number, expected);
                 self.arrays[0].download_first(self.arrays[0].len())?.chunks(one.len()).all(|element| element == one)
             }
-            Operation::Reduction(Reduction::Sum | Reduction::Dot) if self.number != NumberType::F64 => {
+            Operation::Reduction(Reduction::Sum) | Operation::Dot if self.number != DType::F64 => {
                 self.result.download()?[..4] == (expected as f32).to_le_bytes()
             }
-            Operation::Reduction(_) => self.result.download()?.starts_with(&bytes(self.number, expected)),
+            _ => self.result.download()?.starts_with(&bytes(self.number, expected)),
         };
         assert!(right, "{} of ones is not {expected}", operation.name());
         Ok(())

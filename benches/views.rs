@@ -74,10 +74,10 @@ impl<M: Measurement> Bench<'_, M> {
     fn fill(&mut self) -> Result<()> {
         let (device, len) = (self.device.clone(), self.len());
         let mut to = device.zeros::<f32>(len)?;
-        ops::fill(1.0, to.view_mut(&[len])?, device.default_stream())?;
+        ops::fill_into(1.0, to.view_mut(&[len])?, device.default_stream())?;
         check("fill", &to, 1.0)?;
         let subject = self.subject(Group::Stream, "fill", DType::F32, [0, 4 * len]);
-        self.case(&subject, || ops::fill(1.0, to.view_mut(&[len])?, device.default_stream()));
+        self.case(&subject, || ops::fill_into(1.0, to.view_mut(&[len])?, device.default_stream()));
         Ok(())
     }
 
@@ -89,7 +89,7 @@ impl<M: Measurement> Bench<'_, M> {
             let (mut sums, mut places) = (device.zeros::<f32>(results)?, device.zeros::<u64>(results)?);
             let mut sum = || {
                 let to = sums.view_mut(&[results])?;
-                ops::sum_axis_into(ones.view(&shape)?, axis, to, &mut scratch, device.default_stream())
+                ops::sum_into(ones.view(&shape)?, axis, &mut scratch, to, device.default_stream())
             };
             sum()?;
             let along = |subject| Subject { axes: Some(vec![axis]), ..subject };
@@ -99,7 +99,7 @@ impl<M: Measurement> Bench<'_, M> {
             check("sum", &sums, shape[axis] as f32)?;
             let mut argmax = || {
                 let to = places.view_mut(&[results])?;
-                ops::argmax_axis_into(ones.view(&shape)?, axis, to, &mut scratch, device.default_stream())
+                ops::argmax_into(ones.view(&shape)?, axis, &mut scratch, to, device.default_stream())
             };
             argmax()?;
             let bytes = [4 * self.len(), 8 * results];
@@ -133,7 +133,7 @@ impl<M: Measurement> Bench<'_, M> {
     fn conversions(&mut self) -> Result<()> {
         let (device, shape @ [rows, cols], len) = (self.device.clone(), self.shape, self.len());
         let (ones, mut halves) = (self.ones(1.0_f32)?, device.zeros::<f16>(len)?);
-        let mut cast = || ops::cast(ones.view(&[len])?, halves.view_mut(&[len])?, device.default_stream());
+        let mut cast = || ops::cast_into(ones.view(&[len])?, halves.view_mut(&[len])?, device.default_stream());
         cast()?;
         let of_floats = |subject| Subject { from: Some(DType::F32), ..subject };
         let subject = of_floats(self.subject(Group::Conversion, "cast", DType::F16, [4 * len, 2 * len]));
@@ -153,7 +153,7 @@ impl<M: Measurement> Bench<'_, M> {
         let (images, normal) = ([1, rows, cols / 4, 4], [1, 4, rows, cols / 4]);
         let mut normalize = || {
             let to = planes.view_mut(&normal)?;
-            ops::normalize(bytes.view(&images)?, &normalization, to, device.default_stream())
+            ops::normalize_into(bytes.view(&images)?, &normalization, to, device.default_stream())
         };
         normalize()?;
         let subject = Subject::new(Group::Conversion, "normalize", DType::F32, &images, [len as u64, 4 * len as u64]);
@@ -175,7 +175,7 @@ impl<M: Measurement> Bench<'_, M> {
         gather()?;
         self.case(&gathered, &mut gather);
         check("gather", &to, 1.0)?;
-        ops::fill(0.0, to.view_mut(&shape)?, device.default_stream())?;
+        ops::fill_into(0.0, to.view_mut(&shape)?, device.default_stream())?;
         let mut scatter = || {
             let result = to.view_mut(&shape)?;
             ops::scatter_rows(ones.view(&shape)?, indices.view(&[rows])?, result, device.default_stream())

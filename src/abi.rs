@@ -8,10 +8,10 @@
 
 #[path = "abi/affine.rs"]
 mod affine;
-#[path = "abi/arithmetic.rs"]
-mod arithmetic;
 #[path = "abi/divisor.rs"]
 mod divisor;
+#[path = "abi/dtype.rs"]
+mod dtype;
 #[path = "abi/entries.rs"]
 mod entries;
 #[path = "abi/gaps.rs"]
@@ -22,8 +22,8 @@ mod parts;
 mod table;
 
 pub use affine::*;
-pub use arithmetic::*;
 pub use divisor::*;
+pub use dtype::*;
 pub use entries::*;
 pub use parts::*;
 pub use table::params::{self, *};

@@ -1,97 +1,43 @@
-//! What may cross to the device and back: plain values of 1, 2, 4, 8 or 16 bytes.
+//! Element types: plain values of 1, 2, 4, 8 or 16 bytes, which host and device hold alike.
 
 use std::fmt;
+use std::str::FromStr;
 
-use crate::abi::NumberType;
+use crate::error::{Error, ErrorKind};
 
-/// An element type as data: for files, command lines and reports, where the type is known only at run time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
-pub enum DType {
-    /// Unsigned, 8 bits.
-    U8,
-    /// Signed, 8 bits.
-    I8,
-    /// Unsigned, 16 bits.
-    U16,
-    /// Signed, 16 bits.
-    I16,
-    /// IEEE 754 half precision.
-    F16,
-    /// The upper half of an `f32`.
-    Bf16,
-    /// Unsigned, 32 bits.
-    U32,
-    /// Signed, 32 bits.
-    I32,
-    /// IEEE 754 single precision.
-    F32,
-    /// Unsigned, 64 bits.
-    U64,
-    /// Signed, 64 bits.
-    I64,
-    /// IEEE 754 double precision.
-    F64,
-    /// Complex of two `f32`: real, imaginary.
-    C64,
-    /// Complex of two `f64`: real, imaginary.
-    C128,
-}
-
-impl DType {
-    /// Every element type, narrow ones first.
-    pub const ALL: [Self; 14] = [
-        Self::U8,
-        Self::I8,
-        Self::U16,
-        Self::I16,
-        Self::F16,
-        Self::Bf16,
-        Self::U32,
-        Self::I32,
-        Self::F32,
-        Self::U64,
-        Self::I64,
-        Self::F64,
-        Self::C64,
-        Self::C128,
-    ];
-
-    /// Bytes of one element.
-    pub fn width(self) -> usize {
-        match self {
-            Self::U8 | Self::I8 => 1,
-            Self::U16 | Self::I16 | Self::F16 | Self::Bf16 => 2,
-            Self::U32 | Self::I32 | Self::F32 => 4,
-            Self::U64 | Self::I64 | Self::F64 | Self::C64 => 8,
-            Self::C128 => 16,
-        }
-    }
-
-    /// Its name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::U8 => "u8",
-            Self::I8 => "i8",
-            Self::U16 => "u16",
-            Self::I16 => "i16",
-            Self::F16 => "f16",
-            Self::Bf16 => "bf16",
-            Self::U32 => "u32",
-            Self::I32 => "i32",
-            Self::F32 => "f32",
-            Self::U64 => "u64",
-            Self::I64 => "i64",
-            Self::F64 => "f64",
-            Self::C64 => "c64",
-            Self::C128 => "c128",
-        }
-    }
-}
+pub use crate::abi::DType;
 
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+impl FromStr for DType {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::new(
+                ErrorKind::InvalidArgument,
+                format!("`{name}` does not name an element type; give one of {names}"),
+            )
+        })
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for DType {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for DType {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -131,20 +77,18 @@ elements! {
 #[cfg(feature = "half")]
 elements! { half::f16 => F16, half::bf16 => Bf16 }
 
-/// A number that kernels compute with: halves in single precision, the others in their own, and rounded once.
+/// A number that kernels compute with: halves in single precision, the others in their own type, and
+/// each result is rounded once.
 pub trait Number: Element {
-    /// The type as the kernels are named by it.
-    const NUMBER: NumberType;
-    /// What sums of it are made and given in.
+    /// The type in which sums are computed and returned.
     type Sum: Number;
     /// The value, exactly.
     fn to_f64(self) -> f64;
 }
 
 macro_rules! numbers {
-    ($($type:ty => $number:ident, $sum:ty, |$value:ident| $double:expr;)*) => {$(
+    ($($type:ty => $sum:ty, |$value:ident| $double:expr;)*) => {$(
         impl Number for $type {
-            const NUMBER: NumberType = NumberType::$number;
             type Sum = $sum;
 
             fn to_f64(self) -> f64 {
@@ -156,14 +100,14 @@ macro_rules! numbers {
 }
 
 numbers! {
-    f32 => F32, f32, |value| f64::from(value);
-    f64 => F64, f64, |value| value;
+    f32 => f32, |value| f64::from(value);
+    f64 => f64, |value| value;
 }
 
 #[cfg(feature = "half")]
 numbers! {
-    half::f16 => F16, f32, |value| value.to_f64();
-    half::bf16 => Bf16, f32, |value| value.to_f64();
+    half::f16 => f32, |value| value.to_f64();
+    half::bf16 => f32, |value| value.to_f64();
 }
 
 #[cfg(test)]
@@ -191,5 +135,14 @@ mod tests {
         check::<half::f16>();
         #[cfg(feature = "half")]
         check::<half::bf16>();
+    }
+
+    #[test]
+    fn names_are_read_back_and_others_are_refused_with_the_list() {
+        for dtype in DType::ALL {
+            assert_eq!(dtype.name().parse(), Ok(dtype));
+        }
+        let error = "f23".parse::<DType>().unwrap_err();
+        assert!(error.to_string().contains("`f23`") && error.to_string().contains("bf16, u32"), "{error}");
     }
 }

@@ -1,42 +1,27 @@
-//! The types of affine maps.
+//! How parameters name the element types of affine maps.
 
-use super::Scalar;
+use super::DType;
 
-/// Types that these kernels know, in the order of a family's entries: all are read, and all but bytes are written. A parameter
-/// names one by its place here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AffineType {
-    /// Unsigned, 8 bits.
-    U8,
-    /// IEEE 754 half precision.
-    F16,
-    /// The upper half of an `f32`.
-    Bf16,
-    /// IEEE 754 single precision.
-    F32,
-    /// IEEE 754 double precision: to itself alone.
-    F64,
+/// The number by which a parameter names an element type; `None` for a type that the kernels do not
+/// know. They read all types that have a number, and write all of these but bytes.
+pub const fn affine_type(dtype: DType) -> Option<u64> {
+    Some(match dtype {
+        DType::U8 => AFFINE_U8,
+        DType::F16 => AFFINE_F16,
+        DType::Bf16 => AFFINE_BF16,
+        DType::F32 => AFFINE_F32,
+        DType::F64 => AFFINE_F64,
+        _ => return None,
+    })
 }
 
-impl AffineType {
-    /// The same among all types.
-    pub const fn scalar(self) -> Scalar {
-        match self {
-            Self::U8 => Scalar::U8,
-            Self::F16 => Scalar::F16,
-            Self::Bf16 => Scalar::Bf16,
-            Self::F32 => Scalar::F32,
-            Self::F64 => Scalar::F64,
-        }
-    }
-
-    /// Bytes of one.
-    pub const fn width(self) -> usize {
-        match self {
-            Self::U8 => 1,
-            Self::F16 | Self::Bf16 => 2,
-            Self::F32 => 4,
-            Self::F64 => 8,
-        }
-    }
-}
+/// The number of [`DType::U8`].
+pub const AFFINE_U8: u64 = 0;
+/// The number of [`DType::F16`].
+pub const AFFINE_F16: u64 = 1;
+/// The number of [`DType::Bf16`].
+pub const AFFINE_BF16: u64 = 2;
+/// The number of [`DType::F32`].
+pub const AFFINE_F32: u64 = 3;
+/// The number of [`DType::F64`], which maps to itself alone.
+pub const AFFINE_F64: u64 = 4;

@@ -119,13 +119,13 @@ impl Key {
         Self((index as u32) << 30)
     }
 
-    /// Numbers of a type.
-    pub const fn number(number: NumberType) -> Self {
-        Self::of(number.scalar(), 5)
+    /// Elements of a type.
+    pub const fn dtype(dtype: DType) -> Self {
+        Self::of(dtype, 5)
     }
 
     /// The types of source and destination.
-    pub const fn types(src: Scalar, dst: Scalar) -> Self {
+    pub const fn types(src: DType, dst: DType) -> Self {
         Self::of(src, 9).and(Self::of(dst, 13))
     }
 
@@ -144,27 +144,9 @@ impl Key {
         Self(self.0 | other.0)
     }
 
-    const fn of(scalar: Scalar, bit: u32) -> Self {
-        Self((scalar as u32 + 1) << bit)
+    const fn of(dtype: DType, bit: u32) -> Self {
+        Self((dtype as u32 + 1) << bit)
     }
-}
-
-/// Types of elements that kernels tell apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Scalar {
-    U8,
-    I8,
-    U16,
-    I16,
-    F16,
-    Bf16,
-    U32,
-    I32,
-    F32,
-    U64,
-    I64,
-    F64,
 }
 
 /// A value of an axis, as the table spells it.
@@ -194,13 +176,13 @@ macro_rules! key {
         Key::HINTED
     };
     (T $type:ident) => {
-        Key::of(scalar!($type), 5)
+        Key::of(dtype!($type), 5)
     };
     (S $type:ident) => {
-        Key::of(scalar!($type), 9)
+        Key::of(dtype!($type), 9)
     };
     (D $type:ident) => {
-        Key::of(scalar!($type), 13)
+        Key::of(dtype!($type), 13)
     };
     (N $channels:literal) => {
         Key::channels($channels)
@@ -244,39 +226,39 @@ macro_rules! value {
     };
 }
 
-macro_rules! scalar {
+macro_rules! dtype {
     (u8) => {
-        Scalar::U8
+        DType::U8
     };
     (i8) => {
-        Scalar::I8
+        DType::I8
     };
     (u16) => {
-        Scalar::U16
+        DType::U16
     };
     (i16) => {
-        Scalar::I16
+        DType::I16
     };
     (u32) => {
-        Scalar::U32
+        DType::U32
     };
     (i32) => {
-        Scalar::I32
+        DType::I32
     };
     (f32) => {
-        Scalar::F32
+        DType::F32
     };
     (u64) => {
-        Scalar::U64
+        DType::U64
     };
     (i64) => {
-        Scalar::I64
+        DType::I64
     };
     (f64) => {
-        Scalar::F64
+        DType::F64
     };
     ($half:ident) => {
-        Scalar::$half
+        DType::$half
     };
 }
 

@@ -26,7 +26,7 @@ impl Family {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::{CAST, Index, PATCH, STACKED_TILE, Scalar, WIDTHS};
+    use super::super::{CAST, DType, Index, PATCH, STACKED_TILE, WIDTHS};
     use super::*;
 
     /// All values of the axes that a family's line has, by the bits of their axes.
@@ -81,6 +81,6 @@ mod tests {
         assert_eq!(STACKED_TILE.gap(Key::width(4)), None);
         assert!(STACKED_TILE.gap(Key::width(16)).is_some_and(|why| why.contains("16-byte elements")));
         assert!(PATCH.gap(Key::width(1).and(Key::index(Index::Wide))).is_some_and(|why| why.contains("not small")));
-        assert!(CAST.gap(Key::types(Scalar::U8, Scalar::I8)).is_some_and(|why| why.contains("the same bits")));
+        assert!(CAST.gap(Key::types(DType::U8, DType::I8)).is_some_and(|why| why.contains("the same bits")));
     }
 }

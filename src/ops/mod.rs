@@ -19,8 +19,20 @@
 //! | candle 0.10, 0.11 | as cudarc's, which they are: `examples/candle` | |
 //! | torch, CuPy, Numba | `data_ptr()`, `data.ptr`, `__cuda_array_interface__` | `cuda_stream`, `ptr` |
 //!
-//! A raw entry point queues its work and returns. It knows of no other work on the memory: what must run before is queued
-//! on the same stream, or the stream waits for it; and whoever reads the result, or frees the memory, waits for the stream.
+//! # The raw contract
+//!
+//! Each `*_raw` function, and each `launch_raw` of a plan, is `unsafe` because it takes addresses on
+//! trust. It queues its work and returns; it allocates nothing and waits for nothing. The caller promises:
+//!
+//! - Every element that the operation reads or writes lies within memory that `device` can access, and that
+//!   memory lives until the operation has run.
+//! - `stream` is a live stream of `device`'s context.
+//! - From the call until the operation has run, no other work writes what it reads or touches what it
+//!   writes, unless the same stream or events order the two.
+//! - The memory that it writes is apart from the memory that it reads, unless the function says otherwise.
+//!
+//! What can be seen of addresses is checked: each is a multiple of an element, and a source does not overlap
+//! a destination. A plan also checks that its operands start where it was told.
 
 pub mod arithmetic;
 mod canonical;
@@ -34,27 +46,33 @@ mod span;
 pub mod spin;
 mod target;
 pub mod tuning;
+mod units;
 
-pub use arithmetic::{elementwise, reduce, reduce_axis, rowwise};
+pub use arithmetic::{elementwise, fill, reduce, rowwise};
 pub use conversion::{affine, cast, normalize};
 pub use movement::{gather, in_place, permute, transpose};
 
-pub use affine::{Affine, AffinePlan, affine_into, affine_into_raw};
-pub use cast::{cast, cast_entry, cast_raw};
-pub use elementwise::{Elementwise, Operands, add, axpy, elementwise_raw, fill, fill_raw, mul, nstream, triad};
+pub use affine::{Affine, AffinePlan, Channels, Normalization, affine, affine_into, affine_into_raw};
+pub use cast::{CastPlan, cast, cast_into, cast_raw};
+pub use elementwise::{
+    Elementwise, ElementwisePlan, Operands, add, add_into, axpy_into, elementwise_raw, mul, mul_into, nstream_into,
+    triad, triad_into,
+};
+pub use fill::{FillPlan, fill_into, fill_raw};
 pub use gather::{IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatter_rows_raw};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
-pub use normalize::{Images, Normalization, normalize, normalize_entry, normalize_raw};
+pub use normalize::{normalize, normalize_into};
 pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
-pub use plan::{Plan, Verdict};
-pub use reduce::{Reduced, Reduction, Scratch, dot, dot_into, max, max_into, min, min_into, reduce_raw, sum, sum_into};
-pub use reduce_axis::{
-    AxisPlan, AxisReduced, AxisReduction, argmax, argmax_axis, argmax_axis_into, argmax_into, max_axis, max_axis_into,
-    min_axis, min_axis_into, reduce_axis_raw, sum_axis, sum_axis_into,
+pub use plan::{Limit, Plan, PlannedAxis, Quantity, Verdict, Walk};
+pub use reduce::{
+    DotPlan, Reduced, Reduction, ReductionPlan, Scratch, argmax, argmax_into, dot, dot_into, dot_raw, max, max_into,
+    min, min_into, reduce_raw, sum, sum_into,
 };
 pub use rowwise::{
-    Moments, Rows, mean_variance, mean_variance_into, mean_variance_raw, softmax, softmax_into, softmax_raw,
+    MeanVariancePlan, Moments, SoftmaxPlan, mean_variance, mean_variance_into, mean_variance_raw, softmax,
+    softmax_into, softmax_raw,
 };
+pub use span::Phase;
 pub use spin::spin;
 pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};

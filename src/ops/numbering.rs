@@ -33,7 +33,7 @@ pub(super) fn divisor(index: Index) -> fn(u64) -> Divisor {
 }
 
 /// More elements than any tile is long.
-const BEYOND: usize = 1 << 16;
+pub(super) const BEYOND: usize = 1 << 16;
 
 /// Narrow arithmetic where it counts every element, and reaches it on both sides from any other: kernels may start their walk
 /// at another corner than the axes do, as tiles do where the source runs backwards.

@@ -3,11 +3,81 @@
 use std::ops::Range;
 
 use crate::abi::{EntryId, Family, Index, Key, WIDTHS};
-use crate::element::Element;
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
 use crate::memory::Allocation;
 use crate::stream::{Stream, queue_in_order};
+use crate::view::{View, ViewMut};
+
+/// A view as the launch of a plan sees it. Its storage is aligned as allocations are.
+#[derive(Clone, Copy)]
+pub(super) struct Operand<'a> {
+    /// What errors call it.
+    pub(super) name: &'static str,
+    /// The type of its elements.
+    pub(super) dtype: DType,
+    /// Where its elements lie in the storage.
+    pub(super) layout: &'a Layout,
+    memory: &'a Allocation,
+}
+
+impl<'a> Operand<'a> {
+    /// An operand that is read.
+    pub(super) fn read<T: Element>(name: &'static str, view: &'a View<'_, T>) -> Self {
+        Self { name, dtype: T::DTYPE, layout: view.layout(), memory: view.memory() }
+    }
+
+    /// An operand that is written.
+    pub(super) fn written<T: Element>(name: &'static str, view: &'a ViewMut<'_, T>) -> Self {
+        Self { name, dtype: T::DTYPE, layout: view.layout(), memory: view.memory() }
+    }
+
+    /// Whether it has the layout that the plan was made for, of elements of that width.
+    pub(super) fn check(&self, planned: &Layout, width: usize) -> Result<()> {
+        if self.layout == planned && self.dtype.width() == width {
+            return Ok(());
+        }
+        Err(self.unplanned(planned, width))
+    }
+
+    fn unplanned(&self, planned: &Layout, width: usize) -> Error {
+        let Self { name, dtype, layout, .. } = self;
+        let described = |layout: &Layout, width: usize| {
+            format!(
+                "elements of {} in shape {:?} with strides {:?} from element {} of {}",
+                counted(width, "byte"),
+                layout.shape(),
+                layout.strides(),
+                layout.offset(),
+                layout.storage_len()
+            )
+        };
+        Error::new(
+            ErrorKind::Layout,
+            format!(
+                "the {name} has {}, and the plan was made for {}; make a plan for this {name}",
+                described(layout, dtype.width()),
+                described(planned, width)
+            ),
+        )
+    }
+}
+
+/// Queues the launches of a plan on `stream` behind all former uses of its operands, which must be
+/// on the stream's device.
+/// `launch` gets that device, the addresses of the operands' storages, and the stream.
+pub(super) fn queue<const N: usize>(
+    operands: [Operand<'_>; N],
+    stream: &Stream,
+    launch: impl FnOnce(&Device, [u64; N], StreamHandle) -> Result<()>,
+) -> Result<()> {
+    let memories = operands.map(|operand| operand.memory);
+    let Some(last) = memories.last() else { return Ok(()) };
+    queue_among(memories, stream, || launch(last.device(), memories.map(Allocation::address), stream.handle()))
+}
 
 /// Whether the kernels have elements of `width` bytes.
 pub(super) fn check_width(width: usize) -> Result<()> {

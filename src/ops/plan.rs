@@ -27,7 +27,7 @@ pub trait Plan: fmt::Debug + fmt::Display {
 }
 
 /// A plan to read, as a database prints a query plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explanation {
     /// The kernel of the first launch.
     pub entry: Option<&'static str>,
@@ -41,9 +41,36 @@ pub struct Explanation {
     pub read: u64,
     /// Bytes of the elements that the operation writes, each once.
     pub written: u64,
+    /// How a source and a destination are walked; `None` where the operation has no such pair.
+    pub walk: Option<Walk>,
     /// Every strategy that looked at the work, in the order in which they look; empty where the
     /// operation has one way.
     pub verdicts: Vec<Verdict>,
+}
+
+/// The walk along a source and a destination, by the fewest axes that move the same elements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Walk {
+    /// Bytes of an element.
+    pub width: usize,
+    /// The axes, the destination's shortest stride first.
+    pub axes: Vec<PlannedAxis>,
+    /// Sectors of 32 bytes that the source's elements lie in. Where rows begin at different places
+    /// within a sector, this is their mean.
+    pub read_sectors: u64,
+    /// The same of the destination's elements.
+    pub written_sectors: u64,
+}
+
+/// An axis along which both sides walk, with strides in elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedAxis {
+    /// Number of indices, at least 2.
+    pub extent: usize,
+    /// The source's stride: negative where it runs backwards, 0 where it is broadcast.
+    pub source_stride: isize,
+    /// The destination's stride.
+    pub destination_stride: isize,
 }
 
 /// The verdict of one strategy: it takes the work, or declines it.
@@ -53,8 +80,40 @@ pub struct Verdict {
     pub strategy: &'static str,
     /// Whether it takes the work. The first strategy that takes it does it.
     pub takes: bool,
-    /// Why; for a decline, with the quantity that decided.
+    /// Why, in words.
     pub reason: String,
+    /// For a decline, the quantity that decided.
+    pub quantity: Option<Quantity>,
+}
+
+/// A quantity that decided against a strategy, and the limit that it misses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quantity {
+    /// What is counted or measured, with its unit.
+    pub name: &'static str,
+    /// How much there is of it.
+    pub value: u64,
+    /// How much the strategy allows.
+    pub limit: Limit,
+}
+
+/// A bound on a [`Quantity`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// The least that is allowed.
+    AtLeast(u64),
+    /// The most that is allowed.
+    AtMost(u64),
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, value, limit } = self;
+        match limit {
+            Limit::AtLeast(least) => write!(f, "{name}: {value}, at least {least}"),
+            Limit::AtMost(most) => write!(f, "{name}: {value}, at most {most}"),
+        }
+    }
 }
 
 impl fmt::Display for Explanation {
@@ -69,10 +128,15 @@ impl fmt::Display for Explanation {
         }
         writeln!(f, "read     {}", counted(self.read, "byte"))?;
         writeln!(f, "written  {}", counted(self.written, "byte"))?;
-        for Verdict { strategy, takes, reason } in &self.verdicts {
-            writeln!(f, "{} {strategy}: {reason}", if *takes { "takes   " } else { "declines" })?;
-        }
-        Ok(())
+        self.verdicts.iter().try_for_each(|verdict| writeln!(f, "{verdict}"))
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { strategy, takes, reason, quantity } = self;
+        write!(f, "{} {strategy}: {reason}", if *takes { "takes   " } else { "declines" })?;
+        quantity.map_or(Ok(()), |quantity| write!(f, " ({quantity})"))
     }
 }
 
@@ -108,5 +172,13 @@ impl<P: Placed> Step<P> {
     pub(super) unsafe fn launch(&self, device: &Device, operands: P::Operands, stream: StreamHandle) -> Result<()> {
         // SAFETY: as the caller promises.
         unsafe { device.launch(self.entry, &self.shape, &self.params.at(operands), stream) }
+    }
+}
+
+impl Explanation {
+    /// The explanation of a plan that has no other strategies, by bytes read and written.
+    pub(super) fn of(plan: &impl Plan, reason: String, read: u64, written: u64) -> Self {
+        let (entry, shape, launches) = (plan.entry(), plan.shape(), plan.launches());
+        Self { entry, shape, launches, reason, read, written, ..Self::default() }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::Target;
 use super::numbering::grid;
 use super::operand::{queue_among, start};
+use super::{Target, units};
 use crate::abi::{Family, Key, PROBE_COPY, PROBE_READ, PROBE_STEPS, PROBE_WRITE, ProbeParams};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_X};
@@ -12,7 +12,7 @@ use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
 /// Bytes of an access.
-const QUAD: u64 = 16;
+const VECTOR: u64 = units::VECTOR as u64;
 
 /// What a probe does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,7 +84,7 @@ impl ProbeShape {
 
     /// Bytes of a block; an array is a multiple of them.
     pub fn block_bytes(self) -> u64 {
-        (u64::from(self.steps) * u64::from(self.threads)).saturating_mul(QUAD)
+        (u64::from(self.steps) * u64::from(self.threads)).saturating_mul(VECTOR)
     }
 }
 
@@ -114,7 +114,7 @@ pub fn probe(
     // One row of blocks: the kernels check no bounds, and `grid` rounds further rows up.
     let block = shape.block_bytes();
     let fits = bytes > 0 && block > 0 && bytes.is_multiple_of(block) && bytes / block <= u64::from(MAX_GRID_X);
-    let room = if access == Access::Read { dst.len() as u64 >= QUAD } else { dst.len() as u64 == bytes };
+    let room = if access == Access::Read { dst.len() as u64 >= VECTOR } else { dst.len() as u64 == bytes };
     let (Some(entry), true, true) = (entry, fits, room) else {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
@@ -128,7 +128,7 @@ pub fn probe(
         ));
     };
     let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];
-    if starts.iter().any(|start| !start.is_multiple_of(QUAD)) {
+    if starts.iter().any(|start| !start.is_multiple_of(VECTOR)) {
         return Err(Error::new(ErrorKind::InvalidArgument, "a probe starts on 16 bytes; slice at a multiple of them"));
     }
     let launch = LaunchShape { grid: grid(bytes / block), block: [shape.threads, 1, 1], dynamic_shared: 0 };

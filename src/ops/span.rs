@@ -1,19 +1,161 @@
-//! Contiguous operands: what is wrong with them, and where their quads lie.
+//! Contiguous operands: where their vectors lie, and what a launch checks of them.
 
 use crate::abi::Span;
+use crate::element::DType;
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::ops::operand::{Operand, check_aligned, start};
+use crate::ops::units::VECTOR;
 
-/// Bytes of a quad.
-const QUAD: u64 = 16;
+/// Where contiguous elements start: the remainder of their address modulo 256 bytes.
+///
+/// Operations on contiguous arrays move vectors of 16 bytes where all operands have some at the same
+/// elements. So their plans depend on starts, where plans for layouts depend on an
+/// [`Align`](crate::ops::Align).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Phase(u8);
 
-/// The quads of `len` elements of `width` bytes from each of these addresses, which are multiples of it.
-pub(super) fn span(len: u64, width: u64, addresses: &[u64]) -> Span {
-    common_span(len, QUAD / width, addresses.iter().map(|&address| (address, width)))
+impl Phase {
+    /// The start of an allocation, and so of every [`DeviceBuffer`](crate::memory::DeviceBuffer).
+    pub const ALIGNED: Self = Self(0);
+
+    /// The start of elements at an address.
+    pub const fn of(address: u64) -> Self {
+        Self(address as u8)
+    }
+
+    /// Bytes from the last multiple of 256.
+    pub const fn bytes(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// Bytes from the last multiple of a smaller power of two.
+    const fn modulo(self, bytes: u16) -> Self {
+        Self((self.0 as u16 % bytes) as u8)
+    }
 }
 
-/// The runs of `count` elements that start on as many bytes as they have, at the same elements of all sides: each an address and
-/// the width of its elements, which the address is a multiple of. A run of the side with the widest is a quad.
-pub(super) fn common_span(len: u64, count: u64, sides: impl IntoIterator<Item = (u64, u64)>) -> Span {
-    let mut firsts = sides.into_iter().map(|(address, width)| (count - address / width % count) % count);
+/// The bytes modulo which most plans depend on starts: those of a vector.
+const MODULO: u16 = VECTOR as u16;
+
+/// Contiguous elements that a plan was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Contiguous {
+    pub(super) dtype: DType,
+    pub(super) len: u64,
+    start: Phase,
+    /// The start is known modulo so many bytes: those of a vector, or 256.
+    modulo: u16,
+}
+
+impl Contiguous {
+    /// `len` elements that start there.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the start is not a multiple of an element.
+    pub(super) fn new(which: &str, dtype: DType, len: u64, start: Phase) -> Result<Self> {
+        let width = dtype.width() as u64;
+        if start.bytes().is_multiple_of(width) {
+            return Ok(Self { dtype, len, start: start.modulo(MODULO), modulo: MODULO });
+        }
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "the {which} starts {} behind a multiple of 256, which cuts an element of {dtype}; give a start at a \
+                 multiple of {width}",
+                counted(start.bytes(), "byte")
+            ),
+        ))
+    }
+
+    /// The same elements, for a plan that depends on all that is known of their start.
+    pub(super) fn exactly(self, start: Phase) -> Self {
+        Self { start, modulo: 256, ..self }
+    }
+
+    /// Bytes of the elements; more than 2^64 are as many.
+    pub(super) fn bytes(&self) -> u64 {
+        self.len.saturating_mul(self.dtype.width() as u64)
+    }
+
+    /// Where they start.
+    pub(super) fn start(&self) -> Phase {
+        self.start
+    }
+
+    /// The bytes from the start of a view's storage to its first element, where the view is what the
+    /// plan was made for.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the view has gaps, or another type, length or start than was planned.
+    pub(super) fn in_view(&self, operand: &Operand<'_>) -> Result<u64> {
+        let start = first_byte(operand)?;
+        let (len, phase) = (operand.layout.len() as u64, Phase::of(start).modulo(self.modulo));
+        if operand.dtype == self.dtype && len == self.len && (phase == self.start || len == 0) {
+            return Ok(start);
+        }
+        Err(Error::new(
+            ErrorKind::Layout,
+            format!(
+                "the {} has {}, and the plan was made for {}; make a plan for this {}",
+                operand.name,
+                self.described(operand.dtype, len, phase),
+                self.described(self.dtype, self.len, self.start),
+                operand.name
+            ),
+        ))
+    }
+
+    /// Whether elements at an address start where the plan was told.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where they do not.
+    pub(super) fn check_address(&self, which: &str, address: u64) -> Result<()> {
+        check_aligned(&[(which, address, self.dtype.width() as u64)])?;
+        let phase = Phase::of(address).modulo(self.modulo);
+        if phase == self.start || self.len == 0 {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "the {which}'s address {address:#x} lies {} behind a multiple of {}, and the plan was made for {}; make a \
+                 plan for this address",
+                counted(phase.bytes(), "byte"),
+                self.modulo,
+                self.start.bytes()
+            ),
+        ))
+    }
+
+    fn described(&self, dtype: DType, len: u64, phase: Phase) -> String {
+        let (len, bytes) = (counted(len, "element"), counted(phase.bytes(), "byte"));
+        format!("{len} of {dtype} that start {bytes} behind a multiple of {}", self.modulo)
+    }
+}
+
+/// Bytes from the start of a view's storage to its first element, where the elements have no gaps.
+pub(super) fn first_byte(operand: &Operand<'_>) -> Result<u64> {
+    Ok(start::<u8>(operand.layout)? * operand.dtype.width() as u64)
+}
+
+/// Where the elements of a view start.
+pub(super) fn phase(operand: &Operand<'_>) -> Result<Phase> {
+    first_byte(operand).map(Phase::of)
+}
+
+/// The vectors of `len` elements of `width` bytes that start at each of these places.
+pub(super) fn span(len: u64, width: u64, starts: &[Phase]) -> Span {
+    common_span(len, VECTOR as u64 / width, starts.iter().map(|&start| (start, width)))
+}
+
+/// The runs of `count` elements that start on a multiple of their own bytes, at the same elements of
+/// all sides: each a start and the width of its elements, which divides the start. A run of the side
+/// with the widest elements is a vector.
+pub(super) fn common_span(len: u64, count: u64, sides: impl IntoIterator<Item = (Phase, u64)>) -> Span {
+    let mut firsts = sides.into_iter().map(|(start, width)| (count - start.bytes() / width % count) % count);
     let first = firsts.next().unwrap_or(0);
     if firsts.any(|other| other != first) {
         return Span { len, first: 0, quads: 0 };
@@ -22,24 +164,37 @@ pub(super) fn common_span(len: u64, count: u64, sides: impl IntoIterator<Item = 
     Span { len, first, quads: (len - first) / count }
 }
 
-/// Lanes that a span needs: one a quad, and one an element outside of them.
-pub(super) fn lanes(span: &Span, width: u64) -> u64 {
-    span.quads.max(span.len - span.quads * (QUAD / width))
+/// Lanes that a span needs: one a run of `count` elements, and one an element outside of runs.
+pub(super) fn lanes(span: &Span, count: u64) -> u64 {
+    span.quads.max(span.len - span.quads * count)
+}
+
+/// Why a plan for a span moves what it moves at once.
+pub(super) fn reason(span: &Span) -> String {
+    match span.quads {
+        0 => "element by element, because the operands have no vectors at the same elements".into(),
+        vectors => format!("by {} of {VECTOR} bytes, which start alike on all sides", counted(vectors, "vector")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of<const N: usize>(addresses: [u64; N]) -> [Phase; N] {
+        addresses.map(Phase::of)
+    }
+
     #[test]
-    fn quads_start_at_the_first_boundary_that_all_have() {
-        assert_eq!(span(100, 4, &[256, 512]), Span { len: 100, first: 0, quads: 25 });
-        assert_eq!(span(100, 4, &[260, 516]), Span { len: 100, first: 3, quads: 24 });
-        assert_eq!(span(100, 4, &[260, 512]), Span { len: 100, first: 0, quads: 0 });
-        assert_eq!(span(2, 4, &[260]), Span { len: 2, first: 2, quads: 0 });
-        assert_eq!(common_span(100, 4, [(3, 1), (12, 4)]), Span { len: 100, first: 1, quads: 24 });
-        assert_eq!(common_span(100, 4, [(3, 1), (16, 4)]), Span { len: 100, first: 0, quads: 0 });
-        assert_eq!(span(0, 8, &[264]), Span { len: 0, first: 0, quads: 0 });
+    fn vectors_start_at_the_first_boundary_that_all_have() {
+        assert_eq!(span(100, 4, &of([256, 512])), Span { len: 100, first: 0, quads: 25 });
+        assert_eq!(span(100, 4, &of([260, 516])), Span { len: 100, first: 3, quads: 24 });
+        assert_eq!(span(100, 4, &of([260, 512])), Span { len: 100, first: 0, quads: 0 });
+        assert_eq!(span(2, 4, &of([260])), Span { len: 2, first: 2, quads: 0 });
+        let sides = |sides: [(u64, u64); 2]| sides.map(|(address, width)| (Phase::of(address), width));
+        assert_eq!(common_span(100, 4, sides([(3, 1), (12, 4)])), Span { len: 100, first: 1, quads: 24 });
+        assert_eq!(common_span(100, 4, sides([(3, 1), (16, 4)])), Span { len: 100, first: 0, quads: 0 });
+        assert_eq!(span(0, 8, &of([264])), Span { len: 0, first: 0, quads: 0 });
     }
 
     #[test]
@@ -47,5 +202,15 @@ mod tests {
         assert_eq!(lanes(&Span { len: 100, first: 3, quads: 24 }, 4), 24);
         assert_eq!(lanes(&Span { len: 9, first: 3, quads: 1 }, 4), 5);
         assert_eq!(lanes(&Span { len: 100, first: 0, quads: 0 }, 4), 100);
+    }
+
+    #[test]
+    fn a_plan_for_contiguous_elements_takes_no_others() {
+        let planned = Contiguous::new("source", DType::F32, 10, Phase::of(0x1234)).unwrap();
+        assert_eq!(planned.check_address("source", 0x5004), Ok(()));
+        let error = planned.check_address("source", 0x5008).unwrap_err();
+        assert!(error.to_string().contains("8 bytes behind a multiple of 16"), "{error}");
+        assert!(planned.check_address("source", 0x5005).unwrap_err().to_string().contains("multiple of 4"));
+        assert!(Contiguous::new("source", DType::F32, 10, Phase::of(2)).is_err());
     }
 }

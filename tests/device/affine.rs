@@ -9,7 +9,7 @@ use warpstride::element::{DType, Element};
 use warpstride::error::ErrorKind;
 use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Affine, AffinePlan, Align, Target};
+use warpstride::ops::{self, Affine, AffinePlan, Align, Plan, Target};
 
 use crate::backend::{Setup, cases};
 use crate::long::short_or_long;
@@ -444,7 +444,7 @@ fn what_cannot_be_mapped_is_refused(setup: &Setup) {
     for (from, to, axis, factors, step, wrong) in [
         (&[6, 4][..], &[4, 6][..], 1, 4, 1, "[6, 4]"),
         (&[6, 4], &[6, 4], 2, 4, 1, "no axis 2"),
-        (&[6, 4], &[6, 4], 1, 3, 1, "[3] and there is one for each channel; give a view of shape [4]"),
+        (&[6, 4], &[6, 4], 1, 3, 1, "[3], and each channel has one; give a view of shape [4]"),
         (&[6, 4], &[6, 4], 1, 8, 2, "contiguous"),
     ] {
         let error = refused(from, to, axis, factors, step);
@@ -471,9 +471,13 @@ fn what_cannot_be_mapped_is_refused(setup: &Setup) {
         let error = unsafe { ops::affine_into_raw(&device, sides.0, sides.1, affine, stream.handle()) }.unwrap_err();
         assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(wrong), "{error}");
     }
-    let aligned = (&row, Align::ALLOCATION, f32);
+    let aligned = (&row, Align::of(16), f32);
     let plan = AffinePlan::new(aligned, aligned, None, Target::of(&device)).unwrap();
-    // SAFETY: refused before anything is queued.
-    let error = unsafe { plan.launch(&device, at(0), at(48), channels(at(16), at(32)), stream.handle()) }.unwrap_err();
-    assert!(error.to_string().contains("make a plan"), "{error}");
+    for (dst, affine, wrong) in
+        [(at(48), channels(at(16), at(32)), "make a plan"), (at(52), Affine::IDENTITY, "aligned to 16")]
+    {
+        // SAFETY: refused before anything is queued.
+        let error = unsafe { plan.launch_raw(&device, at(0), affine, dst, stream.handle()) }.unwrap_err();
+        assert!(error.to_string().contains(wrong), "{error}");
+    }
 }

@@ -4,10 +4,9 @@
 
 use approx::assert_relative_eq;
 use half::{bf16, f16};
-use warpstride::abi::NumberType;
 use warpstride::device::Device;
 use warpstride::driver::StreamHandle;
-use warpstride::element::Element;
+use warpstride::element::{DType, Element};
 use warpstride::error::ErrorKind;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::probe::{Access, ProbeShape, probe};
@@ -46,7 +45,7 @@ macro_rules! bits {
         impl Kind for $number {
             type Bits = $bits;
             type Sum = $sum;
-            const NUMBER: NumberType = NumberType::$number;
+            const DTYPE: DType = DType::$number;
             fn nearest(value: f64) -> $bits {
                 Self::narrow(value as $in)
             }
@@ -77,7 +76,7 @@ pub(crate) trait Kind {
     /// What sums are given in.
     type Sum: Element;
     /// As the kernels call it.
-    const NUMBER: NumberType;
+    const DTYPE: DType;
     /// The nearest to a value.
     fn nearest(value: f64) -> Self::Bits;
     /// The value.
@@ -149,17 +148,17 @@ fn elementwise<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]
             for operation in Elementwise::ALL {
                 let result = device.upload(&old).unwrap();
                 let [dst, first, second] = starts;
-                let operands =
-                    Operands { dst: at(&result, dst), a: at(&source, first), b: at(&other, second), len: len as u64 };
+                let operands = Operands { dst: at(&result, dst), a: at(&source, first), b: at(&other, second) };
                 // SAFETY: `len` elements of buffers that live to the end of the round, which are downloaded after this.
-                unsafe { ops::elementwise_raw(device, operation, K::NUMBER, 0.3, &operands, handle(device)) }.unwrap();
+                unsafe { ops::elementwise_raw(device, operation, K::DTYPE, 0.3, len as u64, operands, handle(device)) }
+                    .unwrap();
                 let mut expected = old.clone();
                 for i in 0..len {
                     expected[dst + i] = K::compute(operation, 0.3, old[dst + i], a[first + i], b[second + i]);
                 }
                 let got = result.download().unwrap();
                 let wrong = (0..room).find(|&i| got[i] != expected[i]);
-                assert_eq!(wrong, None, "{operation} of {len} {:?} from {starts:?}", K::NUMBER);
+                assert_eq!(wrong, None, "{operation} of {len} {:?} from {starts:?}", K::DTYPE);
             }
         }
     }
@@ -170,9 +169,9 @@ fn operands_may_be_the_destination(setup: &Setup) {
     let numbers = random::<F32>(&mut Random::new(71), 5000);
     for operation in Elementwise::ALL {
         let buffer = device.upload(&numbers).unwrap();
-        let operands = Operands { dst: buffer.address(), a: buffer.address(), b: buffer.address(), len: 5000 };
+        let operands = Operands { dst: buffer.address(), a: buffer.address(), b: buffer.address() };
         // SAFETY: the buffer has 5000 elements, and is downloaded after this.
-        unsafe { ops::elementwise_raw(&device, operation, NumberType::F32, -1.5, &operands, handle(&device)) }.unwrap();
+        unsafe { ops::elementwise_raw(&device, operation, DType::F32, -1.5, 5000, operands, handle(&device)) }.unwrap();
         let expected: Vec<f32> = numbers.iter().map(|&x| F32::compute(operation, -1.5, x, x, x)).collect();
         assert!(buffer.download().unwrap() == expected, "{operation} in place");
     }
@@ -192,7 +191,7 @@ fn fill_parts<T: Element + Default>(device: &Device, value: T) {
         let room = start + len + 3;
         let mut buffer = device.zeros::<T>(room).unwrap();
         let view = buffer.view_mut(&[room]).unwrap().slice(0, start..start + len, 1).unwrap();
-        ops::fill(value, view, device.default_stream()).unwrap();
+        ops::fill_into(value, view, device.default_stream()).unwrap();
         let got = buffer.download().unwrap();
         let right = |(i, &element): (usize, &T)| {
             element == if (start..start + len).contains(&i) { value } else { T::default() }
@@ -201,25 +200,29 @@ fn fill_parts<T: Element + Default>(device: &Device, value: T) {
     }
 }
 
-/// A reduction of elements from these places on.
+/// A reduction of all elements from a place on.
 fn reduce<K: Kind, R: Element>(
     device: &Device,
     reduction: Reduction,
-    [a, b]: [(&DeviceBuffer<K::Bits>, usize); 2],
+    source: (&DeviceBuffer<K::Bits>, usize),
     len: usize,
 ) -> R {
     let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
     let result = device.alloc::<R>(1).unwrap();
-    let operands = Reduced {
-        a: at(a.0, a.1),
-        b: at(b.0, b.1),
-        len: len as u64,
-        result: result.address(),
-        scratch: scratch.address(),
-    };
+    let operands = Reduced { a: at(source.0, source.1), result: result.address(), scratch: scratch.address() };
     // SAFETY: the buffers have so many elements, a result and the scratch, and live until the download.
-    unsafe { ops::reduce_raw(device, reduction, K::NUMBER, &operands, handle(device)) }.unwrap();
+    unsafe { ops::reduce_raw(device, reduction, K::DTYPE, &[len], None, operands, handle(device)) }.unwrap();
     result.download().unwrap()[0]
+}
+
+/// The dot product of elements from these places on.
+fn dot<K: Kind>(device: &Device, [a, b]: [(&DeviceBuffer<K::Bits>, usize); 2], len: usize) -> f64 {
+    let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
+    let result = device.alloc::<K::Sum>(1).unwrap();
+    let (operands, to, room) = ([at(a.0, a.1), at(b.0, b.1)], result.address(), scratch.address());
+    // SAFETY: as above.
+    unsafe { ops::dot_raw(device, K::DTYPE, len as u64, operands, to, room, handle(device)) }.unwrap();
+    K::sum(result.download().unwrap()[0])
 }
 
 /// Lengths of no, one and several blocks, with and without a rest.
@@ -239,11 +242,11 @@ fn whole_sums<K: Kind>(device: &Device, lengths: &[usize]) {
         for [first, second] in [[0, 0], [5, 5], [3, 4]] {
             let terms = (0..len).map(|i| K::value(a[first + i]));
             let sides = [(&source, first), (&other, second)];
-            let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, sides, len));
-            assert_eq!(sum, terms.clone().sum::<f64>(), "the sum of {len} {:?} from {first}", K::NUMBER);
+            let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, sides[0], len));
+            assert_eq!(sum, terms.clone().sum::<f64>(), "the sum of {len} {:?} from {first}", K::DTYPE);
             let products: f64 = terms.enumerate().map(|(i, a)| a * K::value(b[second + i])).sum();
-            let dot = K::sum(reduce::<K, K::Sum>(device, Reduction::Dot, sides, len));
-            assert_eq!(dot, products, "the dot product of {len} {:?} from {first}, {second}", K::NUMBER);
+            let dot = dot::<K>(device, sides, len);
+            assert_eq!(dot, products, "the dot product of {len} {:?} from {first}, {second}", K::DTYPE);
         }
     }
 }
@@ -254,14 +257,14 @@ fn sums_are_near_those_in_double_precision_and_the_same_every_time(setup: &Setup
         // All of one sign, so that what cancels does not hide an error.
         let elements: Vec<_> = (0..len).map(|_| K::nearest(1.0 + numbers.below(1000) as f64 / 1000.0)).collect();
         let source = device.upload(&elements).unwrap();
-        let sides = [(&source, 1), (&source, 1)];
-        let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, sides, len - 1));
+        let from = (&source, 1);
+        let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, from, len - 1));
         let expected: f64 = elements[1..].iter().map(|&element| K::value(element)).sum();
         // A thread joins few of them one after the other, and the rest pair by pair: some roundings of 2^-24 each.
         let tolerance = if size_of::<K::Sum>() == 8 { 1e-14 } else { 2e-6 };
         assert_relative_eq!(sum, expected, max_relative = tolerance);
-        let again = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, sides, len - 1));
-        assert_eq!(sum.to_bits(), again.to_bits(), "{:?}", K::NUMBER);
+        let again = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, from, len - 1));
+        assert_eq!(sum.to_bits(), again.to_bits(), "{:?}", K::DTYPE);
     }
     let (device, mut random) = (device(setup), Random::new(72));
     of_every_kind!(check(&device, &mut random));
@@ -286,9 +289,9 @@ fn extremes<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]) {
                 let mut elements = elements.clone();
                 elements[place] = K::nearest(value);
                 let source = device.upload(&elements).unwrap();
-                let found = K::value(reduce::<K, K::Bits>(device, reduction, [(&source, 0), (&source, 0)], len));
+                let found = K::value(reduce::<K, K::Bits>(device, reduction, (&source, 0), len));
                 let right = if value.is_nan() { found.is_nan() } else { found == value };
-                assert!(right, "{value} at {place} of {len} {:?} is not the {reduction}, but {found}", K::NUMBER);
+                assert!(right, "{value} at {place} of {len} {:?} is not the {reduction}, but {found}", K::DTYPE);
             }
         }
     }
@@ -299,25 +302,28 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     let stream = device.default_stream();
     let a = device.upload(&[1.0_f32; 12]).unwrap();
     let mut c = device.zeros::<f32>(12).unwrap();
-    let error = ops::add(a.view(&[3, 4]).unwrap(), a.view(&[4, 3]).unwrap(), c.view_mut(&[3, 4]).unwrap(), stream);
+    let error = ops::add_into(a.view(&[3, 4]).unwrap(), a.view(&[4, 3]).unwrap(), c.view_mut(&[3, 4]).unwrap(), stream);
     assert!(error.unwrap_err().to_string().contains("[4, 3] and [3, 4]"));
-    let error = ops::mul(2.0, a.view(&[3, 4]).unwrap().t(), c.view_mut(&[4, 3]).unwrap(), stream).unwrap_err();
+    let error = ops::mul_into(2.0, a.view(&[3, 4]).unwrap().t(), c.view_mut(&[4, 3]).unwrap(), stream).unwrap_err();
     assert!(error.kind() == ErrorKind::Layout && error.to_string().contains("contiguous"), "{error}");
-    let error = ops::min(a.view(&[12]).unwrap().slice(0, ..0, 1).unwrap()).unwrap_err();
+    let none = a.view(&[12]).unwrap().slice(0, ..0, 1).unwrap();
+    let error = ops::min(none, None).unwrap_err();
     assert!(error.to_string().contains("no min of no elements"), "{error}");
-    assert_eq!(ops::sum(a.view(&[12]).unwrap().slice(0, ..0, 1).unwrap()), Ok(0.0));
+    assert_eq!(ops::sum(none, None).unwrap().download().unwrap(), [0.0]);
+    assert_eq!(ops::dot(none, none).unwrap().download().unwrap(), [0.0]);
     let mut two = device.zeros::<f32>(2).unwrap();
     let mut scratch = Scratch::new(&device).unwrap();
-    let error = ops::sum_into(a.view(&[12]).unwrap(), two.view_mut(&[2]).unwrap(), &mut scratch, stream).unwrap_err();
+    let error =
+        ops::sum_into(a.view(&[12]).unwrap(), None, &mut scratch, two.view_mut(&[2]).unwrap(), stream).unwrap_err();
     assert!(error.to_string().contains("shape [2]"), "{error}");
 
-    let refused = |operands: Operands| {
+    let refused = |operands: Operands<u64>| {
         // SAFETY: refused before anything is queued.
-        unsafe { ops::elementwise_raw(&device, Elementwise::Add, NumberType::F32, 0.0, &operands, stream.handle()) }
+        unsafe { ops::elementwise_raw(&device, Elementwise::Add, DType::F32, 0.0, 6, operands, stream.handle()) }
             .unwrap_err()
             .to_string()
     };
-    let apart = Operands { dst: c.address(), a: a.address(), b: a.address(), len: 6 };
+    let apart = Operands { dst: c.address(), a: a.address(), b: a.address() };
     assert!(refused(Operands { a: a.address() + 2, ..apart }).contains("multiple of 4"));
     assert!(refused(Operands { b: c.address() + 4, ..apart }).contains("overlaps the destination"));
     let elsewhere = crate::permutes::device(setup);
@@ -330,8 +336,8 @@ fn more_elements_than_blocks_take_at_once(setup: &Setup) {
     let device = device(setup);
     let len = (1 << 29) + 12_345;
     let mut ones = device.alloc::<u16>(len).unwrap();
-    ops::fill(f16::ONE.to_bits(), ones.view_mut(&[len]).unwrap(), device.default_stream()).unwrap();
-    let sum: f32 = reduce::<F16, f32>(&device, Reduction::Sum, [(&ones, 1), (&ones, 1)], len - 1);
+    ops::fill_into(f16::ONE.to_bits(), ones.view_mut(&[len]).unwrap(), device.default_stream()).unwrap();
+    let sum: f32 = reduce::<F16, f32>(&device, Reduction::Sum, (&ones, 1), len - 1);
     assert_relative_eq!(f64::from(sum), (len - 1) as f64, max_relative = 1e-7);
 }
 

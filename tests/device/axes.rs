@@ -2,10 +2,10 @@
 
 use approx::assert_relative_eq;
 use warpstride::device::Device;
-use warpstride::element::Element;
+use warpstride::element::{DType, Element};
 use warpstride::error::ErrorKind;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, AxisReduced, AxisReduction, Rows, Scratch};
+use warpstride::ops::{self, Reduced, Reduction, Scratch};
 
 use crate::arithmetic::{Bf16, F16, F32, F64, Kind, at, handle, of_every_kind, random};
 use crate::backend::{Setup, cases};
@@ -62,20 +62,15 @@ pub(crate) fn launch_all(device: &Device, numbers: &mut Random) {
 /// The results of a reduction of elements from a place on.
 fn reduce<K: Kind, R: Element>(
     device: &Device,
-    reduction: AxisReduction,
+    reduction: Reduction,
     source: (&DeviceBuffer<K::Bits>, usize),
     extents: [usize; 3],
 ) -> Vec<R> {
     let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
     let result = device.alloc::<R>(extents[0] * extents[2]).unwrap();
-    let operands = AxisReduced {
-        a: at(source.0, source.1),
-        extents: extents.map(|extent| extent as u64),
-        result: result.address(),
-        scratch: scratch.address(),
-    };
+    let operands = Reduced { a: at(source.0, source.1), result: result.address(), scratch: scratch.address() };
     // SAFETY: the buffers have so many elements, results and the scratch, and live until the download.
-    unsafe { ops::reduce_axis_raw(device, reduction, K::NUMBER, &operands, handle(device)) }.unwrap();
+    unsafe { ops::reduce_raw(device, reduction, K::DTYPE, &extents, Some(1), operands, handle(device)) }.unwrap();
     result.download().unwrap()
 }
 
@@ -111,12 +106,12 @@ fn sums<K: Kind>(device: &Device, all: &[[usize; 3]]) {
         let elements: Vec<_> = (0..len + 8).map(|i| K::nearest((i * 5 % 7) as f64 - 3.0)).collect();
         let source = device.upload(&elements).unwrap();
         for start in STARTS {
-            let found: Vec<f64> = reduce::<K, K::Sum>(device, AxisReduction::Sum, (&source, start), extents)
+            let found: Vec<f64> = reduce::<K, K::Sum>(device, Reduction::Sum, (&source, start), extents)
                 .into_iter()
                 .map(K::sum)
                 .collect();
             let expected = by_column(&values::<K>(&elements[start..]), extents, |column| column.sum::<f64>());
-            assert!(found == expected, "the sums of {extents:?} {:?} from {start}", K::NUMBER);
+            assert!(found == expected, "the sums of {extents:?} {:?} from {start}", K::DTYPE);
         }
     }
 }
@@ -129,7 +124,7 @@ fn extremes_along_an_axis_are_nan_where_one_is(setup: &Setup) {
             let mut numbers = vec![1.0_f32; outer * n * inner];
             numbers[place * inner] = f32::NAN;
             let source = device.upload(&numbers).unwrap();
-            for reduction in [AxisReduction::Min, AxisReduction::Max] {
+            for reduction in [Reduction::Min, Reduction::Max] {
                 let found: Vec<f32> = reduce::<F32, f32>(&device, reduction, (&source, 0), [outer, n, inner]);
                 assert!(found[0].is_nan() && found[1..].iter().all(|&value| value == 1.0), "{place} of {n}: {found:?}");
             }
@@ -149,16 +144,14 @@ fn extremes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 3]]) 
         let source = device.upload(&elements).unwrap();
         for start in STARTS {
             let numbers = values::<K>(&elements[start..]);
-            for (reduction, join) in
-                [(AxisReduction::Min, f64::min as fn(f64, f64) -> f64), (AxisReduction::Max, f64::max)]
-            {
+            for (reduction, join) in [(Reduction::Min, f64::min as fn(f64, f64) -> f64), (Reduction::Max, f64::max)] {
                 let found = values::<K>(&reduce::<K, K::Bits>(device, reduction, (&source, start), extents));
                 let expected = by_column(&numbers, extents, |column| column.reduce(join).unwrap());
-                assert!(found == expected, "{reduction} of {extents:?} {:?} from {start}", K::NUMBER);
+                assert!(found == expected, "{reduction} of {extents:?} {:?} from {start}", K::DTYPE);
             }
-            let found: Vec<u64> = reduce::<K, u64>(device, AxisReduction::ArgMax, (&source, start), extents);
+            let found: Vec<u64> = reduce::<K, u64>(device, Reduction::ArgMax, (&source, start), extents);
             let expected = by_column(&numbers, extents, first_greatest);
-            assert!(found == expected, "places in {extents:?} {:?} from {start}", K::NUMBER);
+            assert!(found == expected, "places in {extents:?} {:?} from {start}", K::DTYPE);
         }
     }
 }
@@ -195,9 +188,9 @@ fn the_first_of_several_is_the_greatest_and_nan_is_greater(setup: &Setup) {
                 };
                 let elements: Vec<_> = (0..len).map(|i| K::nearest(number(i))).collect();
                 let source = device.upload(&elements).unwrap();
-                let found: Vec<u64> = reduce::<K, u64>(device, AxisReduction::ArgMax, (&source, 0), extents);
+                let found: Vec<u64> = reduce::<K, u64>(device, Reduction::ArgMax, (&source, 0), extents);
                 let expected = by_column(&values::<K>(&elements), extents, first_greatest);
-                assert!(found == expected, "{early} and {late} in {extents:?} {:?}: {found:?}", K::NUMBER);
+                assert!(found == expected, "{early} and {late} in {extents:?} {:?}: {found:?}", K::DTYPE);
             }
         }
     }
@@ -205,7 +198,7 @@ fn the_first_of_several_is_the_greatest_and_nan_is_greater(setup: &Setup) {
     of_every_kind!(check(&device));
     let numbers: Vec<f32> = (0..3000).map(|i| (i % 1999) as f32).collect();
     let buffer = device.upload(&numbers).unwrap();
-    assert_eq!(ops::argmax(buffer.view(&[30, 100]).unwrap()), Ok(1998));
+    assert_eq!(ops::argmax(buffer.view(&[30, 100]).unwrap(), None).unwrap().download().unwrap(), [1998]);
 }
 
 fn sums_along_an_axis_are_the_same_every_time(setup: &Setup) {
@@ -214,7 +207,7 @@ fn sums_along_an_axis_are_the_same_every_time(setup: &Setup) {
         let len = extents.iter().product::<usize>();
         let elements: Vec<f32> = (0..len).map(|_| 1.0 + numbers.below(1000) as f32 / 1000.0).collect();
         let source = device.upload(&elements).unwrap();
-        let [one, other] = [(); 2].map(|()| reduce::<F32, f32>(&device, AxisReduction::Sum, (&source, 0), extents));
+        let [one, other] = [(); 2].map(|()| reduce::<F32, f32>(&device, Reduction::Sum, (&source, 0), extents));
         assert!(one == other, "{extents:?}");
         let expected = by_column(&values::<F32>(&elements), extents, |column| column.sum::<f64>());
         for (&found, expected) in one.iter().zip(expected) {
@@ -235,13 +228,13 @@ fn views_are_reduced_along_each_of_their_axes(setup: &Setup) {
         let extents = [product(&shape[..axis]), shape[axis], product(&shape[axis + 1..])];
         let columns = values::<F32>(&numbers);
         let expected: Vec<f32> = by_column(&columns, extents, |column| column.sum::<f64>() as f32);
-        assert_eq!(ops::sum_axis(view, axis).unwrap().download().unwrap(), expected);
+        assert_eq!(ops::sum(view, axis).unwrap().download().unwrap(), expected);
         let expected: Vec<f32> = by_column(&columns, extents, |column| column.fold(f64::INFINITY, f64::min) as f32);
-        assert_eq!(ops::min_axis(view, axis).unwrap().download().unwrap(), expected);
+        assert_eq!(ops::min(view, axis).unwrap().download().unwrap(), expected);
         let expected: Vec<f32> = by_column(&columns, extents, |column| column.fold(0.0, f64::max) as f32);
-        assert_eq!(ops::max_axis(view, axis).unwrap().download().unwrap(), expected);
+        assert_eq!(ops::max(view, axis).unwrap().download().unwrap(), expected);
         let expected = by_column(&columns, extents, first_greatest);
-        assert_eq!(ops::argmax_axis(view, axis).unwrap().download().unwrap(), expected);
+        assert_eq!(ops::argmax(view, axis).unwrap().download().unwrap(), expected);
     }
 }
 
@@ -252,11 +245,11 @@ const ROWS: [[usize; 2]; 9] =
 /// The rounding of a result: of halves that of their own type, else some of the type that is computed in; of double precision more,
 /// because the host sums one element after the other.
 fn rounding<K: Kind>() -> f64 {
-    match K::NUMBER {
-        warpstride::abi::NumberType::F16 => f64::powi(2.0, -11),
-        warpstride::abi::NumberType::Bf16 => f64::powi(2.0, -8),
-        warpstride::abi::NumberType::F32 => 16.0 * f64::powi(2.0, -24),
-        warpstride::abi::NumberType::F64 => 128.0 * f64::powi(2.0, -53),
+    match K::DTYPE {
+        DType::F16 => f64::powi(2.0, -11),
+        DType::Bf16 => f64::powi(2.0, -8),
+        DType::F32 => 16.0 * f64::powi(2.0, -24),
+        _ => 128.0 * f64::powi(2.0, -53),
     }
 }
 
@@ -273,9 +266,9 @@ fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]])
         let source = device.upload(&elements).unwrap();
         for [from, to] in [[0, 0], [3, 3], [1, 2]] {
             let result = device.upload(&elements).unwrap();
-            let all = Rows { start: at(&source, from), rows: rows as u64, n: n as u64 };
+            let (shape, from_at, to_at) = ([rows, n].map(|extent| extent as u64), at(&source, from), at(&result, to));
             // SAFETY: both buffers have so many elements, and live until the download.
-            unsafe { ops::softmax_raw(device, K::NUMBER, all, at(&result, to), handle(device)) }.unwrap();
+            unsafe { ops::softmax_raw(device, K::DTYPE, shape, from_at, to_at, handle(device)) }.unwrap();
             let found = result.download().unwrap();
             assert!(
                 found[..to] == elements[..to] && found[to + rows * n..] == elements[to + rows * n..],
@@ -333,9 +326,9 @@ fn rows_become_their_softmax_in_place(setup: &Setup) {
             let [source, own] = [(); 2].map(|()| device.upload(&numbers).unwrap());
             let result = device.upload(&numbers).unwrap();
             for (from, to) in [(&source, &result), (&own, &own)] {
-                let rows = Rows { start: at(from, start), rows: 2, n: n as u64 };
+                let (from, to) = (at(from, start), at(to, start));
                 // SAFETY: both have so many numbers, and live until the downloads.
-                unsafe { ops::softmax_raw(&device, F32::NUMBER, rows, at(to, start), handle(&device)) }.unwrap();
+                unsafe { ops::softmax_raw(&device, F32::DTYPE, [2, n as u64], from, to, handle(&device)) }.unwrap();
             }
             assert!(result.download().unwrap() == own.download().unwrap(), "{n} from {start}");
         }
@@ -379,9 +372,9 @@ fn no_number<K: Kind>(device: &Device) {
             let mut row = vec![K::nearest(1.0); n];
             row[place] = K::nearest(f64::NAN);
             let [source, result] = [(); 2].map(|()| device.upload(&row).unwrap());
-            let rows = Rows { start: at(&source, 0), rows: 1, n: n as u64 };
+            let (from, to) = (at(&source, 0), at(&result, 0));
             // SAFETY: both have so many numbers, and live until the download.
-            unsafe { ops::softmax_raw(device, K::NUMBER, rows, at(&result, 0), handle(device)) }.unwrap();
+            unsafe { ops::softmax_raw(device, K::DTYPE, [1, n as u64], from, to, handle(device)) }.unwrap();
             assert!(result.download().unwrap().into_iter().all(|bits| K::value(bits).is_nan()), "{n}, {place}");
         }
     }
@@ -444,10 +437,10 @@ fn moments<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {
         let source = device.upload(&elements).unwrap();
         for start in STARTS {
             let [mean, variance] = [(); 2].map(|()| device.alloc::<K::Sum>(rows).unwrap());
-            let all = Rows { start: at(&source, start), rows: rows as u64, n: n as u64 };
+            let (shape, from) = ([rows, n].map(|extent| extent as u64), at(&source, start));
             let results = [mean.address(), variance.address()];
             // SAFETY: the buffers have so many elements and results, and live until the downloads.
-            unsafe { ops::mean_variance_raw(device, K::NUMBER, all, results, handle(device)) }.unwrap();
+            unsafe { ops::mean_variance_raw(device, K::DTYPE, shape, from, results, handle(device)) }.unwrap();
             let (mean, variance) = (mean.download().unwrap(), variance.download().unwrap());
             // Of single precision: some roundings of 2^-24 of the mean, whose square counts for nothing in the variance.
             let tolerance = if size_of::<K::Sum>() == 8 { 1e-14 } else { 2e-6 };
@@ -467,25 +460,25 @@ fn what_has_no_such_axis_is_refused(setup: &Setup) {
     let device = device(setup);
     let buffer = device.upload(&[1.0_f32; 12]).unwrap();
     let view = buffer.view(&[3, 4]).unwrap();
-    let error = ops::sum_axis(view, 2).unwrap_err();
+    let error = ops::sum(view, 2).unwrap_err();
     assert!(error.kind() == ErrorKind::Layout && error.to_string().contains("[3, 4] has no axis 2"), "{error}");
-    let error = ops::max_axis(view.slice(1, ..0, 1).unwrap(), 1).unwrap_err();
+    let error = ops::max(view.slice(1, ..0, 1).unwrap(), 1).unwrap_err();
     assert!(error.to_string().contains("no max of no elements"), "{error}");
-    assert_eq!(ops::sum_axis(view.slice(0, ..0, 1).unwrap(), 0).unwrap().download().unwrap(), [0.0; 4]);
-    assert!(ops::argmax_axis(view.slice(0, ..0, 1).unwrap(), 1).unwrap().is_empty());
-    let error = ops::sum_axis(view.t(), 0).unwrap_err();
+    assert_eq!(ops::sum(view.slice(0, ..0, 1).unwrap(), 0).unwrap().download().unwrap(), [0.0; 4]);
+    assert!(ops::argmax(view.slice(0, ..0, 1).unwrap(), 1).unwrap().is_empty());
+    let error = ops::sum(view.t(), 0).unwrap_err();
     assert!(error.to_string().contains("contiguous"), "{error}");
     let mut wrong = device.zeros::<f32>(4).unwrap();
     let mut scratch = Scratch::new(&device).unwrap();
     let stream = device.default_stream();
-    let error = ops::min_axis_into(view, 1, wrong.view_mut(&[4]).unwrap(), &mut scratch, stream).unwrap_err();
+    let error = ops::min_into(view, 1, &mut scratch, wrong.view_mut(&[4]).unwrap(), stream).unwrap_err();
     assert!(error.to_string().contains("shape [3]"), "{error}");
     let error = ops::softmax_into(view, wrong.view_mut(&[4]).unwrap(), stream).unwrap_err();
     assert!(error.to_string().contains("[3, 4] and [4]"), "{error}");
     let error = ops::mean_variance(view.slice(1, ..0, 1).unwrap()).unwrap_err();
     assert!(error.to_string().contains("no mean of rows of no elements"), "{error}");
-    let rows = Rows { start: buffer.address(), rows: 3, n: 4 };
+    let from = buffer.address();
     // SAFETY: refused before anything is queued.
-    let error = unsafe { ops::softmax_raw(&device, F32::NUMBER, rows, rows.start + 16, handle(&device)) }.unwrap_err();
+    let error = unsafe { ops::softmax_raw(&device, F32::DTYPE, [3, 4], from, from + 16, handle(&device)) }.unwrap_err();
     assert!(error.to_string().contains("overlap"), "{error}");
 }

@@ -307,12 +307,12 @@ fn what_cannot_be_cast_or_found_is_refused(setup: &Setup) {
     let stream = device.default_stream();
     let complex = device.zeros::<[f32; 2]>(6).unwrap();
     let (floats, mut bytes) = (device.zeros::<f32>(6).unwrap(), device.zeros::<u8>(6).unwrap());
-    let error = ops::cast(complex.view(&[6]).unwrap(), bytes.view_mut(&[6]).unwrap(), stream).unwrap_err();
+    let error = ops::cast_into(complex.view(&[6]).unwrap(), bytes.view_mut(&[6]).unwrap(), stream).unwrap_err();
     assert!(error.to_string().contains("complex"), "{error}");
-    let error = ops::cast(floats.view(&[6]).unwrap(), bytes.view_mut(&[2, 3]).unwrap(), stream).unwrap_err();
+    let error = ops::cast_into(floats.view(&[6]).unwrap(), bytes.view_mut(&[2, 3]).unwrap(), stream).unwrap_err();
     assert!(error.kind() == ErrorKind::Layout && error.to_string().contains("[6] and [2, 3]"), "{error}");
     let turned = floats.view(&[2, 3]).unwrap().t();
-    let error = ops::cast(turned, bytes.view_mut(&[3, 2]).unwrap(), stream).unwrap_err();
+    let error = ops::cast_into(turned, bytes.view_mut(&[3, 2]).unwrap(), stream).unwrap_err();
     assert!(error.to_string().contains("contiguous"), "{error}");
     let address = floats.address();
     for (src, dst, wrong) in [(address + 2, bytes.address(), "multiple of 4"), (address, address + 20, "overlap")] {

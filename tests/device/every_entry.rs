@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use warpstride::abi::{
-    ADD, Divisor, ELEMENTWISE_BLOCK, ENTRIES, EntryId, Index, Key, LINES_BLOCK, MUL, NumberType, PERMUTE_LINES,
-    SPILL_LINES, TRIAD,
+    ADD, Divisor, ELEMENTWISE_BLOCK, ENTRIES, EntryId, Index, Key, LINES_BLOCK, MUL, PERMUTE_LINES, SPILL_LINES, TRIAD,
 };
 use warpstride::device::Device;
 use warpstride::driver::Driver;
 use warpstride::driver::trace::{Call, Trace};
+use warpstride::element::DType;
 use warpstride::launch_shape::LaunchShape;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Target, TileShape, Variant};
@@ -281,9 +281,9 @@ fn hinted_elementwise(driver: &Arc<dyn Driver>, random: &mut Random) {
     // Elements before the first quad, so many quads, and an element behind the last.
     const QUADS: usize = 70;
     let program = Program::new(driver);
-    let numbers = [NumberType::F16, NumberType::Bf16, NumberType::F32, NumberType::F64];
+    let numbers = [DType::F16, DType::Bf16, DType::F32, DType::F64];
     for (family, number) in [MUL, ADD, TRIAD].iter().flat_map(|family| numbers.map(|number| (family, number))) {
-        let (plain, width) = (family.get(Key::number(number)), number.width() as usize);
+        let (plain, width) = (family.get(Key::dtype(number)), number.width());
         let lanes = 16 / width;
         let len = lanes - 1 + QUADS * lanes + 1;
         let [a, b, old] = [(); 3].map(|()| random.elements::<u8>((len + 1) * width));

@@ -1,11 +1,12 @@
 //! Normalisation of images, by raw addresses and by views, against the host's arithmetic bit by bit.
 
 use half::{bf16, f16};
-use warpstride::abi::NumberType;
 use warpstride::device::Device;
-use warpstride::element::Element;
+use warpstride::element::{DType, Element};
 use warpstride::error::ErrorKind;
-use warpstride::ops::{self, Images, Normalization};
+use warpstride::layout::Layout;
+use warpstride::memory::DeviceBuffer;
+use warpstride::ops::{self, Affine, Normalization};
 
 use crate::backend::{Setup, cases};
 use crate::long::{is_long, short_or_long};
@@ -28,6 +29,26 @@ fn normalization(channels: usize) -> Normalization {
     Normalization::new(1.0 / 255.0, &MEAN[..channels], &DEVIATION[..channels]).unwrap()
 }
 
+/// Normalises `count` images of `pixels` each, at an address, to planes at another.
+///
+/// # Safety
+///
+/// The images and the planes are allocated, and nothing else uses them meanwhile.
+unsafe fn normalize_raw(
+    device: &Device,
+    by: &Normalization,
+    to: DType,
+    [src, dst]: [u64; 2],
+    [count, pixels]: [usize; 2],
+) -> warpstride::Result<()> {
+    let channels = by.channels();
+    let images = Layout::row_major(&[count, pixels, channels])?.permuted_axes(&[0, 2, 1])?;
+    let planes = Layout::row_major(&[count, channels, pixels])?;
+    let (affine, stream) = (Affine::Normalized { axis: 1, by: *by }, device.default_stream().handle());
+    // SAFETY: as the caller promises.
+    unsafe { ops::affine_into_raw(device, (src, &images, DType::U8), (dst, &planes, to), affine, stream) }
+}
+
 /// Launches every kernel of this file, on small images, with and without quads.
 pub(crate) fn launch_all(device: &Device, random: &mut Random) {
     for channels in 1..=4 {
@@ -40,16 +61,16 @@ pub(crate) fn launch_all(device: &Device, random: &mut Random) {
 /// Images that start `start` bytes and elements behind an alignment, as planes of every type.
 fn of_every_type(device: &Device, random: &mut Random, count: usize, pixels: usize, channels: usize, start: usize) {
     let images = [count, pixels, channels, start];
-    check(device, random, images, NumberType::F32, |value| value);
-    check(device, random, images, NumberType::F16, |value| f16::from_f32(value).to_bits());
-    check(device, random, images, NumberType::Bf16, |value| bf16::from_f32(value).to_bits());
+    check(device, random, images, DType::F32, |value| value);
+    check(device, random, images, DType::F16, |value| f16::from_f32(value).to_bits());
+    check(device, random, images, DType::Bf16, |value| bf16::from_f32(value).to_bits());
 }
 
 fn check<T: Element + Default>(
     device: &Device,
     random: &mut Random,
     [count, pixels, channels, start]: [usize; 4],
-    number: NumberType,
+    number: DType,
     nearest: impl Fn(f32) -> T,
 ) {
     let len = count * pixels * channels;
@@ -58,14 +79,9 @@ fn check<T: Element + Default>(
     let source = device.upload(&bytes).unwrap();
     // What lies before and behind the planes stays as it is.
     let result = device.zeros::<T>(start + len + 3).unwrap();
-    let images = Images {
-        src: source.address() + start as u64,
-        dst: result.address() + start as u64 * number.width(),
-        count: count as u64,
-        pixels: pixels as u64,
-    };
+    let addresses = [source.address() + start as u64, result.address() + (start * number.width()) as u64];
     // SAFETY: both buffers have the images from there on, and live until the download.
-    unsafe { ops::normalize_raw(device, &normalization, number, &images, device.default_stream().handle()) }.unwrap();
+    unsafe { normalize_raw(device, &normalization, number, addresses, [count, pixels]) }.unwrap();
     let mut expected = vec![T::default(); start + len + 3];
     for (at, &byte) in bytes[start..].iter().enumerate() {
         let (image, pixel, channel) = (at / channels / pixels, at / channels % pixels, at % channels);
@@ -92,7 +108,7 @@ fn images_are_the_hosts_bit_by_bit(setup: &Setup) {
     if is_long() {
         of_every_type(&device, &mut random, 65_540, 1, 3, 0);
     } else {
-        check(&device, &mut random, [65_540, 1, 3, 0], NumberType::F16, |value| f16::from_f32(value).to_bits());
+        check(&device, &mut random, [65_540, 1, 3, 0], DType::F16, |value| f16::from_f32(value).to_bits());
     }
 }
 
@@ -109,7 +125,7 @@ fn planes_are_written_once_in_whole_sectors(setup: &Setup) {
     let mut result = device.alloc::<f32>(2 * 64 * 64 * 3).unwrap();
     let before = device.counters().unwrap();
     let (images, planes) = (source.view(&[2, 64, 64, 3]).unwrap(), result.view_mut(&[2, 3, 64, 64]).unwrap());
-    ops::normalize(images, &normalization(3), planes, device.default_stream()).unwrap();
+    ops::normalize_into(images, &normalization(3), planes, device.default_stream()).unwrap();
     let got = result.download().unwrap();
     assert!(got.iter().enumerate().all(|(at, &value)| Some(value) == normalization(3).apply(at / 4096 % 3, 7)));
     let Some((after, before)) = device.counters().unwrap().zip(before) else { return };
@@ -126,7 +142,7 @@ fn planes_are_near_what_a_chain_of_divisions_makes(setup: &Setup) {
     let bytes: Vec<u8> = (0..=255).flat_map(|byte| [byte; 3]).collect();
     let (source, mut result) = (device.upload(&bytes).unwrap(), device.alloc::<f32>(768).unwrap());
     let (images, planes) = (source.view(&[1, 16, 16, 3]).unwrap(), result.view_mut(&[1, 3, 16, 16]).unwrap());
-    ops::normalize(images, &normalization(3), planes, device.default_stream()).unwrap();
+    ops::normalize_into(images, &normalization(3), planes, device.default_stream()).unwrap();
     for (at, &value) in result.download().unwrap().iter().enumerate() {
         let (channel, byte) = (at / 256, at % 256);
         let [mean, deviation] = [MEAN, DEVIATION].map(|all| all[channel]);
@@ -152,30 +168,28 @@ fn what_is_no_image_is_refused(setup: &Setup) {
         assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(wrong), "{error}");
     }
     let (source, mut result) = (device.zeros::<u8>(24).unwrap(), device.zeros::<f32>(24).unwrap());
-    let refused =
-        |from: &[usize], to: &[usize], channels: usize, result: &mut warpstride::memory::DeviceBuffer<f32>| {
-            let (from, to) = (source.view(from).unwrap(), result.view_mut(to).unwrap());
-            ops::normalize(from, &normalization(channels), to, stream).unwrap_err().to_string()
-        };
+    let refused = |from: &[usize], to: &[usize], channels: usize, result: &mut DeviceBuffer<f32>| {
+        let (from, to) = (source.view(from).unwrap(), result.view_mut(to).unwrap());
+        ops::normalize_into(from, &normalization(channels), to, stream).unwrap_err().to_string()
+    };
     assert!(refused(&[1, 4, 2, 3], &[1, 4, 2, 3], 3, &mut result).contains("[n, h, w, c]"));
     assert!(refused(&[8, 3], &[3, 8], 3, &mut result).contains("[n, h, w, c]"));
     assert!(refused(&[1, 4, 2, 3], &[1, 3, 4, 2], 4, &mut result).contains("3 channels"));
     let turned = source.view(&[1, 3, 2, 4]).unwrap().permuted_axes(&[0, 2, 3, 1]).unwrap();
-    let error = ops::normalize(turned, &normalization(3), result.view_mut(&[1, 3, 2, 4]).unwrap(), stream).unwrap_err();
+    let error =
+        ops::normalize_into(turned, &normalization(3), result.view_mut(&[1, 3, 2, 4]).unwrap(), stream).unwrap_err();
     assert!(error.kind() == ErrorKind::Layout && error.to_string().contains("contiguous"), "{error}");
     let mut doubles = device.zeros::<f64>(24).unwrap();
     let (from, to) = (source.view(&[1, 4, 2, 3]).unwrap(), doubles.view_mut(&[1, 3, 4, 2]).unwrap());
-    assert!(ops::normalize(from, &normalization(3), to, stream).unwrap_err().to_string().contains("f16, bf16 or f32"));
+    assert!(
+        ops::normalize_into(from, &normalization(3), to, stream).unwrap_err().to_string().contains("f16, bf16 or f32")
+    );
 
-    let apart = Images { src: source.address(), dst: result.address(), count: 1, pixels: 2 };
-    for (images, wrong) in [
-        (Images { dst: apart.dst + 2, ..apart }, "multiple of 4"),
-        (Images { src: apart.dst + 20, ..apart }, "overlap"),
-    ] {
+    let (src, dst) = (source.address(), result.address());
+    for (addresses, wrong) in [([src, dst + 2], "multiple of 4"), ([dst + 20, dst], "overlap")] {
         // SAFETY: refused before anything is queued.
-        let error =
-            unsafe { ops::normalize_raw(&device, &normalization(3), NumberType::F32, &images, stream.handle()) };
-        assert!(error.unwrap_err().to_string().contains(wrong));
+        let error = unsafe { normalize_raw(&device, &normalization(3), DType::F32, addresses, [1, 2]) }.unwrap_err();
+        assert!(error.to_string().contains(wrong), "{error}");
     }
 }
 
@@ -185,12 +199,11 @@ fn images_of_more_than_2_to_the_32_elements(setup: &Setup) {
     let mut source = device.zeros::<u8>(count * pixels * 3).unwrap();
     let last = (count * pixels * 3 - 6)..(count * pixels * 3);
     let view = source.view_mut(&[count * pixels * 3]).unwrap().slice(0, last, 1).unwrap();
-    ops::fill(255, view, device.default_stream()).unwrap();
+    ops::fill_into(255, view, device.default_stream()).unwrap();
     let mut result = device.alloc::<u16>(count * pixels * 3).unwrap();
-    let images = Images { src: source.address(), dst: result.address(), count: count as u64, pixels: pixels as u64 };
-    let (stream, number) = (device.default_stream(), NumberType::F16);
+    let (stream, addresses) = (device.default_stream(), [source.address(), result.address()]);
     // SAFETY: both buffers have the images, and live until the download.
-    unsafe { ops::normalize_raw(&device, &normalization(3), number, &images, stream.handle()) }.unwrap();
+    unsafe { normalize_raw(&device, &normalization(3), DType::F16, addresses, [count, pixels]) }.unwrap();
     let last = (count * pixels * 3 - pixels)..(count * pixels * 3);
     let plane = result.view_mut(&[count * pixels * 3]).unwrap().slice(0, last, 1).unwrap();
     let mut copy = device.alloc::<u16>(pixels).unwrap();

@@ -152,19 +152,19 @@ fn elementwise<T: Sample + Number>(device: &Device, expression: &Expression<'_>)
     let mut result = device.zeros::<T>(shape.iter().product())?;
     let (from, to) = (a.view(shape)?, result.view_mut(shape)?);
     match expression.function {
-        "mul" => ops::mul(scalar(expression, 0), from, to, stream)?,
+        "mul" => ops::mul_into(scalar(expression, 0), from, to, stream)?,
         "axpy" => {
             let (mut sum, shape) = upload::<T>(device, expression, 2);
-            ops::axpy(scalar(expression, 0), from, sum.view_mut(shape)?, stream)?;
+            ops::axpy_into(scalar(expression, 0), from, sum.view_mut(shape)?, stream)?;
             return Ok(download(&sum));
         }
         "add" => {
             let (b, other) = upload(device, expression, 1);
-            ops::add(from, b.view(other)?, to, stream)?;
+            ops::add_into(from, b.view(other)?, to, stream)?;
         }
         _ => {
             let (b, other) = upload(device, expression, 2);
-            ops::triad(from, scalar(expression, 1), b.view(other)?, to, stream)?;
+            ops::triad_into(from, scalar(expression, 1), b.view(other)?, to, stream)?;
         }
     }
     Ok(download(&result))
@@ -178,23 +178,22 @@ where
     let a = buffer.view(shape)?;
     let axis = |_: View<'_, T>| expression.number(1) as usize;
     Ok(match expression.function {
-        "sum" => one(ops::sum(a)?),
+        "sum" => one(ops::sum(a, None)?.download()?[0]),
         "dot" => {
             let (b, other) = upload(device, expression, 1);
-            one(ops::dot(a, b.view(other)?)?)
+            one(ops::dot(a, b.view(other)?)?.download()?[0])
         }
-        "min" => one(ops::min(a)?),
-        "max" => one(ops::max(a)?),
-        "argmax" => one(ops::argmax(a)?),
+        "min" => one(ops::min(a, None)?.download()?[0]),
+        "max" => one(ops::max(a, None)?.download()?[0]),
+        "argmax" => one(ops::argmax(a, None)?.download()?[0]),
         "argmin" => {
-            let mut negated = device.alloc::<T>(a.len())?;
-            ops::mul(T::of(page::bits(T::DTYPE, "-1.0")), a, negated.view_mut(shape)?, device.default_stream())?;
-            one(ops::argmax(negated.view(shape)?)?)
+            let negated = ops::mul(T::of(page::bits(T::DTYPE, "-1.0")), a)?;
+            one(ops::argmax(negated.view(shape)?, None)?.download()?[0])
         }
-        "sum_axis" => download(&ops::sum_axis(a, axis(a))?),
-        "min_axis" => download(&ops::min_axis(a, axis(a))?),
-        "max_axis" => download(&ops::max_axis(a, axis(a))?),
-        "argmax_axis" => download(&ops::argmax_axis(a, axis(a))?),
+        "sum_axis" => download(&ops::sum(a, axis(a))?),
+        "min_axis" => download(&ops::min(a, axis(a))?),
+        "max_axis" => download(&ops::max(a, axis(a))?),
+        "argmax_axis" => download(&ops::argmax(a, axis(a))?),
         "mean" => download(&ops::mean_variance(a)?.0),
         "variance" => download(&ops::mean_variance(a)?.1),
         "softmax" => download(&ops::softmax(a)?),
@@ -208,14 +207,12 @@ fn transposed<T: Sample>(device: &Device, expression: &Expression<'_>) -> Result
 }
 
 fn cast_from<S: Sample>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
-    fn to<D: Sample>(device: &Device, from: View<'_, impl Element>) -> Result<Array> {
-        let mut result = device.alloc::<D>(from.len())?;
-        ops::cast(from, result.view_mut(from.shape())?, device.default_stream())?;
-        Ok(download(&result))
+    fn to<D: Sample>(from: View<'_, impl Element>) -> Result<Array> {
+        Ok(download(&ops::cast::<D, _>(from)?))
     }
     let (buffer, shape) = upload::<S>(device, expression, 0);
     let from = buffer.view(shape)?;
-    typed!(expression.dtype(1), all, to(device, from))
+    typed!(expression.dtype(1), all, to(from))
 }
 
 fn scaled<T: Sample>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
@@ -233,7 +230,7 @@ fn normalized(device: &Device, expression: &Expression<'_>) -> Result<Array> {
     let normalization = Normalization::new(1.0 / divisor, &vec![mean; c], &vec![deviation; c])?;
     let mut planes = device.alloc::<f32>(images.len())?;
     let to = planes.view_mut(&[n, c, h, w])?;
-    ops::normalize(images.view(shape)?, &normalization, to, device.default_stream())?;
+    ops::normalize_into(images.view(shape)?, &normalization, to, device.default_stream())?;
     Ok(download(&planes))
 }
 

@@ -4,7 +4,7 @@ use warpstride::ErrorKind;
 use warpstride::element::DType;
 use warpstride::error::Result;
 use warpstride::layout::Layout;
-use warpstride::ops::{AffinePlan, Align, Target};
+use warpstride::ops::{AffinePlan, Align, Plan, Target};
 
 const TARGET: Target = Target { compute_capability: (9, 0) };
 

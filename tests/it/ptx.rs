@@ -3,9 +3,10 @@
 use std::sync::LazyLock;
 
 use warpstride::abi::{
-    CAST, ELEMENTS, ENTRIES, EntryId, Family, Index, Key, NAIVE, NORMALIZE, NumberType, OLDEST, PADDED, PROBE_COPY,
-    RAGGED_TILE, STACKED_TILE, STAGGERED, Scalar, TILE, TILED, VECTOR_TILE, WIDTHS,
+    CAST, ELEMENTS, ENTRIES, EntryId, Family, Index, Key, NAIVE, NORMALIZE, OLDEST, PADDED, PROBE_COPY, RAGGED_TILE,
+    STACKED_TILE, STAGGERED, TILE, TILED, VECTOR_TILE, WIDTHS,
 };
+use warpstride::element::DType;
 use warpstride::ptx;
 
 /// All entries.
@@ -190,9 +191,9 @@ fn families_part_the_entries() {
     );
     assert_eq!((RAGGED_TILE.entry(3, Index::Wide), STACKED_TILE.entry(16, Index::Narrow)), (None, None));
     assert_eq!((RAGGED_TILE.entries().len(), CAST.entries().len()), (20, 94));
-    assert_eq!(CAST.get(Key::types(Scalar::Bf16, Scalar::I64)).name(), "cast_bf16_i64");
-    assert_eq!(CAST.find(Key::types(Scalar::U8, Scalar::I8)), None);
-    assert_eq!(NORMALIZE.get(Key::channels(3).and(Key::number(NumberType::F32))).name(), "normalize_3_f32");
-    assert_eq!(NORMALIZE.find(Key::channels(5).and(Key::number(NumberType::F32))), None);
+    assert_eq!(CAST.get(Key::types(DType::Bf16, DType::I64)).name(), "cast_bf16_i64");
+    assert_eq!(CAST.find(Key::types(DType::U8, DType::I8)), None);
+    assert_eq!(NORMALIZE.get(Key::channels(3).and(Key::dtype(DType::F32))).name(), "normalize_3_f32");
+    assert_eq!(NORMALIZE.find(Key::channels(5).and(Key::dtype(DType::F32))), None);
     assert_eq!(PROBE_COPY.get(Key::steps(8)).hinted((8, 0)).name(), "probe_copy_x8_hinted");
 }

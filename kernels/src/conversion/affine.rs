@@ -1,17 +1,14 @@
 //! Elements scaled, shifted and converted on their way to another layout: one by one, in any layouts.
 
-use crate::abi::{AffineElementsParams, AffineType, AffineValues, ELEMENTS_BLOCK, elements_per_thread};
+use crate::abi::{
+    AFFINE_BF16, AFFINE_F16, AFFINE_U8, AffineElementsParams, AffineValues, ELEMENTS_BLOCK, elements_per_thread,
+};
 use crate::block;
 use crate::conversion::cast::{self, Scalar};
 use crate::index::Index;
 use crate::index::axes::{self, Offsets};
 use crate::thread::number::{Bf16, F16, Number, Value};
 use crate::thread::{self, B32, Global, Word};
-
-/// The types by their places, for `match`.
-pub const U8: u64 = AffineType::U8 as u64;
-pub const F16_TYPE: u64 = AffineType::F16 as u64;
-pub const BF16_TYPE: u64 = AffineType::Bf16 as u64;
 
 /// What is computed in.
 pub trait Computed: Value {
@@ -178,11 +175,11 @@ pub unsafe fn affine_elements<I: Index>(params: AffineElementsParams) {
     let walk = Walk::<I>::new(&params);
     let held = match params.src_type {
         // SAFETY: as the caller promises; so below.
-        U8 => unsafe { walk.load::<u8, f32>() },
+        AFFINE_U8 => unsafe { walk.load::<u8, f32>() },
         // SAFETY: see above.
-        F16_TYPE => unsafe { walk.load::<F16, f32>() },
+        AFFINE_F16 => unsafe { walk.load::<F16, f32>() },
         // SAFETY: see above.
-        BF16_TYPE => unsafe { walk.load::<Bf16, f32>() },
+        AFFINE_BF16 => unsafe { walk.load::<Bf16, f32>() },
         // SAFETY: see above.
         _ => unsafe { walk.load::<f32, f32>() },
     };
@@ -190,9 +187,9 @@ pub unsafe fn affine_elements<I: Index>(params: AffineElementsParams) {
     let made = unsafe { walk.map(held) };
     match params.dst_type {
         // SAFETY: see above.
-        F16_TYPE => unsafe { walk.store::<F16>(made) },
+        AFFINE_F16 => unsafe { walk.store::<F16>(made) },
         // SAFETY: see above.
-        BF16_TYPE => unsafe { walk.store::<Bf16>(made) },
+        AFFINE_BF16 => unsafe { walk.store::<Bf16>(made) },
         // SAFETY: see above.
         _ => unsafe { walk.store::<f32>(made) },
     }

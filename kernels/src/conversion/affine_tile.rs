@@ -1,8 +1,11 @@
 //! Elements scaled, shifted and converted on their way through tiles: a transpose whose sides have types of their own.
 
-use crate::abi::{AFFINE_PADDED_BLOCK, AFFINE_PADDED_SIDE, AffineTileParams, VECTOR_TILE_THREADS, vector_tile_squares};
+use crate::abi::{
+    AFFINE_BF16, AFFINE_F16, AFFINE_PADDED_BLOCK, AFFINE_PADDED_SIDE, AFFINE_U8, AffineTileParams, VECTOR_TILE_THREADS,
+    vector_tile_squares,
+};
 use crate::block;
-use crate::conversion::affine::{BF16_TYPE, Computed, F16_TYPE, Pair, U8};
+use crate::conversion::affine::{Computed, Pair};
 use crate::conversion::cast::Scalar;
 use crate::index::axes::{self, Offsets};
 use crate::index::{Index, Wide};
@@ -351,11 +354,11 @@ pub unsafe fn affine_padded(params: AffineTileParams) {
     let tile = Elements::new::<B32>(&params);
     match params.src_type {
         // SAFETY: as the caller promises; so below.
-        U8 => unsafe { tile.load::<u8, f32>() },
+        AFFINE_U8 => unsafe { tile.load::<u8, f32>() },
         // SAFETY: see above.
-        F16_TYPE => unsafe { tile.load::<F16, f32>() },
+        AFFINE_F16 => unsafe { tile.load::<F16, f32>() },
         // SAFETY: see above.
-        BF16_TYPE => unsafe { tile.load::<Bf16, f32>() },
+        AFFINE_BF16 => unsafe { tile.load::<Bf16, f32>() },
         // SAFETY: see above.
         _ => unsafe { tile.load::<f32, f32>() },
     }
@@ -363,9 +366,9 @@ pub unsafe fn affine_padded(params: AffineTileParams) {
     unsafe { thread::barrier() };
     match params.dst_type {
         // SAFETY: see above.
-        F16_TYPE => unsafe { tile.store::<F16>() },
+        AFFINE_F16 => unsafe { tile.store::<F16>() },
         // SAFETY: see above.
-        BF16_TYPE => unsafe { tile.store::<Bf16>() },
+        AFFINE_BF16 => unsafe { tile.store::<Bf16>() },
         // SAFETY: see above.
         _ => unsafe { tile.store::<f32>() },
     }

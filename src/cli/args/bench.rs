@@ -8,7 +8,7 @@ use serde::Serialize;
 use warpstride::element::DType;
 use warpstride::error::counted;
 
-use super::values::{Numbers, castable, dtype, images, mappable, number, plane, run_name, shape};
+use super::values::{Numbers, castable, images, mappable, number, plane, run_name, shape};
 use super::{Axes, Permuted};
 
 /// Why a `bench` without an operation is wrong usage.
@@ -157,7 +157,7 @@ pub(in crate::cli) struct Elements {
     #[arg(long, value_name = "N")]
     pub(in crate::cli) elements: usize,
     /// Element type
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(in crate::cli) dtype: DType,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,
@@ -241,7 +241,7 @@ pub(in crate::cli) struct Rows {
     #[arg(long, value_name = "R,W", value_parser = shape)]
     pub(in crate::cli) shape: [usize; 2],
     /// Element type
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(in crate::cli) dtype: DType,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,

@@ -29,7 +29,7 @@ use run_ptx::extents;
 #[cfg(feature = "interp")]
 pub(super) use run_ptx::{Argument, Dump, Fill, Value};
 pub(super) use values::Numbers;
-use values::{dtype, model, shape};
+use values::{model, shape};
 pub(super) use warpstride::layout::Axes;
 
 /// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
@@ -177,7 +177,7 @@ pub(super) struct Compare {
     #[arg(long, value_name = "R,C", default_value = "1024,1024", value_parser = shape)]
     pub(super) shape: [usize; 2],
     /// Their element type
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(super) dtype: DType,
     /// The kernels to run, instead of all: column_loop, naive, tiled, padded, staggered
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
@@ -221,7 +221,7 @@ pub(super) struct Permuted {
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     pub(super) axes: Axes,
     /// Its element type
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = dtype)]
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub(super) dtype: DType,
 }
 

@@ -108,10 +108,7 @@ pub(in crate::cli) fn extents(text: &str) -> Result<[u32; 3], String> {
 }
 
 fn element_type(name: &str) -> Result<DType, String> {
-    DType::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| {
-        let names = DType::ALL.map(DType::name).join(", ");
-        format!("`{name}` does not name an element type; give one of {names}")
-    })
+    name.parse().map_err(|wrong: warpstride::Error| wrong.to_string())
 }
 
 /// `1024]=zeros`

@@ -87,12 +87,5 @@ pub(super) fn castable(text: &str) -> Result<DType, String> {
 
 fn one_of(text: &str, what: &str, types: &[DType]) -> Result<DType, String> {
     let names = || types.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
-    types.iter().copied().find(|dtype| dtype.name() == text).ok_or_else(|| format!("{what} {}", names()))
-}
-
-pub(super) fn dtype(text: &str) -> Result<DType, String> {
-    DType::ALL.into_iter().find(|dtype| dtype.name() == text).ok_or_else(|| {
-        let names = DType::ALL.map(DType::name).join(", ");
-        format!("the element types are {names}")
-    })
+    text.parse().ok().filter(|dtype| types.contains(dtype)).ok_or_else(|| format!("{what} {}", names()))
 }

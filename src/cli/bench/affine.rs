@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use warpstride::device::Device;
 use warpstride::element::{DType, Element};
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Affine, AffinePlan, Align, Target};
+use warpstride::ops::{self, Affine, AffinePlan, Align, Plan, Target};
 use warpstride::roofline::record::{Group, Subject};
 
 use super::Measured;

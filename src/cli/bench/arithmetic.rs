@@ -7,7 +7,10 @@ use warpstride::device::Device;
 use warpstride::element::{DType, Number};
 use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Elementwise, Reduction, Scratch, Target};
+use warpstride::ops::{
+    self, DotPlan, Elementwise, ElementwisePlan, FillPlan, Operands as Starts, Phase, Plan, Reduction, ReductionPlan,
+    Scratch, Target,
+};
 use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
 use warpstride::roofline::record::{Group, Subject};
 
@@ -27,6 +30,7 @@ pub(super) enum Arithmetic {
     Fill,
     Elementwise(Elementwise),
     Reduction(Reduction),
+    Dot,
 }
 
 /// A number that the host computes with as the kernels do.
@@ -75,6 +79,7 @@ impl Arithmetic {
             Self::Fill => "fill",
             Self::Elementwise(operation) => operation.name(),
             Self::Reduction(reduction) => reduction.name(),
+            Self::Dot => "dot",
         }
     }
 
@@ -83,27 +88,31 @@ impl Arithmetic {
         let (reads, writes) = match self {
             Self::Fill => (0, 1),
             Self::Elementwise(operation) => (operation.reads(), 1),
-            Self::Reduction(reduction) => (reduction.reads(), 0),
+            Self::Reduction(_) => (1, 0),
+            Self::Dot => (2, 0),
         };
         Subject::new(Group::Stream, self.name(), dtype, shape, [reads * bytes, writes * bytes])
     }
 
-    /// The kernel that does it, or the first of two.
-    fn kernel<T: Number>(self, len: usize, target: Target) -> &'static str {
-        match self {
-            Self::Fill => "fill_b128",
-            Self::Elementwise(operation) => operation.entry_name(T::NUMBER, len as u64, target),
-            Self::Reduction(reduction) => reduction.entry_name(T::NUMBER),
-        }
+    /// The kernel that does it, or the first of two. Allocations start on a vector.
+    fn kernel<T: Number>(self, len: usize, target: Target) -> Result<Option<&'static str>> {
+        let (start, count) = (Phase::ALIGNED, len as u64);
+        Ok(match self {
+            Self::Fill => FillPlan::new(T::DTYPE, count, start)?.entry(),
+            Self::Elementwise(operation) => {
+                let starts = Starts { dst: start, a: start, b: start };
+                ElementwisePlan::new(operation, T::DTYPE, count, starts, target)?.entry()
+            }
+            Self::Reduction(reduction) => ReductionPlan::new(reduction, T::DTYPE, &[len], None, start, target)?.entry(),
+            Self::Dot => DotPlan::new(T::DTYPE, count, [start; 2])?.entry(),
+        })
     }
 
     /// The rotation of arrays of so many bytes: those that the operation touches, and the copy
     /// beside it.
     fn rotation(self, device: &Device, bytes: usize) -> Rotation {
         match self {
-            Self::Fill | Self::Reduction(Reduction::Sum | Reduction::Min | Reduction::Max) => {
-                Rotation::new(device, &[bytes])
-            }
+            Self::Fill | Self::Reduction(_) => Rotation::new(device, &[bytes]),
             _ => Rotation::new(device, &[bytes; 2]),
         }
     }
@@ -119,8 +128,8 @@ impl Arithmetic {
             Self::Elementwise(operation) => elements(&|at| T::compute(operation, old[at], a[at], b[at])),
             Self::Reduction(Reduction::Min) => Ok(arrays.extreme.download()?[0] == extreme(a, |x, y| x < y)),
             Self::Reduction(Reduction::Max) => Ok(arrays.extreme.download()?[0] == extreme(a, |x, y| x > y)),
-            Self::Reduction(reduction) => {
-                let ones = |at: usize| if reduction == Reduction::Dot { b[at].to_f64() } else { 1.0 };
+            Self::Reduction(_) | Self::Dot => {
+                let ones = |at: usize| if self == Self::Dot { b[at].to_f64() } else { 1.0 };
                 let terms = || (0..a.len()).into_par_iter().map(|at| a[at].to_f64() * ones(at));
                 let (expected, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
                 let got = arrays.sum.download()?[0].to_f64();
@@ -212,9 +221,7 @@ impl<T: Computed> Operands<T> {
                 launch_us = Some(measure::launch_us(device.default_stream(), || arrays.run(arithmetic))?);
             }
         }
-        // The sum of nothing is written all the same.
-        let launched = !a.is_empty() || matches!(arithmetic, Arithmetic::Reduction(_));
-        let kernel = launched.then(|| arithmetic.kernel::<T>(a.len(), Target::of(&device)));
+        let kernel = arithmetic.kernel::<T>(a.len(), Target::of(&device))?;
         Ok(Outcome { kernel, verified, counters, timing, launch_us })
     }
 }
@@ -256,16 +263,16 @@ impl<T: Computed> Arrays<T> {
         let (a, b, to) = (a.view(set)?, b.view(set)?, results.view_mut(set)?);
         let scalar = T::nearest(SCALAR);
         match arithmetic {
-            Arithmetic::Fill => ops::fill(scalar, to, stream),
-            Arithmetic::Elementwise(Elementwise::Mul) => ops::mul(scalar, a, to, stream),
-            Arithmetic::Elementwise(Elementwise::Add) => ops::add(a, b, to, stream),
-            Arithmetic::Elementwise(Elementwise::Triad) => ops::triad(a, scalar, b, to, stream),
-            Arithmetic::Elementwise(Elementwise::NStream) => ops::nstream(a, scalar, b, to, stream),
-            Arithmetic::Elementwise(Elementwise::Axpy) => ops::axpy(scalar, a, to, stream),
-            Arithmetic::Reduction(Reduction::Sum) => ops::sum_into(a, sum.view_mut(&[1])?, scratch, stream),
-            Arithmetic::Reduction(Reduction::Dot) => ops::dot_into(a, b, sum.view_mut(&[1])?, scratch, stream),
-            Arithmetic::Reduction(Reduction::Min) => ops::min_into(a, extreme.view_mut(&[1])?, scratch, stream),
-            Arithmetic::Reduction(Reduction::Max) => ops::max_into(a, extreme.view_mut(&[1])?, scratch, stream),
+            Arithmetic::Fill => ops::fill_into(scalar, to, stream),
+            Arithmetic::Elementwise(Elementwise::Mul) => ops::mul_into(scalar, a, to, stream),
+            Arithmetic::Elementwise(Elementwise::Add) => ops::add_into(a, b, to, stream),
+            Arithmetic::Elementwise(Elementwise::Triad) => ops::triad_into(a, scalar, b, to, stream),
+            Arithmetic::Elementwise(Elementwise::NStream) => ops::nstream_into(a, scalar, b, to, stream),
+            Arithmetic::Elementwise(Elementwise::Axpy) => ops::axpy_into(scalar, a, to, stream),
+            Arithmetic::Reduction(Reduction::Sum) => ops::sum_into(a, None, scratch, sum.view_mut(&[1])?, stream),
+            Arithmetic::Reduction(Reduction::Min) => ops::min_into(a, None, scratch, extreme.view_mut(&[1])?, stream),
+            Arithmetic::Reduction(_) => ops::max_into(a, None, scratch, extreme.view_mut(&[1])?, stream),
+            Arithmetic::Dot => ops::dot_into(a, b, scratch, sum.view_mut(&[1])?, stream),
         }
     }
 

@@ -5,11 +5,10 @@ use std::ops::Range;
 use anyhow::{Context, Result};
 use half::{bf16, f16};
 use rayon::prelude::*;
-use warpstride::abi::NumberType;
 use warpstride::device::Device;
 use warpstride::element::{DType, Number};
 use warpstride::error::{Error, counted};
-use warpstride::ops::{self, AxisPlan, AxisReduction, Scratch, rowwise};
+use warpstride::ops::{self, MeanVariancePlan, Phase, Plan, Reduction, ReductionPlan, Scratch, SoftmaxPlan, Target};
 use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
 use warpstride::roofline::record::{Group, Subject};
 
@@ -24,7 +23,7 @@ use crate::cli::{array_bytes, ensure_room, require};
 /// An operation along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Along {
-    Reduction(AxisReduction),
+    Reduction(Reduction),
     Softmax,
     MeanVariance,
 }
@@ -101,22 +100,22 @@ impl AlongAxis<'_> {
     fn result_width(&self) -> usize {
         let sum = if self.dtype == DType::F64 { 8 } else { 4 };
         match self.along {
-            Along::Reduction(AxisReduction::Sum) => sum,
-            Along::Reduction(AxisReduction::ArgMax) => size_of::<u64>(),
+            Along::Reduction(Reduction::Sum) => sum,
+            Along::Reduction(Reduction::ArgMax) => size_of::<u64>(),
             Along::Reduction(_) | Along::Softmax => self.dtype.width(),
             Along::MeanVariance => 2 * sum,
         }
     }
 
-    /// The kernel that does it, or the first of two.
-    fn kernel(&self, number: NumberType) -> Result<&'static str> {
+    /// The kernel that does it, or the first of two. Allocations start on a vector.
+    fn kernel(&self, target: Target) -> Result<Option<&'static str>> {
+        let (dtype, start, [outer, n, _]) = (self.dtype, Phase::ALIGNED, self.extents().map(|extent| extent as u64));
         Ok(match self.along {
-            // What is allocated starts on a quad.
             Along::Reduction(reduction) => {
-                AxisPlan::new(reduction, number, self.extents().map(|extent| extent as u64), 0)?.entry_name()
+                ReductionPlan::new(reduction, dtype, self.shape, Some(self.axis), start, target)?.entry()
             }
-            Along::Softmax => rowwise::softmax_entry_name(number),
-            Along::MeanVariance => rowwise::mean_variance_entry_name(number),
+            Along::Softmax => SoftmaxPlan::new(dtype, [outer, n], [start; 2], target)?.entry(),
+            Along::MeanVariance => MeanVariancePlan::new(dtype, [outer, n], start, target)?.entry(),
         })
     }
 
@@ -140,7 +139,7 @@ impl AlongAxis<'_> {
                 launch_us = Some(measure::launch_us(device.default_stream(), || runs.run(self))?);
             }
         }
-        let kernel = if self.results() > 0 { Some(self.kernel(T::NUMBER)?) } else { None };
+        let kernel = self.kernel(Target::of(&device))?;
         Ok(Outcome { kernel, verified, counters, timing, launch_us })
     }
 
@@ -157,23 +156,23 @@ impl AlongAxis<'_> {
         // Some roundings of 2^-24 or 2^-53.
         let some: f64 = 32.0 * if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
         match self.along {
-            Along::Reduction(AxisReduction::Sum) => {
+            Along::Reduction(Reduction::Sum) => {
                 let found = runs.sums.download_first(columns)?;
                 all(&|result| {
                     let (expected, size) = (total(result, &|value| value), total(result, &f64::abs));
                     (found[result].to_f64() - expected).abs() <= some * size
                 })
             }
-            Along::Reduction(AxisReduction::Min) => {
+            Along::Reduction(Reduction::Min) => {
                 let found = runs.like.download_first(columns)?;
                 let least = |result| (0..n).map(|place| number(result, place)).fold(f64::INFINITY, f64::min);
                 all(&|result| found[result].to_f64() == least(result))
             }
-            Along::Reduction(AxisReduction::Max) => {
+            Along::Reduction(Reduction::Max) => {
                 let found = runs.like.download_first(columns)?;
                 all(&|result| found[result].to_f64() == most(result))
             }
-            Along::Reduction(AxisReduction::ArgMax) => {
+            Along::Reduction(Reduction::ArgMax) => {
                 let found = runs.places.download_first(columns)?;
                 all(&|result| {
                     let most = most(result);
@@ -181,7 +180,7 @@ impl AlongAxis<'_> {
                 })
             }
             Along::Softmax => {
-                let (found, (relative, least)) = (runs.like.download_first(columns * n)?, rounding(T::NUMBER));
+                let (found, (relative, least)) = (runs.like.download_first(columns * n)?, rounding(T::DTYPE));
                 all(&|result| {
                     let most = most(result);
                     let all = total(result, &|value| (value - most).exp());
@@ -216,12 +215,12 @@ fn sum(places: Range<usize>, term: &dyn Fn(usize) -> f64) -> f64 {
 
 /// How far a softmax of numbers from -2 to 2 may be off: of itself, and beside that where halves
 /// have fewer bits.
-fn rounding(number: NumberType) -> (f64, f64) {
+fn rounding(number: DType) -> (f64, f64) {
     match number {
-        NumberType::F16 => (f64::powi(2.0, -11) * 1.01, f64::powi(2.0, -25) * 1.01),
-        NumberType::Bf16 => (f64::powi(2.0, -8) * 1.01, 0.0),
-        NumberType::F32 => (96.0 * f64::powi(2.0, -24), 0.0),
-        NumberType::F64 => (96.0 * f64::powi(2.0, -53), 0.0),
+        DType::F16 => (f64::powi(2.0, -11) * 1.01, f64::powi(2.0, -25) * 1.01),
+        DType::Bf16 => (f64::powi(2.0, -8) * 1.01, 0.0),
+        DType::F32 => (96.0 * f64::powi(2.0, -24), 0.0),
+        _ => (96.0 * f64::powi(2.0, -53), 0.0),
     }
 }
 
@@ -245,9 +244,9 @@ impl<T: Computed> Runs<T> {
             a: rotation.upload(elements)?,
             // An axis without elements has results all the same.
             like: rotation.zeros(elements.len().max(results))?,
-            sums: rotation.zeros(is(&[Along::Reduction(AxisReduction::Sum), Along::MeanVariance]))?,
+            sums: rotation.zeros(is(&[Along::Reduction(Reduction::Sum), Along::MeanVariance]))?,
             others: rotation.zeros(is(&[Along::MeanVariance]))?,
-            places: rotation.zeros(is(&[Along::Reduction(AxisReduction::ArgMax)]))?,
+            places: rotation.zeros(is(&[Along::Reduction(Reduction::ArgMax)]))?,
             scratch: Scratch::new(rotation.device())?,
             rotation,
         })
@@ -260,16 +259,19 @@ impl<T: Computed> Runs<T> {
         let shape = [&along_axis.shape[..axis], &along_axis.shape[axis + 1..]].concat();
         let results: usize = shape.iter().product();
         match along_axis.along {
-            Along::Reduction(AxisReduction::Sum) => {
-                ops::sum_axis_into(from, axis, sums.view_mut(set)?.split_axis(0, &shape)?, scratch, stream)
+            Along::Reduction(Reduction::Sum) => {
+                ops::sum_into(from, axis, scratch, sums.view_mut(set)?.split_axis(0, &shape)?, stream)
             }
-            Along::Reduction(AxisReduction::ArgMax) => {
-                ops::argmax_axis_into(from, axis, places.view_mut(set)?.split_axis(0, &shape)?, scratch, stream)
+            Along::Reduction(Reduction::ArgMax) => {
+                ops::argmax_into(from, axis, scratch, places.view_mut(set)?.split_axis(0, &shape)?, stream)
             }
             Along::Reduction(reduction) => {
                 let to = like.slice(0, ..results, 1)?.split_axis(0, &shape)?;
-                let reduce = if reduction == AxisReduction::Min { ops::min_axis_into } else { ops::max_axis_into };
-                reduce(from, axis, to, scratch, stream)
+                if reduction == Reduction::Min {
+                    ops::min_into(from, axis, scratch, to, stream)
+                } else {
+                    ops::max_into(from, axis, scratch, to, stream)
+                }
             }
             Along::Softmax => ops::softmax_into(from, like.split_axis(0, along_axis.shape)?, stream),
             Along::MeanVariance => ops::mean_variance_into(

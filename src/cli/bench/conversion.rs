@@ -8,7 +8,7 @@ use warpstride::abi::{GATHER, Key, SCATTER};
 use warpstride::device::Device;
 use warpstride::element::{DType, Element, Number};
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, Normalization, PermutePlan, Target};
+use warpstride::ops::{self, AffinePlan, Align, CastPlan, Channels, Normalization, PermutePlan, Phase, Plan, Target};
 use warpstride::roofline::measure::Rotation;
 use warpstride::roofline::record::{Group, Subject};
 
@@ -238,29 +238,28 @@ fn normalized<T: Number>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(
         let (image, channel, pixel) = (at / pixels / c, at / pixels % c, at % pixels);
         found == table[256 * channel + usize::from(bytes[(image * pixels + pixel) * c + channel])]
     };
-    bench.outcome(ops::normalize_entry(c, T::NUMBER)?.name(), &bytes, bytes.len(), is_right, |source, result| {
+    let images = Layout::row_major(&shape)?.permuted_axes(&[0, 3, 1, 2])?;
+    let planes = Layout::row_major(&[n, c, h, w])?;
+    let align = Align::ALLOCATION;
+    let (from, to) = ((&images, align, DType::U8), (&planes, align, T::DTYPE));
+    let plan = AffinePlan::new(from, to, Channels::WithLaunch(1), Target::of(bench.device))?;
+    bench.outcome(plan.entry().unwrap_or("nothing"), &bytes, bytes.len(), is_right, |source, result| {
         let stream = source.device().default_stream();
-        ops::normalize(source.split_axis(0, &shape)?, &normalization, result.split_axis(0, &[n, c, h, w])?, stream)
+        ops::normalize_into(source.split_axis(0, &shape)?, &normalization, result.split_axis(0, &[n, c, h, w])?, stream)
     })
 }
 
 fn casted<S: Small, D: Small>(bench: &Bench<'_>, len: usize) -> Result<Outcome> {
     let bytes = reference::random::<u8>(len)?;
     let elements: Vec<S> = bytes.par_iter().map(|byte| S::small(byte & 127)).collect();
-    let kernel = match ops::cast_entry(S::DTYPE, D::DTYPE)? {
-        Some(entry) => entry.name(),
-        None => {
-            let (all, align) = (Layout::row_major(&[len])?, Align::ALLOCATION);
-            let target = Target::of(bench.device);
-            PermutePlan::new(&all, align, &all, align, size_of::<S>(), target)?.entry().unwrap_or("nothing")
-        }
-    };
+    let (from, to) = ((Phase::ALIGNED, S::DTYPE), (Phase::ALIGNED, D::DTYPE));
+    let kernel = CastPlan::new(from, to, len as u64, Target::of(bench.device))?.entry().unwrap_or("nothing");
     bench.outcome(
         kernel,
         &elements,
         len,
         |at, found: D| found == D::small(bytes[at] & 127),
-        |source, result| ops::cast(source, result, source.device().default_stream()),
+        |source, result| ops::cast_into(source, result, source.device().default_stream()),
     )
 }
 

@@ -15,7 +15,7 @@ use anyhow::Result;
 use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::error::{Error, ErrorKind};
-use warpstride::ops::{AxisReduction, Elementwise, Reduction};
+use warpstride::ops::{Elementwise, Reduction};
 use warpstride::roofline::export::{json, text};
 use warpstride::roofline::record::Subject;
 use warpstride::roofline::run::Run;
@@ -112,11 +112,11 @@ fn measured<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Box<dyn M
         Operation::Triad(numbers) => elementwise(Elementwise::Triad, numbers),
         Operation::Nstream(numbers) => elementwise(Elementwise::NStream, numbers),
         Operation::Axpy(numbers) => elementwise(Elementwise::Axpy, numbers),
-        Operation::Dot(numbers) => on_arrays(Arithmetic::Reduction(Reduction::Dot), numbers),
-        Operation::Sum(reduced) => reduction(AxisReduction::Sum, Some(Reduction::Sum), reduced),
-        Operation::Min(reduced) => reduction(AxisReduction::Min, Some(Reduction::Min), reduced),
-        Operation::Max(reduced) => reduction(AxisReduction::Max, Some(Reduction::Max), reduced),
-        Operation::Argmax(reduced) => reduction(AxisReduction::ArgMax, None, reduced),
+        Operation::Dot(numbers) => on_arrays(Arithmetic::Dot, numbers),
+        Operation::Sum(reduced) => reduction(Reduction::Sum, reduced),
+        Operation::Min(reduced) => reduction(Reduction::Min, reduced),
+        Operation::Max(reduced) => reduction(Reduction::Max, reduced),
+        Operation::Argmax(reduced) => reduction(Reduction::ArgMax, reduced),
         Operation::Softmax(rows) => along_rows(Along::Softmax, rows),
         Operation::MeanVariance(rows) => along_rows(Along::MeanVariance, rows),
     }
@@ -127,22 +127,18 @@ fn indexed(rows: &args::Rows, is_put: bool) -> (Box<dyn Measured + '_>, args::Sa
     (Box::new(Conversion::Rows { shape, dtype, is_put }), samples)
 }
 
-/// A reduction along an axis, or over all elements, which has kernels of its own or is one along
-/// the only axis.
-fn reduction(
-    along: AxisReduction,
-    over_all: Option<Reduction>,
-    reduced: &args::Reduced,
-) -> (Box<dyn Measured + '_>, args::Samples) {
+/// A reduction along an axis, or over all elements. The index of the greatest element is found along the
+/// only axis.
+fn reduction(reduction: Reduction, reduced: &args::Reduced) -> (Box<dyn Measured + '_>, args::Samples) {
     let args::Reduced { elements, shape, axis, dtype, samples } = reduced;
     let dtype = *dtype;
-    let along_axis = |shape| AlongAxis { along: Along::Reduction(along), shape, axis: axis.unwrap_or(0), dtype };
-    let measured: Box<dyn Measured + '_> = match (elements, shape, over_all) {
-        (&Some(elements), _, Some(over_all)) => {
-            Box::new(OnArrays { arithmetic: Arithmetic::Reduction(over_all), shape: [elements], dtype })
+    let along_axis = |shape| AlongAxis { along: Along::Reduction(reduction), shape, axis: axis.unwrap_or(0), dtype };
+    let measured: Box<dyn Measured + '_> = match (elements, shape) {
+        (&Some(elements), _) if reduction != Reduction::ArgMax => {
+            Box::new(OnArrays { arithmetic: Arithmetic::Reduction(reduction), shape: [elements], dtype })
         }
-        (Some(elements), ..) => Box::new(along_axis(slice::from_ref(elements))),
-        (None, shape, _) => Box::new(along_axis(shape.as_deref().unwrap_or(&[]))),
+        (Some(elements), _) => Box::new(along_axis(slice::from_ref(elements))),
+        (None, shape) => Box::new(along_axis(shape.as_deref().unwrap_or(&[]))),
     };
     (measured, *samples)
 }

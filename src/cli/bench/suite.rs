@@ -6,7 +6,7 @@ use serde::Deserialize;
 use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
-use warpstride::ops::{AxisReduction, Elementwise, Reduction};
+use warpstride::ops::{Elementwise, Reduction};
 use warpstride::roofline::export::{json, text};
 use warpstride::roofline::measure::{Rotation, has_times};
 use warpstride::roofline::model::DeviceModel;
@@ -54,7 +54,7 @@ const ARITHMETIC: [Arithmetic; 10] = [
     Arithmetic::Elementwise(Elementwise::NStream),
     Arithmetic::Elementwise(Elementwise::Axpy),
     Arithmetic::Reduction(Reduction::Sum),
-    Arithmetic::Reduction(Reduction::Dot),
+    Arithmetic::Dot,
     Arithmetic::Reduction(Reduction::Min),
     Arithmetic::Reduction(Reduction::Max),
 ];
@@ -62,12 +62,12 @@ const ARITHMETIC: [Arithmetic; 10] = [
 /// What is done along an axis of a matrix.
 const MATRIX: [usize; 2] = [8192, 16384];
 const ALONG_AXES: [(Along, DType, usize); 9] = [
-    (Along::Reduction(AxisReduction::Sum), DType::F32, 0),
-    (Along::Reduction(AxisReduction::Sum), DType::F32, 1),
-    (Along::Reduction(AxisReduction::Max), DType::F32, 0),
-    (Along::Reduction(AxisReduction::Max), DType::F32, 1),
-    (Along::Reduction(AxisReduction::ArgMax), DType::F32, 0),
-    (Along::Reduction(AxisReduction::ArgMax), DType::F32, 1),
+    (Along::Reduction(Reduction::Sum), DType::F32, 0),
+    (Along::Reduction(Reduction::Sum), DType::F32, 1),
+    (Along::Reduction(Reduction::Max), DType::F32, 0),
+    (Along::Reduction(Reduction::Max), DType::F32, 1),
+    (Along::Reduction(Reduction::ArgMax), DType::F32, 0),
+    (Along::Reduction(Reduction::ArgMax), DType::F32, 1),
     (Along::Softmax, DType::F32, 1),
     (Along::Softmax, DType::F16, 1),
     (Along::MeanVariance, DType::F32, 1),

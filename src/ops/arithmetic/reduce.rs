@@ -1,88 +1,115 @@
-//! Contiguous arrays to one value: sums, products summed, least and greatest elements.
+//! Contiguous arrays reduced along one axis or over all elements: sums, least and greatest elements,
+//! and indices of the greatest.
 //!
-//! Every result is the same on every run and every device: which elements a block joins, and in which order, depends on nothing
-//! but their number and how far from 16 bytes they start. Blocks leave a value each, and a second launch of one block joins those.
+//! `axis` is `None` for all elements, as in NumPy and PyTorch, or the number of an axis: `sum(a, 1)`,
+//! `sum(a, None)`. The bare verbs return their result in a buffer of its own, `_into` writes into a
+//! destination.
+//!
+//! Every result is the same on every run and every device: which elements are joined, and in which
+//! order, depends on their number, and on how far from a multiple of 16 bytes they start.
+
+mod along_axis;
+mod dot;
+mod over_all;
+mod pass;
+mod plan;
 
 use std::fmt;
 
+pub use dot::{DotPlan, dot, dot_into, dot_raw};
+pub use plan::{Reduced, ReductionPlan};
+
 use crate::abi::{
-    DOT, EntryId, Key, MAX, MIN, NumberType, REDUCE_BLOCK, REDUCE_BLOCKS, REDUCE_STEPS, ReduceParams, SUM,
+    ARGMAX_COLUMNS, ARGMAX_ROWS, Family, MAX, MAX_COLUMNS, MAX_ROWS, MIN, MIN_COLUMNS, MIN_ROWS, SUM, SUM_COLUMNS,
+    SUM_ROWS,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::element::Number;
+use crate::element::{DType, Element, Number};
 use crate::error::{Error, ErrorKind, Result};
-use crate::launch_shape::LaunchShape;
-use crate::memory::{Allocation, DeviceBuffer};
-use crate::ops::operand::{check_aligned, queue_among};
-use crate::ops::operand::{check_shapes, start};
-use crate::ops::span::span;
+use crate::memory::DeviceBuffer;
+use crate::ops::Target;
+use crate::ops::arithmetic::sum_type;
+use crate::ops::operand::Operand;
+use crate::ops::span::{Phase, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Most bytes of a block's value.
-const VALUE: usize = 8;
-const _: () = assert!(REDUCE_BLOCKS as usize * VALUE <= Scratch::BYTES);
-
-/// What becomes of the elements.
+/// What becomes of the elements along an axis, or of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reduction {
-    /// Their sum: of halves in single precision.
+    /// Their sum, of halves in single precision; 0 of none.
     Sum,
-    /// The sum of the products of two arrays.
-    Dot,
     /// The least; NaN where there is one.
     Min,
     /// The greatest; NaN where there is one.
     Max,
+    /// The index of the greatest, the first of several, as `u64`. NaN is greater than any number, as in
+    /// NumPy.
+    ArgMax,
 }
 
 impl Reduction {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Sum, Self::Dot, Self::Min, Self::Max];
+    /// Every reduction.
+    pub const ALL: [Self; 4] = [Self::Sum, Self::Min, Self::Max, Self::ArgMax];
 
-    /// Its name on the command line and in reports.
+    /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
-            Self::Dot => "dot",
             Self::Min => "min",
             Self::Max => "max",
+            Self::ArgMax => "argmax",
         }
     }
 
-    /// Arrays that it reads.
-    pub fn reads(self) -> u64 {
-        if self == Self::Dot { 2 } else { 1 }
-    }
-
-    /// The type of the result.
-    fn result(self, number: NumberType) -> NumberType {
+    /// The type of the results for elements of a type.
+    pub fn result(self, dtype: DType) -> DType {
         match self {
-            Self::Sum | Self::Dot => number.sum(),
-            Self::Min | Self::Max => number,
+            Self::Sum => sum_type(dtype),
+            Self::Min | Self::Max => dtype,
+            Self::ArgMax => DType::U64,
         }
     }
 
-    /// The name of its kernel; of large arrays the first of two.
-    pub fn entry_name(self, number: NumberType) -> &'static str {
-        self.entry(number).name()
+    /// Bytes that a part leaves: of indices, with the elements that they point at.
+    fn partial_width(self, dtype: DType) -> u64 {
+        (self.result(dtype).width() + if self == Self::ArgMax { dtype.width() } else { 0 }) as u64
     }
 
-    /// The kernel of the blocks' values.
-    fn entry(self, number: NumberType) -> EntryId {
-        let family = match self {
-            Self::Sum => SUM,
-            Self::Dot => DOT,
-            Self::Min => MIN,
-            Self::Max => MAX,
-        };
-        family.get(Key::number(number))
+    /// The type of the elements that parts leave, which a second launch joins.
+    fn partial_type(self, dtype: DType) -> DType {
+        if self == Self::Sum { sum_type(dtype) } else { dtype }
     }
 
-    /// What joins the blocks' values.
-    fn last(self) -> Self {
-        if self == Self::Dot { Self::Sum } else { self }
+    /// The kernels over all elements; `None` of indices, which are found along an only axis.
+    fn over_all(self) -> Option<Family> {
+        match self {
+            Self::Sum => Some(SUM),
+            Self::Min => Some(MIN),
+            Self::Max => Some(MAX),
+            Self::ArgMax => None,
+        }
+    }
+
+    /// The kernels along the last axis.
+    fn rows(self) -> Family {
+        match self {
+            Self::Sum => SUM_ROWS,
+            Self::Min => MIN_ROWS,
+            Self::Max => MAX_ROWS,
+            Self::ArgMax => ARGMAX_ROWS,
+        }
+    }
+
+    /// The kernels along another axis, or for parts.
+    fn columns(self) -> Family {
+        match self {
+            Self::Sum => SUM_COLUMNS,
+            Self::Min => MIN_COLUMNS,
+            Self::Max => MAX_COLUMNS,
+            Self::ArgMax => ARGMAX_COLUMNS,
+        }
     }
 }
 
@@ -92,245 +119,216 @@ impl fmt::Display for Reduction {
     }
 }
 
-/// Device memory for what parts of a reduction come to, 1 MiB, which one reduction after the other may use.
+/// Device memory of 1 MiB for the results of an array's parts. One reduction after the other may use
+/// it.
 #[derive(Debug)]
 pub struct Scratch(DeviceBuffer<u8>);
 
 impl Scratch {
-    /// Bytes of it.
+    /// Its bytes.
     pub const BYTES: usize = 1 << 20;
 
-    /// Room on a device.
+    /// Allocates scratch memory on a device.
     ///
     /// # Errors
     ///
-    /// `OutOfMemory` where the device has none.
+    /// `OutOfMemory` where the device has no room.
     pub fn new(device: &Device) -> Result<Self> {
         Ok(Self(device.alloc(Self::BYTES)?))
     }
 
-    /// Where it lies.
-    pub(in crate::ops) fn memory(&self) -> &Allocation {
-        self.0.memory()
+    /// All of it.
+    fn view_mut(&mut self) -> Result<ViewMut<'_, u8>> {
+        self.0.view_mut(&[Self::BYTES])
     }
 }
 
-/// The sum of all elements; 0 of none. Halves are summed in `f32`. Waits for it.
+/// Sums the elements along an axis, or all, into a new buffer, on the default stream. Halves are
+/// summed in `f32`; the sum of no elements is 0.
+///
+/// The result has the shape of `a` without the axis, in C order; over all elements it is one value.
 ///
 /// # Errors
 ///
-/// `Layout` where the elements do not lie in C order without gaps, `OutOfMemory`, and what the driver failed with.
+/// `Layout` where there is no such axis, or the elements do not lie in C order without gaps;
+/// `OutOfMemory` where the device has no room for the result; else the driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
 /// use warpstride::device::{Backend, Device};
+/// use warpstride::ops;
 ///
 /// let device = Device::open(Backend::Soft)?;
-/// let numbers: Vec<f64> = (0..1000).map(f64::from).collect();
-/// let buffer = device.upload(&numbers)?;
-/// assert_eq!(warpstride::ops::sum(buffer.view(&[1000])?)?, 499_500.0);
+/// let buffer = device.upload(&[1.0_f32, 5.0, 2.0, 4.0, 0.0, 9.0])?;
+/// let matrix = buffer.view(&[2, 3])?;
+/// assert_eq!(ops::sum(matrix, None)?.download()?, [21.0]);
+/// assert_eq!(ops::sum(matrix, 1)?.download()?, [8.0, 13.0]);
+/// assert_eq!(ops::max(matrix, 0)?.download()?, [4.0, 5.0, 9.0]);
+/// assert_eq!(ops::argmax(matrix, 1)?.download()?, [1, 2]);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn sum<T: Number>(a: View<'_, T>) -> Result<T::Sum> {
-    value(a, |result, scratch, stream| sum_into(a, result, scratch, stream))
+pub fn sum<T: Number>(a: View<'_, T>, axis: impl Into<Option<usize>>) -> Result<DeviceBuffer<T::Sum>> {
+    result(Reduction::Sum, a, axis.into())
 }
 
-/// The sum of the products of the elements; 0 of none. Waits for it.
+/// Finds the least elements along an axis, or of all; NaN where there is one. As [`sum`].
 ///
 /// # Errors
 ///
-/// As [`sum`]; `Layout` also where the shapes differ, `InvalidArgument` where the two are not of one device.
-pub fn dot<T: Number>(a: View<'_, T>, b: View<'_, T>) -> Result<T::Sum> {
-    value(a, |result, scratch, stream| dot_into(a, b, result, scratch, stream))
+/// As [`sum`]; `InvalidArgument` where a result has no elements.
+pub fn min<T: Number>(a: View<'_, T>, axis: impl Into<Option<usize>>) -> Result<DeviceBuffer<T>> {
+    result(Reduction::Min, a, axis.into())
 }
 
-/// The least element; NaN where there is one. Waits for it.
-///
-/// # Errors
-///
-/// As [`sum`]; `InvalidArgument` where there are no elements.
-pub fn min<T: Number>(a: View<'_, T>) -> Result<T> {
-    value(a, |result, scratch, stream| min_into(a, result, scratch, stream))
-}
-
-/// The greatest element; NaN where there is one. Waits for it.
+/// Finds the greatest elements along an axis, or of all; NaN where there is one. As [`sum`].
 ///
 /// # Errors
 ///
 /// As [`min`].
-pub fn max<T: Number>(a: View<'_, T>) -> Result<T> {
-    value(a, |result, scratch, stream| max_into(a, result, scratch, stream))
+pub fn max<T: Number>(a: View<'_, T>, axis: impl Into<Option<usize>>) -> Result<DeviceBuffer<T>> {
+    result(Reduction::Max, a, axis.into())
 }
 
-/// The one element that a reduction of `a` leaves.
-fn value<T: Number, R: Number>(
-    a: View<'_, T>,
-    reduce: impl FnOnce(ViewMut<'_, R>, &mut Scratch, &Stream) -> Result<()>,
-) -> Result<R> {
-    let device = a.device();
-    let mut result = device.alloc::<R>(1)?;
-    reduce(result.view_mut(&[1])?, &mut Scratch::new(device)?, device.default_stream())?;
-    Ok(result.download()?[0])
-}
-
-/// Queues the sum of all elements of `a` on `stream`, into the one element of `result`. Allocates nothing and waits for nothing.
+/// Finds the indices of the greatest elements along an axis, or the index in C order of the greatest
+/// of all: the first of several. NaN is greater than any number. As [`sum`].
 ///
 /// # Errors
 ///
-/// As [`sum`]; `Layout` also where `result` has not one element, `InvalidArgument` where all are not of one device.
+/// As [`min`].
+pub fn argmax<T: Number>(a: View<'_, T>, axis: impl Into<Option<usize>>) -> Result<DeviceBuffer<u64>> {
+    result(Reduction::ArgMax, a, axis.into())
+}
+
+/// Reduces into a new buffer, with scratch memory of its own.
+fn result<T: Number, R: Element>(reduction: Reduction, a: View<'_, T>, axis: Option<usize>) -> Result<DeviceBuffer<R>> {
+    let device = a.device();
+    let shape = axis.map_or(Ok(Vec::new()), |axis| without(a.shape(), axis))?;
+    let mut result = device.alloc::<R>(shape.iter().product())?;
+    let (mut scratch, stream) = (Scratch::new(device)?, device.default_stream());
+    queue(reduction, a, axis, &mut scratch, result.view_mut(&shape)?, stream)?;
+    Ok(result)
+}
+
+/// A shape without one of its axes.
+fn without(shape: &[usize], axis: usize) -> Result<Vec<usize>> {
+    check_axis(shape, axis)?;
+    Ok([&shape[..axis], &shape[axis + 1..]].concat())
+}
+
+/// Whether a shape has an axis.
+fn check_axis(shape: &[usize], axis: usize) -> Result<()> {
+    if axis < shape.len() {
+        return Ok(());
+    }
+    let instead = match shape.len().checked_sub(1) {
+        Some(last) => format!("axes are numbered from 0 to {last}, and None means all"),
+        None => "reduce all elements (None)".into(),
+    };
+    Err(Error::new(ErrorKind::Layout, format!("shape {shape:?} has no axis {axis}; {instead}")))
+}
+
+/// Queues the sums of `a` along an axis, or of all elements, on `stream`. Allocates nothing and waits
+/// for nothing.
+///
+/// `dst` has the shape of `a` without the axis; over all elements it has one element.
+///
+/// # Errors
+///
+/// As [`sum`]; `Layout` also where `dst` has another shape or gaps, `InvalidArgument` where the
+/// operands and the stream are not on one device.
 pub fn sum_into<T: Number>(
     a: View<'_, T>,
-    result: ViewMut<'_, T::Sum>,
+    axis: impl Into<Option<usize>>,
     scratch: &mut Scratch,
+    dst: ViewMut<'_, T::Sum>,
     stream: &Stream,
 ) -> Result<()> {
-    queue(Reduction::Sum, a, a, &result, scratch, stream)
+    queue(Reduction::Sum, a, axis.into(), scratch, dst, stream)
 }
 
-/// Queues the sum of the products of the elements on `stream`: see [`sum_into`].
-///
-/// # Errors
-///
-/// As [`sum_into`] and [`dot`].
-pub fn dot_into<T: Number>(
-    a: View<'_, T>,
-    b: View<'_, T>,
-    result: ViewMut<'_, T::Sum>,
-    scratch: &mut Scratch,
-    stream: &Stream,
-) -> Result<()> {
-    queue(Reduction::Dot, a, b, &result, scratch, stream)
-}
-
-/// Queues the least element on `stream`: see [`sum_into`].
+/// Queues the least elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
 ///
 /// # Errors
 ///
 /// As [`sum_into`] and [`min`].
 pub fn min_into<T: Number>(
     a: View<'_, T>,
-    result: ViewMut<'_, T>,
+    axis: impl Into<Option<usize>>,
     scratch: &mut Scratch,
+    dst: ViewMut<'_, T>,
     stream: &Stream,
 ) -> Result<()> {
-    queue(Reduction::Min, a, a, &result, scratch, stream)
+    queue(Reduction::Min, a, axis.into(), scratch, dst, stream)
 }
 
-/// Queues the greatest element on `stream`: see [`sum_into`].
+/// Queues the greatest elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
 ///
 /// # Errors
 ///
 /// As [`sum_into`] and [`min`].
 pub fn max_into<T: Number>(
     a: View<'_, T>,
-    result: ViewMut<'_, T>,
+    axis: impl Into<Option<usize>>,
     scratch: &mut Scratch,
+    dst: ViewMut<'_, T>,
     stream: &Stream,
 ) -> Result<()> {
-    queue(Reduction::Max, a, a, &result, scratch, stream)
+    queue(Reduction::Max, a, axis.into(), scratch, dst, stream)
 }
 
-fn queue<T: Number, R: Number>(
-    reduction: Reduction,
-    a: View<'_, T>,
-    b: View<'_, T>,
-    result: &ViewMut<'_, R>,
-    scratch: &mut Scratch,
-    stream: &Stream,
-) -> Result<()> {
-    check_shapes(a.layout(), b.layout())?;
-    if result.len() != 1 {
-        return Err(Error::new(
-            ErrorKind::Layout,
-            format!(
-                "the result of {reduction} is one value, and its view has shape {:?}; give one of one element",
-                result.shape()
-            ),
-        ));
-    }
-    let starts = [start::<T>(a.layout())?, start::<T>(b.layout())?, (result.layout().offset() * size_of::<R>()) as u64];
-    let memories = [a.memory(), b.memory(), result.memory(), scratch.memory()];
-    queue_among(memories, stream, || {
-        let [a_at, b_at, result] = [0, 1, 2].map(|at| memories[at].address() + starts[at]);
-        let operands = Reduced { a: a_at, b: b_at, len: a.len() as u64, result, scratch: memories[3].address() };
-        // SAFETY: views of as many contiguous elements and of one result, which lie within buffers that live until their drops;
-        // what is written is borrowed exclusively; other work is ordered by `queue_among`, which also holds all to one device.
-        unsafe { reduce_raw(a.device(), reduction, T::NUMBER, &operands, stream.handle()) }
-    })
-}
-
-/// Where the elements lie that a reduction takes, and what it leaves: device addresses, multiples of an element.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reduced {
-    /// The elements.
-    pub a: u64,
-    /// The other elements, of a dot product.
-    pub b: u64,
-    /// Elements of each.
-    pub len: u64,
-    /// The result: of sums of halves an `f32`, else of the type of the elements.
-    pub result: u64,
-    /// [`Scratch::BYTES`] bytes, aligned to 16.
-    pub scratch: u64,
-}
-
-/// Queues a reduction of memory that others own, by addresses: see [`ops`](super).
+/// Queues the indices of the greatest elements of `a` along an axis, or of all, on `stream`: see
+/// [`sum_into`] and [`argmax`].
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where an address is not aligned, or where there is no least or greatest of no elements; and what the driver
-/// failed with.
+/// As [`sum_into`] and [`min`].
+pub fn argmax_into<T: Number>(
+    a: View<'_, T>,
+    axis: impl Into<Option<usize>>,
+    scratch: &mut Scratch,
+    dst: ViewMut<'_, u64>,
+    stream: &Stream,
+) -> Result<()> {
+    queue(Reduction::ArgMax, a, axis.into(), scratch, dst, stream)
+}
+
+/// Plans and launches.
+fn queue<T: Number, R: Element>(
+    reduction: Reduction,
+    a: View<'_, T>,
+    axis: Option<usize>,
+    scratch: &mut Scratch,
+    dst: ViewMut<'_, R>,
+    stream: &Stream,
+) -> Result<()> {
+    let start = phase(&Operand::read("array", &a))?;
+    ReductionPlan::new(reduction, T::DTYPE, a.shape(), axis, start, Target::of(a.device()))?
+        .launch(a, scratch, dst, stream)
+}
+
+/// Queues a reduction of elements of a type at an address, of that shape in C order.
+///
+/// # Errors
+///
+/// `Layout` where the shape has no such axis; `InvalidArgument` where an address is not aligned, a
+/// result of `min`, `max` or `argmax` has no elements, the array has more bytes than can be addressed,
+/// or no kernel computes with the type; else the driver's error.
 ///
 /// # Safety
 ///
-/// - `len` elements of the type from each address of an operand, the result and the scratch lie within memory that `device` can
-///   access, live until the reduction has run; the result and the scratch overlap nothing else.
-/// - `stream` is a live stream of `device`'s context.
-/// - From this call until it has run, no other work writes the operands or touches the result or the scratch, unless it is
-///   ordered before or after it on `stream` or by events.
+/// The raw contract of [`ops`](crate::ops#the-raw-contract), with the room that [`Reduced`] names for
+/// the results and the scratch, which overlap nothing else.
 pub unsafe fn reduce_raw(
     device: &Device,
     reduction: Reduction,
-    number: NumberType,
-    operands: &Reduced,
+    dtype: DType,
+    shape: &[usize],
+    axis: Option<usize>,
+    operands: Reduced,
     stream: StreamHandle,
 ) -> Result<()> {
-    let Reduced { a, b, len, result, scratch } = *operands;
-    let outcome = reduction.result(number);
-    let second = if reduction == Reduction::Dot { b } else { a };
-    let width = number.width();
-    check_aligned(&[
-        ("array", a, width),
-        ("array", second, width),
-        ("result", result, outcome.width()),
-        ("scratch", scratch, 16),
-    ])?;
-    if len == 0 && matches!(reduction, Reduction::Min | Reduction::Max) {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!("there is no {reduction} of no elements; give at least one"),
-        ));
-    }
-    let span = span(len, number.width(), &[a, second]);
-    let blocks = blocks(len, number.width());
-    let entry = reduction.entry(number);
-    let one = |blocks| LaunchShape { grid: [blocks, 1, 1], block: [REDUCE_BLOCK, 1, 1], dynamic_shared: 0 };
-    let partials = if blocks == 1 { result } else { scratch };
-    // SAFETY: the entry takes these parameters, and the scratch has room for a value of each block, the result for one; the rest
-    // as the caller promises.
-    unsafe { device.launch(entry, &one(blocks), &ReduceParams { a, b: second, partials, span }, stream) }?;
-    if blocks == 1 {
-        return Ok(());
-    }
-    let span = self::span(u64::from(blocks), outcome.width(), &[scratch]);
-    let params = ReduceParams { a: scratch, b: scratch, partials: result, span };
-    // SAFETY: as many values as the first launch leaves, to one result; the stream orders the two.
-    unsafe { device.launch(reduction.last().entry(outcome), &one(1), &params, stream) }
-}
-
-/// Blocks for so many elements: one for each run of quads, up to a number.
-fn blocks(len: u64, width: u64) -> u32 {
-    let run = u64::from(REDUCE_BLOCK * REDUCE_STEPS) * 16;
-    len.saturating_mul(width).div_ceil(run).clamp(1, u64::from(REDUCE_BLOCKS)) as u32
+    let plan = ReductionPlan::new(reduction, dtype, shape, axis, Phase::of(operands.a), Target::of(device))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, operands, stream) }
 }

@@ -1,301 +1,130 @@
-//! Operations on rows that need the whole row first: softmax, mean and variance. Rows are those of the last axis of contiguous
-//! arrays.
+//! Operations that need a whole row of the last axis first: softmax, mean and variance.
 //!
-//! A row is read once, where the threads of a block can hold it: of up to 64 KiB, and of halves 32 KiB. Longer ones are read twice,
-//! the second time from the L2 cache where it has them still, for which softmax goes back from their end; so are rows whose result
-//! starts at another distance from 16 bytes than they do, element by element. All arithmetic is by operations that every device
-//! rounds alike, and in an order that the length of a row, and how far it and its result start from 16 bytes, alone decide: so a
-//! result is the same on every run and every device.
+//! A row is read once where the threads of a block can hold it: up to 64 KiB, and 32 KiB of halves.
+//! Longer rows are read twice, the second time from the L2 cache where it still has them, for which
+//! softmax goes back from their end. Rows whose result starts at another distance from 16 bytes are
+//! read twice as well, element by element. All arithmetic is by operations that every device rounds
+//! alike, and in an order that the length of a row and the starts alone decide: so a result is the
+//! same on every run and every device.
 
-use crate::abi::{EntryId, Key, MEAN_VARIANCE, NumberType, ROWWISE_THREADS, RowwiseParams, SOFTMAX, held_quads};
-use crate::device::Device;
-use crate::driver::StreamHandle;
-use crate::element::Number;
+mod moments;
+mod softmax;
+
+pub use moments::{MeanVariancePlan, Moments, mean_variance, mean_variance_into, mean_variance_raw};
+pub use softmax::{SoftmaxPlan, softmax, softmax_into, softmax_raw};
+
+use crate::abi::{EntryId, ROWWISE_THREADS, RowwiseParams, held_quads};
+use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
-use crate::memory::DeviceBuffer;
-use crate::ops::operand::{check_aligned, queue_among};
-use crate::ops::operand::{check_shapes, start};
-use crate::stream::Stream;
-use crate::view::{View, ViewMut};
+use crate::ops::Target;
+use crate::ops::plan::{Placed, Step};
+use crate::ops::tuning::Arithmetic;
+use crate::ops::units;
 
-/// Bytes of a quad.
-const QUAD: u64 = 16;
-/// Fewest threads in a block.
-const BLOCK: u64 = 128;
+/// Bytes of a vector.
+const VECTOR: u64 = units::VECTOR as u64;
 
-/// Rows that lie one behind the other, from an address on that is a multiple of an element.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows {
-    /// The first element.
-    pub start: u64,
-    /// Rows.
-    pub rows: u64,
-    /// Elements of each.
-    pub n: u64,
+/// The addresses of a launch.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Sides {
+    src: u64,
+    dst: u64,
+    /// Of mean and variance.
+    variances: u64,
 }
 
-impl Rows {
-    /// Bytes of all.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` where that is more than can be addressed.
-    fn bytes(self, number: NumberType) -> Result<u64> {
-        let bytes = self.rows.checked_mul(self.n).and_then(|elements| elements.checked_mul(number.width()));
-        bytes.filter(|&bytes| bytes <= isize::MAX as u64).ok_or_else(|| {
-            Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "nothing can address the bytes of {} of {} {number:?}; pass fewer or shorter ones",
-                    counted(self.rows, "row"),
-                    self.n
-                ),
-            )
-        })
+impl Placed for RowwiseParams {
+    type Operands = Sides;
+
+    fn at(self, Sides { src, dst, variances }: Sides) -> Self {
+        Self { src, dst, variances, ..self }
     }
 }
 
-/// The mean of each row, and the variance of each: see [`mean_variance`].
-pub type Moments<T> = (DeviceBuffer<<T as Number>::Sum>, DeviceBuffer<<T as Number>::Sum>);
-
-/// The name of the kernel of [`softmax`].
-pub fn softmax_entry_name(number: NumberType) -> &'static str {
-    SOFTMAX.get(Key::number(number)).name()
-}
-
-/// The name of the kernel of [`mean_variance`].
-pub fn mean_variance_entry_name(number: NumberType) -> &'static str {
-    MEAN_VARIANCE.get(Key::number(number)).name()
-}
-
-/// The softmax of each row, `e^(x - greatest of the row)` over the sum of these, in a buffer of its own: see [`softmax_into`].
-///
-/// # Errors
-///
-/// As [`softmax_into`], and `OutOfMemory`.
-///
-/// ```
-/// # #[cfg(feature = "interp")] {
-/// use warpstride::device::{Backend, Device};
-///
-/// let device = Device::open(Backend::Soft)?;
-/// let buffer = device.upload(&[0.0_f32, 0.0, 1000.0, 1000.0])?;
-/// assert_eq!(warpstride::ops::softmax(buffer.view(&[2, 2])?)?.download()?, [0.5, 0.5, 0.5, 0.5]);
-/// # }
-/// # Ok::<(), warpstride::Error>(())
-/// ```
-pub fn softmax<T: Number>(a: View<'_, T>) -> Result<DeviceBuffer<T>> {
-    let mut result = a.device().alloc::<T>(a.len())?;
-    softmax_into(a, result.view_mut(a.shape())?, a.device().default_stream())?;
-    Ok(result)
-}
-
-/// Queues the softmax of each row of `a` on `stream`, into `result`. Allocates nothing and waits for nothing.
-///
-/// Before halves are rounded from single precision, once, an element differs from the softmax in exact arithmetic by less than
-/// `48 + |x - greatest|` roundings (of 2^-24, in double precision of 2^-53) of itself, in rows that are read twice by less than
-/// twice that, and where it is below the least normal number, by half the least number above zero besides. A row with NaN or
-/// positive infinity, or of negative infinity alone, becomes NaN.
-///
-/// # Errors
-///
-/// `Layout` where the shapes differ or the elements do not lie in C order without gaps, `InvalidArgument` where the two and the
-/// stream are not of one device, and what the driver failed with.
-pub fn softmax_into<T: Number>(a: View<'_, T>, result: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
-    check_shapes(a.layout(), result.layout())?;
-    let starts = [start::<T>(a.layout())?, start::<T>(result.layout())?];
-    let memories = [a.memory(), result.memory()];
-    queue_among(memories, stream, || {
-        let [from, to] = [0, 1].map(|at| memories[at].address() + starts[at]);
-        // SAFETY: views of as many contiguous elements, which lie within buffers that live until their drops; what is written is
-        // borrowed exclusively; other work is ordered by `queue_among`, which also holds all to one device.
-        unsafe { softmax_raw(a.device(), T::NUMBER, rows_of(a, from), to, stream.handle()) }
-    })
-}
-
-/// The mean and the variance of each row, in buffers of their own: see [`mean_variance_into`].
-///
-/// # Errors
-///
-/// As [`mean_variance_into`], and `OutOfMemory`.
-///
-/// ```
-/// # #[cfg(feature = "interp")] {
-/// use warpstride::device::{Backend, Device};
-///
-/// let device = Device::open(Backend::Soft)?;
-/// let buffer = device.upload(&[1.0_f32, 3.0, 5.0, 5.0])?;
-/// let (mean, variance) = warpstride::ops::mean_variance(buffer.view(&[2, 2])?)?;
-/// assert_eq!((mean.download()?, variance.download()?), (vec![2.0, 5.0], vec![1.0, 0.0]));
-/// # }
-/// # Ok::<(), warpstride::Error>(())
-/// ```
-pub fn mean_variance<T: Number>(a: View<'_, T>) -> Result<Moments<T>> {
-    let shape = &a.shape()[..a.rank().saturating_sub(1)];
-    let device = a.device();
-    let rows = shape.iter().product();
-    let (mut mean, mut variance) = (device.alloc(rows)?, device.alloc(rows)?);
-    mean_variance_into(a, mean.view_mut(shape)?, variance.view_mut(shape)?, device.default_stream())?;
-    Ok((mean, variance))
-}
-
-/// Queues the mean of each row of `a` on `stream`, and its variance: the mean of the squares of the differences from the mean
-/// (divided by the length, as NumPy does it). Both have the shape of `a` without the last axis, and halves have them in `f32`.
-/// Allocates nothing and waits for nothing.
-///
-/// The mean first and then the differences from it, in a second pass over what was read once: so that nothing cancels, however large
-/// the mean. Their sum tells how far off the mean was rounded (Chan, Golub and LeVeque 1983), and in rows that are read twice what
-/// sums lose by rounding is summed too. Of a row with infinity, or whose sum is beyond the greatest number, the mean is infinite and
-/// the variance NaN; of one with NaN both are.
-///
-/// # Errors
-///
-/// As [`softmax_into`]; `InvalidArgument` also where rows have no elements and there are some.
-pub fn mean_variance_into<T: Number>(
-    a: View<'_, T>,
-    mean: ViewMut<'_, T::Sum>,
-    variance: ViewMut<'_, T::Sum>,
-    stream: &Stream,
-) -> Result<()> {
-    let shape = &a.shape()[..a.rank().saturating_sub(1)];
-    for result in [&mean, &variance] {
-        if result.shape() != shape {
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!("means and variances have shape {shape:?}, and a view {:?}; give {shape:?}", result.shape()),
-            ));
-        }
+/// The rows of a shape's last axis, and the elements of each; a shape without axes is a row of one.
+fn rows_of(shape: &[usize]) -> [u64; 2] {
+    match shape {
+        [outer @ .., n] => [outer.iter().product::<usize>() as u64, *n as u64],
+        [] => [1, 1],
     }
-    let starts = [start::<T>(a.layout())?, start::<T::Sum>(mean.layout())?, start::<T::Sum>(variance.layout())?];
-    let memories = [a.memory(), mean.memory(), variance.memory()];
-    queue_among(memories, stream, || {
-        let [from, mean, variance] = [0, 1, 2].map(|at| memories[at].address() + starts[at]);
-        // SAFETY: a view of contiguous elements and of two results a row, which lie within buffers that live until their drops;
-        // what is written is borrowed exclusively; other work is ordered by `queue_among`, which also holds all to one device.
-        unsafe { mean_variance_raw(a.device(), T::NUMBER, rows_of(a, from), [mean, variance], stream.handle()) }
-    })
 }
 
-/// The rows of the last axis; of no axes, one of one element.
-fn rows_of<T: Number>(a: View<'_, T>, start: u64) -> Rows {
-    let (rows, n) = match a.shape() {
-        [outer @ .., n] => (outer.iter().product::<usize>(), *n),
-        [] => (1, 1),
-    };
-    Rows { start, rows: rows as u64, n: n as u64 }
-}
-
-/// Queues [`softmax_into`] on memory that others own, from rows to as many that start at `result`: see [`ops`](super).
-///
-/// # Errors
-///
-/// `InvalidArgument` where an address is not aligned to an element, where the two overlap and are not the same, and where there
-/// are more bytes than can be addressed; and what the driver failed with.
-///
-/// # Safety
-///
-/// - The rows, and as many from `result` on, lie within memory that `device` can access, and live until the operation has run.
-/// - `stream` is a live stream of `device`'s context.
-/// - From this call until it has run, no other work writes what it reads or touches what it writes, unless it is ordered before
-///   or after it on `stream` or by events.
-pub unsafe fn softmax_raw(
-    device: &Device,
-    number: NumberType,
-    rows: Rows,
-    result: u64,
-    stream: StreamHandle,
-) -> Result<()> {
-    let width = number.width();
-    check_aligned(&[("first row", rows.start, width), ("result", result, width)])?;
-    let bytes = rows.bytes(number)?;
-    let apart = rows.start.abs_diff(result);
-    if apart > 0 && apart < bytes {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the rows at {:#x} overlap the result at {result:#x}, of {bytes} each; pass the same address or memory \
-                 apart",
-                rows.start,
-                bytes = counted(bytes, "byte")
-            ),
-        ));
-    }
-    // Where the sides have no quads in common, elements go one by one, and threads do not hold them.
-    let aligned = apart.is_multiple_of(QUAD);
-    // SAFETY: as the caller promises; every thread reads what it writes before it does.
-    unsafe { launch(device, SOFTMAX.get(Key::number(number)), number, rows, [result, 0], aligned, stream) }
-}
-
-/// Queues [`mean_variance_into`] on memory that others own, to a mean and a variance a row from two addresses on: see
-/// [`ops`](super).
-///
-/// # Errors
-///
-/// As [`softmax_raw`], of no result that overlaps; `InvalidArgument` also where rows have no elements.
-///
-/// # Safety
-///
-/// As [`softmax_raw`]; the results overlap nothing else.
-pub unsafe fn mean_variance_raw(
-    device: &Device,
-    number: NumberType,
-    rows: Rows,
-    results: [u64; 2],
-    stream: StreamHandle,
-) -> Result<()> {
-    let width = number.sum().width();
-    let [means, variances] = results;
-    check_aligned(&[
-        ("first row", rows.start, number.width()),
-        ("mean", means, width),
-        ("variance", variances, width),
-    ])?;
-    rows.bytes(number)?;
-    if rows.n == 0 && rows.rows > 0 {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            "there is no mean of rows of no elements; give rows of at least one",
-        ));
-    }
-    // SAFETY: as the caller promises.
-    unsafe { launch(device, MEAN_VARIANCE.get(Key::number(number)), number, rows, results, true, stream) }
-}
-
-/// # Safety
-///
-/// As the raw entry point of the entry.
-unsafe fn launch(
-    device: &Device,
-    entry: EntryId,
-    number: NumberType,
-    rows: Rows,
-    [dst, variances]: [u64; 2],
-    aligned: bool,
-    stream: StreamHandle,
-) -> Result<()> {
-    let Rows { start: src, rows, n } = rows;
-    if rows == 0 || n == 0 {
+/// Whether a view has the planned rows.
+fn check_rows(planned: [u64; 2], shape: &[usize]) -> Result<()> {
+    if rows_of(shape) == planned {
         return Ok(());
     }
-    let (group, held) = group(n, number.width(), aligned);
-    let block = group.max(BLOCK);
-    let params = RowwiseParams { src, dst, variances, rows, n, group, held: u64::from(held) };
+    let [rows, n] = planned;
+    Err(Error::new(
+        ErrorKind::Layout,
+        format!(
+            "the plan was made for {} of {}, and the array has shape {shape:?}; make a plan for it",
+            counted(rows, "row"),
+            counted(n, "element")
+        ),
+    ))
+}
+
+/// The number of elements.
+///
+/// # Errors
+///
+/// `InvalidArgument` where they have more bytes than can be addressed.
+fn elements([rows, n]: [u64; 2], dtype: DType) -> Result<u64> {
+    let elements = rows.checked_mul(n);
+    let bytes = elements.and_then(|elements| elements.checked_mul(dtype.width() as u64));
+    elements.filter(|_| bytes.is_some_and(|bytes| bytes <= isize::MAX as u64)).ok_or_else(|| {
+        Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "{} of {n} {dtype} have more bytes than can be addressed; pass fewer or shorter ones",
+                counted(rows, "row")
+            ),
+        )
+    })
+}
+
+/// The launch for rows; `None` where there are no elements. `aligned` where the sides have vectors in
+/// common, without which threads do not hold rows.
+fn step(
+    entry: EntryId,
+    dtype: DType,
+    [rows, n]: [u64; 2],
+    aligned: bool,
+    target: Target,
+) -> Option<Step<RowwiseParams>> {
+    let (group, held) = group(n, dtype.width() as u64, aligned);
+    let block = group.max(Arithmetic::of(target).rowwise_block);
+    let params = RowwiseParams { src: 0, dst: 0, variances: 0, rows, n, group, held: u64::from(held) };
     let blocks = u32::try_from(rows.div_ceil(block / group)).unwrap_or(u32::MAX);
     let shape = LaunchShape { grid: [blocks, 1, 1], block: [block as u32, 1, 1], dynamic_shared: 0 };
-    // SAFETY: the entry takes these parameters; blocks are of whole groups, which hold their rows where it says so; the rest as
-    // the caller promises.
-    unsafe { device.launch(entry, &shape, &params, stream) }
+    (rows > 0 && n > 0).then_some(Step { entry, shape, params })
 }
 
 /// Threads for rows of so many elements, and whether they hold them.
 fn group(n: u64, width: u64, aligned: bool) -> (u64, bool) {
-    let (lanes, held) = (QUAD / width, u64::from(held_quads(width as u32)));
-    let quads = n / lanes;
-    // As few threads as hold it; none takes more than one of the elements outside of quads, of which there may be all but one of a
-    // quad on both sides.
-    let group = quads.div_ceil(held).next_power_of_two().clamp(2 * lanes, u64::from(ROWWISE_THREADS));
-    (group, aligned && quads <= group * held)
+    let (lanes, held) = (VECTOR / width, u64::from(held_quads(width as u32)));
+    let vectors = n / lanes;
+    // The fewest threads that hold it. None takes more than one of the elements outside of vectors, of
+    // which there may be all but one of a vector on both sides.
+    let group = vectors.div_ceil(held).next_power_of_two().clamp(2 * lanes, u64::from(ROWWISE_THREADS));
+    (group, aligned && vectors <= group * held)
+}
+
+/// Why rows are read once or twice.
+fn reason(step: Option<Step<RowwiseParams>>) -> String {
+    let Some(Step { params: RowwiseParams { group, held, .. }, .. }) = step else {
+        return "there are no elements".into();
+    };
+    let times = if held == 1 { "hold it, so it is read once" } else { "cannot hold it, so it is read twice" };
+    format!("the {} of a row {times}", counted(group, "thread"))
+}
+
+/// Writes a plan as text.
+fn fmt(step: &Option<Step<RowwiseParams>>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    let Some(Step { entry, shape, params }) = step else { return f.write_str("nothing to compute") };
+    write!(f, "{entry}: {} of {}, {shape}", counted(params.rows, "row"), counted(params.n, "element"))
 }
 
 #[cfg(test)]
@@ -314,11 +143,11 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_has_no_two_elements_outside_of_quads() {
+    fn a_thread_has_no_two_elements_outside_of_vectors() {
         for width in [2, 4, 8] {
             for n in 1..200 {
                 let (group, held) = group(n, width, true);
-                assert!(held && group >= n.min(2 * (QUAD / width - 1)), "{n} of {width} bytes: {group}");
+                assert!(held && group >= n.min(2 * (VECTOR / width - 1)), "{n} of {width} bytes: {group}");
             }
         }
     }

@@ -1,33 +1,30 @@
-//! Numbers to another type.
+//! Elements converted to another type.
 
-use crate::abi::{CAST, CAST_BLOCK, CastParams, EntryId, Key, Scalar};
+use std::fmt;
+
+use crate::abi::{CAST, CAST_BLOCK, CastParams, EntryId, Key};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
+use crate::memory::DeviceBuffer;
 use crate::ops::numbering::grid;
-use crate::ops::operand::queue_among;
-use crate::ops::operand::{check_contiguous_addresses, check_shapes, start};
-use crate::ops::span::common_span;
+use crate::ops::operand::{Operand, check_contiguous_addresses, check_shapes, queue};
+use crate::ops::plan::{Explanation, Placed, Plan, Step};
+use crate::ops::span::{Contiguous, Phase, common_span, lanes, phase, reason};
+use crate::ops::units::VECTOR;
+use crate::ops::{Align, PermutePlan, Target};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// The numbers, in the order of [`DType::ALL`]: all but the complex ones.
-const TYPES: usize = 12;
-
-/// Queues `dst = src as D`, element by element, on `stream`. Reads `n` elements and writes as many.
-///
-/// Numbers become what Rust's `as` makes of them: of integers that become narrower the low bits are kept; floats lose what is behind
-/// the point, and those beyond an integer's range become its least or greatest, what is no number 0; what becomes a float is rounded
-/// once, to the nearest and of two to the even one, and what is too large for it becomes infinite. What is no number stays none, but
-/// its bits may change. Types that differ only in their sign are copied, and so are equal ones.
+/// Converts elements to another type in a new buffer, on the default stream: `cast::<u8, _>(floats)`.
+/// See [`cast_into`].
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ or an operand does not lie in C order without gaps; `InvalidArgument` where an element is complex,
-/// or the three are not of one device; and what the driver failed with.
+/// As [`cast_into`]; `OutOfMemory` where the device has no room for the result.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -35,37 +32,47 @@ const TYPES: usize = 12;
 ///
 /// let device = Device::open(Backend::Soft)?;
 /// let numbers = device.upload(&[-1.5_f32, 0.5, 99.9, 1e9, f32::NAN])?;
-/// let mut bytes = device.alloc::<u8>(5)?;
-/// warpstride::ops::cast(numbers.view(&[5])?, bytes.view_mut(&[5])?, device.default_stream())?;
+/// let bytes = warpstride::ops::cast::<u8, _>(numbers.view(&[5])?)?;
 /// assert_eq!(bytes.download()?, [0, 0, 99, 255, 0]);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn cast<S: Element, D: Element>(src: View<'_, S>, dst: ViewMut<'_, D>, stream: &Stream) -> Result<()> {
-    check_shapes(src.layout(), dst.layout())?;
-    let starts = [start::<S>(src.layout())?, start::<D>(dst.layout())?];
-    let memories = [src.memory(), dst.memory()];
-    queue_among(memories, stream, || {
-        let [from, to] = [0, 1].map(|at| memories[at].address() + starts[at]);
-        // SAFETY: views of as many contiguous elements, which lie within buffers that live until their drops; what is written is
-        // borrowed exclusively; other work is ordered by `queue_among`, which also holds all to one device.
-        unsafe { cast_raw(dst.device(), (from, S::DTYPE), (to, D::DTYPE), dst.len() as u64, stream.handle()) }
-    })
+pub fn cast<D: Element, S: Element>(src: View<'_, S>) -> Result<DeviceBuffer<D>> {
+    let mut result = src.device().alloc::<D>(src.len())?;
+    cast_into(src, result.view_mut(src.shape())?, src.device().default_stream())?;
+    Ok(result)
 }
 
-/// Queues a cast of `len` elements in memory that others own, each side an address and a type: see [`ops`](super).
+/// Queues `dst = src as D`, element by element, on `stream`. Reads `n` elements and writes as many.
+///
+/// Numbers become what Rust's `as` makes of them. Integers that become narrower keep their low bits.
+/// Floats lose their fraction; those beyond an integer's range become its least or greatest, and NaN
+/// becomes 0. A number that becomes a float is rounded once, to the nearest and of two to the even one;
+/// if it is too large, it becomes infinite. NaN stays NaN, but its bits may change. Types that differ only
+/// in their sign are copied, and so are equal ones.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where an address is not a multiple of an element, the sides overlap, or a type is complex; and what the driver
-/// failed with.
+/// `Layout` where the shapes differ or an operand does not lie in C order without gaps;
+/// `InvalidArgument` where an element is complex, or the operands and the stream are not on one device;
+/// else the driver's error.
+pub fn cast_into<S: Element, D: Element>(src: View<'_, S>, dst: ViewMut<'_, D>, stream: &Stream) -> Result<()> {
+    let starts = [phase(&Operand::read("source", &src))?, phase(&Operand::written("destination", &dst))?];
+    let (sides, len) = ([(starts[0], S::DTYPE), (starts[1], D::DTYPE)], dst.len() as u64);
+    check_shapes(src.layout(), dst.layout())?;
+    CastPlan::new(sides[0], sides[1], len, Target::of(dst.device()))?.launch(src, dst, stream)
+}
+
+/// Queues [`cast_into`] on `len` elements at two addresses, each with its type.
+///
+/// # Errors
+///
+/// `InvalidArgument` where an address is not a multiple of an element, the sides overlap, or a type is
+/// complex; else the driver's error.
 ///
 /// # Safety
 ///
-/// - From both addresses, `len` elements lie within memory that `device` can access, live until it has run.
-/// - `stream` is a live stream of `device`'s context.
-/// - From this call until it has run, no other work writes the source or touches the destination, unless it is ordered before or
-///   after it on `stream` or by events.
+/// The raw contract of [`ops`](crate::ops#the-raw-contract).
 pub unsafe fn cast_raw(
     device: &Device,
     (src, from): (u64, DType),
@@ -73,72 +80,191 @@ pub unsafe fn cast_raw(
     len: u64,
     stream: StreamHandle,
 ) -> Result<()> {
-    let widths = [from.width() as u64, to.width() as u64];
-    let bytes = widths.map(|width| u128::from(len) * u128::from(width));
-    check_contiguous_addresses([(src, widths[0]), (dst, widths[1])], bytes)?;
-    let Some(entry) = cast_entry(from, to)? else {
-        let elements = usize::try_from(len).map_err(|_| {
-            Error::new(
-                ErrorKind::InvalidArgument,
-                format!("{len} are more than can be addressed; cast fewer", len = counted(len, "element")),
-            )
-        })?;
-        let layout = Layout::row_major(&[elements])?;
-        // SAFETY: as the caller promises; the bits of one type are those of the other.
-        return unsafe { crate::ops::copy_into_raw(device, src, &layout, dst, &layout, to.width(), stream) };
-    };
-    if len == 0 {
-        return Ok(());
-    }
-    let count = 16 / widths[0].max(widths[1]);
-    let span = common_span(len, count, [(src, widths[0]), (dst, widths[1])]);
-    let lanes = span.quads.max(len - span.quads * count);
-    let blocks = lanes.div_ceil(u64::from(CAST_BLOCK));
-    let shape = LaunchShape { grid: grid(blocks), block: [CAST_BLOCK, 1, 1], dynamic_shared: 0 };
-    // SAFETY: the entry takes these parameters; the shape has a lane for every quad and every other element; the rest as the
-    // caller promises.
-    unsafe { device.launch(entry, &shape, &CastParams { src, dst, span }, stream) }
+    let plan = CastPlan::new((Phase::of(src), from), (Phase::of(dst), to), len, Target::of(device))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, src, dst, stream) }
 }
 
-/// The kernel that casts from one type to another; `None` where the bits stay as they are.
+/// How a cast is launched: types, length and starts decide it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CastPlan {
+    src: Contiguous,
+    dst: Contiguous,
+    work: Option<Work>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "plans are Copy and allocate nothing")]
+enum Work {
+    /// The bits stay.
+    Copy(PermutePlan),
+    Cast(Step<CastParams>),
+}
+
+impl Placed for CastParams {
+    type Operands = [u64; 2];
+
+    fn at(self, [src, dst]: [u64; 2]) -> Self {
+        Self { src, dst, ..self }
+    }
+}
+
+impl CastPlan {
+    /// Plans the cast of `len` elements: each side has a start and a type.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where a type is complex, a start is not a multiple of an element, or there are
+    /// more elements than can be addressed.
+    pub fn new(
+        (src_start, from): (Phase, DType),
+        (dst_start, to): (Phase, DType),
+        len: u64,
+        target: Target,
+    ) -> Result<Self> {
+        let src = Contiguous::new("source", from, len, src_start)?;
+        let dst = Contiguous::new("destination", to, len, dst_start)?;
+        let Some(entry) = entry(from, to)? else {
+            let layout = Layout::row_major(&[elements(len)?])?;
+            let aligns = [src_start, dst_start].map(|start| Align::of(start.bytes()));
+            let copy = PermutePlan::new(&layout, aligns[0], &layout, aligns[1], to.width(), target)?;
+            // A copy may depend on more than where vectors lie.
+            let (src, dst) = (src.exactly(src_start), dst.exactly(dst_start));
+            return Ok(Self { src, dst, work: (len > 0).then_some(Work::Copy(copy)) });
+        };
+        let widths = [from, to].map(|dtype| dtype.width() as u64);
+        let count = VECTOR as u64 / widths[0].max(widths[1]);
+        let span = common_span(len, count, [(src_start, widths[0]), (dst_start, widths[1])]);
+        let blocks = lanes(&span, count).div_ceil(u64::from(CAST_BLOCK));
+        let shape = LaunchShape { grid: grid(blocks), block: [CAST_BLOCK, 1, 1], dynamic_shared: 0 };
+        let step = Step { entry, shape, params: CastParams { src: 0, dst: 0, span } };
+        Ok(Self { src, dst, work: (len > 0).then_some(Work::Cast(step)) })
+    }
+
+    /// Queues the cast of `src` into `dst` on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// As [`cast_into`]; `Layout` also where an operand is not what the plan was made for.
+    pub fn launch<S: Element, D: Element>(&self, src: View<'_, S>, dst: ViewMut<'_, D>, stream: &Stream) -> Result<()> {
+        check_shapes(src.layout(), dst.layout())?;
+        let [from, to] = [Operand::read("source", &src), Operand::written("destination", &dst)];
+        let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
+        queue([from, to], stream, |device, [src, dst], stream| {
+            // SAFETY: the views have as many contiguous elements as planned, within live buffers; the
+            // destination is borrowed exclusively; `queue` orders other work.
+            unsafe { self.place(device, [src + starts[0], dst + starts[1]], stream) }
+        })
+    }
+
+    /// Queues the cast of elements at two addresses.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where a side does not start as planned, or the sides overlap; else the driver's
+    /// error.
+    ///
+    /// # Safety
+    ///
+    /// As [`cast_raw`].
+    pub unsafe fn launch_raw(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+        self.src.check_address("source", src)?;
+        self.dst.check_address("destination", dst)?;
+        let widths = [self.src, self.dst].map(|side| side.dtype.width() as u64);
+        let bytes = widths.map(|width| u128::from(self.src.len) * u128::from(width));
+        check_contiguous_addresses([(src, widths[0]), (dst, widths[1])], bytes)?;
+        // SAFETY: as the caller promises.
+        unsafe { self.place(device, [src, dst], stream) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`cast_raw`], for sides that start as planned and do not overlap.
+    unsafe fn place(&self, device: &Device, [src, dst]: [u64; 2], stream: StreamHandle) -> Result<()> {
+        match &self.work {
+            None => Ok(()),
+            // SAFETY: the bits of one type are those of the other; the rest as the caller promises.
+            Some(Work::Copy(plan)) => unsafe { plan.launch(device, src, dst, stream) },
+            // SAFETY: the shape has a lane for every run and every other element; the rest as the caller
+            // promises.
+            Some(Work::Cast(step)) => unsafe { step.launch(device, [src, dst], stream) },
+        }
+    }
+}
+
+/// A length that the host can address.
+fn elements(len: u64) -> Result<usize> {
+    usize::try_from(len).map_err(|_| {
+        Error::new(
+            ErrorKind::InvalidArgument,
+            format!("{} are more than can be addressed; cast fewer", counted(len, "element")),
+        )
+    })
+}
+
+impl Plan for CastPlan {
+    fn entry(&self) -> Option<&'static str> {
+        match &self.work {
+            None => None,
+            Some(Work::Copy(plan)) => plan.entry(),
+            Some(Work::Cast(step)) => Some(step.entry.name()),
+        }
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        match &self.work {
+            None => None,
+            Some(Work::Copy(plan)) => plan.shape(),
+            Some(Work::Cast(step)) => Some(step.shape),
+        }
+    }
+
+    fn launches(&self) -> u64 {
+        u64::from(self.work.is_some())
+    }
+
+    fn explain(&self) -> Explanation {
+        let why = match &self.work {
+            None => "there are no elements".into(),
+            Some(Work::Copy(_)) => "the bits of one type are those of the other, so they are copied".into(),
+            Some(Work::Cast(step)) => reason(&step.params.span),
+        };
+        Explanation::of(self, why, self.src.bytes(), self.dst.bytes())
+    }
+}
+
+impl fmt::Display for CastPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.work {
+            None => f.write_str("nothing to cast"),
+            Some(Work::Copy(plan)) => plan.fmt(f),
+            Some(Work::Cast(Step { entry, shape, .. })) => {
+                write!(f, "{entry}: {}, {shape}", counted(self.src.len, "element"))
+            }
+        }
+    }
+}
+
+/// The kernel that casts from one type to another; `None` where the bits stay.
 ///
 /// # Errors
 ///
 /// `InvalidArgument` where a type is complex.
-pub fn cast_entry(from: DType, to: DType) -> Result<Option<EntryId>> {
-    if [from, to].iter().any(|&dtype| dtype as usize >= TYPES) {
+fn entry(from: DType, to: DType) -> Result<Option<EntryId>> {
+    if from.is_complex() || to.is_complex() {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             format!(
-                "{from} cannot be cast to {to}: complex numbers are none of one part; take their parts as an axis of floats"
+                "{from} cannot be cast to {to}: complex types cannot be cast; view them as floats with a last axis of 2"
             ),
         ));
     }
     let (from, to) = kernel(from, to);
-    Ok(scalar(from).zip(scalar(to)).and_then(|(from, to)| CAST.find(Key::types(from, to))))
+    Ok(CAST.find(Key::types(from, to)))
 }
 
-/// What kernels call a type; `None` of complex numbers.
-fn scalar(dtype: DType) -> Option<Scalar> {
-    Some(match dtype {
-        DType::U8 => Scalar::U8,
-        DType::I8 => Scalar::I8,
-        DType::U16 => Scalar::U16,
-        DType::I16 => Scalar::I16,
-        DType::F16 => Scalar::F16,
-        DType::Bf16 => Scalar::Bf16,
-        DType::U32 => Scalar::U32,
-        DType::I32 => Scalar::I32,
-        DType::F32 => Scalar::F32,
-        DType::U64 => Scalar::U64,
-        DType::I64 => Scalar::I64,
-        DType::F64 => Scalar::F64,
-        DType::C64 | DType::C128 => return None,
-    })
-}
-
-/// The types whose kernel casts these, two of a kind where bits stay as they are: the sign matters only of an integer that others
-/// than narrower integers are made of, and of one that a float becomes.
+/// The types whose kernel casts these, two of a kind where the bits stay. The sign of an integer matters
+/// only where wider integers or floats are made of it, or where a float becomes it.
 fn kernel(from: DType, to: DType) -> (DType, DType) {
     let (Some(unsigned_from), Some(unsigned_to)) = (unsigned(from), unsigned(to)) else { return (from, to) };
     (if to.width() <= from.width() { unsigned_from } else { from }, unsigned_to)
@@ -159,12 +285,16 @@ fn unsigned(dtype: DType) -> Option<DType> {
 mod tests {
     use super::*;
 
+    fn numbers() -> Vec<DType> {
+        DType::ALL.into_iter().filter(|dtype| !dtype.is_complex()).collect()
+    }
+
     #[test]
     fn every_pair_has_the_kernel_of_its_name_or_keeps_its_bits() {
         let mut kernels = 0;
-        for from in &DType::ALL[..TYPES] {
-            for to in &DType::ALL[..TYPES] {
-                match cast_entry(*from, *to).unwrap() {
+        for from in &numbers() {
+            for to in &numbers() {
+                match entry(*from, *to).unwrap() {
                     Some(entry) => {
                         let (kernel_from, kernel_to) = kernel(*from, *to);
                         assert_eq!(entry.name(), format!("cast_{kernel_from}_{kernel_to}"), "{from} to {to}");
@@ -172,7 +302,7 @@ mod tests {
                     }
                     None => {
                         let (from, to) = kernel(*from, *to);
-                        assert_eq!(from, to, "what has no kernel keeps its bits");
+                        assert_eq!(from, to, "types without a kernel keep their bits");
                     }
                 }
             }
@@ -181,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_complex_numbers_are_asked_for() {
-        assert!(cast_entry(DType::C64, DType::F32).unwrap_err().to_string().contains("parts"));
+    fn complex_numbers_are_to_be_viewed_as_floats() {
+        assert!(entry(DType::C64, DType::F32).unwrap_err().to_string().contains("last axis of 2"));
     }
 }

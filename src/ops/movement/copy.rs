@@ -10,9 +10,7 @@ use crate::launch_shape::LaunchShape;
 use crate::ops::Align;
 use crate::ops::canonical::Canonical;
 use crate::ops::numbering::grid;
-
-/// Bytes of one access.
-const QUAD: u64 = 16;
+use crate::ops::units::VECTOR;
 
 /// One launch of the copy kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +31,7 @@ impl CopyPlan {
         let in_bytes = |elements: usize| (elements * canonical.width) as u64;
         let (src_start, dst_start) = (in_bytes(canonical.src_start), in_bytes(canonical.dst_start));
         let starts = src_start | src_align.bytes() | dst_start | dst_align.bytes();
-        if !canonical.is_contiguous() || !starts.is_multiple_of(QUAD) {
+        if !canonical.is_contiguous() || !starts.is_multiple_of(VECTOR as u64) {
             return None;
         }
         let entry = COPY.get(Key::ONLY);
@@ -43,7 +41,7 @@ impl CopyPlan {
     /// The launch's shape.
     pub(in crate::ops) fn shape(&self) -> LaunchShape {
         // One lane an access, and one a byte of the tail; a copy of few bytes may be all tail.
-        let lanes = (self.bytes / QUAD).max(self.bytes % QUAD);
+        let lanes = (self.bytes / VECTOR as u64).max(self.bytes % VECTOR as u64);
         let blocks = lanes.div_ceil(u64::from(COPY_BLOCK));
         LaunchShape { grid: grid(blocks), block: [COPY_BLOCK, 1, 1], dynamic_shared: 0 }
     }

@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::ops::Range;
+
 use crate::error::Result;
 use crate::layout::{Layout, MAX_RANK};
 use crate::ops::canonical::{Axis, Canonical};
@@ -83,6 +85,19 @@ impl Axes {
     /// Number of elements.
     pub(super) fn len(&self) -> usize {
         self.as_slice().iter().map(|axis| axis.extent).product()
+    }
+
+    /// The bytes from the first to the last element of both sides, whose storages lie at these addresses.
+    pub(super) fn byte_ranges(&self, addresses: [u64; 2], widths: [usize; 2]) -> [Range<u128>; 2] {
+        let range = |side: usize, start: usize, stride: fn(&Axis) -> isize| {
+            let reach = |axis: &Axis| stride(axis).unsigned_abs() * (axis.extent - 1);
+            let sum = |is_back: bool| -> usize {
+                self.as_slice().iter().filter(|axis| (stride(axis) < 0) == is_back).map(reach).sum()
+            };
+            let at = |element: usize| u128::from(addresses[side]) + element as u128 * widths[side] as u128;
+            at(start - sum(true))..at(start + sum(false) + 1)
+        };
+        [range(0, self.src_start, |axis| axis.src), range(1, self.dst_start, |axis| axis.dst)]
     }
 
     /// The farthest that any two elements lie apart on a side, in elements.

@@ -1,60 +1,99 @@
-//! Elements scaled, shifted and converted on their way to another layout: `dst = factor * src + offset`, in one pass.
+//! Elements scaled, shifted and converted on their way to another layout: `dst = factor * src + offset`,
+//! in one pass.
 //!
-//! A permute reads and writes every element; what else becomes of it on the way costs no more bytes. So a scaled transpose, a
-//! cast into another order of axes, or the normalisation of images by their channels is one launch, where a permute, a cast and
-//! arithmetic one behind the other move the array three times. cuTENSOR has the like as `cutensorPermute`, `B = alpha * op(perm(A))`,
-//! with one type of scalar for all elements; factors and offsets by channel are those of cuDNN's and PyTorch's affine layers.
-//!
-//! How fast these kernels are was not measured yet. Their tiles are cut as those of [`permute`](mod@crate::ops::permute), whose speed was.
+//! A permute reads and writes every element; a factor and an offset on the way cost no more bytes. So a
+//! scaled transpose, a cast into another order of axes, or the normalisation of images by their channels
+//! is one launch, where a permute, a cast and arithmetic one behind the other move the array three
+//! times. cuTENSOR has the like as `cutensorPermute`, `B = alpha * op(perm(A))`, with one scalar for all
+//! elements; factors and offsets by channel are those of cuDNN's and PyTorch's affine layers.
 
 mod axes;
+mod normalization;
 mod plan;
+mod strategies;
 
+pub use normalization::Normalization;
 pub use plan::AffinePlan;
 
-use crate::abi::AffineType;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::layout::Layout;
-use crate::ops::operand::start;
-use crate::ops::operand::{check_addresses, queue_among};
+use crate::memory::DeviceBuffer;
 use crate::ops::{Align, Target};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// What becomes of an element `x`: `x * factor + offset`, one fused multiply-add, rounded once.
+/// The map of an element `x`: `x * factor + offset`, one fused multiply-add, rounded once.
 ///
-/// It is computed in single precision, and rounded once more where the result is a half; doubles are computed in their own. So a
-/// CPU that does the same (`f32::mul_add`) gets the same bits, but of what is no number, whose bits may be others.
+/// It is computed in single precision, and rounded once more where the result is a half; doubles are
+/// computed in their own type. So a CPU that does the same (`f32::mul_add`) gets the same bits, but for
+/// NaN, whose bits may differ.
 ///
-/// `A` is where the values of channels are: views, or of the raw entry points device addresses.
+/// `A` says where the values of channels are: views, or device addresses for the raw functions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Affine<A> {
-    /// The same for all elements, rounded to single precision where elements are not doubles.
+    /// One factor and one offset for all elements, rounded to single precision where elements are not
+    /// doubles.
     Uniform {
-        /// What elements are multiplied by.
+        /// The factor of each element.
         factor: f64,
-        /// What is added to the product.
+        /// The addend of each product.
         offset: f64,
     },
-    /// For each index of an axis, its channels, values of its own: as many contiguous `f32` as the axis has indices.
-    ///
-    /// To normalise by mean and deviation, as [`normalize`](crate::ops::normalize()) does, `factors` are `1 / deviation` and `offsets` are
-    /// `-mean / deviation`.
+    /// A factor and an offset for each index of an axis, its channels, in device memory: contiguous
+    /// `f32`, one for each index.
     PerChannel {
         /// The axis of the operands, counted from 0.
         axis: usize,
-        /// What elements of each channel are multiplied by.
+        /// The factors of the channels.
         factors: A,
-        /// What is added to the product.
+        /// The offsets of the channels.
         offsets: A,
+    },
+    /// A factor and an offset for each index of an axis of 1 to 4 channels, which go with the launch:
+    /// for images of bytes without gaps, whose channels move before their pixels (see
+    /// [`normalize`](crate::ops::normalize())).
+    Normalized {
+        /// The axis of the operands, counted from 0.
+        axis: usize,
+        /// The factors and the offsets.
+        by: Normalization,
     },
 }
 
+/// Where the factors and offsets of a map are: what a plan depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Channels {
+    /// All elements have one of each.
+    Uniform,
+    /// Each index of this axis has its own, in device memory.
+    InMemory(usize),
+    /// Each index of this axis has its own, which go with the launch.
+    WithLaunch(usize),
+}
+
+impl From<Option<usize>> for Channels {
+    /// Values in device memory for the indices of an axis; without one, the same for all elements.
+    fn from(axis: Option<usize>) -> Self {
+        axis.map_or(Self::Uniform, Self::InMemory)
+    }
+}
+
+impl Channels {
+    /// The axis of channels, where there is one.
+    pub fn axis(self) -> Option<usize> {
+        match self {
+            Self::Uniform => None,
+            Self::InMemory(axis) | Self::WithLaunch(axis) => Some(axis),
+        }
+    }
+}
+
 impl<A> Affine<A> {
-    /// Elements as they are, but of another type: a cast. The offset is -0, which leaves the sign of a zero.
+    /// Elements as they are, but of another type: a cast. The offset is -0, which leaves the sign of a
+    /// zero.
     pub const IDENTITY: Self = Self::scale(1.0);
 
     /// Products alone. The offset is -0, which leaves the sign of a zero.
@@ -62,24 +101,39 @@ impl<A> Affine<A> {
         Self::Uniform { factor, offset: -0.0 }
     }
 
-    /// The axis of channels, where there is one.
-    pub fn axis(&self) -> Option<usize> {
+    /// Where the factors and offsets are.
+    pub fn channels(&self) -> Channels {
         match self {
-            Self::Uniform { .. } => None,
-            Self::PerChannel { axis, .. } => Some(*axis),
+            Self::Uniform { .. } => Channels::Uniform,
+            Self::PerChannel { axis, .. } => Channels::InMemory(*axis),
+            Self::Normalized { axis, .. } => Channels::WithLaunch(*axis),
         }
     }
 }
 
-/// Queues `dst[i] = src[i] * factor + offset` for every index `i` of two views of one shape, in any layouts, on `stream`: from `u8`,
-/// `f16`, `bf16` or `f32` to `f16`, `bf16` or `f32`, or from `f64` to `f64`. How it is done is chosen by the layouts; see
-/// [`AffinePlan`].
+/// Maps every element of a view into a new buffer of its shape in C order, on the default stream: see
+/// [`affine_into`].
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ, or factors or offsets are not contiguous; `InvalidArgument` where there is no kernel for the
-/// types, there are not as many factors and offsets as channels, the shape has no such axis, or the operands and the stream are not
-/// of one device; and what the driver failed with.
+/// As [`affine_into`]; `OutOfMemory` where the device has no room for the result.
+pub fn affine<D: Element, S: Element>(src: View<'_, S>, affine: Affine<View<'_, f32>>) -> Result<DeviceBuffer<D>> {
+    let mut result = src.device().alloc::<D>(src.len())?;
+    affine_into(src, affine, result.view_mut(src.shape())?, src.device().default_stream())?;
+    Ok(result)
+}
+
+/// Queues `dst[i] = src[i] * factor + offset` for every index `i` of two views of one shape, in any
+/// layouts, on `stream`.
+///
+/// Elements are mapped from `u8`, `f16`, `bf16` or `f32` to `f16`, `bf16` or `f32`, or from `f64` to
+/// `f64`. The layouts choose the kernel; see [`AffinePlan`].
+///
+/// # Errors
+///
+/// `Layout` where the shapes differ, or factors or offsets are not contiguous; `InvalidArgument` where
+/// there is no kernel for the types, the numbers of factors, offsets and channels differ, the shape has
+/// no such axis, or the operands and the stream are not on one device; else the driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -107,59 +161,23 @@ pub fn affine_into<S: Element, D: Element>(
     dst: ViewMut<'_, D>,
     stream: &Stream,
 ) -> Result<()> {
-    let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
-    let plan =
-        AffinePlan::new((src.layout(), align, S::DTYPE), (dst.layout(), align, D::DTYPE), affine.axis(), target)?;
-    let (source, destination) = (src.memory(), dst.memory());
-    let launch = |affine| {
-        // SAFETY: the layouts lie within the buffers, and so do the channels' values, as many as there are channels; all live until
-        // their drops and are aligned as allocations are; the exclusive borrow of `dst` shows that it shares no element with them;
-        // other work on them is ordered by `queue_among`, which also holds all to one device.
-        unsafe { plan.launch(destination.device(), source.address(), destination.address(), affine, stream.handle()) }
-    };
-    match affine {
-        Affine::Uniform { factor, offset } => {
-            queue_among([source, destination], stream, || launch(Affine::Uniform { factor, offset }))
-        }
-        Affine::PerChannel { axis, factors, offsets } => {
-            let count = src.shape().get(axis).copied().unwrap_or_default();
-            let addresses = [channel_values("factors", &factors, count)?, channel_values("offsets", &offsets, count)?];
-            let [factors_at, offsets_at] = addresses;
-            queue_among([source, destination, factors.memory(), offsets.memory()], stream, || {
-                launch(Affine::PerChannel { axis, factors: factors_at, offsets: offsets_at })
-            })
-        }
-    }
+    let (align, target) = (Align::ALLOCATION, Target::of(dst.device()));
+    let sides = ((src.layout(), align, S::DTYPE), (dst.layout(), align, D::DTYPE));
+    AffinePlan::new(sides.0, sides.1, affine.channels(), target)?.run(src, affine, dst, stream)
 }
 
-/// The address of the values of so many channels.
-fn channel_values(which: &str, values: &View<'_, f32>, channels: usize) -> Result<u64> {
-    if values.shape() != [channels] {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the {which} have shape {:?} and there is one for each channel; give a view of shape [{channels}]",
-                values.shape()
-            ),
-        ));
-    }
-    Ok(values.memory().address() + start::<f32>(values.layout())?)
-}
-
-/// Queues the same in memory that others own, each side an address, a layout from there, and a type: see [`ops`](super).
+/// Queues [`affine_into`] on addresses: each side is an address, a layout from there, and a type.
 ///
 /// # Errors
 ///
-/// As [`affine_into`]; `InvalidArgument` also for an address that is not a multiple of an element, or where the destination
-/// overlaps what is read. `Layout` also where the destination may reach an element twice, or the bytes of a side overflow.
+/// As [`affine_into`]; `InvalidArgument` also for an address that is not a multiple of an element, or
+/// where the destination overlaps the source or the channels' values. `Layout` also where the
+/// destination may reach an element twice, or the bytes of a side overflow.
 ///
 /// # Safety
 ///
-/// - Every element of both layouts from their addresses, and as many `f32` from the addresses of factors and offsets as there are
-///   channels, lie within memory that `device` can access, live until it has run.
-/// - `stream` is a live stream of `device`'s context.
-/// - From this call until it has run, no other work writes what is read or touches the destination, unless it is ordered before or
-///   after it on `stream` or by events.
+/// The raw contract of [`ops`](crate::ops#the-raw-contract), also for one `f32` a channel at the
+/// addresses of factors and offsets.
 pub unsafe fn affine_into_raw(
     device: &Device,
     (src, src_layout, from): (u64, &Layout, DType),
@@ -168,46 +186,7 @@ pub unsafe fn affine_into_raw(
     stream: StreamHandle,
 ) -> Result<()> {
     let (source, destination) = ((src_layout, Align::of(src), from), (dst_layout, Align::of(dst), to));
-    let plan = AffinePlan::new(source, destination, affine.axis(), Target::of(device))?;
-    if dst_layout.is_empty() {
-        return Ok(());
-    }
-    let destination = (dst, dst_layout, to.width());
-    check_addresses((src, src_layout, from.width()), destination)?;
-    if let Affine::PerChannel { axis, factors, offsets } = affine {
-        let values = Layout::row_major(&[src_layout.shape()[axis]])?;
-        for address in [factors, offsets] {
-            check_addresses((address, &values, size_of::<f32>()), destination)?;
-        }
-    }
-    // SAFETY: as the caller promises; what is read and written does not overlap, and the alignments are those of the addresses.
-    unsafe { plan.launch(device, src, dst, affine, stream) }
-}
-
-/// The types of a kernel, source first.
-///
-/// # Errors
-///
-/// `InvalidArgument` where there is none.
-fn kernel_type(from: DType, to: DType) -> Result<[AffineType; 2]> {
-    let of = |dtype: DType| match dtype {
-        DType::U8 => Some(AffineType::U8),
-        DType::F16 => Some(AffineType::F16),
-        DType::Bf16 => Some(AffineType::Bf16),
-        DType::F32 => Some(AffineType::F32),
-        DType::F64 => Some(AffineType::F64),
-        _ => None,
-    };
-    match (of(from), of(to)) {
-        (Some(from), Some(to)) if (from == AffineType::F64) == (to == AffineType::F64) && to != AffineType::U8 => {
-            Ok([from, to])
-        }
-        _ => Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "elements of {from} are not mapped to {to}, but those of u8, f16, bf16 and f32 to f16, bf16 and f32, and those of \
-                 f64 to f64; cast before or after (ops::cast)"
-            ),
-        )),
-    }
+    let plan = AffinePlan::new(source, destination, affine.channels(), Target::of(device))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, src, affine, dst, stream) }
 }

@@ -1,78 +1,67 @@
 //! From two layouts and their types to a launch.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::axes::Axes;
-use super::{Affine, kernel_type};
-use crate::abi::{
-    AFFINE_ELEMENTS, AFFINE_ELEMENTS_F64, AFFINE_PADDED, AFFINE_PADDED_BLOCK, AFFINE_PADDED_F64, AFFINE_PADDED_SIDE,
-    AFFINE_TILE, AffineElementsParams, AffineTileParams, AffineType, AffineValues, Divisor, ELEMENTS_BLOCK,
-    ElementsParams, EntryId, Index, Key, VECTOR_TILE_THREADS, elements_per_thread,
-};
+use super::strategies::{Added, STRATEGIES, Task, Values, Work};
+use super::{Affine, Channels};
+use crate::abi::{MAX_CHANNELS, affine_type};
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::element::DType;
+use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
-use crate::layout::{Layout, MAX_RANK};
-use crate::ops::canonical::Axis;
-use crate::ops::movement::permute::tile::{QUAD, split};
-use crate::ops::numbering::{axes, divisor, grid};
-use crate::ops::operand::{check_bytes, check_disjoint};
-use crate::ops::tuning::TILE_COLUMN;
-use crate::ops::{Align, Target, TileShape};
+use crate::layout::Layout;
+use crate::ops::operand::{Operand, check_aligned, check_apart, check_bytes, check_disjoint, queue};
+use crate::ops::plan::{Explanation, Plan, Verdict};
+use crate::ops::span::first_byte;
+use crate::ops::{Align, Target};
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
 
-/// More elements than the threads of a launch number beyond the last.
-const BEYOND: usize = 1 << 16;
+/// Bytes of a channel's factor, and of its offset.
+const VALUE: u64 = size_of::<f32>() as u64;
 
-/// How the elements of one layout become those of another, of another type: with which kernel, in what grid, with which
-/// parameters.
+/// How the elements of one layout become those of another, of another type: which kernel, in which grid,
+/// with which parameters.
 ///
-/// Made from layouts, alignments and types alone, without a device: it can be compared, printed and kept, and launched as often as
-/// one likes on storages of those layouts, with any factors and offsets. The addresses in its parameters are bytes from the starts
-/// of the two storages.
+/// Layouts, alignments and types alone decide a plan, without a device. Layouts that mean the same work
+/// give equal plans. A plan can be kept, and launches any number of times, with any factors and offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AffinePlan {
-    work: Work,
-    /// The axis of channels, and how many there are.
-    channels: Option<(usize, usize)>,
-    read: u64,
-    written: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
-    Nothing,
-    Elements { entry: EntryId, shape: LaunchShape, params: AffineElementsParams, reversed: bool },
-    Tile { entry: EntryId, shape: LaunchShape, params: AffineTileParams, reversed: bool },
-}
-
-/// Both sides, planned.
-struct Sides {
-    axes: Axes,
-    types: [AffineType; 2],
-    /// Whether a storage starts on 16 bytes, of both sides.
-    quads: bool,
+    channels: Channels,
+    /// The number of channels, where they have values of their own.
+    count: Option<usize>,
+    types: [DType; 2],
+    aligns: [Align; 2],
+    /// `None` where there are no elements.
+    planned: Option<(Task, Work)>,
 }
 
 impl AffinePlan {
-    /// Plans `dst[i, j, ...] = fma(src[i, j, ...], factor, offset)` for storages of these layouts, alignments and types, source
-    /// first. Factors and offsets are for all elements, or of each index of the axis `channels`.
+    /// Plans `dst[i, j, ...] = fma(src[i, j, ...], factor, offset)` for storages of these layouts,
+    /// alignments and types, source first. `channels` says where factors and offsets are.
     ///
-    /// Where the sides are contiguous along different axes it is a transpose by tiles: turned in registers where every row of both
-    /// sides is whole 16-byte accesses, else through a padded tile. All others go element by element.
+    /// Images of bytes become planes by a kernel of their own, if the values go with the launch. Where
+    /// the sides are contiguous along different axes, a transpose by tiles does the work: in registers
+    /// where every row of both sides is whole vectors of 16 bytes, else through a padded tile. All
+    /// others go element by element.
     ///
     /// # Errors
     ///
-    /// `Layout` where the shapes differ, the destination may reach an element twice, or the bytes of a storage overflow;
-    /// `InvalidArgument` where there is no kernel for the types, an alignment is below an element, or the shape has no such axis.
+    /// `Layout` where the shapes differ, the destination may reach an element twice, the bytes of a
+    /// storage overflow, or values go with the launch for other layouts than those of images;
+    /// `InvalidArgument` where there is no kernel for the types, an alignment is below an element, or the
+    /// shape has no such axis.
     pub fn new(
         (src, src_align, from): (&Layout, Align, DType),
         (dst, dst_align, to): (&Layout, Align, DType),
-        channels: Option<usize>,
+        channels: impl Into<Channels>,
         target: Target,
     ) -> Result<Self> {
-        let types = kernel_type(from, to)?;
+        let channels = channels.into();
+        check_types(from, to)?;
         check_bytes("source", src, from.width())?;
         check_bytes("destination", dst, to.width())?;
         if src.shape() != dst.shape() {
@@ -82,119 +71,221 @@ impl AffinePlan {
             ));
         }
         check_disjoint(dst)?;
-        let channels = match channels {
-            Some(axis) => Some((axis, extent(src, axis)?)),
-            None => None,
-        };
+        let count = channels.axis().map(|axis| extent(src, axis)).transpose()?;
+        if let (Channels::WithLaunch(_), Some(count)) = (channels, count) {
+            check_count(count)?;
+        }
+        let plan = Self { channels, count, types: [from, to], aligns: [src_align, dst_align], planned: None };
         if src.is_empty() {
-            return Ok(Self { work: Work::Nothing, channels, read: 0, written: 0 });
+            return Ok(plan);
         }
         src_align.check("source", from.width())?;
         dst_align.check("destination", to.width())?;
-        let axes = Axes::new(src, dst, channels.map(|(axis, _)| axis))?;
-        let quads = src_align.bytes().min(dst_align.bytes()) >= QUAD as u64;
-        let sides = Sides { axes, types, quads };
-        let work = match sides.tile(target) {
-            Some(tile) => tile,
-            None => sides.elements(),
-        };
-        // Of a source that is broadcast, elements are counted as often as they are read, which may be more than memory has.
-        let bytes = |len: usize, width: usize| (len as u64).saturating_mul(width as u64);
-        let values = channels.map_or(0, |(_, count)| bytes(count, 2 * size_of::<f32>()));
-        let read = bytes(axes.len(), from.width()).saturating_add(values);
-        let written = bytes(axes.len(), to.width());
-        Ok(Self { work, channels, read, written })
+        let task = Task::new([src, dst], plan.aligns, plan.types, channels, target)?;
+        let taken = STRATEGIES.iter().find_map(|strategy| (strategy.plan)(&task).ok());
+        let work = taken.ok_or_else(|| not_images(src, dst))?;
+        Ok(Self { planned: Some((task, work)), ..plan })
     }
 
-    /// The kernel's entry; `None` where nothing is launched.
-    pub fn entry(&self) -> Option<&'static str> {
-        match &self.work {
-            Work::Nothing => None,
-            Work::Elements { entry, .. } | Work::Tile { entry, .. } => Some(entry.name()),
-        }
-    }
-
-    /// The launch's shape; `None` where nothing is launched.
-    pub fn shape(&self) -> Option<LaunchShape> {
-        match &self.work {
-            Work::Nothing => None,
-            Work::Elements { shape, .. } | Work::Tile { shape, .. } => Some(*shape),
-        }
-    }
-
-    /// Bytes that are read: the source's elements, and factors and offsets where channels have their own.
+    /// Bytes of the source's elements, and of factors and offsets in device memory. The elements of a
+    /// broadcast source count each time they are read.
     pub fn read(&self) -> u64 {
-        self.read
+        let values = match self.channels {
+            Channels::InMemory(_) => (self.len().min(1) * self.count.unwrap_or(0) as u64).saturating_mul(2 * VALUE),
+            _ => 0,
+        };
+        self.len().saturating_mul(self.types[0].width() as u64).saturating_add(values)
     }
 
-    /// Bytes that are written: the destination's elements.
+    /// Bytes of the destination's elements.
     pub fn written(&self) -> u64 {
-        self.written
+        self.len().saturating_mul(self.types[1].width() as u64)
     }
 
-    /// Launches on storages at these addresses.
+    fn len(&self) -> u64 {
+        self.planned.map_or(0, |(task, _)| task.axes.len() as u64)
+    }
+
+    /// Queues the map of `src` into `dst` on `stream`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the plan is for channels of another axis, or for none, or the device does not allow the launch's
-    /// shape; and what the driver failed with.
-    ///
-    /// # Safety
-    ///
-    /// As [`affine_into_raw`](super::affine_into_raw), for the layouts that the plan was made of. The addresses are aligned as
-    /// the plan was told, those of factors and offsets are multiples of 4 and not 0, and the destination shares no element with
-    /// what is read.
-    pub unsafe fn launch(
+    /// As [`affine_into`](super::affine_into); `Layout` also where the views do not mean the work that was
+    /// planned.
+    pub fn launch<S: Element, D: Element>(
         &self,
-        device: &Device,
-        src: u64,
-        dst: u64,
-        affine: Affine<u64>,
-        stream: StreamHandle,
+        src: View<'_, S>,
+        affine: Affine<View<'_, f32>>,
+        dst: ViewMut<'_, D>,
+        stream: &Stream,
     ) -> Result<()> {
-        if affine.axis() != self.channels.map(|(axis, _)| axis) {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "the plan is for channels along {:?} and the factors are for {:?}; make a plan for these",
-                    self.channels.map(|(axis, _)| axis),
-                    affine.axis()
-                ),
-            ));
-        }
-        match &self.work {
-            Work::Nothing => Ok(()),
-            Work::Elements { entry, shape, params, reversed } => {
-                let of = &params.elements;
-                let elements = ElementsParams { src: src.wrapping_add(of.src), dst: dst.wrapping_add(of.dst), ..*of };
-                let values = self.values(&params.values, affine, *reversed);
-                let params = AffineElementsParams { elements, values, ..*params };
-                // SAFETY: the entry takes these parameters, and reaches exactly the elements of the two layouts and the values of
-                // their channels; the rest as the caller promises.
-                unsafe { device.launch(*entry, shape, &params, stream) }
+        self.check_views(&Operand::read("source", &src), &Operand::written("destination", &dst))?;
+        self.run(src, affine, dst, stream)
+    }
+
+    /// [`AffinePlan::launch`] on the views that the plan was made of.
+    pub(super) fn run<S: Element, D: Element>(
+        &self,
+        src: View<'_, S>,
+        affine: Affine<View<'_, f32>>,
+        dst: ViewMut<'_, D>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let [from, to] = [Operand::read("source", &src), Operand::written("destination", &dst)];
+        let launch = |device: &Device, src, affine, dst, stream| {
+            // SAFETY: the layouts lie within the buffers, and so do the channels' values; all live until
+            // their drops and are aligned as allocations are; the exclusive borrow of `dst` shows that it
+            // shares no element with them; `queue` orders other work.
+            unsafe { self.place(device, src, affine, dst, stream) }
+        };
+        match affine {
+            Affine::PerChannel { axis, factors, offsets } => {
+                let count = self.count.unwrap_or(0);
+                let [f, o] = [Operand::read("factors", &factors), Operand::read("offsets", &offsets)];
+                let starts = [channel_values(&f, count)?, channel_values(&o, count)?];
+                queue([from, f, o, to], stream, |device, [src, factors, offsets, dst], stream| {
+                    let (factors, offsets) = (factors + starts[0], offsets + starts[1]);
+                    launch(device, src, Affine::PerChannel { axis, factors, offsets }, dst, stream)
+                })
             }
-            Work::Tile { entry, shape, params, reversed } => {
-                let (src, dst) = (src.wrapping_add(params.src), dst.wrapping_add(params.dst));
-                let values = self.values(&params.values, affine, *reversed);
-                // SAFETY: as above, in accesses that the alignments allow.
-                unsafe { device.launch(*entry, shape, &AffineTileParams { src, dst, values, ..*params }, stream) }
-            }
+            Affine::Uniform { factor, offset } => queue([from, to], stream, |device, [src, dst], stream| {
+                launch(device, src, Affine::Uniform { factor, offset }, dst, stream)
+            }),
+            Affine::Normalized { axis, by } => queue([from, to], stream, |device, [src, dst], stream| {
+                launch(device, src, Affine::Normalized { axis, by }, dst, stream)
+            }),
         }
     }
 
-    /// The values of a launch, by the channels' order.
-    fn values(&self, planned: &AffineValues, affine: Affine<u64>, reversed: bool) -> AffineValues {
-        match affine {
-            Affine::Uniform { factor, offset } => {
-                AffineValues { factor: factor.to_bits(), offset: offset.to_bits(), ..*planned }
-            }
+    /// Whether the views mean the work that was planned.
+    fn check_views(&self, from: &Operand<'_>, to: &Operand<'_>) -> Result<()> {
+        let is_planned = [from.dtype, to.dtype] == self.types
+            && from.layout.shape() == to.layout.shape()
+            && match &self.planned {
+                None => from.layout.is_empty(),
+                Some((task, _)) => {
+                    !from.layout.is_empty() && Axes::new(from.layout, to.layout, self.channels.axis())? == task.axes
+                }
+            };
+        if is_planned {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Layout,
+            format!(
+                "the plan was made for other work than elements of {} in shape {:?} with strides {:?} to elements of {} \
+                 in shape {:?} with strides {:?}; make a plan for these",
+                from.dtype,
+                from.layout.shape(),
+                from.layout.strides(),
+                to.dtype,
+                to.layout.shape(),
+                to.layout.strides()
+            ),
+        ))
+    }
+
+    /// Queues the map on storages at these addresses.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where an address is not aligned as planned, the destination overlaps the source
+    /// or the channels' values, or the plan is for values elsewhere; else the driver's error.
+    ///
+    /// # Safety
+    ///
+    /// As [`affine_into_raw`](super::affine_into_raw), for the layouts that the plan was made for.
+    pub unsafe fn launch_raw(
+        &self,
+        device: &Device,
+        src: u64,
+        affine: Affine<u64>,
+        dst: u64,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let Some((task, _)) = &self.planned else { return Ok(()) };
+        let [src_align, dst_align] = self.aligns.map(Align::bytes);
+        check_aligned(&[("source", src, src_align), ("destination", dst, dst_align)])?;
+        let [from, to] = task.axes.byte_ranges([src, dst], self.types.map(DType::width));
+        check_apart(from, to.clone())?;
+        if let Affine::PerChannel { factors, offsets, .. } = affine {
+            check_aligned(&[("factors", factors, VALUE), ("offsets", offsets, VALUE)])?;
+            let bytes = u128::from(VALUE) * self.count.unwrap_or(0) as u128;
+            let range = |address: u64| -> Range<u128> { address.into()..u128::from(address) + bytes };
+            check_apart(range(factors), to.clone())?;
+            check_apart(range(offsets), to)?;
+        }
+        // SAFETY: as the caller promises; what is read and written does not overlap, and the addresses
+        // are aligned as planned.
+        unsafe { self.place(device, src, affine, dst, stream) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`affine_into_raw`](super::affine_into_raw), for the layouts and alignments that the plan was
+    /// made for; the destination shares no element with what is read.
+    unsafe fn place(
+        &self,
+        device: &Device,
+        src: u64,
+        affine: Affine<u64>,
+        dst: u64,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        self.check_channels(&affine)?;
+        let Some((_, work)) = &self.planned else { return Ok(()) };
+        let values = match affine {
+            Affine::Uniform { factor, offset } => Values::Uniform { factor, offset },
             Affine::PerChannel { factors, offsets, .. } => {
-                let last = self.channels.map_or(0, |(_, count)| ((count - 1) * size_of::<f32>()) as u64);
-                let (first, step) = if reversed { (last, -1) } else { (0, 1) };
-                AffineValues { factors: factors + first, offsets: offsets + first, step, ..*planned }
+                Values::InMemory { factors, offsets, last: self.count.map_or(0, |count| (count - 1) as u64 * VALUE) }
             }
+            Affine::Normalized { by, .. } => Values::WithLaunch(by),
+        };
+        // SAFETY: the entry reaches exactly the elements of the two layouts and the values of their
+        // channels, in accesses that the alignments allow; the rest as the caller promises.
+        unsafe { work.launch(device, Added { src, dst, values }, stream) }
+    }
+
+    /// Whether the factors and offsets are where the plan was told.
+    fn check_channels<A>(&self, affine: &Affine<A>) -> Result<()> {
+        let given = affine.channels();
+        if given != self.channels {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("the plan is for values {:?}, and these are {given:?}; make a plan for these", self.channels),
+            ));
+        }
+        match affine {
+            Affine::Normalized { by, .. } if Some(by.channels()) != self.count => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!(
+                    "the images have {}, and the normalisation is for {}; make one for their number",
+                    counted(self.count.unwrap_or(0), "channel"),
+                    by.channels()
+                ),
+            )),
+            _ => Ok(()),
         }
     }
+}
+
+/// Whether there is a kernel for these types.
+///
+/// # Errors
+///
+/// `InvalidArgument` where there is none.
+fn check_types(from: DType, to: DType) -> Result<()> {
+    let known = |dtype| affine_type(dtype).is_some();
+    if known(from) && known(to) && (from == DType::F64) == (to == DType::F64) && to != DType::U8 {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!(
+            "elements of {from} are not mapped to {to}; u8, f16, bf16 and f32 are mapped to f16, bf16 or f32, and f64 \
+             to f64: cast before or after (cast_into)"
+        ),
+    ))
 }
 
 /// The extent of an axis of channels.
@@ -211,177 +302,86 @@ fn extent(layout: &Layout, axis: usize) -> Result<usize> {
     })
 }
 
-/// What is the same for all launches: the elements, or images, of one channel that follow each other, and the channels; of none, as
-/// of one.
-fn channels(axes: &[Axis], channel: Option<usize>, divisor: fn(u64) -> Divisor) -> AffineValues {
-    let (inner, count) =
-        channel.map_or((1, 1), |at| (axes[..at].iter().map(|axis| axis.extent).product::<usize>(), axes[at].extent));
-    let [inner, channels] = [inner, count].map(|number| divisor(number as u64));
-    AffineValues { factor: 0, offset: 0, factors: 0, offsets: 0, step: 0, inner, channels }
+/// Whether the values of so many channels can go with a launch.
+fn check_count(channels: usize) -> Result<()> {
+    if channels <= MAX_CHANNELS {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!(
+            "the images have {}, and the values of at most {MAX_CHANNELS} go with a launch; give the values in device \
+             memory",
+            counted(channels, "channel")
+        ),
+    ))
 }
 
-impl Sides {
-    fn widths(&self) -> [usize; 2] {
-        self.types.map(AffineType::width)
-    }
-
-    /// Element by element.
-    fn elements(&self) -> Work {
-        let Self { axes: walk, types: [from, to], .. } = self;
-        let [src_width, dst_width] = self.widths();
-        let is_narrow = walk.len().max(walk.reach()) <= i32::MAX as usize - BEYOND;
-        let index = if is_narrow { Index::Narrow } else { Index::Wide };
-        let elements = ElementsParams {
-            src: (walk.src_start * src_width) as u64,
-            dst: (walk.dst_start * dst_width) as u64,
-            len: walk.len() as u64,
-            rank: walk.as_slice().len() as u64,
-            axes: axes(walk.as_slice(), divisor(index)),
-        };
-        let blocks = elements.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(4)));
-        let values = channels(walk.as_slice(), walk.channel, divisor(index));
-        let params = AffineElementsParams { elements, src_type: *from as u64, dst_type: *to as u64, values };
-        let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
-        let entry = if *to == AffineType::F64 { AFFINE_ELEMENTS_F64 } else { AFFINE_ELEMENTS }.get(Key::index(index));
-        Work::Elements { entry, shape, params, reversed: walk.reversed }
-    }
-
-    /// By tiles, where they are worth it.
-    fn tile(&self, target: Target) -> Option<Work> {
-        let axes_of = self.axes.as_slice();
-        let row = axes_of.iter().position(|axis| axis.dst == 1 && axis.src.unsigned_abs() != 1)?;
-        let col = axes_of.iter().position(|axis| axis.src.unsigned_abs() == 1)?;
-        let walk = self.axes.forwards_in_source(col);
-        let matrices = Matrices::new(&walk, row, col);
-        let whole = if matrices.are_whole_quads(self) { self.rectangles(&matrices, target) } else { None };
-        let tile = whole.or_else(|| self.padded(&matrices))?;
-        let [from, to] = self.types;
-        let [src_width, dst_width] = self.widths();
-        let (rows, cols) = (matrices.rows.extent, matrices.cols.extent);
-        let [across, down] = [cols.div_ceil(tile.width), rows.div_ceil(tile.height)];
-        // Where rows of the destination go on in the tile below, that writes the rest of a sector: soon, while the L2 cache has it.
-        let down_first = whole.is_none() && rows.saturating_mul(tile.width * src_width.max(dst_width)) <= TILE_COLUMN;
-        let along = |at: usize| u64::from(walk.channel == Some(at));
-        let images: usize = matrices.batch().iter().map(|axis| axis.extent).product();
-        let params = AffineTileParams {
-            src: (walk.src_start * src_width) as u64,
-            dst: (walk.dst_start * dst_width) as u64,
-            rows: rows as u64,
-            cols: cols as u64,
-            src_pitch: matrices.rows.src as i64,
-            dst_pitch: matrices.cols.dst as i64,
-            across_log2: u64::from(tile.across_log2),
-            tiles_across: Divisor::wide(across as u64),
-            tiles_down: Divisor::wide(down as u64),
-            down_first: u64::from(down_first),
-            src_type: from as u64,
-            dst_type: to as u64,
-            values: channels(matrices.batch(), matrices.channel, Divisor::wide),
-            along_rows: along(row),
-            along_cols: along(col),
-            rank: matrices.batch().len() as u64,
-            axes: axes(matrices.batch(), Divisor::wide),
-        };
-        let blocks = across as u64 * down as u64 * images as u64;
-        let shape = LaunchShape { grid: grid(blocks), block: [tile.threads, 1, 1], dynamic_shared: 0 };
-        Some(Work::Tile { entry: tile.entry, shape, params, reversed: walk.reversed })
-    }
-
-    /// Tiles turned in registers, of as many rectangles as those of `vector_tile` have squares: unless most of one is empty.
-    fn rectangles(&self, matrices: &Matrices, target: Target) -> Option<Tile> {
-        let [lanes, rows] = self.widths().map(|width| QUAD / width);
-        let tuned = TileShape::of(target).iter().find(|shape| shape.width() == QUAD / lanes)?;
-        let (across_log2, down_log2) =
-            split(tuned, false, false, matrices.cols.extent / lanes, matrices.rows.extent / rows)?;
-        let [from, to] = self.types.map(AffineType::scalar);
-        let entry = AFFINE_TILE.find(Key::types(from, to))?;
-        let [height, width] = [rows << down_log2, lanes << across_log2];
-        Some(Tile { entry, threads: VECTOR_TILE_THREADS, across_log2, height, width })
-    }
-
-    /// Padded tiles, unless most of one is empty.
-    fn padded(&self, matrices: &Matrices) -> Option<Tile> {
-        let side = AFFINE_PADDED_SIDE as usize;
-        let used = matrices.rows.extent.min(side) * matrices.cols.extent.min(side);
-        let entry = if self.types[1] == AffineType::F64 { AFFINE_PADDED_F64 } else { AFFINE_PADDED }.get(Key::ONLY);
-        let tile = Tile { entry, threads: AFFINE_PADDED_BLOCK, across_log2: 0, height: side, width: side };
-        (4 * used >= side * side).then_some(tile)
-    }
+/// The error where no strategy takes the work: all but that of images take any layout.
+fn not_images(src: &Layout, dst: &Layout) -> Error {
+    Error::new(
+        ErrorKind::Layout,
+        format!(
+            "values go with a launch only where images of 1 to 4 channels of u8 become planes, both in C order without \
+             gaps, and not from strides {:?} to {:?} in shape {:?}; copy the images first (contiguous, copy_into), or \
+             give the values in device memory",
+            src.strides(),
+            dst.strides(),
+            src.shape()
+        ),
+    )
 }
 
-/// How tiles are cut.
-#[derive(Debug, Clone, Copy)]
-struct Tile {
-    entry: EntryId,
-    threads: u32,
-    across_log2: u32,
-    /// In elements.
-    height: usize,
-    width: usize,
+/// The bytes from the start of a view's storage to the first of its values, one a channel.
+fn channel_values(values: &Operand<'_>, channels: usize) -> Result<u64> {
+    if values.layout.shape() != [channels] {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "the {} have shape {:?}, and each channel has one; give a view of shape [{channels}]",
+                values.name,
+                values.layout.shape()
+            ),
+        ));
+    }
+    first_byte(values)
 }
 
-/// The matrix that tiles are cut from, and how often there is one.
-struct Matrices {
-    rows: Axis,
-    cols: Axis,
-    batch: [Axis; MAX_RANK],
-    rank: usize,
-    /// The place of the channels' axis in the batch.
-    channel: Option<usize>,
-    /// The lowest bits of all places that rows start at, of both sides.
-    starts: [usize; 2],
-}
+impl Plan for AffinePlan {
+    fn entry(&self) -> Option<&'static str> {
+        self.planned.map(|(_, work)| work.entry().name())
+    }
 
-impl Matrices {
-    fn new(walk: &Axes, row: usize, col: usize) -> Self {
-        let none = Axis { extent: 1, src: 0, dst: 0 };
-        let (rows, cols) = (walk.as_slice()[row], walk.as_slice()[col]);
-        let starts = [walk.src_start | rows.src as usize, walk.dst_start | cols.dst as usize];
-        let batch = [none; MAX_RANK];
-        let mut matrices = Self { rows, cols, batch, rank: 0, channel: None, starts };
-        for (place, axis) in walk.as_slice().iter().enumerate().filter(|&(place, _)| place != row && place != col) {
-            if walk.channel == Some(place) {
-                matrices.channel = Some(matrices.rank);
+    fn shape(&self) -> Option<LaunchShape> {
+        self.planned.map(|(_, work)| work.shape())
+    }
+
+    fn launches(&self) -> u64 {
+        u64::from(self.planned.is_some())
+    }
+
+    fn explain(&self) -> Explanation {
+        let mut verdicts = Vec::new();
+        for strategy in self.planned.iter().flat_map(|_| &STRATEGIES) {
+            let Some((task, _)) = &self.planned else { break };
+            let declined = (strategy.plan)(task).err();
+            let takes = declined.is_none();
+            let reason = declined.unwrap_or(strategy.about).into();
+            verdicts.push(Verdict { strategy: strategy.name, takes, reason, quantity: None });
+            if takes {
+                break;
             }
-            matrices.batch[matrices.rank] = *axis;
-            matrices.rank += 1;
-            matrices.starts[0] |= axis.src as usize;
-            matrices.starts[1] |= axis.dst as usize;
         }
-        matrices
-    }
-
-    fn batch(&self) -> &[Axis] {
-        &self.batch[..self.rank]
-    }
-
-    /// Whether every row of both sides starts on 16 bytes and holds whole ones.
-    fn are_whole_quads(&self, sides: &Sides) -> bool {
-        let [lanes, rows] = sides.widths().map(|width| QUAD / width);
-        sides.quads
-            && (self.starts[0] | self.cols.extent).is_multiple_of(lanes)
-            && (self.starts[1] | self.rows.extent).is_multiple_of(rows)
+        let reason = verdicts.last().map_or("there are no elements".into(), |verdict: &Verdict| verdict.reason.clone());
+        Explanation { verdicts, ..Explanation::of(self, reason, self.read(), self.written()) }
     }
 }
 
 impl fmt::Display for AffinePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.work {
-            Work::Nothing => f.write_str("nothing to map"),
-            Work::Elements { entry, shape, params, .. } => {
-                let AffineElementsParams { elements: ElementsParams { len, rank, .. }, .. } = params;
-                write!(
-                    f,
-                    "{entry}: {len} along {rank}, {}",
-                    shape,
-                    len = counted(len, "element"),
-                    rank = counted(rank, "axis")
-                )
-            }
-            Work::Tile { entry, shape, params: AffineTileParams { rows, cols, rank, axes, .. }, .. } => {
-                let images: u64 = axes[..*rank as usize].iter().map(|axis| axis.extent.value).product();
-                write!(f, "{entry}: {images} of {rows} x {cols} elements, {}", shape)
-            }
+        match &self.planned {
+            None => f.write_str("nothing to map"),
+            Some((_, work)) => work.fmt(f),
         }
     }
 }

@@ -14,9 +14,10 @@ use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES
 use crate::layout::Layout;
 use crate::ops::numbering::index_of;
 use crate::ops::operand::{byte_range, check_bytes, check_width, entry};
+use crate::ops::units;
 
 /// Bytes of a row of a panel that keep the sectors of device memory whole.
-const SECTOR: u64 = 32;
+const SECTOR: u64 = units::SECTOR as u64;
 /// The scratch for long lines has at most this part of the matrix's bytes, or what one panel needs.
 const SCRATCH_PART: u64 = 64;
 /// Panels are made smaller than they might be until there are as many: two for each multiprocessor of an H100.

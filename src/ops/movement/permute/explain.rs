@@ -17,10 +17,12 @@ use crate::layout::Layout;
 #[cfg(feature = "interp")]
 use crate::memory::DeviceBuffer;
 use crate::ops::canonical::{Axis, Canonical};
+use crate::ops::plan::PlannedAxis;
+use crate::ops::units::SECTOR as SECTOR_BYTES;
 use crate::ops::{Align, Target};
 
-/// Bytes of a sector, the least that moves between the L2 cache and memory.
-const SECTOR: u64 = 32;
+/// Bytes of a sector.
+const SECTOR: u64 = SECTOR_BYTES as u64;
 
 /// Most blocks that are run to learn what all of them ask for.
 #[cfg(feature = "interp")]
@@ -54,17 +56,6 @@ pub struct Explanation {
     pub destination: Traffic,
     /// Elements of the storages, and how those are aligned.
     storages: [(usize, Align); 2],
-}
-
-/// An axis along which both sides walk; strides in elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlannedAxis {
-    /// Number of indices, at least 2.
-    pub extent: usize,
-    /// Of the source: negative where it runs backwards, 0 where it is broadcast.
-    pub source_stride: isize,
-    /// Of the destination.
-    pub destination_stride: isize,
 }
 
 /// What one side must move, everything once, whatever the kernel: the traffic with memory where caches lose nothing.

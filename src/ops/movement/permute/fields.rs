@@ -3,7 +3,6 @@
 
 use std::fmt;
 
-use super::tile::QUAD;
 use crate::abi::{
     DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, EntryId, FIELDS_QUADS, FIELDS_THREADS, Family, FieldsParams, INTERLEAVE,
     INTERLEAVE_QUADS, Index, Key, fields_steps,
@@ -12,12 +11,9 @@ use crate::launch_shape::LaunchShape;
 use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{FIELDS_QUADS_THREADS, IDLE, MOST_FIELDS, SMALLEST_IMAGE, fields_room};
+use crate::ops::units::{BANKS, VECTOR, WARP, WORD};
 use crate::ops::{Align, Target};
 
-/// Bytes that the 32 banks of shared memory serve at once.
-const BANKS: usize = 128;
-/// Lanes of a warp.
-const WARP: usize = 32;
 // Each thread of a block by granules moves one element of those that fill none: of bytes, up to three of each field.
 const _: () = assert!(3 * MOST_FIELDS <= FIELDS_THREADS as usize);
 
@@ -91,7 +87,7 @@ struct Cut {
 impl Cut {
     /// Granules: as many structs as fit, in whole warps.
     fn granules(width: usize, images: &Images) -> Self {
-        let (bytes, threads) = (width.max(4), FIELDS_THREADS as usize);
+        let (bytes, threads) = (width.max(WORD), FIELDS_THREADS as usize);
         let run = fields_steps(width, images.is_packed_src) * threads / images.fields / WARP * WARP;
         let group = Self::group(bytes, images.fields);
         debug_assert!(run > 0 && images.fields * group >= WARP / 2, "{images:?} do not fit what the kernel holds");
@@ -102,9 +98,9 @@ impl Cut {
     fn quads(width: usize, images: &Images) -> Option<Self> {
         let run = (FIELDS_QUADS * FIELDS_QUADS_THREADS / images.fields / WARP * WARP).max(WARP);
         let threads = (run * images.fields).div_ceil(FIELDS_QUADS).next_multiple_of(WARP);
-        let granule = width.max(4);
+        let granule = width.max(WORD);
         let group = Self::group(granule, images.fields);
-        (group >= QUAD / granule).then_some(Self { bytes: QUAD, run, group, threads })
+        (group >= VECTOR / granule).then_some(Self { bytes: VECTOR, run, group, threads })
     }
 
     /// Whether hardly any shares of the last chunk are idle where so many bytes are of each field.
@@ -136,13 +132,13 @@ impl Fields {
         // Two's complement: negative strides are multiples of a power of two alike.
         let start_on =
             |bytes: usize| align >= bytes as u64 && (offsets | images.pitch as usize).is_multiple_of(bytes / width);
-        let in_squares = start_on(QUAD) && (images.structs | images.fields).is_multiple_of(QUAD / width);
+        let in_squares = start_on(VECTOR) && (images.structs | images.fields).is_multiple_of(VECTOR / width);
         let bytes = images.structs * images.fields * width;
         // Of less, blocks would be mostly idle.
-        if bytes < SMALLEST_IMAGE || !start_on(width.max(4)) {
+        if bytes < SMALLEST_IMAGE || !start_on(width.max(WORD)) {
             return None;
         }
-        let quads = if start_on(QUAD) { Cut::quads(width, &images) } else { None };
+        let quads = if start_on(VECTOR) { Cut::quads(width, &images) } else { None };
         if in_squares && quads.is_none_or(|cut| !cut.is_filled(images.structs * width)) {
             return None;
         }
@@ -170,7 +166,7 @@ impl Fields {
             axes: axes(batch(), divisor),
         };
         let blocks = chunks * batch().map(|axis| axis.extent).product::<usize>();
-        let dynamic_shared = if quads.is_some() { shares.run * images.fields * QUAD } else { 0 } as u32;
+        let dynamic_shared = if quads.is_some() { shares.run * images.fields * VECTOR } else { 0 } as u32;
         let shape = LaunchShape { grid: grid(blocks as u64), block: [shares.threads as u32, 1, 1], dynamic_shared };
         // By 16 bytes a lane it is 64-bit throughout.
         let key = if quads.is_some() { Key::width(width) } else { Key::width(width).and(Key::index(index)) };

@@ -14,7 +14,7 @@ pub(in crate::ops) mod tile;
 
 #[cfg(feature = "interp")]
 pub use explain::Requested;
-pub use explain::{Explanation, PlannedAxis, Traffic};
+pub use explain::{Explanation, Traffic};
 pub use plan::PermutePlan;
 
 use crate::array::DeviceArray;
@@ -24,7 +24,7 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::layout::Axes;
 use crate::layout::Layout;
-use crate::ops::operand::{check_addresses, check_width, queue_among};
+use crate::ops::operand::{Operand, check_addresses, check_width, queue};
 use crate::ops::{Align, Target, TileShape};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -60,7 +60,7 @@ pub fn copy_into<'a, T: Element>(
     let (src, dst) = (src.into(), dst.into());
     let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
     let plan = PermutePlan::new(src.layout(), align, dst.layout(), align, size_of::<T>(), target)?;
-    queue(&plan, src, dst, stream)
+    run(&plan, src, dst, stream)
 }
 
 /// [`copy_into`] by the kernels for large arrays, whatever the size, and with these tiles: for measuring which are the best.
@@ -77,18 +77,21 @@ pub fn copy_into_tuned<T: Element>(
 ) -> Result<()> {
     let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
     let plan = PermutePlan::tuned(src.layout(), align, dst.layout(), align, size_of::<T>(), target, tiles)?;
-    queue(&plan, src, dst, stream)
+    run(&plan, src, dst, stream)
 }
 
 /// Queues a plan that was made of the views' layouts.
-fn queue<T: Element>(plan: &PermutePlan, src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
-    let (source, destination) = (src.memory(), dst.memory());
-    queue_among([source, destination], stream, || {
-        // SAFETY: the layouts lie within the buffers, which live until their drops, are aligned as allocations are, and share
-        // no element, as the exclusive borrow of `dst` shows; other work on them is ordered by `queue_among`, which also
-        // holds all to one device.
-        unsafe { plan.launch(destination.device(), source.address(), destination.address(), stream.handle()) }
-    })
+fn run<T: Element>(plan: &PermutePlan, src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    queue(
+        [Operand::read("source", &src), Operand::written("destination", &dst)],
+        stream,
+        |device, [src, dst], stream| {
+            // SAFETY: the layouts lie within the buffers, which live until their drops, are aligned as allocations are, and share
+            // no element, as the exclusive borrow of `dst` shows; other work on them is ordered by `queue`, which also holds all
+            // to one device.
+            unsafe { plan.launch(device, src, dst, stream) }
+        },
+    )
 }
 
 /// Queues a copy between memory that others own, by addresses: buffers of cudarc, cust or candle, whose `CUdeviceptr` and

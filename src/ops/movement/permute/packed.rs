@@ -12,11 +12,8 @@ use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{CACHED_MATRIX, RUN, SMALL, SMALLEST_PACKED, SMALLEST_PACKED_TILE, packed_tile};
+use crate::ops::units::{BANKS, SECTOR, WORD};
 
-/// Bytes that the banks of shared memory serve at once.
-const BANKS: usize = 128;
-/// Bytes of a sector.
-const SECTOR: usize = 32;
 /// Most elements of a run that has a table of its own; what is longer is several runs.
 const LONGEST: usize = 1024;
 
@@ -94,7 +91,7 @@ impl Tiling {
             }
         }
         let (width, taken) = (canonical.width, [1; MAX_RANK]);
-        Some(Self { width, word: width.max(4), rank, axes, src_start, dst_start, taken, src, dst })
+        Some(Self { width, word: width.max(WORD), rank, axes, src_start, dst_start, taken, src, dst })
     }
 
     /// What a block takes, and its threads: of tiles with runs about as long on both sides, or twice as long on one, what costs

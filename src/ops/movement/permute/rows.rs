@@ -9,13 +9,10 @@ use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{LONG_ROW, SHORTEST_ROW};
+use crate::ops::units::{LINE, VECTOR};
 
-/// Bytes of the accesses.
-const QUAD: usize = 16;
-/// Bytes of a line of the L2 cache.
-const LINE: usize = 128;
 // No quad holds both ends of a run, of either side.
-const _: () = assert!(SHORTEST_ROW >= 2 * QUAD);
+const _: () = assert!(SHORTEST_ROW >= 2 * VECTOR);
 
 /// A launch of `rows`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +26,7 @@ pub(super) struct Rows {
 impl Rows {
     /// The plan, where both sides have runs that are long enough; of the axes as they are before they are widened.
     pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align) -> Option<Self> {
-        if canonical.widened(src_align, dst_align).width == QUAD {
+        if canonical.widened(src_align, dst_align).width == VECTOR {
             // Nothing to shift.
             return None;
         }
@@ -39,11 +36,11 @@ impl Rows {
             return None;
         }
         // Warps that store whole lines are worth a few idle lanes where a run is long.
-        let grain = if run < LONG_ROW { QUAD } else { LINE };
+        let grain = if run < LONG_ROW { VECTOR } else { LINE };
         // How far behind the grain a run may start: all that is known is what every start is a multiple of.
         let strides = outer.iter().fold(bytes.dst_start, |bits, axis| bits | axis.dst as usize);
         let step = 1 << strides.trailing_zeros().min(dst_align.bytes().trailing_zeros()).min(grain.trailing_zeros());
-        let quads = (run + grain - step).div_ceil(QUAD);
+        let quads = (run + grain - step).div_ceil(VECTOR);
         let runs: usize = outer.iter().map(|axis| axis.extent).product();
         let index = index(&bytes);
         let divisor = divisor(index);

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::tile::{QUAD, fold};
+use super::tile::fold;
 use crate::abi::{
     Divisor, EntryId, Index, PATCH, PATCH_BLOCK, PatchParams, SMALL_TILE, SMALL_TILE_ACROSS, SMALL_TILE_DOWN,
     STAGGERED, TILE, TILE_ROWS, TransposeParams,
@@ -15,6 +15,7 @@ use crate::ops::numbering::index;
 use crate::ops::tuning::{
     PATCH_BYTES, PATCH_ELEMENTS, PATCHES_ELEMENTS, SMALL_MATRIX, SMALL_SQUARES, SMALL_SQUARES_WIDTH, patch_across_log2,
 };
+use crate::ops::units::VECTOR;
 
 /// A launch of `patch`, `small_tile` or `staggered`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Small {
             _ if index(canonical) == Index::Wide => None,
             _ if len <= most => Self::patch(canonical, most),
             &[rows, cols] if len * canonical.width <= SMALL_MATRIX => {
-                Self::matrix(canonical, rows, cols, src_align.min(dst_align).bytes() >= QUAD as u64)
+                Self::matrix(canonical, rows, cols, src_align.min(dst_align).bytes() >= VECTOR as u64)
             }
             _ => None,
         }
@@ -93,7 +94,7 @@ impl Small {
         if rows.dst != 1 || cols.src.unsigned_abs() != 1 {
             return None;
         }
-        let lanes = QUAD / width;
+        let lanes = VECTOR / width;
         let bits = rows.extent | cols.extent | rows.src as usize | cols.dst as usize | src_start | dst_start;
         let whole = aligned && cols.src == 1 && bits.is_multiple_of(lanes);
         let worth = width >= SMALL_SQUARES_WIDTH || canonical.len() * width >= SMALL_SQUARES;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::tile::QUAD;
 use crate::abi::{
     Divisor, EntryId, STACKED_QUADS, STACKED_TILE, StackedTileParams, VECTOR_TILE_THREADS, vector_tile_squares,
 };
@@ -12,9 +11,10 @@ use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{CACHED_MATRIX, PACKED_MATRIX};
+use crate::ops::units::VECTOR;
 
 // Smaller matrices of wide elements are not taken, and must not be.
-const _: () = assert!(CACHED_MATRIX >= STACKED_QUADS * QUAD);
+const _: () = assert!(CACHED_MATRIX >= STACKED_QUADS * VECTOR);
 
 /// A launch of `stacked_tile`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Stacked {
     /// The plan, where matrices without gaps on either side hold whole quads, and a tile is filled by several of them.
     pub(super) fn of(canonical: &Canonical, src_align: Align, dst_align: Align) -> Option<Self> {
         let (width, walks) = (canonical.width, canonical.axes());
-        let lanes = QUAD / width;
+        let lanes = VECTOR / width;
         let row = walks.iter().position(|axis| axis.dst == 1)?;
         let col = walks.iter().position(|axis| axis.src == 1)?;
         let (rows, cols) = (walks[row].extent, walks[col].extent);
@@ -40,7 +40,7 @@ impl Stacked {
             bits | axis.src as usize | axis.dst as usize
         });
         let is_whole = (rows | cols | starts).is_multiple_of(lanes)
-            && src_align.bytes().min(dst_align.bytes()) >= QUAD as u64
+            && src_align.bytes().min(dst_align.bytes()) >= VECTOR as u64
             && walks[row].src == cols as isize
             && walks[col].dst == rows as isize;
         let most = if width < 4 { PACKED_MATRIX } else { CACHED_MATRIX };

@@ -15,11 +15,8 @@ use crate::ops::Align;
 use crate::ops::canonical::{Axis as Walk, Canonical};
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::tuning::{FOLDED_ROW, FULLER, RUN, SMALL, TILE_COLUMN, TileShape};
-
-/// Bytes of the accesses.
-pub(in crate::ops) const QUAD: usize = 16;
-/// Bytes of what memory writes at once.
-const SECTOR: usize = 32;
+use crate::ops::units::SECTOR;
+use crate::ops::units::VECTOR;
 
 /// A launch of `vector_tile`, or of `ragged_tile`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,11 +112,11 @@ impl Matrices {
     /// sector that two tiles write takes an H100 a fifth of its speed.
     fn whole_quads(&self, lanes: usize, src_align: Align, dst_align: Align, small: bool) -> bool {
         let [src, dst] = self.starts();
-        let write = if small { QUAD } else { SECTOR };
+        let write = if small { VECTOR } else { SECTOR };
         let quads = (src | dst | self.rows[0].extent | extent(&self.cols)).is_multiple_of(lanes);
         quads
-            && dst.is_multiple_of(lanes * write / QUAD)
-            && src_align.bytes() >= QUAD as u64
+            && dst.is_multiple_of(lanes * write / VECTOR)
+            && src_align.bytes() >= VECTOR as u64
             && dst_align.bytes() >= write as u64
     }
 }
@@ -141,7 +138,7 @@ impl Tile {
     ) -> Option<Self> {
         let width = canonical.width;
         let tuned = tiles.iter().find(|shape| shape.width == width)?;
-        let lanes = QUAD / width;
+        let lanes = VECTOR / width;
         let small = canonical.len() * width <= SMALL;
         let matrices = Matrices::of(canonical, lanes, Long { rows: false, cols: false })?;
         let is_whole = |matrices: &Matrices| matrices.whole_quads(lanes, src_align, dst_align, small);
@@ -150,7 +147,7 @@ impl Tile {
             Numbered::whole(matrices, canonical, tuned, small, is_whole)?
         } else {
             let [_, starts] = matrices.starts();
-            let sectors = starts.is_multiple_of(lanes * SECTOR / QUAD) && dst_align.bytes() >= SECTOR as u64;
+            let sectors = starts.is_multiple_of(lanes * SECTOR / VECTOR) && dst_align.bytes() >= SECTOR as u64;
             let margin = if sectors { 0 } else { RAGGED_MARGIN as usize };
             Numbered::ragged(matrices, lanes, tuned, margin, may_adapt)?
         };
@@ -224,7 +221,7 @@ impl Numbered {
         small: bool,
         is_whole: impl Fn(&Matrices) -> bool,
     ) -> Option<Self> {
-        let lanes = QUAD / canonical.width;
+        let lanes = VECTOR / canonical.width;
         let numbered = |mut matrices: Matrices, down_first: bool| {
             if !down_first {
                 matrices.batch[..matrices.rank].sort_unstable_by_key(|axis| axis.src.unsigned_abs());
@@ -261,7 +258,7 @@ impl Numbered {
         }
         // Tiles one below the other share the rows of a margin and the lines at their ends, which an H100 serves from its L2
         // cache where they follow each other, if all those of a column stay there until the next column needs their lines.
-        let down_first = rows * (QUAD << cut.across_log2) <= TILE_COLUMN;
+        let down_first = rows * (VECTOR << cut.across_log2) <= TILE_COLUMN;
         Some(Self { matrices, cut, down_first })
     }
 }

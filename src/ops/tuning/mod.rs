@@ -1,5 +1,9 @@
 //! What was found by measuring, as data. `warpstride bench --tune` finds it again, on any GPU.
 
+mod arithmetic;
+
+pub(in crate::ops) use arithmetic::Arithmetic;
+
 use super::Target;
 use crate::abi::{EntryId, VECTOR_TILE_THREADS, ragged_tile_squares, vector_tile_squares};
 use crate::launch_shape::MAX_SHARED_BYTES;

@@ -1,0 +1,234 @@
+//! From a length and starts to a launch.
+
+use std::fmt;
+
+use super::Elementwise;
+use crate::abi::{ELEMENTWISE_BLOCK, ElementwiseParams};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::{DType, Number};
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
+use crate::ops::arithmetic::kernel;
+use crate::ops::numbering::grid;
+use crate::ops::operand::{Operand, check_shapes, queue};
+use crate::ops::plan::{Explanation, Placed, Plan, Step};
+use crate::ops::span::{Contiguous, Phase, lanes, reason, span};
+use crate::ops::units::VECTOR;
+use crate::ops::{Target, tuning};
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
+
+/// The operands of an element-wise operation: device addresses, or where they start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operands<P> {
+    /// The destination.
+    pub dst: P,
+    /// The first source; may be the destination.
+    pub a: P,
+    /// The second source, of operations that have one; may be the destination.
+    pub b: P,
+}
+
+impl<P> Operands<P> {
+    /// Maps each operand.
+    pub fn map<Q>(self, map: impl Fn(P) -> Q) -> Operands<Q> {
+        Operands { dst: map(self.dst), a: map(self.a), b: map(self.b) }
+    }
+}
+
+/// How an element-wise operation is launched: the length, the type and the starts decide it.
+///
+/// Where all operands start equally far from a multiple of 16 bytes, they move by vectors, else
+/// element by element. Arrays that the L2 cache cannot hold are moved with hints to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ElementwisePlan {
+    operation: Elementwise,
+    operands: Operands<Contiguous>,
+    step: Option<Step<ElementwiseParams>>,
+}
+
+/// What a launch adds to the plan.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Added {
+    operands: Operands<u64>,
+    scalar: f64,
+}
+
+impl Placed for ElementwiseParams {
+    type Operands = Added;
+
+    fn at(self, Added { operands: Operands { dst, a, b }, scalar }: Added) -> Self {
+        Self { dst, a, b, scalar: scalar.to_bits(), ..self }
+    }
+}
+
+impl ElementwisePlan {
+    /// Plans an operation on `len` elements of a type. The start of a second source that the operation
+    /// does not have is ignored.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where no kernel computes with the type, or a start is not a multiple of an
+    /// element.
+    pub fn new(
+        operation: Elementwise,
+        dtype: DType,
+        len: u64,
+        starts: Operands<Phase>,
+        target: Target,
+    ) -> Result<Self> {
+        let entry = kernel(operation.family(), operation, dtype)?;
+        let second = if operation.sources() == 2 { starts.b } else { starts.a };
+        let operands = Operands {
+            dst: Contiguous::new("destination", dtype, len, starts.dst)?,
+            a: Contiguous::new("first operand", dtype, len, starts.a)?,
+            b: Contiguous::new("second operand", dtype, len, second)?,
+        };
+        if len == 0 {
+            return Ok(Self { operation, operands, step: None });
+        }
+        let width = dtype.width() as u64;
+        let span = span(len, width, &[starts.dst, starts.a, second]);
+        let params = ElementwiseParams { dst: 0, a: 0, b: 0, span, scalar: 0 };
+        let entry = tuning::hinted(entry, operands.dst.bytes(), target);
+        let shape = shape(lanes(&span, VECTOR as u64 / width));
+        Ok(Self { operation, operands, step: Some(Step { entry, shape, params }) })
+    }
+
+    /// Queues the operation on `stream`, from one or two sources as [`Elementwise::sources`] says.
+    /// `scalar` is rounded to the type.
+    ///
+    /// # Errors
+    ///
+    /// As [`mul_into`](super::mul_into); `Layout` also where an operand is not what the plan was made
+    /// for, `InvalidArgument` where there are more or fewer sources than the operation has.
+    pub fn launch<T: Number>(
+        &self,
+        scalar: f64,
+        sources: &[View<'_, T>],
+        dst: ViewMut<'_, T>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let (a, b) = match (sources, self.operation.sources()) {
+            ([a], 1) => (a, a),
+            ([a, b], 2) => (a, b),
+            _ => return Err(self.other_sources(sources.len())),
+        };
+        let [a, b, to] = [
+            Operand::read("first operand", a),
+            Operand::read("second operand", b),
+            Operand::written("destination", &dst),
+        ];
+        check_shapes(a.layout, to.layout)?;
+        check_shapes(b.layout, to.layout)?;
+        let starts = Operands {
+            dst: self.operands.dst.in_view(&to)?,
+            a: self.operands.a.in_view(&a)?,
+            b: self.operands.b.in_view(&b)?,
+        };
+        queue([a, b, to], stream, |device, [a, b, dst], stream| {
+            let operands = Operands { dst: dst + starts.dst, a: a + starts.a, b: b + starts.b };
+            // SAFETY: the views have as many contiguous elements as planned, within live buffers; the
+            // destination is borrowed exclusively, so that no source overlaps it; `queue` orders other
+            // work.
+            unsafe { self.place(device, scalar, operands, stream) }
+        })
+    }
+
+    /// Queues the operation on addresses, with `scalar` rounded to the type.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where an operand does not start as planned, or a source overlaps the
+    /// destination without being it; else the driver's error.
+    ///
+    /// # Safety
+    ///
+    /// As [`elementwise_raw`](super::elementwise_raw).
+    pub unsafe fn launch_raw(
+        &self,
+        device: &Device,
+        scalar: f64,
+        operands: Operands<u64>,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let sources = &[("first operand", operands.a), ("second operand", operands.b)][..self.operation.sources()];
+        self.operands.dst.check_address("destination", operands.dst)?;
+        for ((which, address), planned) in sources.iter().zip([self.operands.a, self.operands.b]) {
+            planned.check_address(which, *address)?;
+            self.check_apart(which, *address, operands.dst)?;
+        }
+        // SAFETY: as the caller promises; the operands start as planned, and each source is the
+        // destination or apart from it.
+        unsafe { self.place(device, scalar, operands, stream) }
+    }
+
+    /// Whether a source is the destination or apart from it.
+    fn check_apart(&self, which: &str, source: u64, dst: u64) -> Result<()> {
+        let (apart, bytes) = (u128::from(source.abs_diff(dst)), self.operands.dst.bytes());
+        if apart == 0 || apart >= u128::from(bytes) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "the {which} at {source:#x} overlaps the destination at {dst:#x}, and each has {}; pass the same \
+                 address or memory apart",
+                counted(bytes, "byte")
+            ),
+        ))
+    }
+
+    fn other_sources(&self, given: usize) -> Error {
+        let (operation, has) = (self.operation, counted(self.operation.sources(), "source"));
+        Error::new(
+            ErrorKind::InvalidArgument,
+            format!("{operation} computes with {has} beside its destination, and got {given}; give it {has}"),
+        )
+    }
+
+    /// # Safety
+    ///
+    /// As [`elementwise_raw`](super::elementwise_raw), for operands that start as planned, of which each
+    /// source is the destination or apart from it.
+    unsafe fn place(&self, device: &Device, scalar: f64, operands: Operands<u64>, stream: StreamHandle) -> Result<()> {
+        let Some(step) = &self.step else { return Ok(()) };
+        // SAFETY: the shape has a lane for every vector and every other element; the rest as the
+        // caller promises.
+        unsafe { step.launch(device, Added { operands, scalar }, stream) }
+    }
+}
+
+/// The shape of a launch with so many lanes, at least one.
+pub(in crate::ops::arithmetic) fn shape(lanes: u64) -> LaunchShape {
+    let blocks = lanes.div_ceil(u64::from(ELEMENTWISE_BLOCK));
+    LaunchShape { grid: grid(blocks), block: [ELEMENTWISE_BLOCK, 1, 1], dynamic_shared: 0 }
+}
+
+impl Plan for ElementwisePlan {
+    fn entry(&self) -> Option<&'static str> {
+        self.step.map(|step| step.entry.name())
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        self.step.map(|step| step.shape)
+    }
+
+    fn launches(&self) -> u64 {
+        u64::from(self.step.is_some())
+    }
+
+    fn explain(&self) -> Explanation {
+        let why = self.step.map_or("there are no elements".into(), |step| reason(&step.params.span));
+        let bytes = self.operands.dst.bytes();
+        Explanation::of(self, why, bytes.saturating_mul(self.operation.reads()), bytes)
+    }
+}
+
+impl fmt::Display for ElementwisePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(step) = &self.step else { return f.write_str("nothing to compute") };
+        write!(f, "{}: {}, {}", step.entry, counted(self.operands.dst.len, "element"), step.shape)
+    }
+}

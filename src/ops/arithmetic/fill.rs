@@ -1,0 +1,183 @@
+//! Arrays with every element set to one value.
+
+use std::fmt;
+
+use crate::abi::{FILL, FillParams, Key};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::{DType, Element};
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
+use crate::ops::arithmetic::elementwise::shape;
+use crate::ops::operand::{Operand, queue};
+use crate::ops::plan::{Explanation, Placed, Plan, Step};
+use crate::ops::span::{Contiguous, Phase, lanes, phase, reason, span};
+use crate::ops::units::VECTOR;
+use crate::stream::Stream;
+use crate::view::ViewMut;
+
+/// Queues setting every element of `dst` to `value` on `stream`. Writes `n` elements.
+///
+/// # Errors
+///
+/// `Layout` where `dst` does not lie in C order without gaps, `InvalidArgument` where `stream` is of
+/// another device, else the driver's error.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let mut buffer = device.zeros::<u16>(5)?;
+/// warpstride::ops::fill_into(7, buffer.view_mut(&[5])?.slice(0, 1..4, 1)?, device.default_stream())?;
+/// assert_eq!(buffer.download()?, [0, 7, 7, 7, 0]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+pub fn fill_into<T: Element>(value: T, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    FillPlan::new(T::DTYPE, dst.len() as u64, phase(&Operand::written("destination", &dst))?)?
+        .launch(value, dst, stream)
+}
+
+/// Queues [`fill_into`] on `len` elements at an address.
+///
+/// # Errors
+///
+/// `InvalidArgument` where the address is not a multiple of an element, or the elements have more
+/// bytes than can be addressed; else the driver's error.
+///
+/// # Safety
+///
+/// The raw contract of [`ops`](crate::ops#the-raw-contract).
+pub unsafe fn fill_raw<T: Element>(device: &Device, value: T, dst: u64, len: u64, stream: StreamHandle) -> Result<()> {
+    // SAFETY: as the caller promises.
+    unsafe { FillPlan::new(T::DTYPE, len, Phase::of(dst))?.launch_raw(device, value, dst, stream) }
+}
+
+/// How an array is filled: its length and start decide it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FillPlan {
+    dst: Contiguous,
+    step: Option<Step<FillParams>>,
+}
+
+/// What a launch adds to the plan: an address and a pattern of 16 bytes.
+impl Placed for FillParams {
+    type Operands = (u64, [u64; 2]);
+
+    fn at(self, (dst, [low, high]): Self::Operands) -> Self {
+        Self { dst, low, high, ..self }
+    }
+}
+
+impl FillPlan {
+    /// Plans setting `len` elements that start at `dst`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the start is not a multiple of an element, or the elements have more
+    /// bytes than can be addressed.
+    pub fn new(dtype: DType, len: u64, dst: Phase) -> Result<Self> {
+        let planned = Contiguous::new("destination", dtype, len, dst)?;
+        let Some(bytes) = len.checked_mul(dtype.width() as u64) else {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("{} of {dtype} have more bytes than can be addressed; fill fewer", counted(len, "element")),
+            ));
+        };
+        let span = span(bytes, 1, &[dst]);
+        let params = FillParams { dst: 0, span, low: 0, high: 0 };
+        let step = Step { entry: FILL.get(Key::ONLY), shape: shape(lanes(&span, VECTOR as u64)), params };
+        Ok(Self { dst: planned, step: (len > 0).then_some(step) })
+    }
+
+    /// Queues setting every element of `dst` to `value` on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// As [`fill_into`]; `Layout` also where `dst` is not what the plan was made for.
+    pub fn launch<T: Element>(&self, value: T, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+        let to = Operand::written("destination", &dst);
+        let start = self.dst.in_view(&to)?;
+        queue([to], stream, |device, [dst], stream| {
+            // SAFETY: the elements lie within a live buffer, which is borrowed exclusively; `queue`
+            // orders other work.
+            unsafe { self.place(device, value, dst + start, stream) }
+        })
+    }
+
+    /// Queues setting the elements at an address.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the elements do not start as planned, or are of another type; else the
+    /// driver's error.
+    ///
+    /// # Safety
+    ///
+    /// As [`fill_raw`].
+    pub unsafe fn launch_raw<T: Element>(
+        &self,
+        device: &Device,
+        value: T,
+        dst: u64,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        self.dst.check_address("destination", dst)?;
+        if T::DTYPE != self.dst.dtype {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("the value is of {} and the plan was made for {}; make one for it", T::DTYPE, self.dst.dtype),
+            ));
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.place(device, value, dst, stream) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`fill_raw`], for elements that start as planned.
+    unsafe fn place<T: Element>(&self, device: &Device, value: T, dst: u64, stream: StreamHandle) -> Result<()> {
+        let Some(step) = &self.step else { return Ok(()) };
+        // SAFETY: the kernel sets a byte in each lane that the shape has beyond vectors, and the rest
+        // as the caller promises.
+        unsafe { step.launch(device, (dst, pattern(value)), stream) }
+    }
+}
+
+/// The bytes of a value, repeated to 16: what repeats every element repeats every 16 bytes of the
+/// address.
+fn pattern<T: Element>(value: T) -> [u64; 2] {
+    // SAFETY: a value has so many readable bytes, none of them padding, for as long as `value` lives.
+    let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(&value).cast::<u8>(), size_of::<T>()) };
+    let mut pattern = [[0; 8]; 2];
+    pattern.as_flattened_mut().iter_mut().zip(bytes.iter().cycle()).for_each(|(to, from)| *to = *from);
+    pattern.map(u64::from_le_bytes)
+}
+
+impl Plan for FillPlan {
+    fn entry(&self) -> Option<&'static str> {
+        self.step.map(|step| step.entry.name())
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        self.step.map(|step| step.shape)
+    }
+
+    fn launches(&self) -> u64 {
+        u64::from(self.step.is_some())
+    }
+
+    fn explain(&self) -> Explanation {
+        let why = self.step.map_or("there is nothing to fill".into(), |step| reason(&step.params.span));
+        Explanation::of(self, why, 0, self.dst.bytes())
+    }
+}
+
+impl fmt::Display for FillPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Contiguous { dtype, len, .. } = self.dst;
+        let Some(step) = &self.step else { return f.write_str("nothing to fill") };
+        write!(f, "{}: {} of {dtype}, {}", step.entry, counted(len, "element"), step.shape)
+    }
+}

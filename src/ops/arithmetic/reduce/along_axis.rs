@@ -1,0 +1,257 @@
+//! Reductions along one axis, the middle one of `[outer, n, inner]`.
+//!
+//! The last axis (`inner` is 1) is read along rows, any other down columns. Where results are few, an
+//! axis is split in parts, and a second launch joins their results.
+
+use super::pass::{Pass, Passes};
+use super::{Reduction, Scratch};
+use crate::abi::{Divisor, EntryId, REDUCE_BLOCKS, REDUCE_COLUMNS_BLOCK, ReduceColumnsParams, ReduceRowsParams};
+use crate::element::DType;
+use crate::error::{Error, ErrorKind, Result};
+use crate::launch_shape::LaunchShape;
+use crate::ops::arithmetic::kernel;
+use crate::ops::plan::Step;
+use crate::ops::span::Phase;
+use crate::ops::tuning::Arithmetic;
+use crate::ops::units;
+
+/// Bytes of a vector.
+const VECTOR: u64 = units::VECTOR as u64;
+/// Most blocks that an axis is split for: the most of a reduction over all elements.
+const BLOCKS: u64 = REDUCE_BLOCKS as u64;
+
+/// How an array is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    extents: [u64; 3],
+    width: u64,
+    /// Elements of a part.
+    part: u64,
+    /// Parts of the axis; from 2 on, a second launch joins them.
+    parts: u64,
+    threads: Threads,
+}
+
+/// Which threads read what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Threads {
+    /// So many threads a row, in blocks of so many.
+    Rows { group: u64, block: u64 },
+    /// So many columns a block, each of a vector or of an element.
+    Columns { across: u64, vectors: bool },
+}
+
+impl Cut {
+    /// Cuts an array of `[outer, n, inner]` elements that start there.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the array has more bytes than can be addressed, or would have with one
+    /// element along axes of none.
+    pub(super) fn new(
+        reduction: Reduction,
+        dtype: DType,
+        extents: [u64; 3],
+        start: Phase,
+        tuning: &Arithmetic,
+    ) -> Result<Self> {
+        let width = dtype.width() as u64;
+        let bytes = extents.iter().map(|&extent| extent.max(1)).try_fold(width, u64::checked_mul);
+        if bytes.is_none_or(|bytes| bytes > isize::MAX as u64) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("an array of {extents:?} {dtype} has more bytes than can be addressed; pass smaller extents"),
+            ));
+        }
+        let [outer, n, inner] = extents;
+        let threads = if inner == 1 { rows(n * width, tuning) } else { columns(extents, width, start, tuning) };
+        // Whole vectors of the axis or of columns, so that parts begin as their array does.
+        let grain = if matches!(threads, Threads::Rows { .. }) { VECTOR / width } else { 1 };
+        let blocks = threads.blocks(extents, width).max(1);
+        let results = outer * inner;
+        let read_by_block = (n * results * width) / blocks;
+        let room = Scratch::BYTES as u64 / results.saturating_mul(reduction.partial_width(dtype)).max(1);
+        let wanted = threads.wanted(blocks, n, tuning).min(read_by_block / tuning.part_bytes).min(room).max(1);
+        let part = n.div_ceil(wanted).next_multiple_of(grain).max(1);
+        Ok(Self { extents, width, part, parts: n.div_ceil(part).max(1), threads })
+    }
+
+    /// The launches; there is at least one result.
+    pub(super) fn passes(&self, reduction: Reduction, dtype: DType, tuning: &Arithmetic) -> Result<Passes> {
+        let [outer, _, inner] = self.extents;
+        let first = self.pass(reduction, dtype)?;
+        if self.parts == 1 {
+            return Ok(Passes { first, second: None, indices: 0 });
+        }
+        let (results, partial) = (outer * inner, reduction.partial_type(dtype));
+        let (extents, width) = ([1, self.parts, results], partial.width() as u64);
+        // Elements, because the parts of several results need not be whole vectors.
+        let threads = columns(extents, width, Phase::of(1), tuning);
+        let last = Self { extents, width, part: self.parts, parts: 1, threads };
+        let indices = if reduction == Reduction::ArgMax { 8 * self.parts * results } else { 0 };
+        Ok(Passes { first, second: Some(last.pass(reduction, partial)?), indices })
+    }
+
+    fn pass(&self, reduction: Reduction, dtype: DType) -> Result<Pass> {
+        let Self { extents: [outer, n, inner], width, part, threads, .. } = *self;
+        let blocks = threads.blocks(self.extents, width);
+        let shape = |block: u64| LaunchShape {
+            grid: [u32::try_from(blocks).unwrap_or(u32::MAX), self.parts as u32, 1],
+            block: [block as u32, 1, 1],
+            dynamic_shared: 0,
+        };
+        let entry = |family| -> Result<EntryId> { kernel(family, reduction, dtype) };
+        Ok(match threads {
+            Threads::Rows { group, block } => {
+                let params = ReduceRowsParams { a: 0, result: 0, values: 0, rows: outer, n, part, group };
+                Pass::Rows(Step { entry: entry(reduction.rows())?, shape: shape(block), params })
+            }
+            Threads::Columns { across, vectors } => {
+                let columns = threads.columns(self.extents, width);
+                debug_assert_eq!(columns % outer, 0, "{inner} elements are whole columns");
+                let params = ReduceColumnsParams {
+                    a: 0,
+                    places: 0,
+                    result: 0,
+                    values: 0,
+                    columns,
+                    lanes: Divisor::wide(columns / outer),
+                    n,
+                    part,
+                    across: Divisor::narrow(across),
+                    quads: u64::from(vectors),
+                };
+                Pass::Columns(Step {
+                    entry: entry(reduction.columns())?,
+                    shape: shape(u64::from(REDUCE_COLUMNS_BLOCK)),
+                    params,
+                })
+            }
+        })
+    }
+
+    /// Why the array is cut so.
+    pub(super) fn reason(&self) -> String {
+        let threads = match self.threads {
+            Threads::Rows { group: 1, .. } => "each row has a thread".into(),
+            Threads::Rows { group, .. } => format!("each row has {group} threads"),
+            Threads::Columns { vectors: true, .. } => "columns are read by vectors".into(),
+            Threads::Columns { vectors: false, .. } => "columns are read element by element".into(),
+        };
+        match self.parts {
+            1 => threads,
+            parts => format!("{threads}; results are few, so the axis is split in {parts} parts"),
+        }
+    }
+}
+
+impl Threads {
+    /// Columns of the whole array; of rows there are as many as elements.
+    fn columns(self, [outer, _, inner]: [u64; 3], width: u64) -> u64 {
+        let lanes = if matches!(self, Self::Columns { vectors: true, .. }) { VECTOR / width } else { 1 };
+        outer * inner / lanes
+    }
+
+    /// Blocks for the whole array, where the axis is not split.
+    fn blocks(self, extents: [u64; 3], width: u64) -> u64 {
+        match self {
+            Self::Rows { group, block } => extents[0].div_ceil(block / group),
+            Self::Columns { across, .. } => self.columns(extents, width).div_ceil(across),
+        }
+    }
+
+    /// The parts of an axis of `n` elements that would keep the device busy, where there are so many
+    /// blocks without parts.
+    fn wanted(self, blocks: u64, n: u64, tuning: &Arithmetic) -> u64 {
+        let Self::Columns { across, vectors } = self else { return BLOCKS / blocks };
+        let few = vectors && blocks <= tuning.vector_blocks_at_once;
+        let enough = if few { tuning.vector_blocks.div_ceil(blocks) } else { BLOCKS / blocks };
+        let down = u64::from(REDUCE_COLUMNS_BLOCK) / across;
+        enough.max(n.div_ceil(tuning.longest_column * down.max(1)).min(BLOCKS))
+    }
+}
+
+/// Threads for a row of so many bytes: a power of two.
+fn rows(bytes: u64, tuning: &Arithmetic) -> Threads {
+    let block = tuning.rows_block;
+    Threads::Rows { group: (bytes / VECTOR / tuning.row_steps).max(1).next_power_of_two().min(block), block }
+}
+
+/// Threads for columns: neighbours that read whole sectors, and the other threads of the block down
+/// the columns, where there is work for them.
+fn columns([_, n, inner]: [u64; 3], width: u64, start: Phase, tuning: &Arithmetic) -> Threads {
+    let vectors = (inner * width).is_multiple_of(VECTOR) && start.bytes().is_multiple_of(VECTOR);
+    let bytes = if vectors { VECTOR } else { width };
+    let lanes = inner * width / bytes;
+    let block = u64::from(REDUCE_COLUMNS_BLOCK);
+    let most = if vectors { tuning.column_vectors } else { tuning.column_bytes / bytes };
+    let neighbours = lanes.min(most).min(block).max(1);
+    let down = n.div_ceil(tuning.column_steps).clamp(1, block / neighbours);
+    Threads::Columns { across: block / down / neighbours * neighbours, vectors }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Target;
+
+    fn tuning() -> &'static Arithmetic {
+        Arithmetic::of(Target { compute_capability: (9, 0) })
+    }
+
+    fn cut(reduction: Reduction, extents: [u64; 3]) -> Cut {
+        Cut::new(reduction, DType::F32, extents, Phase::ALIGNED, tuning()).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_addressed_is_refused_and_what_can_is_planned() {
+        let cut = |extents| Cut::new(Reduction::ArgMax, DType::F16, extents, Phase::ALIGNED, tuning());
+        for extents in [[1 << 40, 1 << 40, 1], [1 << 62, 1, 1], [0, 1 << 40, 1 << 40], [1, u64::MAX, 1]] {
+            assert_eq!(cut(extents).unwrap_err().kind(), ErrorKind::InvalidArgument, "{extents:?}");
+        }
+        for extents in [[1 << 61, 1, 1], [1, 1 << 61, 1], [1, 1, 1 << 61], [0, 0, 0], [5, 0, 3]] {
+            assert!(cut(extents).unwrap().parts > 0, "{extents:?}");
+        }
+    }
+
+    #[test]
+    fn few_results_are_split_and_many_are_not() {
+        for extents in [[1, 1 << 30, 1], [3, 1 << 28, 1], [1, 1 << 20, 256], [1, 1 << 20, 1024], [1, 1 << 28, 3]] {
+            for reduction in Reduction::ALL {
+                let cut = cut(reduction, extents);
+                assert!((64..=BLOCKS).contains(&cut.parts), "{cut:?}");
+                let left = cut.parts * extents[0] * extents[2] * reduction.partial_width(DType::F32);
+                assert!(left <= Scratch::BYTES as u64, "{cut:?} leaves {left} bytes");
+                assert!(cut.part * cut.parts >= extents[1] && cut.part * (cut.parts - 1) < extents[1]);
+            }
+        }
+        let many = [[16384, 16384, 1], [1 << 20, 100, 1], [1, 100, 1 << 20], [1, 5, 1], [100, 1000, 4096]];
+        for extents in many.into_iter().chain([[1, 8192, 16384], [1, 8192, 49152], [3, 1 << 14, 8192]]) {
+            assert_eq!(cut(Reduction::Sum, extents).parts, 1, "{extents:?}");
+        }
+        // Many results of long columns, whose sums would lose too much.
+        for extents in [[1, 1 << 16, 16384], [1, 1 << 18, 16384], [3, 1 << 16, 8192]] {
+            assert!(cut(Reduction::Sum, extents).part <= 16 * tuning().longest_column, "{extents:?}");
+        }
+    }
+
+    #[test]
+    fn rows_share_a_block_where_they_are_short() {
+        let group = |n| match cut(Reduction::Sum, [1 << 20, n, 1]).threads {
+            Threads::Rows { group, .. } => group,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([3, 256, 1 << 20].map(group), [1, 16, 256]);
+    }
+
+    #[test]
+    fn columns_are_vectors_where_all_are_aligned() {
+        let threads = |inner, address| {
+            Cut::new(Reduction::Max, DType::F16, [9, 500, inner], Phase::of(address), tuning()).unwrap().threads
+        };
+        assert_eq!(threads(64, 256), Threads::Columns { across: 8, vectors: true });
+        assert_eq!(threads(64, 258), Threads::Columns { across: 64, vectors: false });
+        assert_eq!(threads(60, 256), Threads::Columns { across: 60, vectors: false });
+        assert_eq!(threads(3, 256), Threads::Columns { across: 3, vectors: false });
+    }
+}

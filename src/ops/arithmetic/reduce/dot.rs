@@ -1,0 +1,194 @@
+//! Dot products of contiguous arrays.
+
+use std::fmt;
+
+use super::pass::Passes;
+use super::{Scratch, over_all};
+use crate::abi::{DOT, SUM};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::{DType, Number};
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
+use crate::memory::DeviceBuffer;
+use crate::ops::arithmetic::{kernel, sum_type};
+use crate::ops::operand::{Operand, check_aligned, check_shapes, queue};
+use crate::ops::plan::{Explanation, Plan};
+use crate::ops::span::{Contiguous, Phase, first_byte, phase};
+use crate::ops::units::VECTOR;
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
+
+/// Sums the products of two arrays' elements into a new buffer of one element, on the default stream.
+/// Halves are computed in `f32`; the dot product of no elements is 0.
+///
+/// # Errors
+///
+/// `Layout` where the shapes differ, or the elements do not lie in C order without gaps;
+/// `InvalidArgument` where the arrays are not on one device; `OutOfMemory` where the device has no
+/// room; else the driver's error.
+pub fn dot<T: Number>(a: View<'_, T>, b: View<'_, T>) -> Result<DeviceBuffer<T::Sum>> {
+    let device = a.device();
+    let mut result = device.alloc(1)?;
+    dot_into(a, b, &mut Scratch::new(device)?, result.view_mut(&[])?, device.default_stream())?;
+    Ok(result)
+}
+
+/// Queues the sum of the products of two arrays' elements on `stream`, into the one element of `dst`.
+/// Allocates nothing and waits for nothing.
+///
+/// # Errors
+///
+/// As [`dot`]; `Layout` also where `dst` has not one element.
+pub fn dot_into<T: Number>(
+    a: View<'_, T>,
+    b: View<'_, T>,
+    scratch: &mut Scratch,
+    dst: ViewMut<'_, T::Sum>,
+    stream: &Stream,
+) -> Result<()> {
+    let starts = [phase(&Operand::read("first operand", &a))?, phase(&Operand::read("second operand", &b))?];
+    DotPlan::new(T::DTYPE, a.len() as u64, starts)?.launch(a, b, scratch, dst, stream)
+}
+
+/// Queues the dot product of `len` elements of a type at two addresses. The result and the scratch are
+/// those of [`Reduced`](super::Reduced).
+///
+/// # Errors
+///
+/// `InvalidArgument` where an address is not aligned, or no kernel computes with the type; else the
+/// driver's error.
+///
+/// # Safety
+///
+/// The raw contract of [`ops`](crate::ops#the-raw-contract), with [`Scratch::BYTES`] of scratch; the
+/// result and the scratch overlap nothing else.
+pub unsafe fn dot_raw(
+    device: &Device,
+    dtype: DType,
+    len: u64,
+    operands: [u64; 2],
+    result: u64,
+    scratch: u64,
+    stream: StreamHandle,
+) -> Result<()> {
+    let plan = DotPlan::new(dtype, len, operands.map(Phase::of))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, operands, result, scratch, stream) }
+}
+
+/// How a dot product is launched: length, type and starts decide it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DotPlan {
+    operands: [Contiguous; 2],
+    passes: Passes,
+}
+
+impl DotPlan {
+    /// Plans the dot product of `len` elements of a type that start there.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where no kernel computes with the type, or a start is not a multiple of an
+    /// element.
+    pub fn new(dtype: DType, len: u64, starts: [Phase; 2]) -> Result<Self> {
+        let (outcome, width) = (sum_type(dtype), dtype.width() as u64);
+        let entries = [kernel(DOT, "dot", dtype)?, kernel(SUM, "sum", outcome)?];
+        let operands = [
+            Contiguous::new("first operand", dtype, len, starts[0])?,
+            Contiguous::new("second operand", dtype, len, starts[1])?,
+        ];
+        Ok(Self { operands, passes: over_all::passes(entries, len, width, outcome, starts) })
+    }
+
+    /// Queues the dot product of `a` and `b` into `dst` on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// As [`dot_into`]; `Layout` also where an operand is not what the plan was made for.
+    pub fn launch<T: Number>(
+        &self,
+        a: View<'_, T>,
+        b: View<'_, T>,
+        scratch: &mut Scratch,
+        dst: ViewMut<'_, T::Sum>,
+        stream: &Stream,
+    ) -> Result<()> {
+        check_shapes(a.layout(), b.layout())?;
+        if dst.len() != 1 {
+            return Err(Error::new(
+                ErrorKind::Layout,
+                format!("a dot product is one value, and its view has shape {:?}; give one element", dst.shape()),
+            ));
+        }
+        let room = scratch.view_mut()?;
+        let [a, b, room, to] = [
+            Operand::read("first operand", &a),
+            Operand::read("second operand", &b),
+            Operand::written("scratch", &room),
+            Operand::written("destination", &dst),
+        ];
+        let starts = [self.operands[0].in_view(&a)?, self.operands[1].in_view(&b)?, first_byte(&to)?];
+        queue([a, b, room, to], stream, |device, [a, b, scratch, result], stream| {
+            let sides = [a + starts[0], b + starts[1], result + starts[2], scratch];
+            // SAFETY: the views have as many contiguous elements as planned and room for the result,
+            // within live buffers; what is written is borrowed exclusively; `queue` orders other work.
+            unsafe { self.passes.launch(device, sides, stream) }
+        })
+    }
+
+    /// Queues the dot product of elements at two addresses.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where an operand does not start as planned, or an address is not aligned; else
+    /// the driver's error.
+    ///
+    /// # Safety
+    ///
+    /// As [`dot_raw`].
+    pub unsafe fn launch_raw(
+        &self,
+        device: &Device,
+        operands: [u64; 2],
+        result: u64,
+        scratch: u64,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let [a, b] = operands;
+        self.operands[0].check_address("first operand", a)?;
+        self.operands[1].check_address("second operand", b)?;
+        let width = sum_type(self.operands[0].dtype).width() as u64;
+        check_aligned(&[("result", result, width), ("scratch", scratch, VECTOR as u64)])?;
+        // SAFETY: as the caller promises.
+        unsafe { self.passes.launch(device, [a, b, result, scratch], stream) }
+    }
+}
+
+impl Plan for DotPlan {
+    fn entry(&self) -> Option<&'static str> {
+        Some(self.passes.first.entry().name())
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        Some(self.passes.first.shape())
+    }
+
+    fn launches(&self) -> u64 {
+        self.passes.count()
+    }
+
+    fn explain(&self) -> Explanation {
+        let [a, _] = &self.operands;
+        let why = format!("blocks sum a value each from all {} of each array", counted(a.len, "element"));
+        Explanation::of(self, why, a.bytes().saturating_mul(2), sum_type(a.dtype).width() as u64)
+    }
+}
+
+impl fmt::Display for DotPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = self.passes.first;
+        write!(f, "{}: {}, {}", first.entry(), counted(self.operands[0].len, "element"), first.shape())?;
+        self.passes.second.map_or(Ok(()), |second| write!(f, ", then {}", second.entry()))
+    }
+}

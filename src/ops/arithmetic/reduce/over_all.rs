@@ -1,0 +1,42 @@
+//! Reductions over all elements: blocks leave a value each, and a second launch of one block joins
+//! these.
+
+use super::Scratch;
+use super::pass::{Pass, Passes};
+use crate::abi::{EntryId, REDUCE_BLOCK, REDUCE_BLOCKS, REDUCE_STEPS, ReduceParams};
+use crate::element::DType;
+use crate::launch_shape::LaunchShape;
+use crate::ops::plan::Step;
+use crate::ops::span::{Phase, span};
+use crate::ops::units::VECTOR;
+
+/// Most bytes of a block's value.
+const VALUE: usize = 8;
+const _: () = assert!(REDUCE_BLOCKS as usize * VALUE <= Scratch::BYTES);
+
+/// The launches for `len` elements of `width` bytes that start there on each side: `entries` reduces
+/// them, and joins the blocks' values, which are of the type `outcome`.
+pub(super) fn passes(
+    [first, second]: [EntryId; 2],
+    len: u64,
+    width: u64,
+    outcome: DType,
+    starts: [Phase; 2],
+) -> Passes {
+    let blocks = blocks(len, width);
+    let step = |entry, blocks, span| {
+        let shape = LaunchShape { grid: [blocks, 1, 1], block: [REDUCE_BLOCK, 1, 1], dynamic_shared: 0 };
+        Pass::All(Step { entry, shape, params: ReduceParams { a: 0, b: 0, partials: 0, span } })
+    };
+    let join = || {
+        // The scratch starts on a vector.
+        step(second, 1, span(u64::from(blocks), outcome.width() as u64, &[Phase::ALIGNED]))
+    };
+    Passes { first: step(first, blocks, span(len, width, &starts)), second: (blocks > 1).then(join), indices: 0 }
+}
+
+/// Blocks for the elements: one for each run of vectors, up to a limit.
+fn blocks(len: u64, width: u64) -> u32 {
+    let run = u64::from(REDUCE_BLOCK * REDUCE_STEPS) * VECTOR as u64;
+    len.saturating_mul(width).div_ceil(run).clamp(1, u64::from(REDUCE_BLOCKS)) as u32
+}

@@ -1,0 +1,236 @@
+//! From a shape and an axis to one launch or two.
+
+use std::fmt;
+
+use super::along_axis::Cut;
+use super::pass::{Pass, Passes};
+use super::{Reduction, Scratch, check_axis, over_all, without};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::{DType, Element, Number};
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
+use crate::ops::Target;
+use crate::ops::arithmetic::kernel;
+use crate::ops::operand::{Operand, check_aligned, queue};
+use crate::ops::plan::{Explanation, Plan};
+use crate::ops::span::{Contiguous, Phase, first_byte};
+use crate::ops::tuning::Arithmetic;
+use crate::ops::units::VECTOR;
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
+
+/// Device addresses of a reduction's operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reduced {
+    /// The elements, in C order without gaps.
+    pub a: u64,
+    /// One result for each index of the other axes, of the type [`Reduction::result`].
+    pub result: u64,
+    /// [`Scratch::BYTES`] bytes, aligned to 16.
+    pub scratch: u64,
+}
+
+/// How a reduction is launched: shape, axis, type and start decide it.
+///
+/// Along the last axis, threads read rows; along another one, columns. Over all elements, blocks leave
+/// a value each. Where results are few, a second launch joins the results of parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReductionPlan {
+    reduction: Reduction,
+    axis: Option<usize>,
+    /// The extents of the axes before the reduced one, multiplied, of it, and of those behind it.
+    extents: [u64; 3],
+    a: Contiguous,
+    passes: Option<Passes>,
+    /// How an axis is cut; `None` over all elements.
+    cut: Option<Cut>,
+}
+
+impl ReductionPlan {
+    /// Plans the reduction of an array of that shape, along an axis or over all elements (`None`).
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the shape has no such axis; `InvalidArgument` where a result of `min`, `max` or
+    /// `argmax` has no elements, the array has more bytes than can be addressed, no kernel computes
+    /// with the type, or the start is not a multiple of an element.
+    pub fn new(
+        reduction: Reduction,
+        dtype: DType,
+        shape: &[usize],
+        axis: Option<usize>,
+        start: Phase,
+        target: Target,
+    ) -> Result<Self> {
+        if let Some(axis) = axis {
+            check_axis(shape, axis)?;
+        }
+        let (extents, tuning) = (extents(shape, axis), Arithmetic::of(target));
+        let [outer, n, inner] = extents;
+        let cut = Cut::new(reduction, dtype, extents, start, tuning)?;
+        let a = Contiguous::new("array", dtype, outer * n * inner, start)?;
+        let results = outer * inner;
+        if n == 0 && results > 0 && reduction != Reduction::Sum {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("there is no {reduction} of no elements, in shape {shape:?}; give at least one"),
+            ));
+        }
+        let (passes, cut) = match (axis, reduction.over_all()) {
+            (None, Some(family)) => {
+                let outcome = reduction.result(dtype);
+                let entries = [kernel(family, reduction, dtype)?, kernel(family, reduction, outcome)?];
+                let width = dtype.width() as u64;
+                (Some(over_all::passes(entries, n, width, outcome, [start; 2])), None)
+            }
+            _ if results == 0 => (None, Some(cut)),
+            _ => (Some(cut.passes(reduction, dtype, tuning)?), Some(cut)),
+        };
+        Ok(Self { reduction, axis, extents, a, passes, cut })
+    }
+
+    /// Queues the reduction of `a` into `dst` on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// As [`sum_into`](super::sum_into); `Layout` also where `a` is not what the plan was made for,
+    /// `InvalidArgument` where the results are of another type than [`Reduction::result`].
+    pub fn launch<T: Number, R: Element>(
+        &self,
+        a: View<'_, T>,
+        scratch: &mut Scratch,
+        dst: ViewMut<'_, R>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let room = scratch.view_mut()?;
+        let [from, room, to] =
+            [Operand::read("array", &a), Operand::written("scratch", &room), Operand::written("destination", &dst)];
+        let starts = [self.a.in_view(&from)?, first_byte(&to)?];
+        self.check_results(a.shape(), &to)?;
+        queue([from, room, to], stream, |device, [a, scratch, result], stream| {
+            let operands = Reduced { a: a + starts[0], result: result + starts[1], scratch };
+            // SAFETY: the views have as many contiguous elements and results as planned, within live
+            // buffers; what is written is borrowed exclusively; `queue` orders other work.
+            unsafe { self.place(device, operands, stream) }
+        })
+    }
+
+    /// Whether the array has the planned extents, and the results their type and shape.
+    fn check_results(&self, shape: &[usize], to: &Operand<'_>) -> Result<()> {
+        let Self { reduction, axis, a, .. } = self;
+        let (wanted, found) = (reduction.result(a.dtype), to.layout.shape());
+        if to.dtype != wanted {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("the {reduction} of {} is of {wanted}, and the destination of {}; give one", a.dtype, to.dtype),
+            ));
+        }
+        let Some(axis) = *axis else {
+            if to.layout.len() == 1 {
+                return Ok(());
+            }
+            return Err(Error::new(
+                ErrorKind::Layout,
+                format!(
+                    "the {reduction} of all elements is one value, and its view has shape {found:?}; give one element"
+                ),
+            ));
+        };
+        check_axis(shape, axis)?;
+        if extents(shape, Some(axis)) != self.extents {
+            return Err(Error::new(
+                ErrorKind::Layout,
+                format!(
+                    "the plan was made for {:?} elements before, along and behind axis {axis}, and the array has shape \
+                     {shape:?}; make a plan for it",
+                    self.extents
+                ),
+            ));
+        }
+        if found.len() + 1 == shape.len() && found[..axis] == shape[..axis] && found[axis..] == shape[axis + 1..] {
+            return Ok(());
+        }
+        let shape = without(shape, axis)?;
+        Err(Error::new(
+            ErrorKind::Layout,
+            format!("the {reduction} has shape {shape:?}, and its view {found:?}; give a view of {shape:?}"),
+        ))
+    }
+
+    /// Queues the reduction of elements at an address.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the array does not start as planned, or an address is not aligned; else
+    /// the driver's error.
+    ///
+    /// # Safety
+    ///
+    /// As [`reduce_raw`](super::reduce_raw).
+    pub unsafe fn launch_raw(&self, device: &Device, operands: Reduced, stream: StreamHandle) -> Result<()> {
+        self.a.check_address("array", operands.a)?;
+        let width = self.reduction.result(self.a.dtype).width() as u64;
+        check_aligned(&[("result", operands.result, width), ("scratch", operands.scratch, VECTOR as u64)])?;
+        // SAFETY: as the caller promises.
+        unsafe { self.place(device, operands, stream) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`reduce_raw`](super::reduce_raw), for an array that starts as planned.
+    unsafe fn place(&self, device: &Device, operands: Reduced, stream: StreamHandle) -> Result<()> {
+        let Reduced { a, result, scratch } = operands;
+        let Some(passes) = &self.passes else { return Ok(()) };
+        // SAFETY: as the caller promises; the plan has no more parts than the scratch has room for.
+        unsafe { passes.launch(device, [a, a, result, scratch], stream) }
+    }
+
+    fn first(&self) -> Option<Pass> {
+        self.passes.map(|passes| passes.first)
+    }
+}
+
+/// The extents of the axes before the reduced one, multiplied, of it, and of those behind it. More than
+/// 2^64 are as many.
+fn extents(shape: &[usize], axis: Option<usize>) -> [u64; 3] {
+    let product = |extents: &[usize]| extents.iter().fold(1, |all: u64, &extent| all.saturating_mul(extent as u64));
+    match axis {
+        None => [1, product(shape), 1],
+        Some(axis) => [product(&shape[..axis]), shape[axis] as u64, product(&shape[axis + 1..])],
+    }
+}
+
+impl Plan for ReductionPlan {
+    fn entry(&self) -> Option<&'static str> {
+        self.first().map(|pass| pass.entry().name())
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        self.first().map(|pass| pass.shape())
+    }
+
+    fn launches(&self) -> u64 {
+        self.passes.map_or(0, |passes| passes.count())
+    }
+
+    fn explain(&self) -> Explanation {
+        let [outer, n, inner] = self.extents;
+        let why = match (&self.passes, &self.cut) {
+            (None, _) => "there are no results".into(),
+            (_, Some(cut)) => cut.reason(),
+            (Some(_), None) => format!("blocks reduce a value each from all {}", counted(n, "element")),
+        };
+        let width = self.reduction.result(self.a.dtype).width() as u64;
+        Explanation::of(self, why, self.a.bytes(), (outer * inner).saturating_mul(width))
+    }
+}
+
+impl fmt::Display for ReductionPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(passes) = &self.passes else { return f.write_str("nothing to reduce") };
+        let ([outer, n, inner], first) = (self.extents, passes.first);
+        write!(f, "{}: {} of {n} elements, {}", first.entry(), counted(outer * inner, "result"), first.shape())?;
+        passes.second.map_or(Ok(()), |second| write!(f, ", then {}", second.entry()))
+    }
+}

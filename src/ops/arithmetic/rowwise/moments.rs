@@ -1,0 +1,226 @@
+//! Mean and variance along the last axis.
+
+use std::fmt;
+
+use super::{Sides, check_rows, elements, reason, rows_of, step};
+use crate::abi::{MEAN_VARIANCE, RowwiseParams};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::{DType, Number};
+use crate::error::{Error, ErrorKind, Result};
+use crate::launch_shape::LaunchShape;
+use crate::memory::DeviceBuffer;
+use crate::ops::Target;
+use crate::ops::arithmetic::{kernel, sum_type};
+use crate::ops::operand::{Operand, check_aligned, queue};
+use crate::ops::plan::{Explanation, Plan, Step};
+use crate::ops::span::{Contiguous, Phase, first_byte, phase};
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
+
+/// The means of rows, and their variances: see [`mean_variance`].
+pub type Moments<T> = (DeviceBuffer<<T as Number>::Sum>, DeviceBuffer<<T as Number>::Sum>);
+
+/// Computes mean and variance along the last axis into new buffers, on the default stream: see
+/// [`mean_variance_into`].
+///
+/// # Errors
+///
+/// As [`mean_variance_into`]; `OutOfMemory` where the device has no room for the results.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let buffer = device.upload(&[1.0_f32, 3.0, 5.0, 5.0])?;
+/// let (mean, variance) = warpstride::ops::mean_variance(buffer.view(&[2, 2])?)?;
+/// assert_eq!((mean.download()?, variance.download()?), (vec![2.0, 5.0], vec![1.0, 0.0]));
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+pub fn mean_variance<T: Number>(a: View<'_, T>) -> Result<Moments<T>> {
+    let shape = without_last(a.shape());
+    let device = a.device();
+    let rows = shape.iter().product();
+    let (mut mean, mut variance) = (device.alloc(rows)?, device.alloc(rows)?);
+    mean_variance_into(a, mean.view_mut(shape)?, variance.view_mut(shape)?, device.default_stream())?;
+    Ok((mean, variance))
+}
+
+fn without_last(shape: &[usize]) -> &[usize] {
+    &shape[..shape.len().saturating_sub(1)]
+}
+
+/// Queues mean and variance of `a` along the last axis on `stream`. The variance is the mean of the
+/// squares of the differences from the mean, divided by the length, as in NumPy. Allocates nothing and
+/// waits for nothing.
+///
+/// Both results have the shape of `a` without the last axis; those of halves are `f32`.
+///
+/// The mean comes first and then the differences from it, in a second pass over the elements, so that
+/// nothing cancels, however large the mean. The sum of the differences tells how far off the mean was
+/// rounded (Chan, Golub and LeVeque 1983), and in rows that are read twice, the roundings of sums are
+/// summed too. A row with infinity, or whose sum is beyond the greatest number, has an infinite mean and
+/// NaN as its variance; a row with NaN has NaN for both.
+///
+/// # Errors
+///
+/// `Layout` where a result has another shape, or elements do not lie in C order without gaps;
+/// `InvalidArgument` where rows have no elements and there are some, or the operands and the stream are
+/// not on one device; else the driver's error.
+pub fn mean_variance_into<T: Number>(
+    a: View<'_, T>,
+    mean: ViewMut<'_, T::Sum>,
+    variance: ViewMut<'_, T::Sum>,
+    stream: &Stream,
+) -> Result<()> {
+    let start = phase(&Operand::read("source", &a))?;
+    let plan = MeanVariancePlan::new(T::DTYPE, rows_of(a.shape()), start, Target::of(a.device()))?;
+    plan.launch(a, mean, variance, stream)
+}
+
+/// Queues [`mean_variance_into`] on rows at an address: `shape` is their number, and the elements of
+/// each. `results` are the addresses of the first mean and the first variance, of the type
+/// [`Number::Sum`].
+///
+/// # Errors
+///
+/// `InvalidArgument` where an address is not aligned to an element, rows have no elements and there are
+/// some, there are more bytes than can be addressed, or no kernel computes with the type; else the
+/// driver's error.
+///
+/// # Safety
+///
+/// The raw contract of [`ops`](crate::ops#the-raw-contract); the results overlap nothing else.
+pub unsafe fn mean_variance_raw(
+    device: &Device,
+    dtype: DType,
+    shape: [u64; 2],
+    src: u64,
+    results: [u64; 2],
+    stream: StreamHandle,
+) -> Result<()> {
+    let plan = MeanVariancePlan::new(dtype, shape, Phase::of(src), Target::of(device))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, src, results, stream) }
+}
+
+/// How mean and variance are launched: the rows, the type and the start decide it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeanVariancePlan {
+    rows: [u64; 2],
+    src: Contiguous,
+    step: Option<Step<RowwiseParams>>,
+}
+
+impl MeanVariancePlan {
+    /// Plans mean and variance of rows: `shape` is their number, and the elements of each.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where rows have no elements and there are some, the rows have more bytes than
+    /// can be addressed, no kernel computes with the type, or the start is not a multiple of an element.
+    pub fn new(dtype: DType, shape: [u64; 2], start: Phase, target: Target) -> Result<Self> {
+        let (entry, len) = (kernel(MEAN_VARIANCE, "mean and variance", dtype)?, elements(shape, dtype)?);
+        let src = Contiguous::new("source", dtype, len, start)?;
+        if shape[0] > 0 && shape[1] == 0 {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "rows of no elements have no mean; give rows of at least one",
+            ));
+        }
+        // The results are no elements of rows: nothing keeps threads from holding these.
+        Ok(Self { rows: shape, src, step: step(entry, dtype, shape, true, target) })
+    }
+
+    /// Queues mean and variance of `a` on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// As [`mean_variance_into`]; `Layout` also where `a` is not what the plan was made for.
+    pub fn launch<T: Number>(
+        &self,
+        a: View<'_, T>,
+        mean: ViewMut<'_, T::Sum>,
+        variance: ViewMut<'_, T::Sum>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let shape = without_last(a.shape());
+        let [from, means, variances] =
+            [Operand::read("source", &a), Operand::written("mean", &mean), Operand::written("variance", &variance)];
+        for result in [&means, &variances] {
+            if result.layout.shape() != shape {
+                return Err(Error::new(
+                    ErrorKind::Layout,
+                    format!(
+                        "means and variances have shape {shape:?}, and the view of the {} {:?}; give {shape:?}",
+                        result.name,
+                        result.layout.shape()
+                    ),
+                ));
+            }
+        }
+        let starts = [self.src.in_view(&from)?, first_byte(&means)?, first_byte(&variances)?];
+        check_rows(self.rows, a.shape())?;
+        queue([from, means, variances], stream, |device, [src, mean, variance], stream| {
+            let results = [mean + starts[1], variance + starts[2]];
+            // SAFETY: the views have as many contiguous elements as planned and two results a row,
+            // within live buffers; what is written is borrowed exclusively; `queue` orders other work.
+            unsafe { self.place(device, src + starts[0], results, stream) }
+        })
+    }
+
+    /// Queues mean and variance of rows at an address.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the rows do not start as planned, or a result is not aligned; else the
+    /// driver's error.
+    ///
+    /// # Safety
+    ///
+    /// As [`mean_variance_raw`].
+    pub unsafe fn launch_raw(&self, device: &Device, src: u64, results: [u64; 2], stream: StreamHandle) -> Result<()> {
+        self.src.check_address("source", src)?;
+        let width = sum_type(self.src.dtype).width() as u64;
+        check_aligned(&[("mean", results[0], width), ("variance", results[1], width)])?;
+        // SAFETY: as the caller promises.
+        unsafe { self.place(device, src, results, stream) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`mean_variance_raw`], for rows that start as planned.
+    unsafe fn place(&self, device: &Device, src: u64, [dst, variances]: [u64; 2], stream: StreamHandle) -> Result<()> {
+        let Some(step) = &self.step else { return Ok(()) };
+        // SAFETY: blocks are of whole groups, which hold their rows where the plan says so; the rest as
+        // the caller promises.
+        unsafe { step.launch(device, Sides { src, dst, variances }, stream) }
+    }
+}
+
+impl Plan for MeanVariancePlan {
+    fn entry(&self) -> Option<&'static str> {
+        self.step.map(|step| step.entry.name())
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        self.step.map(|step| step.shape)
+    }
+
+    fn launches(&self) -> u64 {
+        u64::from(self.step.is_some())
+    }
+
+    fn explain(&self) -> Explanation {
+        let written = self.rows[0].saturating_mul(2 * sum_type(self.src.dtype).width() as u64);
+        Explanation::of(self, reason(self.step), self.src.bytes(), written)
+    }
+}
+
+impl fmt::Display for MeanVariancePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        super::fmt(&self.step, f)
+    }
+}

@@ -1,0 +1,189 @@
+//! Softmax along the last axis.
+
+use std::fmt;
+
+use super::{Sides, check_rows, elements, reason, rows_of, step};
+use crate::abi::{RowwiseParams, SOFTMAX};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::{DType, Number};
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::launch_shape::LaunchShape;
+use crate::memory::DeviceBuffer;
+use crate::ops::Target;
+use crate::ops::arithmetic::kernel;
+use crate::ops::operand::{Operand, check_shapes, queue};
+use crate::ops::plan::{Explanation, Plan, Step};
+use crate::ops::span::{Contiguous, Phase, phase};
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
+
+/// Computes the softmax along the last axis into a new buffer, on the default stream: see
+/// [`softmax_into`].
+///
+/// # Errors
+///
+/// As [`softmax_into`]; `OutOfMemory` where the device has no room for the result.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let buffer = device.upload(&[0.0_f32, 0.0, 1000.0, 1000.0])?;
+/// assert_eq!(warpstride::ops::softmax(buffer.view(&[2, 2])?)?.download()?, [0.5, 0.5, 0.5, 0.5]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+pub fn softmax<T: Number>(a: View<'_, T>) -> Result<DeviceBuffer<T>> {
+    let mut result = a.device().alloc::<T>(a.len())?;
+    softmax_into(a, result.view_mut(a.shape())?, a.device().default_stream())?;
+    Ok(result)
+}
+
+/// Queues the softmax of `a` along the last axis on `stream`: each row becomes `e^(x - greatest)` over
+/// the sum of these. Allocates nothing and waits for nothing.
+///
+/// Before halves are rounded from single precision, once, an element differs from the softmax in exact
+/// arithmetic by less than `48 + |x - greatest|` roundings (of 2^-24, in double precision of 2^-53) of
+/// itself, in rows that are read twice by less than twice that, and where it is below the least normal
+/// number, by half the least number above zero besides. A row with NaN or positive infinity, or of
+/// negative infinity alone, becomes NaN.
+///
+/// # Errors
+///
+/// `Layout` where the shapes differ or the elements do not lie in C order without gaps;
+/// `InvalidArgument` where the operands and the stream are not on one device; else the driver's error.
+pub fn softmax_into<T: Number>(a: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    let starts = [phase(&Operand::read("source", &a))?, phase(&Operand::written("destination", &dst))?];
+    SoftmaxPlan::new(T::DTYPE, rows_of(a.shape()), starts, Target::of(a.device()))?.launch(a, dst, stream)
+}
+
+/// Queues [`softmax_into`] on rows at an address: `shape` is their number, and the elements of each.
+///
+/// # Errors
+///
+/// `InvalidArgument` where an address is not aligned to an element, the two overlap and are not the
+/// same, there are more bytes than can be addressed, or no kernel computes with the type; else the
+/// driver's error.
+///
+/// # Safety
+///
+/// The raw contract of [`ops`](crate::ops#the-raw-contract). `dst` may be `src`.
+pub unsafe fn softmax_raw(
+    device: &Device,
+    dtype: DType,
+    shape: [u64; 2],
+    src: u64,
+    dst: u64,
+    stream: StreamHandle,
+) -> Result<()> {
+    let plan = SoftmaxPlan::new(dtype, shape, [src, dst].map(Phase::of), Target::of(device))?;
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, src, dst, stream) }
+}
+
+/// How a softmax is launched: the rows, the type and the starts decide it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SoftmaxPlan {
+    rows: [u64; 2],
+    src: Contiguous,
+    dst: Contiguous,
+    step: Option<Step<RowwiseParams>>,
+}
+
+impl SoftmaxPlan {
+    /// Plans the softmax of rows: `shape` is their number, and the elements of each; `starts` are those
+    /// of the source and the destination.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the rows have more bytes than can be addressed, no kernel computes with
+    /// the type, or a start is not a multiple of an element.
+    pub fn new(dtype: DType, shape: [u64; 2], starts: [Phase; 2], target: Target) -> Result<Self> {
+        let (entry, len) = (kernel(SOFTMAX, "softmax", dtype)?, elements(shape, dtype)?);
+        let src = Contiguous::new("source", dtype, len, starts[0])?;
+        let dst = Contiguous::new("destination", dtype, len, starts[1])?;
+        let aligned = src.start() == dst.start();
+        Ok(Self { rows: shape, src, dst, step: step(entry, dtype, shape, aligned, target) })
+    }
+
+    /// Queues the softmax of `a` into `dst` on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// As [`softmax_into`]; `Layout` also where an operand is not what the plan was made for.
+    pub fn launch<T: Number>(&self, a: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+        check_shapes(a.layout(), dst.layout())?;
+        let [from, to] = [Operand::read("source", &a), Operand::written("destination", &dst)];
+        let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
+        check_rows(self.rows, a.shape())?;
+        queue([from, to], stream, |device, [src, dst], stream| {
+            // SAFETY: the views have as many contiguous elements as planned, within live buffers; the
+            // destination is borrowed exclusively; `queue` orders other work.
+            unsafe { self.place(device, src + starts[0], dst + starts[1], stream) }
+        })
+    }
+
+    /// Queues the softmax of rows at an address.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where an operand does not start as planned, or the two overlap and are not the
+    /// same; else the driver's error.
+    ///
+    /// # Safety
+    ///
+    /// As [`softmax_raw`].
+    pub unsafe fn launch_raw(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+        self.src.check_address("source", src)?;
+        self.dst.check_address("destination", dst)?;
+        let (apart, bytes) = (src.abs_diff(dst), self.src.bytes());
+        if apart > 0 && apart < bytes {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!(
+                    "the rows at {src:#x} overlap the result at {dst:#x}, and each has {}; pass the same address or \
+                     memory apart",
+                    counted(bytes, "byte")
+                ),
+            ));
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.place(device, src, dst, stream) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`softmax_raw`], for operands that start as planned.
+    unsafe fn place(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+        let Some(step) = &self.step else { return Ok(()) };
+        // SAFETY: every thread reads what it writes before it does; blocks are of whole groups, which
+        // hold their rows where the plan says so; the rest as the caller promises.
+        unsafe { step.launch(device, Sides { src, dst, variances: 0 }, stream) }
+    }
+}
+
+impl Plan for SoftmaxPlan {
+    fn entry(&self) -> Option<&'static str> {
+        self.step.map(|step| step.entry.name())
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        self.step.map(|step| step.shape)
+    }
+
+    fn launches(&self) -> u64 {
+        u64::from(self.step.is_some())
+    }
+
+    fn explain(&self) -> Explanation {
+        Explanation::of(self, reason(self.step), self.src.bytes(), self.dst.bytes())
+    }
+}
+
+impl fmt::Display for SoftmaxPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        super::fmt(&self.step, f)
+    }
+}

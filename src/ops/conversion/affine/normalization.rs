@@ -1,0 +1,89 @@
+//! The factors and offsets that normalise images.
+
+use crate::abi::MAX_CHANNELS;
+use crate::error::{Error, ErrorKind, Result, counted};
+
+/// The normalisation of bytes by channel: `(scale * x - mean) / deviation`.
+///
+/// It is computed as one multiply-add in single precision, `fma(x, factor, offset)` with
+/// `factor = scale / deviation` and `offset = -mean / deviation`, both computed in double precision and
+/// rounded to single, and rounded once more to halves. So a CPU that does the same
+/// ([`apply`](Self::apply)) gets the same bits; a chain of divisions, each rounded, differs in the last
+/// places.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Normalization {
+    channels: usize,
+    factors: [f32; MAX_CHANNELS],
+    offsets: [f32; MAX_CHANNELS],
+}
+
+impl Normalization {
+    /// A normalisation with a mean and a deviation for each of 1 to 4 channels. For bytes that stand for
+    /// 0 to 1, as torchvision's `ToTensor` and `Normalize` take them, the scale is `1.0 / 255.0`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the numbers of means and deviations differ or are not 1 to 4, or a factor
+    /// or an offset is not finite, as for a deviation of 0.
+    ///
+    /// ```
+    /// # #[cfg(feature = "interp")] {
+    /// use warpstride::device::{Backend, Device};
+    /// use warpstride::ops::{Normalization, normalize};
+    ///
+    /// let device = Device::open(Backend::Soft)?;
+    /// // One image of 1 x 2 pixels.
+    /// let images = device.upload(&[0_u8, 64, 128, 192, 254, 255])?;
+    /// let around = Normalization::new(1.0, &[128.0; 3], &[2.0; 3])?;
+    /// let planes = normalize::<f32>(images.view(&[1, 1, 2, 3])?, &around)?;
+    /// assert_eq!(planes.download()?, [-64.0, 32.0, -32.0, 63.0, 0.0, 63.5]);
+    /// # }
+    /// # Ok::<(), warpstride::Error>(())
+    /// ```
+    pub fn new(scale: f64, mean: &[f64], deviation: &[f64]) -> Result<Self> {
+        let channels = mean.len();
+        if channels != deviation.len() || !(1..=MAX_CHANNELS).contains(&channels) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!(
+                    "{channels} and {} were given; give one of each for 1 to {MAX_CHANNELS} channels",
+                    counted(deviation.len(), "deviation"),
+                    channels = counted(channels, "mean")
+                ),
+            ));
+        }
+        let mut result = Self { channels, factors: [0.0; MAX_CHANNELS], offsets: [0.0; MAX_CHANNELS] };
+        for channel in 0..channels {
+            let (mean, deviation) = (mean[channel], deviation[channel]);
+            let (factor, offset) = ((scale / deviation) as f32, (-mean / deviation) as f32);
+            if !factor.is_finite() || !offset.is_finite() {
+                return Err(Error::new(
+                    ErrorKind::InvalidArgument,
+                    format!(
+                        "a scale of {scale}, mean of {mean} and deviation of {deviation} in channel {channel} give no finite \
+                         numbers; the deviation must not be 0"
+                    ),
+                ));
+            }
+            result.factors[channel] = factor;
+            result.offsets[channel] = offset;
+        }
+        Ok(result)
+    }
+
+    /// The number of channels.
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// Normalises a byte of a channel, to the bit as in planes of `f32`; `None` beyond the last channel.
+    pub fn apply(&self, channel: usize, byte: u8) -> Option<f32> {
+        let known = channel < self.channels;
+        known.then(|| f32::from(byte).mul_add(self.factors[channel], self.offsets[channel]))
+    }
+
+    /// The bits of the factors and of the offsets, as the kernel takes them.
+    pub(super) fn bits(&self) -> [[u32; MAX_CHANNELS]; 2] {
+        [self.factors, self.offsets].map(|values| values.map(f32::to_bits))
+    }
+}

@@ -1,0 +1,229 @@
+//! The ways to map elements, the first of which that takes the work does it.
+
+mod elements;
+mod images;
+mod tiles;
+
+use std::fmt;
+
+use super::Channels;
+use super::axes::Axes;
+use super::normalization::Normalization;
+use crate::abi::{
+    AffineElementsParams, AffineTileParams, AffineValues, Divisor, EntryId, NormalizeParams, affine_type,
+};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::DType;
+use crate::error::{Result, counted};
+use crate::launch_shape::LaunchShape;
+use crate::layout::Layout;
+use crate::ops::canonical::Axis;
+use crate::ops::plan::{Placed, Step};
+use crate::ops::units::VECTOR;
+use crate::ops::{Align, Target};
+
+/// What every strategy looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Task {
+    pub(super) axes: Axes,
+    /// The types of source and destination.
+    types: [DType; 2],
+    /// Whether both storages start on a vector.
+    vectors: bool,
+    /// The images, where values go with the launch and the layouts are theirs.
+    images: Option<images::Images>,
+    with_launch: bool,
+    target: Target,
+}
+
+impl Task {
+    pub(super) fn new(
+        [src, dst]: [&Layout; 2],
+        aligns: [Align; 2],
+        types: [DType; 2],
+        channels: Channels,
+        target: Target,
+    ) -> Result<Self> {
+        let axes = Axes::new(src, dst, channels.axis())?;
+        let vectors = aligns[0].min(aligns[1]).bytes() >= VECTOR as u64;
+        let images = match channels {
+            Channels::WithLaunch(axis) => images::Images::of([src, dst], aligns, types, axis),
+            _ => None,
+        };
+        let with_launch = matches!(channels, Channels::WithLaunch(_));
+        Ok(Self { axes, types, vectors, images, with_launch, target })
+    }
+
+    fn widths(&self) -> [usize; 2] {
+        self.types.map(DType::width)
+    }
+
+    /// The numbers by which the kernels know the types; the plan has checked that they do.
+    fn codes(&self) -> [u64; 2] {
+        self.types.map(|dtype| affine_type(dtype).unwrap_or_default())
+    }
+}
+
+/// A way to map elements.
+pub(super) struct Strategy {
+    pub(super) name: &'static str,
+    /// Why it takes what it takes.
+    pub(super) about: &'static str,
+    /// Plans the work, or says why it declines.
+    pub(super) plan: fn(&Task) -> Result<Work, &'static str>,
+}
+
+/// The strategies, in the order in which they look at the work.
+pub(super) const STRATEGIES: [Strategy; 4] = [
+    Strategy {
+        name: "images",
+        about: "images of bytes become planes, and their values go with the launch",
+        plan: images::plan,
+    },
+    Strategy {
+        name: "tiles of vectors",
+        about: "the sides are contiguous along different axes, in whole vectors",
+        plan: tiles::vectors,
+    },
+    Strategy { name: "padded tiles", about: "the sides are contiguous along different axes", plan: tiles::padded },
+    Strategy { name: "elements", about: "element by element, in the destination's order", plan: elements::plan },
+];
+
+/// Why the kernels of any layout decline.
+const WITH_LAUNCH: &str = "its kernels read factors and offsets from device memory, and these go with the launch";
+
+/// A launch, by its kernel's parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    Images(Step<NormalizeParams>),
+    Tile(Step<AffineTileParams>),
+    Elements(Step<AffineElementsParams>),
+}
+
+/// What a launch adds to a plan: the addresses of the storages, and the values.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Added {
+    pub(super) src: u64,
+    pub(super) dst: u64,
+    pub(super) values: Values,
+}
+
+/// Factors and offsets.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Values {
+    /// One of each.
+    Uniform { factor: f64, offset: f64 },
+    /// At these addresses, those of the last channel so many bytes behind.
+    InMemory { factors: u64, offsets: u64, last: u64 },
+    /// With the launch.
+    WithLaunch(Normalization),
+}
+
+impl Values {
+    /// The planned values with these. A negative step says that the last channel comes first.
+    fn place(self, planned: AffineValues) -> AffineValues {
+        match self {
+            Self::Uniform { factor, offset } => {
+                AffineValues { factor: factor.to_bits(), offset: offset.to_bits(), step: 0, ..planned }
+            }
+            Self::InMemory { factors, offsets, last } => {
+                let first = if planned.step < 0 { last } else { 0 };
+                AffineValues { factors: factors + first, offsets: offsets + first, ..planned }
+            }
+            Self::WithLaunch(_) => planned,
+        }
+    }
+}
+
+impl Placed for NormalizeParams {
+    type Operands = Added;
+
+    fn at(self, Added { src, dst, values }: Added) -> Self {
+        let [factors, offsets] = match values {
+            Values::WithLaunch(by) => by.bits(),
+            _ => [self.factors, self.offsets],
+        };
+        Self { src: src + self.src, dst: dst + self.dst, factors, offsets, ..self }
+    }
+}
+
+impl Placed for AffineTileParams {
+    type Operands = Added;
+
+    fn at(self, Added { src, dst, values }: Added) -> Self {
+        let (src, dst) = (src.wrapping_add(self.src), dst.wrapping_add(self.dst));
+        Self { src, dst, values: values.place(self.values), ..self }
+    }
+}
+
+impl Placed for AffineElementsParams {
+    type Operands = Added;
+
+    fn at(mut self, Added { src, dst, values }: Added) -> Self {
+        self.elements.src = src.wrapping_add(self.elements.src);
+        self.elements.dst = dst.wrapping_add(self.elements.dst);
+        Self { values: values.place(self.values), ..self }
+    }
+}
+
+impl Work {
+    pub(super) fn entry(&self) -> EntryId {
+        match self {
+            Self::Images(step) => step.entry,
+            Self::Tile(step) => step.entry,
+            Self::Elements(step) => step.entry,
+        }
+    }
+
+    pub(super) fn shape(&self) -> LaunchShape {
+        match self {
+            Self::Images(step) => step.shape,
+            Self::Tile(step) => step.shape,
+            Self::Elements(step) => step.shape,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Device::launch`], for the parameters that these make.
+    pub(super) unsafe fn launch(&self, device: &Device, added: Added, stream: StreamHandle) -> Result<()> {
+        match self {
+            // SAFETY: as the caller promises; so below.
+            Self::Images(step) => unsafe { step.launch(device, added, stream) },
+            // SAFETY: see above.
+            Self::Tile(step) => unsafe { step.launch(device, added, stream) },
+            // SAFETY: see above.
+            Self::Elements(step) => unsafe { step.launch(device, added, stream) },
+        }
+    }
+}
+
+/// The values that are the same for all launches: the numbers of elements, or of images, that follow
+/// each other and have one channel, and of channels; without channels, as of one.
+fn channels(axes: &[Axis], channel: Option<usize>, reversed: bool, divisor: fn(u64) -> Divisor) -> AffineValues {
+    let (inner, count) =
+        channel.map_or((1, 1), |at| (axes[..at].iter().map(|axis| axis.extent).product::<usize>(), axes[at].extent));
+    let [inner, channels] = [inner, count].map(|number| divisor(number as u64));
+    let step = if reversed { -1 } else { 1 };
+    AffineValues { factor: 0, offset: 0, factors: 0, offsets: 0, step, inner, channels }
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Images(Step { entry, shape, params }) => {
+                let images = counted(params.images, "image");
+                write!(f, "{entry}: {images} of {}, {shape}", counted(params.pixels, "pixel"))
+            }
+            Self::Elements(Step { entry, shape, params }) => {
+                let len = counted(params.elements.len, "element");
+                write!(f, "{entry}: {len} along {}, {shape}", counted(params.elements.rank, "axis"))
+            }
+            Self::Tile(Step { entry, shape, params: AffineTileParams { rows, cols, rank, axes, .. } }) => {
+                let images: u64 = axes[..*rank as usize].iter().map(|axis| axis.extent.value).product();
+                write!(f, "{entry}: {images} of {rows} x {cols} elements, {shape}")
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Images of bytes to planes, by values that go with the launch.
+
+use super::{Step, Task, Work};
+use crate::abi::{Key, NORMALIZE, NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams};
+use crate::element::DType;
+use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
+use crate::layout::{Layout, MAX_RANK};
+use crate::ops::Align;
+use crate::ops::tuning::Arithmetic;
+use crate::ops::units;
+
+/// Bytes of a vector.
+const VECTOR: u64 = units::VECTOR as u64;
+
+/// Images whose channels lie side by side, and planes without gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Images {
+    count: u64,
+    pixels: u64,
+    channels: u64,
+    /// Bytes from the starts of the storages to the first element of both sides.
+    starts: [u64; 2],
+    /// The alignment of both first elements.
+    aligns: [u64; 2],
+}
+
+impl Images {
+    /// The images, where the layouts of a shape `[n.., c, pixels..]` are theirs: the source lies in C
+    /// order as `[n.., pixels.., c]`, the destination as it is.
+    pub(super) fn of([src, dst]: [&Layout; 2], aligns: [Align; 2], types: [DType; 2], axis: usize) -> Option<Self> {
+        // The source with its channels last.
+        let mut order = [0; MAX_RANK];
+        let rank = src.rank();
+        let others = (0..rank).filter(|&other| other != axis);
+        order.iter_mut().zip(others.chain([axis])).for_each(|(to, axis)| *to = axis);
+        let channels_last = src.permuted_axes(&order[..rank]).ok()?;
+        if types[0] != DType::U8 || !channels_last.is_standard_layout() || !dst.is_standard_layout() {
+            return None;
+        }
+        let product = |extents: &[usize]| extents.iter().product::<usize>() as u64;
+        let shape = dst.shape();
+        let [from, to] = [(src, types[0]), (dst, types[1])].map(|(side, of)| (side.offset() * of.width()) as u64);
+        Some(Self {
+            count: product(&shape[..axis]),
+            pixels: product(&shape[axis + 1..]),
+            channels: shape[axis] as u64,
+            starts: [from, to],
+            aligns: [Align::of(from | aligns[0].bytes()).bytes(), Align::of(to | aligns[1].bytes()).bytes()],
+        })
+    }
+}
+
+/// Blocks of all planes of an image, or of one plane each.
+pub(super) fn plan(task: &Task) -> Result<Work, &'static str> {
+    if !task.with_launch {
+        return Err("factors and offsets are not given with the launch, but uniform or in device memory");
+    }
+    let Images { count, pixels, channels, starts, aligns } =
+        task.images.ok_or("the sides are not images of u8 and planes in C order without gaps")?;
+    let to = task.types[1];
+    let key = Key::channels(channels as usize).and(Key::dtype(to));
+    let entry = NORMALIZE.find(key).ok_or("images have 1 to 4 channels and become f16, bf16 or f32")?;
+    let width = to.width() as u64;
+    // The pixels of a vector of a plane, and the access that loads them.
+    let lanes = VECTOR / width;
+    let access = VECTOR.min(1 << (lanes * channels).trailing_zeros());
+    let aligned = aligns[1] >= VECTOR && pixels.is_multiple_of(lanes) && aligns[0] >= access;
+    let split = aligned && width >= Arithmetic::of(task.target).split_planes_from;
+    let rows = if split { count * channels } else { count };
+    let [src, dst] = starts;
+    let [aligned, split] = [aligned, split].map(u64::from);
+    let (factors, offsets) = Default::default();
+    let params = NormalizeParams { src, dst, images: count, pixels, aligned, split, factors, offsets };
+    let y = rows.min(u64::from(MAX_GRID_YZ));
+    let chunks = pixels.div_ceil(u64::from(NORMALIZE_BLOCK) * u64::from(NORMALIZE_STEPS) * lanes);
+    // The launch refuses more than a grid has of anything.
+    let grid = [chunks, y, rows.div_ceil(y)].map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
+    let shape = LaunchShape { grid, block: [NORMALIZE_BLOCK, 1, 1], dynamic_shared: 0 };
+    Ok(Work::Images(Step { entry, shape, params }))
+}

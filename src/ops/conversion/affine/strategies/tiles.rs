@@ -1,0 +1,161 @@
+//! Transposes by tiles, where the sides are contiguous along different axes.
+
+use super::{Step, Task, WITH_LAUNCH, Work, channels};
+use crate::abi::{
+    AFFINE_PADDED, AFFINE_PADDED_BLOCK, AFFINE_PADDED_F64, AFFINE_PADDED_SIDE, AFFINE_TILE, AffineTileParams, Divisor,
+    EntryId, Key, VECTOR_TILE_THREADS,
+};
+use crate::element::DType;
+use crate::launch_shape::LaunchShape;
+use crate::layout::MAX_RANK;
+use crate::ops::TileShape;
+use crate::ops::canonical::Axis;
+use crate::ops::conversion::affine::axes::Axes;
+use crate::ops::movement::permute::tile::split;
+use crate::ops::numbering::{axes, grid};
+use crate::ops::tuning::{Arithmetic, TILE_COLUMN};
+use crate::ops::units::VECTOR;
+
+/// Tiles that are transposed in registers, of so many rectangles as those of `vector_tile` have
+/// micro-tiles: where every row is whole vectors, unless most of a tile is empty.
+pub(super) fn vectors(task: &Task) -> Result<Work, &'static str> {
+    let turned = Turned::of(task)?;
+    if !turned.matrices.are_whole_vectors(task) {
+        return Err("a row of a side does not start on 16 bytes or hold whole vectors");
+    }
+    let [lanes, rows] = task.widths().map(|width| VECTOR / width);
+    let tuned = TileShape::of(task.target).iter().find(|shape| shape.width() == VECTOR / lanes);
+    let extents = (turned.matrices.cols.extent / lanes, turned.matrices.rows.extent / rows);
+    let cut = tuned.and_then(|tuned| split(tuned, false, false, extents.0, extents.1));
+    let (across_log2, down_log2) = cut.ok_or("most of a tile would be empty")?;
+    let [from, to] = task.types;
+    let entry = AFFINE_TILE.find(Key::types(from, to)).ok_or("no tile maps these types")?;
+    let [height, width] = [rows << down_log2, lanes << across_log2];
+    Ok(turned.work(task, Tile { entry, threads: VECTOR_TILE_THREADS, across_log2, height, width }, false))
+}
+
+/// Padded tiles, unless most of one is empty.
+pub(super) fn padded(task: &Task) -> Result<Work, &'static str> {
+    let turned = Turned::of(task)?;
+    let side = AFFINE_PADDED_SIDE as usize;
+    let used = turned.matrices.rows.extent.min(side) * turned.matrices.cols.extent.min(side);
+    if Arithmetic::of(task.target).padded_part * used < side * side {
+        return Err("most of a tile would be empty");
+    }
+    let entry = if task.types[1] == DType::F64 { AFFINE_PADDED_F64 } else { AFFINE_PADDED }.get(Key::ONLY);
+    let tile = Tile { entry, threads: AFFINE_PADDED_BLOCK, across_log2: 0, height: side, width: side };
+    Ok(turned.work(task, tile, true))
+}
+
+/// A batch of transposes.
+struct Turned {
+    walk: Axes,
+    matrices: Matrices,
+    /// The axes of rows and of columns.
+    row: usize,
+    col: usize,
+}
+
+impl Turned {
+    fn of(task: &Task) -> Result<Self, &'static str> {
+        if task.with_launch {
+            return Err(WITH_LAUNCH);
+        }
+        let axes = task.axes.as_slice();
+        let find = |is: fn(&Axis) -> bool| axes.iter().position(is).ok_or("the sides are contiguous along one axis");
+        let row = find(|axis| axis.dst == 1 && axis.src.unsigned_abs() != 1)?;
+        let col = find(|axis| axis.src.unsigned_abs() == 1)?;
+        let walk = task.axes.forwards_in_source(col);
+        Ok(Self { matrices: Matrices::new(&walk, row, col), walk, row, col })
+    }
+
+    /// The launch by such tiles, whose rows may end within a sector where they are `ragged`.
+    fn work(&self, task: &Task, tile: Tile, ragged: bool) -> Work {
+        let Self { walk, matrices, row, col } = self;
+        let ([src_width, dst_width], [src_type, dst_type]) = (task.widths(), task.codes());
+        let (rows, cols) = (matrices.rows.extent, matrices.cols.extent);
+        let [across, down] = [cols.div_ceil(tile.width), rows.div_ceil(tile.height)];
+        // Where rows of the destination go on in the tile below, that writes the rest of a sector: soon,
+        // while the L2 cache has it.
+        let down_first = ragged && rows.saturating_mul(tile.width * src_width.max(dst_width)) <= TILE_COLUMN;
+        let along = |at: usize| u64::from(walk.channel == Some(at));
+        let images: usize = matrices.batch().iter().map(|axis| axis.extent).product();
+        let params = AffineTileParams {
+            src: (walk.src_start * src_width) as u64,
+            dst: (walk.dst_start * dst_width) as u64,
+            rows: rows as u64,
+            cols: cols as u64,
+            src_pitch: matrices.rows.src as i64,
+            dst_pitch: matrices.cols.dst as i64,
+            across_log2: u64::from(tile.across_log2),
+            tiles_across: Divisor::wide(across as u64),
+            tiles_down: Divisor::wide(down as u64),
+            down_first: u64::from(down_first),
+            src_type,
+            dst_type,
+            values: channels(matrices.batch(), matrices.channel, walk.reversed, Divisor::wide),
+            along_rows: along(*row),
+            along_cols: along(*col),
+            rank: matrices.batch().len() as u64,
+            axes: axes(matrices.batch(), Divisor::wide),
+        };
+        let blocks = across as u64 * down as u64 * images as u64;
+        let shape = LaunchShape { grid: grid(blocks), block: [tile.threads, 1, 1], dynamic_shared: 0 };
+        Work::Tile(Step { entry: tile.entry, shape, params })
+    }
+}
+
+/// How tiles are cut.
+#[derive(Debug, Clone, Copy)]
+struct Tile {
+    entry: EntryId,
+    threads: u32,
+    across_log2: u32,
+    /// In elements.
+    height: usize,
+    width: usize,
+}
+
+/// The matrix that tiles are cut from, and how often there is one.
+struct Matrices {
+    rows: Axis,
+    cols: Axis,
+    batch: [Axis; MAX_RANK],
+    rank: usize,
+    /// The number of the channels' axis in the batch.
+    channel: Option<usize>,
+    /// The lowest bits of all elements that rows start at, of both sides.
+    starts: [usize; 2],
+}
+
+impl Matrices {
+    fn new(walk: &Axes, row: usize, col: usize) -> Self {
+        let none = Axis { extent: 1, src: 0, dst: 0 };
+        let (rows, cols) = (walk.as_slice()[row], walk.as_slice()[col]);
+        let starts = [walk.src_start | rows.src as usize, walk.dst_start | cols.dst as usize];
+        let batch = [none; MAX_RANK];
+        let mut matrices = Self { rows, cols, batch, rank: 0, channel: None, starts };
+        for (place, axis) in walk.as_slice().iter().enumerate().filter(|&(place, _)| place != row && place != col) {
+            if walk.channel == Some(place) {
+                matrices.channel = Some(matrices.rank);
+            }
+            matrices.batch[matrices.rank] = *axis;
+            matrices.rank += 1;
+            matrices.starts[0] |= axis.src as usize;
+            matrices.starts[1] |= axis.dst as usize;
+        }
+        matrices
+    }
+
+    fn batch(&self) -> &[Axis] {
+        &self.batch[..self.rank]
+    }
+
+    /// Whether every row of both sides starts on a vector and holds whole ones.
+    fn are_whole_vectors(&self, task: &Task) -> bool {
+        let [lanes, rows] = task.widths().map(|width| VECTOR / width);
+        task.vectors
+            && (self.starts[0] | self.cols.extent).is_multiple_of(lanes)
+            && (self.starts[1] | self.rows.extent).is_multiple_of(rows)
+    }
+}
