@@ -1,8 +1,10 @@
-//! Functions and calls.
+//! Lowers functions and calls.
 //!
-//! Every function that a kernel may reach is lowered once, behind the kernel's own code. An activation has a frame in each
-//! thread's local memory, which begins behind its caller's, at a multiple of 16: parameters and results first, where a call copies them to
-//! and from, then variables. Registers are the function's own; where it may be active already they are saved in the frame.
+//! Each function that a kernel may reach is lowered once, after the kernel's own code. An
+//! activation has a frame in each thread's local memory. The frame begins after its caller's frame,
+//! at a multiple of 16. It holds the parameters and results first, which a call copies, then the
+//! variables. Registers belong to the function; if a function may already be active when it is
+//! entered, it saves them in its frame.
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use crate::interp::isa::Op;
 use crate::interp::parse::ast::{self, Formal, Operand, RegisterName, Signature};
 use crate::interp::vocabulary::{File, Kind};
 
-/// Where parameters and results of a function lie in its frame.
+/// The offsets of a function's parameters and results in its frame.
 fn layout(signature: &Signature) -> Result<Layout, Refusal> {
     let mut layout = Layout::default();
     let mut end = 0_u64;
@@ -41,7 +43,7 @@ fn layout(signature: &Signature) -> Result<Layout, Refusal> {
     Ok(layout)
 }
 
-/// The file of a register of this type.
+/// The register file for this type.
 fn file(kind: &str) -> Result<File, Refusal> {
     match kind {
         "pred" => Err("a predicate as a parameter is not supported".to_owned()),
@@ -50,7 +52,7 @@ fn file(kind: &str) -> Result<File, Refusal> {
     }
 }
 
-/// A load from the frame or a store to it, of a whole register.
+/// A load or store of a whole register in the frame.
 fn whole(op: Op, file: File, slot: u16, (offset, bytes): (u32, u32)) -> Draft {
     let access = Access { width: bytes as u8, count: 1, wide: file == File::B64, ..Access::default() };
     let mut draft = Draft { s: [slot, 0, 0, 0], access, imm: offset as i32, ..Draft::new(op) };
@@ -59,7 +61,7 @@ fn whole(op: Op, file: File, slot: u16, (offset, bytes): (u32, u32)) -> Draft {
 }
 
 impl<'m, 't> Lowering<'m, 't> {
-    /// Lowers every function that what was lowered may call.
+    /// Lowers every function that the code lowered so far may call.
     pub(super) fn reachable(&mut self) -> Result<(), Refused> {
         loop {
             while let Some(number) = self.pending.pop() {
@@ -68,7 +70,7 @@ impl<'m, 't> Lowering<'m, 't> {
                     self.function(number)?;
                 }
             }
-            // Through a pointer, any function whose address is somewhere may be called.
+            // A call through a pointer may reach any function whose address is taken.
             if self.calls_pointers() {
                 let taken = self.names.symbols.taken().chain(self.taken.iter().copied());
                 let open = |&number: &u32| {
@@ -126,7 +128,7 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(())
     }
 
-    /// Declares parameters or results; registers among the parameters are filled.
+    /// Declares parameters or results; fills the registers among the parameters.
     fn formals(
         &mut self,
         formals: &[Formal<'t>],
@@ -151,7 +153,8 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(())
     }
 
-    /// `call (results), function, (arguments), prototype;`, of which only the function must be there.
+    /// Lowers `call (results), function, (arguments), prototype;`. Everything but the function may
+    /// be absent.
     pub(super) fn call(&mut self, operands: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
         let unknown = || "it has operands that no call has".to_owned();
         let (results, operands) = match operands {
@@ -240,7 +243,7 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok((Target::Pointer(Some(callees)), signature))
     }
 
-    /// The functions that a table names, sorted, and its first.
+    /// The functions that a table names, sorted, and its first function.
     fn callees(&mut self, table: &str) -> Result<Callees, Refusal> {
         let unknown = || format!("there is no prototype {table:?} in reach");
         let (_, known) = self.names.table(table).ok_or_else(unknown)?;
@@ -263,7 +266,7 @@ impl<'m, 't> Lowering<'m, 't> {
         callees
     }
 
-    /// Where in the frame an argument lies; a value is put there first.
+    /// The offset of an argument in the frame. A value is stored there first.
     fn argument(
         &mut self,
         operand: &Operand<'t>,
@@ -287,7 +290,7 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(offset)
     }
 
-    /// Where in the frame a result lies; a register is filled from there.
+    /// The offset of a result in the frame. A register is loaded from there.
     fn call_result(&mut self, operand: &Operand<'t>, bytes: u32, after: &mut Vec<Draft>) -> Result<u32, Refusal> {
         if let Some(offset) = self.variable(operand, bytes)? {
             return Ok(offset);
@@ -304,7 +307,7 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(offset)
     }
 
-    /// Where the `.param` variable lies that an operand of a call is, if it is one.
+    /// The offset of a `.param` variable, if the operand of a call is one.
     fn variable(&mut self, operand: &Operand<'t>, bytes: u32) -> Result<Option<u32>, Refusal> {
         let Operand::Name(name, 0) = *operand else { return Ok(None) };
         if name == "_" || super::names::special(name).is_some() {
@@ -319,7 +322,7 @@ impl<'m, 't> Lowering<'m, 't> {
         }
     }
 
-    /// `ld.param` and `st.param` of what is in the frame.
+    /// Lowers `ld.param` and `st.param` of data in the frame.
     pub(super) fn frame(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
         let load = opcode.starts_with("ld.param");
         let (values, address) = match operands {
@@ -361,7 +364,8 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(Draft { s: [slot, 0, 0, 0], reads: vec![(File::B32, slot)], imm: number as i32, ..Draft::new(op) })
     }
 
-    /// The code's table that holds the labels of a table, as they are seen from there: their numbers, until all pcs are known.
+    /// Converts a table of labels to a table of the code. The labels are resolved from the table's
+    /// own scope; the code's table holds their numbers until all pcs are known.
     fn branches(&mut self, table: &str) -> Result<u32, Refusal> {
         let unknown = || format!("there is no table {table:?} in reach");
         let (scopes, known) = self.names.table(table).ok_or_else(unknown)?;
@@ -383,7 +387,7 @@ impl<'m, 't> Lowering<'m, 't> {
         branches
     }
 
-    /// Registers are saved by those functions only that may be active when they are entered.
+    /// Lets a function save its registers only if it may be active when it is entered.
     pub(super) fn save_registers(&mut self) {
         let calls = self.callers.iter().zip(&self.code.calls);
         let calls = calls.filter_map(|(caller, call)| Some(((*caller)?, &call.target)));
@@ -398,7 +402,7 @@ impl<'m, 't> Lowering<'m, 't> {
             function.saved_at = function.frame_bytes;
             let bytes: u32 = function.saved.iter().map(|(file, _)| if *file == File::B64 { 8 } else { 4 }).sum();
             function.frame_bytes = (function.frame_bytes + bytes).next_multiple_of(FRAME_ALIGN as u32);
-            // Wide ones first: so that each is aligned.
+            // Wide registers come first, so that each is aligned.
             function.saved.sort_by_key(|(file, _)| *file != File::B64);
         }
     }

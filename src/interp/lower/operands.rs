@@ -1,4 +1,5 @@
-//! Operands: sources, results, addresses, and the instructions that are told apart by theirs.
+//! Lowers operands: sources, results, addresses, and instructions that depend on the form of their
+//! operands.
 
 use super::names::{Binding, special};
 use super::{Draft, Lowering, Refusal, flat};
@@ -8,13 +9,13 @@ use crate::interp::modifiers::{Modifiers, Sync};
 use crate::interp::parse::ast::Operand;
 use crate::interp::vocabulary::{File, Kind, Space};
 
-/// A predicate as a guard.
+/// Encodes a predicate as a guard.
 pub(super) fn guard_of(slot: u16, negated: bool) -> u16 {
     if negated { slot | NEGATED } else { slot }
 }
 
 impl<'t> Lowering<'_, 't> {
-    /// The register that an operand's value is in; immediates are put into one.
+    /// The register that holds an operand's value; an immediate gets one.
     pub(super) fn source(&mut self, operand: &Operand<'t>, kind: Kind) -> Result<u16, Refusal> {
         let file = kind.file();
         let bits = match *operand {
@@ -28,7 +29,7 @@ impl<'t> Lowering<'_, 't> {
         self.names.constant(file, PresetValue::Bits(bits))
     }
 
-    /// The registers of all sources; what the opcode says is one of them where the form takes it.
+    /// The registers of all sources. The opcode's modifiers are one of them if the form takes them.
     pub(super) fn sources(
         &mut self,
         opcode: &str,
@@ -50,7 +51,7 @@ impl<'t> Lowering<'_, 't> {
         Ok(slots)
     }
 
-    /// The register that holds what an opcode says.
+    /// The register that holds an opcode's modifiers.
     pub(super) fn modifiers(&mut self, opcode: &str) -> Result<(File, u16), Refusal> {
         let Modifiers(bits) = Modifiers::of(opcode);
         Ok((File::B32, self.names.constant(File::B32, PresetValue::Bits(u64::from(bits)))?))
@@ -76,7 +77,7 @@ impl<'t> Lowering<'_, 't> {
         self.names.constant(file, value)
     }
 
-    /// A register that is given the address of something in the frame.
+    /// A register that receives the address of an item in the frame.
     fn frame_address(&mut self, offset: i64, file: File) -> Result<u16, Refusal> {
         let op = match file {
             File::B64 => Op::FrameB64,
@@ -89,7 +90,7 @@ impl<'t> Lowering<'_, 't> {
         Ok(d)
     }
 
-    /// The register that a result goes to; `_` is one that nobody reads.
+    /// The register that receives a result; for `_`, a register that is never read.
     pub(super) fn result(&mut self, operand: &Operand<'t>, file: File) -> Result<u16, Refusal> {
         match *operand {
             Operand::Name("_", 0) => self.names.unread(file),
@@ -114,7 +115,8 @@ impl<'t> Lowering<'_, 't> {
         Ok(Some(vec![Draft { d, writes: vec![(file, d)], ..Draft::new(form.op) }]))
     }
 
-    /// `ld.param` from a known place: parameters are constants of the launch, so these are moves.
+    /// Lowers `ld.param` at a known address to moves, because parameters are constants of the
+    /// launch.
     pub(super) fn load_param(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
         let [results, Operand::Address { base: Some(name), offset }] = operands else { return Ok(None) };
         if !opcode.starts_with("ld.param") || isa::forms(opcode).next().is_none() {
@@ -140,7 +142,7 @@ impl<'t> Lowering<'_, 't> {
         Ok(Some(drafts))
     }
 
-    /// `mov.b64 {low, high}, value`: one move for each part that is wanted.
+    /// `mov.b64 {low, high}, value`: one move for each part that is used.
     pub(super) fn unpack(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
         let [Operand::Vector(parts), value] = operands else { return Ok(None) };
         let (kind, ops) = match (opcode, parts.len()) {
@@ -152,7 +154,8 @@ impl<'t> Lowering<'_, 't> {
         };
         let source = self.source(value, kind)?;
         let mut drafts = Vec::new();
-        // A part may be the register that is taken apart only if it comes last; widths rule that out but for 32 bits.
+        // A part may be the source register only if it comes last; except for 32 bits, the widths
+        // rule that out.
         for (index, part) in parts.iter().enumerate().filter(|(_, part)| **part != Operand::Name("_", 0)) {
             let d = self.result(part, File::B32)?;
             if (File::B32, d) == (kind.file(), source) {
@@ -184,7 +187,8 @@ impl<'t> Lowering<'_, 't> {
         Ok(draft)
     }
 
-    /// The operands of an access but its cache policy, which is there where the opcode has a hint.
+    /// The operands of an access without its cache policy, which is present if the opcode has a
+    /// hint.
     fn without_policy<'o>(&mut self, opcode: &str, operands: &'o [Operand<'t>]) -> Result<&'o [Operand<'t>], Refusal> {
         match operands {
             [others @ .., policy] if opcode.contains(".L2::cache_hint") => {
@@ -194,7 +198,7 @@ impl<'t> Lowering<'_, 't> {
         }
     }
 
-    /// The registers that are loaded or stored.
+    /// The registers that a load or store moves.
     pub(super) fn data(
         &mut self,
         operand: &Operand<'t>,
@@ -223,7 +227,8 @@ impl<'t> Lowering<'_, 't> {
         if elements.len() == usize::from(access.count) { Ok(elements) } else { Err(operand_count()) }
     }
 
-    /// The file of a register that is loaded or stored: at least as wide as what is moved.
+    /// The file of a register that a load or store moves; the register is at least as wide as the
+    /// data.
     fn data_file(&mut self, operand: &Operand<'t>, opcode: &str, access: Access) -> Result<File, Refusal> {
         if opcode.starts_with("ld") || opcode.starts_with("st") {
             self.check_type(operand, opcode.rsplit('.').next().unwrap_or_default(), access.count > 1)?;
@@ -289,7 +294,7 @@ fn integer(value: u64, kind: Kind) -> Result<u64, Refusal> {
     })
 }
 
-/// What `ld.global.v2.b64` and its like move, from their spelling.
+/// The access of `ld.global.v2.b64` and similar opcodes, from their spelling.
 pub(super) fn access(opcode: &str) -> Result<Access, Refusal> {
     let kind = opcode.rsplit('.').next().unwrap_or_default();
     let width = match kind {
