@@ -168,7 +168,7 @@ impl fmt::Display for BadAccess {
             return write!(f, " of {} memory, which has {}", self.space, counted(self.space_bytes, "byte"));
         }
         if let Some(other) = space::named(self.address) {
-            return write!(f, ", which is an address of {other} memory and none of global memory");
+            return write!(f, ", which is an address of {other} memory, not of global memory");
         }
         let Some(nearest) = self.nearest else { return f.write_str(", and nothing is allocated") };
         let what = if nearest.freed { "a freed allocation" } else { "an allocation" };
@@ -226,28 +226,34 @@ impl fmt::Display for Reason {
             ),
             Reason::WorkLimit(limit) => write!(
                 f,
-                "ran when its block had done {limit} units of work without ending; look for a loop that never ends, or raise \
+                "was running when its block had done {limit} units of work; look for a loop that never ends, or raise \
                  `Config::work_limit`"
             ),
             Reason::LaunchLimit { limit, block: [x, y, z] } => write!(
                 f,
-                "its blocks up to ({x}, {y}, {z}) were more than {limit} units of work; launch a smaller grid, or raise \
+                "its blocks up to ({x}, {y}, {z}) took more than {limit} units of work; launch a smaller grid, or raise \
                  `Config::work_limit`"
             ),
             Reason::GridLimit { limit, grid, least } => write!(
                 f,
-                "a grid of {grid:?} blocks; they are at least {least} units of work, and the limit is {limit}: launch a \
+                "a grid of {grid:?} blocks, which take at least {least} units of work; the limit is {limit}: launch a \
                  smaller one, or raise `Config::work_limit`"
             ),
             Reason::Trap => f.write_str("executed a trap: the kernel panicked or asserted"),
             Reason::Assertion { message, file, line, function } => {
-                write!(f, "failed the assertion `{message}` at {file}:{line} in {function}; look why it does not hold")
+                write!(
+                    f,
+                    "failed the assertion `{message}` at {file}:{line} in {function}; find out why it does not hold"
+                )
             }
             Reason::BadCall { address, other: true } => {
-                write!(f, "calls the function at {address:#x}, which takes or gives something else; check the pointer")
+                write!(
+                    f,
+                    "calls the function at {address:#x}, which has other parameters or results; check the pointer"
+                )
             }
             Reason::BadCall { address, .. } => {
-                write!(f, "calls {address:#x}, which is no function's address here; check the pointer")
+                write!(f, "calls {address:#x}, which is not the address of a function; check the pointer")
             }
             Reason::StackOverflow { function, depth, bytes, limit } => write!(
                 f,
@@ -257,7 +263,7 @@ impl fmt::Display for Reason {
                 counted(bytes, "byte")
             ),
             Reason::BranchIndex { index, targets } => {
-                write!(f, "picks target {index} of {targets}; check the index")
+                write!(f, "branches to target {index} of a table of {targets}; check the index")
             }
             Reason::Launch(context) => f.write_str(context),
             Reason::Unsupported(error) => error.fmt(f),

@@ -102,7 +102,7 @@ impl Layout {
         let mut layout = Self::of_shape(shape)?;
         if strides.len() != shape.len() {
             return Err(invalid(format!(
-                "shape {shape:?} of {} was given with {}; give one stride an axis",
+                "shape {shape:?} of {} was given with {}; give one stride per axis",
                 counted(shape.len(), "axis"),
                 counted(strides.len(), "stride")
             )));
@@ -312,7 +312,7 @@ impl Layout {
             return Ok(());
         }
         Err(invalid(format!(
-            "axis {axis} was given for shape {:?}, whose axes are numbered from 0 and are {} in number",
+            "axis {axis} was given for shape {:?}, whose axes number {}, counted from 0",
             self.shape(),
             self.rank
         )))

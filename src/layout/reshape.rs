@@ -45,7 +45,7 @@ impl Layout {
         let mut reshaped = Self::of_shape(shape)?;
         if reshaped.len() != self.len() {
             return Err(mismatch(format!(
-                "shape {:?} has {} and cannot be reshaped to {shape:?}, which has {}; give a shape of as many elements",
+                "shape {:?} has {} and cannot be reshaped to {shape:?}, which has {}; give a shape with the same number of elements",
                 self.shape(),
                 counted(self.len(), "element"),
                 reshaped.len()

@@ -207,7 +207,7 @@ impl Layout {
         self.check_axis(axis)?;
         if self.shape[axis] != 1 {
             return Err(invalid(format!(
-                "axis {axis} of shape {:?} has {}; only an axis of 1 can be removed (index_axis takes one of them)",
+                "axis {axis} of shape {:?} has {}; only an axis with one index can be removed (index_axis selects one of several)",
                 self.shape(),
                 counted(self.shape[axis], "index")
             )));
@@ -227,7 +227,7 @@ impl Layout {
         self.check_axis(b)?;
         if a == b {
             return Err(invalid(format!(
-                "the diagonal of axis {a} with itself was asked for; name two different axes"
+                "the diagonal of axis {a} with itself was requested; name two different axes"
             )));
         }
         let extent = self.shape[a].min(self.shape[b]);

@@ -205,11 +205,11 @@ fn remedy(within: Within, parties: [&Party; 2]) -> &'static str {
     let narrow = parties.iter().any(|party| matches!(party.strength, Strength::Atomic { block: true }));
     match within {
         Within::Grid if strong && narrow => "between blocks an atomic access needs .gpu scope; give it to both",
-        _ if strong => "atomic accesses may meet where they are of one width; give them one",
+        _ if strong => "atomic accesses may coincide only if they have the same width; give both the same",
         Within::Warp => "put a bar.warp.sync between them, or make both atomic",
         Within::Block => "put a barrier between them, or make both atomic",
         Within::Grid => {
-            "publish the earlier one by a release in .gpu scope and acquire it before the later, or make both atomic"
+            "publish the earlier one by a release in .gpu scope and acquire it before the later one, or make both atomic"
         }
     }
 }
@@ -233,7 +233,7 @@ impl fmt::Display for Problem {
             Problem::Race { space, address, within, later, earlier, earlier_place } => write!(
                 f,
                 "races with another thread for {space} memory at {address:#x}: its {later} and an\n  earlier {earlier} by \
-                 {earlier_place}\n  are in no order; {}",
+                 {earlier_place}\n  are not ordered; {}",
                 remedy(*within, [later, earlier])
             ),
             Problem::Unaligned { arrived, absent } => write!(
@@ -242,7 +242,10 @@ impl fmt::Display for Problem {
                  barrier out of the condition"
             ),
             Problem::NoMember { members } => {
-                write!(f, "synchronises with lanes {members:#010x} of its warp and is none of them; add it to the mask")
+                write!(
+                    f,
+                    "synchronises with lanes {members:#010x} of its warp but is not one of them; add it to the mask"
+                )
             }
         }
     }

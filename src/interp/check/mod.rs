@@ -127,7 +127,7 @@ impl FromStr for Checks {
         text.split(',').try_fold(Self::NONE, |checks, name| {
             let check = Check::ALL.into_iter().find(|check| check.name() == name).ok_or_else(|| {
                 let context = format!(
-                    "`{name}` is no checker; name some of memcheck, initcheck, racecheck and synccheck, or all"
+                    "`{name}` is not a checker; choose from memcheck, initcheck, racecheck and synccheck, or all"
                 );
                 Error::new(ErrorKind::InvalidArgument, context)
             })?;
@@ -370,7 +370,7 @@ mod tests {
         let two: Checks = "memcheck,racecheck".parse().unwrap();
         assert_eq!(Check::ALL.map(|check| two.contains(check)), [true, false, true, false]);
         let wrong = "memcheck,leakcheck".parse::<Checks>().unwrap_err().to_string();
-        assert!(wrong.contains("`leakcheck` is no checker; name some of memcheck, initcheck"), "{wrong}");
+        assert!(wrong.contains("`leakcheck` is not a checker; choose from memcheck, initcheck"), "{wrong}");
         assert!(Checks::default().is_empty() && !Checks::ALL.is_empty());
     }
 }

@@ -196,7 +196,7 @@ impl<'a> Worker<'a> {
             checker.end();
         }
         if let Some(missed) = self.checker.as_deref().and_then(Checker::missed) {
-            let context = format!("{missed}; launch a smaller one, or leave racecheck out");
+            let context = format!("{missed}; launch a smaller grid, or leave racecheck out");
             return Err(refusal(&self.launch.kernel.name, Reason::Launch(context)));
         }
         let Some((index, fault)) = fault else { return Ok(()) };

@@ -57,7 +57,7 @@ fn run_on(
     let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
     if config.checks.contains(Check::Racecheck) && blocks > MAX_RACECHECK_BLOCKS {
         let context = format!(
-            "racecheck follows at most {MAX_RACECHECK_BLOCKS} blocks, and the grid has {blocks}; use a smaller one, or leave \
+            "racecheck follows at most {MAX_RACECHECK_BLOCKS} blocks, and the grid has {blocks}; use a smaller grid, or leave \
              racecheck out"
         );
         return Err(refusal(kernel.name(), Reason::Launch(context)));
@@ -134,7 +134,7 @@ fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) ->
     check_bounds(&kernel.inner.bounds, extents)?;
     if params.len() != kernel.param_bytes() {
         return Err(format!(
-            "{} of parameters where it takes {}: pass what the entry declares",
+            "{} of parameters were given, but it takes {}: pass what the entry declares",
             counted(params.len(), "byte"),
             kernel.param_bytes()
         ));

@@ -218,7 +218,7 @@ impl<'a> Blocks<'a> {
 
     fn out_of_memory(&self) -> Box<Stop> {
         let context = format!(
-            "the host has not the {} that a block's registers and local memory take; use smaller blocks",
+            "the host lacks the {} for a block's registers and local memory; use smaller blocks",
             counted(self.launch.block_bytes(), "byte")
         );
         refusal(&self.launch.kernel.name, Reason::Launch(context))

@@ -28,7 +28,7 @@ impl<'t> Lowering<'_, 't> {
         };
         let mut draft = self.addressed(op, opcode, address)?;
         if draft.access.count > 1 && draft.access.space != Some(Space::Global) {
-            return Err("vectors are for global memory alone".to_owned());
+            return Err("vectors are supported only in global memory".to_owned());
         }
         let count = usize::from(draft.access.count);
         let (file, values) = (kinds[0].file(), flat(values).collect::<Vec<_>>());

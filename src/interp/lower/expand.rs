@@ -130,7 +130,7 @@ impl<'t> Lowering<'_, 't> {
         // The combination stands in third place, as in `setp.CmpOp.BoolOp`.
         let combine = parts.get(2).and_then(|part| combination(part));
         if sources.len() != 2 + usize::from(combine.is_some()) {
-            return Err("it has another number of operands than its opcode says".to_owned());
+            return Err("its number of operands does not fit its opcode".to_owned());
         }
         let is_plain = |&(place, _): &(usize, &&str)| place != 0 && (place != 2 || combine.is_none());
         let plain: Vec<&str> = parts.iter().enumerate().filter(is_plain).map(|(_, part)| *part).collect();
@@ -138,7 +138,7 @@ impl<'t> Lowering<'_, 't> {
         let scalar = opcode.strip_suffix("x2").unwrap_or(&opcode);
         let form = isa::forms(scalar).next();
         let Some(&Form { op, shape: Shape::Pure { sources: kinds, .. }, .. }) = form else {
-            return Err("the software GPU does not have this comparison".to_owned());
+            return Err("the software GPU does not support this comparison".to_owned());
         };
         let mut values = [self.own(File::Pred)?, self.own(File::Pred)?];
         if scalar == opcode {
@@ -182,7 +182,7 @@ impl<'t> Lowering<'_, 't> {
         result: &Operand<'t>,
         sources: &[Operand<'t>],
     ) -> Result<Vec<Draft>, Refusal> {
-        let unknown = || "the software GPU does not have this instruction".to_owned();
+        let unknown = || "the software GPU does not support this instruction".to_owned();
         let (forms, signed) = match parts.last() {
             Some(&name @ ("u32" | "s32")) => (&CARRYING[0], name == "s32"),
             Some(&name @ ("u64" | "s64")) => (&CARRYING[1], name == "s64"),

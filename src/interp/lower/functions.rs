@@ -93,7 +93,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let module = self.names.module;
         let function = &module.functions[number as usize];
         let here = |refusal| (function.span, refusal);
-        let undefined = || (function.span, "it is defined nowhere in this module".to_owned());
+        let undefined = || (function.span, "this module does not define it".to_owned());
         let body = function.body.as_ref().ok_or_else(undefined)?;
         let layout = layout(&function.signature).map_err(here)?;
         let (first, before) = (self.code.instructions.len(), self.names.counts());
@@ -156,7 +156,7 @@ impl<'m, 't> Lowering<'m, 't> {
     /// Lowers `call (results), function, (arguments), prototype;`. Everything but the function may
     /// be absent.
     pub(super) fn call(&mut self, operands: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
-        let unknown = || "it has operands that no call has".to_owned();
+        let unknown = || "it has operands that a call cannot have".to_owned();
         let (results, operands) = match operands {
             [Operand::List(results), rest @ ..] => (results.as_slice(), rest),
             all => (&[][..], all),
@@ -182,7 +182,7 @@ impl<'m, 't> Lowering<'m, 't> {
             _ => return Err(format!("{callee} is neither a function nor a register that could hold one's address")),
         };
         if (arguments.len(), results.len()) != (signature.params.len(), signature.results.len()) {
-            return Err(format!("{callee} has another number of parameters or results"));
+            return Err(format!("{callee} has a different number of parameters or results"));
         }
         let layout = layout(signature)?;
         let (mut before, mut after, mut passed) = (Vec::new(), Vec::new(), Layout::default());
@@ -212,7 +212,7 @@ impl<'m, 't> Lowering<'m, 't> {
             (None, "vprintf") => Target::Print,
             (None, "__assertfail") => Target::Assert,
             (None, name) => {
-                return Err(format!("the function {name:?} is defined nowhere in this module, and no other is linked"));
+                return Err(format!("this module does not define the function {name:?}, and no other is linked"));
             }
         };
         let runtime = match target {
@@ -228,7 +228,7 @@ impl<'m, 't> Lowering<'m, 't> {
         if runtime.is_some_and(|(params, results)| {
             !are(&function.signature.params, params) || !are(&function.signature.results, results)
         }) {
-            return Err(format!("{:?} is declared otherwise than the CUDA runtime has it", function.name));
+            return Err(format!("the declaration of {:?} differs from the CUDA runtime's", function.name));
         }
         Ok((target, &function.signature))
     }
@@ -245,7 +245,7 @@ impl<'m, 't> Lowering<'m, 't> {
 
     /// The functions that a table names, sorted, and its first function.
     fn callees(&mut self, table: &str) -> Result<Callees, Refusal> {
-        let unknown = || format!("there is no prototype {table:?} in reach");
+        let unknown = || format!("there is no prototype {table:?} in scope");
         let (_, known) = self.names.table(table).ok_or_else(unknown)?;
         if let Some(callees) = &known.callees {
             return callees.clone();
@@ -282,7 +282,7 @@ impl<'m, 't> Lowering<'m, 't> {
             (8, _) => Kind::B64,
             (4, Some("f32")) => Kind::F32,
             (1 | 2 | 4, _) => Kind::B32,
-            _ => return Err("a value is passed where a variable belongs".to_owned()),
+            _ => return Err("it passes a value where a variable is required".to_owned()),
         };
         let slot = self.source(operand, kind)?;
         let offset = self.names.reserve(u64::from(bytes), u64::from(bytes))?;
@@ -296,7 +296,7 @@ impl<'m, 't> Lowering<'m, 't> {
             return Ok(offset);
         }
         if !matches!(bytes, 1 | 2 | 4 | 8) {
-            return Err("a register is given where a variable belongs".to_owned());
+            return Err("it gives a register where a variable is required".to_owned());
         }
         let file = if bytes == 8 { File::B64 } else { File::B32 };
         let offset = self.names.reserve(u64::from(bytes), u64::from(bytes))?;
@@ -316,7 +316,7 @@ impl<'m, 't> Lowering<'m, 't> {
         match self.names.resolve(name)? {
             Binding::Frame(offset, size) if size == bytes => Ok(Some(offset)),
             Binding::Frame(_, size) => {
-                Err(format!("{name} has {size} where the function has {bytes}", size = counted(size, "byte")))
+                Err(format!("{name} has {size}, but the function expects {bytes}", size = counted(size, "byte")))
             }
             _ => Ok(None),
         }
@@ -334,13 +334,13 @@ impl<'m, 't> Lowering<'m, 't> {
             return if load && !self.names.in_function {
                 Ok(None)
             } else {
-                Err("its address is no variable".to_owned())
+                Err("its address is not a variable".to_owned())
             };
         };
         let (base, size) = match self.names.resolve(name)? {
             Binding::Frame(base, size) => (base, size),
             _ if load && !self.names.in_function => return Ok(None),
-            _ => return Err(format!("{name} is no parameter of a function")),
+            _ => return Err(format!("{name} is not a parameter of a function")),
         };
         let access = access(opcode)?;
         let end = offset.checked_add(i64::from(access.bytes()));
@@ -367,7 +367,7 @@ impl<'m, 't> Lowering<'m, 't> {
     /// Converts a table of labels to a table of the code. The labels are resolved from the table's
     /// own scope; the code's table holds their numbers until all pcs are known.
     fn branches(&mut self, table: &str) -> Result<u32, Refusal> {
-        let unknown = || format!("there is no table {table:?} in reach");
+        let unknown = || format!("there is no table {table:?} in scope");
         let (scopes, known) = self.names.table(table).ok_or_else(unknown)?;
         if let Some(branches) = &known.branches {
             return branches.clone();
@@ -375,7 +375,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let names = known.names;
         let label = |name: &&str| {
             let label = self.names.label_from(scopes, name).map(|label| label as u32);
-            label.ok_or_else(|| format!("there is no label {name:?} in reach"))
+            label.ok_or_else(|| format!("there is no label {name:?} in scope"))
         };
         let branches = names.iter().map(label).collect::<Result<Vec<u32>, Refusal>>().map(|targets| {
             self.code.tables.push(targets);

@@ -249,7 +249,7 @@ impl<'m, 't> Lowering<'m, 't> {
             return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
         }
         let operands = instruction.operands.as_deref();
-        let operands = operands.ok_or("its operands have a form that the software GPU does not know")?;
+        let operands = operands.ok_or("its operands have a form that the software GPU does not support")?;
         let guard = match instruction.guard {
             Some(guard) => guard_of(self.names.register(guard.name, File::Pred)?, guard.negated),
             None => ALWAYS,
@@ -296,13 +296,13 @@ impl<'m, 't> Lowering<'m, 't> {
         }
         let mut forms = isa::forms(opcode).peekable();
         if forms.peek().is_none() {
-            return Err("the software GPU does not have this instruction".to_owned());
+            return Err("the software GPU does not support this instruction".to_owned());
         }
         let fits = |form: &&Form| match form.shape {
             Shape::Pure { sources, .. } => operands.len() > 1 && flat(&operands[1..]).count() == isa::operands(sources),
             _ => true,
         };
-        let form = forms.find(fits).ok_or("it has another number of operands than the software GPU knows")?;
+        let form = forms.find(fits).ok_or("it has a different number of operands than the software GPU supports")?;
         if let Some(drafts) = self.convert(form, opcode, operands)? {
             return Ok(drafts);
         }
@@ -326,7 +326,7 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Barrier => self.barrier(form.op, operands),
             Shape::WarpSync => self.warp_sync(form.op, operands),
             Shape::BranchTable => self.branch_table(form.op, operands),
-            Shape::Arrive if operands.len() == 1 => Err("it does not say for how many threads".to_owned()),
+            Shape::Arrive if operands.len() == 1 => Err("it gives no number of threads".to_owned()),
             Shape::Arrive => self.barrier(form.op, operands),
             Shape::ActiveMask => self.active_mask(form.op, operands),
             Shape::Hint => self.hint(form.op, operands),
@@ -342,12 +342,12 @@ impl<'m, 't> Lowering<'m, 't> {
             }
             Shape::Exit | Shape::Trap | Shape::Nothing => Ok(Draft::new(form.op)),
             Shape::Sleep => {
-                let [time] = operands else { return Err("it does not say for how long".to_owned()) };
+                let [time] = operands else { return Err("it gives no duration".to_owned()) };
                 self.source(time, Kind::B32)?;
                 Ok(Draft::new(form.op))
             }
             // Forms that are spelled as registers, see `read_special`, or that take several steps.
-            _ => Err("it is no instruction".to_owned()),
+            _ => Err("it is not an instruction".to_owned()),
         }
     }
 
@@ -371,8 +371,8 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     fn branch(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let [Operand::Name(name, 0)] = operands else { return Err("its target is no label".to_owned()) };
-        let label = self.names.label(name).ok_or_else(|| format!("there is no label {name:?} in reach"))?;
+        let [Operand::Name(name, 0)] = operands else { return Err("its target is not a label".to_owned()) };
+        let label = self.names.label(name).ok_or_else(|| format!("there is no label {name:?} in scope"))?;
         // The label's number, until all pcs are known.
         Ok(Draft { imm: label as i32, ..Draft::new(op) })
     }
@@ -416,7 +416,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let table = |targets: &Vec<u32>| targets.iter().map(|target| target - first as u32).collect();
         let tables: Vec<Vec<u32>> = self.code.tables[first_table..].iter().map(table).collect();
         let graph = Graph::new(&nexts, &tables);
-        let meets = graph.reconvergence().ok_or("its branches are too tangled to find where threads meet again")?;
+        let meets = graph.reconvergence().ok_or("its control flow is too complex to find where threads meet again")?;
         self.code
             .reconvergence
             .extend(meets.into_iter().map(|meet| if meet == NOWHERE { meet } else { meet + first as u32 }));

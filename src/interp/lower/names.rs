@@ -224,7 +224,7 @@ impl<'m, 't> Names<'m, 't> {
                 offset => Binding::Address(PresetValue::Bits(u64::from(offset))),
             },
             (Space::Param, Some(bytes)) => Binding::Frame(self.reserve(bytes, variable.align)?, bytes as u32),
-            _ => Binding::Refused("is a kind of variable that the software GPU does not have"),
+            _ => Binding::Refused("is a kind of variable that the software GPU does not support"),
         })
     }
 
@@ -236,8 +236,8 @@ impl<'m, 't> Names<'m, 't> {
             }
             let scope = &self.scopes[index];
             if let Some(kind) = scope.singles.get(name).or_else(|| scope.ranges.get(name)) {
-                let file =
-                    file_of(kind).ok_or_else(|| format!("{name} is of a type that the software GPU does not have"))?;
+                let file = file_of(kind)
+                    .ok_or_else(|| format!("{name} is of a type that the software GPU does not support"))?;
                 let binding = Binding::Register(file, self.allocate(file)?);
                 self.scopes[index].names.insert(name, binding);
                 return Ok(binding);
@@ -264,7 +264,7 @@ impl<'m, 't> Names<'m, 't> {
             return Ok(Binding::Address(PresetValue::Variable { index: place as u32, offset: 0 }));
         }
         if variable.space != Space::Shared {
-            return Err(format!("{name} is a kind of variable that the software GPU does not have in a module"));
+            return Err(format!("{name} is a kind of variable that the software GPU does not support in a module"));
         }
         self.place(variable)
     }
@@ -290,7 +290,7 @@ impl<'m, 't> Names<'m, 't> {
             Binding::Register(found, slot) if found == file => Ok(slot),
             Binding::Register(..) => Err(format!("{name} is a register of another width than the instruction's")),
             Binding::Refused(why) => Err(format!("{name} {why}")),
-            _ => Err(format!("{name} is no register")),
+            _ => Err(format!("{name} is not a register")),
         }
     }
 

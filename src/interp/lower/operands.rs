@@ -24,7 +24,7 @@ impl<'t> Lowering<'_, 't> {
             Operand::F32(bits) if matches!(kind, Kind::F32 | Kind::B32) => u64::from(bits),
             Operand::F64(bits) if matches!(kind, Kind::F64 | Kind::B64) => bits,
             Operand::F64(bits) if kind == Kind::F32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
-            _ => return Err("one of its operands has a form that the software GPU does not know".to_owned()),
+            _ => return Err("one of its operands has a form that the software GPU does not support".to_owned()),
         };
         self.names.constant(file, PresetValue::Bits(bits))
     }
@@ -37,7 +37,7 @@ impl<'t> Lowering<'_, 't> {
         operands: &[Operand<'t>],
     ) -> Result<Vec<(File, u16)>, Refusal> {
         if !opcode.starts_with("mov.") && operands.iter().any(|operand| matches!(operand, Operand::Vector(_))) {
-            return Err("a vector stands where a value belongs".to_owned());
+            return Err("it has a vector where a single value is required".to_owned());
         }
         let mut operands = flat(operands);
         let mut slots = Vec::new();
@@ -82,7 +82,7 @@ impl<'t> Lowering<'_, 't> {
         let op = match file {
             File::B64 => Op::FrameB64,
             File::B32 => Op::FrameB32,
-            File::Pred => return Err("an address stands where a predicate belongs".to_owned()),
+            File::Pred => return Err("it has an address where a predicate is required".to_owned()),
         };
         let imm = i32::try_from(offset).map_err(|_| "its offset exceeds 32 bits".to_owned())?;
         let d = self.names.allocate(file)?;
@@ -95,7 +95,7 @@ impl<'t> Lowering<'_, 't> {
         match *operand {
             Operand::Name("_", 0) => self.names.unread(file),
             Operand::Name(name, 0) => self.names.register(name, file),
-            _ => Err("its result is no register".to_owned()),
+            _ => Err("its result is not a register".to_owned()),
         }
     }
 
@@ -126,7 +126,7 @@ impl<'t> Lowering<'_, 't> {
         let access = access(opcode)?;
         let first = base.wrapping_add_signed(*offset);
         if first.saturating_add(u64::from(access.bytes())) > self.names.param_bytes() as u64 {
-            return Err("it reads beyond the parameters".to_owned());
+            return Err("it reads past the end of the parameters".to_owned());
         }
         let mut drafts = Vec::new();
         for (index, result) in self.elements(results, access)?.into_iter().enumerate() {
@@ -149,7 +149,7 @@ impl<'t> Lowering<'_, 't> {
             ("mov.b32", 2) => (Kind::B32, [Op::LowB32, Op::HighB32]),
             ("mov.b64", 2) => (Kind::B64, [Op::LowB64, Op::HighB64]),
             ("mov.b64", 4) => (Kind::B64, [Op::Quarter; 2]),
-            ("mov.b32" | "mov.b64", _) => return Err("it takes apart into more parts than four".to_owned()),
+            ("mov.b32" | "mov.b64", _) => return Err("it splits a value into more than four parts".to_owned()),
             _ => return Ok(None),
         };
         let source = self.source(value, kind)?;
@@ -159,7 +159,7 @@ impl<'t> Lowering<'_, 't> {
         for (index, part) in parts.iter().enumerate().filter(|(_, part)| **part != Operand::Name("_", 0)) {
             let d = self.result(part, File::B32)?;
             if (File::B32, d) == (kind.file(), source) {
-                return Err("it takes a register apart into itself".to_owned());
+                return Err("it splits a register into itself".to_owned());
             }
             let mut draft =
                 Draft { d, s: [source, 0, 0, 0], writes: vec![(File::B32, d)], ..Draft::new(ops[index % 2]) };
@@ -241,7 +241,7 @@ impl<'t> Lowering<'_, 't> {
         match self.names.resolve(name)? {
             Binding::Register(File::B64, _) => Ok(File::B64),
             Binding::Register(File::B32, _) if natural == File::B32 => Ok(File::B32),
-            _ => Err(format!("{name} is no register of the instruction's width")),
+            _ => Err(format!("{name} is not a register of the instruction's width")),
         }
     }
 
@@ -280,7 +280,7 @@ impl<'t> Lowering<'_, 't> {
 }
 
 pub(super) fn operand_count() -> Refusal {
-    "it has another number of operands than its type says".to_owned()
+    "its number of operands does not fit its type".to_owned()
 }
 
 fn integer(value: u64, kind: Kind) -> Result<u64, Refusal> {
@@ -290,7 +290,9 @@ fn integer(value: u64, kind: Kind) -> Result<u64, Refusal> {
         Kind::B16 => value & 0xffff,
         Kind::B32 => value & 0xffff_ffff,
         Kind::B64 => value,
-        Kind::F32 | Kind::F64 | Kind::Modifiers => return Err("an integer stands where a fraction belongs".to_owned()),
+        Kind::F32 | Kind::F64 | Kind::Modifiers => {
+            return Err("it has an integer where a floating-point number is required".to_owned());
+        }
     })
 }
 

@@ -14,7 +14,7 @@ impl<'t> Lowering<'_, 't> {
         let (barrier, threads) = match operands {
             [barrier] => (barrier, &all),
             [barrier, threads] => (barrier, threads),
-            _ => return Err("it has another number of operands than the software GPU knows".to_owned()),
+            _ => return Err("it has a different number of operands than the software GPU supports".to_owned()),
         };
         for (index, operand) in [barrier, threads].into_iter().enumerate() {
             self.read(&mut draft, index, operand, Kind::B32)?;
@@ -36,7 +36,7 @@ impl<'t> Lowering<'_, 't> {
 
     /// `bar.warp.sync`: the lanes that wait for each other.
     pub(super) fn warp_sync(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let [members] = operands else { return Err("it has another number of operands than one".to_owned()) };
+        let [members] = operands else { return Err("it does not have exactly one operand".to_owned()) };
         let mut draft = Draft::new(op);
         self.read(&mut draft, 0, members, Kind::B32)?;
         Ok(draft)

@@ -90,14 +90,14 @@ impl Symbols<'_> {
 fn placed(variable: &Variable) -> Result<(), Refusal> {
     match (variable.space, variable.bytes) {
         (Space::Global | Space::Const, _) if variable.external => {
-            Err("is declared `.extern` and defined nowhere in this module".to_owned())
+            Err("is declared `.extern`, and this module does not define it".to_owned())
         }
         (Space::Const, Some(bytes)) if bytes > MAX_CONSTANT => {
             Err(format!("has {bytes} bytes of constant memory; there are {MAX_CONSTANT}"))
         }
         (Space::Global | Space::Const, Some(_)) => Ok(()),
         (Space::Global | Space::Const, None) => Err("has no size".to_owned()),
-        _ => Err("is no variable of global or constant memory".to_owned()),
+        _ => Err("is not a variable of global or constant memory".to_owned()),
     }
 }
 
@@ -149,7 +149,7 @@ impl Image {
                 Ok(())
             }
             (Initial::List(list), []) if list.len() == 1 => self.fill(&list[0], at, size, width, extents, symbols),
-            (Initial::List(_), []) => Err("has a list where it has one value".to_owned()),
+            (Initial::List(_), []) => Err("has a list as the initialiser of a single value".to_owned()),
             (_, [_, ..]) => self.fill(initial, at, width, width, &[], symbols),
             (Initial::Number(number), []) => {
                 let bits = number_bits(number, width)?;
@@ -184,6 +184,6 @@ fn number_bits(number: &Operand, width: u64) -> Result<u64, Refusal> {
         (Operand::F64(bits), 8) => *bits,
         (Operand::F64(bits), 4) => u64::from((f64::from_bits(*bits) as f32).to_bits()),
         (Operand::F32(bits), 8) => f64::from(f32::from_bits(*bits)).to_bits(),
-        _ => return Err("has an initialiser that is no number of its type".to_owned()),
+        _ => return Err("has an initialiser that is not a number of its type".to_owned()),
     })
 }

@@ -107,7 +107,7 @@ impl Memory {
 
     fn allocate(&self, bytes: u64, make: fn(u64, u64, u64) -> Option<Allocation>) -> Result<u64> {
         if bytes == 0 {
-            return Err(Error::new(ErrorKind::InvalidArgument, "an allocation has at least 1 byte; 0 were asked for"));
+            return Err(Error::new(ErrorKind::InvalidArgument, "0 bytes were requested; an allocation has at least 1"));
         }
         let mut state = self.lock();
         let free = self.limit - state.used;

@@ -100,7 +100,7 @@ impl<'t> Parser<'t> {
         let mut params = Vec::new();
         for formal in self.formals()? {
             if formal.register.is_some() {
-                return Err(error(span.line, format!("the entry {name:?} has parameters that are no `.param`")));
+                return Err(error(span.line, format!("the entry {name:?} has parameters that are not `.param`")));
             }
             params.push(formal.variable);
         }
@@ -111,7 +111,7 @@ impl<'t> Parser<'t> {
         }
         let body = self.scope()?;
         if self.known.names.insert(name, Name::Entry).is_some() {
-            return Err(error(span.line, format!("the name {name:?} is there twice")));
+            return Err(error(span.line, format!("the name {name:?} is declared twice")));
         }
         module.entries.push(Entry { name, span, params, bounds, body });
         Ok(())
@@ -168,7 +168,7 @@ impl<'t> Parser<'t> {
                     module.functions[known] = function;
                 }
             }
-            Some(_) => return Err(error(span.line, format!("the name {name:?} is there twice"))),
+            Some(_) => return Err(error(span.line, format!("the name {name:?} is declared twice"))),
         }
         Ok(())
     }
@@ -235,7 +235,7 @@ impl<'t> Parser<'t> {
                         module.variables[known] = variable;
                     }
                 }
-                Some(_) => return Err(error(line, format!("the name {:?} is there twice", variable.name))),
+                Some(_) => return Err(error(line, format!("the name {:?} is declared twice", variable.name))),
             }
         }
         Ok(())

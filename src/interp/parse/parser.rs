@@ -22,7 +22,7 @@ const MAX_STATEMENTS: usize = 1 << 20;
 pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
     if text.len() > MAX_TEXT_BYTES {
         let (bytes, most) = (text.len(), MAX_TEXT_BYTES >> 20);
-        return Err(error(1, format!("a module of {bytes} bytes; those of more than {most} MiB are not supported")));
+        return Err(error(1, format!("the module has {bytes} bytes; at most {most} MiB are supported")));
     }
     let mut parser =
         Parser { text, tokens: lexer::tokens(text), known: Known::default(), at: 0, depth: 0, statements: 0 };
@@ -111,7 +111,7 @@ impl<'t> Parser<'t> {
 
     pub(super) fn unexpected(&self, wanted: &str) -> Error {
         if self.at_end() {
-            return error(self.line(), format!("the text ends where {wanted} was expected; is the file whole?"));
+            return error(self.line(), format!("the text ends where {wanted} was expected; is the file complete?"));
         }
         error(self.line(), format!("found `{}` where {wanted} was expected", beginning(self.slice(self.span()))))
     }

@@ -117,7 +117,7 @@ impl Canvas {
         let turns = if access.kind.is_update() { ", which take turns at one address" } else { "" };
         self.line(
             "faint",
-            &format!("numbers are lanes{turns}; what is grey comes along with its sector and is not asked for"),
+            &format!("numbers are lanes{turns}; grey bytes are moved with their sector but not requested"),
         )
     }
 

@@ -158,8 +158,8 @@ fn a_loop_without_end_meets_the_limit() {
     let stop = run(kernel, &shape(5, 64), &[], &Memory::new(1), &config).expect_err("it stops");
     assert_eq!(
         stop.to_string(),
-        "kernel \"k\" stopped at `bra.uni $top` (PTX line 5): thread (0, 0, 0) of block (0, 0, 0) ran when its block had done \
-         1000 units of work without ending; look for a loop that never ends, or raise `Config::work_limit`"
+        "kernel \"k\" stopped at `bra.uni $top` (PTX line 5): thread (0, 0, 0) of block (0, 0, 0) was running when its \
+         block had done 1000 units of work; look for a loop that never ends, or raise `Config::work_limit`"
     );
 }
 
@@ -243,7 +243,7 @@ fn impossible_launches_are_refused() {
     assert!(refused([1, 1, 1], [u32::MAX, u32::MAX, u32::MAX], 0, 9).contains("a block of"));
     assert!(refused([1, 1, 1], [1, 1, 0], 0, 9).contains("a block of [1, 1, 0] threads"));
     assert!(refused([1, 1, 1], [1, 1, 65], 0, 9).contains("a block of [1, 1, 65] threads; z may be 1 to 64"));
-    assert!(refused([1, 1, 1], [32, 1, 1], 0, 16).contains("16 bytes of parameters where it takes 9"));
+    assert!(refused([1, 1, 1], [32, 1, 1], 0, 16).contains("16 bytes of parameters were given, but it takes 9"));
     assert!(
         refused([1, 1, 1], [32, 1, 1], 10_000, 9)
             .contains("needs 50000 bytes of shared memory, 10000 of them dynamic; there are 49152")

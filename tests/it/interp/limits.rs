@@ -53,7 +53,7 @@ fn a_launch_stops_after_the_same_block_for_any_number_of_threads() {
     assert_eq!(
         stops[0].to_string(),
         format!(
-            "kernel \"k\" was stopped: its blocks up to ({last}, 0, 0) were more than 100000 units of work; launch a smaller \
+            "kernel \"k\" was stopped: its blocks up to ({last}, 0, 0) took more than 100000 units of work; launch a smaller \
              grid, or raise `Config::work_limit`"
         )
     );
@@ -101,7 +101,7 @@ fn what_no_memory_holds_is_refused() {
     let wide = refusal(&module(&format!(".reg .b32 r; mov.b64 {{r{}}}, r;", ", r".repeat(1 << 20))));
     assert!(wide.len() < 1000 && wide.contains("r, r..."), "a message shows the beginning: {} bytes", wide.len());
     let blank = " ".repeat(MAX_TEXT_BYTES + 1);
-    assert!(refusal(&blank).contains("a module of 16777217 bytes; those of more than 16 MiB"));
+    assert!(refusal(&blank).contains("the module has 16777217 bytes; at most 16 MiB"));
 }
 
 /// Were any of this quadratic, the test would take hours.
@@ -146,5 +146,5 @@ fn racecheck_says_where_more_is_published_than_it_follows() {
     assert_eq!(launched(512).map(|report| report.findings), Ok(Vec::new()));
     let stop = launched(513).expect_err("it is too much").to_string();
     assert!(stop.contains("it publishes at more places than the 524,288 that racecheck follows"), "{stop}");
-    assert!(stop.contains("launch a smaller one, or leave racecheck out"), "{stop}");
+    assert!(stop.contains("launch a smaller grid, or leave racecheck out"), "{stop}");
 }

@@ -174,7 +174,7 @@ impl Racecheck {
     /// Says in words which limit was exceeded, so that races may have been missed.
     pub(super) fn missed(&self) -> Option<&'static str> {
         if self.global.values().chain([&self.shared]).any(Shadow::is_lossy) {
-            Some("the host has not the memory that racecheck takes for the accesses of its blocks")
+            Some("the host lacks the memory for racecheck's record of its accesses")
         } else if self.order.is_exhausted() {
             Some("a warp synchronised 2^32 times, more than racecheck can count")
         } else if self.order.is_overfull() {
