@@ -144,7 +144,7 @@ impl Racecheck {
     }
 
     pub(super) fn begin(&mut self, block: u64) {
-        // The launch of more than `MAX_BLOCKS` blocks is refused, so the number fits.
+        // A launch of more than `MAX_BLOCKS` blocks is refused, so the number fits.
         self.order.begin(block as u32);
         self.shared.begin();
     }
