@@ -1,4 +1,4 @@
-//! What stops a launch, and what the person who reads it is told.
+//! The reasons that stop a launch, and their messages.
 
 use warpstride::ErrorKind;
 use warpstride::interp::stop::{AccessKind, Reason, Space, Waiting};
@@ -9,7 +9,7 @@ use super::{launch, shape};
 
 const PRELUDE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
 
-/// The stop of a one-kernel module whose body is `body`, with one pointer as its parameter and 64 bytes behind that.
+/// The stop of a one-kernel module with the body `body`, whose only parameter points to 64 bytes.
 fn stop_of(body: &str, shape: LaunchShape) -> Stop {
     let text = format!(
         "{PRELUDE}.visible .entry k(.param .u64 p) {{
@@ -180,7 +180,7 @@ fn a_trap_names_the_line_of_the_source() {
 
 #[test]
 fn the_stop_is_that_of_the_lowest_block_for_any_number_of_threads() {
-    // Each block prints its number before.
+    // Each block prints its number first.
     let text = format!(
         "{PRELUDE}.extern .func (.param .b32 r) vprintf (.param .b64 format, .param .b64 values);
         .global .align 1 .b8 text[4] = {{37, 117, 32}};

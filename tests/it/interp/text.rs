@@ -1,4 +1,5 @@
-//! What is PTX and what is not: names and scopes, refusals that name their line, and no text that breaks the parser.
+//! The boundary of PTX: names and scopes, refusals that name their line, and the parser's
+//! robustness against any text.
 
 use proptest::prelude::*;
 use warpstride::ErrorKind;
@@ -9,7 +10,7 @@ use super::{launch, shape};
 
 const PRELUDE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
 
-/// What 32 threads store through `%out`, 4 bytes each.
+/// The values that 32 threads store through `%out`, 4 bytes each.
 fn results(body: &str) -> Vec<u32> {
     let text = format!(
         "{PRELUDE}.visible .entry k(.param .u64 p) {{
@@ -243,7 +244,8 @@ fn addresses_know_their_space() {
 
 #[test]
 fn steps_of_one_instruction_share_its_guard_and_sources() {
-    // The guard, a source and a result are one predicate; and sums carry through any number of words.
+    // The guard, a source and a result are one predicate; and sums carry through any number of
+    // words.
     let body = "setp.lt.u32 %p1, %r1, 20; @%p1 setp.lt.and.u32 %p1|%p2, %r1, 10, %p1; @!%p1 setp.ge.u32 %p2, %r1, 30;
         selp.u32 %r2, 1, 0, %p1; selp.u32 %r3, 2, 0, %p2; add.u32 %r2, %r2, %r3;
         add.cc.u32 %r4, %r1, 0xffffffff; addc.cc.u32 %r4, 0xffffffff, 0; addc.u32 %r4, 0, 0; mad.lo.u32 %r2, %r4, 10, %r2;
