@@ -341,7 +341,7 @@ fn debug_sections_and_hints_are_skipped() {
     assert_eq!((kernel.params()[0].align, kernel.param_bytes(), module.kernels().count()), (8, 8, 1));
 }
 
-/// Launches what can be launched of a text, for not long.
+/// Launches every kernel of a text that can be launched, with a small work limit.
 fn run_all(text: &str) {
     let Ok(module) = Module::parse(text) else { return };
     let config = Config { threads: 1, work_limit: 2000, ..Config::default() };
