@@ -1,4 +1,4 @@
-//! What a launch did to memory, in the words and under the rules of NVIDIA's Nsight Compute.
+//! The memory counters of a launch, in the terms and under the rules of NVIDIA's Nsight Compute.
 
 use std::ops::{Add, AddAssign, Mul, Sub};
 
@@ -10,8 +10,8 @@ pub struct GlobalCounters {
     pub instructions: u64,
     /// Requests to the L1 cache: one for each such instruction.
     pub requests: u64,
-    /// Distinct 32-byte sectors touched, summed over the requests; by atomics and reductions, each as often as most lanes
-    /// want one address in it.
+    /// Distinct 32-byte sectors touched, summed over the requests. For atomics and reductions, a
+    /// sector counts as often as the largest number of lanes that update one address in it.
     pub sectors: u64,
 }
 
@@ -23,11 +23,11 @@ pub struct SharedCounters {
     pub instructions: u64,
     /// Passes through the 32 banks that the instructions took.
     pub wavefronts: u64,
-    /// Wavefronts beyond what the access width alone needs.
+    /// Wavefronts beyond those that the access width alone needs.
     pub bank_conflicts: u64,
 }
 
-/// Memory counters of a launch, or of several added up.
+/// Memory counters of a launch, or the sum of those of several launches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Counters {
@@ -42,7 +42,7 @@ pub struct Counters {
     /// Atomics in global memory whose result is used.
     #[cfg_attr(feature = "serde", serde(default))]
     pub global_atomic: GlobalCounters,
-    /// Atomics in global memory whose result is not.
+    /// Atomics in global memory whose result is not used.
     #[cfg_attr(feature = "serde", serde(default))]
     pub global_reduction: GlobalCounters,
     /// Atomics in shared memory.
@@ -51,8 +51,8 @@ pub struct Counters {
 }
 
 impl GlobalCounters {
-    /// Sectors a request: 4 for 4-byte elements read one beside the other, 32 when every lane is in a sector of its own.
-    /// `None` without a request.
+    /// Sectors per request: 4 if the lanes read 4-byte elements side by side, 32 if every lane
+    /// reads a sector of its own. `None` without a request.
     pub fn sectors_per_request(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.sectors as f64 / self.requests as f64)
     }
@@ -78,14 +78,14 @@ macro_rules! fieldwise {
                 *self = *self + other;
             }
         }
-        /// Of so many times the work.
+        /// Multiplies the counts, as for `times` equal launches.
         impl Mul<u64> for $type {
             type Output = Self;
             fn mul(self, times: u64) -> Self {
                 Self { $($field: self.$field * times),* }
             }
         }
-        /// What was counted since `other`, an earlier reading of the same counters.
+        /// The counts since `other`, an earlier reading of the same counters.
         impl Sub for $type {
             type Output = Self;
             fn sub(self, other: Self) -> Self {

@@ -1,38 +1,38 @@
-//! What can go wrong, as data: a kind to match on and a sentence for the person who reads it.
+//! Errors as data: a kind to match on, and a sentence for the reader.
 
 use std::fmt::{self, Write};
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, for code that decides by it.
+/// The kind of an error, for code that handles it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An argument that no device could honour: a shape, an axis, a stride, a length, a name.
+    /// An argument that no device could accept: a shape, an axis, a stride, a length, a name.
     InvalidArgument,
-    /// Shapes or layouts that do not go together, or a size whose bytes overflow.
+    /// Shapes or layouts that do not fit together, or a size whose bytes overflow.
     Layout,
     /// Device or host memory is used up.
     OutOfMemory,
-    /// The backend or device asked for is not there.
+    /// The requested backend or device does not exist.
     Unavailable,
-    /// The driver cannot run our PTX.
+    /// The driver is too old to run this crate's PTX.
     DriverTooOld,
-    /// PTX that does not parse, or an instruction that the software GPU does not have.
+    /// PTX that does not parse, or an instruction that the software GPU does not support.
     UnsupportedPtx,
-    /// A kernel stopped: out of bounds, misaligned, a limit reached.
+    /// A kernel stopped: an access out of bounds or misaligned, or a limit reached.
     KernelFault,
-    /// A driver call failed in a way none of the other kinds describes.
+    /// A driver call failed in a way that no other kind describes.
     Driver,
-    /// A handle that is not, or no longer, one of this driver's.
+    /// A handle that does not belong to this driver, or no longer does.
     InvalidHandle,
-    /// Reading or writing a file.
+    /// Reading or writing a file failed.
     Io,
 }
 
 impl ErrorKind {
-    /// Its name for programs, which stays as it is: `out_of_memory`.
+    /// A stable name for programs: `out_of_memory`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::InvalidArgument => "invalid_argument",
@@ -68,12 +68,12 @@ impl Error {
         Self { inner: Box::new(Inner { kind, context: context.into() }) }
     }
 
-    /// What went wrong, to match on.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
     }
 
-    /// The same error with `what` was being attempted in front of its sentence.
+    /// Puts `what`, the action that failed, in front of the error's sentence.
     #[must_use]
     pub fn while_doing(mut self, what: impl fmt::Display) -> Self {
         self.inner.context = format!("{what}: {}", self.inner.context);
@@ -89,7 +89,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A number of things, as a sentence has it: `1 byte`, `2 bytes`, `3 axes`. It is made where it is shown and allocates nothing.
+/// A number of things, for a sentence: `1 byte`, `2 bytes`, `3 axes`. It is formatted on display
+/// and allocates nothing.
 #[doc(hidden)]
 pub fn counted<'t>(number: impl fmt::Display + 't, thing: &'t str) -> impl fmt::Display + 't {
     Counted { number, thing }
@@ -115,7 +116,7 @@ impl<N: fmt::Display> fmt::Display for Counted<'_, N> {
     }
 }
 
-/// Writes a number, and learns whether it is 1.
+/// Writes a number, and records whether it is 1.
 struct Number<'a, 'f> {
     out: &'a mut fmt::Formatter<'f>,
     is_one: bool,

@@ -1,23 +1,24 @@
-//! Typed values in and out: parameters put where the PTX declares them, buffers of numbers.
+//! Passes typed values in and out: parameters at the offsets that the PTX declares, and buffers of
+//! numbers.
 
 use super::code::Param;
 use super::mem::Memory;
 use super::module::Kernel;
 use crate::error::{Error, ErrorKind, Result, counted};
 
-/// Bytes of parameters that CUDA passes at most.
+/// The most bytes of parameters that CUDA passes.
 const MAX_PARAM_BYTES: usize = 32_764;
 
 mod sealed {
-    /// Keeps [`super::Value`] to the types of this file.
+    /// Restricts [`super::Value`] to the types of this file.
     pub trait Sealed {}
 }
 
-/// A number that kernels take and buffers hold.
+/// A number that kernels take as a parameter and that buffers hold.
 pub trait Value: sealed::Sealed + Copy {
     /// Its bytes, in the GPU's order.
     fn to_bytes(self) -> impl AsRef<[u8]>;
-    /// The value of as many bytes as it has; `None` of another number of bytes.
+    /// The value with these bytes; `None` if their number is not the type's size.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -37,26 +38,27 @@ macro_rules! values {
 
 values! { u8 i8 u16 i16 u32 i32 f32 u64 i64 f64 }
 
-/// The parameter bytes of a launch, made of values in the order that the kernel declares; each must be as large as its
-/// parameter.
+/// Builds the parameter bytes of a launch from values in the order of the kernel's declaration.
+/// Each value must have the size of its parameter.
 ///
-/// A struct passed by value (`.param .b8 name[24]`) takes several: each stands at the next multiple of its own size, and
-/// padding at the struct's end is passed too, as numbers of any kind.
+/// A struct passed by value (`.param .b8 name[24]`) takes several values. Each goes to the next
+/// multiple of its own size. Padding at the struct's end must be passed too, as numbers of any
+/// kind.
 ///
 /// A buffer is passed by its address, a `u64`. See [`crate::interp`] for an example.
 #[derive(Debug)]
 pub struct Args<'k> {
     kernel: &'k Kernel,
-    /// All of them, zero where nothing was put yet.
+    /// All parameter bytes; those without a value yet are 0.
     bytes: Vec<u8>,
-    /// The parameter that is filled next.
+    /// The parameter that the next value goes to.
     param: usize,
-    /// Bytes of it that are filled.
+    /// The number of its bytes that already have a value.
     filled: usize,
 }
 
 impl<'k> Args<'k> {
-    /// No values yet.
+    /// Starts without values.
     pub fn new(kernel: &'k Kernel) -> Self {
         Self { kernel, bytes: Vec::new(), param: 0, filled: 0 }
     }
@@ -65,17 +67,17 @@ impl<'k> Args<'k> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where its size is not the parameter's, where every parameter has its value, and where the kernel
-    /// declares more bytes of parameters than CUDA passes.
+    /// `InvalidArgument` if its size is not the parameter's, if every parameter already has its
+    /// value, or if the kernel declares more bytes of parameters than CUDA passes.
     pub fn value(self, value: impl Value) -> Result<Self> {
         self.bytes(value.to_bytes().as_ref())
     }
 
-    /// Adds the next value as the bytes that it has in memory.
+    /// Adds the next value as its bytes in memory.
     ///
     /// # Errors
     ///
-    /// As [`Args::value`].
+    /// Those of [`Args::value`].
     pub fn bytes(mut self, value: &[u8]) -> Result<Self> {
         let name = self.kernel.name();
         let Some(param) = self.kernel.params().get(self.param) else {
@@ -118,11 +120,12 @@ impl<'k> Args<'k> {
         Ok(self)
     }
 
-    /// The parameter bytes, as [`crate::interp::run`] takes them.
+    /// Returns the parameter bytes for [`crate::interp::run`].
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` naming the first parameter that has no value, or only a part of it.
+    /// `InvalidArgument` with the name of the first parameter that has no value, or only a part of
+    /// it.
     pub fn finish(self) -> Result<Vec<u8>> {
         let Some(param) = self.kernel.params().get(self.param) else { return Ok(self.bytes) };
         let (name, kernel) = (&param.name, self.kernel.name());
@@ -135,13 +138,14 @@ impl<'k> Args<'k> {
     }
 }
 
-/// Whether it is declared as an array of bytes: no number of PTX is wider than 8 bytes, or aligned to less than its size.
+/// Whether it is declared as an array of bytes: a PTX number is never wider than 8 bytes, or
+/// aligned to less than its size.
 fn is_struct(param: &Param) -> bool {
     param.size > 8 || param.align < param.size
 }
 
 impl Memory {
-    /// Allocates a buffer of these values and returns its address.
+    /// Allocates a buffer, fills it with these values and returns its address.
     ///
     /// # Errors
     ///
@@ -154,11 +158,11 @@ impl Memory {
         Ok(address)
     }
 
-    /// The `len` values that begin at `address`.
+    /// Copies the `len` values that begin at `address` to the host.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where they are not all in one live allocation.
+    /// `InvalidArgument` if no single live allocation contains them.
     pub fn download<T: Value>(&self, address: u64, len: usize) -> Result<Vec<T>> {
         let beyond =
             || invalid(format!("no allocation holds {len} at {address:#x}; read fewer", len = counted(len, "value")));

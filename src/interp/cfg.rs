@@ -1,47 +1,52 @@
-//! Control flow: where the lanes that a branch parts meet again, and which registers may be read before they are written.
+//! Analyses control flow: where the lanes of a branch meet again, and which registers may be read
+//! before they are written.
 //!
-//! Lanes meet at the branch's immediate post-dominator, the first place that every path from there to the end passes:
-//! what NVIDIA's compilers do for structured code. Post-dominators are dominators of the reversed graph, by the iterative
-//! method of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm", 2001).
+//! Lanes meet at the branch's immediate post-dominator, the first place that every path from the
+//! branch to the end passes. NVIDIA's compilers do the same for structured code. Post-dominators
+//! are dominators of the reversed graph, found by the iterative method of Cooper, Harvey and
+//! Kennedy ("A Simple, Fast Dominance Algorithm", 2001).
 
 use super::code::NOWHERE;
 
-/// Steps along chains of post-dominators that an analysis may take. Code of compilers takes a few for each block, but code
-/// can be written for which they grow with the square of its length.
+/// The most steps along chains of post-dominators in an analysis. Compiled code takes a few for
+/// each block, but one can write code for which they grow with the square of its length.
 const MAX_STEPS: u64 = 1 << 26;
-/// Blocks times registers up to which it is found out which registers may be read before they are written.
+/// The largest product of blocks and registers for which liveness is computed.
 const MAX_LIVENESS: usize = 1 << 26;
 
-/// Where an instruction leads.
+/// The successors of an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// To the one behind it.
+    /// The next instruction.
     On,
-    /// To another.
+    /// Another instruction.
     Jump(u32),
-    /// To another, or on.
+    /// Another instruction, or the next one.
     Branch(u32),
-    /// To any of the targets of a table, by its number; on too, where it has a guard.
+    /// Any target of the table with this number; if it has a guard, also the next instruction.
     Table(usize, bool),
-    /// To the end.
+    /// The end.
     End,
-    /// To the end, or on.
+    /// The end, or the next instruction.
     MayEnd,
-    /// Nowhere: a thread that ends inside a function does not come to the function's end.
+    /// None: a thread that exits inside a function does not reach the function's end.
     Nowhere,
 }
 
-/// Basic blocks of a piece of code, and its tables: nodes of their own, for many branches may share a long one.
+/// Basic blocks of a piece of code, and its tables. A table is a node of its own, because many
+/// branches may share a long one.
 pub(crate) struct Graph {
-    /// First pc of each block, ascending; the first is 0.
+    /// The first pc of each block, ascending; the first is 0.
     starts: Vec<u32>,
-    /// Nodes that each block, and behind them each table, leads to; the number of nodes stands for the end.
+    /// The successors of each block, followed by those of each table. The number of nodes stands
+    /// for the end.
     successors: Vec<Vec<usize>>,
     len: u32,
 }
 
 impl Graph {
-    /// The graph of code whose last instruction leads to the end, or jumps, with the targets of its tables.
+    /// Builds the graph of code, with the targets of its tables. The last instruction leads to the
+    /// end, or jumps.
     pub(crate) fn new(code: &[Next], tables: &[Vec<u32>]) -> Self {
         let len = code.len() as u32;
         let mut leads = vec![false; code.len() + 1];
@@ -96,10 +101,10 @@ impl Graph {
         self.starts[block]..self.starts.get(block + 1).copied().unwrap_or(self.len)
     }
 
-    /// For each instruction, the pc where its lanes meet if it parts them, or [`NOWHERE`] before the end. `None` where that
-    /// is too long a search.
+    /// For each instruction, the pc where its lanes meet if it splits them, or [`NOWHERE`] if they
+    /// do not meet before the end. `None` if the search would take too long.
     pub(crate) fn reconvergence(&self) -> Option<Vec<u32>> {
-        // Who ends early is not waited for, so lanes meet where those do that go on.
+        // Lanes that end early are not waited for, so lanes meet where the continuing ones meet.
         let (going_on, all) = (self.post_dominators(false)?, self.post_dominators(true)?);
         let mut out = Vec::with_capacity(self.len as usize);
         for block in 0..self.starts.len() {
@@ -109,14 +114,15 @@ impl Graph {
         Some(out)
     }
 
-    /// Blocks that `block` leads to, with or without the end where that is one of two.
+    /// The successors of `block`. With `early_ends` false, the end is left out if it is one of two.
     fn next(&self, block: usize, early_ends: bool) -> impl Iterator<Item = usize> {
         let (successors, end) = (&self.successors[block], self.end());
         successors.iter().copied().filter(move |&next| early_ends || next != end || successors.len() == 1)
     }
 
-    /// For each node, the first block that every path from there to the end passes; `None` where no path leads to the end. No
-    /// answer after [`MAX_STEPS`].
+    /// For each node, the first block that every path from there to the end passes. An inner `None`
+    /// means that no path leads to the end; an outer `None` means that the search exceeded
+    /// [`MAX_STEPS`].
     fn post_dominators(&self, early_ends: bool) -> Option<Vec<Option<usize>>> {
         let end = self.end();
         let order = self.reversed_postorder(early_ends);
@@ -140,7 +146,8 @@ impl Graph {
                 immediate[block] = new;
             }
         }
-        // A table is no place to meet: those behind it are. What is nearer to the end comes first, and knows its own.
+        // Lanes do not meet at a table, but at a node after it. Nodes closer to the end come first,
+        // so their result is already known.
         for &node in &order[1..] {
             if let Some(table) = immediate[node].filter(|next| (self.starts.len()..end).contains(next)) {
                 immediate[node] = immediate[table];
@@ -161,14 +168,16 @@ impl Graph {
         predecessors
     }
 
-    /// Blocks from which the end can be reached, the end first, each after one that it leads to.
+    /// The blocks from which the end can be reached: the end first, and each block after one of its
+    /// successors.
     fn reversed_postorder(&self, early_ends: bool) -> Vec<usize> {
         let end = self.end();
         let predecessors = self.predecessors(early_ends);
         let mut seen = vec![false; end + 1];
         seen[end] = true;
         let mut postorder = Vec::new();
-        // Each block on the path from the end, and how many of its predecessors have been visited.
+        // Each block on the path from the end, and the number of its predecessors that have been
+        // visited.
         let mut path = vec![(end, 0)];
         while let Some((block, visited)) = path.last_mut() {
             if let Some(&before) = predecessors[*block].get(*visited) {
@@ -186,9 +195,10 @@ impl Graph {
         postorder
     }
 
-    /// Which of `count` registers may be read before they are written: those live at the first block. Liveness is found for
-    /// as many registers at a time as a word has bits, so that memory does not grow with their number. Any may be, where
-    /// there is too much to look at.
+    /// The registers, of `count`, that may be read before they are written: those live at the first
+    /// block. Liveness is computed for one word's bits of registers at a time, so that memory does
+    /// not grow with the number of registers. If the analysis would be too large, it returns all
+    /// registers.
     pub(crate) fn read_before_written(&self, uses: &[Uses], count: usize) -> Vec<usize> {
         if self.starts.len().saturating_mul(count) > MAX_LIVENESS {
             return (0..count).collect();
@@ -210,7 +220,8 @@ impl Graph {
                 register.reads.iter().for_each(|&block| live[block as usize] |= 1 << bit);
                 work.extend(register.reads.iter().map(|&block| block as usize));
             }
-            // The queue is worked off from its end: as a rule the last block first, which is the short way backwards.
+            // The queue is processed from its end, usually the last block first: that is the short
+            // way backwards.
             work.sort_unstable();
             work.dedup();
             while let Some(block) = work.pop() {
@@ -228,7 +239,8 @@ impl Graph {
         out
     }
 
-    /// Enters a block in what it reads before writing it, and in what it writes whatever happens.
+    /// Records the registers that a block reads before it writes them, and those that it always
+    /// writes.
     fn touch(&self, block: usize, uses: &[Uses], touched: &mut [Touched]) {
         let number = block as u32;
         for pc in self.range(block) {
@@ -249,12 +261,12 @@ impl Graph {
     }
 }
 
-/// Blocks, ascending, that touch a register.
+/// The blocks that touch a register, ascending.
 #[derive(Debug, Clone, Default)]
 struct Touched {
-    /// They read it before they write it.
+    /// Blocks that read it before they write it.
     reads: Vec<u32>,
-    /// They write it in any case.
+    /// Blocks that always write it.
     writes: Vec<u32>,
 }
 
@@ -263,7 +275,7 @@ struct Touched {
 pub(crate) struct Uses {
     pub(crate) reads: Vec<usize>,
     pub(crate) writes: Vec<usize>,
-    /// It has a guard, so it may leave what it writes as it was.
+    /// Whether it has a guard, and so may leave its destinations unchanged.
     pub(crate) conditional: bool,
 }
 
@@ -327,7 +339,7 @@ mod tests {
     fn the_targets_of_a_table_meet_behind_the_last() {
         let code = [Next::Table(0, false), Next::On, Next::Jump(4), Next::On, Next::End];
         assert_eq!(Graph::new(&code, &[vec![1, 3, 3]]).reconvergence().unwrap()[0], 4);
-        // A guard lets some on to the next instruction.
+        // A guard lets some lanes continue with the next instruction.
         let code = [Next::Table(0, true), Next::On, Next::Jump(4), Next::On, Next::End];
         assert_eq!(Graph::new(&code, &[vec![3]]).reconvergence().unwrap()[0], 4);
     }
@@ -346,7 +358,7 @@ mod tests {
         ];
         let meets = Graph::new(&code, &[vec![3, 4]]).reconvergence().unwrap();
         assert_eq!(meets[..3], [6, 6, 6]);
-        // One table behind another: where those who pass both come out.
+        // One table after another: the lanes that pass both meet where they come out.
         let code = [Next::Table(0, false), Next::Table(1, false), Next::Table(1, false), Next::On, Next::End];
         let meets = Graph::new(&code, &[vec![1, 2], vec![3, 4]]).reconvergence().unwrap();
         assert_eq!(meets[..3], [4, 4, 4]);
@@ -362,7 +374,8 @@ mod tests {
         assert_eq!(meets(&[Next::Branch(2), Next::On, Next::Jump(0)]), [NOWHERE]);
     }
 
-    /// Each block reads a register of its own and jumps to the one before it in the text: what made liveness cubic.
+    /// Each block reads its own register and jumps to the block before it in the text. That once
+    /// made liveness cubic.
     #[test]
     fn a_long_chain_laid_out_backwards_is_no_long_work() {
         let blocks = 6000;
@@ -379,7 +392,7 @@ mod tests {
         assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     }
 
-    /// Many branches with the two ends of one long chain of jumps as their ways on.
+    /// Many branches whose two successors are the two ends of one long chain of jumps.
     #[test]
     fn what_would_be_searched_for_too_long_is_given_up() {
         let half = 10_000;
@@ -396,7 +409,8 @@ mod tests {
             writes: writes.to_vec(),
             conditional,
         };
-        // 0 is written first; 1 only under a guard; 2 only on one side of a branch; 3 is read at once.
+        // 0 is written first; 1 only under a guard; 2 only on one side of a branch; 3 is read at
+        // once.
         let code = [Next::On, Next::On, Next::Branch(4), Next::On, Next::On, Next::End];
         let uses = [
             uses(&[3], &[0], false),

@@ -1,4 +1,5 @@
-//! The code of a kernel: flat, over numbered registers, with what launches and messages need besides.
+//! The code of a kernel: flat, over numbered registers, with the data that launches and messages
+//! also need.
 
 use std::sync::Arc;
 
@@ -10,57 +11,59 @@ use super::parse::ast::Span;
 use super::parse::beginning;
 use super::vocabulary::{AccessKind, File, LANES, Space};
 
-/// Instructions of a kernel, far beyond what compilers emit: the analysis of control flow is
-/// quadratic at worst.
+/// The most instructions of a kernel, far beyond what compilers emit. The limit exists because the
+/// analysis of control flow is quadratic in the worst case.
 pub(crate) const MAX_INSTRUCTIONS: usize = 1 << 17;
-/// A pc that is none: where a branch's lanes never meet again.
+/// A pc that does not exist: the meeting point of a branch whose lanes never meet again.
 pub(crate) const NOWHERE: u32 = u32::MAX;
-/// Local memory that a thread may have on any GPU, in bytes; here frames of functions and their saved registers count too.
+/// Bytes of local memory that a thread may have on any GPU. Here, frames of functions and their
+/// saved registers count too.
 pub(crate) const MAX_LOCAL: u32 = 512 << 10;
-/// Set in [`Ins::guard`] where the guard is negated.
+/// Set in [`Ins::guard`] if the guard is negated.
 pub(crate) const NEGATED: u16 = 1 << 15;
-/// The predicate that is true in every lane: the guard of what has none.
+/// The predicate that is true in every lane: the guard of instructions without one.
 pub(crate) const ALWAYS: u16 = 0;
 
-/// One instruction. Operands are registers' numbers: immediates, parameters and special registers are registers too,
-/// filled beforehand.
+/// One instruction. Operands are register numbers: immediates, parameters and special registers are
+/// registers too, filled beforehand.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ins {
-    /// What to do.
+    /// The operation.
     pub(crate) op: Op,
-    /// The predicate that lanes must have, perhaps [`NEGATED`].
+    /// The predicate that must hold in a lane, perhaps [`NEGATED`].
     pub(crate) guard: u16,
     /// The result; for a load or store, the address.
     pub(crate) d: u16,
-    /// The sources; for a load, the results; for an atomic, the first of each: results, operands, operands to store.
+    /// The sources; for a load, the results; for an atomic, the first of each: results, operands,
+    /// operands to store.
     pub(crate) s: [u16; 4],
-    /// For what accesses memory, what is moved.
+    /// For an access to memory, the data that it moves.
     pub(crate) access: Access,
-    /// A branch's target; a load's or store's offset in bytes, within the frame where it is one of the frame's; the number
-    /// of a call, a function or a table of targets.
+    /// A branch's target; a load's or store's offset in bytes, relative to the frame for an access
+    /// to the frame; or the number of a call, a function or a table of targets.
     pub(crate) imm: i32,
-    /// Of what accesses memory, which of the kernel's [`Code::sites`] it is.
+    /// For an access to memory, its index in the kernel's [`Code::sites`].
     pub(crate) site: u32,
-    /// The work that executing it is; what depends on more than the instruction comes on top.
+    /// The work of executing it, without the part that depends on more than the instruction.
     pub(crate) work: u16,
 }
 
-/// What an access to memory moves for each lane.
+/// The data that an access moves for each lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Access {
     /// Bytes of an element: 1, 2, 4 or 8.
     pub(crate) width: u8,
     /// Elements: 1, 2 or 4.
     pub(crate) count: u8,
-    /// Narrow elements are extended by their sign.
+    /// Whether narrow elements are sign-extended.
     pub(crate) signed: bool,
-    /// The data registers are of 64 bits.
+    /// Whether the data registers have 64 bits.
     pub(crate) wide: bool,
-    /// The address register is of 64 bits.
+    /// Whether the address register has 64 bits.
     pub(crate) wide_address: bool,
-    /// What it orders; of a fence as well.
+    /// What the access, or a fence, orders.
     pub(crate) sync: Sync,
-    /// Global or shared memory, where the instruction says so.
+    /// Global or shared memory, if the instruction says so.
     pub(crate) space: Option<Space>,
 }
 
@@ -81,24 +84,24 @@ pub(crate) struct Preset {
 }
 
 impl Preset {
-    /// Whether it is another value in every block.
+    /// Whether its value differs from block to block.
     pub(crate) fn varies(&self) -> bool {
         matches!(self.value, PresetValue::Ctaid(_))
     }
 }
 
-/// With what.
+/// The value of a preset register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PresetValue {
     /// An immediate.
     Bits(u64),
     /// Bytes of the parameters.
     Param { offset: u32, bytes: u8, signed: bool },
-    /// Where dynamic shared memory begins.
+    /// The offset where dynamic shared memory begins.
     DynamicShared,
-    /// The address of a variable of the module, and bytes to add.
+    /// The address of a variable of the module, plus an offset in bytes.
     Variable { index: u32, offset: i64 },
-    /// Bytes of dynamic shared memory, or with the fixed ones of all.
+    /// Bytes of dynamic shared memory; if `fixed`, plus those of static shared memory.
     SharedBytes { fixed: bool },
     /// `%tid`
     Tid(u8),
@@ -114,47 +117,49 @@ pub(crate) enum PresetValue {
     Warp,
     /// `%nwarpid`
     Warps,
-    /// `%lanemask_*`: lanes below, with oneself or not, and the complements.
+    /// `%lanemask_*`: the lanes below, the lane itself, the lanes above, or a union of them.
     LaneMask { below: bool, equal: bool, above: bool },
 }
 
 /// An instruction that accesses memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Site {
-    /// What it does there.
+    /// Its effect on memory.
     pub(crate) kind: AccessKind,
-    /// Of an atomic, what it is made of in shared memory.
+    /// For an atomic, the way in which shared memory performs it.
     pub(crate) update: Update,
-    /// Where it stands.
+    /// Its pc.
     pub(crate) pc: u32,
 }
 
-/// Frames begin at multiples of this, so it is the alignment that a function's variables can have, and what a call takes
-/// at least: on a GPU it keeps where to return to.
+/// Frames begin at multiples of this. It is therefore the largest alignment of a function's
+/// variables, and the least memory that a call takes: on a GPU, that memory holds the return
+/// address.
 pub(crate) const FRAME_ALIGN: u64 = 16;
 
 /// A function of the kernel's code.
 #[derive(Debug)]
 pub(crate) struct Function {
-    /// As it is declared.
+    /// Its declared name.
     pub(crate) name: Box<str>,
     /// Its first instruction.
     pub(crate) entry: u32,
-    /// Bytes that an activation takes of each thread's local memory: its parameters and results first, then its variables,
-    /// then the saved registers.
+    /// Bytes that an activation takes of each thread's local memory: first its parameters and
+    /// results, then its variables, then the saved registers.
     pub(crate) frame_bytes: u32,
-    /// Where parameters and results lie in the frame.
+    /// The places of parameters and results in the frame.
     pub(crate) layout: Layout,
-    /// Registers to save while it runs, since it may be active already.
+    /// Registers to save while it runs, because it may be active already.
     pub(crate) saved: Vec<(File, u16)>,
-    /// Where in the frame.
+    /// The offset of the saved registers in the frame.
     pub(crate) saved_at: u32,
     /// Whether it may be entered while it is active.
     pub(crate) recursive: bool,
 }
 
 impl Function {
-    /// The work of a call beyond that of an instruction, and of its return: what is copied, lane by lane.
+    /// The work of a call and its return beyond that of an instruction: the data that is copied,
+    /// lane by lane.
     pub(crate) fn call_work(&self) -> u64 {
         let words = |bytes: u32| if bytes.is_multiple_of(4) { bytes / 4 } else { bytes };
         let Layout { params, results } = &self.layout;
@@ -163,7 +168,7 @@ impl Function {
     }
 }
 
-/// Where the parameters and results of a function lie in its frame: offset and bytes of each.
+/// The places of a function's parameters and results in its frame: offset and bytes of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) params: Vec<(u32, u32)>,
@@ -171,7 +176,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Bytes of all of them.
+    /// The total bytes.
     pub(crate) fn bytes(&self) -> u32 {
         self.params.iter().chain(&self.results).map(|(offset, bytes)| offset + bytes).max().unwrap_or(0)
     }
@@ -181,18 +186,19 @@ impl Layout {
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) target: Target,
-    /// Where what it passes and gets lies in the caller's frame.
+    /// The places of its arguments and results in the caller's frame.
     pub(crate) passed: Layout,
-    /// Where the function has the same; of a call through a pointer, where any must have it.
+    /// The places of the same data in the function's frame. For a call through a pointer, every
+    /// possible function must have them there.
     pub(crate) layout: Layout,
 }
 
-/// What is called.
+/// The function that is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The function of this number.
     Function(u32),
-    /// The one whose address a register holds: any, or one of these, which are sorted.
+    /// The function whose address a register holds: any function, or one of this sorted list.
     Pointer(Option<Arc<[u32]>>),
     /// `vprintf` of the CUDA runtime.
     Print,
@@ -200,7 +206,7 @@ pub(crate) enum Target {
     Assert,
 }
 
-/// Where an instruction comes from.
+/// The source of an instruction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
     /// Its text.
@@ -214,59 +220,61 @@ pub(crate) struct Origin {
 pub struct Param {
     /// Its name in the PTX.
     pub name: String,
-    /// Where it begins in the launch's parameter bytes.
+    /// Its offset in the launch's parameter bytes.
     pub offset: usize,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: usize,
     /// Its alignment in bytes.
     pub align: usize,
-    /// Its type, or that of its elements, as the PTX has it: `u64`.
+    /// Its type, or that of its elements, as in the PTX: `u64`.
     pub ty: String,
 }
 
 /// The code of one kernel.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
-    /// Ends in an exit.
+    /// The instructions; the last one is an exit.
     pub(crate) instructions: Vec<Ins>,
-    /// For each instruction that is a branch, where its lanes meet again.
+    /// For each branch, the pc where its lanes meet again.
     pub(crate) reconvergence: Vec<u32>,
     /// The instructions that access memory, in order.
     pub(crate) sites: Vec<Site>,
-    /// For each instruction, where it comes from.
+    /// The source of each instruction.
     pub(crate) origins: Vec<Origin>,
     /// Registers to fill.
     pub(crate) presets: Vec<Preset>,
-    /// Registers that may be read before they are written; cleared for each block, so that every run is alike.
+    /// Registers that may be read before they are written. They are cleared for each block, so that
+    /// every run gives the same result.
     pub(crate) cleared: Vec<(File, u16)>,
-    /// Registers of each file: predicates, 32 bits, 64 bits.
+    /// The number of registers in each file: predicates, 32 bits, 64 bits.
     pub(crate) registers: [usize; 3],
     /// Bytes of static shared memory.
     pub(crate) shared_bytes: u32,
     /// Alignment of dynamic shared memory.
     pub(crate) dynamic_align: u32,
-    /// Bytes of local memory that a thread declares; calls add frames to them.
+    /// Bytes of local memory that the kernel itself declares for a thread; calls add frames to
+    /// them.
     pub(crate) local_bytes: u32,
     /// The functions that it may call, by their numbers in the module.
     pub(crate) functions: Vec<Option<Function>>,
     /// Its calls.
     pub(crate) calls: Vec<Call>,
-    /// The targets of its indexed branches, of which several may have one table.
+    /// The targets of its indexed branches. Several branches may share a table.
     pub(crate) tables: Vec<Vec<u32>>,
 }
 
 impl Code {
-    /// Where dynamic shared memory begins: behind the static one.
+    /// The offset where dynamic shared memory begins: after the static shared memory.
     pub(crate) fn dynamic_base(&self) -> u32 {
         self.shared_bytes.next_multiple_of(self.dynamic_align.max(1))
     }
 
-    /// Bytes from one lane's local memory to the next one's, which begins where every alignment is met.
+    /// Bytes from one lane's local memory to the next lane's, which satisfies every alignment.
     pub(crate) fn local_stride(&self) -> u64 {
         u64::from(self.local_bytes).next_multiple_of(16)
     }
 
-    /// Local memory of a warp, as no call has added to it; `None` where the host has not so much.
+    /// Local memory of a warp before calls enlarge it; `None` if the host has too little memory.
     pub(crate) fn new_local(&self) -> Option<Scratch> {
         Scratch::new(LANES as u64 * self.local_stride())
     }
@@ -278,7 +286,7 @@ impl Code {
         4 * pred + lanes * (4 * b32 + 8 * b64 + self.local_stride()) + 16 * self.sites.len() as u64
     }
 
-    /// Bytes of local memory that calls may come to take of each thread, at most.
+    /// The most bytes of local memory that a thread may take, with all calls.
     pub(crate) fn most_local(&self) -> u64 {
         let functions = || self.functions.iter().flatten();
         let frames = match functions().any(|function| function.recursive) {
@@ -298,13 +306,13 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// The text of a span, on one line, or how a very long one begins.
+    /// The text of a span on one line, shortened if it is very long.
     pub(crate) fn line(&self, span: Span) -> String {
         let text = self.text.get(span.start as usize..span.end as usize).unwrap_or_default();
         beginning(&text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// `src/gemm.rs:44`
+    /// The file and line: `src/gemm.rs:44`.
     pub(crate) fn source(&self, (file, line): (u32, u32)) -> Option<String> {
         let (_, name) = self.files.iter().find(|(number, _)| *number == file)?;
         Some(format!("{name}:{line}"))

@@ -1,4 +1,5 @@
-//! What of PTX the software GPU has: read from the instruction table, and looked for in the text of a module.
+//! Lists the PTX that the software GPU supports, from the instruction table, and looks for it in
+//! the text of a module.
 
 use std::fmt;
 
@@ -9,27 +10,29 @@ use crate::error::{Error, ErrorKind, Result};
 
 pub use super::vocabulary::Kind;
 
-/// Most instructions that a survey lists: kernels that share functions may have many more than their text.
+/// The most instructions that a survey lists. Kernels that share functions may have many more
+/// instructions than their text.
 const MAX_SURVEYED: usize = 1 << 20;
 
-/// A line of the instruction table: an instruction in all its spellings that differ in nothing but modifiers.
+/// A line of the instruction table: an instruction in all spellings that differ only in modifiers.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
     line: &'static isa::Form,
     section: &'static str,
 }
 
-/// What operands a form takes.
+/// The operands that a form takes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operands {
-    /// A result and sources, each a register or, of the sources, an immediate; the result depends on the sources alone.
+    /// A result and sources. Each is a register; a source may also be an immediate. The result
+    /// depends only on the sources.
     Values {
-        /// What the result is.
+        /// The kind of the result.
         result: Kind,
-        /// What the sources are, in order.
+        /// The kinds of the sources, in order.
         sources: Vec<Kind>,
     },
-    /// Others, named by what the instruction does: `load`, `branch`.
+    /// Other operands, named after the instruction's action: `load`, `branch`.
     Other(String),
 }
 
@@ -41,18 +44,19 @@ pub fn forms() -> impl Iterator<Item = Form> {
     })
 }
 
-/// The alternatives that patterns name (`{type}`), by name.
+/// The alternatives that patterns refer to by name (`{type}`).
 pub fn sets() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     isa::SETS.iter().copied()
 }
 
 impl Form {
-    /// The section of the table that it is in.
+    /// The section of the table that contains it.
     pub fn section(&self) -> &'static str {
         self.section
     }
 
-    /// Its spellings as the table has them: alternatives in braces, written out or by the name of one of the [`sets`].
+    /// Its spellings as in the table, with alternatives in braces: either written out, or the name
+    /// of one of the [`sets`].
     pub fn pattern(&self) -> &'static str {
         self.line.spelling
     }
@@ -71,12 +75,12 @@ impl Form {
         }
     }
 
-    /// How many spellings it has.
+    /// The number of its spellings.
     pub fn spellings(&self) -> usize {
         isa::groups(self.pattern()).map(|(_, choices)| choices.len().max(1)).product()
     }
 
-    /// The spelling of that number, modulo how many there are.
+    /// The spelling with this number, modulo the number of spellings.
     pub fn spelling(&self, mut number: usize) -> String {
         let mut text = String::new();
         for (literal, choices) in isa::groups(self.pattern()) {
@@ -109,25 +113,25 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What a kernel is made of.
+/// The instructions that a kernel uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
     /// The kernel's name.
     pub kernel: String,
-    /// Why it cannot run, if it cannot: of several reasons the first.
+    /// Why it cannot run, if it cannot: the first of the reasons.
     pub unsupported: Option<String>,
-    /// The opcodes in it, sorted.
+    /// Its opcodes, sorted.
     pub uses: Vec<Use>,
 }
 
-/// What a kernel has of one opcode.
+/// A kernel's use of one opcode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
     /// The opcode with all its modifiers: `ld.global.nc.v4.b32`.
     pub opcode: String,
-    /// The PTX lines that it stands on, in order.
+    /// The PTX lines that contain it, in order.
     pub lines: Vec<u32>,
-    /// Those on which it is not supported, each with the instruction and the reason.
+    /// The unsupported ones among them, each with the instruction and the reason.
     pub refused: Vec<Refused>,
 }
 
@@ -138,15 +142,17 @@ pub struct Refused {
     pub line: u32,
     /// Its text.
     pub instruction: String,
-    /// Why, as the end of a sentence.
+    /// The reason, as the end of a sentence.
     pub reason: String,
 }
 
-/// What every kernel of a module uses, and which of it is not supported.
+/// Lists the instructions that each kernel of a module uses, and those among them that are not
+/// supported.
 ///
 /// # Errors
 ///
-/// `UnsupportedPtx` with the line where the text is not PTX, and where the kernels have more than a million instructions.
+/// `UnsupportedPtx` with the line if the text is not PTX, or if the kernels have more than a
+/// million instructions.
 pub fn survey(text: &str) -> Result<Vec<Survey>> {
     let parsed = module::Module::parse(text)?;
     let module = &parsed.source.tree().module;
@@ -171,7 +177,7 @@ pub fn survey(text: &str) -> Result<Vec<Survey>> {
 fn survey_kernel(module: &Module, body: &[Statement], kernel: &Kernel) -> Survey {
     let mut instructions = Vec::new();
     collect(body, &mut instructions);
-    // What it calls is its own too.
+    // The functions that it calls count as part of it.
     let called =
         kernel.inner.lowered().called.iter().filter_map(|&number| module.functions[number as usize].body.as_ref());
     called.for_each(|body| collect(body, &mut instructions));
@@ -214,7 +220,7 @@ mod tests {
     fn spellings_of_every_form_are_found_again() {
         for form in forms().filter(|form| !form.pattern().contains(' ')) {
             let count = form.spellings();
-            // All, or where there are many every so many-th of them.
+            // All spellings, or an even sample if there are many.
             for number in (0..count).step_by(count / 64 + 1) {
                 let text = form.spelling(number);
                 assert!(isa::forms(&text).any(|found| found.op == form.line.op), "{text} of {}", form.pattern());

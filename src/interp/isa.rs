@@ -1,12 +1,15 @@
-//! The instruction table: one line a form, from which decoding, dispatch and the list of what is supported are made.
+//! The instruction table: one line for each form. Decoding, dispatch and the list of supported
+//! instructions are made from it.
 //!
-//! A line reads `Name "spelling" (sources) -> result = function;`. The spelling may hold alternatives in braces
-//! (`{u32,s32}`), some of which have names (`{type}`, see [`SETS`]). Sources and result are the Rust types that the function
-//! takes and gives; a `{pred}` in place of the parentheses means whole predicates as masks, a bit a lane. Forms that are
-//! more than a function of plain values name their [`Shape`] in brackets, and a handler that gets the warp.
+//! A line reads `Name "spelling" (sources) -> result = function;`. The spelling may hold
+//! alternatives in braces (`{u32,s32}`), some of which have names (`{type}`, see [`SETS`]). Sources
+//! and result are the Rust types of the function's arguments and result. A `{pred}` in place of the
+//! parentheses means whole predicates as masks, with a bit for each lane. Forms that are more than
+//! a function of plain values name their [`Shape`] in brackets, and a handler that takes the warp.
 //!
-//! Two's complement serves both signs where only low bits are kept, so many lines cover `u` and `s`.
-//! A new form is a new line; a doc comment begins a section of them. The idea of declaring the instruction set once is wasmi's.
+//! If only the low bits of a result are kept, two's complement serves both signs, so many lines
+//! cover `u` and `s`. A new form is a new line; a doc comment begins a section. The idea of
+//! declaring the instruction set once comes from wasmi.
 
 use super::modifiers::Modifiers;
 use super::vocabulary::{HasKind, Kind};
@@ -235,7 +238,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     BmskClamp   "bmsk.clamp.b32"            (u32, u32) -> u32           = |start: u32, width: u32| integer::mask32(start.min(32), width.min(32));
 
     /// Moves
-    // Those between vectors and wider registers, and the halves of the latter, are told apart by their operands.
+    // Moves between vectors and wider registers, and between the halves of wider registers, are
+    // distinguished by their operands.
     MovB16      "mov.{b16,u16,s16}"         (u16) -> u16                = |a| a;
     MovB32      "mov.{b32,u32,s32,f32}"     (u32) -> u32                = |a| a;
     MovB64      "mov.{b64,u64,s64,f64}"     (u64) -> u64                = |a| a;
@@ -332,9 +336,10 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Subnormal64 "testp.subnormal.f64"       (f64) -> bool               = f64::is_subnormal;
 
     /// Floating point
-    // Floating point to nearest in single and double precision: where the result is a number the host's arithmetic is the
-    // device's, bit for bit. A NaN of single precision is the one that an H100 gives; of double precision it is an operand's,
-    // which `first_nan` names in the H100's order.
+    // Floating point to nearest in single and double precision. If the result is a number, the
+    // host's arithmetic equals the device's, bit for bit. A NaN of single precision is the one that
+    // an H100 makes. A NaN of double precision comes from an operand; `first_nan` lists the
+    // operands in the H100's order.
     AddF32      "add{,.rn}.f32"             (f32, f32) -> f32           = |a, b| native::canonical32(a + b);
     AddF64      "add{,.rn}.f64"             (f64, f64) -> f64           = |a, b| native::first_nan(a + b, [b, a]);
     SubF32      "sub{,.rn}.f32"             (f32, f32) -> f32           = |a, b| native::canonical32(a - b);
@@ -366,7 +371,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     NegFtz      "neg.ftz.f32"               (f32) -> f32                = |a| native::ftz(-a);
     AbsFtz      "abs.ftz.f32"               (f32) -> f32                = |a: f32| native::ftz(a.abs());
 
-    // The first line that has a spelling is taken, so what the lines above have is not slowed down by these.
+    // The first line with a matching spelling is taken, so these lines do not slow down those
+    // above.
     /// Floating point in any rounding and format, through integers
     AddAnyF32   "add{round}{ftz}{sat}.f32"  (Modifiers, f32, f32) -> f32 = float::add;
     AddAnyF64   "add{directed}.f64"         (Modifiers, f64, f64) -> f64 = float::add;
@@ -437,7 +443,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     TanhHalves  "tanh.approx.{halves}"      (Modifiers, u32) -> u32     = |m, a| packed::both([a], |[a]| approx::unary(m, a, f64::tanh));
 
     /// Conversions
-    // To fewer bits keeps the low ones, to more extends by the source's sign.
+    // A conversion to fewer bits keeps the low bits; one to more bits extends by the source's sign.
     CvtU8From32   "cvt.u8.{u16,s16,u32,s32}"    (u32) -> u8     = |a| a as u8;
     CvtS8From32   "cvt.s8.{u16,s16,u32,s32}"    (u32) -> i8     = |a| a as i8;
     CvtU8From64   "cvt.u8.{u64,s64}"            (u64) -> u8     = |a| a as u8;
@@ -476,7 +482,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtF64FromU64 "cvt.rn.f64.u64"              (u64) -> f64    = |a| a as f64;
     CvtF64FromS64 "cvt.rn.f64.s64"              (i64) -> f64    = |a| a as f64;
     CvtF64FromF32 "cvt.f64.f32"                 (f32) -> f64    = convert::f32_as_f64;
-    // To an integer saturates, as `as` does; a NaN gives 0, and of double precision 1 << 31, as an H100 has it.
+    // A conversion to an integer saturates, as `as` does. A NaN gives 0, or from double precision 1
+    // << 31, as on an H100.
     CvtU32FromF32 "cvt.rzi.u32.f32"             (f32) -> u32    = |a| a as u32;
     CvtS32FromF32 "cvt.rzi.s32.f32"             (f32) -> i32    = |a| a as i32;
     CvtU32FromF64 "cvt.rzi.u32.f64"             (f64) -> u32    = native::integer_u32;
@@ -526,7 +533,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtPackBytes  "cvt.pack.sat.{u8,s8}.s32.b32" (Modifiers, i32, i32, u32) -> u32 = convert::pack_bytes;
 
     /// Addresses
-    // Shared and local ones are offsets until `cvta` makes them generic.
+    // Shared and local addresses are offsets until `cvta` makes them generic.
     CvtaGlobal    "cvta{,.to}.global.u64"       (u64) -> u64    = |a| a;
     CvtaShared    "cvta.shared{cta}.u64"        (u64) -> u64    = |a| space::SHARED.wrapping_add(a);
     CvtaToShared  "cvta.to.shared{cta}.u64"     (u64) -> u64    = |a: u64| a.wrapping_sub(space::SHARED);
@@ -560,14 +567,15 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     StGenericRelease "st{release}{vector}.{type}"               [Store]     = memory::release_generic;
     StGlobalRelease  "st{release}.global{vector}.{type}"        [Store]     = memory::release_global;
     StSharedRelease  "st{release}.shared{cta}{vector}.{type}"   [Store]     = memory::store_shared;
-    // What it is nobody is told. Accesses take it, and neither their values nor what they count depend on it. The fraction, which PTX
-    // may leave out, has to be there.
+    // The policy value is opaque. Accesses take it, but neither their values nor their counters
+    // depend on it. The fraction, which PTX makes optional, is required here.
     CreatePolicy "createpolicy.fractional.L2::{evict_last,evict_normal,evict_first,evict_unchanged}{,.L2::evict_first,.L2::evict_unchanged}.b64" (f32) -> u64 = |_| 0;
     Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
     Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
     /// Atomics
-    // In the order of the types, the value there and the operands; libcu++ spells the ordering behind the operation.
+    // The types are those of the value in memory and of the operands, in order. libcu++ spells the
+    // ordering after the operation.
     AtomAddU32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.u32" [Atomic u32] = u32::wrapping_add;
     AtomAddS32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.s32" [Atomic u32] = u32::wrapping_add;
     AtomAddU64  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.u64" [Atomic u64] = u64::wrapping_add;
@@ -631,8 +639,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Priority    "applypriority{,.global}.L2::evict_normal"      [Hint]      = control::nothing;
 
     /// Warp operations
-    // Those with `.sync` are done by the lanes that their last operand names, wherever those are; the others, from before
-    // Volta, by the lanes that execute them.
+    // Operations with `.sync` involve the lanes that their last operand names, wherever they are.
+    // The others, from before Volta, involve the lanes that execute them.
     WarpSync    "bar.warp.sync"                                 [WarpSync]  = exchange::warp_sync;
     ActiveMask  "activemask.b32"                                [ActiveMask] = exchange::active_mask;
     ShflUp      "shfl{sync}.up.b32"                             [Shuffle u32] = exchange::shuffle_up;
@@ -658,7 +666,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Elect       "elect.sync"                                    [Elect u32] = exchange::elect;
 
     /// Special registers
-    // Those that change while a warp runs; the rest are constants of the launch or block.
+    // These change while a warp runs; the others are constants of the launch or block.
     Clock       "%clock"                                        [ReadB32]   = control::clock;
     Clock64     "%clock64"                                      [ReadB64]   = control::clock64;
     Timer       "%globaltimer"                                  [ReadB64]   = control::global_timer;
@@ -666,14 +674,14 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
 } } }
 pub(crate) use instruction_table;
 
-/// What operands a form takes.
+/// The operands that a form takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Shape {
-    /// A result and so many sources.
+    /// A result and these sources.
     Pure {
-        /// What the result is.
+        /// The kind of the result.
         result: Kind,
-        /// What the sources are.
+        /// The kinds of the sources.
         sources: &'static [Kind],
     },
     /// Registers, an address; with a cache hint, a policy.
@@ -684,33 +692,36 @@ pub(crate) enum Shape {
     Branch,
     /// A register and a table of labels.
     BranchTable,
-    /// The lanes end; `ret` in a function is a branch to its end.
+    /// None. The lanes end; `ret` in a function is a branch to its end.
     Exit,
-    /// What a function gives, the function, what it takes, and perhaps what is known of it.
+    /// The results, the function, the arguments, and perhaps a prototype or a list of functions.
     Call,
-    /// Emitted behind each function.
+    /// None: it is emitted after each function.
     Return,
-    /// Something in the frame of the function.
+    /// An item in the frame of the function.
     Frame,
-    /// The launch ends.
+    /// None. The launch ends.
     Trap,
-    /// A number of nanoseconds: time passes.
+    /// A number of nanoseconds to wait.
     Sleep,
-    /// Nothing, and nothing is done.
+    /// None, and no effect.
     Nothing,
-    /// An address, and perhaps a number of bytes: nothing is done.
+    /// An address, and perhaps a number of bytes; no effect.
     Hint,
-    /// A barrier's number, and perhaps how many threads it waits for.
+    /// A barrier's number, and perhaps the number of threads that it waits for.
     Barrier,
-    /// A barrier's number, and how many threads it waits for.
+    /// A barrier's number, and the number of threads that it waits for.
     Arrive,
-    /// A 32-bit result, a barrier's number, perhaps how many threads it waits for, a predicate.
+    /// A 32-bit result, a barrier's number, perhaps the number of threads that it waits for, and a
+    /// predicate.
     BarrierCount,
-    /// A predicate as result, a barrier's number, perhaps how many threads it waits for, a predicate.
+    /// A predicate as result, a barrier's number, perhaps the number of threads that it waits for,
+    /// and a predicate.
     BarrierVote,
-    /// A result, an address, and so many operands; of `red` no result.
+    /// A result, an address, and operands of these kinds; `red` has no result.
     Atomic(&'static [Kind]),
-    /// A result and perhaps a predicate, a value, how far to look, within which bounds, and the lanes.
+    /// A result and perhaps a predicate, a value, the distance or source lane, the bounds, and the
+    /// lanes.
     Shuffle(Kind),
     /// A predicate as result, a predicate, and the lanes.
     Vote(Kind),
@@ -718,15 +729,15 @@ pub(crate) enum Shape {
     Reduce(Kind),
     /// A result and a predicate, and the lanes.
     Elect(Kind),
-    /// None: what was written before is seen before what is written after.
+    /// None: earlier accesses become visible before later ones.
     Fence,
     /// The lanes of the warp that wait for each other.
     WarpSync,
     /// A result.
     ActiveMask,
-    /// A register of 32 bits.
+    /// A 32-bit register.
     ReadB32,
-    /// A register of 64 bits.
+    /// A 64-bit register.
     ReadB64,
 }
 
@@ -753,7 +764,7 @@ macro_rules! shape {
 
 macro_rules! declare {
     ({} $($(#[doc = $section:literal])? $op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
-        /// A form's number: what execution dispatches on.
+        /// The number of a form, by which execution dispatches.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u16)]
         pub(crate) enum Op { $(#[doc = $spelling] $op),* }
@@ -770,25 +781,26 @@ macro_rules! declare {
 }
 instruction_table!(declare {});
 
-/// The section that a line names, if it names one.
+/// The section that a line begins, if any.
 const fn first<const N: usize>(named: [&'static str; N]) -> Option<&'static str> {
     if N == 0 { None } else { Some(named[0]) }
 }
 
-/// The forms with this spelling: usually one; `mov.b64` alone and from a vector are two.
+/// The forms with this spelling. There is usually one; `mov.b64` has several, told apart by their
+/// operands.
 pub(crate) fn forms<'o>(opcode: &'o str) -> impl Iterator<Item = &'static Form> + 'o {
-    // First letters first: this is asked for every instruction of a module.
+    // Compares first letters first, because this runs for every instruction of a module.
     let first = opcode.as_bytes().first();
     let may = move |spelling: &str| spelling.starts_with('{') || spelling.as_bytes().first() == first;
     FORMS.iter().filter(move |form| may(form.spelling) && matches(form.spelling, opcode))
 }
 
-/// How many operands sources of these kinds are.
+/// The number of operands for sources of these kinds.
 pub(crate) fn operands(sources: &[Kind]) -> usize {
     sources.iter().filter(|kind| **kind != Kind::Modifiers).count()
 }
 
-/// Whether `text` is one of the spellings that `pattern` stands for.
+/// Whether `text` is one of the spellings that `pattern` describes.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((literal, rest)) = pattern.split_once('{') else { return pattern == text };
     let Some(text) = text.strip_prefix(literal) else { return false };
@@ -805,7 +817,7 @@ fn named(group: &str) -> Option<&'static [&'static str]> {
     SETS.iter().find(|(name, _)| *name == group).map(|(_, choices)| *choices)
 }
 
-/// A pattern's parts: text, and the alternatives that follow it, of which the last part has none.
+/// Splits a pattern into parts: each is text, followed by alternatives; the last part has none.
 pub(crate) fn groups(pattern: &'static str) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     pattern.split('}').map(|part| match part.split_once('{') {
         None => (part, Vec::new()),

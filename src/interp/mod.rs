@@ -1,10 +1,12 @@
 //! The software GPU: runs PTX on the host and counts what the hardware counts.
 //!
-//! Text becomes a tree (`parse`), the tree flat code over numbered registers (`lower`, which asks the instruction table
-//! `isa`), and code runs in warps of 32 lanes (`exec`) on memory (`mem`), counted by a model of the memory system
-//! (`model`) and watched by checkers, where asked for (`check`). A [`Report`] says what a launch did, in all and instruction
-//! by instruction, and draws single accesses ([`WarpAccess::draw`]). What stops a launch is data ([`Stop`]). The parts share
-//! a few words (`vocabulary`). Nothing here knows of CUDA, of a driver or of this crate's kernels.
+//! `parse` turns text into a tree. `lower` turns the tree into flat code over numbered registers,
+//! with the help of the instruction table (`isa`). `exec` runs that code in warps of 32 lanes on
+//! memory (`mem`). A model of the memory system (`model`) counts the accesses, and optional
+//! checkers (`check`) watch them. A [`Report`] lists the counters of a launch and of each
+//! instruction, and draws single accesses ([`WarpAccess::draw`]). A failed launch returns its
+//! reason as data ([`Stop`]). `vocabulary` holds the few words that these parts share. This module
+//! knows nothing of CUDA, of drivers or of this crate's kernels.
 //!
 //! ```
 //! use warpstride::interp::{Args, Config, Memory, Module, run};
@@ -41,30 +43,30 @@
 //!
 //! # Limits
 //!
-//! Whatever the PTX, these end it. What exceeds one is refused, or stopped, with a sentence that
-//! names it. Racecheck's memory for accesses has no limit of its own: [`Config::checks`] says what
-//! it takes.
+//! These limits hold for any PTX. A module or launch beyond one of them is refused or stopped, with
+//! a sentence that names the limit. Racecheck has no limit on the memory it uses to record
+//! accesses; [`Config::checks`] says how much it takes.
 //!
-//! | of | there may be | |
+//! | what | limit | see |
 //! |---|---|---|
 //! | a module's text | 16 MiB, 1,048,576 statements | [`MAX_TEXT_BYTES`] |
-//! | scopes within scopes | 64 | |
+//! | nested scopes | 64 | |
 //! | a kernel with the functions that it may call | 131,072 instructions, 32,768 registers of each width | |
 //! | a kernel's parameters | 4,096 bytes | |
-//! | the steps of finding where threads meet again | 67,108,864 | |
-//! | [`coverage::survey`] | 1,048,576 instructions, functions counted for each kernel that calls them | |
+//! | the steps of the search for reconvergence points | 67,108,864 | |
+//! | [`coverage::survey`] | 1,048,576 instructions; a function counts once for each kernel that calls it | |
 //! | a block | 1,024 threads, 48 KiB of shared memory | [`MAX_BLOCK_THREADS`], [`MAX_SHARED_BYTES`] |
-//! | a thread | 512 KiB of local memory, of which each call takes 16 bytes at least: so 32,768 calls within calls | |
+//! | a thread | 512 KiB of local memory; each call takes at least 16 bytes, so calls nest at most 32,768 deep | |
 //! | a variable in constant memory | 64 KiB | |
-//! | what initialisers fill | 1 GiB | |
-//! | global memory and all variables of modules | what [`Memory::new`] is given; of `Backend::Soft` 8 GiB, or half of what the host can give | |
+//! | the data of all initialisers | 1 GiB | |
+//! | global memory and all variables of modules | the size given to [`Memory::new`]; for `Backend::Soft` 8 GiB, or half of the host's available memory if that is less | |
 //! | the work of a launch | 1,073,741,824 units | [`DEFAULT_WORK`], [`Config::work_limit`] |
 //! | blocks that have ended before an earlier one | 65,536 | |
-//! | blocks that have begun and wait for others | 512 of a host thread, 768 MiB of registers, local and shared memory in all | |
-//! | what a launch prints | 1 MiB; 4,096 bytes of each string, widths and precisions of 512 | |
-//! | findings of a launch | 100 are told, 4,194,304 more counted | [`check::MAX_FINDINGS`] |
+//! | blocks that have begun and wait for others | 512 on each host thread; 768 MiB of registers, local and shared memory in all | |
+//! | text that a launch prints | 1 MiB; 4,096 bytes of each string; widths and precisions of 512 | |
+//! | findings of a launch | 100 in full; 4,194,304 more are counted | [`check::MAX_FINDINGS`] |
 //! | blocks of a launch under racecheck | 134,217,727 | |
-//! | places at which threads publish what came before, that racecheck follows | 524,288 | |
+//! | places where threads publish earlier accesses, as racecheck follows them | 524,288 | |
 //!
 //! [`MAX_BLOCK_THREADS`]: crate::launch_shape::MAX_BLOCK_THREADS
 //! [`MAX_SHARED_BYTES`]: crate::launch_shape::MAX_SHARED_BYTES
@@ -106,32 +108,33 @@ pub use stop::Stop;
 
 use crate::launch_shape::LaunchShape;
 
-/// Whether [`run`] would begin: the kernel is supported, and the launch is one that a CUDA driver would accept.
+/// Checks whether [`run`] would begin: this crate supports the kernel, and a CUDA driver would
+/// accept the launch.
 ///
 /// # Errors
 ///
-/// A [`Stop`] without a place where the kernel cannot run, or the launch's shape, parameters or shared memory are
-/// impossible.
+/// Returns a [`Stop`] without a place if the kernel cannot run, or if the launch's shape,
+/// parameters or shared memory are impossible.
 pub fn check_launch(kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Result<(), Box<Stop>> {
     exec::grid::check(kernel, shape, params).map(|_| ())
 }
 
-/// Runs `kernel` with the parameter bytes `params`, and returns when every block has ended, or every one of those that run at all
-/// ([`Config::most_blocks`]).
+/// Runs `kernel` with the parameter bytes `params`, and returns when every block that runs has
+/// ended. [`Config::most_blocks`] may select a part of the grid.
 ///
-/// Warps of 32 lanes run to their barrier or end, one after the other and in long turns; blocks run
-/// in parallel, as many as there are host threads. A block that only waits for others makes room
-/// for them. `%clock` counts the warp's instructions; `%globaltimer` is the host's time,
-/// or `%clock` on a host without one.
+/// Warps of 32 lanes run one after the other; each runs to its barrier, to its end, or for a long
+/// turn. Blocks run in parallel, one on each host thread. A block that only waits for other blocks
+/// makes room for them. `%clock` counts the warp's instructions; `%globaltimer` is the host's time,
+/// or `%clock` on a host without a clock.
 ///
 /// Fences, `.acquire` and `.release` order accesses to global memory between blocks. A weak access
-/// of 8 bytes or more is done in words of 4: another block may see a half of it. Blocks that wait
-/// for more others than may begin wait until the limit of their work.
+/// of 8 bytes or more consists of accesses to 4-byte words, so another block may see half of it. If
+/// blocks wait for more blocks than can begin at once, they wait until the work limit stops them.
 ///
 /// # Errors
 ///
-/// A [`Stop`] where [`check_launch`] gives one, and where a thread does what it must not. Then memory keeps what was written,
-/// and other blocks may or may not have run.
+/// Returns a [`Stop`] where [`check_launch`] does, and when a thread does something illegal. Memory
+/// then keeps everything written so far, and other blocks may or may not have run.
 pub fn run(
     kernel: &Kernel,
     shape: &LaunchShape,

@@ -1,7 +1,9 @@
-//! What an opcode says besides which form it is: rounding, flushing, saturation, a comparison, types.
+//! The modifiers of an opcode, besides its form: rounding, flushing, saturation, a comparison,
+//! types.
 //!
-//! A form that has many of them takes them as data, its first source: so `add` in every rounding is one line of the table,
-//! and one function to compile. They are the same in every lane, and sit in a register that is filled beforehand.
+//! A form with many modifiers takes them as data, as its first source. So `add` in every rounding
+//! is one line of the table, and one function to compile. Modifiers are the same in every lane, and
+//! sit in a register that is filled beforehand.
 
 use super::vocabulary::{HasKind, Kind};
 
@@ -9,11 +11,11 @@ use super::vocabulary::{HasKind, Kind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Modifiers(pub(crate) u32);
 
-/// What an access or a fence orders, after PTX's memory model, in bits.
+/// The ordering properties of an access or a fence in PTX's memory model, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sync(u8);
 
-/// How what does not fit is rounded.
+/// The rounding of results that do not fit exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounding {
     /// To nearest, ties to even.
@@ -48,7 +50,7 @@ pub(crate) enum Type {
 
 const ROUNDINGS: [Rounding; 5] = [Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up, Rounding::Away];
 
-/// What opcodes call types; of a vector of two halves, the type of one.
+/// The names of types in opcodes; a vector of two halves has the type of one half.
 const TYPES: [(Type, &[&str]); 13] = [
     (Type::U8, &["u8", "b8"]),
     (Type::S8, &["s8"]),
@@ -72,7 +74,7 @@ const RELU: u32 = 1 << 6;
 const NAN: u32 = 1 << 7;
 const XORSIGN: u32 = 1 << 8;
 
-/// How two numbers may stand to each other; a comparison is the set of those that make it true.
+/// The possible relations of two numbers. A comparison is the set of relations that make it true.
 pub(crate) const LESS: u32 = 1 << 12;
 pub(crate) const EQUAL: u32 = 1 << 13;
 pub(crate) const GREATER: u32 = 1 << 14;
@@ -113,12 +115,12 @@ impl HasKind for Modifiers {
 }
 
 impl Modifiers {
-    /// What `add.f16` says: a type and no more.
+    /// The modifiers of `add.f16`: only a type.
     pub(crate) const F16: Self = Self(8 << 16 | 8 << 24);
-    /// What `add.bf16` says.
+    /// The modifiers of `add.bf16`.
     pub(crate) const BF16: Self = Self(9 << 16 | 9 << 24);
 
-    /// What the parts of an opcode say; those that name its form alone say nothing here.
+    /// Collects the modifiers in an opcode; parts that only name its form contribute none.
     pub(crate) fn of(opcode: &str) -> Self {
         let mut bits = 0;
         let mut types = Vec::new();
@@ -126,7 +128,7 @@ impl Modifiers {
             types.extend(TYPES.iter().position(|(_, names)| names.contains(&part)));
             bits |= PARTS.iter().find(|(name, _)| *name == part).map_or(0, |(_, bit)| *bit);
         }
-        // `cvt.TO.FROM`; where one type serves both, it is named once.
+        // The order is `cvt.TO.FROM`; a single type serves as both.
         if let (Some(to), Some(from)) = (types.first(), types.last()) {
             bits |= (*to as u32) << 16 | (*from as u32) << 24;
         }
@@ -143,24 +145,24 @@ impl Modifiers {
         ROUNDINGS[(self.0 & 7).min(4) as usize]
     }
 
-    /// Results are rounded to integers of their type: `.rni` and its like.
+    /// Whether results are rounded to integers within their type: `.rni` and similar.
     #[inline(always)]
     pub(crate) fn integral(self) -> bool {
         self.has(INTEGRAL)
     }
 
-    /// Denormal operands and results are zero.
+    /// Whether denormal operands and results become zero.
     #[inline(always)]
     pub(crate) fn flushes(self) -> bool {
         self.has(FTZ)
     }
 
-    /// The same, but that denormals are kept.
+    /// The same modifiers, but denormals are kept.
     pub(crate) fn without_flushing(self) -> Self {
         Self(self.0 & !FTZ)
     }
 
-    /// The same, but rounding towards zero.
+    /// The same modifiers, but rounding towards zero.
     pub(crate) fn towards_zero(self) -> Self {
         Self(self.0 & !7 | Rounding::Zero as u32)
     }
@@ -170,37 +172,37 @@ impl Modifiers {
         self.has(SAT)
     }
 
-    /// Results below zero are zero.
+    /// Whether results below zero become zero.
     #[inline(always)]
     pub(crate) fn relu(self) -> bool {
         self.has(RELU)
     }
 
-    /// An operand that is no number makes a result that is none.
+    /// Whether a NaN operand makes the result a NaN.
     #[inline(always)]
     pub(crate) fn keeps_nan(self) -> bool {
         self.has(NAN)
     }
 
-    /// Magnitudes count, and the signs' product is the result's.
+    /// Whether magnitudes are compared, and the result gets the product of the signs.
     #[inline(always)]
     pub(crate) fn xorsign(self) -> bool {
         self.has(XORSIGN)
     }
 
-    /// Whether the comparison is true of operands that stand so.
+    /// Whether the comparison is true for operands in this relation.
     #[inline(always)]
     pub(crate) fn holds(self, relation: u32) -> bool {
         self.has(relation)
     }
 
-    /// The type of the result, or the only one.
+    /// The type of the result; the only type if there is one.
     #[inline(always)]
     pub(crate) fn to(self) -> Type {
         TYPES[(self.0 >> 16 & 0xff).min(12) as usize].0
     }
 
-    /// The type of the sources, or the only one.
+    /// The type of the sources; the only type if there is one.
     #[inline(always)]
     pub(crate) fn from(self) -> Type {
         TYPES[(self.0 >> 24).min(12) as usize].0
@@ -215,9 +217,10 @@ impl Sync {
     const VOLATILE: u8 = 1 << 4;
     const REDUCTION: u8 = 1 << 5;
 
-    /// What an opcode says: of `ld`, `st`, `atom`, `red`, `fence` and `membar`. Volatile accesses are relaxed ones in `.sys`
-    /// scope; atomics are relaxed and in `.gpu` scope, fences both acquire and release, where they do not say otherwise. Without
-    /// clusters, one of them is a block.
+    /// The ordering that an opcode specifies, for `ld`, `st`, `atom`, `red`, `fence` and `membar`.
+    /// Volatile accesses are relaxed in `.sys` scope. Unless they say otherwise, atomics are
+    /// relaxed in `.gpu` scope, and fences both acquire and release. There are no clusters here, so
+    /// a cluster is one block.
     pub(crate) fn of(opcode: &str) -> Self {
         let says = |any: &[&str]| opcode.split('.').any(|part| any.contains(&part));
         let (fence, atomic) = (says(&["fence", "membar"]), says(&["atom", "red"]));
@@ -238,25 +241,26 @@ impl Sync {
         self.0 & bit != 0
     }
 
-    /// It may meet others like it, and 8 bytes are moved as one.
+    /// Whether it may coincide with other strong accesses, and moves 8 bytes as one.
     #[inline(always)]
     pub(crate) fn is_strong(self) -> bool {
         self.has(Self::STRONG)
     }
 
-    /// What its thread does next is after what was published where it has read.
+    /// Whether its thread's later accesses come after those that were published at the place it
+    /// reads.
     #[inline(always)]
     pub(crate) fn acquires(self) -> bool {
         self.has(Self::ACQUIRE)
     }
 
-    /// It publishes what its thread did before.
+    /// Whether it publishes its thread's earlier accesses.
     #[inline(always)]
     pub(crate) fn releases(self) -> bool {
         self.has(Self::RELEASE)
     }
 
-    /// Its scope is wider than the block.
+    /// Whether its scope is wider than the block.
     pub(crate) fn is_device_wide(self) -> bool {
         self.has(Self::DEVICE)
     }
@@ -265,7 +269,7 @@ impl Sync {
         self.has(Self::VOLATILE)
     }
 
-    /// `red`, whose read receives nothing.
+    /// Whether it is a `red`, whose read receives nothing.
     pub(crate) fn is_reduction(self) -> bool {
         self.has(Self::REDUCTION)
     }

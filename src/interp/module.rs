@@ -1,4 +1,4 @@
-//! A parsed module and its kernels, each lowered when it is first asked for.
+//! A parsed module and its kernels; each kernel is lowered on its first use.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -17,13 +17,13 @@ pub struct Module {
 }
 
 impl Module {
-    /// Parses a module. Each kernel is made ready to run when it is first launched, or asked about.
+    /// Parses a module. Each kernel is prepared on its first launch or query.
     ///
     /// # Errors
     ///
-    /// `UnsupportedPtx` with the line where the text is not PTX. An instruction that the software
-    /// GPU does not have is no error here: [`Kernel::supported`] tells of it, and a launch stops at
-    /// it before anything runs.
+    /// `UnsupportedPtx` with the line if the text is not PTX. An unsupported instruction is not an
+    /// error here: [`Kernel::supported`] reports it, and a launch of its kernel fails before
+    /// anything runs.
     pub fn parse(text: &str) -> Result<Self> {
         let source = Arc::new(Source::parse(text)?);
         let entries = source.tree().module.entries.iter().enumerate();
@@ -46,25 +46,25 @@ impl Module {
         self.source.variables.list.iter().map(|variable| variable.name.as_str())
     }
 
-    /// Puts the module's variables into `memory`, unless they are there.
+    /// Puts the module's variables into `memory`, unless they are already there.
     ///
     /// # Errors
     ///
-    /// `OutOfMemory` where there is no room for them.
+    /// `OutOfMemory` if there is no room for them.
     pub fn load(&self, memory: &Memory) -> Result<()> {
         self.source.variables.addresses(memory).map(|_| ())
     }
 
-    /// Address and bytes in `memory` of a `.global` or `.const` variable of the module; `None`
-    /// where it has none of that name.
+    /// Returns the address and size in `memory` of a `.global` or `.const` variable of the module;
+    /// `None` if it has no such variable.
     ///
-    /// A module's variables are in each memory that its kernels run in: they are put there by
-    /// [`Module::load`], the first launch or the first call of this, and keep their values until
-    /// [`Module::unload`], or until the memory is gone.
+    /// A module's variables exist in each memory that its kernels run in. [`Module::load`], the
+    /// first launch, or the first call of this function puts them there. They keep their values
+    /// until [`Module::unload`], or until the memory is dropped.
     ///
     /// # Errors
     ///
-    /// As [`Module::load`].
+    /// Those of [`Module::load`].
     pub fn variable(&self, memory: &Memory, name: &str) -> Result<Option<(u64, u64)>> {
         let Some(index) = self.source.variables.list.iter().position(|variable| variable.name == name) else {
             return Ok(None);
@@ -76,7 +76,7 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where one has been freed by its address.
+    /// `InvalidArgument` if one of them has been freed by its address.
     pub fn unload(&self, memory: &Memory) -> Result<()> {
         self.source.variables.remove(memory)
     }
@@ -92,24 +92,23 @@ pub(crate) struct Inner {
     pub(crate) name: String,
     pub(crate) params: Vec<Param>,
     pub(crate) param_bytes: usize,
-    /// Which blocks it may be launched in.
+    /// The block shapes that it may be launched with.
     pub(crate) bounds: Bounds,
-    /// Which of the module's entries it is.
+    /// Its index among the module's entries.
     pub(crate) entry: usize,
     /// The module.
     pub(crate) source: Arc<Source>,
-    /// What it is lowered to, once it has been asked for: a module may have many kernels of which
-    /// few run.
+    /// The lowered code, once it is needed: a module may have many kernels and run few of them.
     pub(crate) lowered: OnceLock<Lowered>,
 }
 
 impl Inner {
-    /// What it is lowered to.
+    /// The lowered code; lowers it on the first call.
     pub(crate) fn lowered(&self) -> &Lowered {
         self.lowered.get_or_init(|| self.source.lower(self.entry, &self.params))
     }
 
-    /// Its code, or why it cannot run.
+    /// Its code, or the reason why it cannot run.
     pub(crate) fn code(&self) -> &Result<Code> {
         &self.lowered().code
     }
@@ -126,22 +125,21 @@ impl Kernel {
         &self.inner.params
     }
 
-    /// Bytes that a launch passes: up to the end of the last parameter.
+    /// Bytes of parameters that a launch passes: up to the end of the last parameter.
     pub fn param_bytes(&self) -> usize {
         self.inner.param_bytes
     }
 
-    /// Bytes of static shared memory; 0 where the kernel cannot run.
+    /// Bytes of static shared memory; 0 if the kernel cannot run.
     pub fn shared_bytes(&self) -> u32 {
         self.inner.code().as_ref().map_or(0, |code| code.shared_bytes)
     }
 
-    /// Whether it can run.
+    /// Checks whether it can run.
     ///
     /// # Errors
     ///
-    /// `UnsupportedPtx`, naming the first instruction that the software GPU does not have, and its
-    /// line.
+    /// `UnsupportedPtx` with the first unsupported instruction and its line.
     pub fn supported(&self) -> Result<()> {
         self.inner.code().as_ref().map(|_| ()).map_err(Clone::clone)
     }
@@ -153,7 +151,7 @@ impl fmt::Debug for Kernel {
     }
 }
 
-/// The kernel of entry `number`.
+/// Makes the kernel of entry `number`.
 fn kernel(number: usize, entry: &ast::Entry, source: &Arc<Source>) -> Kernel {
     let mut params = Vec::new();
     let mut end = 0_u64;

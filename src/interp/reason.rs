@@ -1,4 +1,4 @@
-//! What stops a launch, and where, as data; `Display` renders it as a part of a sentence.
+//! Why and where a launch stopped, as data; `Display` renders it as part of a sentence.
 
 use std::fmt;
 
@@ -13,66 +13,67 @@ pub struct Place {
     pub line: u32,
     /// The instruction as written.
     pub instruction: String,
-    /// File and line that it was compiled from, where the PTX tells.
+    /// File and line that it was compiled from, if the PTX has them.
     pub source: Option<String>,
     /// `blockIdx` in x, y, z.
     pub block: [u32; 3],
-    /// `threadIdx` in x, y, z: the first of the threads concerned.
+    /// `threadIdx` in x, y, z of the first thread concerned.
     pub thread: [u32; 3],
 }
 
-/// What stops a launch.
+/// Why a launch stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// An access that is not all in one live allocation, or beyond the end of its space.
+    /// An access that no single live allocation contains, or that goes beyond the end of its space.
     OutOfBounds(BadAccess),
-    /// An address that is no multiple of the bytes accessed.
+    /// An address that is not a multiple of the access's size.
     Misaligned(BadAccess),
-    /// A store to constant memory, or an atomic there.
+    /// A store to constant memory, or an atomic on it.
     ReadOnly(BadAccess),
-    /// Barriers at which threads of one warp wait for each other.
+    /// Threads of one warp wait for each other at different barriers.
     DivergentBarrier {
         /// Lanes at the barrier, a bit each.
         arrived: u32,
-        /// Lanes of the same warp that wait at others, and so never come.
+        /// Lanes of the same warp that wait at other barriers and so never arrive.
         elsewhere: u32,
     },
-    /// Barriers that wait for each other's warps.
+    /// Warps of one block wait for each other at different barriers.
     Deadlock {
         /// Each waiting warp.
         waiting: Vec<Waiting>,
     },
-    /// A barrier's number is not below 16, or its thread count no multiple of 32.
+    /// A barrier's number is 16 or more, or its thread count is not a multiple of 32.
     BadBarrier {
         /// The number.
         barrier: u32,
-        /// How many threads it waits for, or 0 for all.
+        /// The number of threads that it waits for; 0 means all.
         threads: u32,
     },
-    /// Lanes of a warp name different barriers, or thread counts, in one instruction.
+    /// Lanes of a warp name different barriers or thread counts in one instruction.
     MixedBarrier {
         /// Two such lanes.
         lanes: [u32; 2],
         /// The barriers that they name.
         barriers: [u32; 2],
     },
-    /// One block alone was more work than the launch may be: [`crate::interp::Config::work_limit`].
+    /// One block alone exceeded the work limit of the launch:
+    /// [`crate::interp::Config::work_limit`].
     WorkLimit(u64),
-    /// The blocks of the launch were more work than it may be.
+    /// The blocks of the launch together exceeded the work limit.
     LaunchLimit {
         /// [`crate::interp::Config::work_limit`]
         limit: u64,
-        /// `blockIdx` of the block at whose end that was so.
+        /// `blockIdx` of the block whose work exceeded the limit.
         block: [u32; 3],
     },
-    /// The blocks of the launch would be more work than it may be, whatever they do.
+    /// The blocks of the launch would exceed the work limit, whatever they do.
     GridLimit {
         /// [`crate::interp::Config::work_limit`]
         limit: u64,
         /// Blocks in x, y, z.
         grid: [u32; 3],
-        /// The work that they are at least.
+        /// The least work that these blocks can do.
         least: u64,
     },
     /// The kernel executed `trap`: in Rust kernels, a panic.
@@ -81,42 +82,41 @@ pub enum Reason {
     Assertion {
         /// Its condition.
         message: String,
-        /// Where it stands.
+        /// The source file.
         file: String,
         /// The line.
         line: u32,
         /// The function.
         function: String,
     },
-    /// A call through an address that is no function's, or that of another kind of function.
+    /// A call through an address that belongs to no function, or to a function of another type.
     BadCall {
         /// The address.
         address: u64,
-        /// Whether there is a function.
+        /// Whether the address belongs to a function of another type.
         other: bool,
     },
-    /// Calls within calls took more local memory than a thread can have; each takes at least 16
-    /// bytes.
+    /// Nested calls took more local memory than a thread can have; each takes at least 16 bytes.
     StackOverflow {
-        /// The function whose call was one too many.
+        /// The function whose call exceeded the limit.
         function: String,
-        /// How many calls within calls that would have been.
+        /// The depth that the nested calls would have reached.
         depth: u32,
-        /// Bytes that it would have needed.
+        /// The bytes of local memory that they would have needed.
         bytes: u32,
-        /// How many there are.
+        /// The bytes of local memory that a thread has.
         limit: u32,
     },
     /// An indexed branch has no target for its index.
     BranchIndex {
         /// The index.
         index: u32,
-        /// How many targets there are.
+        /// The number of targets.
         targets: u32,
     },
     /// The launch itself is impossible.
     Launch(String),
-    /// The kernel needs what the software GPU does not have.
+    /// The kernel uses something that the software GPU does not support.
     Unsupported(Error),
 }
 
@@ -127,30 +127,30 @@ pub struct Waiting {
     pub warp: u32,
     /// The barrier's number.
     pub barrier: u32,
-    /// How many threads it waits for, or 0 for all.
+    /// The number of threads that it waits for; 0 means all.
     pub threads: u32,
 }
 
-/// A memory access that cannot be done.
+/// A memory access that is not possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadAccess {
-    /// What was to be done.
+    /// The kind of access.
     pub access: AccessKind,
-    /// The space accessed; a generic address counts as the space it lies in.
+    /// The space accessed. A generic address counts as the space that it points into.
     pub space: Space,
     /// Bytes accessed by the thread.
     pub bytes: u32,
-    /// The address, or the offset in spaces other than global.
+    /// The address in global memory; the offset in other spaces.
     pub address: u64,
-    /// In global memory, the allocation it was probably meant for.
+    /// For global memory, the allocation that the access was probably meant for.
     pub nearest: Option<Nearest>,
-    /// In other spaces, their size in bytes.
+    /// For other spaces, their size in bytes.
     pub space_bytes: u64,
 }
 
 impl BadAccess {
-    /// Bytes from the address to the nearest allocation: negative before it, 0 or more behind its
-    /// end. `None` within it, or without one.
+    /// Bytes from the nearest allocation to the address: negative before the allocation, 0 or more
+    /// past its end. `None` if the address lies within it, or if there is no allocation.
     pub fn distance(&self) -> Option<i64> {
         let nearest = self.nearest?;
         let end = nearest.base.saturating_add(nearest.bytes);
@@ -168,7 +168,7 @@ impl fmt::Display for BadAccess {
             return write!(f, " of {} memory, which has {}", self.space, counted(self.space_bytes, "byte"));
         }
         if let Some(other) = space::named(self.address) {
-            return write!(f, ", which is an address of {other} memory and none of global memory");
+            return write!(f, ", which is an address of {other} memory, not of global memory");
         }
         let Some(nearest) = self.nearest else { return f.write_str(", and nothing is allocated") };
         let what = if nearest.freed { "a freed allocation" } else { "an allocation" };
@@ -227,28 +227,34 @@ impl fmt::Display for Reason {
             ),
             Reason::WorkLimit(limit) => write!(
                 f,
-                "ran when its block had done {limit} units of work without ending; look for a loop that never ends, or raise \
+                "was running when its block had done {limit} units of work; look for a loop that never ends, or raise \
                  `Config::work_limit`"
             ),
             Reason::LaunchLimit { limit, block: [x, y, z] } => write!(
                 f,
-                "its blocks up to ({x}, {y}, {z}) were more than {limit} units of work; launch a smaller grid, or raise \
+                "its blocks up to ({x}, {y}, {z}) took more than {limit} units of work; launch a smaller grid, or raise \
                  `Config::work_limit`"
             ),
             Reason::GridLimit { limit, grid, least } => write!(
                 f,
-                "a grid of {grid:?} blocks; they are at least {least} units of work, and the limit is {limit}: launch a \
+                "a grid of {grid:?} blocks, which take at least {least} units of work; the limit is {limit}: launch a \
                  smaller one, or raise `Config::work_limit`"
             ),
             Reason::Trap => f.write_str("executed a trap: the kernel panicked or asserted"),
             Reason::Assertion { message, file, line, function } => {
-                write!(f, "failed the assertion `{message}` at {file}:{line} in {function}; look why it does not hold")
+                write!(
+                    f,
+                    "failed the assertion `{message}` at {file}:{line} in {function}; find out why it does not hold"
+                )
             }
             Reason::BadCall { address, other: true } => {
-                write!(f, "calls the function at {address:#x}, which takes or gives something else; check the pointer")
+                write!(
+                    f,
+                    "calls the function at {address:#x}, which has other parameters or results; check the pointer"
+                )
             }
             Reason::BadCall { address, .. } => {
-                write!(f, "calls {address:#x}, which is no function's address here; check the pointer")
+                write!(f, "calls {address:#x}, which is not the address of a function; check the pointer")
             }
             Reason::StackOverflow { function, depth, bytes, limit } => write!(
                 f,
@@ -258,7 +264,7 @@ impl fmt::Display for Reason {
                 counted(bytes, "byte")
             ),
             Reason::BranchIndex { index, targets } => {
-                write!(f, "picks target {index} of {targets}; check the index")
+                write!(f, "branches to target {index} of a table of {targets}; check the index")
             }
             Reason::Launch(context) => f.write_str(context),
             Reason::Unsupported(error) => error.fmt(f),

@@ -8,28 +8,28 @@ use crate::error::{Error, ErrorKind};
 pub use super::reason::{BadAccess, Place, Reason, Waiting};
 pub use super::vocabulary::{AccessKind, Space};
 
-/// A launch that did not end. Memory keeps what was written until then.
+/// A launch that did not finish. Memory keeps everything written before the stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
     /// The kernel's name.
     pub kernel: String,
-    /// Which instruction of which thread; `None` where nothing ran, or it was all of the launch.
+    /// The instruction and the thread. `None` if nothing ran, or if the whole launch was at fault.
     pub place: Option<Place>,
     /// What was wrong.
     pub reason: Reason,
-    /// What the checkers had found until then.
+    /// The findings of the checkers up to the stop.
     pub findings: Vec<Finding>,
-    /// How many they had found besides.
+    /// The number of further findings that are not in `findings`.
     pub more_findings: u64,
-    /// What `printf` had printed in the blocks up to the one that stopped, as
-    /// [`Report::printed`](super::Report) has it.
+    /// The `printf` output of the blocks up to the one that stopped, in the form of
+    /// [`Report::printed`](super::Report).
     pub printed: String,
 }
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.place, &self.reason) {
-            // It names the kernel itself.
+            // The error already names the kernel.
             (_, Reason::Unsupported(error)) => error.fmt(f),
             (Some(place), reason) => write!(f, "kernel {:?} stopped at {place} {reason}", self.kernel),
             (None, reason @ Reason::LaunchLimit { .. }) => write!(f, "kernel {:?} was stopped: {reason}", self.kernel),

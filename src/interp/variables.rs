@@ -1,8 +1,10 @@
-//! The variables of a module: what they hold at first, and where they are in each memory that its kernels run in.
+//! The variables of a module: their initial values, and their addresses in each memory that its
+//! kernels run in.
 //!
-//! As in CUDA they live as long as the module is loaded and keep their values from launch to launch; loaded means here that
-//! a kernel of the module has run in a memory, or that [`Module::variable`](super::Module::variable) was asked for one
-//! there. Each is an allocation of its own, so that an access beyond its end is found.
+//! As in CUDA, they live as long as the module is loaded and keep their values from launch to
+//! launch. A module is loaded in a memory once one of its kernels has run there, or
+//! [`Module::variable`](super::Module::variable) has been called. Each variable is an allocation of
+//! its own, so that an access beyond its end is detected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 /// The variables of one parsed module.
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
-    /// Tells modules apart.
+    /// A number that identifies the module.
     id: u64,
     pub(crate) list: Vec<Variable>,
 }
@@ -24,27 +26,27 @@ pub(crate) struct Variable {
     pub(crate) name: String,
     /// Whether kernels may only read it: `.const`.
     pub(crate) constant: bool,
-    /// How many there are; those not in `image` are 0.
+    /// Its size in bytes; bytes beyond `image` are 0.
     pub(crate) bytes: u64,
     /// Its first bytes.
     pub(crate) image: Vec<u8>,
-    /// The addresses in it.
+    /// The addresses that it contains.
     pub(crate) pointers: Vec<Pointer>,
 }
 
-/// An address that a variable holds at first.
+/// An address in a variable's initial value.
 #[derive(Debug)]
 pub(crate) struct Pointer {
-    /// Where it stands, and in how many bytes.
+    /// Its offset in the variable, and its size in bytes.
     pub(crate) at: (u64, u8),
     pub(crate) to: Symbol,
     /// Bytes to add.
     pub(crate) offset: i64,
-    /// The bits of it that stand there, moved down.
+    /// The bits of the address that are stored, shifted down.
     pub(crate) mask: u64,
 }
 
-/// What has an address.
+/// An item that has an address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Symbol {
     /// A variable of the list.
@@ -59,7 +61,7 @@ impl Variables {
         Self { id: MODULES.fetch_add(1, Ordering::Relaxed), list }
     }
 
-    /// Their addresses in `memory`, where they are put on the first call.
+    /// Returns their addresses in `memory`; places them there on the first call.
     pub(crate) fn addresses(&self, memory: &Memory) -> Result<Arc<[u64]>> {
         if self.list.is_empty() {
             return Ok(Arc::new([]));
@@ -67,14 +69,14 @@ impl Variables {
         memory.module(self.id, || self.place(memory))
     }
 
-    /// Takes them out of `memory`.
+    /// Removes them from `memory`.
     pub(crate) fn remove(&self, memory: &Memory) -> Result<()> {
-        // Each of them, whatever became of those before it.
+        // Frees every variable, even if an earlier one failed.
         memory.forget_module(self.id).iter().map(|&address| memory.free(address)).fold(Ok(()), Result::and)
     }
 
     fn place(&self, memory: &Memory) -> Result<Vec<u64>> {
-        // Before any takes the host's memory: whether all have room.
+        // Checks that all variables have room, before any takes the host's memory.
         let all = self.list.iter().fold(0_u64, |all, variable| all.saturating_add(variable.bytes));
         let free = memory.limit() - memory.used();
         if all > free {

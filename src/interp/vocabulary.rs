@@ -19,7 +19,8 @@ pub(crate) enum File {
     B64,
 }
 
-/// How an operand is read: its file, and what an immediate means there.
+/// How an instruction reads an operand: the operand's register file, and the meaning of an
+/// immediate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A predicate.
@@ -36,12 +37,12 @@ pub enum Kind {
     F32,
     /// Double precision.
     F64,
-    /// No operand: what the opcode says, in a 32-bit register.
+    /// Not an operand: the modifiers of the opcode, in a 32-bit register.
     Modifiers,
 }
 
 impl Kind {
-    /// Where such values live.
+    /// The register file that holds such values.
     pub(crate) fn file(self) -> File {
         match self {
             Kind::Pred => File::Pred,
@@ -51,9 +52,9 @@ impl Kind {
     }
 }
 
-/// A type that operands of instructions have: the instruction table names operands by such types.
+/// A type that operands of instructions have. The instruction table names operands by these types.
 pub(crate) trait HasKind: Copy {
-    /// What operands of this type are.
+    /// The kind of operands of this type.
     const KIND: Kind;
 }
 
@@ -69,7 +70,7 @@ kinds! {
     bool: Pred, u8: B8, i8: B8, u16: B16, i16: B16, u32: B32, i32: B32, u64: B64, i64: B64, f32: F32, f64: F64
 }
 
-/// What an instruction does to memory.
+/// The effect of an instruction on memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum AccessKind {
@@ -77,9 +78,9 @@ pub enum AccessKind {
     Load,
     /// `st`
     Store,
-    /// `atom`: memory is read and written at once, and what was there returned.
+    /// `atom`: reads and writes memory in one step, and returns the old value.
     Atomic,
-    /// `red`, or an atomic whose result nobody reads.
+    /// `red`, or an atomic whose result is not used.
     Reduction,
 }
 
@@ -91,14 +92,14 @@ pub enum Space {
     Global,
     /// The block's shared memory.
     Shared,
-    /// The thread's own.
+    /// The thread's own memory.
     Local,
     /// The launch's parameters.
     Param,
 }
 
 impl AccessKind {
-    /// What a thread does with memory.
+    /// The verb for this access, as messages use it.
     pub(crate) fn verb(self) -> &'static str {
         match self {
             AccessKind::Load => "load",
@@ -107,17 +108,17 @@ impl AccessKind {
         }
     }
 
-    /// Whether memory is read.
+    /// Whether it reads memory.
     pub(crate) fn reads(self) -> bool {
         self != AccessKind::Store
     }
 
-    /// Whether memory is written.
+    /// Whether it writes memory.
     pub(crate) fn writes(self) -> bool {
         self != AccessKind::Load
     }
 
-    /// Whether others may do the like at the same time.
+    /// Whether it is an atomic update, which other threads may do at the same time.
     pub(crate) fn is_update(self) -> bool {
         matches!(self, AccessKind::Atomic | AccessKind::Reduction)
     }

@@ -1,14 +1,16 @@
-//! How much work an instruction is: its time on the host, for all lanes of a warp, in units of some 10 ns.
+//! The work of an instruction: its time on the host for all lanes of a warp, in units of about 10
+//! ns.
 //!
-//! The figures are measured, and rounded up: lanes side by side take a unit or a few, one lane after the other tens, and arithmetic
-//! made of integers hundreds. They say when a launch is stopped and nothing else.
+//! The numbers are measured and rounded up. Instructions on lanes side by side take one unit or a
+//! few, those on one lane after the other take tens, and floating point made of integers takes
+//! hundreds. The numbers only decide when a launch is stopped.
 
 use super::code::Access;
 use super::isa::{Form, Shape};
 use super::vocabulary::Kind;
 
 impl Form {
-    /// The work of executing it once, with what it moves where it accesses memory.
+    /// The work of executing it once, including the data that an access to memory moves.
     pub(crate) fn work(&self, access: Access) -> u16 {
         match self.shape {
             Shape::Pure { sources, .. } if sources.contains(&Kind::Modifiers) => self.by_modifiers(),
@@ -34,20 +36,21 @@ impl Form {
         }
     }
 
-    /// That of a function which the compiler has made of the host's vectors, or of one lane after the other.
+    /// The work of a function that the compiler has turned into the host's vector instructions, or
+    /// into a loop over the lanes.
     fn side_by_side(&self) -> u16 {
         match self.spelling {
             _ if self.is_one_of(&["div.u", "div.s", "rem."]) => 24,
             _ if self.is_one_of(&["dp", "vabsdiff", "prmt", "fns"]) => 36,
             _ if self.is_one_of(&["bf", "clz", "popc", "cvt", "lop3"]) => 5,
             spelling if spelling.ends_with("64") => 4,
-            // Of denormal numbers the host takes far longer.
+            // The host takes far longer for denormal numbers.
             spelling if spelling.ends_with(".f32") && self.is_one_of(&["mul", "{fma", "fma", "div", "sqrt"]) => 3,
             _ => 1,
         }
     }
 
-    /// That of one that looks at its modifiers for each lane.
+    /// The work of a function that inspects its modifiers for each lane.
     fn by_modifiers(&self) -> u16 {
         let twice = if ["16x2", "{halves}"].iter().any(|pair| self.spelling.contains(pair)) { 2 } else { 1 };
         twice
@@ -82,7 +85,8 @@ mod tests {
         assert_eq!(of("add.rn.f16x2"), 2 * of("add.rn.f16"));
         let locked = Access { width: 8, sync: Sync::of("ld.relaxed.gpu.global.u64"), ..Access::default() };
         assert!(isa::forms("ld.relaxed.gpu.global.u64").next().unwrap().work(locked) > of("ld.global.b32"));
-        // None is for nothing, and none so much that a launch of a few thousand would be stopped.
+        // No form is free, and none is so expensive that a launch of a few thousand would be
+        // stopped.
         assert!(isa::FORMS.iter().all(|form| (1..=1000).contains(&form.work(Access::default()))));
     }
 }

@@ -1,22 +1,24 @@
-//! Where the elements of an array lie in their storage: shape, signed strides and an offset, with the algebra of views.
+//! The positions of an array's elements in their storage: shape, signed strides and an offset, with
+//! the algebra of views.
 //!
-//! A [`Layout`] is plain data. Every operation is O(1) in the number of elements, consumes the layout and returns another;
-//! none allocates. The names follow ndarray, and where torch says it differently the documentation names that too.
+//! A [`Layout`] is plain data. Every operation is O(1) in the number of elements, consumes the
+//! layout and returns another; none allocates. The names follow ndarray; where torch uses another
+//! name, the documentation gives that too.
 //!
-//! The invariants, checked when a layout is made from parts and preserved by every operation (after ndarray's
-//! constraints on `ArrayBase`); the code refers to them by number:
+//! The invariants follow ndarray's constraints on `ArrayBase`. They are checked when a layout is
+//! made from parts, and every operation preserves them. The code refers to them by number:
 //!
-//! 1. The rank is at most [`MAX_RANK`]. Beyond the rank, extents are 1 and strides 0, so that layouts of equal parts are
-//!    equal.
-//! 2. The product of the extents that are not 0 is at most `isize::MAX`: neither the length nor the product of some of the
-//!    extents overflows.
-//! 3. No stride is `isize::MIN`, and the sum of `|stride| * (extent - 1)` over the axes of two elements and more is at most
-//!    `isize::MAX`: no walk within the array overflows.
-//! 4. The storage has at most `isize::MAX` elements and `offset` is at most its length. Unless the array is empty, every
-//!    offset that an index reaches is less than the length of the storage.
+//! 1. The rank is at most [`MAX_RANK`]. Beyond the rank, extents are 1 and strides 0, so that
+//!    layouts with equal parts are equal.
+//! 2. The product of the nonzero extents is at most `isize::MAX`: neither the length nor the
+//!    product of some of the extents overflows.
+//! 3. No stride is `isize::MIN`, and the sum of `|stride| * (extent - 1)` over the axes with at
+//!    least two elements is at most `isize::MAX`: no walk within the array overflows.
+//! 4. The storage has at most `isize::MAX` elements, and `offset` is at most its length. Unless the
+//!    array is empty, every offset that an index reaches is less than the length of the storage.
 //!
-//! Two indices may reach the same element (a broadcast axis has stride 0): such layouts may be read from and not written
-//! to, which [`Layout::overlaps_itself`] decides.
+//! Two indices may reach the same element (a broadcast axis has stride 0). Such layouts may be read
+//! but not written; [`Layout::overlaps_itself`] detects them.
 //!
 //! ```
 //! use warpstride::layout::Layout;
@@ -42,7 +44,7 @@ use std::ops::Range;
 
 use crate::error::{Error, ErrorKind, Result, counted};
 
-/// Most axes that a layout has.
+/// The largest number of axes of a layout.
 pub const MAX_RANK: usize = 16;
 
 /// Shape, strides and offset of an array in its storage. Everything counts elements, not bytes.
@@ -56,11 +58,13 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Axes in C order: the last one varies fastest. Offset 0, storage of exactly the array's length.
+    /// Makes a layout in C order: the last axis varies fastest. The offset is 0, and the storage
+    /// has exactly the array's length.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for more than [`MAX_RANK`] axes, `Layout` where the number of elements overflows.
+    /// `InvalidArgument` for more than [`MAX_RANK`] axes; `Layout` if the number of elements
+    /// overflows.
     pub fn row_major(shape: &[usize]) -> Result<Self> {
         let mut layout = Self::of_shape(shape)?;
         let mut step = 1;
@@ -72,11 +76,12 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Axes in Fortran order: the first one varies fastest. Offset 0, storage of exactly the array's length.
+    /// Makes a layout in Fortran order: the first axis varies fastest. The offset is 0, and the
+    /// storage has exactly the array's length.
     ///
     /// # Errors
     ///
-    /// As [`Layout::row_major`].
+    /// Those of [`Layout::row_major`].
     pub fn column_major(shape: &[usize]) -> Result<Self> {
         let mut layout = Self::of_shape(shape)?;
         let mut step = 1;
@@ -87,17 +92,19 @@ impl Layout {
         Ok(layout)
     }
 
-    /// A layout of the given parts in a storage of `len` elements. `offset` is where index `[0, 0, ...]` lies.
+    /// Makes a layout from its parts, in a storage of `len` elements. `offset` is the position of
+    /// index `[0, 0, ...]`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for more than [`MAX_RANK`] axes or not one stride an axis; `Layout` where a number of elements
-    /// overflows, or an index reaches beyond the storage.
+    /// `InvalidArgument` for more than [`MAX_RANK`] axes, or if the numbers of strides and axes
+    /// differ; `Layout` if a number of elements overflows, or if an index reaches beyond the
+    /// storage.
     pub fn new(shape: &[usize], strides: &[isize], offset: usize, len: usize) -> Result<Self> {
         let mut layout = Self::of_shape(shape)?;
         if strides.len() != shape.len() {
             return Err(invalid(format!(
-                "shape {shape:?} of {} was given with {}; give one stride an axis",
+                "shape {shape:?} of {} was given with {}; give one stride per axis",
                 counted(shape.len(), "axis"),
                 counted(strides.len(), "stride")
             )));
@@ -109,7 +116,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Invariants 1 and 2; strides 0, offset 0, storage of the array's length.
+    /// Checks invariants 1 and 2. The strides and the offset are 0, and the storage has the array's
+    /// length.
     fn of_shape(shape: &[usize]) -> Result<Self> {
         if shape.len() > MAX_RANK {
             return Err(invalid(format!(
@@ -130,7 +138,7 @@ impl Layout {
         Ok(Self { rank: shape.len(), shape: extents, strides: [0; MAX_RANK], offset: 0, storage_len })
     }
 
-    /// Invariants 3 and 4.
+    /// Checks invariants 3 and 4.
     fn check_reach(&self) -> Result<()> {
         let described = || format!("shape {:?} with strides {:?}", self.shape(), self.strides());
         let (mut below, mut above) = (0usize, 0usize);
@@ -183,8 +191,8 @@ impl Layout {
         &self.shape[..self.rank]
     }
 
-    /// Elements of storage from one index to the next along each axis; negative where the axis runs backwards, 0 where it is
-    /// broadcast.
+    /// Elements of storage from one index to the next along each axis: negative if the axis runs
+    /// backwards, 0 if it is broadcast.
     pub fn strides(&self) -> &[isize] {
         &self.strides[..self.rank]
     }
@@ -194,7 +202,7 @@ impl Layout {
         self.rank
     }
 
-    /// Where index `[0, 0, ...]` lies in the storage.
+    /// The position of index `[0, 0, ...]` in the storage.
     pub fn offset(&self) -> usize {
         self.offset
     }
@@ -209,13 +217,13 @@ impl Layout {
         self.shape().contains(&0)
     }
 
-    /// Elements of the storage that the layout was made for.
+    /// The number of elements of the storage that the layout was made for.
     pub fn storage_len(&self) -> usize {
         self.storage_len
     }
 
-    /// The offsets from the least that an index reaches to the greatest; not each between need be reached. Of length 0 for
-    /// an empty array.
+    /// The range of offsets from the least to the greatest that an index reaches. Not every offset
+    /// in between need be reached. The range is empty for an empty array.
     pub fn storage_range(&self) -> Range<usize> {
         if self.is_empty() {
             return self.offset..self.offset;
@@ -232,29 +240,31 @@ impl Layout {
         least..greatest + 1
     }
 
-    /// Where an index lies in the storage; `None` where it is not one of the array's.
+    /// The position of an index in the storage; `None` if the index is outside the array.
     pub fn offset_of(&self, index: &[usize]) -> Option<usize> {
         if index.len() != self.rank || index.iter().zip(self.shape()).any(|(at, extent)| at >= extent) {
             return None;
         }
-        // Invariants 3 and 4: no partial sum overflows and the last one is an offset in the storage.
+        // Invariants 3 and 4: no partial sum overflows and the last one is an offset in the
+        // storage.
         let walk: isize = index.iter().zip(self.strides()).map(|(&at, stride)| at as isize * stride).sum();
         self.offset.checked_add_signed(walk)
     }
 
-    /// Whether the elements lie one beside the other in C order; true of an empty array. Torch: `is_contiguous`.
+    /// Whether the elements lie side by side in C order; true for an empty array. Torch:
+    /// `is_contiguous`.
     pub fn is_standard_layout(&self) -> bool {
         let axes = (0..self.rank).rev();
         self.is_empty() || self.is_packed(axes)
     }
 
-    /// Whether the elements lie one beside the other in Fortran order; true of an empty array.
+    /// Whether the elements lie side by side in Fortran order; true for an empty array.
     pub fn is_column_major(&self) -> bool {
         self.is_empty() || self.is_packed(0..self.rank)
     }
 
-    /// Whether the elements are exactly those of [`Layout::storage_range`], each once, in whatever order of axes and
-    /// directions; true of an empty array. Torch: `is_non_overlapping_and_dense`.
+    /// Whether the elements fill [`Layout::storage_range`], each offset once, in any order of axes
+    /// and directions; true for an empty array. Torch: `is_non_overlapping_and_dense`.
     pub fn is_contiguous(&self) -> bool {
         self.is_empty() || (!self.overlaps_itself() && self.storage_range().len() == self.len())
     }
@@ -271,11 +281,13 @@ impl Layout {
         true
     }
 
-    /// Whether two indices may reach the same element, so that nothing may be written through this layout.
+    /// Whether two indices may reach the same element, so that nothing may be written through this
+    /// layout.
     ///
-    /// Conservative: it says `false` only where, from the shortest stride to the longest, each stride steps over all that
-    /// the shorter ones reach together. That is exact for every layout made from a contiguous one by this module's
-    /// operations; strides made by hand, such as `[2, 3]` with shape `[2, 2]`, may be refused although they do not overlap.
+    /// The test is conservative. It returns `false` only if, from the shortest stride to the
+    /// longest, each stride exceeds the whole reach of the shorter ones. That is exact for every
+    /// layout made from a contiguous one by this module's operations. Strides made by hand, such as
+    /// `[2, 3]` with shape `[2, 2]`, may count as overlapping although they do not overlap.
     pub fn overlaps_itself(&self) -> bool {
         if self.is_empty() {
             return false;
@@ -302,7 +314,7 @@ impl Layout {
             return Ok(());
         }
         Err(invalid(format!(
-            "axis {axis} was given for shape {:?}, whose axes are numbered from 0 and are {} in number",
+            "axis {axis} was given for shape {:?}, whose axes number {}, counted from 0",
             self.shape(),
             self.rank
         )))

@@ -1,19 +1,19 @@
-//! Reshape, which says whether it is a view or a copy.
+//! Reshapes a layout, as a view if possible.
 
 use super::{Layout, mismatch};
 use crate::error::{Result, counted};
 
-/// What a reshape comes to.
+/// The result of a reshape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reshape<V = Layout> {
-    /// The elements stay where they are.
+    /// The elements stay in place.
     View(V),
     /// No strides describe the new shape: the elements must be copied to a contiguous array first.
     NeedsCopy,
 }
 
 impl<V> Reshape<V> {
-    /// The view, where it is one.
+    /// The view, if it is one.
     pub fn view(self) -> Option<V> {
         match self {
             Self::View(view) => Some(view),
@@ -21,7 +21,7 @@ impl<V> Reshape<V> {
         }
     }
 
-    /// The same answer about what `wrap` makes of the view.
+    /// Applies `wrap` to the view, if it is one.
     pub(crate) fn map<W>(self, wrap: impl FnOnce(V) -> W) -> Reshape<W> {
         match self {
             Self::View(view) => Reshape::View(wrap(view)),
@@ -31,20 +31,21 @@ impl<V> Reshape<V> {
 }
 
 impl Layout {
-    /// The same elements in the same (C) order under another shape.
+    /// Gives the same elements in the same (C) order another shape.
     ///
-    /// The idea is NumPy's `_attempt_nocopy_reshape`: the array is first seen as runs, each walked by one stride; each new
-    /// axis, from the last, is then cut from the current run, and one that does not divide it cannot be a view.
+    /// The idea is NumPy's `_attempt_nocopy_reshape`. The array is first divided into runs, each
+    /// with one stride. Each new axis, from the last, is then cut from the current run. If it does
+    /// not divide the run, the result cannot be a view.
     ///
     /// # Errors
     ///
-    /// `Layout` where the number of elements differs or overflows; `InvalidArgument` for more than
+    /// `Layout` if the numbers of elements differ or overflow; `InvalidArgument` for more than
     /// [`MAX_RANK`](super::MAX_RANK) axes.
     pub fn reshape(self, shape: &[usize]) -> Result<Reshape> {
         let mut reshaped = Self::of_shape(shape)?;
         if reshaped.len() != self.len() {
             return Err(mismatch(format!(
-                "shape {:?} has {} and cannot be reshaped to {shape:?}, which has {}; give a shape of as many elements",
+                "shape {:?} has {} and cannot be reshaped to {shape:?}, which has {}; give a shape with the same number of elements",
                 self.shape(),
                 counted(self.len(), "element"),
                 reshaped.len()
@@ -61,7 +62,7 @@ impl Layout {
         for axis in (0..reshaped.rank).rev() {
             let extent = reshaped.shape[axis];
             if extent > 1 && left == 1 {
-                // The lengths are equal, so while a new axis has more than one index a run is left.
+                // The lengths are equal, so a run is left while a new axis has more than one index.
                 let Some(run) = next_run.next() else { return Ok(Reshape::NeedsCopy) };
                 (left, stride) = runs.axis(run);
             }

@@ -1,4 +1,4 @@
-//! The operations that make a view of a view.
+//! Operations that make a view from a view.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
@@ -6,14 +6,14 @@ use std::ops::{Bound, RangeBounds};
 use super::{Layout, MAX_RANK, invalid, mismatch};
 use crate::error::{Result, counted};
 
-/// A range as it is written: `2..5`, `..=3`.
+/// A range in Rust's notation: `2..5`, `..=3`.
 struct Written<'a, R>(&'a R);
 
 impl<R: RangeBounds<usize>> fmt::Display for Written<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.start_bound() {
             Bound::Included(start) => write!(f, "{start}..")?,
-            // Nothing that is written has such a start; whole numbers have another.
+            // Rust has no notation for an excluded start, but whole numbers allow the next one.
             Bound::Excluded(before) => write!(f, "{}..", u128::try_from(*before).unwrap_or_default() + 1)?,
             Bound::Unbounded => f.write_str("..")?,
         }
@@ -26,8 +26,8 @@ impl<R: RangeBounds<usize>> fmt::Display for Written<'_, R> {
 }
 
 impl Layout {
-    /// The axes in another order: axis `i` of the result is axis `axes[i]` of this. Torch and NumPy: `permute`,
-    /// `transpose`.
+    /// Reorders the axes: axis `i` of the result is axis `axes[i]` of this layout. Torch and NumPy:
+    /// `permute`, `transpose`.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Layout {
         Ok(permuted)
     }
 
-    /// The axes in reverse order: of a matrix, its transpose.
+    /// Reverses the order of the axes; for a matrix, this is its transpose.
     #[must_use]
     pub fn t(mut self) -> Self {
         self.shape[..self.rank].reverse();
@@ -60,12 +60,14 @@ impl Layout {
         self
     }
 
-    /// Part of an axis: the indices in `range`, every `|step|`-th of them. A negative step walks the range from its last
-    /// index to its first, so `slice(0, .., -1)` is a reversal and `slice(0, 0..5, -2)` has indices 4, 2, 0.
+    /// Selects part of an axis: the indices in `range`, every `|step|`-th of them. A negative step
+    /// walks the range from its last index to its first, so `slice(0, .., -1)` is a reversal and
+    /// `slice(0, 0..5, -2)` has indices 4, 2, 0.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for an axis that is not there, a step of 0, or a range that is not within the axis.
+    /// `InvalidArgument` for an axis that does not exist, a step of 0, or a range that is not
+    /// within the axis.
     pub fn slice(mut self, axis: usize, range: impl RangeBounds<usize>, step: isize) -> Result<Self> {
         self.check_axis(axis)?;
         if step == 0 {
@@ -99,28 +101,29 @@ impl Layout {
             self.advance(axis, if step > 0 { start } else { end - 1 });
         }
         if count > 1 {
-            // The stride of an axis with one index never counts, and might overflow here.
+            // The stride of an axis with one index has no effect, and might overflow here.
             self.strides[axis] *= step;
         }
         Ok(self)
     }
 
-    /// One axis backwards. Torch and NumPy: `flip`.
+    /// Reverses one axis. Torch and NumPy: `flip`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for an axis that is not there.
+    /// `InvalidArgument` for an axis that does not exist.
     pub fn reverse(self, axis: usize) -> Result<Self> {
         self.slice(axis, .., -1)
     }
 
-    /// The array repeated to `shape` under NumPy's rule: axes are matched from the last, an axis of one index repeats, new
-    /// axes come in front. Torch: `expand`. The result overlaps itself: it can be read and not written.
+    /// Repeats the array to `shape` under NumPy's rule: axes are matched from the last, an axis
+    /// with one index repeats, and new axes come in front. Torch: `expand`. The result overlaps
+    /// itself, so it can be read but not written.
     ///
     /// # Errors
     ///
-    /// `Layout` where the shapes do not go together or the number of elements overflows; `InvalidArgument` for more than
-    /// [`MAX_RANK`] axes.
+    /// `Layout` if the shapes are incompatible or the number of elements overflows;
+    /// `InvalidArgument` for more than [`MAX_RANK`] axes.
     pub fn broadcast(self, shape: &[usize]) -> Result<Self> {
         let mut wide = Self::of_shape(shape)?;
         let fits = shape.len() >= self.rank
@@ -141,20 +144,21 @@ impl Layout {
         Ok(wide)
     }
 
-    /// The indices before `mid` and those from it, along one axis. The two share no element unless this overlaps itself.
+    /// Splits one axis into the indices before `mid` and those from `mid` on. The two parts share
+    /// no element unless this layout overlaps itself.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for an axis that is not there, or `mid` beyond its extent.
+    /// `InvalidArgument` for an axis that does not exist, or `mid` beyond its extent.
     pub fn split_at(self, axis: usize, mid: usize) -> Result<(Self, Self)> {
         Ok((self.slice(axis, ..mid, 1)?, self.slice(axis, mid.., 1)?))
     }
 
-    /// The part at one index of an axis, without that axis. Torch: `select`.
+    /// Selects one index of an axis and removes that axis. Torch: `select`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for an axis or an index that is not there.
+    /// `InvalidArgument` for an axis or an index that does not exist.
     pub fn index_axis(mut self, axis: usize, index: usize) -> Result<Self> {
         self.check_axis(axis)?;
         if index >= self.shape[axis] {
@@ -170,11 +174,13 @@ impl Layout {
         Ok(self)
     }
 
-    /// A new axis of one index in front of axis `axis`; at the rank, behind the last. Torch: `unsqueeze`.
+    /// Inserts a new axis with one index before axis `axis`, or after the last axis if `axis` is
+    /// the rank. Torch: `unsqueeze`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where `axis` is greater than the rank, or the rank already [`MAX_RANK`].
+    /// `InvalidArgument` if `axis` is greater than the rank, or if the rank is already
+    /// [`MAX_RANK`].
     pub fn insert_axis(mut self, axis: usize) -> Result<Self> {
         if axis > self.rank || self.rank == MAX_RANK {
             return Err(invalid(format!(
@@ -192,16 +198,16 @@ impl Layout {
         Ok(self)
     }
 
-    /// Without an axis of one index. Torch: `squeeze`.
+    /// Removes an axis with one index. Torch: `squeeze`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for an axis that is not there or has another extent than 1.
+    /// `InvalidArgument` for an axis that does not exist or whose extent is not 1.
     pub fn remove_axis(mut self, axis: usize) -> Result<Self> {
         self.check_axis(axis)?;
         if self.shape[axis] != 1 {
             return Err(invalid(format!(
-                "axis {axis} of shape {:?} has {}; only an axis of 1 can be removed (index_axis takes one of them)",
+                "axis {axis} of shape {:?} has {}; only an axis with one index can be removed (index_axis selects one of several)",
                 self.shape(),
                 counted(self.shape[axis], "index")
             )));
@@ -210,7 +216,8 @@ impl Layout {
         Ok(self)
     }
 
-    /// The elements whose indices on axes `a` and `b` are equal, as a last axis in place of both. NumPy: `diagonal`.
+    /// Selects the elements whose indices on axes `a` and `b` are equal. They form a last axis,
+    /// which replaces both. NumPy: `diagonal`.
     ///
     /// # Errors
     ///
@@ -220,11 +227,11 @@ impl Layout {
         self.check_axis(b)?;
         if a == b {
             return Err(invalid(format!(
-                "the diagonal of axis {a} with itself was asked for; name two different axes"
+                "the diagonal of axis {a} with itself was requested; name two different axes"
             )));
         }
         let extent = self.shape[a].min(self.shape[b]);
-        // Where at most one index is left the stride never counts, and the sum might overflow.
+        // If at most one index is left, the stride has no effect, and the sum might overflow.
         let stride = if extent > 1 { self.strides[a] + self.strides[b] } else { 0 };
         self.drop_axis(a.max(b));
         self.drop_axis(a.min(b));
@@ -234,12 +241,13 @@ impl Layout {
         Ok(self)
     }
 
-    /// Two axes as one, at the place of `inner`: index `o * extent(inner) + i` stands for `o` on `outer` and `i` on `inner`.
+    /// Merges two axes into one, at the place of `inner`: index `o * extent(inner) + i` stands for
+    /// `o` on `outer` and `i` on `inner`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` unless `outer` and `inner` are two different axes; `Layout` where a step along `outer` is not as
-    /// long as the whole of `inner`, so that no single stride walks both.
+    /// `InvalidArgument` unless `outer` and `inner` are two different axes; `Layout` if a step
+    /// along `outer` is not as long as the whole of `inner`, so that no single stride walks both.
     pub fn merge_axes(mut self, outer: usize, inner: usize) -> Result<Self> {
         self.check_axis(outer)?;
         self.check_axis(inner)?;
@@ -260,12 +268,13 @@ impl Layout {
         Ok(self)
     }
 
-    /// One axis as several in its place, the last of them varying fastest. Torch: `unflatten`.
+    /// Splits one axis into several in its place, of which the last varies fastest. Torch:
+    /// `unflatten`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for an axis that is not there or more than [`MAX_RANK`] axes; `Layout` where the product of
-    /// `extents` is not the axis's extent.
+    /// `InvalidArgument` for an axis that does not exist or more than [`MAX_RANK`] axes; `Layout`
+    /// if the product of `extents` is not the axis's extent.
     pub fn split_axis(self, axis: usize, extents: &[usize]) -> Result<Self> {
         self.check_axis(axis)?;
         let (extent, stride) = self.axis(axis);
@@ -292,13 +301,14 @@ impl Layout {
         }
         split.strides[..axis].copy_from_slice(&self.strides[..axis]);
         split.strides[axis + extents.len()..rank].copy_from_slice(&self.strides[axis + 1..self.rank]);
-        // An empty axis has no walk for the new strides to be bounded by (invariant 3): 0 serves.
+        // An empty axis has no walk that could bound the new strides (invariant 3), so they are 0.
         let (mut left, mut step) = (extent, if extent == 0 { 0 } else { stride });
         for new in (axis..axis + extents.len()).rev() {
             split.strides[new] = step;
             left /= shape[new].max(1);
             if left > 1 {
-                // Else all further extents are 1, whose strides never count, and the product might overflow.
+                // Otherwise all further extents are 1. Their strides have no effect, and the
+                // product might overflow.
                 step *= shape[new] as isize;
             }
         }
@@ -307,8 +317,9 @@ impl Layout {
         Ok(split)
     }
 
-    /// The same elements in the same order with as few axes as possible: axes of one index are dropped, and each axis is
-    /// merged with the next where one stride walks both. An array in C order becomes one axis.
+    /// Reduces the number of axes as far as possible, with the same elements in the same order. It
+    /// drops axes with one index, and merges each axis with the next if one stride walks both. An
+    /// array in C order becomes one axis.
     #[must_use]
     pub fn coalesced(mut self) -> Self {
         let mut axis = self.rank;
@@ -331,8 +342,8 @@ impl Layout {
         (self.shape[axis], self.strides[axis])
     }
 
-    /// Moves the origin to an index of `axis`, which has it. An empty array reaches nothing, and keeps its offset: else
-    /// invariant 4 would not hold.
+    /// Moves the origin to an existing index of `axis`. An empty array keeps its offset, because it
+    /// reaches nothing and invariant 4 would no longer hold.
     fn advance(&mut self, axis: usize, index: usize) {
         if !self.is_empty() {
             // Invariants 3 and 4.
@@ -349,7 +360,7 @@ impl Layout {
     }
 }
 
-/// Two axes as one, where one stride walks both.
+/// Merges two axes into one, if one stride walks both.
 fn merged(outer: (usize, isize), inner: (usize, isize)) -> Option<(usize, isize)> {
     let extent = outer.0 * inner.0; // Invariant 2.
     match (outer.0, inner.0) {

@@ -277,7 +277,7 @@ const NEVER_ONE: &[&str] = &[
     "{needed} bytes of local memory",
     "{bytes} bytes of constant memory",
     "{end} bytes are more than any GPU's local memory",
-    "{bytes} bytes; those of more than",
+    "{bytes} bytes; at most",
     "{align} bytes; pass a multiple",
     "{inner} elements are whole columns",
 ];

@@ -1,4 +1,4 @@
-//! What a checker found, as data; `Display` renders it.
+//! The findings of the checkers, as data; `Display` renders them.
 
 use std::fmt;
 use std::mem::{Discriminant, discriminant};
@@ -9,63 +9,66 @@ use crate::interp::mem::Nearest;
 use crate::interp::reason::{Place, Reason};
 use crate::interp::vocabulary::{AccessKind, LANES, Space};
 
-/// Something wrong with a kernel, or with how it was launched.
+/// An error in a kernel, or in the way it was launched.
 ///
-/// What differs only in its threads and addresses is one finding: the first of them, and how often it was found.
+/// Findings that differ only in their threads and addresses are merged: this is the first of them,
+/// with a count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Who found it.
+    /// The checker that found it.
     pub check: Check,
     /// The kernel's name.
     pub kernel: String,
-    /// The instruction, and the first thread that was found at it.
+    /// The instruction, and the first thread for which it was found.
     pub place: Place,
-    /// What is wrong there.
+    /// The error at that place.
     pub problem: Problem,
-    /// How many threads were found so, one after the other: at least 1.
+    /// The number of threads for which it was found, one after the other: at least 1.
     pub times: u64,
 }
 
-/// What is wrong at a place.
+/// The kind of error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// What would have stopped the launch without the checker.
+    /// An error that would have stopped the launch without the checker.
     Fault(Reason),
-    /// A read of bytes that nobody has written.
+    /// A read of bytes that were never written.
     Uninitialised {
         /// The space.
         space: Space,
-        /// The address, or the offset in spaces other than global.
+        /// The address in global memory; the offset in other spaces.
         address: u64,
-        /// Bytes of the access, of which some were never written.
+        /// The size of the access in bytes; some of these bytes were never written.
         bytes: u32,
-        /// In global memory, the allocation.
+        /// For global memory, the allocation.
         allocation: Option<Nearest>,
     },
-    /// Two accesses to one place that nothing orders, and of which one writes, and that are not both atomic in scopes that have both threads.
+    /// Two accesses to one place with no order between them. At least one of them writes, and they
+    /// are not both atomic in scopes that contain both threads.
     Race {
         /// The space.
         space: Space,
-        /// The first address that both access, or the offset in spaces other than global.
+        /// The first address that both access; in spaces other than global, the offset.
         address: u64,
         /// How far apart the two threads are.
         within: Within,
-        /// The finding's own thread: the later access here, which need not be so on a GPU.
+        /// The access of the finding's own thread. It came later in this run; on a GPU it may come
+        /// first.
         later: Party,
-        /// The other one.
+        /// The other access.
         earlier: Party,
-        /// Where that stands, and whose it is.
+        /// The instruction and the thread of the other access.
         earlier_place: Place,
     },
-    /// An aligned barrier that a part of a warp executes.
+    /// Only a part of a warp executes an aligned barrier.
     Unaligned {
         /// Lanes at the barrier, a bit each.
         arrived: u32,
-        /// Lanes of the same warp that are not, and have not ended.
+        /// The other live lanes of the same warp.
         absent: u32,
     },
-    /// A lane synchronises with members of its warp, of which it is none.
+    /// A lane synchronises with a mask of its warp's lanes that does not include the lane itself.
     NoMember {
         /// The mask that it names.
         members: u32,
@@ -75,29 +78,29 @@ pub enum Problem {
 /// One of two accesses that race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Party {
-    /// What it does.
+    /// The kind of access.
     pub access: AccessKind,
-    /// Whether it may meet others like it.
+    /// Whether it may coincide with other strong accesses.
     pub strength: Strength,
     /// Bytes of the access.
     pub bytes: u32,
 }
 
-/// Whether an access may meet others like it.
+/// Whether an access may coincide with another access to the same place without a race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strength {
     /// It may not: PTX calls it weak.
     Plain,
-    /// `volatile`: it may, wherever the other is.
+    /// `volatile`: it may, wherever the other thread is.
     Volatile,
-    /// `relaxed`, `acquire`, `release`, or an atomic operation.
+    /// `relaxed`, `acquire`, `release`, or an atomic operation: it may, within its scope.
     Atomic {
-        /// It may only within the block: its scope is `.cta`, or `.cluster`, which is one block here.
+        /// Whether its scope is only the block: `.cta`, or `.cluster`, which is one block here.
         block: bool,
     },
 }
 
-/// The least part of a launch that two threads are in.
+/// The smallest part of a launch that contains two threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Within {
     /// One warp.
@@ -108,10 +111,10 @@ pub enum Within {
     Grid,
 }
 
-/// A thread at an instruction, in numbers.
+/// A thread at an instruction, as numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Who {
-    /// Counted with x fastest, like the thread in its block.
+    /// Block and thread count with x fastest.
     pub(crate) block: u64,
     pub(crate) thread: u32,
     pub(crate) pc: u32,
@@ -124,7 +127,7 @@ impl Who {
     }
 }
 
-/// A finding in the making.
+/// A finding before its numbers become names.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) who: Who,
@@ -132,7 +135,7 @@ pub(crate) struct Found {
     pub(crate) times: u64,
 }
 
-/// A [`Problem`], in numbers.
+/// A [`Problem`], as numbers.
 #[derive(Debug)]
 pub(crate) enum What {
     Fault(Check, Reason),
@@ -142,7 +145,7 @@ pub(crate) enum What {
     NoMember { members: u32 },
 }
 
-/// What makes findings one: the problem and its instructions.
+/// The key that merges findings: the problem and its instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     problem: Discriminant<What>,
@@ -166,7 +169,7 @@ impl What {
 }
 
 impl Found {
-    /// With names for the numbers: `place` gives where a thread was.
+    /// Turns the numbers into names; `place` gives the place of a thread.
     pub(crate) fn told(self, kernel: &str, place: impl Fn(Who) -> Place) -> Finding {
         let (check, problem) = match self.what {
             What::Fault(check, reason) => (check, Problem::Fault(reason)),
@@ -196,17 +199,17 @@ impl fmt::Display for Party {
     }
 }
 
-/// What ends a race.
+/// The advice that ends a race.
 fn remedy(within: Within, parties: [&Party; 2]) -> &'static str {
     let strong = parties.iter().all(|party| party.strength != Strength::Plain);
     let narrow = parties.iter().any(|party| matches!(party.strength, Strength::Atomic { block: true }));
     match within {
         Within::Grid if strong && narrow => "between blocks an atomic access needs .gpu scope; give it to both",
-        _ if strong => "atomic accesses may meet where they are of one width; give them one",
+        _ if strong => "atomic accesses may coincide only if they have the same width; give both the same",
         Within::Warp => "put a bar.warp.sync between them, or make both atomic",
         Within::Block => "put a barrier between them, or make both atomic",
         Within::Grid => {
-            "publish the earlier one by a release in .gpu scope and acquire it before the later, or make both atomic"
+            "publish the earlier one by a release in .gpu scope and acquire it before the later one, or make both atomic"
         }
     }
 }
@@ -230,7 +233,7 @@ impl fmt::Display for Problem {
             Problem::Race { space, address, within, later, earlier, earlier_place } => write!(
                 f,
                 "races with another thread for {space} memory at {address:#x}: its {later} and an\n  earlier {earlier} by \
-                 {earlier_place}\n  are in no order; {}",
+                 {earlier_place}\n  are not ordered; {}",
                 remedy(*within, [later, earlier])
             ),
             Problem::Unaligned { arrived, absent } => write!(
@@ -239,7 +242,10 @@ impl fmt::Display for Problem {
                  barrier out of the condition"
             ),
             Problem::NoMember { members } => {
-                write!(f, "synchronises with lanes {members:#010x} of its warp and is none of them; add it to the mask")
+                write!(
+                    f,
+                    "synchronises with lanes {members:#010x} of its warp but is not one of them; add it to the mask"
+                )
             }
         }
     }
@@ -257,7 +263,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Flat: where it is, how often, and the whole of it as text.
+/// Serializes a flat record: the place, the count, and the whole finding as text.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Finding {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,9 +1,10 @@
-//! initcheck: loads of bytes that nobody has written.
+//! initcheck finds loads of bytes that were never written.
 //!
-//! Global memory remembers what was written to it by the host, by copies and fills (a copy writes, whatever it copied), and by
-//! launches under initcheck. A launch without it may have written anything: it leaves no allocation of its time to be looked
-//! at later. Shared and local memory begin each block unwritten. A load is told of even where its bytes are only moved on,
-//! as padding may be.
+//! Global memory records the bytes that the host wrote, that copies and fills wrote (a copy counts
+//! as a write, whatever it copied), and that launches under initcheck wrote. A launch without
+//! initcheck may have written anything, so all allocations of that time are exempt from later
+//! checks. Shared and local memory begin each block unwritten. A load is reported even if its bytes
+//! are only copied on, as padding may be.
 
 use super::{Access, Log, What, Who};
 use crate::interp::code::Code;
@@ -11,7 +12,7 @@ use crate::interp::mem::written::Written;
 use crate::interp::mem::{Allocation, Nearest};
 use crate::interp::vocabulary::{FULL, LANES, Space};
 
-/// What a block has written to memory of its own.
+/// The bytes that a block has written to its shared and local memory.
 #[derive(Debug)]
 pub(super) struct Initcheck {
     shared: Written,
@@ -28,7 +29,7 @@ impl Initcheck {
         Some(Self { shared: Written::none(shared_bytes), local })
     }
 
-    /// For a block that is to run beside the others.
+    /// Makes the state for a block that will run beside the others.
     pub(super) fn another(&self) -> Self {
         Self { shared: self.shared.another(), local: self.local.iter().map(Written::another).collect() }
     }
@@ -58,7 +59,7 @@ impl Initcheck {
     }
 }
 
-/// An access to an allocation.
+/// Checks an access to an allocation.
 pub(super) fn global(log: &mut Log, block: u64, access: &Access, allocation: &Allocation) {
     if allocation.written().is_all() {
         return;

@@ -1,14 +1,15 @@
-//! memcheck: accesses that cannot be done.
+//! memcheck finds accesses that are not possible.
 //!
-//! What is wrong with them is found where accesses are checked in any case (`exec/memory.rs`). Without memcheck it stops the
-//! launch; with it, it is a finding, the thread's access is left out, a load gives 0, and the thread goes on, so that one
-//! launch shows all that is wrong. What follows from a 0 where there should be a value may be found too, later.
+//! `exec/memory.rs` checks every access in any case. Without memcheck, a bad access stops the
+//! launch. With memcheck, it becomes a finding: the thread skips the access, a load returns 0, and
+//! the thread continues, so that one launch shows every error. A 0 in place of a real value may
+//! cause further findings later.
 
 use super::{Check, Checker, What};
 use crate::interp::reason::Reason;
 
 impl Checker {
-    /// Takes note of an access that cannot be done; false where that is not to be looked for.
+    /// Records an access that is not possible; returns false if memcheck is off.
     #[cold]
     pub(crate) fn bad_access(&mut self, warp: u32, lane: u32, pc: u32, reason: &Reason) -> bool {
         if !self.checks.contains(Check::Memcheck) {

@@ -1,19 +1,19 @@
-//! The checkers: side-cars of a launch that say what is wrong with it, under compute-sanitizer's names.
+//! The checkers watch a launch and report what is wrong with it, under compute-sanitizer's names.
 //!
 //! | name | finds | how |
 //! |---|---|---|
-//! | memcheck | accesses out of bounds, misaligned, to freed memory or in the wrong space | what would stop the launch |
-//! | initcheck | reads of bytes that nobody wrote, in global, shared and local memory | a bit a byte |
-//! | racecheck | accesses of two threads to one place that nothing orders, in shared and global memory | PTX's memory model: who has learnt of whom by barriers, and by what was published and received |
-//! | synccheck | barriers that cannot be passed, or not so | what would stop the launch, and a look at lanes |
+//! | memcheck | accesses that are out of bounds, misaligned, to freed memory or in the wrong space | reports what would stop the launch |
+//! | initcheck | reads of bytes that were never written, in global, shared and local memory | keeps a bit for each byte |
+//! | racecheck | accesses of two threads to one place without an order between them, in shared and global memory | follows PTX's memory model: which threads know of which others, through barriers and through values published and received |
+//! | synccheck | barriers that cannot complete, or that are used wrongly | reports what would stop the launch, and inspects the lanes at barriers |
 //!
-//! A launch with checkers runs its blocks in order on one host thread, each until it ends or waits
-//! for others: so findings come in the same order on every run, and shadows are plain memory.
-//! Findings that differ in their threads only are one, with a count: the first is told. A launch
-//! without checkers has none of this but a test for it at each access.
+//! A launch with checkers runs its blocks in order on one host thread; each runs until it ends or
+//! waits for others. Findings therefore come in the same order on every run, and shadows are plain
+//! memory. Findings that differ only in their threads are merged into one with a count; it
+//! describes the first of them. A launch without checkers pays only for a test at each access.
 //!
-//! The idea of checkers as observers of one execution is GPU Ocelot's trace generators and Oclgrind's plugins; one report for
-//! a pair of instructions is Oclgrind's.
+//! The checkers as observers of one execution follow GPU Ocelot's trace generators and Oclgrind's
+//! plugins. The single report for each pair of instructions follows Oclgrind.
 
 mod finding;
 mod initcheck;
@@ -39,37 +39,37 @@ use crate::error::{Error, ErrorKind};
 use initcheck::Initcheck;
 use racecheck::Racecheck;
 
-/// Findings of a launch that are told; further ones are counted.
+/// The number of findings that a launch reports in full; further ones are only counted.
 pub const MAX_FINDINGS: usize = 100;
-/// Findings that are told apart, so that each is counted once.
+/// The number of further findings that are kept distinct, so that each counts once.
 const MAX_COUNTED: usize = 1 << 22;
-/// The work of taking note of something that is wrong.
+/// The work of recording a finding.
 const FINDING_WORK: u64 = 24;
-/// The work of following what a strong access publishes and receives at a place, for a lane.
+/// The work of following what a strong access publishes and receives at a place, for each lane.
 const STRONG_WORK: u64 = 40;
 
 /// One checker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Check {
-    /// Accesses that cannot be done.
+    /// Accesses that are not possible.
     Memcheck,
-    /// Reads of what was never written.
+    /// Reads of bytes that were never written.
     Initcheck,
-    /// Accesses that nothing orders.
+    /// Accesses without an order between them.
     Racecheck,
     /// Barriers used wrongly.
     Synccheck,
 }
 
-/// A set of checkers. As text: `memcheck,racecheck`, or `all`.
+/// A set of checkers. Its text form is `memcheck,racecheck`, or `all`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Checks(u8);
 
 impl Check {
-    /// All of them, in the order of their names here.
+    /// All checkers, in the order of this enum.
     pub const ALL: [Check; 4] = [Check::Memcheck, Check::Initcheck, Check::Racecheck, Check::Synccheck];
 
-    /// As compute-sanitizer calls it.
+    /// The name that compute-sanitizer gives it.
     pub fn name(self) -> &'static str {
         match self {
             Check::Memcheck => "memcheck",
@@ -87,17 +87,17 @@ impl fmt::Display for Check {
 }
 
 impl Checks {
-    /// No checker: as fast as can be.
+    /// No checker: the fastest launch.
     pub const NONE: Checks = Checks(0);
     /// Every checker.
     pub const ALL: Checks = Checks(0b1111);
 
-    /// Whether `check` is one of them.
+    /// Whether the set contains `check`.
     pub fn contains(self, check: Check) -> bool {
         self.0 & Checks::from(check).0 != 0
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self == Self::NONE
     }
@@ -127,7 +127,7 @@ impl FromStr for Checks {
         text.split(',').try_fold(Self::NONE, |checks, name| {
             let check = Check::ALL.into_iter().find(|check| check.name() == name).ok_or_else(|| {
                 let context = format!(
-                    "`{name}` is no checker; name some of memcheck, initcheck, racecheck and synccheck, or all"
+                    "`{name}` is not a checker; choose from memcheck, initcheck, racecheck and synccheck, or all"
                 );
                 Error::new(ErrorKind::InvalidArgument, context)
             })?;
@@ -136,20 +136,20 @@ impl FromStr for Checks {
     }
 }
 
-/// An access of a warp, as the checkers look at it.
+/// An access of a warp, in the form that the checkers inspect.
 pub(crate) struct Access<'a> {
     pub(crate) warp: u32,
     pub(crate) pc: u32,
-    /// The lanes that access; the others have a neighbour's offset.
+    /// The lanes that access memory. The other lanes have the offset of a neighbour.
     pub(crate) mask: u32,
-    /// Where, from the beginning of the space or allocation: aligned, and in bounds.
+    /// Offsets from the beginning of the space or allocation: aligned, and in bounds.
     pub(crate) offsets: &'a [u64; LANES],
-    /// Of each lane.
+    /// Bytes that each lane accesses.
     pub(crate) bytes: u32,
-    /// Of an element: of several, where the access is to a vector.
+    /// Bytes of one element; an access to a vector has several elements.
     pub(crate) width: u8,
     pub(crate) kind: AccessKind,
-    /// What it orders.
+    /// What the access orders.
     pub(crate) sync: Sync,
 }
 
@@ -165,18 +165,18 @@ impl Access<'_> {
     }
 }
 
-/// The checkers of one launch, and what they have found.
+/// The checkers of one launch, and their findings.
 #[derive(Debug)]
 pub(crate) struct Checker {
     checks: Checks,
-    /// The block that runs, counted with x fastest.
+    /// The running block, counted with x fastest.
     block: u64,
     initcheck: Option<Initcheck>,
     racecheck: Option<Racecheck>,
     log: Log,
 }
 
-/// What checkers keep of a block while it runs.
+/// The state that checkers keep for a block while it runs.
 #[derive(Debug)]
 pub(crate) struct OfBlock {
     block: u64,
@@ -184,15 +184,15 @@ pub(crate) struct OfBlock {
     racecheck: Option<racecheck::OfBlock>,
 }
 
-/// Findings in the order in which they were first found.
+/// Findings, in the order of their first occurrence.
 #[derive(Debug, Default)]
 struct Log {
     found: Vec<Found>,
-    /// By what makes them one.
+    /// The index of each finding, by the key that merges equal findings.
     known: HashMap<finding::Key, usize>,
-    /// Of those that there was no room for, what makes them one, as 8 bytes: there may be millions.
+    /// The keys of the findings beyond the limit, as 8-byte hashes, because there may be millions.
     more: HashSet<u64>,
-    /// The work of taking note of them, since it was last asked for.
+    /// The work of recording findings since the last call of `take_work`.
     work: u64,
 }
 
@@ -212,7 +212,8 @@ impl Log {
 }
 
 impl Checker {
-    /// For blocks of so many warps with so many bytes of shared memory; `None` where the host has not the memory.
+    /// Makes checkers for blocks of `warps` warps and `shared_bytes` bytes of shared memory; `None`
+    /// if the host has too little memory.
     pub(crate) fn new(checks: Checks, code: &Code, warps: u32, shared_bytes: u64) -> Option<Self> {
         let initcheck = match checks.contains(Check::Initcheck) {
             true => Some(Initcheck::new(code, warps, shared_bytes)?),
@@ -222,24 +223,25 @@ impl Checker {
         Some(Self { checks, block: 0, initcheck, racecheck, log: Log::default() })
     }
 
-    /// What was found, in order, and how much besides.
+    /// Returns the findings in order, and the number of further ones.
     pub(crate) fn into_found(self) -> (Vec<Found>, u64) {
         (self.log.found, self.log.more.len() as u64)
     }
 
-    /// The work of taking note of what was found since this was last asked for.
+    /// Returns the work of recording findings since the last call.
     pub(crate) fn take_work(&mut self) -> u64 {
         std::mem::take(&mut self.log.work)
     }
 
-    /// The work of looking at an access of `lanes` lanes, and of what was found since the last one.
+    /// Returns the work of inspecting an access of `lanes` lanes, plus that of the findings since
+    /// the last call.
     pub(crate) fn access_work(&mut self, lanes: u32, access: code::Access) -> u64 {
         let place = if access.sync.is_strong() { STRONG_WORK } else { 1 };
         let places = self.racecheck.as_ref().map_or(0, |racecheck| access.bytes().div_ceil(racecheck.place_bytes()));
         self.take_work() + u64::from(lanes) * (1 + u64::from(places) * place)
     }
 
-    /// Another block begins.
+    /// Notes that another block begins.
     pub(crate) fn begin(&mut self, block: u64) {
         self.block = block;
         if let Some(initcheck) = &mut self.initcheck {
@@ -250,15 +252,15 @@ impl Checker {
         }
     }
 
-    /// The block has ended.
+    /// Notes that the block has ended.
     pub(crate) fn end(&mut self) {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.end();
         }
     }
 
-    /// Bytes that such checkers come to keep of a block at most, but for what threads publish: two
-    /// entries for each byte of shared memory, and what each thread has seen.
+    /// The most bytes that these checkers keep for a block, without the data that threads publish:
+    /// two entries for each byte of shared memory, and the knowledge of each thread.
     pub(crate) fn of_block_bytes(checks: Checks, warps: u32, shared_bytes: u64) -> u64 {
         match checks.contains(Check::Racecheck) {
             true => racecheck::PLACE_BYTES * shared_bytes + racecheck::THREAD_BYTES * u64::from(warps) * LANES as u64,
@@ -266,13 +268,13 @@ impl Checker {
         }
     }
 
-    /// For a block that is to run beside the others.
+    /// Makes the state for a block that will run beside the others.
     pub(crate) fn another(&self) -> OfBlock {
         let initcheck = self.initcheck.as_ref().map(Initcheck::another);
         OfBlock { block: 0, initcheck, racecheck: self.racecheck.as_ref().map(Racecheck::another) }
     }
 
-    /// Goes on with another block.
+    /// Switches to another block.
     pub(crate) fn swap(&mut self, other: &mut OfBlock) {
         std::mem::swap(&mut self.block, &mut other.block);
         std::mem::swap(&mut self.initcheck, &mut other.initcheck);
@@ -281,7 +283,8 @@ impl Checker {
         }
     }
 
-    /// An access to global memory. `known`: whether all that kernels wrote to the allocation was seen.
+    /// Checks an access to global memory. `known`: whether initcheck saw every write of kernels to
+    /// the allocation.
     #[cold]
     pub(crate) fn global(
         &mut self,
@@ -298,7 +301,7 @@ impl Checker {
         }
     }
 
-    /// An access to shared memory.
+    /// Checks an access to shared memory.
     #[cold]
     pub(crate) fn shared(&mut self, access: &Access, changes: impl Fn(usize) -> bool) {
         if let Some(initcheck) = &mut self.initcheck {
@@ -309,7 +312,8 @@ impl Checker {
         }
     }
 
-    /// An access to local memory; `stride` bytes lie between the lanes' beginnings.
+    /// Checks an access to local memory. `stride` is the distance in bytes between the memory of
+    /// neighbouring lanes.
     #[cold]
     pub(crate) fn local(&mut self, access: &Access, stride: u64) {
         if let Some(initcheck) = &mut self.initcheck {
@@ -317,35 +321,36 @@ impl Checker {
         }
     }
 
-    /// Warps have passed a barrier together. Those of `ended` had ended before.
+    /// Notes that warps have passed a barrier together. The warps in `ended` had ended before.
     pub(crate) fn barrier(&mut self, barrier: u32, passed: &[u32], ended: &[u32]) {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.barrier(barrier, passed, ended);
         }
     }
 
-    /// Lanes of a warp have arrived at a barrier and go on.
+    /// Notes that lanes of a warp have arrived at a barrier without waiting.
     pub(crate) fn arrive(&mut self, barrier: u32, warp: u32, lanes: u32) {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.arrive(barrier, warp, lanes);
         }
     }
 
-    /// Lanes of a warp have waited for each other. `all`: no other lane of it is left.
+    /// Notes that lanes of a warp have waited for each other. `all`: these are all of its remaining
+    /// lanes.
     pub(crate) fn warp_barrier(&mut self, warp: u32, lanes: u32, all: bool) {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.warp_barrier(warp, lanes, all);
         }
     }
 
-    /// Lanes of a warp have executed a fence.
+    /// Notes that lanes of a warp have executed a fence.
     pub(crate) fn fence(&mut self, warp: u32, lanes: u32, sync: Sync) {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.fence(warp, lanes, sync);
         }
     }
 
-    /// Why racecheck may have missed something, if it may, in words.
+    /// Says in words why racecheck may have missed races, if it may have.
     pub(crate) fn missed(&self) -> Option<&'static str> {
         self.racecheck.as_ref().and_then(Racecheck::missed)
     }
@@ -365,7 +370,7 @@ mod tests {
         let two: Checks = "memcheck,racecheck".parse().unwrap();
         assert_eq!(Check::ALL.map(|check| two.contains(check)), [true, false, true, false]);
         let wrong = "memcheck,leakcheck".parse::<Checks>().unwrap_err().to_string();
-        assert!(wrong.contains("`leakcheck` is no checker; name some of memcheck, initcheck"), "{wrong}");
+        assert!(wrong.contains("`leakcheck` is not a checker; choose from memcheck, initcheck"), "{wrong}");
         assert!(Checks::default().is_empty() && !Checks::ALL.is_empty());
     }
 }

@@ -1,13 +1,15 @@
-//! synccheck: barriers that cannot be passed, or that are used as they must not be.
+//! synccheck finds barriers that cannot complete, or that are used wrongly.
 //!
-//! A deadlock, and a barrier that names what there is not, ends the block: the others go on. A use that hardware since Volta
-//! happens to survive, where each thread arrives for itself, is told of and goes on.
+//! A deadlock, or a barrier with an invalid number or count, ends its block; the other blocks
+//! continue. Some wrong uses happen to work on hardware since Volta, where each thread arrives on
+//! its own: those are reported, and the block continues.
 
 use super::{Check, Checker, What};
 use crate::interp::reason::Reason;
 
 impl Checker {
-    /// Takes note of why a block cannot go on; false where that is not synccheck's, or is not to be looked for.
+    /// Records why a block cannot continue; returns false if synccheck is off or the reason is not
+    /// a barrier.
     pub(crate) fn stuck(&mut self, warp: u32, lane: u32, pc: u32, reason: &Reason) -> bool {
         let barrier = matches!(
             reason,
@@ -23,7 +25,7 @@ impl Checker {
         true
     }
 
-    /// Lanes `arrived` execute an aligned barrier, which all of `expected` should.
+    /// Checks that the lanes at an aligned barrier, `arrived`, are all of `expected`.
     pub(crate) fn aligned_barrier(&mut self, warp: u32, pc: u32, arrived: u32, expected: u32) {
         if arrived != expected && self.checks.contains(Check::Synccheck) {
             let what = What::Unaligned { arrived, absent: expected & !arrived };
@@ -31,7 +33,8 @@ impl Checker {
         }
     }
 
-    /// Lanes `executing` of a warp synchronise with those of `members`, of which they must be.
+    /// Checks that the lanes `executing`, which synchronise with those of `members`, belong to
+    /// `members`.
     pub(crate) fn members(&mut self, warp: u32, pc: u32, executing: u32, members: u32) {
         let outside = executing & !members;
         if outside != 0 && self.checks.contains(Check::Synccheck) {

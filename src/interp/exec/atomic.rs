@@ -1,7 +1,8 @@
-//! Atomics: each lane's place gets a function of what is there and of the lane's operands, one lane after the other, in
-//! order, as an H100 does it in global and in shared memory.
+//! Atomics: replaces each lane's value in memory by a function of the old value and the lane's
+//! operands, one lane after the other in order, as an H100 does in global and shared memory.
 //!
-//! Between blocks every atomic acquires and releases, whatever the PTX asks for: on the host that costs nothing.
+//! Between blocks, every atomic acquires and releases, whatever the PTX asks for: on the host that
+//! costs nothing.
 
 use super::memory::{Action, Addresses, active, after_poll, update};
 use super::registers::Value;
@@ -14,21 +15,21 @@ use crate::interp::vocabulary::{AccessKind, LANES};
 
 /// A type of values that atomics act on.
 pub(super) trait Operand: Value {
-    /// Of the low bits of a cell.
+    /// The value in the low bits of a cell.
     fn of(bits: u64) -> Self;
-    /// As a cell holds it.
+    /// The bits of a cell that holds the value.
     fn bits(self) -> u64;
-    /// The function of the old value and the operands, as the units beside global memory compute it.
+    /// Applies the function as the atomic units of global memory do.
     fn in_global(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
         function(old, b, c)
     }
-    /// The same in shared memory.
+    /// Applies the function as shared memory does.
     fn in_shared(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
         function(old, b, c)
     }
 }
 
-/// The new value, from the old one and the lane's operands.
+/// Computes the new value from the old one and the lane's operands.
 type Function<T> = fn(T, T, T) -> T;
 
 macro_rules! operand {
@@ -59,7 +60,7 @@ impl Operand for f32 {
     fn bits(self) -> u64 {
         u64::from(self.to_bits())
     }
-    /// There, and not in shared memory, denormals are zeros with a sign.
+    /// Global memory, unlike shared memory, flushes denormals to zeros of the same sign.
     fn in_global(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
         let flushed = |value: f32| if value.is_subnormal() { 0.0_f32.copysign(value) } else { value };
         flushed(function(flushed(old), flushed(b), c))
@@ -73,19 +74,22 @@ impl Operand for f64 {
     fn bits(self) -> u64 {
         self.to_bits()
     }
-    /// An operand that is no number is the result, as it is, the lane's before the old value.
+    /// If an operand is a NaN, it is the result, unchanged; the lane's operand takes precedence
+    /// over the old value.
     fn in_global(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
         let nan = [b, old].into_iter().find(|value| value.is_nan());
         nan.unwrap_or_else(|| made(function(old, b, c)))
     }
-    /// An operand that is no number is the result, quiet, the old value before the lane's.
+    /// If an operand is a NaN, it is the result, made quiet; the old value takes precedence over
+    /// the lane's operand.
     fn in_shared(function: Function<Self>, old: Self, b: Self, c: Self) -> Self {
         let nan = [old, b].into_iter().find(|value| value.is_nan());
         nan.map_or_else(|| made(function(old, b, c)), |nan| f64::from_bits(nan.to_bits() | 1 << 51))
     }
 }
 
-/// A sum of numbers that is none, of two infinities, is the NaN that the hardware makes there.
+/// Returns the NaN that the hardware makes for a sum that is not a number, such as that of opposite
+/// infinities.
 fn made(sum: f64) -> f64 {
     if sum.is_nan() { f64::from_bits(0xfff8 << 48) } else { sum }
 }
@@ -121,14 +125,14 @@ impl<T: Operand> Action for Atomic<T> {
             });
             T::write(&mut warp.registers, ins.s[0] + element, &T::row(|lane| T::of(before[lane])), mask);
         }
-        // Nobody waits by what only counts.
+        // A reduction returns nothing, so no thread waits with it.
         if !ins.access.sync.is_reduction() && (warp.has_news(ins, seen) || changed) {
             warp.go_on();
         }
     }
 }
 
-/// `atom` and `red` of this function.
+/// Executes `atom` and `red` with this function.
 pub(super) fn apply<T: Operand>(
     cx: &mut Context,
     warp: &mut Warp,

@@ -1,7 +1,8 @@
-//! Barriers of a block: 16, each for all of its threads or for some, in whole warps.
+//! Barriers of a block: 16 of them. Each waits for all threads of the block, or for a number of
+//! them in whole warps.
 //!
-//! A warp that arrives marks its lanes and goes on. One that waits gives its lanes' predicates, where it is a reduction, and
-//! stops; `block` sees who is there.
+//! A warp that arrives marks its lanes and continues. A warp that waits contributes its lanes'
+//! predicates, if the barrier is a reduction, and stops; `block` checks which warps are there.
 
 use super::registers::Value;
 use super::warp::{Halt, Warp};
@@ -10,24 +11,24 @@ use crate::interp::code::Ins;
 use crate::interp::reason::Reason;
 use crate::interp::vocabulary::LANES;
 
-/// Barriers of a block.
+/// The number of barriers of a block.
 pub(super) const BARRIERS: usize = 16;
 
-/// A barrier waited for.
+/// A barrier that a warp waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wait {
     pub(super) barrier: u32,
-    /// How many threads it waits for, or 0 for all.
+    /// The number of threads that it waits for; 0 means all.
     pub(super) threads: u32,
     pub(super) vote: Vote,
 }
 
-/// What threads learn of the predicates of all.
+/// The result that threads get from the predicates of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Vote {
-    /// Nothing: `.sync`.
+    /// `.sync`: no result.
     Nothing,
-    /// `.red.popc`: for how many it holds.
+    /// `.red.popc`: the number of threads whose predicate holds.
     Count,
     /// `.red.and`
     All,
@@ -36,7 +37,7 @@ pub(super) enum Vote {
 }
 
 impl Vote {
-    /// What is told, by the active lanes of each warp and those for which the predicate holds.
+    /// Computes the result from each warp's active lanes and the lanes whose predicate holds.
     pub(super) fn result(self, warps: impl Iterator<Item = (u32, u32)>) -> u32 {
         let (lanes, votes) = warps
             .fold((0, 0), |sums, (lanes, votes)| (sums.0 + lanes.count_ones(), sums.1 + (votes & lanes).count_ones()));
@@ -60,7 +61,8 @@ macro_rules! waiting {
     )*};
 }
 
-// The warp waits once all of its lanes do: wherever they are, or if aligned at this instruction.
+// The warp waits once all of its lanes do: wherever they are, or for an aligned barrier at this
+// instruction.
 waiting! {
     sync Nothing false;
     sync_aligned Nothing true;
@@ -89,7 +91,7 @@ fn wait(warp: &mut Warp, ins: &Ins, mask: u32, vote: Vote, aligned: bool) -> Flo
     Flow::Yield
 }
 
-/// `bar.arrive`: the lanes are there and do not wait.
+/// `bar.arrive`: the lanes arrive and do not wait.
 pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     match named(warp, ins, mask) {
         Ok((barrier, _)) => {
@@ -104,7 +106,7 @@ pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) ->
     Flow::Next
 }
 
-/// The barrier and the number of threads, which all lanes must name alike.
+/// The barrier and its number of threads, which must be the same in all lanes.
 fn named(warp: &Warp, ins: &Ins, mask: u32) -> Result<(u32, u32), Box<Fault>> {
     let lane = mask.trailing_zeros();
     let [numbers, counts] = [ins.s[0], ins.s[1]].map(|slot| u32::read(&warp.registers, slot));

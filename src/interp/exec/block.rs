@@ -1,9 +1,9 @@
-//! A block on a host thread: its warps, its shared memory, its barriers.
+//! Runs a block on a host thread: its warps, its shared memory, its barriers.
 //!
-//! A warp runs to its barrier or its end, or for a long turn, then the next one does: that keeps
-//! one warp's registers in the cache. A block waits for others when every warp has looked at memory
-//! again and again and seen no change; where it looks at memory in another way, after a long turn
-//! others run as well.
+//! A warp runs to its barrier, to its end, or for a long turn; then the next warp runs. That keeps
+//! one warp's registers in the cache. A block waits for other blocks once each of its warps has
+//! repeatedly looked at memory and seen no change. If a block looks at memory in another way, the
+//! other blocks run after a long turn of it.
 
 use super::barrier::Wait;
 use super::dispatch::Engine;
@@ -22,27 +22,29 @@ use crate::interp::stop::Stop;
 use crate::interp::vocabulary::LANES;
 use crate::launch_shape::LaunchShape;
 
-/// The work of beginning a block and of ending it, and that of each of its warps.
+/// The work of beginning and ending a block, and that of each of its warps.
 const BLOCK_WORK: u64 = 16;
 const WARP_WORK: u64 = 4;
-/// Bytes of shared and local memory that are a unit of work to clear.
+/// Bytes of shared and local memory that one unit of work clears.
 const CLEARED_BYTES: u64 = 128;
-/// The work of a warp's turn, besides what it does in it, and of looking at a warp at a barrier.
+/// The work of a warp's turn in addition to its instructions, and of inspecting a warp at a
+/// barrier.
 const TURN_WORK: u64 = 6;
-/// The work after which a block that looks at memory has had its turn, whatever it sees.
+/// The work after which the turn of a block that looks at memory ends, whatever it sees.
 const LONG_TURN: u64 = 1 << 22;
 
-/// What shared and local memory hold at first, so that reading before writing shows, and is alike on every run.
+/// The initial content of shared and local memory. It makes reads before writes visible, and the
+/// same on every run.
 const POISON: u32 = 0xA5A5_A5A5;
 
-/// Local memory as it is at first.
+/// Makes local memory with its initial content.
 pub(super) fn poisoned(bytes: u64) -> Option<Scratch> {
     let mut scratch = Scratch::new(bytes)?;
     scratch.fill(POISON);
     Some(scratch)
 }
 
-/// A launch, as all of its blocks see it.
+/// A launch, in the form that all of its blocks share.
 pub(super) struct Launch<'a> {
     pub(super) kernel: &'a Inner,
     pub(super) code: &'a Code,
@@ -56,20 +58,20 @@ pub(super) struct Launch<'a> {
     pub(super) checks: Checks,
 }
 
-/// What one host thread has of a launch, whichever block it runs.
+/// The part of a launch that belongs to one host thread, whichever block it runs.
 pub(super) struct Worker<'a> {
     launch: &'a Launch<'a>,
     params: Scratch,
-    /// What its blocks did.
+    /// The counts of its blocks.
     totals: Totals,
     checker: Option<Box<Checker>>,
-    /// What blocks that have ended leave to those that begin.
+    /// Memory of ended blocks, for reuse by new ones.
     spare: Vec<Block>,
 }
 
 /// A block that has begun.
 pub(super) struct Block {
-    /// Counted with x fastest.
+    /// Its number, counted with x fastest.
     number: u64,
     warps: Vec<Warp>,
     shared: Scratch,
@@ -81,11 +83,11 @@ pub(super) struct Block {
 
 /// How a block's turn ends.
 pub(super) enum Turn {
-    /// It has ended, after so much work in all.
+    /// The block has ended; the value is its total work.
     Ended(u64),
-    /// All of it waits for other blocks.
+    /// The whole block waits for other blocks.
     Waits(Block),
-    /// After so much work.
+    /// The block has stopped, after this much work.
     Stopped(Box<Stop>, u64),
 }
 
@@ -96,7 +98,7 @@ enum Round {
 }
 
 impl<'a> Worker<'a> {
-    /// `None` where the host has not the memory.
+    /// Makes a worker; `None` if the host has too little memory.
     pub(super) fn new(launch: &'a Launch<'a>) -> Option<Self> {
         let checker = match launch.checks.is_empty() {
             true => None,
@@ -109,14 +111,14 @@ impl<'a> Worker<'a> {
         Some(Self { launch, params: Scratch::holding(launch.params)?, totals, checker, spare: Vec::new() })
     }
 
-    /// What its blocks did, and what was found wrong with it: the first findings, and how many there are besides.
+    /// Returns the counts of its blocks, the first findings, and the number of further findings.
     pub(super) fn into_totals(self) -> (Totals, Vec<Finding>, u64) {
         let (found, more) = self.checker.map_or_else(Default::default, |checker| checker.into_found());
         let kernel = &self.launch.kernel.name;
         (self.totals, found.into_iter().map(|found| found.told(kernel, |who| self.launch.place(who))).collect(), more)
     }
 
-    /// Begins the block of this number, counted with x fastest; `None` where the host has not the
+    /// Begins the block of this number, counted with x fastest; `None` if the host has too little
     /// memory.
     pub(super) fn begin(&mut self, number: u64) -> Option<Block> {
         let mut block = match self.spare.pop() {
@@ -134,14 +136,14 @@ impl<'a> Worker<'a> {
         Some(block)
     }
 
-    /// Has the checkers go on with this block, or puts back what they keep of it.
+    /// Switches the checkers to this block's state, or back.
     fn exchange(&mut self, block: &mut Block) {
         if let (Some(checker), Some(checked)) = (&mut self.checker, &mut block.checked) {
             checker.swap(checked);
         }
     }
 
-    /// What a block takes on the host.
+    /// Allocates the host memory of a block.
     fn room(&self) -> Option<Block> {
         let (launch, code) = (self.launch, self.launch.code);
         let warps = (0..launch.warps()).map(|index| {
@@ -162,8 +164,8 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Runs a block until it ends or waits for others. `elsewhere`: the work of blocks that count
-    /// together with it.
+    /// Runs a block until it ends or waits for others. `elsewhere` is the work of the blocks that
+    /// share its limit.
     pub(super) fn run(&mut self, mut block: Block, elsewhere: u64) -> Turn {
         self.exchange(&mut block);
         let outcome = self.run_warps(&mut block, elsewhere);
@@ -179,7 +181,7 @@ impl<'a> Worker<'a> {
         end.map_or_else(|stop| Turn::Stopped(stop, work), |()| Turn::Ended(work))
     }
 
-    /// Takes note of what a block did that has ended, or that a fault of a warp has ended.
+    /// Records the counts of a block that has ended, or that the fault of a warp has ended.
     fn end(&mut self, block: &mut Block, fault: Option<(u32, Box<Fault>)>) -> Result<(), Box<Stop>> {
         self.totals.print(block.number, std::mem::take(&mut block.printed));
         for warp in &block.warps {
@@ -194,7 +196,7 @@ impl<'a> Worker<'a> {
             checker.end();
         }
         if let Some(missed) = self.checker.as_deref().and_then(Checker::missed) {
-            let context = format!("{missed}; launch a smaller one, or leave racecheck out");
+            let context = format!("{missed}; launch a smaller grid, or leave racecheck out");
             return Err(refusal(&self.launch.kernel.name, Reason::Launch(context)));
         }
         let Some((index, fault)) = fault else { return Ok(()) };
@@ -250,7 +252,7 @@ impl<'a> Worker<'a> {
 }
 
 impl Block {
-    /// Whether every warp waits, at least some for memory to change.
+    /// Whether every warp waits, and at least some of them for a change of memory.
     fn waits(&self) -> bool {
         self.warps.iter().all(|warp| warp.live == 0 || warp.wait.is_some() || warp.waits)
     }
@@ -260,7 +262,7 @@ impl Block {
         self.shared.fill(POISON);
         for (index, warp) in self.warps.iter_mut().enumerate() {
             warp.restart(launch.lanes(index as u32), code.local_bytes);
-            // What calls of the block before have added would have to be cleared as well.
+            // Memory that calls of the previous block added would have to be cleared as well.
             if let Some(small) = (warp.stride > code.local_stride()).then(|| code.new_local()).flatten() {
                 (warp.local, warp.stride) = (small, code.local_stride());
             }
@@ -277,8 +279,8 @@ impl Block {
         }
     }
 
-    /// Lets go on whoever waits at a barrier that all have reached: whether there is one. Warps
-    /// that have ended are not waited for.
+    /// Releases the warps at a barrier that all have reached, and returns whether there was one.
+    /// Warps that have ended do not count.
     fn release(&mut self, checker: Option<&mut Checker>) -> Result<bool, (u32, Box<Fault>)> {
         let complete = |wait: &Wait| {
             let arrived = |warp: &Warp| match warp.arrived[wait.barrier as usize] {
@@ -291,7 +293,7 @@ impl Block {
                 threads => self.warps.iter().filter(there).count() >= threads as usize / LANES,
             }
         };
-        // Of many different waits each is looked at, and with it all warps.
+        // If there are many different waits, it inspects each of them, and all warps for each.
         self.work += TURN_WORK * self.warps.len() as u64;
         if let Some(wait) = self.warps.iter().filter_map(|warp| warp.wait).find(complete) {
             if let Some(checker) = checker {
@@ -313,7 +315,7 @@ impl Block {
             return Ok(true);
         }
         if self.warps.iter().any(|warp| warp.live != 0 && warp.wait.is_none()) {
-            // Its turn is over; it goes on.
+            // Its turn is over, and it continues later.
             return Ok(false);
         }
         let waiting = self.warps.iter().enumerate();
@@ -328,7 +330,7 @@ impl Block {
     }
 }
 
-/// The warps that a complete barrier lets go on, and those that have ended where all are waited for.
+/// The warps that a complete barrier releases, and the ended warps if the barrier waits for all.
 fn passing(warps: &[Warp], wait: Wait) -> (Vec<u32>, Vec<u32>) {
     let of = |holds: &dyn Fn(&Warp) -> bool| {
         let warps = warps.iter().zip(0..);
@@ -342,13 +344,13 @@ impl Launch<'_> {
         self.shape.block.iter().product()
     }
 
-    /// Bytes that a [`Block`] comes to take on the host at most, but for little things.
+    /// The most bytes that a [`Block`] takes on the host, without small items.
     pub(super) fn block_bytes(&self) -> u64 {
         let calls = LANES as u64 * (self.code.most_local() - self.code.local_stride());
         u64::from(self.warps()) * (self.code.warp_bytes() + calls)
     }
 
-    /// The same, with what checkers come to keep of one.
+    /// The same, including the state that checkers keep for a block.
     pub(super) fn checked_bytes(&self) -> u64 {
         let checked = Checker::of_block_bytes(self.checks, self.warps(), self.shared_bytes());
         self.block_bytes() + self.shared_bytes() + checked
@@ -358,7 +360,7 @@ impl Launch<'_> {
         u64::from(self.code.dynamic_base()) + u64::from(self.shape.dynamic_shared)
     }
 
-    /// The work that a block is before it begins.
+    /// The work of a block before its first instruction.
     pub(super) fn preparation(&self) -> u64 {
         let (code, warps) = (self.code, u64::from(self.warps()));
         let registers = code.cleared.len() + code.presets.iter().filter(|preset| preset.varies()).count();
@@ -367,7 +369,7 @@ impl Launch<'_> {
         BLOCK_WORK + warps * warp + memory / CLEARED_BYTES
     }
 
-    /// The warps of a block.
+    /// The number of warps of a block.
     pub(super) fn warps(&self) -> u32 {
         self.threads().div_ceil(LANES as u32)
     }
@@ -420,14 +422,14 @@ impl Launch<'_> {
                     let pick = |chosen: bool, mask: u32| if chosen { mask } else { 0 };
                     u64::from(pick(below, under) | pick(equal, own) | pick(above, !(own | under)))
                 }
-                // By `Block::restart`.
+                // `Block::restart` fills it.
                 PresetValue::Ctaid(_) => 0,
             }
         };
         registers.set_lanes(preset.file, preset.slot, |lane| value(lane as u32));
     }
 
-    /// Where a thread was, in words.
+    /// The place of a thread, with names.
     fn place(&self, who: Who) -> Place {
         let origin = &self.code.origins[who.pc as usize];
         let listing = &self.kernel.source.listing;

@@ -1,20 +1,21 @@
-//! How much a launch may do in all, so that one whose end nobody would see is stopped.
+//! The work that a launch may do in all, so that a launch without a foreseeable end is stopped.
 //!
-//! The sum is over blocks in their order, whoever ran them and when: so the block at which it exceeds the limit is the same
-//! for any number of host threads. What is ahead of the first block that has not ended is kept until that ends, and who is
-//! far ahead waits.
+//! Blocks add to the sum in their order, whichever thread ran them and when. The block at which the
+//! sum exceeds the limit is therefore the same for any number of host threads. The work of blocks
+//! after the first unfinished one is kept until that block ends, and a thread that is far ahead
+//! waits.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Blocks that may run before an earlier one has ended; a GPU has fewer at a time.
+/// Blocks that may run before an earlier one has ended; a GPU runs fewer at a time.
 const WINDOW: u64 = 1 << 16;
 
-/// What is left for the blocks of a launch.
+/// The work left to the blocks of a launch.
 pub(super) struct Budget {
     limit: u64,
     spent: Mutex<Spent>,
-    /// The first block has ended that had not.
+    /// Signals that the first unfinished block has ended.
     moved: Condvar,
 }
 
@@ -23,17 +24,17 @@ struct Spent {
     /// The first block that is not in the sum.
     next: u64,
     sum: u64,
-    /// The work of blocks from that one on, where they have ended.
+    /// The work of the blocks from `next` on, for those that have ended.
     ahead: VecDeque<Option<u64>>,
-    /// The sum is more than the limit.
+    /// Whether the sum exceeds the limit.
     exceeded: bool,
-    /// Nobody who waits is to go on.
+    /// Whether waiting threads should give up.
     closed: bool,
-    /// How many wait.
+    /// The number of waiting threads.
     waiting: u32,
 }
 
-/// Lets nobody wait any more for a thread that panics.
+/// A guard for each thread. It stops the other threads' waiting if this one panics.
 pub(super) struct Share<'a>(&'a Budget);
 
 impl Drop for Share<'_> {
@@ -49,7 +50,8 @@ impl Budget {
         Self { limit, spent: Mutex::default(), moved: Condvar::new() }
     }
 
-    /// Adds a block's work. The block with which the sum exceeds the limit, to one caller.
+    /// Adds a block's work. Returns the block with which the sum exceeds the limit, to one caller
+    /// only.
     pub(super) fn spend(&self, block: u64, work: u64) -> Option<u64> {
         let mut spent = self.lock();
         let spent = &mut *spent;
@@ -76,8 +78,7 @@ impl Budget {
         None
     }
 
-    /// Whether this block may run now or, where the thread may wait, in a while; never where it is
-    /// not to.
+    /// Whether this block may run. If `may_wait`, it waits until the block may run or never will.
     pub(super) fn has_room(&self, block: u64, may_wait: bool) -> bool {
         if block < WINDOW {
             return true;
@@ -92,13 +93,13 @@ impl Budget {
         block < spent.next + WINDOW
     }
 
-    /// A block has stopped: those that are far ahead of it are not to run.
+    /// Notes that a block has stopped: blocks far ahead of it will not run.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.moved.notify_all();
     }
 
-    /// To be held by each thread that spends.
+    /// Returns the guard that each spending thread must hold.
     pub(super) fn share(&self) -> Share<'_> {
         Share(self)
     }

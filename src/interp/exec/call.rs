@@ -1,8 +1,9 @@
-//! Calls of functions, and what they keep in each thread's local memory: a stack of frames.
+//! Calls of functions, and the stack of frames that they keep in each thread's local memory.
 //!
-//! A call pushes the place to return to on the warp's stack, like a place where lanes meet, and copies what it passes into
-//! the new frame; a function's lanes meet at its last instruction, which copies the results back. Lanes that call different
-//! functions through a pointer do so one function after the other.
+//! A call pushes its return point on the warp's stack, like a meeting point of lanes, and copies
+//! its arguments into the new frame. A function's lanes meet at its last instruction, which copies
+//! the results back. If lanes call different functions through a pointer, the functions run one
+//! after the other.
 
 use super::lanes::each;
 use super::memory::{Action, Load, Store};
@@ -16,7 +17,7 @@ use crate::interp::mem::space;
 use crate::interp::reason::Reason;
 use crate::interp::vocabulary::{File, LANES};
 
-/// Bytes of local memory that are a unit of work to make.
+/// Bytes of local memory that one unit of work allocates.
 const GROWN_BYTES: u64 = 32;
 
 /// `call`
@@ -41,7 +42,7 @@ fn direct(function: Option<&Function>, call: &Call, warp: &mut Warp, mask: u32) 
     Ok(())
 }
 
-/// One function after the other, each returning to where all meet.
+/// Calls one function after the other; each returns to the point where all lanes meet.
 fn through_pointer(
     cx: &mut Context,
     warp: &mut Warp,
@@ -76,9 +77,9 @@ fn through_pointer(
     Ok(())
 }
 
-/// Makes the frame of a function for the lanes of `mask`; where they begin.
+/// Makes the frame of a function for the lanes of `mask`; returns where they begin.
 fn enter(warp: &mut Warp, call: &Call, function: &Function, mask: u32) -> Result<Point, Box<Fault>> {
-    // A kernel's own variables may end anywhere.
+    // A kernel's own variables may end at any offset.
     let (caller, base) = (warp.frame, warp.frame.end.next_multiple_of(FRAME_ALIGN as u32));
     let end = base.saturating_add(function.frame_bytes.max(FRAME_ALIGN as u32));
     if end > MAX_LOCAL || !reserve(warp, u64::from(end)) {
@@ -99,7 +100,7 @@ fn begin(warp: &mut Warp, at: Point, mask: u32) {
     (warp.pc, warp.mask, warp.meet, warp.frame) = (at.pc, mask, at.meet, at.frame);
 }
 
-/// The end of a function.
+/// Ends a function.
 pub(super) fn ret(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     let code = cx.code;
     let caller = warp.caller();
@@ -116,7 +117,7 @@ pub(super) fn ret(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Fl
     Flow::Next
 }
 
-/// Each register that a function saves, and where in its frame.
+/// Visits each register that a function saves, with its offset in the frame.
 fn saved(function: &Function, mut each: impl FnMut(u32, File, u16)) {
     let mut at = function.saved_at;
     for &(file, slot) in &function.saved {
@@ -170,12 +171,13 @@ fn copy(local: &Scratch, stride: u64, mask: u32, from: u32, to: u32, bytes: u32)
     }
 }
 
-/// Sees to it that every lane has so much local memory; false where the host has not.
+/// Makes sure that every lane has `bytes` bytes of local memory; returns false if the host has too
+/// little.
 fn reserve(warp: &mut Warp, bytes: u64) -> bool {
     if bytes <= warp.stride {
         return true;
     }
-    // Twice as much each time: a recursion is copied a few times, however deep it goes.
+    // The size doubles each time, so even a deep recursion is copied only a few times.
     let stride = bytes.next_power_of_two();
     let Some(larger) = super::block::poisoned(LANES as u64 * stride) else { return false };
     warp.work += LANES as u64 * stride / GROWN_BYTES;
@@ -188,13 +190,13 @@ fn reserve(warp: &mut Warp, bytes: u64) -> bool {
     true
 }
 
-/// The places of something in the frame, for all lanes.
+/// The offsets of a frame's item in local memory, for all lanes.
 fn places(warp: &Warp, offset: i32) -> [u64; LANES] {
     let base = u64::from(warp.frame.base).wrapping_add_signed(i64::from(offset));
     each(|lane| lane as u64 * warp.stride + base)
 }
 
-/// `ld.param` of a function: what it was passed, or what a call gave.
+/// `ld.param` in a function: loads an argument, or the result of a call.
 pub(super) fn load(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     moved(warp, ins, mask, Load)
 }
@@ -213,20 +215,20 @@ fn moved<A: Action>(warp: &mut Warp, ins: &Ins, mask: u32, act: A) -> Flow {
     Flow::Next
 }
 
-/// The address of a variable of a function.
+/// The address of a function's variable.
 pub(super) fn address64(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     let address = u64::from(warp.frame.base).wrapping_add_signed(i64::from(ins.imm));
     warp.registers.write64(ins.d, &[address; LANES], mask);
     Flow::Next
 }
 
-/// The same in 32 bits.
+/// The same address in 32 bits.
 pub(super) fn address32(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     warp.registers.write32(ins.d, &[warp.frame.base.wrapping_add_signed(ins.imm); LANES], mask);
     Flow::Next
 }
 
-/// What a call passed as a number, by lane.
+/// A numeric argument of a call, for each lane.
 pub(super) fn passed(warp: &Warp, layout: &Layout, index: usize) -> [u64; LANES] {
     let (offset, bytes) = layout.params[index];
     let places = places(warp, offset as i32);
@@ -236,7 +238,7 @@ pub(super) fn passed(warp: &Warp, layout: &Layout, index: usize) -> [u64; LANES]
     })
 }
 
-/// Gives a call its result of 32 bits.
+/// Stores the 32-bit result of a call.
 pub(super) fn give(warp: &mut Warp, layout: &Layout, mask: u32, value: impl Fn(usize) -> u32) {
     let places = places(warp, layout.results[0].0 as i32);
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {

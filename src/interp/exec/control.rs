@@ -1,4 +1,4 @@
-//! Instructions that steer a warp, and those that look at it.
+//! Instructions that control a warp, and instructions that read its state.
 
 use std::sync::atomic::{self, Ordering};
 
@@ -10,7 +10,7 @@ use crate::interp::code::Ins;
 use crate::interp::reason::Reason;
 use crate::interp::vocabulary::LANES;
 
-/// Lanes of `taken` go to the target, the others on.
+/// Sends the lanes of `taken` to the target and the others to the next instruction.
 #[inline(always)]
 pub(super) fn branch(cx: &mut Context, warp: &mut Warp, ins: &Ins, taken: u32) -> Flow {
     if taken == warp.mask {
@@ -22,7 +22,7 @@ pub(super) fn branch(cx: &mut Context, warp: &mut Warp, ins: &Ins, taken: u32) -
     Flow::Next
 }
 
-/// `brx.idx`: each lane goes to the target that its index picks.
+/// `brx.idx`: sends each lane to the target that its index selects.
 pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     let targets = &cx.code.tables[ins.imm as usize];
     let indices = u32::read(&warp.registers, ins.s[0]);
@@ -56,24 +56,25 @@ pub(super) fn trap(_: &mut Context, _: &mut Warp, _: &Ins, mask: u32) -> Flow {
     Flow::Stop(Fault::new(mask.trailing_zeros(), Reason::Trap))
 }
 
-/// Orders what this host thread's blocks do to global memory for those of others.
+/// Orders the accesses of this host thread's blocks to global memory for the blocks of other
+/// threads.
 pub(super) fn fence(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     atomic::fence(Ordering::SeqCst);
     observe::fence(cx, warp, ins, mask);
     warp.poll()
 }
 
-/// `nanosleep`: who sleeps waits for others.
+/// `nanosleep`: a sleeping warp waits for others.
 pub(super) fn sleep(_: &mut Context, warp: &mut Warp, _: &Ins, _: u32) -> Flow {
     warp.poll()
 }
 
-/// What would change nothing here: hints to caches, and launches that overlap.
+/// Instructions without effect here: cache hints, and the control of overlapping launches.
 pub(super) fn nothing(_: &mut Context, _: &mut Warp, _: &Ins, _: u32) -> Flow {
     Flow::Next
 }
 
-/// Warp instructions so far stand for cycles.
+/// `%clock`: the warp's instruction count stands for cycles.
 pub(super) fn clock(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     warp.registers.write32(ins.d, &[warp.issued as u32; LANES], mask);
     Flow::Next

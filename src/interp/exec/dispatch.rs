@@ -1,16 +1,19 @@
-//! From an instruction's number to its function: the table of `isa`, compiled twice.
+//! Maps an instruction's number to its function: the table of `isa`, compiled twice.
 //!
-//! The crate is built for any x86-64 processor, where a warp's 32 lanes are 8 vector operations; with AVX2 they are 4, and
-//! more of them exist. So everything that touches lanes is compiled for both, and the choice is made once, when a launch
-//! begins. Calling the copy for a better processor is the software GPU's only unsafe act.
+//! The crate is built for any x86-64 processor, on which an operation on 32 lanes takes 8 vector
+//! instructions; with AVX2 it takes 4, and more such instructions exist. All code that touches
+//! lanes is therefore compiled for both, and a launch chooses once, when it begins. The call into
+//! the AVX2 copy is the only unsafe code of the software GPU.
 
 use super::warp::Warp;
 use super::{Context, Fault};
 
-/// Work after which another warp of the block has its turn, for this one may wait for what that one stores.
+/// The work after which another warp of the block has its turn, because this warp may wait for that
+/// warp's stores.
 const TURN: u64 = 1 << 16;
 
-/// Which copy runs; a value of it is proof that the processor has what that copy needs.
+/// The copy that runs. A value of this type proves that the processor has the features which that
+/// copy needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Engine(Copy);
 
@@ -26,7 +29,7 @@ impl Engine {
     #[cfg(test)]
     pub(super) const BASELINE: Engine = Engine(Copy::Baseline);
 
-    /// The best that this processor can run.
+    /// The best copy that this processor can run.
     pub(super) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2")
@@ -41,19 +44,20 @@ impl Engine {
         Self(Copy::Baseline)
     }
 
-    /// Runs a warp until it waits or ends, or others have a right to go on.
+    /// Runs a warp until it waits, ends, or has used up its turn.
     #[allow(unsafe_code)]
     pub(super) fn run(self, cx: &mut Context, warp: &mut Warp) -> Result<(), Box<Fault>> {
         match self.0 {
             Copy::Baseline => baseline::run(cx, warp),
-            // SAFETY: `detect` alone makes this value, and only where the processor has the features named here.
+            // SAFETY: Only `detect` makes this value, and only if the processor has the features
+            // named here.
             #[cfg(target_arch = "x86_64")]
             Copy::Avx2 => unsafe { avx2::run(cx, warp) },
         }
     }
 }
 
-/// How the function of a table line is applied, by what stands for its operands.
+/// Applies the function of a table line, according to the kind of its operands.
 macro_rules! execute {
     ($cx:ident $warp:ident $ins:ident $mask:ident [Atomic $a:ty] = $run:expr) => {
         atomic::apply::<$a>($cx, $warp, $ins, $mask, |old, b, _| $run(old, b))
@@ -83,7 +87,8 @@ macro_rules! execute {
     (@map $a:ty, $b:ty, $c:ty, $d:ty; $r:ty) => { map4::<$a, $b, $c, $d, $r, _> };
 }
 
-/// One copy: a function for each line of the table, and the loop that calls them. `$attribute` says for which processor.
+/// One copy: a function for each line of the table, and the loop that calls them. `$attribute`
+/// names the processor features.
 macro_rules! engine {
     ($attribute:tt $($(#[doc = $section:literal])? $op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
         use super::TURN;
@@ -98,7 +103,8 @@ macro_rules! engine {
         use crate::interp::semantics::{approx, compare, convert, float, integer, native, packed};
 
         $(
-            // A call costs nothing that could be measured; one function with hundreds of others in it, most of the build.
+            // A call costs nothing measurable, while one function with hundreds of others inlined
+            // would take most of the build time.
             #[inline(never)]
             #$attribute
             #[allow(non_snake_case, unused_variables)]
@@ -113,7 +119,7 @@ macro_rules! engine {
             let end = warp.work.saturating_add(cx.left);
             let pause = end.min(warp.work.saturating_add(TURN));
             loop {
-                // Where one path goes on may be where the enclosing ones meet too.
+                // A path may continue at the point where the enclosing paths also meet.
                 while warp.pc == warp.meet && warp.join() {}
                 let ins = &code.instructions[warp.pc as usize];
                 warp.pc += 1;

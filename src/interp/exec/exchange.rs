@@ -1,8 +1,9 @@
-//! Warp operations: values that lanes of a warp give each other.
+//! Warp operations: lanes of a warp exchange values.
 //!
-//! The lanes that an operation names do it together, wherever they are: those that come first are parked until the last has
-//! come, to the same instruction or to another of its kind, as on an H100. Lanes that have ended are not waited for. What is
-//! read from a lane that takes no part is 0, as an H100 gives it, where PTX leaves it open.
+//! The lanes that an operation names do it together, wherever they are. Lanes that arrive first are
+//! parked until the last one arrives, at the same instruction or at another of its kind, as on an
+//! H100. Lanes that have ended do not count. A value read from a lane that takes no part is 0, as
+//! on an H100; PTX leaves it undefined.
 
 use super::lanes::each;
 use super::memory::active;
@@ -12,25 +13,25 @@ use super::{Context, Flow, observe};
 use crate::interp::code::Ins;
 use crate::interp::vocabulary::{FULL, LANES};
 
-/// What lanes put in.
+/// The values that lanes contribute.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offer {
-    /// Those that do.
+    /// The lanes that contribute.
     lanes: u32,
     values: [u64; LANES],
-    /// Of a shuffle, how far to look and within which bounds.
+    /// For a shuffle: the distance or source lane, and the bounds.
     reach: [u32; LANES],
     bounds: [u32; LANES],
     function: Function,
-    /// Registers for what they get: the value, and the predicate.
+    /// Registers for the results: the value, and the predicate.
     results: [u16; 2],
 }
 
-/// What lanes get: a value each, and a bit each.
+/// The results of the lanes: a value for each, and a bit for each.
 type Results = ([u32; LANES], u32);
 type Function = fn(&Offer) -> Results;
 
-/// The operation `function` on values of type `T`.
+/// Executes the operation `function` on values of type `T`.
 pub(super) fn run<T: Value + Into<u64>>(
     cx: &mut Context,
     warp: &mut Warp,
@@ -46,19 +47,19 @@ pub(super) fn run<T: Value + Into<u64>>(
     meet(cx, warp, ins, mask, &members, Some(offer))
 }
 
-/// `bar.warp.sync`: lanes wait for those that their mask names.
+/// `bar.warp.sync`: each lane waits for the lanes that its mask names.
 pub(super) fn warp_sync(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     let members = u32::read(&warp.registers, ins.s[0]);
     meet(cx, warp, ins, mask, &members, None)
 }
 
-/// `activemask`: the lanes that execute it.
+/// `activemask`: returns the lanes that execute it.
 pub(super) fn active_mask(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     warp.registers.write32(ins.d, &[mask; LANES], mask);
     Flow::Next
 }
 
-/// Lanes that name the same go on if all whom they name are here, and else wait.
+/// Lets lanes with equal masks continue if all lanes of the mask are here; otherwise they wait.
 fn meet(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, members: &[u32; LANES], offer: Option<Offer>) -> Flow {
     let (mut flow, mut rest) = (Flow::Next, mask);
     while rest != 0 {
@@ -81,13 +82,13 @@ fn meet(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, members: &[u32;
     flow
 }
 
-/// The lanes that parked with these offers have all come.
+/// Completes the operation of parked lanes once all of them have arrived.
 pub(super) fn settle_parked(registers: &mut Registers, together: &[Parked]) {
     let offers: Vec<Offer> = together.iter().filter_map(|parked| parked.offer.as_deref().copied()).collect();
     settle(registers, &offers);
 }
 
-/// Does together what lanes offer, each of them in one of the offers.
+/// Performs the joint operation of several offers; each lane belongs to one of them.
 fn settle(registers: &mut Registers, offers: &[Offer]) {
     let Some((first, others)) = offers.split_first() else { return };
     let mut all = *first;
@@ -111,18 +112,18 @@ fn bits(holds: impl Fn(usize) -> bool) -> u32 {
     (0..LANES).fold(0, |bits, lane| bits | u32::from(holds(lane)) << lane)
 }
 
-/// The part of the warp that a lane's shuffle stays in, as its last operand says.
+/// The part of the warp within which a lane's shuffle stays, from the shuffle's last operand.
 struct Segment {
-    /// The bits of a lane's number that say which.
+    /// The bits of a lane's number that select the segment.
     mask: u32,
     first: u32,
-    /// The bound: of `up` the lowest lane, of the others the highest.
+    /// The bound: for `up` the lowest lane, for the other modes the highest.
     last: u32,
 }
 
 impl Offer {
-    /// `shfl`: each lane's value from where `source` of the lane, its reach and the bounds of its segment leads, or its own
-    /// where that lies beyond.
+    /// `shfl`: `source` computes each lane's source lane from its number, its reach and its
+    /// segment. A lane gets its own value if the source lies outside the segment.
     fn shuffled(&self, source: impl Fn(u32, u32, Segment) -> Option<u32>) -> Results {
         let sources = each(|lane| {
             let (own, reach, bounds) = (lane as u32, self.reach[lane] & 31, self.bounds[lane]);
@@ -139,7 +140,7 @@ impl Offer {
         bits(|lane| self.values[lane] != 0) & self.lanes
     }
 
-    /// The lanes whose value that of `lane` is.
+    /// The lanes with the same value as `lane`.
     fn alike(&self, lane: usize) -> u32 {
         bits(|other| self.values[other] == self.values[lane]) & self.lanes
     }
@@ -154,7 +155,7 @@ impl Offer {
     }
 }
 
-/// All lanes get this bit.
+/// Gives all lanes this bit.
 fn same(holds: bool) -> Results {
     ([0; LANES], if holds { FULL } else { 0 })
 }

@@ -1,4 +1,4 @@
-//! A launch: whether it is possible, and on how many of the host's threads its blocks run.
+//! Checks whether a launch is possible, and runs its blocks on the host's threads.
 
 use super::block::Launch;
 use super::dispatch::Engine;
@@ -16,9 +16,9 @@ use crate::interp::report::Report;
 use crate::interp::stop::Stop;
 use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 
-/// Threads of a block in z.
+/// The largest extent of a block in z.
 const MAX_BLOCK_Z: u32 = 64;
-/// What all blocks that have begun may take on the host, in bytes, if one does not take more.
+/// Bytes that all begun blocks together may take on the host, unless a single one takes more.
 const BLOCKS_BYTES: u64 = 768 << 20;
 
 /// Runs a kernel; see [`crate::interp::run`].
@@ -58,7 +58,7 @@ fn run_on(
     let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
     if config.checks.contains(Check::Racecheck) && blocks > MAX_RACECHECK_BLOCKS {
         let context = format!(
-            "racecheck follows at most {MAX_RACECHECK_BLOCKS} blocks, and the grid has {blocks}; use a smaller one, or leave \
+            "racecheck follows at most {MAX_RACECHECK_BLOCKS} blocks, and the grid has {blocks}; use a smaller grid, or leave \
              racecheck out"
         );
         return Err(refusal(kernel.name(), Reason::Launch(context)));
@@ -82,7 +82,7 @@ fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box
     blocks.into_report()
 }
 
-/// The kernel's code, if it can be launched so; see [`crate::interp::check_launch`].
+/// The kernel's code, if this launch of it is possible; see [`crate::interp::check_launch`].
 pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) -> Result<&'a Code, Box<Stop>> {
     let refuse = |reason| refusal(kernel.name(), reason);
     let code = kernel.inner.code().as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
@@ -90,21 +90,22 @@ pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) 
     Ok(code)
 }
 
-/// How many host threads work on a launch: those asked for that there are, have a block to run, and
-/// of whose blocks one each fits the host's memory.
+/// The number of host threads that work on a launch. It is at most the number requested, the number
+/// available, the number of blocks, and the number of blocks that fit into the host's memory at
+/// once.
 fn workers(blocks: u64, threads: usize, fit: u64) -> u64 {
     let there_are = threads::there_are();
     let threads = if threads == 0 { there_are } else { threads.min(there_are) };
     blocks.min(threads as u64).min(fit).max(1)
 }
 
-/// A launch that does not begin, or ends at no instruction.
+/// A stop that belongs to no instruction, because the launch did not begin or exceeded its limit.
 pub(super) fn refusal(kernel: &str, reason: Reason) -> Box<Stop> {
     let (findings, printed) = (Vec::new(), String::new());
     Box::new(Stop { kernel: kernel.to_owned(), place: None, reason, findings, more_findings: 0, printed })
 }
 
-/// What a CUDA driver would refuse.
+/// Refuses a launch that a CUDA driver would refuse.
 fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) -> Result<(), String> {
     let LaunchShape { grid, block, dynamic_shared } = *shape;
     let most = [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ];
@@ -125,7 +126,7 @@ fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) ->
     check_bounds(&kernel.inner.bounds, extents)?;
     if params.len() != kernel.param_bytes() {
         return Err(format!(
-            "{} of parameters where it takes {}: pass what the entry declares",
+            "{} of parameters were given, but it takes {}: pass what the entry declares",
             counted(params.len(), "byte"),
             kernel.param_bytes()
         ));
@@ -140,7 +141,7 @@ fn possible(kernel: &Kernel, code: &Code, shape: &LaunchShape, params: &[u8]) ->
     Ok(())
 }
 
-/// What the kernel itself asks of a block's shape.
+/// Checks a block's shape against the kernel's own requirements.
 fn check_bounds(bounds: &Bounds, block: [u64; 3]) -> Result<(), String> {
     let threads = block.iter().product::<u64>();
     if let Some(required) = bounds.required.filter(|required| *required != block) {
@@ -160,7 +161,8 @@ mod tests {
     use super::*;
     use crate::interp::{Checks, Module};
 
-    /// Integers, floats, a part of the lanes, shared memory: what the two copies of the table compile differently.
+    /// Integers, floats, partial warps and shared memory: the parts that the two copies of the
+    /// table compile differently.
     const TEXT: &str = "
         .version 7.0
         .target sm_80
@@ -175,7 +177,8 @@ mod tests {
             st.global.f32 [%rd2], %f3;
         }";
 
-    /// A launch of one block of 1024 threads of such a body on so many host threads: how many of those work on 1000 of it.
+    /// The number of host threads that would work on 1000 blocks of 1024 threads with this body, if
+    /// `threads` are requested.
     fn workers_of(body: &str, threads: usize) -> u64 {
         let module =
             Module::parse(&format!(".version 7.0 .target sm_80 .address_size 64 .entry k() {{ {body} }}")).unwrap();

@@ -1,7 +1,8 @@
-//! Functions of plain values, applied to all lanes of a warp: the loops that the compiler turns into vector instructions.
+//! Applies functions of plain values to all lanes of a warp, in loops that the compiler turns into
+//! vector instructions.
 //!
-//! Every lane is computed, active or not, and the results of the active ones are written: functions are total, and a
-//! loop without a condition is what vectorises.
+//! Every lane is computed, active or not, and only the results of active lanes are written. That is
+//! possible because the functions are total, and a loop without a condition vectorises.
 
 use super::registers::{Registers, Value};
 use crate::interp::code::Ins;
@@ -14,7 +15,8 @@ macro_rules! map {
         pub(super) fn $name<$($source: Value,)* R: Value, F: Fn($($source),*) -> R>(
             registers: &mut Registers, ins: &Ins, mask: u32, f: F,
         ) {
-            // Copies: so the compiler knows that writing the result changes no source.
+            // Copies the sources, so that the compiler knows that writing the result does not
+            // change them.
             $(let $row = $source::read(registers, ins.s[$index]);)*
             let row = R::row(|lane| f($($source::lane(&$row, lane)),*));
             R::write(registers, ins.d, &row, mask);
@@ -41,7 +43,7 @@ pub(super) fn pred2(registers: &mut Registers, ins: &Ins, mask: u32, f: impl Fn(
     registers.write_pred(ins.d, row, mask);
 }
 
-/// The value a function of the lane gives, for all of them.
+/// Calls a function of the lane for all lanes.
 #[inline(always)]
 pub(super) fn each<T: Copy + Default>(value: impl Fn(usize) -> T) -> [T; LANES] {
     let mut row = [T::default(); LANES];

@@ -1,8 +1,8 @@
-//! Loads and stores: addresses of 32 lanes, checked together, counted, and moved.
+//! Loads and stores: checks, counts and accesses the addresses of 32 lanes together.
 //!
-//! Inactive lanes borrow the address of the active lane before them. So checks, counts of sectors and loads need no mask:
-//! a repeated address is in bounds where the first was, touches no new sector, keeps ascending addresses ascending, and
-//! what it loads is not written to a register.
+//! An inactive lane borrows the address of the active lane before it, so checks, sector counts and
+//! loads need no mask. A repeated address is in bounds if the first one was, touches no new sector,
+//! keeps ascending addresses ascending, and its loaded value is not written to a register.
 
 use std::sync::atomic::{self, Ordering};
 
@@ -16,24 +16,24 @@ use crate::interp::mem::{Allocation, space};
 use crate::interp::reason::{BadAccess, Reason};
 use crate::interp::vocabulary::{AccessKind, FULL, LANES, Space};
 
-/// The work of serving the lanes of one allocation, where those of an instruction are in several.
+/// The work of serving the lanes of one allocation, if the lanes of an instruction access several.
 const SCATTERED_WORK: u64 = 24;
 
 pub(super) type Addresses = [u64; LANES];
 
-/// What is done at addresses that have been checked and counted.
+/// An action at addresses that have been checked and counted.
 pub(super) trait Action: Copy {
-    /// Its kind, which is the instruction's.
+    /// The kind of access, which depends on the instruction.
     fn kind(self, cx: &Context, ins: &Ins) -> AccessKind;
-    /// Does it for the lanes of `mask`.
+    /// Performs the action for the lanes of `mask`.
     fn act<C: Cells>(self, cells: &C, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses);
 }
 
-/// Memory to registers.
+/// Loads from memory to registers.
 #[derive(Clone, Copy)]
 pub(super) struct Load;
 
-/// Registers to memory.
+/// Stores registers to memory.
 #[derive(Clone, Copy)]
 pub(super) struct Store;
 
@@ -64,7 +64,7 @@ instructions! {
     load_local store_local local;
 }
 
-/// Takes note of whether a load has seen something new.
+/// Notes whether a load has seen a new value.
 fn look(warp: &mut Warp, ins: &Ins, mask: u32) {
     let mut seen = Seen::NOTHING;
     for &slot in &ins.s[..usize::from(ins.access.count)] {
@@ -80,7 +80,8 @@ fn look(warp: &mut Warp, ins: &Ins, mask: u32) {
     }
 }
 
-/// A load that is not served from a cache may be one of many that wait for a value.
+/// Counts a load that bypasses the caches as a look at memory: it may be one of many that wait for
+/// a value.
 pub(super) fn after_poll(flow: Flow, warp: &mut Warp) -> Flow {
     if let Flow::Next = flow { warp.poll() } else { flow }
 }
@@ -99,7 +100,8 @@ macro_rules! ordered {
     )*};
 }
 
-// A block's threads see each other's writes in program order, for one host thread runs them; blocks on others do not.
+// A block's threads see each other's writes in program order, because one host thread runs them.
+// Blocks on other host threads do not.
 ordered! {
     acquire_generic after load_generic, release_generic before store_generic;
     acquire_global after load_global, release_global before store_global;
@@ -116,13 +118,14 @@ pub(super) fn update<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, ma
     }
 }
 
-/// `ld.param` with an address that is computed; others are constants of the launch.
+/// `ld.param` with a computed address; parameters at known addresses are constants of the launch.
 pub(super) fn load_param(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     observe::execution(cx, warp, ins, mask);
     param(cx, warp, ins, mask, addresses(warp, ins, mask), Load)
 }
 
-/// `ld.const`: what is in global memory too, by a cache of its own, so it counts as no access to that.
+/// `ld.const`: the data lies in global memory, but a separate cache serves it, so it does not count
+/// as an access to global memory.
 pub(super) fn load_const(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
     observe::execution(cx, warp, ins, mask);
     let addresses = addresses(warp, ins, mask);
@@ -143,7 +146,7 @@ fn addresses(warp: &Warp, ins: &Ins, mask: u32) -> Addresses {
     addresses
 }
 
-/// Gives inactive lanes the address of the active lane before them, or of the first.
+/// Gives each inactive lane the address of the active lane before it, or of the first active lane.
 #[inline(always)]
 fn lend(addresses: &mut Addresses, mask: u32) {
     if mask == FULL {
@@ -159,7 +162,7 @@ fn lend(addresses: &mut Addresses, mask: u32) {
     }
 }
 
-/// An address without a space: nearly always global.
+/// Accesses an address without a state space, which is nearly always global.
 #[inline(always)]
 fn generic<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
     let lowest = addresses.iter().fold(u64::MAX, |lowest, &address| lowest.min(address));
@@ -170,7 +173,8 @@ fn generic<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, a
     }
 }
 
-/// Generic addresses of which some lie in windows: each space's lanes apart, as the hardware does.
+/// Accesses generic addresses of which some lie in windows: each space's lanes separately, as the
+/// hardware does.
 fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, addresses: Addresses, act: A) -> Flow {
     let mut rest = mask;
     while rest != 0 {
@@ -221,7 +225,7 @@ fn all_fit(addresses: &Addresses, base: u64, size: u64, bytes: u32) -> bool {
     addresses.iter().fold(0, |any, &address| any | wrong(address)) == 0
 }
 
-/// Lanes in several allocations, or a fault.
+/// Accesses global memory for lanes in several allocations, or finds the fault.
 #[cold]
 fn scattered<A: Action>(
     cx: &mut Context,
@@ -365,8 +369,8 @@ fn param<A: Action>(
     Flow::Next
 }
 
-/// Of lanes of which some access what is not in their space, those that may; offsets are theirs from then on. `bad` says
-/// all but the address.
+/// Finds the lanes whose access lies within their space, and lends the other lanes their offsets.
+/// `bad` describes a fault except for its address.
 #[cold]
 fn beyond(
     cx: &mut Context,
@@ -394,8 +398,8 @@ fn beyond(
     Ok(permitted)
 }
 
-/// The lanes of `mask` of whose access nothing is `wrong`. Any other stops the launch, or with memcheck is a finding, and
-/// what it reads is 0.
+/// Finds the lanes of `mask` whose access is not `wrong`. A wrong access stops the launch; with
+/// memcheck it is a finding, and it reads 0.
 fn permitted(
     cx: &mut Context,
     warp: &mut Warp,
@@ -425,7 +429,7 @@ fn permitted(
     Ok(permitted)
 }
 
-/// A store before it is done.
+/// A store, before it happens.
 pub(super) struct Change<'a, C> {
     pub(super) cells: &'a C,
     pub(super) warp: &'a Warp,
@@ -435,7 +439,8 @@ pub(super) struct Change<'a, C> {
 }
 
 impl<C: Cells> Change<'_, C> {
-    /// Whether what a lane stores differs from what is there, where lanes before it store first.
+    /// Whether a lane stores a value that differs from the one already there, after the lanes
+    /// before it have stored.
     pub(super) fn by(&self, lane: usize) -> bool {
         let Self { cells, warp, ins, mask, offsets } = *self;
         let Access { width, count, wide, .. } = ins.access;
@@ -507,7 +512,7 @@ fn load<C: Cells>(cells: &C, warp: &mut Warp, slot: u16, access: Access, mask: u
     }
 }
 
-/// Lanes in order: of several that store to one place, the last wins.
+/// Stores lane by lane in order: if several lanes store to one place, the last one wins.
 #[inline(always)]
 fn store<C: Cells>(cells: &C, warp: &Warp, slot: u16, access: Access, mask: u32, offset: impl Fn(usize) -> u64) {
     let slot = usize::from(slot);

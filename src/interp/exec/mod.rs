@@ -1,4 +1,4 @@
-//! Running code: lanes within a warp, warps within a block, blocks within a grid.
+//! Runs code: lanes within a warp, warps within a block, blocks within a grid.
 
 mod atomic;
 mod barrier;
@@ -28,7 +28,7 @@ use super::mem::cells::Scratch;
 use super::reason::Reason;
 use tally::Tally;
 
-/// What a warp's instructions act on, besides the warp.
+/// The state that a warp's instructions act on, besides the warp itself.
 struct Context<'a> {
     code: &'a Code,
     global: &'a Snapshot,
@@ -40,27 +40,27 @@ struct Context<'a> {
     block: u64,
     /// The warp's number in the block.
     warp: u32,
-    /// What the block has printed.
+    /// The text that the block has printed.
     printed: &'a mut Vec<u8>,
-    /// Where there is something to look for.
+    /// The checkers, if the launch has any.
     checker: Option<&'a mut Checker>,
-    /// Work that a launch may do.
+    /// The work limit of the launch.
     limit: u64,
-    /// What is left of it for the block, were its host thread's blocks alone.
+    /// The work left to the block, as if the blocks of its host thread were the only ones.
     left: u64,
 }
 
-/// How a warp goes on after an instruction.
+/// How a warp continues after an instruction.
 enum Flow {
-    /// At its pc.
+    /// It continues at its pc.
     Next,
-    /// Not now: it waits, or has ended.
+    /// It waits, or has ended.
     Yield,
-    /// Not at all.
+    /// It cannot continue.
     Stop(Box<Fault>),
 }
 
-/// What stopped a warp.
+/// The reason why a warp stopped.
 struct Fault {
     /// The first lane concerned.
     lane: u32,

@@ -1,5 +1,5 @@
-//! What is written down of each access before it is done: how much of the memory system it takes; and what the checkers are
-//! shown, where there are any.
+//! Records each access before it happens: its cost in the memory system. Also passes the access to
+//! the checkers, if there are any.
 
 use super::Context;
 use super::lanes::each;
@@ -15,7 +15,8 @@ use crate::interp::model::banks::{self, Wavefronts};
 use crate::interp::model::coalesce::{SECTOR_BYTES, ideal_sectors, sectors};
 use crate::interp::vocabulary::{AccessKind, FULL, LANES};
 
-/// An instruction that accesses memory, executed by the lanes of `mask`: once, whatever spaces its addresses lead to.
+/// Records the execution of an instruction that accesses memory by the lanes of `mask`: once,
+/// whatever spaces its addresses lead to.
 #[inline(always)]
 pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
     let executed = &mut warp.executed[ins.site as usize];
@@ -26,7 +27,8 @@ pub(super) fn execution(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32)
     }
 }
 
-/// An access to global memory by the lanes of `mask`; the others have a neighbour's address.
+/// Records an access to global memory by the lanes of `mask`; the other lanes have a neighbour's
+/// address.
 #[inline(always)]
 pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addresses: &Addresses) {
     let bytes = ins.access.bytes();
@@ -43,7 +45,7 @@ pub(super) fn global(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, addres
     tally.worst_global.note(touched, touched - ideal, sample(cx.block, cx.warp, warp, ins, mask, addresses));
 }
 
-/// An access to shared memory by the lanes of `mask`.
+/// Records an access to shared memory by the lanes of `mask`.
 #[inline(always)]
 pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses, kind: AccessKind) {
     let access = match kind {
@@ -63,7 +65,7 @@ pub(super) fn shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, of
     tally.worst_shared.note(passes.taken, passes.taken - passes.ideal, sample);
 }
 
-/// An update of shared memory by the lanes of `mask`.
+/// Records an update of shared memory by the lanes of `mask`.
 fn shared_update(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
     let within = each(|lane| offsets[lane] as u32);
     let update = cx.code.sites[ins.site as usize].update;
@@ -84,7 +86,7 @@ fn shared_update(cx: &mut Context, warp: &Warp, ins: &Ins, mask: u32, offsets: &
     tally.worst_shared.note(updates.taken, updates.taken - updates.ideal, sample);
 }
 
-/// The access, in case that it is the worst.
+/// Copies the access, in case it is the worst one.
 #[inline(always)]
 fn sample(
     block: u64,
@@ -104,7 +106,7 @@ fn sample(
     }
 }
 
-/// Shows the checkers an access to an allocation, at these offsets.
+/// Passes the checkers an access to an allocation, at these offsets.
 #[inline(always)]
 pub(super) fn check_global(
     cx: &mut Context,
@@ -123,7 +125,7 @@ pub(super) fn check_global(
     }
 }
 
-/// Shows the checkers an access to shared memory.
+/// Passes the checkers an access to shared memory.
 #[inline(always)]
 pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
     let (code, cells) = (cx.code, cx.shared);
@@ -135,8 +137,8 @@ pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u
     }
 }
 
-/// Shows the checkers an access to local memory. Where functions are called it is a stack whose places change their meaning,
-/// and nobody follows it.
+/// Passes the checkers an access to local memory, unless the kernel calls functions. Local memory
+/// is then a stack whose places change their meaning, and the checkers do not follow that.
 #[inline(always)]
 pub(super) fn check_local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32, offsets: &Addresses) {
     let code = cx.code;
@@ -145,7 +147,7 @@ pub(super) fn check_local(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u3
     }
 }
 
-/// Shows the checkers which lanes have waited for each other within the warp since they were last shown.
+/// Tells the checkers which lanes have waited for each other within the warp since the last call.
 #[inline]
 pub(super) fn warp_barriers(checker: &mut Checker, index: u32, warp: &mut Warp) {
     for (lanes, all) in warp.synced.drain(..) {
@@ -153,7 +155,7 @@ pub(super) fn warp_barriers(checker: &mut Checker, index: u32, warp: &mut Warp) 
     }
 }
 
-/// A fence of the lanes of `mask`.
+/// Passes the checkers a fence of the lanes of `mask`.
 pub(super) fn fence(cx: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) {
     if let Some(checker) = &mut cx.checker {
         warp_barriers(checker, cx.warp, warp);

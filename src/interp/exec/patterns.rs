@@ -1,16 +1,19 @@
-//! Remembers what an access pattern cost: from block to block, a warp repeats its own.
+//! Remembers the cost of an access pattern, because a warp repeats its patterns from block to
+//! block.
 //!
-//! Moving all addresses of a warp by the same number of words turns the banks round and changes nothing else; so what counts
-//! is where the lanes lie from the first, and for elements smaller than a word where in its word the first one lies.
+//! Shifting all addresses of a warp by the same number of words rotates the banks and changes
+//! nothing else. A pattern therefore consists of the lanes' distances from the first lane, and for
+//! elements smaller than a word, of the first lane's offset in its word.
 
 use super::lanes::each;
 use crate::interp::model::banks::{Access, Wavefronts, wavefronts};
 use crate::interp::vocabulary::LANES;
 
-/// Instructions remembered; those whose pcs are equal modulo this push each other out.
+/// The number of instructions remembered; instructions with equal pcs modulo this number replace
+/// each other.
 const REMEMBERED: usize = 32;
 
-/// The last patterns of one warp.
+/// The latest patterns of one warp.
 #[derive(Debug)]
 pub(super) struct Patterns {
     last: Vec<Pattern>,
@@ -20,23 +23,24 @@ pub(super) struct Patterns {
 struct Pattern {
     /// Offsets from lane 0's.
     relative: [u32; LANES],
-    /// Lane 0's place in its word.
+    /// Lane 0's offset in its word.
     byte: u32,
     /// Active lanes; 0 before the first access.
     mask: u32,
-    /// The instruction.
+    /// The pc of the instruction.
     pc: u32,
     passes: Wavefronts,
 }
 
 impl Patterns {
-    /// Nothing remembered.
+    /// An empty memory of patterns.
     pub(super) fn new() -> Self {
         let passes = Wavefronts { taken: 0, ideal: 0 };
         Self { last: vec![Pattern { relative: [0; LANES], byte: 0, mask: 0, pc: 0, passes }; REMEMBERED] }
     }
 
-    /// Wavefronts of the instruction at `pc`, which always has the same width and direction. `mask` is not 0.
+    /// The wavefronts of the instruction at `pc`, which always has the same width and direction.
+    /// `mask` is not 0.
     #[inline(always)]
     pub(super) fn wavefronts(
         &mut self,

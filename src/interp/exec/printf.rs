@@ -1,6 +1,7 @@
-//! C's formats, as `printf` in a kernel takes them: flags, width, precision, size, and the types `cdiouxXpeEfFgGaAs%`.
+//! C's formats, as `printf` in a kernel supports them: flags, width, precision, size, and the
+//! conversions `cdiouxXpeEfFgGaAs%`.
 
-/// What a format is given.
+/// The arguments of a format.
 pub(super) trait Values {
     type Error;
     /// The next value, of 4 or 8 bytes.
@@ -9,7 +10,7 @@ pub(super) trait Values {
     fn text(&mut self, address: u64) -> Result<Vec<u8>, Self::Error>;
 }
 
-/// Between the percent sign and the type.
+/// The part of a conversion between the percent sign and its letter.
 #[derive(Debug, Default)]
 struct Spec {
     left: bool,
@@ -19,16 +20,16 @@ struct Spec {
     alternate: bool,
     width: usize,
     precision: Option<usize>,
-    /// `l`, `ll` and their like: 8 bytes.
+    /// `l`, `ll` and similar: the value has 8 bytes.
     long: bool,
-    /// `h` and `hh`: so many bits count.
+    /// `h` and `hh`: the number of bits that count.
     short: u32,
 }
 
-/// Widths and precisions beyond this are not taken seriously.
+/// The largest width or precision; larger ones are clamped to it.
 const MOST: usize = 512;
 
-/// Prints to `out`; how many values were taken.
+/// Prints to `out`; returns the number of values that it took.
 pub(super) fn format<V: Values>(text: &[u8], values: &mut V, out: &mut Vec<u8>) -> Result<u32, V::Error> {
     let mut taken = 0;
     let mut rest = text;
@@ -58,7 +59,7 @@ pub(super) fn format<V: Values>(text: &[u8], values: &mut V, out: &mut Vec<u8>) 
             b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => {
                 spec.real(kind, f64::from_bits(values.value(8)?)).into_bytes()
             }
-            // No format of C's: as it stands.
+            // C does not know this conversion: it is printed unchanged.
             other => {
                 out.extend([b'%', other]);
                 continue;
@@ -100,7 +101,7 @@ fn spec<'t, V: Values>(mut rest: &'t [u8], values: &mut V, taken: &mut u32) -> R
     spec.width = width.unsigned_abs() as usize;
     if let Some(tail) = rest.strip_prefix(b".") {
         rest = tail;
-        // A negative one is none.
+        // A negative precision counts as absent.
         spec.precision = usize::try_from(number(&mut rest)?).ok();
     }
     while let Some((&size, tail)) = rest.split_first() {
@@ -159,7 +160,7 @@ impl Spec {
         if kind.is_ascii_uppercase() { text.to_ascii_uppercase() } else { text }
     }
 
-    /// Whichever of the two is shorter, without zeros at the end.
+    /// `%g`: the shorter of the two notations, without trailing zeros.
     fn general(&self, size: f64, precision: usize) -> String {
         let exact = scientific(size, precision - 1);
         let (digits, exponent) = exact.split_once('e').unwrap_or((&exact, "0"));
@@ -243,7 +244,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// Expected values are those of glibc's `printf`.
+    /// The expected strings are those of glibc's `printf`.
     #[test]
     fn formats_are_those_of_c() {
         let real = |value: f64| value.to_bits();

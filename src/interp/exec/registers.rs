@@ -1,9 +1,10 @@
-//! A warp's registers: each holds the values of all 32 lanes side by side, so that one instruction is a loop over an array.
+//! A warp's registers. Each register holds the values of all 32 lanes side by side, so an
+//! instruction is a loop over an array.
 
 use crate::interp::modifiers::Modifiers;
 use crate::interp::vocabulary::{FULL, File, HasKind, LANES};
 
-/// A lane's bit in a mask, as data: comparing with it is what vectorises on every machine.
+/// A lane's bit in a mask, as data: a comparison with it vectorises on every machine.
 const BIT: [u32; LANES] = {
     let mut bits = [0; LANES];
     let mut lane = 0;
@@ -23,7 +24,7 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// Zeroed registers, so many of each file, if the host has the memory.
+    /// Zeroed registers, with a count for each file; `None` if the host has too little memory.
     pub(crate) fn new([pred, b32, b64]: [usize; 3]) -> Option<Self> {
         fn zeroed<T: Clone>(zero: T, count: usize) -> Option<Vec<T>> {
             let mut row = Vec::new();
@@ -90,7 +91,7 @@ impl Registers {
 
 /// A type that operands of instructions have.
 pub(crate) trait Value: HasKind {
-    /// The values of all lanes, as registers hold them.
+    /// The values of all lanes, in the form of a register.
     type Row: Copy;
     /// A register's values.
     fn read(registers: &Registers, slot: u16) -> Self::Row;
@@ -98,7 +99,7 @@ pub(crate) trait Value: HasKind {
     fn lane(row: &Self::Row, lane: usize) -> Self;
     /// The row of `value(lane)`.
     fn row(value: impl Fn(usize) -> Self) -> Self::Row;
-    /// Writes to the lanes of `mask`.
+    /// Writes the lanes of `mask`.
     fn write(registers: &mut Registers, slot: u16, row: &Self::Row, mask: u32);
 }
 
@@ -134,7 +135,7 @@ value!(u8, u32, b32, write32, |bits| bits as u8, u32::from);
 value!(u16, u32, b32, write32, |bits| bits as u16, u32::from);
 value!(u32, u32, b32, write32, |bits| bits, |value| value);
 value!(u64, u64, b64, write64, |bits| bits, |value| value);
-// A signed result narrower than its register fills it with its sign, as PTX has it.
+// A signed result narrower than its register is sign-extended, as PTX has it.
 value!(i8, u32, b32, write32, |bits| bits as i8, |value| value as u32);
 value!(i16, u32, b32, write32, |bits| bits as i16, |value| value as u32);
 value!(i32, u32, b32, write32, |bits| bits as i32, |value| value as u32);
@@ -155,7 +156,7 @@ impl Value for bool {
     }
     #[inline(always)]
     fn row(value: impl Fn(usize) -> bool) -> u32 {
-        // Bits first and their sum after: two loops that vectorise.
+        // Bits first, then their sum: two loops that vectorise.
         let mut bits = [0; LANES];
         for lane in 0..LANES {
             bits[lane] = if value(lane) { BIT[lane] } else { 0 };

@@ -1,4 +1,4 @@
-//! The functions of the CUDA runtime that compilers call: `vprintf` and `__assertfail`.
+//! The CUDA runtime functions that compilers call: `vprintf` and `__assertfail`.
 
 use super::call::{give, passed};
 use super::printf::{Values, format};
@@ -11,14 +11,14 @@ use crate::interp::mem::space;
 use crate::interp::reason::{BadAccess, Reason};
 use crate::interp::vocabulary::{AccessKind, LANES, Space};
 
-/// Characters of a string that are looked at.
+/// The number of bytes of a string that are read at most.
 const MAX_TEXT: u64 = 4096;
-/// The work of a lane's `printf`, besides a unit for each byte that is read and printed.
+/// The work of a lane's `printf`, besides one unit for each byte read or printed.
 const PRINT_WORK: u64 = 16;
-/// What `vprintf` returns without a format.
+/// The return value of `vprintf` without a format.
 const NO_FORMAT: u32 = u32::MAX;
 
-/// `vprintf(format, values)`, lane after lane.
+/// Executes `vprintf(format, values)`, lane after lane.
 pub(super) fn print(cx: &mut Context, warp: &mut Warp, mask: u32, layout: &Layout) -> Result<(), Box<Fault>> {
     let [formats, values] = [0, 1].map(|index| passed(warp, layout, index));
     let mut counts = [NO_FORMAT; LANES];
@@ -29,7 +29,8 @@ pub(super) fn print(cx: &mut Context, warp: &mut Warp, mask: u32, layout: &Layou
         let mut given = Given { cx, warp, lane, at: values[lane], read: text.len() };
         let printed = format(&text, &mut given, &mut out);
         warp.work += PRINT_WORK + (given.read + out.len() - before) as u64;
-        // More is told of as lost; a loop that prints must not fill the host's memory.
+        // One byte more than the limit is enough to report the rest as lost; a loop that prints
+        // must not fill the host's memory.
         out.truncate(MAX_PRINTED + 1);
         *cx.printed = out;
         counts[lane] = printed?;
@@ -52,7 +53,7 @@ pub(super) fn assertion(cx: &Context, warp: &Warp, mask: u32, layout: &Layout) -
     }
 }
 
-/// What a format is given: values side by side in the thread's memory, each aligned to its size.
+/// The arguments of a format: values side by side in the thread's memory, each aligned to its size.
 struct Given<'c, 'a> {
     cx: &'c Context<'a>,
     warp: &'c Warp,
@@ -82,13 +83,13 @@ impl Values for Given<'_, '_> {
     }
 }
 
-/// The bytes before the zero that ends a string.
+/// Reads a string up to its terminating zero.
 fn text(cx: &Context, warp: &Warp, lane: usize, address: u64) -> Result<Vec<u8>, Box<Fault>> {
     let bytes = (0..MAX_TEXT).map(|index| byte(cx, warp, lane, address.saturating_add(index)));
     bytes.take_while(|byte| !matches!(byte, Ok(0))).collect()
 }
 
-/// The byte at a generic address.
+/// Reads the byte at a generic address.
 fn byte(cx: &Context, warp: &Warp, lane: usize, address: u64) -> Result<u8, Box<Fault>> {
     let base = space::window(address);
     let offset = address - base;

@@ -1,4 +1,4 @@
-//! Counts instruction by instruction; a launch's counters are their sums.
+//! Counts accesses for each instruction; a launch's counters are the sums.
 
 use super::block::Launch;
 use super::memory::Addresses;
@@ -7,24 +7,24 @@ use crate::interp::code::Site;
 use crate::interp::report::{InstructionReport, Report, WarpAccess};
 use crate::interp::vocabulary::{AccessKind, Space};
 
-/// Bytes that a launch may print; CUDA's buffer has as many.
+/// The most bytes that a launch may print, as in CUDA's buffer.
 pub(super) const MAX_PRINTED: usize = 1 << 20;
 
-/// What the blocks of a launch did, or those that one host thread ran.
+/// The counts of a launch's blocks, or of those that one host thread ran.
 #[derive(Debug)]
 pub(super) struct Totals {
     /// One for each of the code's sites.
     pub(super) tallies: Vec<Tally>,
     pub(super) warp_instructions: u64,
     pub(super) thread_instructions: u64,
-    /// What blocks printed, each with its number.
+    /// The text that each block printed, with the block's number.
     printed: Vec<(u64, Vec<u8>)>,
-    /// Bytes of it.
+    /// The length of that text in bytes.
     printed_bytes: usize,
 }
 
-/// The least and the greatest value that a look at memory saw: alike for any lanes that wait for
-/// one thing.
+/// The least and the greatest value that a look at memory saw. It does not depend on the lanes, if
+/// all of them wait for the same value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     least: u64,
@@ -42,62 +42,65 @@ impl Seen {
 /// How a warp executed an instruction in its block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Executed {
-    /// What it saw last, if it looks for changes of memory.
+    /// The values that it last saw, if it looks for changes of memory.
     pub(super) seen: Seen,
-    /// How many times.
+    /// The number of executions.
     pub(super) times: u64,
-    /// Active lanes, summed over those.
+    /// Active lanes, summed over the executions.
     pub(super) lanes: u64,
 }
 
-/// What one instruction that accesses memory did. A generic address may have led it to several spaces.
+/// The counts of one instruction that accesses memory. With generic addresses it may access several
+/// spaces.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
-    /// Times that a warp executed it.
+    /// The number of times that a warp executed it.
     pub(crate) executions: u64,
     /// Active lanes, summed over the executions.
     pub(crate) lanes: u64,
     /// Its accesses to global memory.
     pub(crate) global: GlobalCounters,
-    /// The fewest sectors that those could have had, as [`crate::interp::model::coalesce::ideal_sectors`] says.
+    /// The fewest sectors possible for these accesses, from
+    /// [`crate::interp::model::coalesce::ideal_sectors`].
     pub(crate) ideal_sectors: u64,
     /// Its accesses to shared memory.
     pub(crate) shared: SharedCounters,
-    /// The fewest wavefronts that those could have had, as [`crate::interp::model::banks::ideal_wavefronts`] says, or of
-    /// atomics [`crate::interp::model::atomics::ideal_wavefronts`].
+    /// The fewest wavefronts possible for these accesses, from
+    /// [`crate::interp::model::banks::ideal_wavefronts`], or for atomics from
+    /// [`crate::interp::model::atomics::ideal_wavefronts`].
     pub(crate) ideal_wavefronts: u64,
-    /// The loads of the loop that it is in shared memory, if it is an atomic and one.
+    /// The loads of the loop, if it is an atomic in shared memory that takes a loop.
     pub(crate) loop_loads: SharedCounters,
     pub(super) worst_global: Worst,
     pub(super) worst_shared: Worst,
 }
 
-/// The worst access so far, the first of several.
+/// The worst access so far; among equals, the first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Worst {
-    /// Excess and all that it took; 0 before the first access.
+    /// The excess in the upper half, the cost in the lower half; 0 before the first access.
     rank: u64,
     access: Option<Box<Sample>>,
 }
 
-/// An access as it was.
+/// A copy of an access.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     /// The block's number, counted with x fastest.
     pub(super) block: u64,
     pub(super) warp: u32,
-    /// The how many-th of its warp, from 1.
+    /// The number of this execution by its warp, from 1.
     pub(super) execution: u64,
-    /// Bytes of each lane.
+    /// Bytes that each lane accesses.
     pub(super) bytes: u32,
     pub(super) lanes: u32,
-    /// Of inactive lanes, anything.
+    /// The addresses; those of inactive lanes mean nothing.
     pub(super) addresses: Addresses,
 }
 
 impl Worst {
-    /// Keeps the access that `sample` gives if it is worse than those before: it takes more in `excess` of the ideal, or as
-    /// much and more in all. Both are sectors or wavefronts.
+    /// Keeps the access that `sample` returns if it is worse than the earlier ones: its excess over
+    /// the ideal is larger, or equal with a larger cost. Both count sectors or wavefronts.
     #[inline(always)]
     pub(super) fn note(&mut self, taken: u32, excess: u32, sample: impl FnOnce() -> Sample) {
         let rank = u64::from(excess) << 32 | u64::from(taken);
@@ -112,7 +115,7 @@ impl Worst {
         *self = Self { rank, access: Some(Box::new(sample())) };
     }
 
-    /// Takes the other's access if it is worse, or as bad and of an earlier block.
+    /// Takes the other's access if it is worse, or as bad but from an earlier block.
     fn merge(&mut self, other: Self) {
         let block = |worst: &Self| worst.access.as_ref().map_or(u64::MAX, |access| access.block);
         if other.rank > self.rank || other.rank == self.rank && block(&other) < block(self) {
@@ -122,7 +125,7 @@ impl Worst {
 }
 
 impl Totals {
-    /// Nothing done yet by code of so many sites.
+    /// Empty counts for code of `sites` sites.
     pub(super) fn new(sites: usize) -> Self {
         Self {
             tallies: vec![Tally::default(); sites],
@@ -133,16 +136,17 @@ impl Totals {
         }
     }
 
-    /// Adds what a block printed, behind those before it.
+    /// Adds the text that a block printed after that of earlier blocks.
     pub(super) fn print(&mut self, block: u64, text: Vec<u8>) {
-        // What is behind this much of one thread's blocks is behind it in the launch's.
+        // Text past this limit among one thread's blocks is also past it in the whole launch.
         if !text.is_empty() && self.printed_bytes <= MAX_PRINTED {
             self.printed_bytes += text.len();
             self.printed.push((block, text));
         }
     }
 
-    /// Adds what other blocks did. The result does not depend on who ran which blocks.
+    /// Adds the counts of other blocks. The result does not depend on which thread ran which
+    /// blocks.
     pub(super) fn merge(&mut self, other: Self) {
         self.warp_instructions += other.warp_instructions;
         self.thread_instructions += other.thread_instructions;
@@ -160,13 +164,13 @@ impl Totals {
         }
     }
 
-    /// What the blocks up to this one printed. Later ones may have run or not.
+    /// The text printed by the blocks up to this one. Later blocks may or may not have run.
     pub(super) fn printed_until(mut self, block: u64) -> String {
         self.printed.retain(|(number, _)| *number <= block);
         in_order(self.printed)
     }
 
-    /// What is told of it.
+    /// Makes the report.
     pub(super) fn report(self, launch: &Launch) -> Report {
         let sites = &launch.code.sites;
         Report {
@@ -185,7 +189,7 @@ impl Totals {
     }
 }
 
-/// What blocks printed, as one text: as much as there is room for.
+/// Joins the text of the blocks, up to the limit.
 fn in_order(mut printed: Vec<(u64, Vec<u8>)>) -> String {
     printed.sort_by_key(|(block, _)| *block);
     let mut all: Vec<u8> = printed.into_iter().flat_map(|(_, text)| text).take(MAX_PRINTED + 1).collect();
@@ -196,7 +200,7 @@ fn in_order(mut printed: Vec<(u64, Vec<u8>)>) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// What all instructions did together.
+/// Sums the counts of all instructions.
 fn counters(sites: &[Site], tallies: &[Tally]) -> Counters {
     let mut total = Counters::default();
     for (site, tally) in sites.iter().zip(tallies) {

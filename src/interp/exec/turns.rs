@@ -1,13 +1,14 @@
-//! Which block a host thread runs next.
+//! Chooses the block that a host thread runs next.
 //!
-//! Threads take blocks in order from one counter. A block that does nothing but wait for others is
-//! put aside, and the next one begins: so a flag may come from any block, and all blocks of a grid
-//! may meet, as many as fit. It has another turn when some others have ended, and when no other may
-//! begin.
+//! Threads take blocks in order from one counter. A block that only waits for others is set aside,
+//! and the next one begins. A flag may therefore come from any block, and all blocks of a grid may
+//! meet, as far as they fit. A waiting block has another turn when some other blocks have ended, or
+//! when no other block may begin.
 //!
-//! Counts are sums, so they do not depend on who ran what. When a block stops, all blocks before it
-//! have been taken and run to their end, so the lowest stop is the same for any number of threads.
-//! A block that waits until the limit of work is told of only where none stopped for another reason.
+//! Counts are sums, so they do not depend on which thread ran which block. When a block stops, all
+//! blocks before it have been taken and run to their end, so the lowest stop is the same for any
+//! number of threads. A block that waits until the work limit is reported only if no block stopped
+//! for another reason.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,11 +26,12 @@ use crate::interp::stop::Stop;
 
 /// Blocks of a host thread that may have begun at a time.
 const MAX_BEGUN: u64 = 1 << 9;
-/// How many blocks of its thread end before one that waits has another turn: at first, and at most.
+/// The number of blocks of its thread that end before a waiting block has another turn: at first,
+/// and at most.
 const FIRST_PAUSE: u64 = 1;
 const LONGEST_PAUSE: u64 = 64;
 
-/// The blocks of a grid that are run.
+/// The number of blocks of a grid, and the number of them that run.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     pub(super) blocks: u64,
@@ -37,9 +39,9 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The number of the block that is taken at this turn: one of a stretch of the grid, as long as
-    /// any other, at a multiple of the golden ratio within it. At equal distances it might always
-    /// be the same column of tiles.
+    /// The number of the block that is taken at this turn. The grid is divided into stretches of
+    /// equal length, one for each turn; the block stands in its stretch at a multiple of the golden
+    /// ratio. Blocks at equal distances might all lie in the same column of tiles.
     fn block(&self, turn: u64) -> u64 {
         let start = |turn: u64| (u128::from(turn) * u128::from(self.blocks) / u128::from(self.taken)) as u64;
         let ratio = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -62,7 +64,7 @@ pub(super) struct Blocks<'a> {
     done: Mutex<Done>,
 }
 
-/// What threads have done that have no more to do.
+/// The results of the threads that have finished.
 struct Done {
     totals: Totals,
     findings: Vec<Finding>,
@@ -72,8 +74,8 @@ struct Done {
 
 /// Why a block stopped.
 struct Stopped {
-    /// It came to the limit of work waiting or beside others that wait, perhaps for one that
-    /// stopped: that is told of, if there is one.
+    /// Whether it reached the work limit while it, or blocks beside it, waited. It may have waited
+    /// for a block that stopped; that block's stop takes precedence.
     in_vain: bool,
     turn: u64,
     stop: Box<Stop>,
@@ -83,14 +85,14 @@ struct Stopped {
 struct Waiting {
     turn: u64,
     block: Block,
-    /// How many blocks of its thread are to have ended before it has another turn, and how many
-    /// after that.
+    /// The number of ended blocks of its thread at which it has another turn, and the pause after
+    /// that turn.
     due: u64,
     pause: u64,
 }
 
 impl<'a> Blocks<'a> {
-    /// At most `begun` blocks of a host thread begin before one ends.
+    /// Shares a launch's blocks. On each host thread, at most `begun` blocks begin before one ends.
     pub(super) fn new(launch: &'a Launch<'a>, part: Part, begun: u64) -> Self {
         let totals = Totals::new(launch.code.sites.len());
         Self {
@@ -104,10 +106,10 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// What a host thread does: blocks, until there is none left for it.
+    /// The loop of a host thread: runs blocks until none is left for it.
     pub(super) fn work(&self) {
         let _share = self.budget.share();
-        // Made only where there is a block left for it.
+        // The worker is made only if a block is left for it.
         let Some(first) = self.take(true) else { return };
         let Some(worker) = Worker::new(self.launch) else {
             let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +120,7 @@ impl<'a> Blocks<'a> {
         let (totals, findings, more) = worker.into_totals();
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.totals.merge(totals);
-        // Of one worker, where there are any.
+        // Findings come from one worker only: with checkers there is only one.
         done.findings.extend(findings);
         done.more_findings += more;
         if let Some(stopped) = stopped {
@@ -126,15 +128,15 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Runs the block of this turn and those that are left: why it stopped, if it did.
+    /// Runs the block of this turn and the remaining ones; returns why it stopped, if it did.
     fn run(&self, mut worker: Worker<'a>, first: u64) -> (Worker<'a>, Option<Stopped>) {
         let mut waiting = VecDeque::<Waiting>::new();
         let (mut stopped, mut ended) = (None, 0);
-        // The work of blocks that no longer wait, since others do.
+        // The work of the blocks that have ended since the last time that no block waited.
         let mut gone = 0_u64;
         let mut next = Some(self.begin(&mut worker, first));
         while let Some((turn, block, pause)) = next.take().or_else(|| self.pick(&mut worker, &mut waiting, ended)) {
-            // A block that begins while none waits.
+            // A block begins while no block waits.
             if waiting.is_empty() && pause == FIRST_PAUSE && stopped.is_none() {
                 gone = 0;
             }
@@ -146,7 +148,7 @@ impl<'a> Blocks<'a> {
                     self.budget.spend(turn, work).map(|last| (last, self.exhausted(last)))
                 }
                 Some(Turn::Waits(block)) => {
-                    // What it waits for may be another thread's.
+                    // Another thread may run the block that it waits for.
                     std::thread::yield_now();
                     let due = ended + pause;
                     waiting.push_back(Waiting { turn, block, due, pause: LONGEST_PAUSE.min(2 * pause) });
@@ -163,14 +165,14 @@ impl<'a> Blocks<'a> {
                 let in_vain = has_waited && matches!(stop.reason, Reason::WorkLimit(_));
                 Stopped { in_vain, turn, stop: self.stop(turn, stop) }.before(&mut stopped);
             }
-            // Those before it run to their end, for the lowest is told.
+            // Blocks before the first stop run to their end, because the lowest stop is reported.
             let first_stop = self.first_stop.load(Relaxed);
             waiting.retain(|waiting| waiting.turn < first_stop);
         }
         (worker, stopped)
     }
 
-    /// The block that is to run next, and after how many others again if it waits.
+    /// The block to run next, with its pause if it waits again.
     fn pick(&self, worker: &mut Worker, waiting: &mut VecDeque<Waiting>, ended: u64) -> Option<Picked> {
         let is_due = waiting.front().is_some_and(|waiting| waiting.due <= ended);
         if !is_due
@@ -186,8 +188,8 @@ impl<'a> Blocks<'a> {
         (turn, worker.begin(self.part.block(turn)), FIRST_PAUSE)
     }
 
-    /// The turn of a block that nobody has taken, if there is one. `may_wait`: for others to end,
-    /// where it is far ahead of them.
+    /// Takes the turn of the next block, if there is one. `may_wait`: wait for other blocks to end,
+    /// if this one is far ahead of them.
     fn take(&self, may_wait: bool) -> Option<u64> {
         loop {
             let turn = self.next.load(Relaxed);
@@ -201,14 +203,14 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Has no block begin any more whose turn is behind this one.
+    /// Prevents blocks with later turns from beginning.
     fn stop(&self, turn: u64, stop: Box<Stop>) -> Box<Stop> {
         self.first_stop.fetch_min(turn, Relaxed);
         self.budget.close();
         stop
     }
 
-    /// The launch has done what it may with the block of this turn.
+    /// The stop of a launch whose work limit is reached with the block of this turn.
     fn exhausted(&self, turn: u64) -> Box<Stop> {
         let Launch { kernel, limit, .. } = *self.launch;
         refusal(&kernel.name, Reason::LaunchLimit { limit, block: self.launch.block(self.part.block(turn)) })
@@ -216,13 +218,13 @@ impl<'a> Blocks<'a> {
 
     fn out_of_memory(&self) -> Box<Stop> {
         let context = format!(
-            "the host has not the {} that a block's registers and local memory take; use smaller blocks",
+            "the host lacks the {} for a block's registers and local memory; use smaller blocks",
             counted(self.launch.block_bytes(), "byte")
         );
         refusal(&self.launch.kernel.name, Reason::Launch(context))
     }
 
-    /// When all threads have ended.
+    /// Makes the report once all threads have finished.
     pub(super) fn into_report(self) -> Result<Report, Box<Stop>> {
         let Done { totals, findings, more_findings, stopped } =
             self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -236,11 +238,11 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// A block and its turn, where the host has the memory for it, and the pause after it.
+/// A turn, its block if the host has the memory for it, and the pause after it.
 type Picked = (u64, Option<Block>, u64);
 
 impl Stopped {
-    /// Takes the place of one that is told of only without this.
+    /// Replaces a known stop if this one takes precedence.
     fn before(self, known: &mut Option<Self>) {
         let rank = |stopped: &Self| (stopped.in_vain, stopped.turn);
         if known.as_ref().is_none_or(|known| rank(&self) < rank(known)) {
@@ -263,7 +265,8 @@ mod tests {
                 chosen.last() < Some(&blocks) && chosen.last() >= Some(&(blocks - blocks.div_ceil(taken))),
                 "{chosen:?}"
             );
-            // As many tiles a row as blocks between two turns, and every part of the row is seen.
+            // Even if a row has as many tiles as there are blocks between two turns, the choice
+            // covers every part of the row.
             let apart = blocks / taken;
             let parts: std::collections::BTreeSet<_> = chosen.iter().map(|block| block % apart * 4 / apart).collect();
             assert!(apart < 4 || parts.len() == 4, "{parts:?} of {blocks}");

@@ -1,10 +1,12 @@
-//! A warp: 32 lanes under one program counter, and the stack that divergence leaves.
+//! A warp: 32 lanes under one program counter, and the stack of its divergent paths.
 //!
-//! Where lanes part at a branch, one path runs until the branch's immediate post-dominator, then the other, and there they
-//! go on together. The stack is the classic one, as in GPGPU-Sim's `simt_stack`; its top is the warp's own fields.
+//! When lanes diverge at a branch, one path runs to the branch's immediate post-dominator, then the
+//! other path, and from there they continue together. This is the classic reconvergence stack, as
+//! in GPGPU-Sim's `simt_stack`; the warp's own fields are its top.
 //!
-//! A barrier that only some lanes reach parks them, and the other paths run on without waiting for them: since Volta each
-//! thread arrives for itself. When nothing is left to run, `settle` looks whether those who are parked wait for each other.
+//! A barrier that only some lanes reach parks those lanes, and the other paths run on without
+//! waiting for them: since Volta, each thread arrives on its own. When no path is left to run,
+//! `settle` checks whether the parked lanes wait for each other.
 
 use super::barrier::{BARRIERS, Vote, Wait};
 use super::exchange::{self, Offer};
@@ -18,34 +20,34 @@ use crate::interp::mem::cells::Scratch;
 use crate::interp::reason::Reason;
 use crate::interp::vocabulary::{FULL, LANES};
 
-/// Looks at memory in vain, after which others have their turn.
+/// The number of looks at unchanged memory after which other warps have their turn.
 const PATIENCE: u32 = 1 << 8;
-/// The same of a warp that has waited before, and of one that waits still when its block has
+/// The same for a warp that has waited before, and for one that still waits when its block has
 /// another turn.
 const LESS_PATIENCE: u32 = 16;
 const LEAST_PATIENCE: u32 = 2;
-/// The work of having lanes wait for others, or go on in another order, besides that for each place on the stack.
+/// The work of parking lanes or reordering paths, besides that for each entry of the stack.
 const REORDER_WORK: u64 = 64;
-/// Places on the stack that are a unit of work to look at.
+/// Entries of the stack that one unit of work inspects.
 const PLACES: u64 = 4;
 
 /// One warp.
 #[derive(Debug)]
 pub(super) struct Warp {
     pub(super) registers: Registers,
-    /// Local memory of all lanes, one lane's after the other's.
+    /// Local memory of all lanes, one lane after the other.
     pub(super) local: Scratch,
-    /// Bytes from one lane's local memory to the next one's.
+    /// Bytes from one lane's local memory to the next lane's.
     pub(super) stride: u64,
-    /// What of it the function has that runs.
+    /// The part of local memory that belongs to the running function.
     pub(super) frame: Frame,
-    /// What its accesses to shared memory cost last.
+    /// The costs of its latest accesses to shared memory.
     pub(super) patterns: Patterns,
     /// The next instruction.
     pub(super) pc: u32,
     /// Lanes that execute it.
     pub(super) mask: u32,
-    /// Where they wait for others.
+    /// The pc where these lanes meet the others.
     pub(super) meet: u32,
     /// Lanes that have not ended.
     pub(super) live: u32,
@@ -57,22 +59,22 @@ pub(super) struct Warp {
     pub(super) wait: Option<Wait>,
     /// Lanes whose predicate holds in the reduction that the warp waits for.
     pub(super) votes: u32,
-    /// Registers that its result goes to, and in which lanes.
+    /// Registers that receive the reduction's result, each with its lanes.
     pub(super) results: Vec<(u16, u32)>,
-    /// Of each barrier of the block, the lanes that have arrived without waiting.
+    /// For each barrier of the block, the lanes that have arrived without waiting.
     pub(super) arrived: [u32; BARRIERS],
-    /// Looks at memory since one of them saw something new or changed it: atomics, and loads that
-    /// may not be cached.
+    /// The number of looks at memory since one of them saw or made a change. Atomics count, and
+    /// loads that may not be cached.
     polls: u32,
-    /// How many of them there may be.
+    /// The number of such looks before other warps have their turn.
     patience: u32,
-    /// Whether there was one in this turn of the block.
+    /// Whether there was such a look in this turn of the block.
     pub(super) has_looked: bool,
-    /// Lanes of which some wait for memory to change, and others have gone on meanwhile from where
-    /// they were to meet them. Hardware may hold those there: none is missing at a barrier that the
-    /// others come to.
+    /// Lanes of paths that were separated: some wait for memory to change, and the others have
+    /// meanwhile gone on past the place where they should have met. Hardware may hold those lanes
+    /// at that place, so a barrier that the others reach does not miss them.
     parted: u32,
-    /// Whether there were so many of them that it waits for others.
+    /// Whether the warp waits for others because it has looked too often.
     pub(super) waits: bool,
     /// Work done in this block.
     pub(super) work: u64,
@@ -80,31 +82,32 @@ pub(super) struct Warp {
     pub(super) issued: u64,
     /// The same, times active lanes.
     pub(super) lanes_issued: u64,
-    /// Where checkers look: of the barriers within the warp that they have yet to be shown, the lanes, and whether no others were
-    /// left.
+    /// With checkers: the barriers within the warp that they have not seen yet. Each has its lanes,
+    /// and whether these were all remaining lanes.
     pub(super) synced: Vec<(u32, bool)>,
-    /// Whether they do.
+    /// Whether the launch has checkers.
     checked: bool,
     /// For each of the code's sites, how the warp executed it in this block.
     pub(super) executed: Vec<Executed>,
 }
 
-/// The part of a thread's local memory that an activation of a function has.
+/// The part of a thread's local memory that belongs to one activation of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Frame {
     pub(super) base: u32,
-    /// Its end, and that of the memory in use.
+    /// The end of the frame, and of the memory in use.
     pub(super) end: u32,
 }
 
-/// Lanes that are to go on at a place.
+/// Lanes that will continue at a point.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Path {
     pub(super) mask: u32,
     pub(super) at: Point,
 }
 
-/// Where lanes are: where they go on, where they meet others then, and with which frame.
+/// A position of lanes: the pc where they continue, the pc where they then meet others, and their
+/// frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Point {
     pub(super) pc: u32,
@@ -112,19 +115,19 @@ pub(super) struct Point {
     pub(super) frame: Frame,
 }
 
-/// Lanes that go on together.
+/// Lanes that continue together.
 #[derive(Debug, Default)]
 struct Group {
-    /// Where.
+    /// Their position.
     at: Point,
     mask: u32,
-    /// The places on the stack where they meet others or return to, outermost first.
+    /// The stack entries where they meet others or return, outermost first.
     outer: Vec<Point>,
 }
 
 impl Group {
-    /// The places that they return to from functions. Where lanes meet others it is at the enclosing place; a function
-    /// begins with none.
+    /// The pcs that they return to from functions. Lanes that meet others do so at the enclosing
+    /// entry's pc; a function begins without one.
     fn returns(&self) -> impl Iterator<Item = u32> {
         let inner = self.outer.iter().skip(1).chain([&self.at]);
         let calls = self.outer.iter().zip(inner).filter(|(_, inner)| inner.meet == NOWHERE);
@@ -137,16 +140,17 @@ impl Group {
 pub(super) struct Parked {
     group: Group,
     at: Halt,
-    /// What they put in where values are exchanged.
+    /// The values that they contribute to an exchange.
     pub(super) offer: Option<Box<Offer>>,
 }
 
-/// What lanes can be parked at.
+/// A reason for parking lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Halt {
-    /// A barrier of the block. An aligned one wants all lanes of the warp at the same instruction.
+    /// A barrier of the block. An aligned one requires all lanes of the warp at the same
+    /// instruction.
     Block { wait: Wait, aligned: bool },
-    /// What these lanes of the warp do together.
+    /// An operation that these lanes of the warp do together.
     Lanes { members: u32, op: Op },
 }
 
@@ -182,8 +186,8 @@ impl Warp {
         }
     }
 
-    /// Back to the kernel's first instruction with the lanes of `live`, which have `local_bytes` of local memory. Registers
-    /// stay as they are.
+    /// Returns to the kernel's first instruction with the lanes of `live`, which have `local_bytes`
+    /// of local memory. Registers keep their values.
     pub(super) fn restart(&mut self, live: u32, local_bytes: u32) {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
         self.frame = Frame { base: 0, end: local_bytes };
@@ -197,7 +201,8 @@ impl Warp {
         self.parked.clear();
     }
 
-    /// Parts the lanes: those of `taken` to `target`, the rest to the next instruction, together again at `meet`.
+    /// Splits the lanes: those of `taken` go to `target`, the rest to the next instruction. They
+    /// meet again at `meet`.
     pub(super) fn diverge(&mut self, taken: u32, target: u32, meet: u32) {
         let meet = self.part(meet);
         self.mask &= !taken;
@@ -208,19 +213,20 @@ impl Warp {
         }
     }
 
-    /// Parts the lanes into `groups` of a pc and a mask each, together again at `meet`.
+    /// Splits the lanes into `groups`, each with a pc and a mask. They meet again at `meet`.
     pub(super) fn scatter(&mut self, groups: &[(u32, u32)], meet: u32) {
         let meet = self.part(meet);
         groups.iter().filter(|(pc, _)| *pc != meet).for_each(|&(pc, mask)| self.later(pc, mask));
         self.join();
     }
 
-    /// Has the lanes go on together at `meet` when they have been parted.
+    /// Lets the lanes continue together at `meet` after a split.
     #[inline(always)]
     fn part(&mut self, meet: u32) -> u32 {
-        // Lanes that never meet again before their end still wait for whom the enclosing branch parted.
+        // Lanes that never meet again before their end still wait for the lanes that the enclosing
+        // branch split off.
         let meet = if meet == NOWHERE { self.meet } else { meet };
-        // Where the enclosing branch's lanes meet at the same place, they wait there already.
+        // If the enclosing branch's lanes meet at the same pc, they already wait there.
         if meet != self.meet {
             let at = Point { pc: meet, meet: self.meet, frame: self.frame };
             self.stack.push(Path { mask: self.mask, at });
@@ -229,29 +235,31 @@ impl Warp {
         meet
     }
 
-    /// Has lanes go on at `pc` when those that run have come to where they meet.
+    /// Lets lanes continue at `pc` once the running lanes have reached their meeting point.
     #[inline(always)]
     pub(super) fn later(&mut self, pc: u32, mask: u32) {
         self.stack.push(Path { mask, at: Point { pc, meet: self.meet, frame: self.frame } });
     }
 
-    /// Has lanes begin or return somewhere else, when those that run have ended what they do.
+    /// Lets lanes begin or return elsewhere once the running lanes are done.
     pub(super) fn push(&mut self, path: Path) {
         self.stack.push(path);
     }
 
-    /// How many calls within calls the lanes of `lanes` are in.
+    /// The depth of the nested calls that the lanes of `lanes` are in.
     pub(super) fn depth(&self, lanes: u32) -> u32 {
         let group = Group { at: self.here(), mask: lanes, outer: self.outer(self.stack.len(), lanes) };
         group.returns().count() as u32
     }
 
-    /// Where the function that ends returns to. Other lanes that are to return there may have to run before.
+    /// The point that the ending function returns to. Other lanes that return there may have to run
+    /// first.
     pub(super) fn caller(&self) -> Option<Point> {
         self.stack.iter().rev().find(|path| path.mask & self.mask != 0).map(|path| path.at)
     }
 
-    /// The lanes have come to where they meet others: on with the next path. Whether there was one.
+    /// Switches to the next path when the lanes have reached their meeting point; returns whether
+    /// there was one.
     #[cold]
     pub(super) fn join(&mut self) -> bool {
         while let Some(Path { mask, at }) = self.stack.pop() {
@@ -273,7 +281,7 @@ impl Warp {
         self.leave(lanes)
     }
 
-    /// Holds the lanes of `lanes` where others of the warp have yet to come.
+    /// Parks the lanes of `lanes` until others of the warp arrive.
     pub(super) fn park(&mut self, lanes: u32, at: Halt, offer: Option<Box<Offer>>) -> Flow {
         let group = Group { at: self.here(), mask: lanes, outer: self.outer(self.stack.len(), lanes) };
         self.work += REORDER_WORK + self.stack.len() as u64 / PLACES;
@@ -282,23 +290,25 @@ impl Warp {
         self.leave(lanes)
     }
 
-    /// Where the lanes are that run.
+    /// The position of the running lanes.
     pub(super) fn here(&self) -> Point {
         Point { pc: self.pc, meet: self.meet, frame: self.frame }
     }
 
-    /// Where lanes of the path at this place of the stack are to meet others or to return to, outermost first.
+    /// The points where lanes of the path at this stack entry meet others or return, outermost
+    /// first.
     fn outer(&self, place: usize, lanes: u32) -> Vec<Point> {
         self.stack[..place].iter().filter(|path| path.mask & lanes != 0).map(|path| path.at).collect()
     }
 
-    /// On without the lanes of `lanes`.
+    /// Continues without the lanes of `lanes`.
     fn leave(&mut self, lanes: u32) -> Flow {
         self.mask &= !lanes;
         if self.mask != 0 || self.join() { Flow::Next } else { self.settle() }
     }
 
-    /// Every lane is parked or has ended: lets go on who waits for nobody else, or has the warp wait for others.
+    /// Handles the state in which every lane is parked or has ended: releases the lanes that wait
+    /// for no others, or makes the warp wait for other warps.
     #[cold]
     fn settle(&mut self) -> Flow {
         let Some(&Parked { at, group: Group { at: Point { pc, .. }, mask, .. }, .. }) = self.parked.first() else {
@@ -322,7 +332,7 @@ impl Warp {
         Flow::Stop(Fault::new(mask.trailing_zeros(), reason))
     }
 
-    /// The parked groups whose lanes have all come, with what they came for.
+    /// Takes out the parked groups whose lanes have all arrived, and completes their operation.
     fn complete(&mut self) -> Vec<Group> {
         let mut released = Vec::new();
         let all_here = |at: &Halt| {
@@ -342,15 +352,16 @@ impl Warp {
         released
     }
 
-    /// Lanes have done together what those of `members` do. Memory is in order after `bar.warp.sync` alone, as PTX has it; for
-    /// those that have ended too, which have come further.
+    /// Notes that lanes have completed the joint operation of `members`. As PTX has it, only
+    /// `bar.warp.sync` orders memory. It also covers lanes that have ended, because they have
+    /// passed it.
     pub(super) fn met(&mut self, op: Op, lanes: u32, members: u32) {
         if self.checked && op == Op::WarpSync {
             self.synced.push((lanes | members & !self.live, self.live & !lanes == 0));
         }
     }
 
-    /// The block's barrier is complete; of a reduction, with this result.
+    /// Releases the warp from the block's barrier; `result` is that of a reduction.
     pub(super) fn release(&mut self, result: u32) {
         let wait = self.wait.take();
         self.parted = 0;
@@ -369,18 +380,18 @@ impl Warp {
         }
     }
 
-    /// A look at memory has seen something new, or changed it.
+    /// Notes that a look at memory has seen or made a change.
     pub(super) fn go_on(&mut self) {
         (self.polls, self.waits) = (0, false);
     }
 
-    /// Whether an instruction that looks at memory saw something else the last time; remembers what
-    /// it has seen now.
+    /// Whether an instruction that looks at memory sees a different value than last time; remembers
+    /// the new one.
     pub(super) fn has_news(&mut self, ins: &Ins, seen: Seen) -> bool {
         std::mem::replace(&mut self.executed[ins.site as usize].seen, seen) != seen
     }
 
-    /// Its block has another turn.
+    /// Begins another turn of its block.
     pub(super) fn begin_turn(&mut self) {
         self.has_looked = false;
         if std::mem::take(&mut self.waits) {
@@ -388,7 +399,8 @@ impl Warp {
         }
     }
 
-    /// Another look at memory: after many in vain, what is waited for may be for others to do.
+    /// Counts another look at memory. After many without a change, other warps may have to act
+    /// first.
     #[inline(always)]
     pub(super) fn poll(&mut self) -> Flow {
         self.has_looked = true;
@@ -396,13 +408,14 @@ impl Warp {
         if self.polls < self.patience { Flow::Next } else { self.take_turns() }
     }
 
-    /// The lanes that are to come to an aligned barrier with those of `mask`.
+    /// The lanes that should reach an aligned barrier together with those of `mask`.
     pub(super) fn expected_with(&self, mask: u32) -> u32 {
         if mask & !self.parted == 0 { mask | self.live & !self.parted } else { self.live }
     }
 
-    /// Lets the warp's other paths go on first, those included that only wait where this one is to meet them, and then the
-    /// other warps and blocks. Since Volta every thread has a program counter of its own, and so each goes on at last.
+    /// Lets the warp's other paths run first, even those that only wait where this one will meet
+    /// them, and then the other warps and blocks. Since Volta every thread has its own program
+    /// counter, so each of them makes progress in the end.
     #[cold]
     fn take_turns(&mut self) -> Flow {
         (self.polls, self.patience, self.waits) = (0, LESS_PATIENCE, true);
@@ -427,12 +440,13 @@ impl Warp {
         Flow::Yield
     }
 
-    /// Puts groups of lanes on the empty stack, so that they meet where they were to: those at one place at once, the others
-    /// path by path, in this order as far as meeting places allow. Outer places that they share become one.
+    /// Puts groups of lanes on the empty stack, so that they meet where they should. Groups at one
+    /// place meet at once; the others run path by path, in this order as far as the meeting points
+    /// allow. Outer entries that they share become one.
     fn resume(&mut self, groups: Vec<Group>) {
         let groups = merged(groups);
         let deepest = groups.iter().map(|group| group.outer.len()).max().unwrap_or(0);
-        // Each is gone through some times, and compared with each.
+        // Each group is visited several times, and compared with each other group.
         self.work += REORDER_WORK + (groups.len() * (groups.len() + 4) * deepest) as u64 / PLACES;
         let shared = shared(&groups);
         let order = in_order(&groups, &shared);
@@ -454,7 +468,7 @@ impl Warp {
     }
 }
 
-/// Groups at one place, and in one activation of its function, become one.
+/// Merges groups at the same place in the same activation of a function.
 fn merged(groups: Vec<Group>) -> Vec<Group> {
     let mut merged: Vec<Group> = Vec::new();
     for group in groups {
@@ -466,16 +480,17 @@ fn merged(groups: Vec<Group>) -> Vec<Group> {
     merged
 }
 
-/// How many outer places each two groups share, from the outermost on.
+/// The number of outer entries that each two groups share, from the outermost on.
 fn shared(groups: &[Group]) -> Vec<Vec<usize>> {
     let of = |a: &Group, b: &Group| a.outer.iter().zip(&b.outer).take_while(|(a, b)| a == b).count();
     groups.iter().map(|a| groups.iter().map(|b| of(a, b)).collect()).collect()
 }
 
-/// The order of the stack, from its bottom, for groups that are to run in the order given: those that meet somewhere stand
-/// together, where the last of them would.
+/// The order on the stack, from its bottom, of groups that should run in the given order. Groups
+/// that share a meeting point stand together, at the position of the last of them.
 fn in_order(groups: &[Group], shared: &[Vec<usize>]) -> Vec<usize> {
-    // The last of those that go on with a group where it leaves another one: itself, where it meets no others there.
+    // The last group that continues with this one at the depth where it leaves another group; the
+    // group itself if it meets no others there.
     let last = |group: usize, depth: usize| match groups[group].outer.len() == depth {
         true => Some(group),
         false => shared[group].iter().rposition(|&places| places > depth),

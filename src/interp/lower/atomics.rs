@@ -1,4 +1,4 @@
-//! Atomics: their operands, and what the hardware's assembler makes of them.
+//! Lowers atomics: their operands, and the hardware instructions that they become.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,8 @@ use crate::interp::parse::ast::Operand;
 use crate::interp::vocabulary::{AccessKind, File, Kind, Space};
 
 impl<'t> Lowering<'_, 't> {
-    /// `atom` and `red`. The elements of a vector stand side by side in registers of their own, with moves around.
+    /// Lowers `atom` and `red`. The elements of a vector stand side by side in registers of their
+    /// own, with moves before and after.
     pub(super) fn atomic(
         &mut self,
         op: Op,
@@ -27,7 +28,7 @@ impl<'t> Lowering<'_, 't> {
         };
         let mut draft = self.addressed(op, opcode, address)?;
         if draft.access.count > 1 && draft.access.space != Some(Space::Global) {
-            return Err("vectors are for global memory alone".to_owned());
+            return Err("vectors are supported only in global memory".to_owned());
         }
         let count = usize::from(draft.access.count);
         let (file, values) = (kinds[0].file(), flat(values).collect::<Vec<_>>());
@@ -82,7 +83,7 @@ impl<'t> Lowering<'_, 't> {
     }
 }
 
-/// What the hardware has an instruction for in shared memory.
+/// The atomics for which the hardware has an instruction in shared memory.
 const NATIVE: [Op; 13] = [
     Op::AtomAddU32,
     Op::AtomAddS32,
@@ -99,8 +100,9 @@ const NATIVE: [Op; 13] = [
     Op::AtomExch64,
 ];
 
-/// Atomics in global memory whose result nobody reads are reductions, as NVIDIA's assembler makes them; exchanges stay what
-/// they are, and so do those at generic addresses. In shared memory counts by one and loops are told apart.
+/// Classifies atomics as NVIDIA's assembler does. An atomic in global memory whose result is not
+/// used becomes a reduction, except for exchanges and for atomics at generic addresses. In shared
+/// memory, counts by one and loops are distinguished.
 pub(super) fn classify(code: &mut Code, touched: &[Touched]) {
     let read = read(code, touched);
     for site in &mut code.sites {
@@ -125,7 +127,8 @@ fn is_one(preset: &Preset) -> bool {
     preset.file == File::B32 && preset.value == PresetValue::Bits(1)
 }
 
-/// The registers that some instruction reads, but for moves to where nobody reads.
+/// The registers that some instruction reads. A move to a register that is never read does not
+/// count.
 fn read(code: &Code, touched: &[Touched]) -> HashSet<(File, u16)> {
     let is_move = |pc: &usize| matches!(code.instructions[*pc].op, Op::MovB16 | Op::MovB32 | Op::MovB64);
     let (mut moves, others): (Vec<usize>, Vec<usize>) = (0..touched.len()).partition(is_move);

@@ -1,7 +1,8 @@
-//! Instructions that become several: comparisons that are combined or give two results, and sums that carry.
+//! Expands instructions into several: comparisons that are combined or give two results, and sums
+//! with a carry.
 //!
-//! The steps before the last ones write registers of their own, so that no source is lost: an operand may also be a register
-//! that is written.
+//! All steps but the last write registers of their own, so that no source is lost: an operand may
+//! also be a destination.
 
 use super::{Draft, Lowering, Refusal};
 use crate::interp::code::PresetValue;
@@ -21,7 +22,7 @@ fn step(op: Op, result: Slot, sources: &[Slot]) -> Draft {
     draft
 }
 
-/// How an opcode combines a comparison with a predicate.
+/// The instruction with which an opcode combines a comparison and a predicate.
 fn combination(part: &str) -> Option<Op> {
     Some(match part {
         "and" => Op::AndPred,
@@ -31,8 +32,9 @@ fn combination(part: &str) -> Option<Op> {
     })
 }
 
-/// The forms that sums with a carry are made of, for one width: low and high halves of products,
-/// results, carries. A difference adds the complement: its carry is what a borrow is not, as an H100 has it.
+/// The forms that make up sums with a carry, for one width: low and high halves of products,
+/// results, carries. A difference adds the complement; its carry is the negated borrow, as on an
+/// H100.
 struct Carrying {
     kind: Kind,
     low: Op,
@@ -59,7 +61,7 @@ const CARRYING: [Carrying; 2] = [
 ];
 
 impl<'t> Lowering<'_, 't> {
-    /// The instructions that do this one's work, if that is how it is done.
+    /// The instructions that replace this one, if it is such an instruction.
     pub(super) fn expand(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
         let parts: Vec<&str> = opcode.split('.').collect();
         let combined = parts.iter().any(|part| combination(part).is_some());
@@ -75,7 +77,7 @@ impl<'t> Lowering<'_, 't> {
         .map(Some)
     }
 
-    /// A register that no other instruction has.
+    /// A register that no other instruction uses.
     fn own(&mut self, file: File) -> Result<Slot, Refusal> {
         Ok((file, self.names.allocate(file)?))
     }
@@ -95,7 +97,7 @@ impl<'t> Lowering<'_, 't> {
         Ok(drafts)
     }
 
-    /// `set.lt.u32.f32 d, a, b`: all ones or 1.0 where the comparison holds, else 0.
+    /// `set.lt.u32.f32 d, a, b`: all ones or 1.0 if the comparison holds, else 0.
     fn set(&mut self, parts: &[&str], result: &Operand<'t>, sources: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
         let [compare @ .., to, from] = parts else { return Err("it names no types".to_owned()) };
         let yes = match *to {
@@ -117,17 +119,18 @@ impl<'t> Lowering<'_, 't> {
         Ok(drafts)
     }
 
-    /// A comparison's two results: `a < b` and its opposite, of two halves that of each; combined as the opcode says.
+    /// A comparison's two results: `a < b` and its opposite, or for packed halves the result of
+    /// each half; combined as the opcode says.
     fn comparison(
         &mut self,
         parts: &[&str],
         sources: &[Operand<'t>],
         drafts: &mut Vec<Draft>,
     ) -> Result<[Slot; 2], Refusal> {
-        // `setp.CmpOp.BoolOp`, and nowhere else.
+        // The combination stands in third place, as in `setp.CmpOp.BoolOp`.
         let combine = parts.get(2).and_then(|part| combination(part));
         if sources.len() != 2 + usize::from(combine.is_some()) {
-            return Err("it has another number of operands than its opcode says".to_owned());
+            return Err("its number of operands does not fit its opcode".to_owned());
         }
         let is_plain = |&(place, _): &(usize, &&str)| place != 0 && (place != 2 || combine.is_none());
         let plain: Vec<&str> = parts.iter().enumerate().filter(is_plain).map(|(_, part)| *part).collect();
@@ -135,7 +138,7 @@ impl<'t> Lowering<'_, 't> {
         let scalar = opcode.strip_suffix("x2").unwrap_or(&opcode);
         let form = isa::forms(scalar).next();
         let Some(&Form { op, shape: Shape::Pure { sources: kinds, .. }, .. }) = form else {
-            return Err("the software GPU does not have this comparison".to_owned());
+            return Err("the software GPU does not support this comparison".to_owned());
         };
         let mut values = [self.own(File::Pred)?, self.own(File::Pred)?];
         if scalar == opcode {
@@ -163,7 +166,7 @@ impl<'t> Lowering<'_, 't> {
         Ok(values)
     }
 
-    /// `p` or `!p`, as a register.
+    /// Puts `p` or `!p` into a register.
     fn predicate(&mut self, operand: &Operand<'t>, drafts: &mut Vec<Draft>) -> Result<Slot, Refusal> {
         let Operand::Negated(name) = *operand else { return Ok((File::Pred, self.source(operand, Kind::Pred)?)) };
         let (source, negated) = (self.names.register(name, File::Pred)?, self.own(File::Pred)?);
@@ -171,15 +174,15 @@ impl<'t> Lowering<'_, 't> {
         Ok(negated)
     }
 
-    /// `add.cc`, `addc`, `addc.cc`, the same of `sub`, and of `mad` with half of a product for `a`. The carry is a predicate of
-    /// the kernel's.
+    /// Lowers `add.cc`, `addc`, `addc.cc`, the same forms of `sub`, and those of `mad`, where half
+    /// of a product replaces `a`. The carry is one predicate for the whole kernel.
     fn carrying(
         &mut self,
         parts: &[&str],
         result: &Operand<'t>,
         sources: &[Operand<'t>],
     ) -> Result<Vec<Draft>, Refusal> {
-        let unknown = || "the software GPU does not have this instruction".to_owned();
+        let unknown = || "the software GPU does not support this instruction".to_owned();
         let (forms, signed) = match parts.last() {
             Some(&name @ ("u32" | "s32")) => (&CARRYING[0], name == "s32"),
             Some(&name @ ("u64" | "s64")) => (&CARRYING[1], name == "s64"),

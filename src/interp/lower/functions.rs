@@ -1,8 +1,10 @@
-//! Functions and calls.
+//! Lowers functions and calls.
 //!
-//! Every function that a kernel may reach is lowered once, behind the kernel's own code. An activation has a frame in each
-//! thread's local memory, which begins behind its caller's, at a multiple of 16: parameters and results first, where a call copies them to
-//! and from, then variables. Registers are the function's own; where it may be active already they are saved in the frame.
+//! Each function that a kernel may reach is lowered once, after the kernel's own code. An
+//! activation has a frame in each thread's local memory. The frame begins after its caller's frame,
+//! at a multiple of 16. It holds the parameters and results first, which a call copies, then the
+//! variables. Registers belong to the function; if a function may already be active when it is
+//! entered, it saves them in its frame.
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use crate::interp::isa::Op;
 use crate::interp::parse::ast::{self, Formal, Operand, RegisterName, Signature};
 use crate::interp::vocabulary::{File, Kind};
 
-/// Where parameters and results of a function lie in its frame.
+/// The offsets of a function's parameters and results in its frame.
 fn layout(signature: &Signature) -> Result<Layout, Refusal> {
     let mut layout = Layout::default();
     let mut end = 0_u64;
@@ -41,7 +43,7 @@ fn layout(signature: &Signature) -> Result<Layout, Refusal> {
     Ok(layout)
 }
 
-/// The file of a register of this type.
+/// The register file for this type.
 fn file(kind: &str) -> Result<File, Refusal> {
     match kind {
         "pred" => Err("a predicate as a parameter is not supported".to_owned()),
@@ -50,7 +52,7 @@ fn file(kind: &str) -> Result<File, Refusal> {
     }
 }
 
-/// A load from the frame or a store to it, of a whole register.
+/// A load or store of a whole register in the frame.
 fn whole(op: Op, file: File, slot: u16, (offset, bytes): (u32, u32)) -> Draft {
     let access = Access { width: bytes as u8, count: 1, wide: file == File::B64, ..Access::default() };
     let mut draft = Draft { s: [slot, 0, 0, 0], access, imm: offset as i32, ..Draft::new(op) };
@@ -59,7 +61,7 @@ fn whole(op: Op, file: File, slot: u16, (offset, bytes): (u32, u32)) -> Draft {
 }
 
 impl<'m, 't> Lowering<'m, 't> {
-    /// Lowers every function that what was lowered may call.
+    /// Lowers every function that the code lowered so far may call.
     pub(super) fn reachable(&mut self) -> Result<(), Refused> {
         loop {
             while let Some(number) = self.pending.pop() {
@@ -68,7 +70,7 @@ impl<'m, 't> Lowering<'m, 't> {
                     self.function(number)?;
                 }
             }
-            // Through a pointer, any function whose address is somewhere may be called.
+            // A call through a pointer may reach any function whose address is taken.
             if self.calls_pointers() {
                 let taken = self.names.symbols.taken().chain(self.taken.iter().copied());
                 let open = |&number: &u32| {
@@ -91,7 +93,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let module = self.names.module;
         let function = &module.functions[number as usize];
         let here = |refusal| (function.span, refusal);
-        let undefined = || (function.span, "it is defined nowhere in this module".to_owned());
+        let undefined = || (function.span, "this module does not define it".to_owned());
         let body = function.body.as_ref().ok_or_else(undefined)?;
         let layout = layout(&function.signature).map_err(here)?;
         let (first, before) = (self.code.instructions.len(), self.names.counts());
@@ -126,7 +128,7 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(())
     }
 
-    /// Declares parameters or results; registers among the parameters are filled.
+    /// Declares parameters or results; fills the registers among the parameters.
     fn formals(
         &mut self,
         formals: &[Formal<'t>],
@@ -151,9 +153,10 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(())
     }
 
-    /// `call (results), function, (arguments), prototype;`, of which only the function must be there.
+    /// Lowers `call (results), function, (arguments), prototype;`. Everything but the function may
+    /// be absent.
     pub(super) fn call(&mut self, operands: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
-        let unknown = || "it has operands that no call has".to_owned();
+        let unknown = || "it has operands that a call cannot have".to_owned();
         let (results, operands) = match operands {
             [Operand::List(results), rest @ ..] => (results.as_slice(), rest),
             all => (&[][..], all),
@@ -179,7 +182,7 @@ impl<'m, 't> Lowering<'m, 't> {
             _ => return Err(format!("{callee} is neither a function nor a register that could hold one's address")),
         };
         if (arguments.len(), results.len()) != (signature.params.len(), signature.results.len()) {
-            return Err(format!("{callee} has another number of parameters or results"));
+            return Err(format!("{callee} has a different number of parameters or results"));
         }
         let layout = layout(signature)?;
         let (mut before, mut after, mut passed) = (Vec::new(), Vec::new(), Layout::default());
@@ -209,7 +212,7 @@ impl<'m, 't> Lowering<'m, 't> {
             (None, "vprintf") => Target::Print,
             (None, "__assertfail") => Target::Assert,
             (None, name) => {
-                return Err(format!("the function {name:?} is defined nowhere in this module, and no other is linked"));
+                return Err(format!("this module does not define the function {name:?}, and no other is linked"));
             }
         };
         let runtime = match target {
@@ -225,7 +228,7 @@ impl<'m, 't> Lowering<'m, 't> {
         if runtime.is_some_and(|(params, results)| {
             !are(&function.signature.params, params) || !are(&function.signature.results, results)
         }) {
-            return Err(format!("{:?} is declared otherwise than the CUDA runtime has it", function.name));
+            return Err(format!("the declaration of {:?} differs from the CUDA runtime's", function.name));
         }
         Ok((target, &function.signature))
     }
@@ -240,9 +243,9 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok((Target::Pointer(Some(callees)), signature))
     }
 
-    /// The functions that a table names, sorted, and its first.
+    /// The functions that a table names, sorted, and its first function.
     fn callees(&mut self, table: &str) -> Result<Callees, Refusal> {
-        let unknown = || format!("there is no prototype {table:?} in reach");
+        let unknown = || format!("there is no prototype {table:?} in scope");
         let (_, known) = self.names.table(table).ok_or_else(unknown)?;
         if let Some(callees) = &known.callees {
             return callees.clone();
@@ -263,7 +266,7 @@ impl<'m, 't> Lowering<'m, 't> {
         callees
     }
 
-    /// Where in the frame an argument lies; a value is put there first.
+    /// The offset of an argument in the frame. A value is stored there first.
     fn argument(
         &mut self,
         operand: &Operand<'t>,
@@ -279,7 +282,7 @@ impl<'m, 't> Lowering<'m, 't> {
             (8, _) => Kind::B64,
             (4, Some("f32")) => Kind::F32,
             (1 | 2 | 4, _) => Kind::B32,
-            _ => return Err("a value is passed where a variable belongs".to_owned()),
+            _ => return Err("it passes a value where a variable is required".to_owned()),
         };
         let slot = self.source(operand, kind)?;
         let offset = self.names.reserve(u64::from(bytes), u64::from(bytes))?;
@@ -287,13 +290,13 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(offset)
     }
 
-    /// Where in the frame a result lies; a register is filled from there.
+    /// The offset of a result in the frame. A register is loaded from there.
     fn call_result(&mut self, operand: &Operand<'t>, bytes: u32, after: &mut Vec<Draft>) -> Result<u32, Refusal> {
         if let Some(offset) = self.variable(operand, bytes)? {
             return Ok(offset);
         }
         if !matches!(bytes, 1 | 2 | 4 | 8) {
-            return Err("a register is given where a variable belongs".to_owned());
+            return Err("it gives a register where a variable is required".to_owned());
         }
         let file = if bytes == 8 { File::B64 } else { File::B32 };
         let offset = self.names.reserve(u64::from(bytes), u64::from(bytes))?;
@@ -304,7 +307,7 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(offset)
     }
 
-    /// Where the `.param` variable lies that an operand of a call is, if it is one.
+    /// The offset of a `.param` variable, if the operand of a call is one.
     fn variable(&mut self, operand: &Operand<'t>, bytes: u32) -> Result<Option<u32>, Refusal> {
         let Operand::Name(name, 0) = *operand else { return Ok(None) };
         if name == "_" || super::names::special(name).is_some() {
@@ -313,13 +316,13 @@ impl<'m, 't> Lowering<'m, 't> {
         match self.names.resolve(name)? {
             Binding::Frame(offset, size) if size == bytes => Ok(Some(offset)),
             Binding::Frame(_, size) => {
-                Err(format!("{name} has {size} where the function has {bytes}", size = counted(size, "byte")))
+                Err(format!("{name} has {size}, but the function expects {bytes}", size = counted(size, "byte")))
             }
             _ => Ok(None),
         }
     }
 
-    /// `ld.param` and `st.param` of what is in the frame.
+    /// Lowers `ld.param` and `st.param` of data in the frame.
     pub(super) fn frame(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
         let load = opcode.starts_with("ld.param");
         let (values, address) = match operands {
@@ -331,13 +334,13 @@ impl<'m, 't> Lowering<'m, 't> {
             return if load && !self.names.in_function {
                 Ok(None)
             } else {
-                Err("its address is no variable".to_owned())
+                Err("its address is not a variable".to_owned())
             };
         };
         let (base, size) = match self.names.resolve(name)? {
             Binding::Frame(base, size) => (base, size),
             _ if load && !self.names.in_function => return Ok(None),
-            _ => return Err(format!("{name} is no parameter of a function")),
+            _ => return Err(format!("{name} is not a parameter of a function")),
         };
         let access = access(opcode)?;
         let end = offset.checked_add(i64::from(access.bytes()));
@@ -361,9 +364,10 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(Draft { s: [slot, 0, 0, 0], reads: vec![(File::B32, slot)], imm: number as i32, ..Draft::new(op) })
     }
 
-    /// The code's table that holds the labels of a table, as they are seen from there: their numbers, until all pcs are known.
+    /// Converts a table of labels to a table of the code. The labels are resolved from the table's
+    /// own scope; the code's table holds their numbers until all pcs are known.
     fn branches(&mut self, table: &str) -> Result<u32, Refusal> {
-        let unknown = || format!("there is no table {table:?} in reach");
+        let unknown = || format!("there is no table {table:?} in scope");
         let (scopes, known) = self.names.table(table).ok_or_else(unknown)?;
         if let Some(branches) = &known.branches {
             return branches.clone();
@@ -371,7 +375,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let names = known.names;
         let label = |name: &&str| {
             let label = self.names.label_from(scopes, name).map(|label| label as u32);
-            label.ok_or_else(|| format!("there is no label {name:?} in reach"))
+            label.ok_or_else(|| format!("there is no label {name:?} in scope"))
         };
         let branches = names.iter().map(label).collect::<Result<Vec<u32>, Refusal>>().map(|targets| {
             self.code.tables.push(targets);
@@ -383,7 +387,7 @@ impl<'m, 't> Lowering<'m, 't> {
         branches
     }
 
-    /// Registers are saved by those functions only that may be active when they are entered.
+    /// Lets a function save its registers only if it may be active when it is entered.
     pub(super) fn save_registers(&mut self) {
         let calls = self.callers.iter().zip(&self.code.calls);
         let calls = calls.filter_map(|(caller, call)| Some(((*caller)?, &call.target)));
@@ -398,7 +402,7 @@ impl<'m, 't> Lowering<'m, 't> {
             function.saved_at = function.frame_bytes;
             let bytes: u32 = function.saved.iter().map(|(file, _)| if *file == File::B64 { 8 } else { 4 }).sum();
             function.frame_bytes = (function.frame_bytes + bytes).next_multiple_of(FRAME_ALIGN as u32);
-            // Wide ones first: so that each is aligned.
+            // Wide registers come first, so that each is aligned.
             function.saved.sort_by_key(|(file, _)| *file != File::B64);
         }
     }

@@ -1,7 +1,9 @@
-//! Tree to flat code: names to registers' numbers, labels to pcs, immediates to registers filled beforehand.
+//! Turns the tree into flat code: names become register numbers, labels become pcs, immediates
+//! become registers that are filled beforehand.
 //!
-//! A kernel is lowered when it is first asked for, with the functions that it may call; [`Source`] keeps the tree until then.
-//! An entry that needs what we do not have is not an error here: its kernel carries the reason, and launching it fails.
+//! A kernel is lowered on its first use, together with the functions that it may call; [`Source`]
+//! keeps the tree until then. An entry that uses an unsupported feature is not an error here: its
+//! kernel carries the reason, and its launch fails.
 
 mod atomics;
 mod expand;
@@ -35,12 +37,12 @@ use super::variables::Variables;
 use super::vocabulary::{AccessKind, File, Kind};
 use crate::error::{Error, ErrorKind};
 
-/// Why an instruction cannot be had, as the end of a sentence.
+/// The reason why an instruction is not supported, as the end of a sentence.
 type Refusal = String;
-/// The same, and where.
+/// The same, with its place.
 pub(crate) type Refused = (ast::Span, Refusal);
 
-/// A module's tree, with what its names stand for.
+/// A module's tree, with the meaning of its names.
 pub(crate) struct Tree<'t> {
     pub(crate) module: ast::Module<'t>,
     symbols: Symbols<'t>,
@@ -61,10 +63,10 @@ pub(crate) struct Source {
     pub(crate) variables: Variables,
 }
 
-/// What a kernel becomes.
+/// The result of lowering a kernel.
 #[derive(Debug)]
 pub(crate) struct Lowered {
-    /// Or why it cannot run.
+    /// The code, or the reason why the kernel cannot run.
     pub(crate) code: Result<Code, Error>,
     /// The instructions that are not supported, with the reason as the end of a sentence.
     pub(crate) refusals: Vec<Refused>,
@@ -124,15 +126,16 @@ struct Lowering<'m, 't> {
     /// The pc of each label, by the number that `names` gives it.
     labels: Vec<Option<u32>>,
     source: Option<(u32, u32)>,
-    /// What must run before the instruction that is being lowered.
+    /// Instructions to run before the one that is being lowered.
     prelude: Vec<Draft>,
-    /// The label at the end of the function, where its lanes meet to return; none in the kernel itself.
+    /// The label at the end of the function, where its lanes meet to return; `None` in the kernel
+    /// itself.
     end: Option<usize>,
-    /// The function, by its number.
+    /// The number of the function.
     current: Option<u32>,
-    /// Where the name of the kernel or function stands.
+    /// The place of the kernel's or function's name.
     span: ast::Span,
-    /// For each call of the code, the function it stands in.
+    /// For each call in the code, the function that contains it.
     callers: Vec<Option<u32>>,
     /// Functions that have been lowered.
     called: Vec<u32>,
@@ -140,9 +143,10 @@ struct Lowering<'m, 't> {
     pending: Vec<u32>,
     /// Functions whose address the code takes.
     taken: BTreeSet<u32>,
-    /// The instructions that cannot be had.
+    /// The instructions that are not supported.
     refusals: Vec<Refused>,
-    /// How many of the code's tables have pcs in place of labels: those of parts that are finished.
+    /// The number of the code's tables that already hold pcs instead of labels: those of finished
+    /// parts.
     placed_tables: usize,
 }
 
@@ -198,7 +202,7 @@ impl<'m, 't> Lowering<'m, 't> {
         if !sized || self.names.param_bytes() > 4096 {
             return Err((entry.span, "parameters of more than 4096 bytes, or of no size".to_owned()));
         }
-        // Number `ALWAYS` is the first to be given.
+        // The first constant gets the number `ALWAYS`.
         let always = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
         debug_assert_eq!(always, ALWAYS);
         self.scope(&entry.body);
@@ -245,7 +249,7 @@ impl<'m, 't> Lowering<'m, 't> {
             return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
         }
         let operands = instruction.operands.as_deref();
-        let operands = operands.ok_or("its operands have a form that the software GPU does not know")?;
+        let operands = operands.ok_or("its operands have a form that the software GPU does not support")?;
         let guard = match instruction.guard {
             Some(guard) => guard_of(self.names.register(guard.name, File::Pred)?, guard.negated),
             None => ALWAYS,
@@ -258,7 +262,8 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(())
     }
 
-    /// The guard of an instruction of several steps: a copy, where a step before the last writes the guard itself.
+    /// The guard of an instruction of several steps. It is a copy if a step before the last writes
+    /// the guard itself.
     fn lasting(&mut self, guard: u16, drafts: &[Draft], span: ast::Span) -> Result<u16, Refusal> {
         let register = guard & !NEGATED;
         let early = drafts.split_last().map_or(&[][..], |(_, early)| early);
@@ -272,7 +277,7 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(copy | guard & NEGATED)
     }
 
-    /// What an instruction becomes: itself, as a rule.
+    /// The instructions that an instruction becomes; usually just itself.
     fn drafts(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>, Refusal> {
         if let Some(drafts) = self.read_special(opcode, operands)? {
             return Ok(drafts);
@@ -291,13 +296,13 @@ impl<'m, 't> Lowering<'m, 't> {
         }
         let mut forms = isa::forms(opcode).peekable();
         if forms.peek().is_none() {
-            return Err("the software GPU does not have this instruction".to_owned());
+            return Err("the software GPU does not support this instruction".to_owned());
         }
         let fits = |form: &&Form| match form.shape {
             Shape::Pure { sources, .. } => operands.len() > 1 && flat(&operands[1..]).count() == isa::operands(sources),
             _ => true,
         };
-        let form = forms.find(fits).ok_or("it has another number of operands than the software GPU knows")?;
+        let form = forms.find(fits).ok_or("it has a different number of operands than the software GPU supports")?;
         if let Some(drafts) = self.convert(form, opcode, operands)? {
             return Ok(drafts);
         }
@@ -321,7 +326,7 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Barrier => self.barrier(form.op, operands),
             Shape::WarpSync => self.warp_sync(form.op, operands),
             Shape::BranchTable => self.branch_table(form.op, operands),
-            Shape::Arrive if operands.len() == 1 => Err("it does not say for how many threads".to_owned()),
+            Shape::Arrive if operands.len() == 1 => Err("it gives no number of threads".to_owned()),
             Shape::Arrive => self.barrier(form.op, operands),
             Shape::ActiveMask => self.active_mask(form.op, operands),
             Shape::Hint => self.hint(form.op, operands),
@@ -337,12 +342,12 @@ impl<'m, 't> Lowering<'m, 't> {
             }
             Shape::Exit | Shape::Trap | Shape::Nothing => Ok(Draft::new(form.op)),
             Shape::Sleep => {
-                let [time] = operands else { return Err("it does not say for how long".to_owned()) };
+                let [time] = operands else { return Err("it gives no duration".to_owned()) };
                 self.source(time, Kind::B32)?;
                 Ok(Draft::new(form.op))
             }
-            // Spelled as registers, so no instruction has them, see `read_special`; or not a single step.
-            _ => Err("it is no instruction".to_owned()),
+            // Forms that are spelled as registers, see `read_special`, or that take several steps.
+            _ => Err("it is not an instruction".to_owned()),
         }
     }
 
@@ -366,8 +371,8 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 
     fn branch(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let [Operand::Name(name, 0)] = operands else { return Err("its target is no label".to_owned()) };
-        let label = self.names.label(name).ok_or_else(|| format!("there is no label {name:?} in reach"))?;
+        let [Operand::Name(name, 0)] = operands else { return Err("its target is not a label".to_owned()) };
+        let label = self.names.label(name).ok_or_else(|| format!("there is no label {name:?} in scope"))?;
         // The label's number, until all pcs are known.
         Ok(Draft { imm: label as i32, ..Draft::new(op) })
     }
@@ -386,7 +391,8 @@ impl<'m, 't> Lowering<'m, 't> {
         self.code.origins.push(Origin { span, source: self.source });
     }
 
-    /// Control flow of what was lowered from the pc `first` on: the kernel itself, or a function.
+    /// Finds the control flow of the part that begins at the pc `first`: the kernel itself, or a
+    /// function.
     fn finish_part(&mut self, first: usize) -> Result<(), Refusal> {
         let place = |label: u32| {
             let pc = self.labels.get(label as usize).copied().flatten();
@@ -410,7 +416,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let table = |targets: &Vec<u32>| targets.iter().map(|target| target - first as u32).collect();
         let tables: Vec<Vec<u32>> = self.code.tables[first_table..].iter().map(table).collect();
         let graph = Graph::new(&nexts, &tables);
-        let meets = graph.reconvergence().ok_or("its branches are too tangled to find where threads meet again")?;
+        let meets = graph.reconvergence().ok_or("its control flow is too complex to find where threads meet again")?;
         self.code
             .reconvergence
             .extend(meets.into_iter().map(|meet| if meet == NOWHERE { meet } else { meet + first as u32 }));
@@ -419,7 +425,7 @@ impl<'m, 't> Lowering<'m, 't> {
         Ok(())
     }
 
-    /// Where an instruction leads, counted from the pc `first` and the table `first_table`.
+    /// The successors of an instruction, counted from the pc `first` and the table `first_table`.
     fn next(&self, ins: &Ins, first: u32, first_table: usize) -> Next {
         let target = ins.imm as u32;
         match (ins.op, ins.guard, self.end) {
@@ -444,15 +450,16 @@ impl<'m, 't> Lowering<'m, 't> {
     }
 }
 
-/// As NVIDIA's assembler does: a branch to the end is an end, also by way of other jumps. So who leaves early is not waited
-/// for where lanes meet.
+/// Turns branches to the end into exits, also by way of other jumps, as NVIDIA's assembler does.
+/// Lanes that leave early are then not waited for where lanes meet.
 fn branches_to_the_end(code: &mut [Ins]) {
     let mut walked = vec![false; code.len()];
     for first in 0..code.len() {
         let mut path = Vec::new();
         let mut pc = first;
         while code[pc].op == Op::Bra && !walked[pc] && (pc == first || code[pc].guard == ALWAYS) {
-            // A jump that has been walked before is an end by now, or leads to none.
+            // An earlier walk has already turned this jump into an exit, or it does not lead to
+            // one.
             walked[pc] = code[pc].guard == ALWAYS;
             path.push(pc);
             let next = code[pc].imm as usize;
@@ -467,8 +474,9 @@ fn branches_to_the_end(code: &mut [Ins]) {
     }
 }
 
-/// Registers that may be read before they are written and are not filled, of those that a part of the code touches: a kernel
-/// may have thousands of functions with registers of their own.
+/// Registers that may be read before they are written, and that are not filled. Only registers that
+/// this part of the code touches are considered, because a kernel may have thousands of functions,
+/// each with its own registers.
 fn cleared(graph: &Graph, touched: &[Touched], filled: &HashSet<(File, u16)>) -> Vec<(File, u16)> {
     let mut numbers = HashMap::new();
     let mut registers = Vec::new();
@@ -488,7 +496,7 @@ fn cleared(graph: &Graph, touched: &[Touched], filled: &HashSet<(File, u16)>) ->
     early.into_iter().map(|number| registers[number]).filter(|register| !filled.contains(register)).collect()
 }
 
-/// What an instruction does to memory.
+/// The effect of an instruction on memory.
 fn accesses(op: Op) -> Option<AccessKind> {
     match isa::FORMS[op as usize].shape {
         Shape::Load => Some(AccessKind::Load),
@@ -498,7 +506,7 @@ fn accesses(op: Op) -> Option<AccessKind> {
     }
 }
 
-/// Operands with vectors taken apart.
+/// All operands, with vectors split into their elements.
 fn flat<'o, 't>(operands: &'o [Operand<'t>]) -> impl Iterator<Item = &'o Operand<'t>> {
     operands.iter().flat_map(|operand| match operand {
         Operand::Vector(elements) => elements.as_slice(),

@@ -1,5 +1,5 @@
-//! What names mean where they stand: registers, variables, labels, special registers. Declarations in braces end with them,
-//! so two inlinings of one piece of assembly have each their own.
+//! Resolves names in their scopes: registers, variables, labels, special registers. A declaration
+//! in braces ends with them, so each inlined copy of a piece of assembly has its own.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,42 +12,43 @@ use crate::interp::parse::Ranges;
 use crate::interp::parse::ast::{Module, RegisterName, Signature, Space, Statement, Variable};
 use crate::interp::vocabulary::File;
 
-/// Static shared memory that PTX may declare, in bytes; a block may have more, as dynamic shared memory.
+/// Bytes of static shared memory that PTX may declare. A block may have more, as dynamic shared
+/// memory.
 const MAX_STATIC_SHARED: u64 = 48 << 10;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Binding {
     /// A register.
     Register(File, u16),
     /// A variable's address within its space.
     Address(PresetValue),
-    /// A parameter of the kernel: where it begins.
+    /// A parameter of the kernel, by its offset.
     Param(u64),
-    /// Something in the frame of the function: where it begins, and its bytes.
+    /// An item in the frame of the function: its offset, and its bytes.
     Frame(u32, u32),
     /// The function of this number.
     Function(u32),
-    /// Something that can be declared but not used.
+    /// An item that may be declared but not used.
     Refused(&'static str),
 }
 
 pub(super) struct Names<'m, 't> {
     pub(super) module: &'m Module<'t>,
     pub(super) symbols: &'m Symbols<'t>,
-    /// Those of the kernel; a function that it calls does not see them.
+    /// The parameters of the kernel; functions that it calls do not see them.
     params: &'m [Param],
-    /// The first is the module's.
+    /// The scopes; the first is the module's.
     scopes: Vec<Scope<'m, 't>>,
-    /// Whether what is lowered is a function that the kernel calls.
+    /// Whether the code being lowered is a function that the kernel calls.
     pub(super) in_function: bool,
-    /// Registers given so far, by file.
+    /// The number of registers allocated so far in each file.
     counts: [usize; 3],
-    /// Registers for what nobody reads, by file.
+    /// A register in each file for results that are not used.
     unread: [Option<u16>; 3],
     constants: HashMap<(File, PresetValue), u16>,
     presets: Vec<Preset>,
-    /// Their registers.
+    /// The registers of the presets.
     filled: HashSet<(File, u16)>,
     shared_bytes: u64,
     dynamic_align: u64,
@@ -67,19 +68,20 @@ struct Scope<'m, 't> {
     tables: HashMap<&'t str, Table<'m, 't>>,
 }
 
-/// A list of targets, and what it was found to stand for: once, for many instructions may share a long one.
+/// A list of targets, with its resolved meaning. It is resolved only once, because many
+/// instructions may share a long list.
 pub(super) struct Table<'m, 't> {
     pub(super) names: &'m [&'t str],
-    /// As labels: the number of the code's table.
+    /// The number of the code's table, if the targets are labels.
     pub(super) branches: Option<Result<u32, Refusal>>,
-    /// As functions: their numbers, sorted, and that of the first.
+    /// The sorted function numbers and the first function, if the targets are functions.
     pub(super) callees: Option<Result<Callees, Refusal>>,
 }
 
 /// The numbers of the functions that a table names, sorted, and that of the first.
 pub(super) type Callees = (Arc<[u32]>, u32);
 
-/// Where registers of a type are; `None` for a type we do not have.
+/// The file that holds registers of a type; `None` for an unsupported type.
 fn file_of(kind: &str) -> Option<File> {
     match kind {
         "pred" => Some(File::Pred),
@@ -110,13 +112,14 @@ impl<'m, 't> Names<'m, 't> {
         }
     }
 
-    /// Begins a function that has this in its frame.
+    /// Begins a function with this layout of its frame.
     pub(super) fn enter(&mut self, layout: &Layout) {
         self.in_function = true;
         self.frame_bytes = u64::from(layout.bytes());
     }
 
-    /// Opens the scope of these statements; each label gets a number, the index of its place in `places`.
+    /// Opens the scope of these statements. Each label gets a number, the index of its place in
+    /// `places`.
     pub(super) fn open(&mut self, statements: &'m [Statement<'t>], places: &mut Vec<Option<u32>>) {
         let mut scope = Scope::default();
         for statement in statements {
@@ -144,7 +147,7 @@ impl<'m, 't> Names<'m, 't> {
         self.label_from(self.scopes.len(), name)
     }
 
-    /// The same, seen from the innermost of so many scopes.
+    /// The same, seen from the innermost of the first `scopes` scopes.
     pub(super) fn label_from(&self, scopes: usize, name: &str) -> Option<usize> {
         self.scopes[..scopes].iter().rev().find_map(|scope| scope.labels.get(name).copied())
     }
@@ -154,13 +157,13 @@ impl<'m, 't> Names<'m, 't> {
         self.scopes.iter().rev().find_map(|scope| scope.prototypes.get(name).copied())
     }
 
-    /// The innermost list of targets of that name, and how many scopes see it.
+    /// The innermost list of targets of that name, and the number of scopes that see it.
     pub(super) fn table(&mut self, name: &str) -> Option<(usize, &mut Table<'m, 't>)> {
         let scopes = self.scopes.iter_mut().enumerate().rev();
         scopes.into_iter().find_map(|(number, scope)| Some((number + 1, scope.tables.get_mut(name)?)))
     }
 
-    /// Lets a name stand for something.
+    /// Gives a name a meaning.
     pub(super) fn bind(&mut self, name: &'t str, binding: Binding) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.names.insert(name, binding);
@@ -191,7 +194,7 @@ impl<'m, 't> Names<'m, 't> {
         Ok(())
     }
 
-    /// Takes room in the frame.
+    /// Reserves space in the frame.
     pub(super) fn reserve(&mut self, bytes: u64, align: u64) -> Result<u32, Refusal> {
         if self.in_function && align > FRAME_ALIGN {
             return Err(format!("variables of functions aligned to more than {FRAME_ALIGN} bytes are not supported"));
@@ -221,11 +224,11 @@ impl<'m, 't> Names<'m, 't> {
                 offset => Binding::Address(PresetValue::Bits(u64::from(offset))),
             },
             (Space::Param, Some(bytes)) => Binding::Frame(self.reserve(bytes, variable.align)?, bytes as u32),
-            _ => Binding::Refused("is a kind of variable that the software GPU does not have"),
+            _ => Binding::Refused("is a kind of variable that the software GPU does not support"),
         })
     }
 
-    /// What `name` means here; a register gets its number when it is first asked for.
+    /// The meaning of `name` here. A register gets its number on first use.
     pub(super) fn resolve(&mut self, name: &'t str) -> Result<Binding, Refusal> {
         for index in (0..self.scopes.len()).rev() {
             if let Some(binding) = self.scopes[index].names.get(name) {
@@ -233,8 +236,8 @@ impl<'m, 't> Names<'m, 't> {
             }
             let scope = &self.scopes[index];
             if let Some(kind) = scope.singles.get(name).or_else(|| scope.ranges.get(name)) {
-                let file =
-                    file_of(kind).ok_or_else(|| format!("{name} is of a type that the software GPU does not have"))?;
+                let file = file_of(kind)
+                    .ok_or_else(|| format!("{name} is of a type that the software GPU does not support"))?;
                 let binding = Binding::Register(file, self.allocate(file)?);
                 self.scopes[index].names.insert(name, binding);
                 return Ok(binding);
@@ -261,12 +264,12 @@ impl<'m, 't> Names<'m, 't> {
             return Ok(Binding::Address(PresetValue::Variable { index: place as u32, offset: 0 }));
         }
         if variable.space != Space::Shared {
-            return Err(format!("{name} is a kind of variable that the software GPU does not have in a module"));
+            return Err(format!("{name} is a kind of variable that the software GPU does not support in a module"));
         }
         self.place(variable)
     }
 
-    /// The value that an address is: that of something known before the code runs.
+    /// The value of an address, if it is known before the code runs.
     pub(super) fn address(&mut self, binding: Binding, offset: i64) -> Option<PresetValue> {
         match binding {
             Binding::Address(PresetValue::Bits(base)) | Binding::Param(base) => {
@@ -287,11 +290,11 @@ impl<'m, 't> Names<'m, 't> {
             Binding::Register(found, slot) if found == file => Ok(slot),
             Binding::Register(..) => Err(format!("{name} is a register of another width than the instruction's")),
             Binding::Refused(why) => Err(format!("{name} {why}")),
-            _ => Err(format!("{name} is no register")),
+            _ => Err(format!("{name} is not a register")),
         }
     }
 
-    /// A register of its own.
+    /// Allocates a new register.
     pub(super) fn allocate(&mut self, file: File) -> Result<u16, Refusal> {
         let count = &mut self.counts[file as usize];
         if *count >= usize::from(NEGATED) {
@@ -301,7 +304,7 @@ impl<'m, 't> Names<'m, 't> {
         Ok((*count - 1) as u16)
     }
 
-    /// The register for results that nobody reads.
+    /// The register for results that are not used.
     pub(super) fn unread(&mut self, file: File) -> Result<u16, Refusal> {
         if let Some(slot) = self.unread[file as usize] {
             return Ok(slot);
@@ -323,7 +326,7 @@ impl<'m, 't> Names<'m, 't> {
         Ok(slot)
     }
 
-    /// The predicate that `add.cc` leaves its carry in: one for the whole kernel.
+    /// The predicate that holds the carry of `add.cc`: one for the whole kernel.
     pub(super) fn carry(&mut self) -> Result<u16, Refusal> {
         let slot = self.carry.map_or_else(|| self.allocate(File::Pred), Ok)?;
         Ok(*self.carry.insert(slot))
@@ -334,12 +337,13 @@ impl<'m, 't> Names<'m, 't> {
         self.params.last().map_or(0, |param| param.offset.saturating_add(param.size))
     }
 
-    /// Registers of each file.
+    /// The number of registers of each file.
     pub(super) fn counts(&self) -> [usize; 3] {
         self.counts
     }
 
-    /// The registers given since there were so many, but for those that are filled beforehand.
+    /// The registers allocated since the counts were `before`, except for those that are filled
+    /// beforehand.
     pub(super) fn registers_since(&self, before: [usize; 3]) -> Vec<(File, u16)> {
         let files = [File::Pred, File::B32, File::B64].into_iter();
         let all =
@@ -347,17 +351,17 @@ impl<'m, 't> Names<'m, 't> {
         all.filter(|register| !self.filled.contains(register)).collect()
     }
 
-    /// Registers that are filled beforehand, so far.
+    /// The registers that are filled beforehand, so far.
     pub(super) fn filled(&self) -> &HashSet<(File, u16)> {
         &self.filled
     }
 
-    /// Registers to fill.
+    /// Takes the registers to fill, with their values.
     pub(super) fn presets(&mut self) -> Vec<Preset> {
         std::mem::take(&mut self.presets)
     }
 
-    /// Bytes of static shared memory, and the alignment of the dynamic one.
+    /// Bytes of static shared memory, and the alignment of dynamic shared memory.
     pub(super) fn shared(&self) -> Result<(u32, u32), Refusal> {
         let shared = self.shared_bytes;
         if shared > MAX_STATIC_SHARED {
@@ -374,7 +378,7 @@ impl<'m, 't> Names<'m, 't> {
     }
 }
 
-/// The value of a special register that keeps it while a block runs.
+/// The value of a special register that stays constant while a block runs.
 pub(super) fn special(name: &str) -> Option<PresetValue> {
     let mask = |below, equal, above| PresetValue::LaneMask { below, equal, above };
     Some(match name {
@@ -382,7 +386,7 @@ pub(super) fn special(name: &str) -> Option<PresetValue> {
         "%warpid" => PresetValue::Warp,
         "%nwarpid" => PresetValue::Warps,
         "WARP_SZ" => PresetValue::Bits(32),
-        // One multiprocessor and one launch; a block is a cluster of its own.
+        // The software GPU has one multiprocessor and one launch; each block is its own cluster.
         "%smid" | "%gridid" | "%cluster_ctarank" | "%is_explicit_cluster" => PresetValue::Bits(0),
         "%nsmid" | "%cluster_nctarank" => PresetValue::Bits(1),
         "%dynamic_smem_size" => PresetValue::SharedBytes { fixed: false },

@@ -1,4 +1,5 @@
-//! Operands: sources, results, addresses, and the instructions that are told apart by theirs.
+//! Lowers operands: sources, results, addresses, and instructions that depend on the form of their
+//! operands.
 
 use super::names::{Binding, special};
 use super::{Draft, Lowering, Refusal, flat};
@@ -8,13 +9,13 @@ use crate::interp::modifiers::{Modifiers, Sync};
 use crate::interp::parse::ast::Operand;
 use crate::interp::vocabulary::{File, Kind, Space};
 
-/// A predicate as a guard.
+/// Encodes a predicate as a guard.
 pub(super) fn guard_of(slot: u16, negated: bool) -> u16 {
     if negated { slot | NEGATED } else { slot }
 }
 
 impl<'t> Lowering<'_, 't> {
-    /// The register that an operand's value is in; immediates are put into one.
+    /// The register that holds an operand's value; an immediate gets one.
     pub(super) fn source(&mut self, operand: &Operand<'t>, kind: Kind) -> Result<u16, Refusal> {
         let file = kind.file();
         let bits = match *operand {
@@ -23,12 +24,12 @@ impl<'t> Lowering<'_, 't> {
             Operand::F32(bits) if matches!(kind, Kind::F32 | Kind::B32) => u64::from(bits),
             Operand::F64(bits) if matches!(kind, Kind::F64 | Kind::B64) => bits,
             Operand::F64(bits) if kind == Kind::F32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
-            _ => return Err("one of its operands has a form that the software GPU does not know".to_owned()),
+            _ => return Err("one of its operands has a form that the software GPU does not support".to_owned()),
         };
         self.names.constant(file, PresetValue::Bits(bits))
     }
 
-    /// The registers of all sources; what the opcode says is one of them where the form takes it.
+    /// The registers of all sources. The opcode's modifiers are one of them if the form takes them.
     pub(super) fn sources(
         &mut self,
         opcode: &str,
@@ -36,7 +37,7 @@ impl<'t> Lowering<'_, 't> {
         operands: &[Operand<'t>],
     ) -> Result<Vec<(File, u16)>, Refusal> {
         if !opcode.starts_with("mov.") && operands.iter().any(|operand| matches!(operand, Operand::Vector(_))) {
-            return Err("a vector stands where a value belongs".to_owned());
+            return Err("it has a vector where a single value is required".to_owned());
         }
         let mut operands = flat(operands);
         let mut slots = Vec::new();
@@ -50,7 +51,7 @@ impl<'t> Lowering<'_, 't> {
         Ok(slots)
     }
 
-    /// The register that holds what an opcode says.
+    /// The register that holds an opcode's modifiers.
     pub(super) fn modifiers(&mut self, opcode: &str) -> Result<(File, u16), Refusal> {
         let Modifiers(bits) = Modifiers::of(opcode);
         Ok((File::B32, self.names.constant(File::B32, PresetValue::Bits(u64::from(bits)))?))
@@ -76,12 +77,12 @@ impl<'t> Lowering<'_, 't> {
         self.names.constant(file, value)
     }
 
-    /// A register that is given the address of something in the frame.
+    /// A register that receives the address of an item in the frame.
     fn frame_address(&mut self, offset: i64, file: File) -> Result<u16, Refusal> {
         let op = match file {
             File::B64 => Op::FrameB64,
             File::B32 => Op::FrameB32,
-            File::Pred => return Err("an address stands where a predicate belongs".to_owned()),
+            File::Pred => return Err("it has an address where a predicate is required".to_owned()),
         };
         let imm = i32::try_from(offset).map_err(|_| "its offset exceeds 32 bits".to_owned())?;
         let d = self.names.allocate(file)?;
@@ -89,12 +90,12 @@ impl<'t> Lowering<'_, 't> {
         Ok(d)
     }
 
-    /// The register that a result goes to; `_` is one that nobody reads.
+    /// The register that receives a result; for `_`, a register that is never read.
     pub(super) fn result(&mut self, operand: &Operand<'t>, file: File) -> Result<u16, Refusal> {
         match *operand {
             Operand::Name("_", 0) => self.names.unread(file),
             Operand::Name(name, 0) => self.names.register(name, file),
-            _ => Err("its result is no register".to_owned()),
+            _ => Err("its result is not a register".to_owned()),
         }
     }
 
@@ -114,7 +115,8 @@ impl<'t> Lowering<'_, 't> {
         Ok(Some(vec![Draft { d, writes: vec![(file, d)], ..Draft::new(form.op) }]))
     }
 
-    /// `ld.param` from a known place: parameters are constants of the launch, so these are moves.
+    /// Lowers `ld.param` at a known address to moves, because parameters are constants of the
+    /// launch.
     pub(super) fn load_param(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
         let [results, Operand::Address { base: Some(name), offset }] = operands else { return Ok(None) };
         if !opcode.starts_with("ld.param") || isa::forms(opcode).next().is_none() {
@@ -124,7 +126,7 @@ impl<'t> Lowering<'_, 't> {
         let access = access(opcode)?;
         let first = base.wrapping_add_signed(*offset);
         if first.saturating_add(u64::from(access.bytes())) > self.names.param_bytes() as u64 {
-            return Err("it reads beyond the parameters".to_owned());
+            return Err("it reads past the end of the parameters".to_owned());
         }
         let mut drafts = Vec::new();
         for (index, result) in self.elements(results, access)?.into_iter().enumerate() {
@@ -140,23 +142,24 @@ impl<'t> Lowering<'_, 't> {
         Ok(Some(drafts))
     }
 
-    /// `mov.b64 {low, high}, value`: one move for each part that is wanted.
+    /// `mov.b64 {low, high}, value`: one move for each part that is used.
     pub(super) fn unpack(&mut self, opcode: &str, operands: &[Operand<'t>]) -> Result<Option<Vec<Draft>>, Refusal> {
         let [Operand::Vector(parts), value] = operands else { return Ok(None) };
         let (kind, ops) = match (opcode, parts.len()) {
             ("mov.b32", 2) => (Kind::B32, [Op::LowB32, Op::HighB32]),
             ("mov.b64", 2) => (Kind::B64, [Op::LowB64, Op::HighB64]),
             ("mov.b64", 4) => (Kind::B64, [Op::Quarter; 2]),
-            ("mov.b32" | "mov.b64", _) => return Err("it takes apart into more parts than four".to_owned()),
+            ("mov.b32" | "mov.b64", _) => return Err("it splits a value into more than four parts".to_owned()),
             _ => return Ok(None),
         };
         let source = self.source(value, kind)?;
         let mut drafts = Vec::new();
-        // A part may be the register that is taken apart only if it comes last; widths rule that out but for 32 bits.
+        // A part may be the source register only if it comes last; except for 32 bits, the widths
+        // rule that out.
         for (index, part) in parts.iter().enumerate().filter(|(_, part)| **part != Operand::Name("_", 0)) {
             let d = self.result(part, File::B32)?;
             if (File::B32, d) == (kind.file(), source) {
-                return Err("it takes a register apart into itself".to_owned());
+                return Err("it splits a register into itself".to_owned());
             }
             let mut draft =
                 Draft { d, s: [source, 0, 0, 0], writes: vec![(File::B32, d)], ..Draft::new(ops[index % 2]) };
@@ -184,7 +187,8 @@ impl<'t> Lowering<'_, 't> {
         Ok(draft)
     }
 
-    /// The operands of an access but its cache policy, which is there where the opcode has a hint.
+    /// The operands of an access without its cache policy, which is present if the opcode has a
+    /// hint.
     fn without_policy<'o>(&mut self, opcode: &str, operands: &'o [Operand<'t>]) -> Result<&'o [Operand<'t>], Refusal> {
         match operands {
             [others @ .., policy] if opcode.contains(".L2::cache_hint") => {
@@ -194,7 +198,7 @@ impl<'t> Lowering<'_, 't> {
         }
     }
 
-    /// The registers that are loaded or stored.
+    /// The registers that a load or store moves.
     pub(super) fn data(
         &mut self,
         operand: &Operand<'t>,
@@ -223,7 +227,8 @@ impl<'t> Lowering<'_, 't> {
         if elements.len() == usize::from(access.count) { Ok(elements) } else { Err(operand_count()) }
     }
 
-    /// The file of a register that is loaded or stored: at least as wide as what is moved.
+    /// The file of a register that a load or store moves; the register is at least as wide as the
+    /// data.
     fn data_file(&mut self, operand: &Operand<'t>, opcode: &str, access: Access) -> Result<File, Refusal> {
         if opcode.starts_with("ld") || opcode.starts_with("st") {
             self.check_type(operand, opcode.rsplit('.').next().unwrap_or_default(), access.count > 1)?;
@@ -236,7 +241,7 @@ impl<'t> Lowering<'_, 't> {
         match self.names.resolve(name)? {
             Binding::Register(File::B64, _) => Ok(File::B64),
             Binding::Register(File::B32, _) if natural == File::B32 => Ok(File::B32),
-            _ => Err(format!("{name} is no register of the instruction's width")),
+            _ => Err(format!("{name} is not a register of the instruction's width")),
         }
     }
 
@@ -275,7 +280,7 @@ impl<'t> Lowering<'_, 't> {
 }
 
 pub(super) fn operand_count() -> Refusal {
-    "it has another number of operands than its type says".to_owned()
+    "its number of operands does not fit its type".to_owned()
 }
 
 fn integer(value: u64, kind: Kind) -> Result<u64, Refusal> {
@@ -285,11 +290,13 @@ fn integer(value: u64, kind: Kind) -> Result<u64, Refusal> {
         Kind::B16 => value & 0xffff,
         Kind::B32 => value & 0xffff_ffff,
         Kind::B64 => value,
-        Kind::F32 | Kind::F64 | Kind::Modifiers => return Err("an integer stands where a fraction belongs".to_owned()),
+        Kind::F32 | Kind::F64 | Kind::Modifiers => {
+            return Err("it has an integer where a floating-point number is required".to_owned());
+        }
     })
 }
 
-/// What `ld.global.v2.b64` and its like move, from their spelling.
+/// The access of `ld.global.v2.b64` and similar opcodes, from their spelling.
 pub(super) fn access(opcode: &str) -> Result<Access, Refusal> {
     let kind = opcode.rsplit('.').next().unwrap_or_default();
     let width = match kind {

@@ -1,16 +1,18 @@
-//! Which functions may be active when they are entered: those that lie on a cycle of calls.
+//! Finds the functions that may be active when they are entered: those on a cycle of calls.
 //!
-//! A list of functions, of which a pointer may call any, is a node of its own, for many calls may share a long one. Cycles are
-//! found by Tarjan's strongly connected components ("Depth-First Search and Linear Graph Algorithms", 1972), without recursion.
+//! A pointer may call any function of a list. The list is a node of its own, because many calls may
+//! share a long one. The cycles are Tarjan's strongly connected components ("Depth-First Search and
+//! Linear Graph Algorithms", 1972), found without recursion.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::interp::code::Target;
 
-/// For each of `functions` functions, whether it may call itself, by way of others too. Calls are told with their callers.
+/// For each of `functions` functions, whether it may call itself, directly or through others. Each
+/// call comes with its caller.
 pub(super) fn recursive<'a>(functions: usize, calls: impl Iterator<Item = (u32, &'a Target)>) -> Vec<bool> {
-    // Behind the functions one node for all of them, then one for each list.
+    // After the functions comes one node for all of them, then one for each list.
     let any = functions;
     let mut nodes: Vec<Vec<u32>> = vec![Vec::new(); functions];
     nodes.push((0..functions as u32).collect());
@@ -36,7 +38,8 @@ pub(super) fn recursive<'a>(functions: usize, calls: impl Iterator<Item = (u32, 
 fn cyclic(nodes: &[Vec<u32>]) -> Vec<bool> {
     const UNSEEN: u32 = u32::MAX;
     let mut found = vec![false; nodes.len()];
-    // When each was first seen; and of those that are open, the earliest that they lead back to.
+    // The time when each node was first seen; for open nodes, the earliest node that they lead back
+    // to.
     let (mut seen, mut back) = (vec![UNSEEN; nodes.len()], vec![0; nodes.len()]);
     let mut is_open = vec![false; nodes.len()];
     let (mut open, mut path, mut time) = (Vec::new(), Vec::new(), 0);
@@ -86,7 +89,8 @@ mod tests {
 
     #[test]
     fn functions_on_cycles_are_recursive_and_no_others() {
-        // 0 calls 1, 1 and 2 each other, 2 also 3; 4 itself; 5 one of 3 and 6 by a pointer, of which 6 calls 5.
+        // 0 calls 1; 1 and 2 call each other; 2 also calls 3; 4 calls itself; 5 calls 3 or 6
+        // through a pointer; 6 calls 5.
         let list: Arc<[u32]> = [3, 6].into();
         let calls = [
             (0, Target::Function(1)),
@@ -99,7 +103,8 @@ mod tests {
         ];
         let of = |calls: &[(u32, Target)]| recursive(7, calls.iter().map(|(caller, target)| (*caller, target)));
         assert_eq!(of(&calls), [false, true, true, false, true, true, true]);
-        // One that may call any may call itself, and so may those that lead to it.
+        // A function that may call any function may call itself, and so may the functions that lead
+        // to it.
         assert_eq!(
             of(&[(0, Target::Function(1)), (1, Target::Pointer(None)), (2, Target::Print)]),
             [true, true, false, false, false, false, false]

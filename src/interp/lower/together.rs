@@ -1,4 +1,4 @@
-//! What threads do together: barriers, and operations of a warp.
+//! Lowers the joint operations of threads: barriers, and operations of a warp.
 
 use super::operands::operand_count;
 use super::{Draft, Lowering, Refusal};
@@ -7,14 +7,14 @@ use crate::interp::parse::ast::Operand;
 use crate::interp::vocabulary::{File, Kind};
 
 impl<'t> Lowering<'_, 't> {
-    /// A barrier's number, and how many threads it waits for.
+    /// Lowers a barrier's number, and the number of threads that it waits for.
     pub(super) fn barrier(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         let mut draft = Draft::new(op);
         let all = Operand::Integer(0);
         let (barrier, threads) = match operands {
             [barrier] => (barrier, &all),
             [barrier, threads] => (barrier, threads),
-            _ => return Err("it has another number of operands than the software GPU knows".to_owned()),
+            _ => return Err("it has a different number of operands than the software GPU supports".to_owned()),
         };
         for (index, operand) in [barrier, threads].into_iter().enumerate() {
             self.read(&mut draft, index, operand, Kind::B32)?;
@@ -36,7 +36,7 @@ impl<'t> Lowering<'_, 't> {
 
     /// `bar.warp.sync`: the lanes that wait for each other.
     pub(super) fn warp_sync(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
-        let [members] = operands else { return Err("it has another number of operands than one".to_owned()) };
+        let [members] = operands else { return Err("it does not have exactly one operand".to_owned()) };
         let mut draft = Draft::new(op);
         self.read(&mut draft, 0, members, Kind::B32)?;
         Ok(draft)
@@ -48,7 +48,8 @@ impl<'t> Lowering<'_, 't> {
         Ok(Draft { d, writes: vec![(File::B32, d)], ..Draft::new(op) })
     }
 
-    /// An address, and perhaps a number: nothing is done, but they must be there.
+    /// Lowers a hint: an address, and perhaps a number. It has no effect, but its operands must
+    /// exist.
     pub(super) fn hint(&mut self, op: Op, operands: &[Operand<'t>]) -> Result<Draft, Refusal> {
         match operands {
             [Operand::Address { base, .. }] | [Operand::Address { base, .. }, Operand::Integer(_)] => {
@@ -59,7 +60,8 @@ impl<'t> Lowering<'_, 't> {
         }
     }
 
-    /// `shfl`, `vote`, `match`, `redux`, `elect`. Those without `.sync` are done by the lanes that are there.
+    /// Lowers `shfl`, `vote`, `match`, `redux` and `elect`. Forms without `.sync` involve the lanes
+    /// that are active.
     pub(super) fn exchange(
         &mut self,
         form: &Form,
@@ -101,7 +103,7 @@ impl<'t> Lowering<'_, 't> {
         Ok(drafts)
     }
 
-    /// Where a value and a predicate go, of which a form may give one alone.
+    /// The destinations of a value and a predicate; a form may have only one of them.
     fn exchanged(&mut self, draft: &mut Draft, form: &Form, result: &Operand<'t>) -> Result<(), Refusal> {
         let nobody = Operand::Name("_", 0);
         let pair;
@@ -127,7 +129,7 @@ impl<'t> Lowering<'_, 't> {
         Ok(())
     }
 
-    /// A predicate, perhaps negated, which takes a step of its own.
+    /// Lowers a predicate as a source; a negation takes a step of its own.
     fn vote_source(&mut self, draft: &mut Draft, place: usize, operand: &Operand<'t>) -> Result<Vec<Draft>, Refusal> {
         let Operand::Negated(name) = *operand else {
             self.read(draft, place, operand, Kind::Pred)?;
@@ -141,7 +143,7 @@ impl<'t> Lowering<'_, 't> {
     }
 }
 
-/// Whether a form gives a value and a predicate.
+/// Whether a form returns both a value and a predicate.
 fn gives_two(form: &Form) -> bool {
     matches!(form.shape, Shape::Shuffle(_) | Shape::Elect(_)) || matches!(form.op, Op::MatchAll32 | Op::MatchAll64)
 }

@@ -1,4 +1,4 @@
-//! Module scope: what its names stand for, and what its variables hold at first.
+//! Module scope: the meaning of its names, and the initial values of its variables.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,14 @@ const MAX_CONSTANT: u64 = 64 << 10;
 /// Bytes that initialisers may fill: more than any text spells out.
 const MAX_IMAGE: u64 = 1 << 30;
 
-/// What the names of a module stand for.
+/// The meaning of a module's names.
 pub(super) struct Symbols<'t> {
     variables: HashMap<&'t str, usize>,
     functions: HashMap<&'t str, u32>,
     /// Functions whose addresses variables hold.
     taken: Vec<u32>,
-    /// For each variable of the module, its number among those that are placed in memory, or why it is not there.
+    /// For each variable of the module, its number among those in memory, or the reason why it is
+    /// not there.
     places: Vec<Result<usize, Refusal>>,
 }
 
@@ -42,7 +43,7 @@ pub(super) fn module<'t>(module: &Module<'t>) -> (Symbols<'t>, Variables) {
         count += usize::from(place.is_ok());
         symbols.places.push(place);
     }
-    // Only now does every pointer find what it points to.
+    // Only now can every pointer find its target.
     let mut list = Vec::with_capacity(count);
     for (index, variable) in module.variables.iter().enumerate() {
         if symbols.places[index].is_ok() {
@@ -64,7 +65,7 @@ pub(super) fn module<'t>(module: &Module<'t>) -> (Symbols<'t>, Variables) {
 }
 
 impl Symbols<'_> {
-    /// The variable of that name: its place in the module's list.
+    /// The index of the variable of that name in the module's list.
     pub(super) fn variable(&self, name: &str) -> Option<usize> {
         self.variables.get(name).copied()
     }
@@ -79,28 +80,28 @@ impl Symbols<'_> {
         self.taken.iter().copied()
     }
 
-    /// Of the variable at this place in the module's list, its number among those in memory.
+    /// The number among the variables in memory of the variable at this index of the module's list.
     pub(super) fn place(&self, variable: usize) -> Result<usize, Refusal> {
         self.places[variable].clone()
     }
 }
 
-/// Whether a variable is one of those that lie in memory from launch to launch.
+/// Checks that a variable is one of those that lie in memory from launch to launch.
 fn placed(variable: &Variable) -> Result<(), Refusal> {
     match (variable.space, variable.bytes) {
         (Space::Global | Space::Const, _) if variable.external => {
-            Err("is declared `.extern` and defined nowhere in this module".to_owned())
+            Err("is declared `.extern`, and this module does not define it".to_owned())
         }
         (Space::Const, Some(bytes)) if bytes > MAX_CONSTANT => {
             Err(format!("has {bytes} bytes of constant memory; there are {MAX_CONSTANT}"))
         }
         (Space::Global | Space::Const, Some(_)) => Ok(()),
         (Space::Global | Space::Const, None) => Err("has no size".to_owned()),
-        _ => Err("is no variable of global or constant memory".to_owned()),
+        _ => Err("is not a variable of global or constant memory".to_owned()),
     }
 }
 
-/// What a variable holds at first.
+/// The initial content of a variable.
 #[derive(Default)]
 struct Image {
     bytes: Vec<u8>,
@@ -123,7 +124,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Puts a value into the `size` bytes from `at`: an element, or an array of these extents.
+    /// Writes a value into the `size` bytes from `at`: an element, or an array of these extents.
     fn fill(
         &mut self,
         initial: &Initial,
@@ -136,7 +137,7 @@ impl Image {
         match (initial, extents) {
             (Initial::List(list), [extent, inner @ ..]) => {
                 let step = size.checked_div(*extent).unwrap_or(0);
-                // Lists may be flat: then they run through the elements.
+                // A flat list runs through the elements of all extents.
                 let flat = !list.iter().any(|element| matches!(element, Initial::List(_)));
                 let (step, inner) = if flat { (width, &[][..]) } else { (step, inner) };
                 if list.len() as u64 * step > size {
@@ -148,7 +149,7 @@ impl Image {
                 Ok(())
             }
             (Initial::List(list), []) if list.len() == 1 => self.fill(&list[0], at, size, width, extents, symbols),
-            (Initial::List(_), []) => Err("has a list where it has one value".to_owned()),
+            (Initial::List(_), []) => Err("has a list as the initialiser of a single value".to_owned()),
             (_, [_, ..]) => self.fill(initial, at, width, width, &[], symbols),
             (Initial::Number(number), []) => {
                 let bits = number_bits(number, width)?;
@@ -183,6 +184,6 @@ fn number_bits(number: &Operand, width: u64) -> Result<u64, Refusal> {
         (Operand::F64(bits), 8) => *bits,
         (Operand::F64(bits), 4) => u64::from((f64::from_bits(*bits) as f32).to_bits()),
         (Operand::F32(bits), 8) => f64::from(f32::from_bits(*bits)).to_bits(),
-        _ => return Err("has an initialiser that is no number of its type".to_owned()),
+        _ => return Err("has an initialiser that is not a number of its type".to_owned()),
     })
 }

@@ -1,5 +1,7 @@
-//! Registers wider than an instruction's type, which PTX allows of `cvt`, `ld` and `st` alone: the PTX ISA's "Operand Size
-//! Exceeding Instruction-Type Size". Of a source the low bits count; a result is extended, by its sign where its type has one.
+//! Handles registers wider than an instruction's type, which PTX allows only for `cvt`, `ld` and
+//! `st`: see the PTX ISA's "Operand Size Exceeding Instruction-Type Size". An instruction uses the
+//! low bits of such a source. It extends a result to the register's width, with the sign if its
+//! type has one.
 
 use super::names::special;
 use super::operands::operand_count;
@@ -8,14 +10,15 @@ use crate::interp::isa::{Form, Op, Shape};
 use crate::interp::parse::ast::Operand;
 use crate::interp::vocabulary::{File, Kind};
 
-/// Class and bits of a type: `u32` is `("u", 32)`. `None` of packed types and predicates.
+/// Class and bits of a type: `u32` is `("u", 32)`. `None` for packed types and predicates.
 fn parts(kind: &str) -> Option<(&str, u32)> {
     let (class, bits) = kind.split_at_checked(1)?;
     matches!(class, "b" | "u" | "s" | "f").then_some((class, bits.parse().ok()?))
 }
 
-/// Whether a register declared as `register` may hold a value of type `kind`, or one of several if it is an element of a vector.
-/// Where one of the two is no type of [`parts`], its file is all that is checked, elsewhere.
+/// Whether a register declared as `register` may hold a value of type `kind`, or an element of a
+/// vector of that type. If [`parts`] does not know one of the two types, only the register file
+/// matters, and that is checked elsewhere.
 fn holds(register: &str, kind: &str, is_element: bool) -> bool {
     let (Some((class, bits)), Some((own, least))) = (parts(register), parts(kind)) else { return register != "pred" };
     bits >= least
@@ -23,13 +26,13 @@ fn holds(register: &str, kind: &str, is_element: bool) -> bool {
             ("b", _) | (_, "b") => true,
             ("f", "f") => bits == least,
             ("f", _) => false,
-            // No rule of the ISA: NVIDIA's assembler takes it.
+            // The ISA has no such rule, but NVIDIA's assembler accepts it.
             (_, "f") => is_element && bits == least,
             _ => true,
         }
 }
 
-/// The types of a `cvt` of one value, to and from.
+/// The destination and source types of a `cvt` of one value.
 fn types(opcode: &str) -> Option<(&str, &str)> {
     let mut parts = opcode.strip_prefix("cvt.")?.rsplit('.');
     let (from, to) = (parts.next()?, parts.next()?);
@@ -37,7 +40,8 @@ fn types(opcode: &str) -> Option<(&str, &str)> {
 }
 
 impl<'t> Lowering<'_, 't> {
-    /// That a register may be loaded, stored or converted as that type; what is no register is for others to refuse.
+    /// Checks that a register may be loaded, stored or converted as that type. Operands other than
+    /// registers are refused elsewhere.
     pub(super) fn check_type(&self, operand: &Operand, kind: &str, is_element: bool) -> Result<(), Refusal> {
         let Operand::Name(name, 0) = *operand else { return Ok(()) };
         match self.names.declared(name) {
@@ -48,14 +52,15 @@ impl<'t> Lowering<'_, 't> {
         }
     }
 
-    /// Whether an operand is a register of 64 bits where the instruction has 32 or fewer.
+    /// Whether an operand is a 64-bit register although the instruction works on 32 bits or fewer.
     fn is_wider(&self, operand: &Operand, file: File) -> bool {
         let Operand::Name(name, 0) = *operand else { return false };
         let declared = self.names.declared(name).and_then(parts);
         file == File::B32 && special(name).is_none() && declared.is_some_and(|(_, bits)| bits == 64)
     }
 
-    /// A `cvt`, with a step before it that takes the low half of a wider source, and one behind that extends to a wider result.
+    /// Lowers a `cvt`. A step before it takes the low half of a wider source, and a step after it
+    /// extends to a wider result.
     pub(super) fn convert(
         &mut self,
         form: &Form,
@@ -109,7 +114,8 @@ mod tests {
     const REGISTERS: [&str; 13] =
         ["pred", "b8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"];
 
-    /// What ptxas 13.5 takes for sm_90, of all these registers, as a source and as a result of `cvt` and `ld`.
+    /// The registers that ptxas 13.5 accepts for sm_90 as a source and as a result of `cvt` and
+    /// `ld`.
     #[test]
     fn a_register_holds_what_the_assembler_takes() {
         for (kind, takes) in [

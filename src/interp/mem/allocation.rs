@@ -1,11 +1,13 @@
 //! The contents of one allocation.
 //!
-//! They are words accessed as relaxed atomics: blocks run on several host threads, and a kernel with a race may not
-//! be undefined behaviour in the host. 8- and 16-bit stores exchange the word around them.
+//! The contents are words, accessed as relaxed atomics: blocks run on several host threads, and a
+//! kernel with a race must not be undefined behaviour in the host. 8- and 16-bit stores exchange
+//! the surrounding word.
 //!
-//! Atomics of up to 4 bytes exchange a word until nobody came between. Those of 8 bytes, two words, hold a lock while they
-//! read and write, and so do the loads and stores that must not be torn, those of `.relaxed` and stronger; PTX promises no
-//! more, for an access that is weak, or of another width, races with an atomic.
+//! Atomics of up to 4 bytes repeat a compare-and-exchange of a word until it succeeds. Those of 8
+//! bytes, two words, hold a lock while they read and write. So do the loads and stores that must
+//! not be torn, those of `.relaxed` and stronger. PTX promises no more, because a weak access, or
+//! one of another width, races with an atomic.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -14,30 +16,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::global::ADDRESS_BITS;
 use super::written::Written;
 
-/// What a hollow allocation keeps, for all of its bytes: a power of two, and more than an access.
+/// Bytes that an address-only allocation keeps for all of its addresses: a power of two, and more
+/// than one access.
 const HOLLOW_BYTES: u64 = 4096;
-/// What fresh memory holds, so that reading it before writing it shows.
+/// The content of fresh memory. It makes reads before writes visible.
 const POISON: u32 = 0xA5A5_A5A5;
 
-/// Locks for accesses of 8 bytes at once: each place has one of them.
+/// Locks for accesses to whole 8-byte values; each place uses one of them.
 static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
 /// One allocation's contents.
 pub struct Allocation {
     base: u64,
     bytes: u64,
-    /// The bits of an offset that say where its contents are: all, but in hollow memory.
+    /// The bits of an offset that select its contents: all of them, except in address-only memory.
     mask: u64,
     words: Box<[AtomicU32]>,
     written: Written,
-    /// The launches before it whose writes were not followed.
+    /// The number of earlier launches whose writes were not followed.
     born: u64,
     /// Whether kernels may only read it.
     constant: bool,
 }
 
 impl Allocation {
-    /// So many bytes that nobody wrote, at an address; `None` where the host has no more.
+    /// Makes `bytes` unwritten bytes at an address; `None` if the host has too little memory.
     pub(super) fn new(base: u64, bytes: u64, born: u64) -> Option<Self> {
         Some(Self {
             base,
@@ -50,7 +53,8 @@ impl Allocation {
         })
     }
 
-    /// So many bytes that are 0, as if that had been written; the host gives memory only for what is accessed.
+    /// Makes `bytes` zero bytes that count as written. The host provides memory only for the parts
+    /// that are accessed.
     pub(super) fn zeroed(base: u64, bytes: u64, born: u64) -> Option<Self> {
         let words = bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(4)).ok()?).ok()?;
         let written = Written::none(bytes);
@@ -58,42 +62,43 @@ impl Allocation {
         Some(Self { base, bytes, mask: u64::MAX, words, written, born, constant: false })
     }
 
-    /// The same, but that kernels may only read it.
+    /// The same, but read-only for kernels.
     pub(super) fn zeroed_constant(base: u64, bytes: u64, born: u64) -> Option<Self> {
         Self::zeroed(base, bytes, born).map(|zeroed| Self { constant: true, ..zeroed })
     }
 
-    /// So many bytes that nobody wrote, with next to nothing behind the addresses.
+    /// Makes `bytes` unwritten, address-only bytes, with almost no memory behind them.
     pub(super) fn hollow(base: u64, bytes: u64, born: u64) -> Option<Self> {
         let words = poisoned_words(HOLLOW_BYTES)?;
         Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written: Written::none(bytes), born, constant: false })
     }
 
-    /// First address.
+    /// The first address.
     #[inline]
     pub fn base(&self) -> u64 {
         self.base
     }
 
-    /// Bytes.
+    /// The size in bytes.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The contents as little-endian words; the last one is whole even where `bytes` is no multiple of 4.
+    /// The contents as little-endian words. The last word is whole even if `bytes` is not a
+    /// multiple of 4.
     #[inline]
     pub fn words(&self) -> &[AtomicU32] {
         &self.words
     }
 
-    /// Which of its bytes the host, or a launch that was followed, has written.
+    /// The bytes that the host, or a followed launch, has written.
     #[inline]
     pub(crate) fn written(&self) -> &Written {
         &self.written
     }
 
-    /// The launches before it whose writes were not followed.
+    /// The number of earlier launches whose writes were not followed.
     pub(super) fn born(&self) -> u64 {
         self.born
     }
@@ -104,13 +109,13 @@ impl Allocation {
         self.constant
     }
 
-    /// Where the contents at an address in the allocation are.
+    /// The offset of the contents at an address in the allocation.
     #[inline]
     pub(crate) fn place(&self, address: u64) -> u64 {
         address.wrapping_sub(self.base) & self.mask
     }
 
-    /// Where `address` lies in the allocation, if `bytes` bytes from there do.
+    /// The offset of `address` in the allocation, if `bytes` bytes from there lie within it.
     #[inline]
     pub fn offset(&self, address: u64, bytes: u64) -> Option<u64> {
         let offset = address.checked_sub(self.base)?;
@@ -135,7 +140,8 @@ impl Allocation {
         self.word(offset).load(Relaxed)
     }
 
-    /// The 8 bytes at `offset`, a multiple of 8 in bounds. Two words: not atomic as a whole, as on no race it need be.
+    /// The 8 bytes at `offset`, a multiple of 8 in bounds. They are two words and not atomic as a
+    /// whole, because only a race could see the difference.
     #[inline]
     pub fn load64(&self, offset: u64) -> u64 {
         u64::from(self.load32(offset)) | u64::from(self.load32(offset + 4)) << 32
@@ -166,13 +172,14 @@ impl Allocation {
         self.store32(offset + 4, (value >> 32) as u32);
     }
 
-    /// The 8 bytes at `offset`, a multiple of 8 in bounds, as one of those left them who write them as one.
+    /// The 8 bytes at `offset`, a multiple of 8 in bounds, as a single whole store left them.
     pub fn load64_whole(&self, offset: u64) -> u64 {
         let _guard = self.lock(offset);
         self.load64(offset)
     }
 
-    /// Puts `function` of the 2 bytes at an even offset in their place, atomically, and returns them as they were.
+    /// Atomically replaces the 2 bytes at an even offset by `function` of them, and returns the old
+    /// value.
     #[inline]
     pub fn update16(&self, offset: u64, function: impl Fn(u16) -> u16) -> u16 {
         let shift = offset % 4 * 8;
@@ -180,7 +187,8 @@ impl Allocation {
         (self.update32(offset, merge) >> shift) as u16
     }
 
-    /// Puts `function` of the 4 bytes around `offset` in their place, atomically, and returns them as they were.
+    /// Atomically replaces the 4 bytes around `offset` by `function` of them, and returns the old
+    /// value.
     #[inline]
     pub fn update32(&self, offset: u64, function: impl Fn(u32) -> u32) -> u32 {
         let word = self.word(offset);
@@ -191,7 +199,8 @@ impl Allocation {
         old
     }
 
-    /// Puts `function` of the 8 bytes at a multiple of 8 in their place, atomically, and returns them as they were.
+    /// Atomically replaces the 8 bytes at a multiple of 8 by `function` of them, and returns the
+    /// old value.
     pub fn update64(&self, offset: u64, function: impl Fn(u64) -> u64) -> u64 {
         let _guard = self.lock(offset);
         let old = self.load64(offset);

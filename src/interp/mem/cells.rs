@@ -1,10 +1,11 @@
-//! Memory that instructions address: one interface for every space, so that loads and stores are written once.
+//! Memory that instructions address: one interface for every space, so that loads and stores are
+//! written once.
 
 use std::cell::Cell;
 
 use super::allocation::Allocation;
 
-/// Bytes that can be loaded and stored by offset; offsets are in bounds and aligned to the width.
+/// Bytes that can be loaded and stored by offset. Offsets are in bounds and aligned to the width.
 pub(crate) trait Cells {
     /// Whether blocks share it.
     const GLOBAL: bool;
@@ -16,15 +17,15 @@ pub(crate) trait Cells {
     fn store16(&self, offset: u64, value: u16);
     fn store32(&self, offset: u64, value: u32);
     fn store64(&self, offset: u64, value: u64);
-    /// Loads 8 bytes of which no part is older than another.
+    /// Loads 8 bytes as one value: a concurrent whole store is visible entirely or not at all.
     fn load64_whole(&self, offset: u64) -> u64 {
         self.load64(offset)
     }
-    /// Stores 8 bytes which nobody sees a part of.
+    /// Stores 8 bytes as one value: no whole load sees only a part of it.
     fn store64_whole(&self, offset: u64, value: u64) {
         self.store64(offset, value);
     }
-    /// Puts `function` of the 2, 4 or 8 bytes there in their place, and returns them as they were.
+    /// Replaces the 2, 4 or 8 bytes there by `function` of them, and returns the old value.
     fn update(&self, offset: u64, width: u8, function: impl Fn(u64) -> u64) -> u64;
 }
 
@@ -78,7 +79,8 @@ impl Cells for Allocation {
     }
 }
 
-/// Memory of one block, which one host thread runs: shared, local, and the parameters.
+/// Memory of one block, which one host thread runs: shared memory, local memory, and the
+/// parameters.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     words: Vec<Cell<u32>>,
@@ -86,7 +88,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Zeroed memory, if the host has that much.
+    /// Zeroed memory; `None` if the host has too little.
     pub(crate) fn new(bytes: u64) -> Option<Self> {
         let count = usize::try_from(bytes.div_ceil(4)).ok()?;
         let mut words = Vec::new();
@@ -104,7 +106,7 @@ impl Scratch {
         Some(scratch)
     }
 
-    /// How much there is.
+    /// The size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -1,8 +1,9 @@
 //! Global memory: allocations far apart in a 64-bit address space.
 //!
-//! Allocation `i` begins at `(i + 1) << 40`. So an address finds its allocation by a shift, an access past the end of one
-//! lands in a hole and never in another, and a small integer used as an address is nobody's. Numbers are not reused
-//! before a million others have been, so a stale address is known for what it is.
+//! Allocation `i` begins at `(i + 1) << 40`. A shift therefore finds the allocation of an address,
+//! an access past the end of one lands in a hole and never in another, and a small integer is never
+//! a valid address. A number is reused only after a million others, so a stale address is
+//! recognised.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,18 +14,18 @@ use super::allocation::Allocation;
 use crate::error::{Error, ErrorKind, Result, counted};
 
 pub(super) const ADDRESS_BITS: u32 = 40;
-/// Most bytes of an allocation of hollow memory: as many as there are to the next.
+/// The most bytes of an address-only allocation: the distance to the next one.
 const MAX_HOLLOW_BYTES: u64 = 1 << ADDRESS_BITS;
-/// Numbers in use before those of freed allocations come round again.
+/// The number of allocations after which the numbers of freed ones are reused.
 const FRESH_NUMBERS: usize = 1 << 20;
-/// Bytes that copies and fills move at a time: a range may be as large as the host's memory, and a buffer as large as that
-/// could not be had.
+/// Bytes that copies and fills move at a time. A range may be as large as the host's memory, which
+/// leaves no space for a buffer of the same size.
 const CHUNK: u64 = 16 * 1024;
 
 /// Device memory of one software GPU. Any number of threads may use it.
 pub struct Memory {
     limit: u64,
-    /// Whether nothing but addresses is kept.
+    /// Whether the memory is address-only.
     hollow: bool,
     state: Mutex<State>,
     /// The addresses of variables, by the number of their module.
@@ -32,11 +33,11 @@ pub struct Memory {
 }
 
 struct State {
-    // Shared with running launches; copied only where an allocation changes while one runs.
+    // Shared with running launches. It is copied only if an allocation changes while one runs.
     slots: Arc<Vec<Slot>>,
     used: u64,
     next_reuse: usize,
-    /// Launches whose writes were not followed.
+    /// The number of launches whose writes were not followed.
     unseen: u64,
 }
 
@@ -46,14 +47,14 @@ enum Slot {
     Freed { bytes: u64 },
 }
 
-/// The allocations as they stood when a launch began.
+/// The allocations at the time when a launch began.
 #[derive(Clone)]
 pub struct Snapshot {
     slots: Arc<Vec<Slot>>,
     unseen: u64,
 }
 
-/// The allocation an address was probably meant for.
+/// The allocation that an address was probably meant for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nearest {
     /// First address of the allocation.
@@ -65,14 +66,15 @@ pub struct Nearest {
 }
 
 impl Memory {
-    /// Memory that hands out at most `limit` bytes at a time.
+    /// Makes memory with room for `limit` bytes of allocations at a time.
     pub fn new(limit: u64) -> Self {
         let state = State { slots: Arc::new(Vec::new()), used: 0, next_reuse: 0, unseen: 0 };
         Self { limit, hollow: false, state: Mutex::new(state), modules: Mutex::default() }
     }
 
-    /// Memory of addresses that have next to nothing behind them, of at most [`MAX_HOLLOW_BYTES`] an allocation: for counting the
-    /// accesses of kernels whose addresses depend on no data. The host does not read or write it.
+    /// Makes address-only memory, with almost nothing behind the addresses, and at most
+    /// [`MAX_HOLLOW_BYTES`] for each allocation. It serves to count the accesses of kernels whose
+    /// addresses do not depend on data. The host does not read or write it.
     pub(crate) fn hollow() -> Self {
         Self { hollow: true, ..Self::new(u64::MAX) }
     }
@@ -87,23 +89,25 @@ impl Memory {
         self.lock().used
     }
 
-    /// Allocates `bytes` bytes, aligned to 256 bytes and filled with a pattern that is nobody's data.
+    /// Allocates `bytes` bytes, aligned to 256 bytes and filled with a poison pattern.
     ///
     /// # Errors
     ///
-    /// `OutOfMemory` beyond the limit, and where the host has no more; `InvalidArgument` for 0 bytes.
+    /// `OutOfMemory` beyond the limit, or if the host has too little memory; `InvalidArgument` for
+    /// 0 bytes.
     pub fn alloc(&self, bytes: u64) -> Result<u64> {
         self.allocate(bytes, Allocation::new)
     }
 
-    /// Allocates a variable of a module: `bytes` bytes that are 0, which kernels may only read where it is `constant`.
+    /// Allocates a variable of a module: `bytes` zero bytes, read-only for kernels if it is
+    /// `constant`.
     pub(crate) fn alloc_variable(&self, bytes: u64, constant: bool) -> Result<u64> {
         self.allocate(bytes, if constant { Allocation::zeroed_constant } else { Allocation::zeroed })
     }
 
     fn allocate(&self, bytes: u64, make: fn(u64, u64, u64) -> Option<Allocation>) -> Result<u64> {
         if bytes == 0 {
-            return Err(Error::new(ErrorKind::InvalidArgument, "an allocation has at least 1 byte; 0 were asked for"));
+            return Err(Error::new(ErrorKind::InvalidArgument, "0 bytes were requested; an allocation has at least 1"));
         }
         let mut state = self.lock();
         let free = self.limit - state.used;
@@ -132,7 +136,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where no live allocation begins there.
+    /// `InvalidArgument` if no live allocation begins there.
     pub fn free(&self, address: u64) -> Result<()> {
         let mut state = self.lock();
         let Some(bytes) = find(&state.slots, address).filter(|live| live.base() == address).map(Allocation::bytes)
@@ -152,7 +156,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the bytes are not all in one live allocation.
+    /// `InvalidArgument` if no single live allocation contains the bytes.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<()> {
         let snapshot = self.snapshot();
         let (allocation, offset) = snapshot.range(address, out.len() as u64, "read")?;
@@ -177,7 +181,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the bytes are not all in one live allocation.
+    /// `InvalidArgument` if no single live allocation contains the bytes.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
         let snapshot = self.snapshot();
         let (allocation, offset) = snapshot.range(address, bytes.len() as u64, "write")?;
@@ -202,15 +206,16 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where either range is not in one live allocation.
+    /// `InvalidArgument` if either range is not within one live allocation.
     pub fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()> {
-        // All of it first: nothing is written where a part cannot be.
+        // Checks both ranges first, so that nothing is written if a part cannot be.
         self.snapshot().range(src, bytes, "copy from")?;
         self.written(dst, bytes, "copy to")?;
         let mut buffer = [0; CHUNK as usize];
         let chunks = bytes.div_ceil(CHUNK);
         for step in 0..chunks {
-            // Towards higher addresses from the end, so that no chunk is overwritten before it is read.
+            // A copy towards higher addresses starts at the end, so that no chunk is overwritten
+            // before it is read.
             let start = CHUNK * if dst > src { chunks - 1 - step } else { step };
             let chunk = &mut buffer[..CHUNK.min(bytes - start) as usize];
             self.read(src + start, chunk)?;
@@ -223,7 +228,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the bytes are not all in one live allocation.
+    /// `InvalidArgument` if no single live allocation contains the bytes.
     pub fn fill(&self, address: u64, value: u8, bytes: u64) -> Result<()> {
         self.written(address, bytes, "fill")?;
         let chunk = [value; CHUNK as usize];
@@ -233,19 +238,19 @@ impl Memory {
         Ok(())
     }
 
-    /// The allocations as they stand.
+    /// The current allocations.
     pub fn snapshot(&self) -> Snapshot {
         let state = self.lock();
         Snapshot { slots: Arc::clone(&state.slots), unseen: state.unseen }
     }
 
-    /// The same for a launch, whose writes are followed or not.
+    /// The same for a launch; `followed` says whether its writes are followed.
     pub(crate) fn snapshot_for_launch(&self, followed: bool) -> Snapshot {
         self.lock().unseen += u64::from(!followed);
         self.snapshot()
     }
 
-    /// Takes note of all of a range at once that is written piece by piece.
+    /// Marks a whole range as written, before it is written piece by piece.
     fn written(&self, address: u64, bytes: u64, what: &str) -> Result<()> {
         let snapshot = self.snapshot();
         let (allocation, offset) = snapshot.range(address, bytes, what)?;
@@ -253,7 +258,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The addresses of a module's variables, which `place` puts here if they are not.
+    /// The addresses of a module's variables; `place` makes them if they are not here yet.
     pub(crate) fn module(&self, id: u64, place: impl FnOnce() -> Result<Vec<u64>>) -> Result<Arc<[u64]>> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = modules.get(&id) {
@@ -264,19 +269,21 @@ impl Memory {
         Ok(addresses)
     }
 
-    /// The same, if they are here, which is forgotten.
+    /// Removes the addresses of a module's variables and returns them; empty if there are none.
     pub(crate) fn forget_module(&self, id: u64) -> Arc<[u64]> {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(&id).unwrap_or_else(|| Arc::new([]))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Every critical section leaves the state whole, so a panic elsewhere does not spoil it.
+        // Every critical section leaves the state consistent, so a panic elsewhere does not spoil
+        // it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// The number of the next allocation: a fresh one, or after many that of one freed long ago.
+    /// The number of the next allocation: a fresh one, or after many allocations that of one freed
+    /// long ago.
     fn number(&mut self) -> usize {
         let count = self.slots.len();
         if count >= FRESH_NUMBERS {
@@ -292,14 +299,14 @@ impl State {
 }
 
 impl Snapshot {
-    /// The live allocation whose numbers `address` bears; the address may still lie beyond its end.
+    /// The live allocation whose number is in `address`. The address may still lie beyond its end.
     #[inline]
     pub fn find(&self, address: u64) -> Option<&Allocation> {
         find(&self.slots, address)
     }
 
-    /// The allocation, live or freed, that `address` was probably meant for: the one it lies in, or else the one whose end
-    /// before it or beginning behind it is nearer.
+    /// The allocation, live or freed, that `address` was probably meant for: the one that contains
+    /// it, or else the closer of the previous one's end and the next one's beginning.
     pub fn nearest(&self, address: u64) -> Option<Nearest> {
         let last = self.slots.len().checked_sub(1)?;
         let mut number = number_of(address).unwrap_or(0).min(last);
@@ -319,7 +326,7 @@ impl Snapshot {
         })
     }
 
-    /// Whether all that was written to an allocation is known: no launch went unfollowed since it was made.
+    /// Whether all writes to an allocation are known: every launch since its creation was followed.
     pub(crate) fn knows(&self, allocation: &Allocation) -> bool {
         allocation.born() == self.unseen
     }

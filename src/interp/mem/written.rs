@@ -1,11 +1,13 @@
-//! Which bytes have been written: a bit each, made when it is first needed to tell them apart.
+//! Tracks which bytes have been written, with a bit for each. The bits are created once they are
+//! needed.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// The bytes of some memory that have been written.
 ///
-/// Relaxed: whoever writes on one thread and reads on another orders the two itself.
+/// Accesses are relaxed: a caller that writes on one thread and reads on another orders the two
+/// itself.
 #[derive(Debug)]
 pub(crate) struct Written {
     bytes: u64,
@@ -14,23 +16,23 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Of `bytes` bytes, none.
+    /// None of `bytes` bytes are written.
     pub(crate) fn none(bytes: u64) -> Self {
         Self { bytes, all: AtomicBool::new(false), bits: OnceLock::new() }
     }
 
-    /// None, of as many bytes.
+    /// The same number of bytes, none of them written.
     pub(crate) fn another(&self) -> Self {
         Self::none(self.bytes)
     }
 
-    /// Whether all have been, as far as that is known without looking at each.
+    /// Whether all bytes are written, as far as that is known without a look at each.
     #[inline]
     pub(crate) fn is_all(&self) -> bool {
         self.all.load(Relaxed)
     }
 
-    /// The `bytes` bytes at `offset` have been written; they are in bounds.
+    /// Marks the `bytes` bytes at `offset` as written; they are in bounds.
     pub(crate) fn add(&self, offset: u64, bytes: u64) {
         if self.is_all() || bytes == 0 {
             return;
@@ -39,7 +41,7 @@ impl Written {
             return self.all.store(true, Relaxed);
         }
         let Some(bits) = self.bits.get().map(Box::as_ref).or_else(|| self.make()) else {
-            // The host has no memory for the bits: better silent than wrong.
+            // The host has no memory for the bits. Better to report nothing than something wrong.
             return self.all.store(true, Relaxed);
         };
         for (word, mask) in words(offset, bytes) {
@@ -49,7 +51,7 @@ impl Written {
         }
     }
 
-    /// Whether the `bytes` bytes at `offset` have all been written; they are in bounds.
+    /// Whether all of the `bytes` bytes at `offset` are written; they are in bounds.
     pub(crate) fn holds(&self, offset: u64, bytes: u64) -> bool {
         if self.is_all() {
             return true;
@@ -58,7 +60,7 @@ impl Written {
         words(offset, bytes).all(|(word, mask)| bits[word].load(Relaxed) & mask == mask)
     }
 
-    /// None have been.
+    /// Marks all bytes as unwritten.
     pub(crate) fn clear(&mut self) {
         *self.all.get_mut() = false;
         self.bits.get_mut().into_iter().flat_map(|bits| bits.iter_mut()).for_each(|word| *word.get_mut() = 0);
@@ -73,7 +75,7 @@ impl Written {
     }
 }
 
-/// The words of 64 bits that hold a range of bits, with those of the range.
+/// The 64-bit words that hold a range of bits, each with the mask of the bits in the range.
 fn words(offset: u64, count: u64) -> impl Iterator<Item = (usize, u64)> {
     let end = offset + count;
     (offset / 64..end.div_ceil(64)).map(move |word| {

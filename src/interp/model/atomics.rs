@@ -1,39 +1,40 @@
-//! Atomics: what lanes that want the same place cost.
+//! Atomics: the cost when lanes update the same place.
 //!
-//! Lanes that load or store one place share the pass; those that update it take turns. The rules are what an H100's counters
-//! show. What the hardware has no instruction for in shared memory, NVIDIA's assembler makes a loop of a load and an
-//! exchange, in which each turn one lane of every bank succeeds; the model has no other warp come between.
+//! Lanes that load or store one place share the pass; lanes that update it take turns. The rules
+//! follow the counters of an H100. If the hardware has no instruction for an atomic in shared
+//! memory, NVIDIA's assembler makes a loop of a load and an exchange, in which one lane of every
+//! bank succeeds each turn. The model assumes that no other warp intervenes.
 
 use super::banks::{self, Wavefronts};
 use super::coalesce::SECTOR_BYTES;
 
-/// What an update of shared memory is made of.
+/// The way in which the hardware updates shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Update {
     /// One instruction.
     #[default]
     Native,
-    /// One that compares, which takes two passes for each lane.
+    /// One instruction that compares; it takes two passes for each lane.
     Compare,
     /// A count of the lanes at each word: lanes at one word share a pass.
     Count,
-    /// A loop.
+    /// A loop of loads and exchanges.
     Loop,
 }
 
-/// What one update by a warp took.
+/// The cost of one update by a warp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// Instructions: one, or one for each turn of the loop.
+    /// The number of instructions: one, or one for each turn of the loop.
     pub turns: u32,
-    /// The wavefronts of them all.
+    /// The wavefronts of all these instructions.
     pub updates: Wavefronts,
-    /// Those of the loop's loads, of which there are as many.
+    /// The wavefronts of the loop's loads; there is one load for each turn.
     pub loads: Wavefronts,
 }
 
-/// Sectors of an update of global memory by the lanes of `mask`, each at its aligned address: each sector counts as many
-/// times as most lanes of it want one address.
+/// The sectors of an update of global memory by the lanes of `mask`, each at its aligned address.
+/// Each sector counts as often as the largest number of its lanes that update one address.
 pub fn sectors(addresses: &[u64; 32], mask: u32) -> u32 {
     let lanes = || (0..32).filter(|lane| mask >> lane & 1 == 1).map(|lane| addresses[lane]);
     let mut wanted: Vec<(u64, u64)> = lanes().map(|address| (address / SECTOR_BYTES, address)).collect();
@@ -42,7 +43,8 @@ pub fn sectors(addresses: &[u64; 32], mask: u32) -> u32 {
     wanted.chunk_by(|a, b| a.0 == b.0).map(of_sector).sum::<usize>() as u32
 }
 
-/// What an update of shared memory takes: by the lanes of `mask`, of `bytes` bytes (2, 4 or 8) each at its aligned address.
+/// The cost of an update of shared memory by the lanes of `mask`, of `bytes` bytes (2, 4 or 8) each
+/// at its aligned address.
 pub fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> Cost {
     let none = Wavefronts { taken: 0, ideal: 0 };
     let groups = if bytes <= 4 { [mask, 0] } else { [mask & 0xffff, mask & 0xffff_0000] };
@@ -61,8 +63,8 @@ pub fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> C
     }
 }
 
-/// The fewest wavefronts that an update by `lanes` lanes could have had, which took `wavefronts`: what
-/// [`banks::ideal_wavefronts`] says, twice where each lane takes two passes.
+/// The fewest wavefronts possible for an update by `lanes` lanes that took `wavefronts`: the value
+/// of [`banks::ideal_wavefronts`], doubled if each lane takes two passes.
 pub fn ideal_wavefronts(wavefronts: u32, lanes: u32, bytes: u32, update: Update) -> u32 {
     let passes = match update {
         Update::Native | Update::Count => 1,
@@ -80,7 +82,8 @@ fn looped(addresses: &[u32; 32], mask: u32, bytes: u32) -> Cost {
         let groups = if bytes <= 4 { 1 } else { u32::from(waiting & 0xffff != 0) + u32::from(waiting >> 16 != 0) };
         cost.loads = Wavefronts { taken: cost.loads.taken + load.taken, ideal: cost.loads.ideal + load.ideal };
         cost.updates = Wavefronts { taken: cost.updates.taken + 2 * groups, ideal: cost.updates.ideal + 2 * groups };
-        // The lowest lane of each bank succeeds; of 8 bytes, of each half of the warp, where it is not the other's place.
+        // The lowest lane of each bank succeeds. For 8 bytes, that holds in each half of the warp,
+        // unless the other half updates the same place.
         let mut won: Vec<(usize, u32, u32)> = Vec::new();
         let contending = waiting;
         for lane in (0..32).filter(|lane| contending >> lane & 1 == 1) {
@@ -96,7 +99,7 @@ fn looped(addresses: &[u32; 32], mask: u32, bytes: u32) -> Cost {
     cost
 }
 
-/// Lanes that the bank with the most of them has.
+/// The largest number of lanes that access one bank.
 fn most_in_a_bank(addresses: &[u32; 32], mask: u32) -> u32 {
     let mut lanes = [0_u32; 32];
     for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
@@ -143,7 +146,7 @@ mod tests {
         assert_eq!(cost(&row, u32::MAX, 4, Update::Loop), [1, 2, 0, 1, 0]);
         assert_eq!(cost(&one, u32::MAX, 4, Update::Loop), [32, 64, 0, 32, 0]);
         assert_eq!(cost(&pairs, u32::MAX, 4, Update::Loop), [2, 4, 0, 2 + 1, 1]);
-        // Halves of the warp do not hinder each other, but at one place.
+        // The halves of the warp do not hinder each other, unless they update one place.
         assert_eq!(cost(&pairs, u32::MAX, 8, Update::Loop), [1, 4, 0, 2, 0]);
         assert_eq!(cost(&one, u32::MAX, 8, Update::Loop)[0], 32);
     }

@@ -1,10 +1,12 @@
-//! Shared memory's banks: how many passes, or wavefronts, one access of a warp takes.
+//! Shared memory's banks: the number of passes, or wavefronts, of one access of a warp.
 //!
-//! There are 32 banks of 4 bytes; word `w` lies in bank `w % 32`, and a wavefront serves one word of each. Lanes that want
-//! the same word share it. 8-byte accesses are served in 2 groups of 16 lanes, 16-byte ones in 4 groups of 8, so that a
-//! group without conflicts fills one wavefront. Loads alone have a shortcut: where no lane has a neighbour (lane ^ 1
-//! everywhere, or lane ^ 2 everywhere) that reads another address, one wavefront returns what two groups ask for. A neighbour
-//! that is not active reads none. Source: NVIDIA's counters on an H100, which show all of this (`docs/counters.md`).
+//! There are 32 banks of 4 bytes; word `w` lies in bank `w % 32`, and a wavefront serves one word
+//! of each bank. Lanes that access the same word share it. 8-byte accesses are served in 2 groups
+//! of 16 lanes, 16-byte accesses in 4 groups of 8, so that a group without conflicts fills one
+//! wavefront. Only loads have a shortcut: if no lane has a neighbour (lane ^ 1 for all lanes, or
+//! lane ^ 2 for all lanes) that reads another address, one wavefront serves two groups. An inactive
+//! neighbour reads nothing. Source: NVIDIA's counters on an H100, which show all of this
+//! (`docs/counters.md`).
 
 /// Whether lanes read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +20,14 @@ pub enum Access {
 /// Wavefronts of one access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wavefronts {
-    /// How many it takes.
+    /// The wavefronts that the access takes.
     pub taken: u32,
-    /// How many its width would take without a bank conflict.
+    /// The wavefronts that an access of this width takes without a bank conflict.
     pub ideal: u32,
 }
 
-/// Wavefronts for the lanes of `mask`, each of which accesses `bytes` bytes (1, 2, 4, 8 or 16) at its aligned address.
+/// The wavefronts of an access by the lanes of `mask`, each to `bytes` bytes (1, 2, 4, 8 or 16) at
+/// its aligned address.
 #[inline]
 pub fn wavefronts(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) -> Wavefronts {
     let words = addresses.map(|address| address / 4);
@@ -42,15 +45,17 @@ pub fn wavefronts(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) 
     total
 }
 
-/// What Nsight Compute's source page calls ideal for an access by `lanes` lanes that took `wavefronts`: as few as could carry
-/// the lanes' bytes, 128 each, or those taken where lanes share. Bank conflicts have another ideal, [`Wavefronts::ideal`], which
-/// does not make up for lanes that are off. Equal to the profiler's on an H100.
+/// The ideal that Nsight Compute's source page shows for an access by `lanes` lanes that took
+/// `wavefronts`: the fewest wavefronts that can carry the lanes' bytes, 128 each, or the wavefronts
+/// taken if lanes share data. Bank conflicts refer to another ideal, [`Wavefronts::ideal`], which
+/// does not allow for inactive lanes. Equal to the profiler's value on an H100.
 #[inline]
 pub fn ideal_wavefronts(wavefronts: u32, lanes: u32, bytes: u32) -> u32 {
     wavefronts.min((lanes * bytes).div_ceil(128))
 }
 
-/// How many neighbouring lanes are served together: all 32, or fewer where each accesses 8 or 16 bytes.
+/// The number of neighbouring lanes that are served together: all 32, or fewer if each accesses 8
+/// or 16 bytes.
 #[inline]
 pub fn group_lanes(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) -> u32 {
     if bytes <= 4 {
@@ -61,11 +66,11 @@ pub fn group_lanes(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access)
     if paired { 256 / bytes } else { 128 / bytes }
 }
 
-/// One word a lane: the most distinct words that meet in one bank.
+/// A group with one word for each lane: the largest number of distinct words in one bank.
 #[inline]
 fn narrow_group(words: &[u32; 32], mask: u32) -> u32 {
     if mask == u32::MAX {
-        // All banks distinct: the case of every well laid out access.
+        // All banks are distinct, as in every well laid out access.
         let banks = words.iter().fold(0_u32, |banks, word| banks | 1 << (word % 32));
         if banks == u32::MAX || words.iter().all(|word| *word == words[0]) {
             return 1;
@@ -74,7 +79,7 @@ fn narrow_group(words: &[u32; 32], mask: u32) -> u32 {
     wide_group(words, mask, 1)
 }
 
-/// `words_each` consecutive words a lane.
+/// A group with `words_each` consecutive words for each lane.
 fn wide_group(words: &[u32; 32], mask: u32, words_each: u32) -> u32 {
     let mut distinct = [0_u32; 128];
     let mut count = 0;
@@ -97,7 +102,8 @@ fn wide_group(words: &[u32; 32], mask: u32, words_each: u32) -> u32 {
     banks.into_iter().max().unwrap_or(0)
 }
 
-/// Whether no two active lanes that are `distance` bits apart read different addresses.
+/// Whether all active lanes read the same address as their active partner, whose number differs by
+/// the bit `distance`.
 fn pairs_agree(words: &[u32; 32], mask: u32, distance: usize) -> bool {
     (0..32).filter(|lane| mask >> lane & 1 == 1).all(|lane| {
         let partner = lane ^ distance;
@@ -159,7 +165,7 @@ mod tests {
         assert_eq!((load(0, 16), store(0, 16)), ((2, 2), (4, 4)));
     }
 
-    /// Halves and quarters of the warp cannot pair each in their own way.
+    /// Halves and quarters of the warp cannot each pair in their own way.
     #[test]
     fn all_lanes_pair_alike_or_none_do() {
         let lanes = |pair: fn(u32) -> u32| std::array::from_fn(|lane| pair(lane as u32) * 8);
@@ -171,7 +177,8 @@ mod tests {
         assert_eq!(taken(lanes(|lane| if lane < 16 { lane / 2 } else { lane })), 2);
     }
 
-    /// So that every second lane alone is a pairing, with groups twice as large: half of the ideal, and conflicts.
+    /// Every second lane alone forms pairs, so groups are twice as large: half of the ideal, and
+    /// conflicts.
     #[test]
     fn a_lane_whose_neighbour_is_off_is_a_pair() {
         let even = |bytes, access| wavefronts(&strided(bytes), 0x5555_5555, bytes, access);

@@ -3,13 +3,14 @@
 /// Bytes of a sector, the unit in which the caches move data.
 pub const SECTOR_BYTES: u64 = 32;
 
-/// Distinct sectors touched by the lanes of `mask`, each of which accesses `bytes` bytes (at most 32) at its address.
+/// The number of distinct sectors touched by the lanes of `mask`, each of which accesses `bytes`
+/// bytes (at most 32) at its address.
 #[inline]
 pub fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
     let first = addresses.map(|address| address / SECTOR_BYTES);
     let last = addresses.map(|address| (address + u64::from(bytes) - 1) / SECTOR_BYTES);
-    // Sorted addresses are the rule, and then a sector is new where it differs from the lane's before; this form needs no
-    // branch, so it is vectorised.
+    // Addresses are usually sorted. A sector is then new if it differs from the previous lane's.
+    // This form has no branch, so it vectorises.
     let ascending = mask == u32::MAX
         && first == last
         && (1..32).fold(true, |sorted, lane| sorted & (first[lane - 1] <= first[lane]));
@@ -19,8 +20,9 @@ pub fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
     scattered(&first, &last, mask)
 }
 
-/// What Nsight Compute's source page calls ideal for an access by `lanes` lanes that touched `sectors`: as few as would hold the
-/// lanes' bytes side by side, or those touched where lanes share. Equal to the profiler's on an H100.
+/// The ideal that Nsight Compute's source page shows for an access by `lanes` lanes that touched
+/// `sectors`: the fewest sectors that hold the lanes' bytes side by side, or the sectors touched if
+/// lanes share data. Equal to the profiler's value on an H100.
 #[inline]
 pub fn ideal_sectors(sectors: u32, lanes: u32, bytes: u32) -> u32 {
     sectors.min((lanes * bytes).div_ceil(SECTOR_BYTES as u32))
@@ -54,7 +56,7 @@ mod tests {
         std::array::from_fn(|lane| start + lane as u64 * stride)
     }
 
-    /// The definition: every byte's sector.
+    /// The definition: the sectors of all bytes.
     fn naive(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
         let lanes = (0..32).filter(|lane| mask >> lane & 1 == 1);
         let bytes = lanes.flat_map(|lane| (0..u64::from(bytes)).map(move |byte| addresses[lane] + byte));

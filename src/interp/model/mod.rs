@@ -1,4 +1,4 @@
-//! What the memory system does with the addresses of a warp: the counters that the lessons show.
+//! The model of the memory system: the counters that the addresses of a warp cause.
 //!
 //! The rules are Nsight Compute's for compute capability 7.0 and later, checked against an H100.
 

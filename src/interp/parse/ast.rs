@@ -1,6 +1,7 @@
-//! The tree: PTX as written, names unresolved, with the place of everything that a message may have to name.
+//! The tree: PTX as written, with unresolved names, and the place of everything that a message may
+//! have to name.
 
-/// A piece of the text.
+/// A range of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
     /// First byte.
@@ -18,7 +19,7 @@ pub(crate) struct Module<'t> {
     pub(crate) variables: Vec<Variable<'t>>,
     /// Kernels.
     pub(crate) entries: Vec<Entry<'t>>,
-    /// Other functions; each name once, with its body where the module has it.
+    /// Other functions; each name appears once, with its body if the module has it.
     pub(crate) functions: Vec<Function<'t>>,
     /// `.alias`: another name, and the function that it stands for.
     pub(crate) aliases: Vec<(&'t str, &'t str)>,
@@ -31,11 +32,11 @@ pub(crate) struct Module<'t> {
 pub(crate) struct Entry<'t> {
     /// Its name.
     pub(crate) name: &'t str,
-    /// Where that stands.
+    /// The place of the name.
     pub(crate) span: Span,
     /// Its `.param`s in order.
     pub(crate) params: Vec<Variable<'t>>,
-    /// Which blocks it may be launched in.
+    /// The block shapes that it may be launched with.
     pub(crate) bounds: Bounds,
     /// Its statements.
     pub(crate) body: Vec<Statement<'t>>,
@@ -46,38 +47,38 @@ pub(crate) struct Entry<'t> {
 pub(crate) struct Function<'t> {
     /// Its name.
     pub(crate) name: &'t str,
-    /// Where that stands.
+    /// The place of the name.
     pub(crate) span: Span,
-    /// What it takes and gives.
+    /// Its results and parameters.
     pub(crate) signature: Signature<'t>,
-    /// Its statements; `None` where it is only declared.
+    /// Its statements; `None` if it is only declared.
     pub(crate) body: Option<Vec<Statement<'t>>>,
 }
 
-/// What a function takes and gives.
+/// The results and parameters of a function.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Signature<'t> {
-    /// What it gives back.
+    /// Its results.
     pub(crate) results: Vec<Formal<'t>>,
-    /// What it takes.
+    /// Its parameters.
     pub(crate) params: Vec<Formal<'t>>,
 }
 
 /// One parameter or result of a function.
 #[derive(Debug, Clone)]
 pub(crate) struct Formal<'t> {
-    /// Its name, `_` in a prototype; its size is always known.
+    /// Its variable, whose name is `_` in a prototype; its size is always known.
     pub(crate) variable: Variable<'t>,
-    /// The type of the register that it is, where it is declared with `.reg`.
+    /// Its register type, if it is declared with `.reg`.
     pub(crate) register: Option<&'t str>,
 }
 
-/// What an entry says of its blocks.
+/// An entry's requirements on its blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Bounds {
-    /// `.maxntid`: threads at most, the product of the extents.
+    /// `.maxntid`: the largest number of threads, the product of the extents.
     pub(crate) max_threads: Option<u64>,
-    /// `.reqntid`: the shape.
+    /// `.reqntid`: the required shape.
     pub(crate) required: Option<[u64; 3]>,
 }
 
@@ -99,7 +100,7 @@ pub(crate) enum Space {
 /// A declared variable.
 #[derive(Debug, Clone)]
 pub(crate) struct Variable<'t> {
-    /// Where it lives.
+    /// Its state space.
     pub(crate) space: Space,
     /// Its name.
     pub(crate) name: &'t str,
@@ -107,28 +108,29 @@ pub(crate) struct Variable<'t> {
     pub(crate) ty: &'t str,
     /// Its alignment in bytes: a power of two.
     pub(crate) align: u64,
-    /// Its bytes; `None` for an array without an extent, whose size the launch gives.
+    /// Its bytes; `None` for an array without an extent, whose size the launch determines.
     pub(crate) bytes: Option<u64>,
     /// Bytes of an element, and the extents of its array, outermost first.
     pub(crate) shape: (u64, Vec<u64>),
-    /// What it holds at first.
+    /// Its initial value.
     pub(crate) initial: Option<Initial<'t>>,
-    /// Declared here and defined in another module.
+    /// Whether it is declared here and defined in another module.
     pub(crate) external: bool,
 }
 
 /// An initialiser.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Initial<'t> {
-    /// A number, as [`Operand`] has them.
+    /// A number, in the form of [`Operand`].
     Number(Operand<'t>),
-    /// `name+8`, `generic(name)+8`, or with a mask `0xFF00(name)`: the bits of the address that the mask has.
+    /// `name+8`, `generic(name)+8`, or with a mask `0xFF00(name)`: the bits of the address that the
+    /// mask selects.
     Address {
         /// A variable or function.
         name: &'t str,
         /// Bytes to add.
         offset: i64,
-        /// The bits that are wanted.
+        /// The selected bits.
         mask: u64,
     },
     /// `{1, 2, {3}}`
@@ -155,21 +157,21 @@ pub(crate) enum Statement<'t> {
     Targets(&'t str, Vec<&'t str>),
     /// `{ ... }`: names declared inside end with it.
     Scope(Vec<Statement<'t>>),
-    /// `.loc`: what follows comes from this line of this file.
+    /// `.loc`: the following statements come from this line of this file.
     Location {
         /// The number that `.file` gave.
         file: u32,
-        /// Line in it.
+        /// The line in that file.
         line: u32,
     },
-    /// Anything that runs.
+    /// An instruction.
     Instruction(Instruction<'t>),
 }
 
 /// One name of a `.reg`.
 #[derive(Debug)]
 pub(crate) struct RegisterName<'t> {
-    /// The name, or what it begins with.
+    /// The name, or its beginning.
     pub(crate) name: &'t str,
     /// `n` of `%r<n>`: the names `%r0` to `%r(n-1)`.
     pub(crate) count: Option<u64>,
@@ -182,7 +184,8 @@ pub(crate) struct Instruction<'t> {
     pub(crate) guard: Option<Guard<'t>>,
     /// `mad.lo.s32`
     pub(crate) opcode: &'t str,
-    /// What follows, or `None` where it has a form this parser does not know; whoever needs it must refuse.
+    /// The operands; `None` if they have a form that this parser does not know. Code that needs
+    /// them must then refuse.
     pub(crate) operands: Option<Vec<Operand<'t>>>,
     /// The whole statement without its semicolon.
     pub(crate) span: Span,
@@ -193,7 +196,7 @@ pub(crate) struct Instruction<'t> {
 pub(crate) struct Guard<'t> {
     /// The predicate.
     pub(crate) name: &'t str,
-    /// With `!`.
+    /// Whether it has a `!`.
     pub(crate) negated: bool,
 }
 
@@ -206,7 +209,7 @@ pub(crate) enum Operand<'t> {
     Negated(&'t str),
     /// `%p1|%p2`: two results.
     Pair(&'t str, &'t str),
-    /// An integer; PTX has them in 64 bits.
+    /// An integer; PTX integers have 64 bits.
     Integer(u64),
     /// `0f3F800000`
     F32(u32),
@@ -214,7 +217,7 @@ pub(crate) enum Operand<'t> {
     F64(u64),
     /// `{a, b}`
     Vector(Vec<Operand<'t>>),
-    /// `(a, b)`: what a call passes or gets.
+    /// `(a, b)`: the arguments or results of a call.
     List(Vec<Operand<'t>>),
     /// `[base+offset]`
     Address {

@@ -1,25 +1,26 @@
-//! The names that one scope declares, none of them twice.
+//! The names that one scope declares; none may be declared twice.
 //!
-//! `%r<59>` declares `%r0` to `%r58`. A name ends in few digits, so it is looked up under each stem that it may have:
-//! that keeps a scope with many declarations from being long work.
+//! `%r<59>` declares `%r0` to `%r58`. A name ends in few digits, so it is looked up under each stem
+//! that it may have. That keeps a scope with many declarations fast.
 
 use std::collections::{HashMap, HashSet};
 
 use super::ast::Statement;
 
-/// What has been declared so far.
+/// The declarations so far.
 #[derive(Debug, Default)]
 pub(super) struct Declarations<'t> {
     labels: HashSet<&'t str>,
     /// Single registers and variables.
     names: HashSet<&'t str>,
     ranges: Ranges<'t, ()>,
-    /// Of the single names, and the first of each range, the least number behind each stem.
+    /// For each stem, the least number that follows it in a single name or in the first name of a
+    /// range.
     numbered: HashMap<&'t str, u64>,
 }
 
 impl<'t> Declarations<'t> {
-    /// Adds what a statement declares, or names what was declared before.
+    /// Adds the declarations of a statement, or returns a name that was declared before.
     pub(super) fn add(&mut self, statement: &Statement<'t>) -> Result<(), &'t str> {
         match statement {
             Statement::Label(label) | Statement::Prototype(label, _) | Statement::Targets(label, _) => {
@@ -41,7 +42,8 @@ impl<'t> Declarations<'t> {
     }
 
     fn range(&mut self, prefix: &'t str, count: u64) -> Result<(), &'t str> {
-        // Of two ranges that share a name, one begins within the other: `%r<20>` has `%r10`, the first of `%r1<5>`.
+        // If two ranges share a name, one begins within the other: `%r<20>` has `%r10`, the first
+        // of `%r1<5>`.
         let tens = |(stem, number): (&'t str, u64)| Some((stem, number.checked_mul(10)?)).filter(|_| number > 0);
         let first: Vec<_> = stems(prefix).filter_map(tens).chain([(prefix, 0)]).filter(|_| count > 0).collect();
         let begins_within = first.iter().any(|&(stem, number)| self.ranges.find(stem, number).is_some());
@@ -61,7 +63,7 @@ fn fresh(is_fresh: bool, name: &str) -> Result<(), &str> {
     if is_fresh { Ok(()) } else { Err(name) }
 }
 
-/// Names declared by the range, and what belongs to each range.
+/// Ranges of names, with a value for each range.
 #[derive(Debug)]
 pub(crate) struct Ranges<'t, T>(HashMap<&'t str, (u64, T)>);
 
@@ -72,14 +74,14 @@ impl<T> Default for Ranges<'_, T> {
 }
 
 impl<'t, T> Ranges<'t, T> {
-    /// Adds `prefix<count>`, which shares no name with another.
+    /// Adds `prefix<count>`, which shares no name with another range.
     pub(crate) fn insert(&mut self, prefix: &'t str, count: u64, value: T) {
         if count > 0 {
             self.0.insert(prefix, (count, value));
         }
     }
 
-    /// What belongs to the range that `name` is of.
+    /// The value of the range that contains `name`.
     pub(crate) fn get(&self, name: &str) -> Option<&T> {
         stems(name).find_map(|(stem, number)| self.find(stem, number))
     }
@@ -89,8 +91,8 @@ impl<'t, T> Ranges<'t, T> {
     }
 }
 
-/// The ways in which a name may be one of a range: what the range is called, and the number behind that. A number has no
-/// leading zeros.
+/// The ways to read a name as a member of a range: the range's stem, and the number after it. A
+/// number has no leading zeros.
 fn stems(name: &str) -> impl Iterator<Item = (&str, u64)> {
     let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
     // No number of a range has more than 20 digits.

@@ -1,17 +1,18 @@
-//! Text to tokens. Never fails: what is no token of PTX becomes `Unknown`, for the parser to refuse where it matters.
+//! Turns text into tokens. It never fails: text that is not a PTX token becomes `Unknown`, and the
+//! parser refuses it where it matters.
 
 use super::ast::Span;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
-    /// A name, an opcode with its dots, or a directive with its first one.
+    /// A name, an opcode with its dots, or a directive with its leading dot.
     Word,
     /// `42`, `0x2A`, `052`, `0b101010`, each with or without `U`.
     Integer(u64),
     /// `0f` and 8 hexadecimal digits.
     F32(u32),
-    /// `0d` and 16, or a decimal fraction.
+    /// `0d` and 16 hexadecimal digits, or a decimal fraction.
     F64(u64),
     /// A string, quotes included.
     Text,
@@ -28,7 +29,7 @@ pub(super) struct Token {
     pub(super) span: Span,
 }
 
-/// The tokens of `text`, whose length fits 32 bits.
+/// Splits `text`, whose length fits 32 bits, into tokens.
 pub(super) fn tokens(text: &str) -> Vec<Token> {
     let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, line: 1 };
     let mut tokens = Vec::with_capacity(text.len() / 4);
@@ -62,7 +63,7 @@ impl Lexer<'_> {
                 Kind::Mark(first)
             }
             _ => {
-                // A whole character, so that spans stay on boundaries.
+                // Skips a whole character, so that spans stay on character boundaries.
                 self.at += self.text[start..].chars().next().map_or(1, char::len_utf8);
                 Kind::Unknown
             }

@@ -1,4 +1,5 @@
-//! PTX text to a tree. Knows the syntax only: what an instruction means, and whether we have it, is `lower`'s business.
+//! Parses PTX text into a tree. It knows only the syntax; `lower` decides what an instruction means
+//! and whether it is supported.
 
 pub(crate) mod ast;
 mod declarations;
@@ -9,13 +10,13 @@ mod parser;
 pub(crate) use declarations::Ranges;
 pub(crate) use parser::parse;
 
-/// Most bytes of a module's text: compilers emit a few MiB.
+/// The largest size of a module's text in bytes. Compilers emit a few MiB.
 pub const MAX_TEXT_BYTES: usize = 16 << 20;
 
-/// Characters of an instruction that a message shows at most.
+/// The most characters of an instruction that a message shows.
 const SHOWN: usize = 400;
 
-/// A text as a message shows it: of a very long one the beginning.
+/// Shortens a text for a message: a very long one to its beginning.
 pub(crate) fn beginning(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}...", &text[..end]),

@@ -1,4 +1,4 @@
-//! The frame of a module: directives, functions, variables and what these hold at first.
+//! Parses the frame of a module: directives, functions, variables and their initial values.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ pub(super) struct Known<'t> {
     names: HashMap<&'t str, Name>,
 }
 
-/// What a name of the module is, and where in its list.
+/// The kind of a name of the module, and its index in the list of that kind.
 #[derive(Debug, Clone, Copy)]
 enum Name {
     Entry,
@@ -21,7 +21,7 @@ enum Name {
     Variable(usize),
 }
 
-/// What precedes the name in a declaration.
+/// The part of a declaration before the name.
 struct Declared<'t> {
     ty: &'t str,
     align: Option<u64>,
@@ -32,7 +32,7 @@ impl<'t> Parser<'t> {
     pub(super) fn top_level(&mut self, module: &mut Module<'t>) -> Result<()> {
         let Some(word) = self.peek_word() else { return Err(self.unexpected("a directive")) };
         if self.is_labelled() {
-            // LLVM ends its debug sections in one.
+            // LLVM ends its debug sections with a label.
             self.at += 2;
             return Ok(());
         }
@@ -88,7 +88,7 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected("the name of a file"));
         }
         module.files.push((number as u32, self.slice(self.span()).trim_matches('"')));
-        // Its time and size may follow.
+        // The file's time and size may follow.
         self.skip_list();
         Ok(())
     }
@@ -100,24 +100,25 @@ impl<'t> Parser<'t> {
         let mut params = Vec::new();
         for formal in self.formals()? {
             if formal.register.is_some() {
-                return Err(error(span.line, format!("the entry {name:?} has parameters that are no `.param`")));
+                return Err(error(span.line, format!("the entry {name:?} has parameters that are not `.param`")));
             }
             params.push(formal.variable);
         }
         let bounds = self.bounds()?;
         if self.take_mark(b';') {
-            // A declaration of what comes later.
+            // It declares an entry that is defined later.
             return Ok(());
         }
         let body = self.scope()?;
         if self.known.names.insert(name, Name::Entry).is_some() {
-            return Err(error(span.line, format!("the name {name:?} is there twice")));
+            return Err(error(span.line, format!("the name {name:?} is declared twice")));
         }
         module.entries.push(Entry { name, span, params, bounds, body });
         Ok(())
     }
 
-    /// `.maxntid 256, 1, 1`, `.reqntid 16, 16`, and hints that nothing depends on: `.minnctapersm 2`.
+    /// Parses `.maxntid 256, 1, 1`, `.reqntid 16, 16`, and hints without effect here, such as
+    /// `.minnctapersm 2`.
     fn bounds(&mut self) -> Result<Bounds> {
         let mut bounds = Bounds::default();
         while let Some(word) = self.take_word() {
@@ -145,12 +146,13 @@ impl<'t> Parser<'t> {
         Ok(bounds)
     }
 
-    /// `.func (.param .b32 result) name (.param .b64 first) .noreturn { ... }`, or with a semicolon for its body.
+    /// Parses `.func (.param .b32 result) name (.param .b64 first) .noreturn { ... }`, or the same
+    /// with a semicolon in place of the body.
     fn function(&mut self, module: &mut Module<'t>) -> Result<()> {
         self.at += 1;
         let (span, signature) = self.signature()?;
         let name = self.slice(span);
-        // `.noreturn`, `.attribute(.unified(0x1, 0x2))`, `.abi_preserve 4`: nothing depends on them.
+        // `.noreturn`, `.attribute(.unified(0x1, 0x2))` and `.abi_preserve 4` have no effect here.
         while !matches!(self.peek(), None | Some(Kind::Mark(b'{' | b';'))) {
             self.at += 1;
         }
@@ -166,12 +168,12 @@ impl<'t> Parser<'t> {
                     module.functions[known] = function;
                 }
             }
-            Some(_) => return Err(error(span.line, format!("the name {name:?} is there twice"))),
+            Some(_) => return Err(error(span.line, format!("the name {name:?} is declared twice"))),
         }
         Ok(())
     }
 
-    /// `(results) name (params)`; the place is the name's.
+    /// Parses `(results) name (params)`; the span is that of the name.
     pub(super) fn signature(&mut self) -> Result<(Span, Signature<'t>)> {
         let results = self.formals()?;
         let span = self.span();
@@ -227,19 +229,19 @@ impl<'t> Parser<'t> {
                     self.known.names.insert(variable.name, Name::Variable(module.variables.len()));
                     module.variables.push(variable);
                 }
-                // Of a declaration and a definition the latter counts.
+                // A definition replaces a declaration.
                 Some(&Name::Variable(known)) if external || module.variables[known].external => {
                     if !external {
                         module.variables[known] = variable;
                     }
                 }
-                Some(_) => return Err(error(line, format!("the name {:?} is there twice", variable.name))),
+                Some(_) => return Err(error(line, format!("the name {:?} is declared twice", variable.name))),
             }
         }
         Ok(())
     }
 
-    /// The declarations after a state space, up to and over the semicolon.
+    /// Parses the declarations after a state space, including the semicolon.
     pub(super) fn variables(&mut self, space: Space, external: bool, out: &mut Vec<Variable<'t>>) -> Result<()> {
         let declared = self.declared()?;
         loop {
@@ -247,7 +249,7 @@ impl<'t> Parser<'t> {
             variable.external = external;
             if self.take_mark(b'=') {
                 variable.initial = Some(self.initial(0)?);
-                // `x[] = {1, 2}` is as long as what it holds.
+                // `x[] = {1, 2}` takes its length from its initialiser.
                 if let (None, Some(Initial::List(list))) = (variable.bytes, &variable.initial) {
                     variable.shape.1[0] = list.len() as u64;
                     variable.bytes = Some(self.array_bytes(&variable)?);
@@ -288,7 +290,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `name+8)`, `generic(name)+8)` or `generic(name))+8`, behind the parenthesis that a mask or `generic` opened.
+    /// Parses `name+8)`, `generic(name)+8)` or `generic(name))+8`, after the parenthesis that a
+    /// mask or `generic` opened.
     fn address_of(&mut self, mask: u64) -> Result<Initial<'t>> {
         let name = self.expect_word("the name of a variable")?;
         let generic = name == "generic" && self.take_mark(b'(');
@@ -303,7 +306,7 @@ impl<'t> Parser<'t> {
         Ok(Initial::Address { name, offset, mask })
     }
 
-    /// `.align 8 .v2 .b32` and the attributes that may stand between.
+    /// Parses `.align 8 .v2 .b32` and the attributes that may stand between them.
     fn declared(&mut self) -> Result<Declared<'t>> {
         let (mut align, mut ty, mut bytes, mut lanes) = (None, "", None, 1);
         while let Some(word) = self.peek_word().filter(|word| word.starts_with('.')) {
@@ -315,7 +318,7 @@ impl<'t> Parser<'t> {
                     if !value.is_power_of_two() || value > 1 << 20 {
                         return Err(error(line, format!("an alignment of {value} is not supported")));
                     }
-                    // After `.ptr` it is that of what the pointer points to.
+                    // After `.ptr` it is the alignment of the pointer's target.
                     align = align.or(bytes.is_none().then_some(value));
                 }
                 ".v2" => lanes = 2,
@@ -363,7 +366,7 @@ impl<'t> Parser<'t> {
         Ok(variable)
     }
 
-    /// The bytes that a variable of this shape has.
+    /// The size in bytes of a variable of this shape.
     fn array_bytes(&self, Variable { name, shape: (element, extents), .. }: &Variable) -> Result<u64> {
         let times = |bytes: u64, extent: &u64| bytes.checked_mul(*extent).filter(|&bytes| bytes < 1 << 40);
         let bytes = extents.iter().try_fold(*element, times);

@@ -1,8 +1,8 @@
-//! Tokens to tree, by recursive descent.
+//! Turns tokens into a tree, by recursive descent.
 //!
-//! Only the frame must be right: directives, declarations, braces, semicolons. A statement in a body whose operands have a
-//! form not known here is kept as an instruction without operands, so that one exotic instruction spoils one kernel and
-//! not the module.
+//! Only the frame must be correct: directives, declarations, braces, semicolons. A statement in a
+//! body whose operands have an unknown form becomes an instruction without operands. One exotic
+//! instruction therefore makes one kernel unusable, not the whole module.
 
 use super::ast::{Guard, Instruction, Module, Operand, RegisterName, Span, Statement};
 use super::declarations::Declarations;
@@ -11,18 +11,18 @@ use super::module::{Known, space};
 use super::{MAX_TEXT_BYTES, beginning};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Scopes within scopes, beyond which the text is not taken for PTX: the parser calls itself for each.
+/// The deepest nesting of scopes that is accepted; the parser calls itself for each.
 pub(super) const MAX_DEPTH: u32 = 64;
 
-/// Statements of a module, beyond which it is not taken: what is made of one takes some hundred bytes, which the shortest have
-/// not.
+/// The most statements of a module. The tree takes some hundred bytes for each statement, far more
+/// than the text of the shortest ones.
 const MAX_STATEMENTS: usize = 1 << 20;
 
 /// Parses a module.
 pub(crate) fn parse(text: &str) -> Result<Module<'_>> {
     if text.len() > MAX_TEXT_BYTES {
         let (bytes, most) = (text.len(), MAX_TEXT_BYTES >> 20);
-        return Err(error(1, format!("a module of {bytes} bytes; those of more than {most} MiB are not supported")));
+        return Err(error(1, format!("the module has {bytes} bytes; at most {most} MiB are supported")));
     }
     let mut parser =
         Parser { text, tokens: lexer::tokens(text), known: Known::default(), at: 0, depth: 0, statements: 0 };
@@ -111,12 +111,13 @@ impl<'t> Parser<'t> {
 
     pub(super) fn unexpected(&self, wanted: &str) -> Error {
         if self.at_end() {
-            return error(self.line(), format!("the text ends where {wanted} was expected; is the file whole?"));
+            return error(self.line(), format!("the text ends where {wanted} was expected; is the file complete?"));
         }
         error(self.line(), format!("found `{}` where {wanted} was expected", beginning(self.slice(self.span()))))
     }
 
-    /// Over words and numbers between commas: PTX has no lines that would end a directive.
+    /// Skips words and numbers between commas, because PTX does not end a directive at the end of a
+    /// line.
     pub(super) fn skip_list(&mut self) {
         self.at += usize::from(!self.at_end());
         while self.take_mark(b',') {
@@ -124,7 +125,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Up to and over the next semicolon. A brace that closes what was not opened inside ends no statement.
+    /// Skips to the next semicolon, inclusive. A closing brace without its opening brace is an
+    /// error.
     pub(super) fn skip_statement(&mut self) -> Result<()> {
         let mut open = 0_u32;
         while open > 0 || !self.take_mark(b';') {
@@ -139,7 +141,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Over a `{ ... }`, whatever is inside.
+    /// Skips a `{ ... }` with any content.
     pub(super) fn skip_braces(&mut self) -> Result<()> {
         self.expect_mark(b'{')?;
         let mut open = 1_u32;
@@ -179,7 +181,7 @@ impl<'t> Parser<'t> {
         Ok(Statement::Location { file, line })
     }
 
-    /// File and line; a column follows.
+    /// Parses file and line, and skips the column after them.
     fn place(&mut self) -> Result<[u32; 2]> {
         let file = self.expect_integer("the number of a file")?;
         let line = self.expect_integer("a line of a file")?;
@@ -248,7 +250,7 @@ impl<'t> Parser<'t> {
                     self.variables(space, false, &mut variables)?;
                     out.extend(variables.into_iter().map(Statement::Variable));
                 }
-                // `.extern .shared` and the like: the variable follows.
+                // After `.extern .shared` and the like comes the variable.
                 None if matches!(word, ".extern" | ".visible" | ".weak") => self.at += 1,
                 None => out.push(self.instruction(self.span(), None)?),
             },
@@ -256,7 +258,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// What a name and a colon introduce: as a rule a place.
+    /// Parses the statement after a name and a colon; usually a label.
     fn labelled(&mut self, name: &'t str) -> Result<Statement<'t>> {
         match self.peek_word() {
             Some(".callprototype") => {
@@ -307,7 +309,7 @@ impl<'t> Parser<'t> {
             self.at = first;
         }
         self.skip_statement()?;
-        // The token before the semicolon; there is at least the opcode.
+        // The token before the semicolon; at least the opcode is there.
         let end = self.tokens[self.at - 2].span.end;
         Ok(Statement::Instruction(Instruction { guard, opcode, operands, span: Span { end, ..start } }))
     }
@@ -351,7 +353,7 @@ impl<'t> Parser<'t> {
         Some(operand)
     }
 
-    /// What stands in braces or parentheses.
+    /// Parses the content of braces or parentheses.
     fn list(&mut self, close: u8) -> Option<Vec<Operand<'t>>> {
         self.at += 1;
         let mut elements = Vec::new();

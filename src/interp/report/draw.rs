@@ -1,4 +1,4 @@
-//! An access as text, at most 120 columns wide.
+//! Draws an access as text, at most 120 columns wide.
 
 use std::fmt::{self, Write};
 
@@ -13,12 +13,15 @@ const GLOBAL_UPDATE_KEY: &str =
 const SHARED_KEY: &str = "a cell is a word of 4 bytes: the lane that touches it (+ and others)";
 
 impl WarpAccess {
-    /// Draws the 32 addresses as text of at most 120 columns. Global memory is drawn in lines of 128 bytes and their sectors of
-    /// 32, as far as they are touched; shared memory in rows of a word for each of the 32 banks, with the number of words
-    /// that each bank has to serve below, or of lanes where those take turns at one word too, as in most atomics.
+    /// Draws the 32 addresses as text, at most 120 columns wide.
+    ///
+    /// Global memory appears as the touched lines of 128 bytes, divided into sectors of 32. Shared
+    /// memory appears in rows, with a word for each of the 32 banks. Below them stands the number
+    /// of words that each bank has to serve; for most atomics, whose lanes take turns even at one
+    /// word, it is the number of lanes.
     pub fn draw(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = match self.space {
             Space::Shared => self.draw_banks(&mut text),
             _ => self.draw_sectors(&mut text),
@@ -78,7 +81,7 @@ fn draw_group(text: &mut String, group: &Group, width: usize, one_of_several: bo
     writeln!(text, "│")
 }
 
-/// Three columns of a word that `lanes` touch; `untouched` where there are none.
+/// The three columns of a word that `lanes` touch; `untouched` if no lane does.
 fn cell(lanes: u32, untouched: &str) -> String {
     match (each(lanes).next(), lanes.count_ones()) {
         (None, _) => untouched.to_owned(),
@@ -87,12 +90,13 @@ fn cell(lanes: u32, untouched: &str) -> String {
     }
 }
 
-/// Who waits for whom in shared memory.
+/// The sentence that says what takes turns in shared memory.
 pub(super) fn shared_turns(groups: &[Group]) -> String {
     format!("{} in one bank take turns", groups.first().map_or("words", Group::counted))
 }
 
-/// The first row's address, and how many bytes behind it the others begin.
+/// The label of each row: the address of the first, and the distance in bytes of the others from
+/// it.
 pub(super) fn labels(rows: &[Row]) -> Vec<String> {
     let first = rows.first().map_or(0, |row| row.start);
     let label = |(index, row): (usize, &Row)| match index {

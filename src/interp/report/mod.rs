@@ -1,4 +1,5 @@
-//! What a launch did, in all and instruction by instruction, and drawings of single accesses.
+//! The report of a launch: its counters in all and for each instruction, and drawings of single
+//! accesses.
 
 mod draw;
 mod rows;
@@ -11,29 +12,31 @@ use super::vocabulary::{AccessKind, Space};
 use crate::counters::{Counters, GlobalCounters, SharedCounters};
 use crate::error::counted;
 
-/// What a launch did. Its counters can be read as if they were its own: `report.shared_load.bank_conflicts`.
+/// The report of a launch. It dereferences to its counters: `report.shared_load.bank_conflicts`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Report {
-    /// What it did to memory, in all.
+    /// The memory counters of the whole launch.
     pub counters: Counters,
-    /// Instructions that warps executed, whether or not their guard held anywhere.
+    /// Instructions that warps executed. An instruction counts even if its guard held in no lane.
     pub warp_instructions: u64,
-    /// The same, times the lanes that were active.
+    /// The same instructions, each counted once for every active lane.
     pub thread_instructions: u64,
-    /// What `printf` in the kernel printed, block after block; beyond 1 MiB it ends in a note.
+    /// The output of `printf` in the kernel, block after block. It ends in a note if it exceeds 1
+    /// MiB.
     pub printed: String,
-    /// The kernel's instructions that access memory, in the order of the PTX, those included that no warp came to. Loads of
-    /// parameters are none where their address is written in the instruction: the hardware has them in its constant cache.
+    /// The kernel's instructions that access memory, in the order of the PTX, even if no warp
+    /// reached them. Loads of parameters are left out if the instruction contains their address:
+    /// the hardware reads those from its constant cache.
     pub instructions: Vec<InstructionReport>,
-    /// What the checkers found, block by block; see [`Config::checks`](super::Config). Of many the first
-    /// [`MAX_FINDINGS`](super::check::MAX_FINDINGS).
+    /// The findings of the checkers, block by block, at most the first
+    /// [`MAX_FINDINGS`](super::check::MAX_FINDINGS); see [`Config::checks`](super::Config).
     pub findings: Vec<Finding>,
-    /// How many they found besides, up to four million.
+    /// The number of further findings, up to four million.
     pub more_findings: u64,
 }
 
-/// What one instruction that accesses memory did.
+/// The report of one instruction that accesses memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct InstructionReport {
@@ -41,34 +44,36 @@ pub struct InstructionReport {
     pub line: u32,
     /// The instruction as written.
     pub instruction: String,
-    /// File and line that it was compiled from, such as `transpose.rs:44`, where the PTX tells.
+    /// File and line that it was compiled from, such as `transpose.rs:44`, if the PTX has them.
     pub source: Option<String>,
-    /// What it does to memory.
+    /// Its effect on memory.
     pub kind: AccessKind,
-    /// How many times a warp executed it with at least one active lane.
+    /// The number of times that a warp executed it with at least one active lane.
     pub executions: u64,
-    /// Lanes that were active, summed over the executions.
+    /// Active lanes, summed over the executions.
     pub thread_executions: u64,
-    /// Its accesses to global memory. An address of no space may have led it to several spaces.
+    /// Its accesses to global memory. An instruction with generic addresses may access several
+    /// spaces.
     pub global: GlobalCounters,
-    /// Of each of them the fewest sectors that it could have had, summed:
+    /// The fewest sectors possible for each of these accesses, summed:
     /// [`ideal_sectors`](super::model::coalesce::ideal_sectors).
     pub ideal_sectors: u64,
     /// Its accesses to shared memory.
     pub shared: SharedCounters,
-    /// Of each of them the fewest wavefronts that it could have had, summed: those of
-    /// [`banks`](super::model::banks::ideal_wavefronts), or of [`atomics`](super::model::atomics::ideal_wavefronts).
+    /// The fewest wavefronts possible for each of these accesses, summed; see
+    /// [`banks`](super::model::banks::ideal_wavefronts), or for atomics
+    /// [`atomics`](super::model::atomics::ideal_wavefronts).
     pub ideal_wavefronts: u64,
-    /// Of an atomic that the hardware has no instruction for in shared memory, the loads of the loop that takes its place:
-    /// part of the launch's loads.
+    /// The loads of the loop that replaces an atomic in shared memory if the hardware has no
+    /// instruction for it. The launch's loads include them.
     pub loop_loads: SharedCounters,
-    /// Of its accesses to global memory the one with the most sectors beyond the ideal ones, and of several the first.
+    /// The access to global memory that exceeds its ideal sectors by most; among equals, the first.
     pub worst_global: Option<WarpAccess>,
-    /// Of its accesses to shared memory the one with the most bank conflicts, and of several the first.
+    /// The access to shared memory with the most bank conflicts; among equals, the first.
     pub worst_shared: Option<WarpAccess>,
 }
 
-/// One access: the addresses that the lanes of one warp had when it executed one instruction.
+/// One access: the addresses of the lanes of one warp when it executed one instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct WarpAccess {
@@ -76,25 +81,27 @@ pub struct WarpAccess {
     pub block: [u32; 3],
     /// The warp's number in its block.
     pub warp: u32,
-    /// The how many-th time it was that this warp executed the instruction, from 1.
+    /// How often this warp had executed the instruction, this time included: from 1.
     pub execution: u64,
-    /// What was done.
+    /// The kind of access.
     pub kind: AccessKind,
-    /// Where: global or shared memory.
+    /// Global or shared memory.
     pub space: Space,
     /// Bytes that each lane accessed.
     pub bytes: u32,
-    /// Sectors or wavefronts that it took.
+    /// Sectors or wavefronts that the access took.
     pub taken: u32,
-    /// How many of them an ideal access would not take: of wavefronts, the bank conflicts.
+    /// Sectors or wavefronts beyond those of an ideal access. For wavefronts, these are the bank
+    /// conflicts.
     pub excess: u32,
-    /// For each lane its address, or in shared memory the offset from its beginning; `None` for lanes that were not active.
+    /// The address of each lane; for shared memory, its offset from the beginning. `None` for
+    /// inactive lanes.
     pub addresses: [Option<u64>; 32],
 }
 
 impl Report {
-    /// The first instruction, in the order of the PTX, whose text contains `text`: an opcode such as `ld.shared`, or more
-    /// where that is not enough.
+    /// Finds the first instruction, in the order of the PTX, whose text contains `text`: an opcode
+    /// such as `ld.shared`, or a longer part of the line.
     pub fn instruction(&self, text: &str) -> Option<&InstructionReport> {
         self.instructions.iter().find(|instruction| instruction.instruction.contains(text))
     }
@@ -109,15 +116,15 @@ impl Deref for Report {
 }
 
 impl InstructionReport {
-    /// Active lanes of an execution, on average: 32 where no branch, guard or ragged block took any away. `None` where it was
-    /// not executed.
+    /// The mean number of active lanes of an execution: 32 unless a branch, a guard or an
+    /// incomplete warp removed some. `None` if the instruction never executed.
     pub fn active_lanes(&self) -> Option<f64> {
         (self.executions > 0).then(|| self.thread_executions as f64 / self.executions as f64)
     }
 }
 
 impl WarpAccess {
-    /// Who did what: the first line of a drawing.
+    /// The first line of a drawing: the place of the access and its lanes.
     fn heading(&self) -> String {
         let [x, y, z] = self.block;
         let lanes = self.lanes().count_ones();
@@ -132,7 +139,7 @@ impl WarpAccess {
         format!("block ({x}, {y}, {z}), warp {warp}, execution {execution}: {lanes} {verb}{s} {bytes}{each}")
     }
 
-    /// What that takes of the memory system: the second line.
+    /// The second line of a drawing: the cost of the access in the memory system.
     fn cost(&self) -> String {
         if self.space == Space::Shared {
             let wavefronts = counted(self.taken, "wavefront");
@@ -145,7 +152,7 @@ impl WarpAccess {
         let (taken, ideal) = (self.taken, self.taken - self.excess);
         let sectors = counted(taken, "sector");
         let verdict = if taken > ideal { format!("{sectors} where {ideal} would do") } else { sectors.to_string() };
-        // Each lane's update is one of its own; lanes that load or store one address share it.
+        // Each lane's update counts by itself; lanes that load or store the same address share it.
         let pieces = if self.kind.is_update() { self.lanes().count_ones() } else { self.pieces(u32::MAX).len() as u32 };
         let (moved, used) = (32 * taken, pieces * self.width());
         let share = (1000.0 * f64::from(used) / f64::from(moved.max(1))).round() / 10.0;

@@ -1,4 +1,5 @@
-//! What both drawings show: the 128-byte rows that an access touches, and which lanes touch which of their 32 words.
+//! The content of both drawings: the 128-byte rows that an access touches, and the lanes that touch
+//! each of their 32 words.
 //!
 //! In global memory a row is a line of 4 sectors; in shared memory its words lie in banks 0 to 31.
 
@@ -17,37 +18,39 @@ pub(super) const SECTOR_WORDS: usize = 8;
 pub(super) const ROW_BYTES: u64 = 128;
 const WORD_BYTES: u64 = 4;
 
-/// 128 bytes.
+/// 128 bytes of memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Address of the first.
+    /// Address of the first byte.
     pub(super) start: u64,
-    /// For each word the lanes that touch it, a bit each.
+    /// The lanes that touch each word, a bit each.
     pub(super) words: [u32; WORDS],
 }
 
-/// Lanes whose accesses to shared memory are served together.
+/// Lanes whose accesses shared memory serves together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
-    /// A bit each, active or not.
+    /// The lanes, a bit each, active or not.
     pub(super) lanes: u32,
     pub(super) rows: Vec<Row>,
-    /// Whether lanes at one word take turns too, as those of most atomics do.
+    /// Whether lanes at the same word take turns, as in most atomics.
     pub(super) one_by_one: bool,
-    /// For each bank how many of its words they touch, and of loads and stores the most is the number of wavefronts; or how
-    /// many of them touch it, where they go one by one.
+    /// A count for each bank. For loads and stores: the words of the bank that the lanes touch; the
+    /// maximum over the banks is the number of wavefronts. If lanes take turns at one word: the
+    /// lanes that touch the bank.
     pub(super) in_bank: [u32; WORDS],
 }
 
 impl Row {
-    /// Whether a sector of it is touched.
+    /// Whether the access touches this sector.
     pub(super) fn touches(&self, sector: usize) -> bool {
         self.words[sector * SECTOR_WORDS..][..SECTOR_WORDS].iter().any(|lanes| *lanes != 0)
     }
 }
 
 impl WarpAccess {
-    /// What the active ones of `lanes` touch, by address: the first byte of each, and the lanes that touch it.
+    /// The addresses that the active lanes of `lanes` touch: the first byte of each access, and the
+    /// lanes that touch it.
     pub(super) fn pieces(&self, lanes: u32) -> BTreeMap<u64, u32> {
         let mut pieces = BTreeMap::new();
         for lane in each(self.lanes() & lanes) {
@@ -56,7 +59,7 @@ impl WarpAccess {
         pieces
     }
 
-    /// The rows that the active ones of `lanes` touch, by address.
+    /// The rows that the active lanes of `lanes` touch, by address.
     pub(super) fn rows(&self, lanes: u32) -> Vec<Row> {
         let mut rows = BTreeMap::new();
         for (first, lanes) in self.pieces(lanes) {
@@ -69,14 +72,15 @@ impl WarpAccess {
         rows.into_iter().map(|(start, words)| Row { start, words }).collect()
     }
 
-    /// The groups of lanes that shared memory serves one after the other, where any is active.
+    /// The groups of lanes that shared memory serves one after the other; groups without an active
+    /// lane are left out.
     pub(super) fn groups(&self) -> Vec<Group> {
         let size = banks::group_lanes(&self.offsets(), self.lanes(), self.width(), self.direction());
         let groups = |one_by_one: bool| {
             let group = move |first| self.group((((1_u64 << size) - 1) as u32) << first, one_by_one);
             (0..32).step_by(size as usize).map(group).filter(|group| !group.rows.is_empty()).collect::<Vec<_>>()
         };
-        // An atomic that took less lets lanes at one word share.
+        // If an atomic took less than that, lanes at one word share it.
         let turns = groups(true);
         let all: u32 = turns.iter().map(Group::most_in_a_bank).sum();
         if self.kind.is_update() && self.taken >= all { turns } else { groups(false) }
@@ -93,7 +97,7 @@ impl WarpAccess {
         Group { lanes, rows, one_by_one, in_bank }
     }
 
-    /// Bytes of a lane, whatever was written into the field.
+    /// Bytes that a lane accesses, clamped to 1 to 16, because the field is public.
     pub(super) fn width(&self) -> u32 {
         self.bytes.clamp(1, 16)
     }
@@ -124,12 +128,13 @@ impl Group {
         self.in_bank.into_iter().max().unwrap_or(0)
     }
 
-    /// What is counted in each bank.
+    /// The unit of the count in each bank.
     pub(super) fn counted(&self) -> &'static str {
         if self.one_by_one { "lanes" } else { "words" }
     }
 
-    /// `lanes 0 to 15: 1 wavefront`; lanes that go one by one take some each.
+    /// `lanes 0 to 15: 1 wavefront`. If lanes take turns, a group has no number of wavefronts of
+    /// its own.
     pub(super) fn heading(&self) -> String {
         let (first, last) = (self.lanes.trailing_zeros(), 31 - self.lanes.leading_zeros());
         let lanes = format!("lanes {first} to {last}");

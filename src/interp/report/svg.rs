@@ -1,6 +1,7 @@
-//! Accesses as SVG: the rows of the text drawing, in colours.
+//! Draws accesses as SVG: the rows of the text drawing, in colours.
 //!
-//! A drawing brings its own background, light or dark as the reader's system asks, so that it can be read on any page.
+//! Each drawing brings its own background, light or dark as the reader's system asks, so that it is
+//! legible on any page.
 
 use std::fmt::{self, Write};
 
@@ -10,7 +11,9 @@ use super::{InstructionReport, Report, WarpAccess};
 use crate::error::counted;
 use crate::interp::vocabulary::Space;
 
-/// Pixels: of the margin, from it to the first byte, of a byte, between sectors, of a cell, from a row to the next.
+/// In pixels: the margin, the distance from it to the first byte, a byte, the gap between sectors,
+/// a cell, the distance between rows, the distance between lines of text, and the width of the
+/// drawing.
 const MARGIN: f64 = 20.0;
 const LABELS: f64 = 140.0;
 const BYTE: f64 = 6.5;
@@ -20,7 +23,8 @@ const ROW: f64 = 24.0;
 const LINE: f64 = 20.0;
 const WIDTH: f64 = MARGIN + LABELS + ROW_BYTES as f64 * BYTE + 3.0 * GAP + MARGIN;
 
-/// Colours are spelled out for light and dark alike, for few renderers but browsers know variables.
+/// Colours are written out for light and dark alike, because few renderers except browsers support
+/// CSS variables.
 const STYLE: &str = "\
 .ws text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2733}.ws .title{font-weight:bold}\
 .ws .mid{text-anchor:middle}.ws .end{text-anchor:end}\
@@ -30,20 +34,20 @@ const STYLE: &str = "\
 .ws .row{stroke:#2b3340}.ws .moved{fill:#465266}.ws .crowd{fill:#4b2421}}\
 .ws .lane{fill:#fff;font-size:11px}.ws .half{font-size:8px}";
 
-/// A drawing in the making: what is drawn, and where the next thing goes.
+/// An unfinished drawing: its elements so far, and the height at which the next one goes.
 struct Canvas {
     body: String,
     y: f64,
 }
 
 impl Report {
-    /// Draws the worst accesses of all instructions, in the order of the PTX: to global memory as lines and sectors, to shared
-    /// memory as banks.
+    /// Draws the worst accesses of all instructions, in the order of the PTX: accesses to global
+    /// memory as lines and sectors, accesses to shared memory as banks.
     pub fn to_svg(&self) -> String {
         let mut canvas = Canvas { body: String::new(), y: 10.0 };
         for instruction in &self.instructions {
             for access in [&instruction.worst_global, &instruction.worst_shared].into_iter().flatten() {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = canvas.instruction(instruction).and_then(|()| canvas.access(access));
                 canvas.y += ROW;
             }
@@ -53,10 +57,11 @@ impl Report {
 }
 
 impl WarpAccess {
-    /// Draws the 32 addresses as an SVG image, which needs nothing else: what [`WarpAccess::draw`] shows, byte by byte.
+    /// Draws the 32 addresses as a self-contained SVG image. It shows the content of
+    /// [`WarpAccess::draw`] byte by byte.
     pub fn to_svg(&self) -> String {
         let mut canvas = Canvas { body: String::new(), y: 10.0 };
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = canvas.access(self);
         canvas.finish()
     }
@@ -72,7 +77,7 @@ impl Canvas {
         )
     }
 
-    /// Writes a line of text from the left.
+    /// Writes a line of text from the left margin.
     fn line(&mut self, class: &str, text: &str) -> fmt::Result {
         self.y += LINE;
         writeln!(self.body, "<text class=\"{class}\" x=\"{MARGIN}\" y=\"{}\">{}</text>", self.y, escaped(text))
@@ -112,7 +117,7 @@ impl Canvas {
         let turns = if access.kind.is_update() { ", which take turns at one address" } else { "" };
         self.line(
             "faint",
-            &format!("numbers are lanes{turns}; what is grey comes along with its sector and is not asked for"),
+            &format!("numbers are lanes{turns}; grey bytes are moved with their sector but not requested"),
         )
     }
 
@@ -157,7 +162,8 @@ impl Canvas {
         Ok(())
     }
 
-    /// What `lanes` touch in a row, whose byte 0 to 127 begins at `x`.
+    /// Draws the parts of a row that `lanes` touch; `x` gives the position of each of its 128
+    /// bytes.
     fn pieces(&mut self, access: &WarpAccess, lanes: u32, row: &Row, x: impl Fn(usize) -> f64) -> fmt::Result {
         let bytes = u64::from(access.width());
         for (address, lanes) in access.pieces(lanes).range(row.start..=row.start.saturating_add(ROW_BYTES - 1)) {
@@ -191,7 +197,7 @@ impl Canvas {
         )
     }
 
-    /// Text that needs no escape, in the row that ends here.
+    /// Writes text that needs no escaping, on the bottom line of the current row.
     fn label(&mut self, class: &str, x: f64, text: &str) -> fmt::Result {
         writeln!(self.body, "<text class=\"{class}\" x=\"{x}\" y=\"{}\">{text}</text>", self.y)
     }
@@ -205,7 +211,8 @@ fn bank_x(bank: usize) -> f64 {
     MARGIN + LABELS + bank as f64 * 4.0 * BYTE
 }
 
-/// From blue over violet to red, so that the order of the lanes can be seen; white text can be read on all of it.
+/// Gives each lane a colour from blue through violet to red. The colours show the order of the
+/// lanes, and white text is legible on all of them.
 fn colour(lane: u32) -> String {
     let stops = [[37.0, 84.0, 168.0], [122.0, 48.0, 150.0], [190.0, 58.0, 20.0]];
     let position = f64::from(lane.min(31)) / 31.0 * 2.0;
@@ -218,7 +225,7 @@ fn colour(lane: u32) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Text as it stands in XML, which has no control characters.
+/// Escapes text for XML, which allows no control characters.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

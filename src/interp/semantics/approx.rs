@@ -1,5 +1,6 @@
-//! What the ISA defines but for an error: opcodes with `.approx` and `.full`. Here the result is that of the host's double
-//! precision, rounded to the type: nearer to the truth than the hardware's, and not its bits.
+//! Operations that the ISA defines only up to an error: opcodes with `.approx` and `.full`. The
+//! result here is that of the host's double precision, rounded to the type. It is closer to the
+//! exact value than the hardware's result, and its bits differ.
 
 use super::float::{Float, Format, finish, pack, unpack};
 use crate::interp::modifiers::{Modifiers, Rounding, Type};
@@ -19,15 +20,15 @@ pub(crate) fn div(modifiers: Modifiers, a: f32, b: f32) -> f32 {
     f32::of_bits(narrow(modifiers, format, a / b))
 }
 
-/// `div.approx`: of a divisor beyond 2^126 the reciprocal, a denormal, is taken for zero.
+/// `div.approx`: the reciprocal of a divisor beyond 2^126 is a denormal, which counts as zero.
 #[inline(always)]
 pub(crate) fn fast_div(modifiers: Modifiers, a: f32, b: f32) -> f32 {
     let beyond = b.abs() > f32::from_bits(0x7e80_0000);
     div(modifiers, a, if beyond { f32::INFINITY.copysign(b) } else { b })
 }
 
-/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: the lower halves of operand and result count for nothing, and the upper
-/// half of a NaN is that of single precision.
+/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: they ignore the lower halves of operand and
+/// result, and the upper half of a NaN is that of single precision.
 #[inline(always)]
 pub(crate) fn upper_half(modifiers: Modifiers, a: f64, function: fn(f64) -> f64) -> f64 {
     const UPPER: u64 = !0 << 32;
@@ -35,8 +36,8 @@ pub(crate) fn upper_half(modifiers: Modifiers, a: f64, function: fn(f64) -> f64)
     f64::from_bits(if result.is_nan() { 0x7fff_ffff << 32 } else { result.to_bits() & UPPER })
 }
 
-/// `sin.approx` and `cos.approx`: as in the hardware, the angle becomes turns first, in single precision and towards zero. That
-/// is most of the error of large angles.
+/// `sin.approx` and `cos.approx`: as in the hardware, the angle is first converted to turns, in
+/// single precision and rounded towards zero. That causes most of the error of large angles.
 #[inline(always)]
 pub(crate) fn of_turns(modifiers: Modifiers, angle: f32, function: fn(f64) -> f64) -> f32 {
     unary(modifiers, turns(modifiers, angle), function)
@@ -48,12 +49,12 @@ fn turns(modifiers: Modifiers, angle: f32) -> f32 {
     super::float::mul(modifiers.towards_zero(), angle, PER_RADIAN)
 }
 
-/// The sine of so many turns.
+/// The sine of an angle in turns.
 pub(crate) fn sin(turns: f64) -> f64 {
     (turns.fract() * std::f64::consts::TAU).sin()
 }
 
-/// The cosine of so many turns.
+/// The cosine of an angle in turns.
 pub(crate) fn cos(turns: f64) -> f64 {
     (turns.fract() * std::f64::consts::TAU).cos()
 }

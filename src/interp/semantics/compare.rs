@@ -1,17 +1,17 @@
-//! Comparisons that are data: the opcode says which relations make them true.
+//! Comparisons that take the relation as data: the opcode lists the relations that make them true.
 
 use super::convert::widen;
 use super::native::flush;
 use crate::interp::modifiers::{EQUAL, GREATER, LESS, Modifiers, Type, UNORDERED};
 
-/// How `a` stands to `b`, and whether that makes the comparison true.
+/// Whether the relation of `a` to `b` makes the comparison true.
 #[inline(always)]
 pub(crate) fn floats(modifiers: Modifiers, a: f32, b: f32) -> bool {
     let holds = |is: bool, relation| is & modifiers.holds(relation);
     holds(a < b, LESS) | holds(a == b, EQUAL) | holds(a > b, GREATER) | holds(a.is_nan() | b.is_nan(), UNORDERED)
 }
 
-/// The same with denormals taken for zero.
+/// The same, with denormals flushed to zero.
 #[inline(always)]
 pub(crate) fn flushed(modifiers: Modifiers, a: f32, b: f32) -> bool {
     floats(modifiers, flush(a), flush(b))
@@ -20,12 +20,12 @@ pub(crate) fn flushed(modifiers: Modifiers, a: f32, b: f32) -> bool {
 /// The same in half precision, of either kind.
 #[inline(always)]
 pub(crate) fn halves(modifiers: Modifiers, a: u16, b: u16) -> bool {
-    // As single precision no half is a denormal, so these are flushed before.
+    // In single precision no half is a denormal, so halves are flushed first.
     let [a, b] = [a, b].map(|half| if modifiers.flushes() && half & 0x7c00 == 0 { half & 0x8000 } else { half });
     floats(modifiers, widen(modifiers, a), widen(modifiers, b))
 }
 
-/// `set` of two halves: each is 1.0 or 0, or as an integer all ones or 0.
+/// `set` of two halves: each result is 1.0 or 0, or for integers all ones or 0.
 #[inline(always)]
 pub(crate) fn set_halves(modifiers: Modifiers, a: u32, b: u32) -> u32 {
     let yes = match modifiers.to() {
@@ -37,7 +37,7 @@ pub(crate) fn set_halves(modifiers: Modifiers, a: u32, b: u32) -> u32 {
     half(a >> 16, b >> 16) << 16 | half(a, b)
 }
 
-/// What `slct` asks of its last operand, an integer or a float.
+/// The condition of `slct` on its last operand, an integer or a float.
 #[inline(always)]
 pub(crate) fn not_below_zero(modifiers: Modifiers, bits: u32) -> bool {
     let value = f32::from_bits(bits);

@@ -1,9 +1,9 @@
-//! Conversions in any rounding, between any two types: `cvt`.
+//! `cvt`: converts between any two types, in any rounding.
 
 use super::float::{Float, Format, Number, clamp, finish, shifted, unpack};
 use crate::interp::modifiers::{Modifiers, Rounding, Type};
 
-/// Bits of an integer type and whether it is signed; `None` of a floating one.
+/// The bits of an integer type and whether it is signed; `None` for a floating-point type.
 fn integer(name: Type) -> Option<(u32, bool)> {
     Some(match name {
         Type::U8 => (8, false),
@@ -23,13 +23,14 @@ fn range((bits, signed): (u32, bool)) -> (i128, i128) {
     if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
-/// The value that the low bits of a register have.
+/// The value of the low bits of a register.
 fn value(bits: u64, (width, signed): (u32, bool)) -> i128 {
     let unused = 64 - width;
     if signed { i128::from((bits << unused) as i64 >> unused) } else { i128::from(bits << unused >> unused) }
 }
 
-/// `cvt.TO.FROM`, from and to the low bits of registers; a narrow signed result fills its register with its sign.
+/// `cvt.TO.FROM`, between the low bits of registers. A narrow signed result is sign-extended to its
+/// register.
 #[inline(never)]
 pub(crate) fn convert(modifiers: Modifiers, bits: u64) -> u64 {
     let (from, to) = (modifiers.from(), modifiers.to());
@@ -48,7 +49,7 @@ pub(crate) fn convert(modifiers: Modifiers, bits: u64) -> u64 {
     }
 }
 
-/// Out of range is the end of the range.
+/// Converts to an integer; values out of range become the end of the range.
 fn to_integer(modifiers: Modifiers, bits: u64, to: (u32, bool)) -> u64 {
     let from = modifiers.from();
     let flush = modifiers.flushes() && from == Type::F32;
@@ -77,7 +78,8 @@ fn to_integer(modifiers: Modifiers, bits: u64, to: (u32, bool)) -> u64 {
     value.clamp(least, greatest) as u64
 }
 
-/// What an H100 makes of no number: 0, but from double precision or to 64 bits the top bit alone.
+/// The integer that an H100 makes from a NaN: 0, but from double precision or to 64 bits only the
+/// top bit.
 fn nan_as_integer(from: Type, (width, signed): (u32, bool)) -> u64 {
     match 1 << (width - 1) {
         top if width == 64 || from == Type::F64 => value(top, (width, signed)) as u64,
@@ -88,7 +90,7 @@ fn nan_as_integer(from: Type, (width, signed): (u32, bool)) -> u64 {
 fn to_float(modifiers: Modifiers, bits: u64) -> u64 {
     let (from, to) = (modifiers.from(), modifiers.to());
     let (source, target) = (Format::of(from), Format::of(to));
-    // To `f16` the hardware flushes nothing.
+    // The hardware does not flush results of type `f16`.
     let modifiers = if to == Type::F16 { modifiers.without_flushing() } else { modifiers };
     if source.is_nan(bits) {
         return clamp(target, modifiers, nan_as_float(modifiers, bits));
@@ -98,8 +100,8 @@ fn to_float(modifiers: Modifiers, bits: u64) -> u64 {
     finish(target, modifiers, number)
 }
 
-/// What is no number stays what it is where double precision takes part, but for bits that the result has not, and quiet.
-/// Otherwise it is the one NaN of its type.
+/// The result of converting a NaN. If double precision takes part, the NaN keeps its sign and the
+/// bits that fit, and becomes quiet. Otherwise it is the one NaN of its type.
 fn nan_as_float(modifiers: Modifiers, bits: u64) -> u64 {
     let (from, to) = (modifiers.from(), modifiers.to());
     let (source, target) = (Format::of(from), Format::of(to));
@@ -107,13 +109,13 @@ fn nan_as_float(modifiers: Modifiers, bits: u64) -> u64 {
         Type::F64 if modifiers.flushes() => target.with_payload_of(source, source.nan()),
         Type::F64 => target.with_payload_of(source, bits),
         _ if from == Type::F64 => target.with_payload_of(source, bits),
-        // Rounded away from zero means cut off here.
+        // Here, rounding away from zero truncates.
         Type::Tf32 if modifiers.rounding() == Rounding::Away => bits & !0x1fff,
         _ => target.nan(),
     }
 }
 
-/// Rounded to an integer; a zero keeps its sign.
+/// Rounds to an integer; a zero keeps its sign.
 fn integral(rounding: Rounding, number: Number) -> Number {
     match number {
         Number::Finite { negative, exponent, mantissa } if exponent < 0 => {
@@ -123,7 +125,7 @@ fn integral(rounding: Rounding, number: Number) -> Number {
     }
 }
 
-/// `cvt.rn.f16x2.f32` and its like: `a` goes to the upper half.
+/// `cvt.rn.f16x2.f32` and similar: `a` goes to the upper half.
 pub(crate) fn pack_floats(modifiers: Modifiers, a: f32, b: f32) -> u32 {
     let [a, b] = [a, b].map(|half| convert(modifiers, half.bits()) as u32);
     a << 16 | b
@@ -135,9 +137,9 @@ pub(crate) fn pack_halves(modifiers: Modifiers, a: i32, b: i32) -> u32 {
     a << 16 | b
 }
 
-/// `cvt.pack.sat.u8.s32.b32`: `a` above `b`, and above both the lower half of `c`.
+/// `cvt.pack.sat.u8.s32.b32`: packs `a` above `b`, and the lower half of `c` above both.
 pub(crate) fn pack_bytes(modifiers: Modifiers, a: i32, b: i32, c: u32) -> u32 {
-    // The last type is that of `c`; the one before, that of `a` and `b`, is always `s32`.
+    // The last type is that of `c`. The one before it, that of `a` and `b`, is always `s32`.
     let [a, b] = [a, b].map(|byte| {
         let (least, greatest) = range(integer(modifiers.to()).unwrap_or((8, false)));
         i128::from(byte).clamp(least, greatest) as u32 & 0xff
@@ -145,19 +147,19 @@ pub(crate) fn pack_bytes(modifiers: Modifiers, a: i32, b: i32, c: u32) -> u32 {
     c << 16 | a << 8 | b
 }
 
-/// Half precision as single, which has all of its numbers.
+/// Half precision as single precision, which contains all of its numbers.
 #[inline(always)]
 pub(super) fn widen(modifiers: Modifiers, half: u16) -> f32 {
     if modifiers.from() == Type::Bf16 { bf16_as_f32(half) } else { f16_as_f32(half) }
 }
 
-/// The upper half of the bits is all there is, also of a NaN.
+/// Moves the bits to the upper half, even for a NaN.
 #[inline(always)]
 pub(crate) fn bf16_as_f32(half: u16) -> f32 {
     f32::from_bits(u32::from(half) << 16)
 }
 
-/// The exponent is moved up by a product, which makes denormals right too.
+/// Moves the exponent up by a product, which also converts denormals correctly.
 #[inline(always)]
 pub(crate) fn f16_as_f32(half: u16) -> f32 {
     let magnitude = u32::from(half & 0x7fff) << 13;

@@ -1,21 +1,23 @@
-//! Floating point in any format and rounding, through integers: operands are taken apart, the operation is exact or leaves a
-//! sticky bit, and the result is rounded once. That serves what the host has no arithmetic for (half precision, directed
-//! rounding, flushed denormals); the rest is in `native`, which is faster.
+//! Floating point in any format and rounding, through integers. Operands are taken apart, the
+//! operation is exact or leaves a sticky bit, and the result is rounded once. This serves the cases
+//! for which the host has no arithmetic: half precision, directed rounding and flushed denormals.
+//! `native` handles the rest, faster.
 
 use crate::interp::modifiers::{Modifiers, Rounding, Type};
 
-/// A format of IEEE 754's kind.
+/// A floating-point format in the style of IEEE 754.
 #[derive(Debug)]
 pub(crate) struct Format {
-    /// Bits of the whole.
+    /// The total bits.
     width: u32,
-    /// Bits of the significand, with the hidden one.
+    /// The bits of the significand, with the hidden one.
     precision: u32,
-    /// Exponent of the largest numbers, and the bias.
+    /// The exponent of the largest numbers, which is also the bias.
     bias: i32,
-    /// Low bits that are there but always zero.
+    /// Low bits that exist but are always zero.
     padding: u32,
-    /// The NaN that the hardware makes where no operand is one; but in double precision, where one is.
+    /// The NaN that the hardware makes, whatever the operands. In double precision it applies only
+    /// if no operand is a NaN.
     nan: u64,
 }
 
@@ -26,7 +28,7 @@ const F32: Format = Format { width: 32, precision: 24, bias: 127, padding: 0, na
 const F64: Format = Format { width: 64, precision: 53, bias: 1023, padding: 0, nan: 0xfff8 << 48 };
 
 impl Format {
-    /// The format of a type; of an integer's there is none, and no caller asks.
+    /// The format of a type. Integer types have none, and no caller asks for one.
     #[inline(always)]
     pub(super) fn of(name: Type) -> &'static Format {
         match name {
@@ -64,41 +66,42 @@ impl Format {
         self.nan
     }
 
-    /// A NaN of another format, quiet, with as much of its sign and fraction as there is room for.
+    /// A NaN of another format, made quiet, with its sign and the part of its fraction that fits.
     pub(super) fn with_payload_of(&self, other: &Format, bits: u64) -> u64 {
         let sign = if bits & other.sign() != 0 { self.sign() } else { 0 };
-        // To the left of 64 bits and back.
+        // Shifts to the left end of 64 bits and back.
         let fraction = bits << (65 - other.precision) >> (65 - self.precision);
         sign | self.infinity() | self.quiet() | fraction
     }
 
-    /// The bit of a NaN that makes it a quiet one.
+    /// The bit that makes a NaN quiet.
     #[inline(always)]
     pub(super) fn quiet(&self) -> u64 {
         1 << (self.precision - 2 + self.padding)
     }
 
-    /// What an operation gives whose operands are not all numbers: in double precision the first of `operands` that is none,
-    /// made quiet.
+    /// The result of an operation if some operand is a NaN: in double precision the first such
+    /// operand, made quiet.
     fn nan_among<const N: usize>(&self, operands: [u64; N]) -> Option<u64> {
         let nan = operands.into_iter().find(|bits| self.is_nan(*bits))?;
         Some(if self.width == 64 { nan | self.quiet() } else { self.nan })
     }
 
-    /// The same number, or for a denormal the zero of its sign.
+    /// Flushes a denormal to the zero of its sign; other numbers stay the same.
     #[inline(always)]
     pub(super) fn flush(&self, bits: u64) -> u64 {
         if bits & self.infinity() == 0 { bits & self.sign() } else { bits }
     }
 }
 
-/// A type that holds numbers of some format: the host's, or 16 bits that the opcode gives a meaning.
+/// A type that holds numbers of some format: a float of the host, or 16 bits whose meaning the
+/// opcode gives.
 pub(crate) trait Float: Copy {
-    /// The format that an opcode means.
+    /// The format that an opcode specifies.
     fn format(modifiers: Modifiers) -> &'static Format;
     /// The bits.
     fn bits(self) -> u64;
-    /// From the bits.
+    /// The number with these bits.
     fn of_bits(bits: u64) -> Self;
 }
 
@@ -147,14 +150,15 @@ impl Float for f64 {
     }
 }
 
-/// A number taken apart.
+/// A number in parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
-    /// None.
+    /// Not a number.
     Nan,
     /// An infinity.
     Infinite { negative: bool },
-    /// `mantissa * 2^exponent`. The mantissa is below 2^127, and its lowest bit may stand for what lies below it.
+    /// `mantissa * 2^exponent`. The mantissa is below 2^127, and its lowest bit may stand for
+    /// everything below it.
     Finite { negative: bool, exponent: i32, mantissa: u128 },
 }
 use Number::{Finite, Infinite, Nan};
@@ -168,7 +172,7 @@ impl Number {
         matches!(self, Finite { mantissa: 0, .. })
     }
 
-    /// The zero of its sign.
+    /// The zero with its sign.
     fn zero(self) -> Self {
         Finite { negative: self.negative(), exponent: 0, mantissa: 0 }
     }
@@ -184,7 +188,7 @@ impl Number {
 
 const ONE: Number = Finite { negative: false, exponent: 0, mantissa: 1 };
 
-/// Takes bits apart; a denormal is zero where the instruction flushes.
+/// Takes bits apart. A denormal becomes zero if the instruction flushes.
 pub(super) fn unpack(format: &Format, bits: u64, flush: bool) -> Number {
     let bits = if flush { format.flush(bits) } else { bits };
     let negative = bits & format.sign() != 0;
@@ -199,7 +203,8 @@ pub(super) fn unpack(format: &Format, bits: u64, flush: bool) -> Number {
     Finite { negative, exponent, mantissa: u128::from(hidden | fraction) }
 }
 
-/// Whether a value's magnitude grows by a unit, of which it has `rest` beyond `kept`.
+/// Whether rounding increases a magnitude by a unit: `kept` is its integer part, and `rest` the
+/// fraction.
 fn rounds_up(rounding: Rounding, negative: bool, kept: u128, rest: u128, half: u128) -> bool {
     match rounding {
         Rounding::Nearest => rest > half || rest == half && kept & 1 == 1,
@@ -215,7 +220,7 @@ pub(super) fn shifted(rounding: Rounding, negative: bool, mantissa: u128, shift:
     if shift <= 0 {
         return mantissa << -shift;
     }
-    // Far below a half is as good as a quarter.
+    // Anything far below a half rounds like a quarter.
     let (mantissa, shift) = if shift > 127 { (u128::from(mantissa != 0), 2) } else { (mantissa, shift) };
     let kept = mantissa >> shift;
     let (rest, half) = (mantissa & ((1 << shift) - 1), 1 << (shift - 1));
@@ -235,7 +240,8 @@ pub(super) fn pack(format: &Format, rounding: Rounding, number: Number) -> u64 {
     let top = exponent + 127 - mantissa.leading_zeros() as i32;
     let unit = top.max(1 - format.bias) - digits;
     let kept = shifted(rounding, negative, mantissa, unit - exponent) as u64;
-    // The hidden bit adds one to the field, and so does a carry out of the significand: both are as they should be.
+    // The hidden bit adds one to the exponent field, and so does a carry out of the significand;
+    // both are correct.
     let magnitude = ((unit + digits + format.bias - 1) as u64) * (1 << digits) + kept;
     let overflows = magnitude << format.padding >= format.infinity();
     let towards_zero = match rounding {
@@ -251,15 +257,16 @@ pub(super) fn pack(format: &Format, rounding: Rounding, number: Number) -> u64 {
     }
 }
 
-/// Rounds, and does what the opcode adds: denormals are flushed, results kept within 0..1 or from falling below zero.
+/// Rounds, and applies the opcode's modifiers: it flushes denormals, and clamps results to 0..1 or
+/// to 0 from below.
 pub(super) fn finish(format: &Format, modifiers: Modifiers, number: Number) -> u64 {
     let flush = modifiers.flushes() && is_tiny(format, modifiers.rounding(), number);
     let number = if flush { number.zero() } else { number };
     clamp(format, modifiers, pack(format, modifiers.rounding(), number))
 }
 
-/// Whether a number would be a denormal if it were rounded with as many exponents as it takes: then it is flushed, also
-/// where as a denormal it would be rounded up to the least normal number.
+/// Whether a number would be a denormal if it were rounded with an unlimited exponent. Such a
+/// number is flushed, even if rounding as a denormal would give the least normal number.
 pub(super) fn is_tiny(format: &Format, rounding: Rounding, number: Number) -> bool {
     let Finite { negative, exponent, mantissa } = number else { return false };
     if mantissa == 0 {
@@ -292,7 +299,7 @@ fn product(a: Number, b: Number) -> Number {
     }
 }
 
-/// The sum: exact, or with what is far below in the lowest bit.
+/// The sum: exact, or with everything far below in the lowest bit.
 fn sum(rounding: Rounding, a: Number, b: Number) -> Number {
     let (Finite { negative, .. }, Finite { negative: other, .. }) = (a, b) else {
         return match (a, b) {
@@ -302,7 +309,8 @@ fn sum(rounding: Rounding, a: Number, b: Number) -> Number {
             _ => b,
         };
     };
-    // What is zero has the sign of both, or where they differ that of the rounding.
+    // A zero sum has the sign of both operands, or if they differ, the sign that the rounding
+    // gives.
     let zero = Finite { negative: rounding == Rounding::Down, exponent: 0, mantissa: 0 };
     match (a.is_zero(), b.is_zero()) {
         (true, true) => return if negative == other { a } else { zero },
@@ -323,15 +331,16 @@ fn sum(rounding: Rounding, a: Number, b: Number) -> Number {
     if mantissa == 0 { zero } else { Finite { negative: sign, exponent, mantissa } }
 }
 
-/// A finite number's mantissa with its top bit at 125, and the exponent that goes with it. Products of two have at most 106
-/// bits, so the low ones are zero: where a difference cancels more than a bit, nothing was lost in the sticky one.
+/// A finite number's mantissa with its top bit at 125, and the matching exponent. A product of two
+/// numbers has at most 106 bits, so the low bits are zero: if a difference cancels more than one
+/// bit, the sticky bit has lost nothing.
 fn normal(number: Number) -> (u128, i32) {
     let Finite { exponent, mantissa, .. } = number else { return (0, 0) };
     let up = mantissa.leading_zeros() as i32 - 2;
     (mantissa << up, exponent - up)
 }
 
-/// The quotient, with a remainder in the lowest bit.
+/// The quotient, with the remainder in the lowest bit.
 fn quotient(a: Number, b: Number) -> Number {
     let negative = a.negative() != b.negative();
     match (a, b) {
@@ -354,7 +363,7 @@ fn quotient(a: Number, b: Number) -> Number {
     }
 }
 
-/// The root, with a remainder in the lowest bit.
+/// The square root, with the remainder in the lowest bit.
 fn root(a: Number) -> Number {
     if a.is_zero() || a == (Infinite { negative: false }) {
         return a;
@@ -399,7 +408,7 @@ macro_rules! operations {
     };
 }
 
-// In brackets the operands in the order in which a NaN of theirs is the result's, as an H100 has it.
+// The brackets list the operands in the order in which an H100 looks for a NaN result.
 operations! {
     /// `a + b`
     add(a, b), [b, a] = |rounding| sum(rounding, a, b);
@@ -419,7 +428,7 @@ operations! {
 
 macro_rules! extrema {
     ($($name:ident $greater:literal;)*) => {$(
-        /// The lesser or the greater operand, under the opcode's rules for what is no number.
+        /// The lesser or the greater operand, under the opcode's rules for NaNs.
         #[inline(always)]
         pub(crate) fn $name<T: Float>(modifiers: Modifiers, a: T, b: T) -> T {
             T::of_bits(extremum(T::format(modifiers), modifiers, [a.bits(), b.bits()], $greater))
@@ -434,7 +443,8 @@ fn extremum(format: &Format, modifiers: Modifiers, operands: [u64; 2], greater: 
     let [a, b] = if modifiers.flushes() { operands.map(|bits| format.flush(bits)) } else { operands };
     let sign = if modifiers.xorsign() { (a ^ b) & format.sign() } else { 0 };
     let [a, b] = if modifiers.xorsign() { [a, b].map(|bits| bits & !format.sign()) } else { [a, b] };
-    // As integers numbers stand in order of magnitude; a negative one's complement is in order too, below the others.
+    // As integers, positive numbers are in order of magnitude. The complement of a negative number
+    // is in order too, below them.
     let key = |bits: u64| if bits & format.sign() != 0 { !(bits & (format.sign() - 1)) as i64 } else { bits as i64 };
     let bits = match (format.is_nan(a), format.is_nan(b)) {
         (true, true) => return format.nan,
@@ -470,7 +480,7 @@ fn sign_only<T: Float>(modifiers: Modifiers, a: T, change: impl Fn(u64, u64) -> 
 mod tests {
     use super::*;
 
-    /// Numbers of all magnitudes, and where something turns over.
+    /// Numbers of all magnitudes, and those at which results change.
     fn singles() -> impl Iterator<Item = f32> + Clone {
         const EDGES: [u32; 14] = [
             0,
@@ -515,7 +525,7 @@ mod tests {
     fn directed_results_enclose_the_exact_one() {
         let [down, up] = ["mul.rm.f32", "mul.rp.f32"].map(Modifiers::of);
         for (a, b) in singles().flat_map(|a| singles().map(move |b| (a, b))).filter(|(a, b)| (a * b).is_finite()) {
-            // Of two numbers of single precision the product is exact in double.
+            // The product of two single-precision numbers is exact in double precision.
             let exact = f64::from(a) * f64::from(b);
             let (low, high) = (mul(down, a, b), mul(up, a, b));
             assert!(f64::from(low) <= exact && exact <= f64::from(high), "{a:e} * {b:e}");

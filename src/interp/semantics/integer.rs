@@ -1,6 +1,6 @@
 //! Integers and bits.
 
-/// `shl`: amounts beyond the width give 0, they do not wrap.
+/// `shl`: amounts beyond the width give 0; they do not wrap.
 pub(crate) fn shl16(a: u16, amount: u32) -> u16 {
     a.checked_shl(amount).unwrap_or(0)
 }
@@ -30,7 +30,7 @@ pub(crate) fn shr_u64(a: u64, amount: u32) -> u64 {
     a.checked_shr(amount).unwrap_or(0)
 }
 
-/// `shr` of a signed value: all sign beyond the width.
+/// `shr` of a signed value: only sign bits beyond the width.
 pub(crate) fn shr_s16(a: i16, amount: u32) -> i16 {
     a >> amount.min(15)
 }
@@ -57,8 +57,9 @@ pub(crate) fn funnel_right(low: u32, high: u32, amount: u32) -> u32 {
     (both >> amount) as u32
 }
 
-/// `bfe.u32`: `len` bits from `pos`; bits beyond the value read as 0. Of 32-bit fields the counts are taken modulo 256, as the
-/// ISA's manual has it; of 64-bit fields an H100 clamps the whole counts.
+/// `bfe.u32`: `len` bits from `pos`; bits beyond the value read as 0. For 32-bit fields, the counts
+/// are taken modulo 256, as the ISA's manual says; for 64-bit fields, an H100 clamps the whole
+/// counts.
 pub(crate) fn bfe_u32(a: u32, pos: u32, len: u32) -> u32 {
     bfe_u64(u64::from(a), pos & 0xff, len & 0xff) as u32
 }
@@ -69,9 +70,10 @@ pub(crate) fn bfe_u64(a: u64, pos: u32, len: u32) -> u64 {
     shr_u64(a, pos) & mask
 }
 
-/// `bfe.s32`: like the unsigned one, but filled with the field's top bit, and with the value's own beyond its end.
+/// `bfe.s32`: like the unsigned form, but filled with the field's top bit, and beyond the value's
+/// end with the value's top bit.
 pub(crate) fn bfe_s32(a: i32, pos: u32, len: u32) -> i32 {
-    // Sign extension to 64 bits gives the bits beyond the end; the rest is the same.
+    // Sign extension to 64 bits provides the bits beyond the end; the rest is the same.
     bfe_s64(i64::from(a), (pos & 0xff).min(32), (len & 0xff).min(32)) as i32
 }
 
@@ -84,7 +86,7 @@ pub(crate) fn bfe_s64(a: i64, pos: u32, len: u32) -> i64 {
     shr_s64(a, pos) << (64 - len) >> (64 - len)
 }
 
-/// `bfi.b32`: `len` low bits of `a` put into `b` at `pos`; both counts modulo 256.
+/// `bfi.b32`: inserts the `len` low bits of `a` into `b` at `pos`; both counts modulo 256.
 pub(crate) fn bfi32(a: u32, b: u32, pos: u32, len: u32) -> u32 {
     let (pos, len) = ((pos & 0xff).min(32), (len & 0xff).min(32));
     bfi64(u64::from(a), u64::from(b), pos, len) as u32
@@ -97,7 +99,8 @@ pub(crate) fn bfi64(a: u64, b: u64, pos: u32, len: u32) -> u64 {
     b & !mask | shl64(a, pos) & mask
 }
 
-/// `prmt.b32`: each nibble of `selector` picks one of the 8 bytes of `b:a`, or with its top bit that byte's sign.
+/// `prmt.b32`: each nibble of `selector` selects one of the 8 bytes of `b:a`, or with its top bit
+/// set, that byte's sign.
 pub(crate) fn prmt(a: u32, b: u32, selector: u32) -> u32 {
     let bytes = u64::from(b) << 32 | u64::from(a);
     let mut out = 0;
@@ -132,11 +135,11 @@ pub(crate) fn mul_hi_s64(a: i64, b: i64) -> i64 {
 
 macro_rules! division {
     ($($type:ty: $div:ident $rem:ident;)*) => {$(
-        /// `div`; by zero, where PTX leaves the result open, all ones.
+        /// `div`; division by zero gives all ones, where PTX leaves the result undefined.
         pub(crate) fn $div(a: $type, b: $type) -> $type {
             if b == 0 { !0 } else { a.wrapping_div(b) }
         }
-        /// `rem`; by zero all ones too, as an H100 has it.
+        /// `rem`; division by zero gives all ones too, as on an H100.
         pub(crate) fn $rem(a: $type, b: $type) -> $type {
             if b == 0 { !0 } else { a.wrapping_rem(b) }
         }
@@ -162,16 +165,18 @@ pub(crate) fn mul24_s(a: i32, b: i32) -> i64 {
     i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)
 }
 
-/// `lop3.b32`: bit `4a + 2b + c` of the table is the result where the operands' bits are `a`, `b` and `c`.
+/// `lop3.b32`: bit `4a + 2b + c` of the table is the result where the operands' bits are `a`, `b`
+/// and `c`.
 #[inline(always)]
 pub(crate) fn lop3(a: u32, b: u32, c: u32, table: u32) -> u32 {
-    // All ones where the table has a bit, so that the loop over lanes has no branch.
+    // All ones if the table has the bit, so that the loop over lanes has no branch.
     let row = |index: u32| (table >> index & 1).wrapping_neg();
     let of_c = |low: u32| row(low + 1) & c | row(low) & !c;
     (of_c(6) & b | of_c(4) & !b) & a | (of_c(2) & b | of_c(0) & !b) & !a
 }
 
-/// `bfind`: the place of the highest bit that is not the sign, from the lowest; all ones where there is none.
+/// `bfind`: the position of the highest bit that is not the sign, from the lowest; all ones if
+/// there is none.
 pub(crate) fn bfind_u32(a: u32) -> u32 {
     31_u32.wrapping_sub(a.leading_zeros())
 }
@@ -181,7 +186,7 @@ pub(crate) fn bfind_u64(a: u64) -> u32 {
     63_u32.wrapping_sub(a.leading_zeros())
 }
 
-/// What shifts the bit that `bfind` finds to the top.
+/// The amount that shifts the bit found by `bfind` to the top.
 pub(crate) fn shift_amount(place: u32, top: u32) -> u32 {
     if place == u32::MAX { place } else { top - place }
 }
@@ -191,13 +196,14 @@ pub(crate) fn unsigned_bits32(a: i32) -> u32 {
     (a ^ a >> 31) as u32
 }
 
-/// The same of 64 bits.
+/// The same for 64 bits.
 pub(crate) fn unsigned_bits64(a: i64) -> u64 {
     (a ^ a >> 63) as u64
 }
 
-/// `fns.b32`: from bit `base` on, upwards or with a negative `nth` downwards, the place of the nth set bit, from 1; for 0 that
-/// of bit `base` itself, if it is set. Of the least integer an H100 makes 0.
+/// `fns.b32`: the position of the nth set bit, from 1, counted from bit `base` upwards, or with a
+/// negative `nth` downwards. For 0, the position of bit `base` itself, if it is set. For the least
+/// integer, an H100 gives 0.
 #[inline(never)]
 pub(crate) fn nth_set(mask: u32, base: u32, nth: i32) -> u32 {
     let is_set = |place: &u32| mask >> place & 1 == 1;
@@ -212,38 +218,38 @@ pub(crate) fn nth_set(mask: u32, base: u32, nth: i32) -> u32 {
     found.unwrap_or(u32::MAX)
 }
 
-/// `szext`: the low `bits` of a value, at most 32, extended by their sign.
+/// `szext`: the low `bits` of a value, at most 32, sign-extended.
 pub(crate) fn extend_s32(a: i32, bits: u32) -> i32 {
     bfe_s32(a, 0, bits)
 }
 
-/// The same, extended by zeros.
+/// The same, zero-extended.
 pub(crate) fn extend_u32(a: u32, bits: u32) -> u32 {
     bfe_u32(a, 0, bits)
 }
 
-/// `bmsk`: `width` ones from bit `start` on; neither is above 32.
+/// `bmsk`: `width` ones from bit `start` on; both are at most 32.
 pub(crate) fn mask32(start: u32, width: u32) -> u32 {
     shl32(((1_u64 << width) - 1) as u32, start)
 }
 
-/// `prmt.MODE`: four selectors, of which the low two bits of `c` choose.
+/// `prmt.MODE`: the low two bits of `c` choose one of four selectors.
 #[inline(never)]
 pub(crate) fn prmt_mode(a: u32, b: u32, c: u32, selectors: [u32; 4]) -> u32 {
     prmt(a, b, selectors[(c & 3) as usize])
 }
 
-/// Four bytes from a place upwards.
+/// `.f4e`: four bytes from a position upwards.
 pub(crate) const FORWARD: [u32; 4] = [0x3210, 0x4321, 0x5432, 0x6543];
-/// And downwards.
+/// `.b4e`: four bytes from a position downwards.
 pub(crate) const BACKWARD: [u32; 4] = [0x5670, 0x6701, 0x7012, 0x0123];
-/// One byte, four times.
+/// `.rc8`: one byte, four times.
 pub(crate) const REPLICATE_BYTE: [u32; 4] = [0x0000, 0x1111, 0x2222, 0x3333];
-/// Bytes below a place become the one there.
+/// `.ecl`: bytes below a position become the byte at that position.
 pub(crate) const CLAMP_LEFT: [u32; 4] = [0x3210, 0x3211, 0x3222, 0x3333];
-/// Bytes above a place become the one there.
+/// `.ecr`: bytes above a position become the byte at that position.
 pub(crate) const CLAMP_RIGHT: [u32; 4] = [0x0000, 0x1110, 0x2210, 0x3210];
-/// One half, twice.
+/// `.rc16`: one half, twice.
 pub(crate) const REPLICATE_HALF: [u32; 4] = [0x1010, 0x3232, 0x1010, 0x3232];
 
 /// `addc`, and whether it carries.
@@ -253,7 +259,7 @@ pub(crate) fn add_carry32(a: u32, b: u32, carry: bool) -> (u32, bool) {
     (sum as u32, sum >> 32 != 0)
 }
 
-/// `addc` of 64 bits.
+/// `addc` for 64 bits.
 #[inline(always)]
 pub(crate) fn add_carry64(a: u64, b: u64, carry: bool) -> (u64, bool) {
     let (sum, first) = a.overflowing_add(b);

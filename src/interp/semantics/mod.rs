@@ -1,7 +1,9 @@
-//! What instructions compute: functions of plain values, one lane's worth. Where the standard library has the function the
-//! table names that one; these are the rest, and where PTX differs from the obvious Rust the comment says so.
+//! Computes instructions: functions of plain values, for one lane. If the standard library has the
+//! function, the table names that one; these are the others. Where PTX differs from the obvious
+//! Rust, the comment says so.
 //!
-//! All are total: a lane whose guard is off is computed like the others and its result dropped.
+//! All functions are total: a lane whose guard is off is computed like the others, and its result
+//! is dropped.
 
 pub(super) mod approx;
 pub(super) mod compare;

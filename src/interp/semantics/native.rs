@@ -1,6 +1,8 @@
-//! Floating point where the host's own arithmetic is the device's: single and double precision, to nearest, nothing flushed.
+//! Floating point for which the host's arithmetic equals the device's: single and double precision,
+//! rounding to nearest, nothing flushed.
 
-/// Whether an operand is no number, which makes `ltu` and its like true and the plain comparisons false.
+/// Whether an operand is a NaN, which makes `ltu` and the like true and the plain comparisons
+/// false.
 pub(crate) fn unordered32(a: f32, b: f32) -> bool {
     a.is_nan() || b.is_nan()
 }
@@ -10,15 +12,15 @@ pub(crate) fn unordered64(a: f64, b: f64) -> bool {
     a.is_nan() || b.is_nan()
 }
 
-/// A result that is no number is the one NaN that the hardware makes. Told apart and chosen as bits, for the compiler may
-/// take any NaN for another.
+/// Replaces a NaN result by the one NaN that the hardware makes. It is detected and chosen as bits,
+/// because the compiler may substitute any NaN for another.
 pub(crate) fn canonical32(value: f32) -> f32 {
     let bits = value.to_bits();
     f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
 }
 
-/// A result of double precision that is no number: the first of `operands` that is none either, made quiet, or where all are
-/// numbers the one NaN that the hardware makes.
+/// Replaces a NaN result of double precision by the first NaN among `operands`, made quiet, or if
+/// there is none, by the one NaN that the hardware makes.
 #[inline(always)]
 pub(crate) fn first_nan<const N: usize>(value: f64, operands: [f64; N]) -> f64 {
     let is_nan = |bits: u64| bits & (u64::MAX >> 1) > 0x7ff0 << 48;
@@ -31,19 +33,20 @@ pub(crate) fn first_nan<const N: usize>(value: f64, operands: [f64; N]) -> f64 {
     f64::from_bits(if is_nan(bits) { none } else { bits })
 }
 
-/// What a sum, or a change of sign, with `.ftz` gives, from operands that were flushed.
+/// The result of a sum or of a change of sign with `.ftz`, from flushed operands.
 #[inline(always)]
 pub(crate) fn ftz(value: f32) -> f32 {
     canonical32(flush(value))
 }
 
-/// What a product with `.ftz` gives. The least normal number may have been rounded up from below: then `exact` says what it is.
+/// The result of a product with `.ftz`. The least normal number may have been rounded up from
+/// below; in that case `exact` decides.
 #[inline(always)]
 pub(crate) fn ftz_product(value: f32, exact: impl Fn() -> f32) -> f32 {
     if value.abs() == f32::MIN_POSITIVE { exact() } else { ftz(value) }
 }
 
-/// The same number, or for a denormal the zero of its sign.
+/// Flushes a denormal to the zero of its sign; other numbers stay the same.
 #[inline(always)]
 pub(crate) fn flush(value: f32) -> f32 {
     let bits = value.to_bits();
@@ -72,7 +75,7 @@ pub(crate) fn integer_s32(a: f64) -> i32 {
 
 macro_rules! extrema {
     ($type:ty, $nan:expr; $min:ident $max:ident) => {
-        /// `min`: the operand that is a number, and -0 before +0.
+        /// `min`: a number wins over a NaN, and -0 is below +0.
         pub(crate) fn $min(a: $type, b: $type) -> $type {
             let equal = if a.is_sign_negative() { a } else { b };
             let least = if a.is_nan() || b < a {
@@ -84,7 +87,7 @@ macro_rules! extrema {
             };
             $nan(least, b)
         }
-        /// `max`: the operand that is a number, and +0 after -0.
+        /// `max`: a number wins over a NaN, and +0 is above -0.
         pub(crate) fn $max(a: $type, b: $type) -> $type {
             let equal = if a.is_sign_negative() { b } else { a };
             let greatest = if a.is_nan() || b > a {

@@ -1,15 +1,15 @@
-//! Several narrow values in one register.
+//! Operations on several narrow values in one register.
 
 use crate::interp::modifiers::{Modifiers, Type};
 
-/// A function of halves, applied to both of a register.
+/// Applies a function of halves to both halves of a register.
 #[inline(always)]
 pub(crate) fn both<const N: usize>(sources: [u32; N], function: impl Fn([u16; N]) -> u16) -> u32 {
     let half = |shift: u32| u32::from(function(sources.map(|source| (source >> shift) as u16)));
     half(16) << 16 | half(0)
 }
 
-/// Four halves of halves, the first the lowest.
+/// Joins four 16-bit parts, the first the lowest.
 #[inline(always)]
 pub(crate) fn quarters(parts: [u16; 4]) -> u64 {
     parts.iter().rev().fold(0, |word, part| word << 16 | u64::from(*part))
@@ -31,13 +31,13 @@ fn relu(modifiers: Modifiers, value: i16) -> u16 {
     (if modifiers.relu() { value.max(0) } else { value }) as u16
 }
 
-/// The byte at `index`, extended by its sign where it has one.
+/// The byte at `index`, sign-extended if `signed`, else zero-extended.
 fn byte(word: u32, index: u32, signed: bool) -> i32 {
     let byte = (word >> (8 * index)) as u8;
     if signed { i32::from(byte as i8) } else { i32::from(byte) }
 }
 
-/// `dp4a.ATYPE.BTYPE`: four products of bytes, and `c`.
+/// `dp4a.ATYPE.BTYPE`: the sum of four products of bytes, and `c`.
 #[inline(never)]
 pub(crate) fn dp4a(modifiers: Modifiers, a: u32, b: u32, c: u32) -> u32 {
     let (a_signed, b_signed) = (modifiers.to() == Type::S32, modifiers.from() == Type::S32);
@@ -45,7 +45,7 @@ pub(crate) fn dp4a(modifiers: Modifiers, a: u32, b: u32, c: u32) -> u32 {
         .fold(c, |sum, index| sum.wrapping_add_signed(byte(a, index, a_signed).wrapping_mul(byte(b, index, b_signed))))
 }
 
-/// `dp2a`: products of `a`'s halves with two bytes of `b`, from `first` on, and `c`.
+/// `dp2a`: the sum of the products of `a`'s halves with two bytes of `b`, from `first` on, and `c`.
 #[inline(never)]
 pub(crate) fn dp2a(modifiers: Modifiers, a: u32, b: u32, c: u32, first: u32) -> u32 {
     let (a_signed, b_signed) = (modifiers.to() == Type::S32, modifiers.from() == Type::S32);
@@ -56,13 +56,13 @@ pub(crate) fn dp2a(modifiers: Modifiers, a: u32, b: u32, c: u32, first: u32) -> 
     })
 }
 
-/// `vabsdiff4`: the distances of four bytes, each in its place.
+/// `vabsdiff4`: the absolute differences of four bytes, each in its position.
 #[inline(never)]
 pub(crate) fn distances(a: u32, b: u32) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|index| a.to_le_bytes()[index].abs_diff(b.to_le_bytes()[index])))
 }
 
-/// `vabsdiff4.add`: their sum, and `c`.
+/// `vabsdiff4.add`: the sum of these differences, and `c`.
 #[inline(never)]
 pub(crate) fn sum_of_distances(a: u32, b: u32, c: u32) -> u32 {
     distances(a, b).to_le_bytes().iter().fold(c, |sum, distance| sum.wrapping_add(u32::from(*distance)))

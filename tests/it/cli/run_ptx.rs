@@ -470,7 +470,7 @@ fn checkers_tell_what_they_find_and_fail_the_run() {
 fn a_checker_that_does_not_exist_is_no_checker() {
     let run = Folder::new().run("twice", "1", &[], &["--check", "leakcheck"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("`leakcheck` is no checker; name some of memcheck"), "{}", run.stderr);
+    assert!(run.stderr.contains("`leakcheck` is not a checker; choose from memcheck"), "{}", run.stderr);
 }
 
 /// Kernels that read nothing of what they are passed.

@@ -1,15 +1,17 @@
-//! Barriers that only some of a warp's lanes reach at first, and warps that wait for each other without one.
+//! Barriers that only some of a warp's lanes reach at first, and warps that wait for each other
+//! without a barrier.
 
 use warpstride::interp::Memory;
 
 use super::{launch, shape};
 
-/// What 32 lanes store to `[%out]`, 4 bytes each; `%low` holds in lanes 0 to 7, `[%own]` is a lane's word of `tile`.
+/// The values that 32 lanes store to `[%out]`, 4 bytes each. `%low` holds in lanes 0 to 7; `[%own]`
+/// is a lane's word of `tile`.
 fn results(body: &str) -> Vec<u32> {
     results_of(32, body).1
 }
 
-/// The same for any number of threads, and before it the warp instructions.
+/// The number of warp instructions, and the same values, for any number of threads.
 fn results_of(threads: u32, body: &str) -> (u64, Vec<u32>) {
     let text = format!(
         ".version 7.0\n.target sm_80\n.address_size 64
@@ -49,11 +51,12 @@ fn lanes_that_go_to_their_end_do_not_hold_up_a_barrier() {
 
 #[test]
 fn a_chain_of_jumps_to_the_end_is_an_end() {
-    // Lanes that leave by it are not waited for where the inner branch's lanes meet: one store by the others.
+    // Lanes that leave by it do not hold up the place where the inner branch's lanes meet: one
+    // store by the others.
     let body = "st.global.u32 [%out], 3; @%low bra L1; st.global.u32 [%out], 10; bra E; L1: bra L2; L2: bra E; E: ret;";
     let (instructions, out) = results_of(32, body);
     assert_eq!((instructions, out), (7 + 4, halves(3, 10)));
-    // A chain that leads into itself is none.
+    // A chain that leads into itself does not reach the end.
     let body = "setp.eq.u32 %p1, %r1, 99; @%p1 bra L1; st.global.u32 [%out], 4; ret; L1: bra L2; L2: bra L1;";
     assert_eq!(results(body), [4; 32]);
 }
@@ -65,13 +68,13 @@ fn a_barrier_on_both_sides_is_one_where_it_need_not_be_aligned() {
         E: add.u32 %r2, %r2, 1; st.global.u32 [%out], %r2; ret;";
     let (instructions, out) = results_of(32, body);
     assert_eq!(out, halves(11, 1));
-    // Behind it the lanes meet again: 7 before, 4 and 2 apart, 3 together.
+    // After it the lanes meet again: 7 before, 4 and 2 apart, 3 together.
     assert_eq!(instructions, 7 + 1 + 3 + 2 + 3);
 }
 
 #[test]
 fn lanes_parked_in_nested_ifs_meet_where_they_were_to() {
-    // Lanes 0-3, 4-7 and 8-31 come to the barrier by three ways, and meet at I and at E.
+    // Lanes 0-3, 4-7 and 8-31 reach the barrier by three paths, and meet at I and at E.
     let body = "setp.lt.u32 %p1, %r1, 4; @!%low bra H; @%p1 bra L; barrier.sync 1; add.u32 %r2, %r2, 1; bra.uni I;
         L: barrier.sync 1; add.u32 %r2, %r2, 2; I: add.u32 %r2, %r2, 10; bra.uni E;
         H: barrier.sync 1; add.u32 %r2, %r2, 5;
@@ -84,7 +87,8 @@ fn lanes_parked_in_nested_ifs_meet_where_they_were_to() {
 
 #[test]
 fn a_barrier_in_a_loop_that_lanes_leave_one_by_one() {
-    // Lane n goes round n + 1 times, across a barrier each time; every lane of the other warp 32 times.
+    // Lane n runs the loop n + 1 times, with a barrier each time; every lane of the other warp runs
+    // it 32 times.
     let body = "mov.u32 %r3, %r1; setp.ge.u32 %p2, %r1, 32; @%p2 mov.u32 %r3, 31;
         L: add.u32 %r2, %r2, 1; barrier.sync 0; setp.gt.u32 %p1, %r2, %r3; @!%p1 bra L;
         st.global.u32 [%out], %r2; ret;";
@@ -100,7 +104,7 @@ fn a_warp_barrier_waits_for_the_lanes_that_it_names() {
         A: add.u32 %r3, %r1, 5; st.volatile.shared.u32 [%own], %r3; st.global.u32 [%out], 1; bar.warp.sync -1;
         E: ret;";
     assert_eq!(results(body), halves(1, 5));
-    // Who is not named is not waited for.
+    // Lanes that the mask does not name are not waited for.
     let body = "st.shared.u32 [%own], 99; @%low bra A;
         bar.warp.sync 0xffffff00; ld.volatile.shared.u32 %r2, [tile]; st.global.u32 [%out], %r2; bra E;
         A: st.volatile.shared.u32 [%own], 5; st.global.u32 [%out], 1; E: ret;";

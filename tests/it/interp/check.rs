@@ -1,8 +1,8 @@
-//! The checkers: wrong programs with their blessed messages, and right ones that stay silent.
+//! The checkers: wrong programs with their blessed messages, and right programs without findings.
 //!
-//! `tests/ptx/fail` holds one small wrong program a fault, with its findings beside it; `BLESS=1` accepts new ones.
-//! `tests/ptx/pass` holds right programs. The second line of each says how it is launched: `zeros[N]`, `uninit[N]` and
-//! `freed[N]` are buffers of N words.
+//! `tests/ptx/fail` holds one small wrong program for each fault, with its findings beside it;
+//! `BLESS=1` accepts new ones. `tests/ptx/pass` holds right programs. The second line of each
+//! describes its launch: `zeros[N]`, `uninit[N]` and `freed[N]` are buffers of N words.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ fn argument(arg: &str, memory: &Memory) -> u64 {
     address
 }
 
-/// What the checkers find in a program, and why it stopped if it did.
+/// Returns the findings of a program, and the reason why it stopped, if it did.
 fn check(program: &Path, checks: Checks, threads: usize) -> (Vec<Finding>, Option<Reason>) {
     let text = fs::read_to_string(program).expect("readable");
     let module = Module::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
@@ -105,7 +105,7 @@ fn findings_are_the_same_for_any_number_of_threads() {
     }
 }
 
-/// With memcheck, that is: without it a bad access ends the launch.
+/// Memcheck is always on, because a bad access would otherwise end the launch.
 #[test]
 fn each_checker_finds_its_own_alone() {
     for program in programs("fail") {
@@ -129,8 +129,8 @@ fn transposed<T: Element + Default>(device: &Device, [rows, cols]: [usize; 2]) {
     }
 }
 
-/// Every variant at every width, in whole and ragged tiles, copies of every alignment, and the gate; see also `kernels`, for
-/// the forms that only large matrices get.
+/// Runs every variant at every width, in whole and partial tiles, copies of every alignment, and
+/// the gate. `kernels` covers the forms that only large matrices use.
 #[test]
 fn our_own_kernels_are_clean() {
     let config = Config { checks: Checks::ALL, ..Config::default() };
@@ -155,7 +155,8 @@ fn our_own_kernels_are_clean() {
     assert_eq!(told(&soft.findings()), "");
 }
 
-/// A program that reads its own output's buffer too early is found through the driver as well, and goes on.
+/// A program that reads its output buffer too early is found through the driver as well, and
+/// continues.
 #[test]
 fn the_driver_keeps_what_was_found() {
     let config = Config { checks: Checks::ALL, ..Config::default() };
@@ -189,7 +190,8 @@ fn run_text(
     report.map(|report| report.findings)
 }
 
-/// compute-sanitizer's terms: what the host, a copy, a fill or an earlier kernel wrote is initialised.
+/// As in compute-sanitizer, bytes that the host, a copy, a fill or an earlier kernel wrote are
+/// initialised.
 #[test]
 fn initcheck_remembers_who_wrote_before() {
     let initcheck = "initcheck".parse().unwrap();

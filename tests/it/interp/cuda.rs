@@ -1,5 +1,5 @@
-//! CUDA C++ as NVIDIA's compilers of two generations make PTX of it, release and debug: every kernel of
-//! `tests/data/cuda/programs.cu`, checked against the same computation here.
+//! CUDA C++, compiled to PTX by NVIDIA's compilers of two generations, release and debug. Every
+//! kernel of `tests/data/cuda/programs.cu` is checked against the same computation here.
 
 use std::fmt::Debug;
 
@@ -9,7 +9,7 @@ use warpstride::launch_shape::LaunchShape;
 
 use super::shape;
 
-/// The source by compiler, oldest GPU, and kind of build.
+/// The PTX for each compiler, oldest GPU, and kind of build.
 const PROGRAMS: [(&str, &str); 4] = [
     ("12.9 sm_70", include_str!("../../data/cuda/programs-12.9-sm_70.ptx")),
     ("12.9 sm_70 debug", include_str!("../../data/cuda/programs-12.9-sm_70-debug.ptx")),
@@ -35,7 +35,7 @@ impl Program {
         self.memory.upload(values).expect("it fits")
     }
 
-    /// Runs one block that stores 4 bytes a thread to its first argument.
+    /// Runs one block, in which each thread stores 4 bytes to the first argument.
     fn block(&self, name: &str, threads: u32, values: &[Vec<u8>]) -> Vec<i32> {
         let out = self.upload(&vec![-1_i32; threads as usize]);
         let values = [&[bytes(out)], values].concat();
@@ -143,7 +143,7 @@ fn matrices_multiply_tile_by_tile() {
     });
 }
 
-/// The number that `variables` counts its launches with begins at 40.
+/// The variable in which `variables` counts its launches begins at 40.
 #[test]
 fn variables_of_a_module_keep_their_values_between_launches() {
     on_all(|build, program| {
@@ -160,7 +160,8 @@ fn variables_of_a_module_keep_their_values_between_launches() {
         same(&program.block("variables", 48, &[]), &expected(42), build);
         let (address, bytes) = program.module.variable(&program.memory, "launches").unwrap().expect("it is there");
         assert_eq!((program.memory.download::<i32>(address, 1).unwrap(), bytes), (vec![42], 4));
-        // The host may write it; in another memory it is another one; unloaded, it begins anew.
+        // The host may write the variable; another memory has its own; after an unload it begins
+        // anew.
         program.memory.write(address, &70_i32.to_le_bytes()).expect("it is there");
         assert_eq!(program.block("variables", 48, &[])[3], 40 * 100 + 71);
         let elsewhere = Program { module: program.module.clone(), memory: Memory::new(1 << 20) };
@@ -175,7 +176,7 @@ fn variables_of_a_module_keep_their_values_between_launches() {
 #[test]
 fn structs_are_passed_and_returned_by_value() {
     on_all(|build, program| {
-        // Two of 24 bytes: a, padding, b, the name, padding.
+        // Two structs of 24 bytes: a, padding, b, the name, padding.
         let mut pair = [0_u8; 24];
         pair[..4].copy_from_slice(&1000_i32.to_le_bytes());
         pair[8..16].copy_from_slice(&1.25_f64.to_le_bytes());
@@ -285,7 +286,7 @@ fn printed_text_comes_in_block_order() {
             format!("print: thread {i:2} of block {block}, {quarter:.3}|{large}|{}%\n", -i)
         };
         let mut lines: Vec<String> = each(100, line);
-        // The first warp's second call.
+        // The second call of the first warp.
         lines.insert(32, "plain\n".to_owned());
         let printed: Vec<&str> = printed.split_inclusive('\n').collect();
         same(&printed, &lines.iter().map(String::as_str).collect::<Vec<_>>(), build);

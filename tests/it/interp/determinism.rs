@@ -1,5 +1,6 @@
-//! Race-free programs give the same results, counters and reports on every run: for any number of host threads, more than
-//! there are cores too, and for any order in which the software GPU's driver does what may be done in several.
+//! Race-free programs give the same results, counters and reports on every run: for any number of
+//! host threads, even more than there are cores, and for any order in which the software GPU's
+//! driver executes independent work.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use warpstride::ptx;
 
 use super::on_threads;
 
-/// Everything that a launch leaves: its report as text, and memory.
+/// Everything that a launch leaves behind: its report as text, and memory.
 fn outcome(
     kernel: &Kernel,
     shape: &LaunchShape,
@@ -64,7 +65,8 @@ fn transposes_and_their_reports_are_the_same_for_any_number_of_threads() {
     }
 }
 
-/// Divergence, barriers, shared memory read across warps, a loop of its own length for every block, early ends.
+/// Covers divergence, barriers, shared memory read across warps, a loop of another length in every
+/// block, and early exits.
 #[test]
 fn blocks_of_unequal_length_are_the_same_for_any_number_of_threads() {
     let text = "
@@ -91,7 +93,8 @@ fn blocks_of_unequal_length_are_the_same_for_any_number_of_threads() {
     same_for_any_threads(kernel, &shape, [301 * 512, 301 * 512], &[]);
 }
 
-/// Two chains of transposes on two streams, which meet: results and counters, for this seed and number of threads.
+/// Two chains of transposes on two streams that join: results and counters, for this seed and
+/// number of threads.
 fn chains(seed: u64, threads: usize) -> (Vec<u32>, Option<Counters>) {
     let interp = Config { threads, ..Config::default() };
     let device = Device::with_driver(Arc::new(Soft::with_config(soft::Config { seed, interp, ..Default::default() })));

@@ -1,36 +1,37 @@
-//! Lanes that part and meet again: random structured programs against a model that runs one lane at a time.
+//! Lanes that diverge and meet again: random structured programs against a model that runs one lane
+//! at a time.
 
 use proptest::prelude::*;
 use warpstride::interp::{Config, Memory, Module, run};
 
 use super::{launch, shape};
 
-/// A statement over one variable `x`, which begins as the thread's input.
+/// A statement over one variable `x`, whose initial value is the thread's input.
 #[derive(Debug, Clone)]
 enum Statement {
     /// `x = 5 * x + k`
     Step(u32),
-    /// By a bit of `x`.
+    /// Branches on a bit of `x`.
     If(u32, Vec<Statement>, Vec<Statement>),
-    /// As often as two bits of `x` say beforehand.
+    /// Repeats the body; two bits of `x` give the count beforehand.
     Repeat(u32, Vec<Statement>),
-    /// The thread ends if a bit of `x` is set.
+    /// Ends the thread if a bit of `x` is set.
     Exit(u32),
-    /// The same by way of a block that many come to.
+    /// The same, by way of a shared exit block.
     Leave(u32),
-    /// The innermost loop ends if a bit of `x` is set; outside of one, nothing happens.
+    /// Ends the innermost loop if a bit of `x` is set; has no effect outside a loop.
     Break(u32),
 }
 use Statement::{Break, Exit, If, Leave, Repeat, Step};
 
-/// Why a thread does not go on behind a statement.
+/// Why a thread does not continue after a statement.
 #[derive(PartialEq)]
 enum Gone {
     OutOfTheLoop,
     ToTheEnd,
 }
 
-/// One thread's result. An error where it has gone elsewhere.
+/// Computes one thread's result; an error if the thread leaves the statements.
 fn interpret(statements: &[Statement], looped: bool, x: &mut u32) -> Result<(), Gone> {
     for statement in statements {
         match statement {
@@ -52,7 +53,8 @@ fn interpret(statements: &[Statement], looped: bool, x: &mut u32) -> Result<(), 
     Ok(())
 }
 
-/// The same as PTX: `%x` the variable, one label or counter a number; `outer` is that of the loop around.
+/// Writes the same program as PTX: `%x` is the variable, and each label or counter has a number.
+/// `outer` is the number of the enclosing loop.
 fn emit(statements: &[Statement], outer: Option<u32>, next: &mut u32, out: &mut String) {
     for statement in statements {
         *next += 1;
@@ -155,7 +157,8 @@ proptest! {
 
 const PRELUDE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
 
-/// Sums up what the other threads of the block stored before a barrier, after some of them have left.
+/// Each thread sums the values that the other threads of the block stored before a barrier, after
+/// some threads have exited.
 #[test]
 fn who_leaves_early_does_not_hold_up_a_barrier() {
     let text = format!(
@@ -182,7 +185,7 @@ fn who_leaves_early_does_not_hold_up_a_barrier() {
     }
 }
 
-/// Warps 0 and 1 hand over at one barrier, 2 and 3 at another, and all meet at a third.
+/// Warps 0 and 1 hand over at one barrier, warps 2 and 3 at another, and all meet at a third.
 #[test]
 fn barriers_of_some_threads_let_those_go_on() {
     let text = format!(
@@ -199,7 +202,7 @@ fn barriers_of_some_threads_let_those_go_on() {
     assert_eq!(report.warp_instructions, 3 * (2 * 8 + 2 * 9));
 }
 
-/// Two blocks that lead to each other and are both entered from without: no loop has a head.
+/// Two blocks lead to each other, and both can be entered from outside: the loop has no head.
 #[test]
 fn lanes_in_an_irreducible_graph_end_as_if_each_ran_alone() {
     let text = format!(
@@ -224,7 +227,7 @@ fn lanes_in_an_irreducible_graph_end_as_if_each_ran_alone() {
     }
 }
 
-/// Which thread counts, and which not, on a loop that half of a warp leaves at once.
+/// Counts active lanes in a loop that half of a warp leaves at once.
 #[test]
 fn instructions_are_counted_by_active_lanes() {
     let text = format!(

@@ -1,6 +1,8 @@
-//! Drawings of accesses, as golden text: a kernel accesses at offsets that the test chooses, and its report is drawn.
+//! Drawings of accesses, as golden text: a kernel accesses offsets that the test chooses, and the
+//! test draws its report.
 //!
-//! `WARPSTRIDE_BLESS=1 cargo test --test it drawings` writes `tests/data/drawings` anew; then read what changed.
+//! `WARPSTRIDE_BLESS=1 cargo test --test it drawings` rewrites `tests/data/drawings`; read the
+//! difference afterwards.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +13,13 @@ use warpstride::interp::{InstructionReport, Memory, Report, WarpAccess};
 
 use super::{launch, shape};
 
-/// A lane that is not active.
+/// Marks an inactive lane.
 const OFF: u32 = u32::MAX;
-/// Bytes that there are to access.
+/// The size of the accessed memory in bytes.
 const BYTES: u32 = 1 << 15;
 
-/// Runs one instruction with a lane's offset in `[A]`, in memory of [`BYTES`] bytes; global, or shared where it says so.
+/// Runs one instruction with each lane's offset in `[A]`, in memory of [`BYTES`] bytes: shared
+/// memory if the instruction says so, else global.
 fn access(instruction: &str, offsets: [u32; 32]) -> Report {
     let text = format!(
         ".version 7.0 .target sm_80 .address_size 64 .file 1 \"a<b>&'c'.cu\"
@@ -37,7 +40,7 @@ fn access(instruction: &str, offsets: [u32; 32]) -> Report {
     launch(&text, shape(1, 32), &params, &memory).unwrap_or_else(|stop| panic!("{stop}"))
 }
 
-/// What the report has of the instruction, and of its access.
+/// The report of the instruction, and its access.
 fn accessed(report: &Report) -> (&InstructionReport, &WarpAccess) {
     let instruction = report.instruction("@%p").expect("it is in the text");
     let worst = instruction.worst_global.as_ref().or(instruction.worst_shared.as_ref());
@@ -124,7 +127,7 @@ fn an_image_of_a_report_has_every_access_and_escapes_what_it_quotes() {
     assert!(titles[1].ends_with(", a<b>&'c'.cu:7: @%p st.shared.f32 [%r4], %f1"), "{titles:?}");
 }
 
-/// In each group of lanes the largest number in the row of this name, summed.
+/// The largest number in the row with this name, summed over the groups of lanes.
 fn most_in_a_bank(drawing: &str, name: &str) -> u64 {
     let of_a_group = |line: &str| {
         let numbers = line.split('│').nth(1).expect("cells").split_whitespace();
@@ -136,7 +139,8 @@ fn most_in_a_bank(drawing: &str, name: &str) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The drawing counts by itself: it must come to what was counted, and fit a terminal.
+    /// A drawing counts independently: its counts must equal the counters, and it must fit a
+    /// terminal.
     #[test]
     fn drawings_agree_with_the_counters(
         places in prop::array::uniform32(0_u32..1000), spread in 1_u32..40, lanes: u32, full: bool, log_bytes in 0_u32..5,
@@ -160,7 +164,7 @@ proptest! {
         Document::parse(&report.to_svg()).expect("it is XML");
     }
 
-    /// The same of atomics, of which the lanes of a bank take turns.
+    /// The same for atomics, for which the lanes of a bank take turns.
     #[test]
     fn drawings_of_atomics_agree_with_the_counters(
         places in prop::array::uniform32(0_u32..40), spread in 1_u32..40, lanes: u32, shared: bool,

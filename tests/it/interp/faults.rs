@@ -1,4 +1,4 @@
-//! What stops a launch, and what the person who reads it is told.
+//! The reasons that stop a launch, and their messages.
 
 use warpstride::ErrorKind;
 use warpstride::interp::stop::{AccessKind, Reason, Space, Waiting};
@@ -9,7 +9,7 @@ use super::{launch, shape};
 
 const PRELUDE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
 
-/// The stop of a one-kernel module whose body is `body`, with one pointer as its parameter and 64 bytes behind that.
+/// The stop of a one-kernel module with the body `body`, whose only parameter points to 64 bytes.
 fn stop_of(body: &str, shape: LaunchShape) -> Stop {
     let text = format!(
         "{PRELUDE}.visible .entry k(.param .u64 p) {{
@@ -158,8 +158,8 @@ fn a_loop_without_end_meets_the_limit() {
     let stop = run(kernel, &shape(5, 64), &[], &Memory::new(1), &config).expect_err("it stops");
     assert_eq!(
         stop.to_string(),
-        "kernel \"k\" stopped at `bra.uni $top` (PTX line 5): thread (0, 0, 0) of block (0, 0, 0) ran when its block had done \
-         1000 units of work without ending; look for a loop that never ends, or raise `Config::work_limit`"
+        "kernel \"k\" stopped at `bra.uni $top` (PTX line 5): thread (0, 0, 0) of block (0, 0, 0) was running when its \
+         block had done 1000 units of work; look for a loop that never ends, or raise `Config::work_limit`"
     );
 }
 
@@ -180,7 +180,7 @@ fn a_trap_names_the_line_of_the_source() {
 
 #[test]
 fn the_stop_is_that_of_the_lowest_block_for_any_number_of_threads() {
-    // Each block prints its number before.
+    // Each block prints its number first.
     let text = format!(
         "{PRELUDE}.extern .func (.param .b32 r) vprintf (.param .b64 format, .param .b64 values);
         .global .align 1 .b8 text[4] = {{37, 117, 32}};
@@ -243,7 +243,7 @@ fn impossible_launches_are_refused() {
     assert!(refused([1, 1, 1], [u32::MAX, u32::MAX, u32::MAX], 0, 9).contains("a block of"));
     assert!(refused([1, 1, 1], [1, 1, 0], 0, 9).contains("a block of [1, 1, 0] threads"));
     assert!(refused([1, 1, 1], [1, 1, 65], 0, 9).contains("a block of [1, 1, 65] threads; z may be 1 to 64"));
-    assert!(refused([1, 1, 1], [32, 1, 1], 0, 16).contains("16 bytes of parameters where it takes 9"));
+    assert!(refused([1, 1, 1], [32, 1, 1], 0, 16).contains("16 bytes of parameters were given, but it takes 9"));
     assert!(
         refused([1, 1, 1], [32, 1, 1], 10_000, 9)
             .contains("needs 50000 bytes of shared memory, 10000 of them dynamic; there are 49152")

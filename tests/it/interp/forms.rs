@@ -1,9 +1,10 @@
-//! Every arithmetic form of the instruction table beside an H100: the same inputs, edges and random ones, must give the same
-//! bits. `tests/data/forms-h100.txt` is what the hardware gave: a line for each form, with its opcode or the instructions that
-//! stand for it, the types of its result and sources, a hash of all results, and some of them. Approximations have no hash, and
-//! are compared within a bound.
+//! Compares every arithmetic form of the instruction table with an H100: the same inputs, edges and
+//! random ones, must give the same bits. `tests/data/forms-h100.txt` records the hardware's
+//! results. It has a line for each form: the opcode, or the instructions that stand for it, the
+//! types of its result and sources, a hash of all results, and some of the results. Approximations
+//! have no hash, and are compared within a bound.
 //!
-//! `scripts/record-forms` makes the file anew.
+//! `scripts/record-forms` rewrites the file.
 
 use std::fmt::Write;
 
@@ -11,7 +12,7 @@ use warpstride::interp::{Args, Config, Memory, Module, run};
 
 use super::shape;
 
-/// Inputs of each form.
+/// The number of inputs of each form.
 const INPUTS: usize = 8192;
 /// Rows of inputs: no form has more sources.
 const ROWS: usize = 4;
@@ -20,11 +21,11 @@ const ROWS: usize = 4;
 struct Form<'r> {
     /// An opcode, or instructions with `$0` for the result and `$1` and so on for the sources.
     code: &'r str,
-    /// The result's, and the sources'.
+    /// The types of the result and of the sources.
     types: Vec<&'r str>,
-    /// Of the results, unless they are approximations.
+    /// The hash of the results, unless they are approximations.
     hash: Option<u64>,
-    /// Some of them.
+    /// Some of the results.
     results: Vec<u64>,
 }
 
@@ -113,7 +114,7 @@ fn module(forms: &[Form]) -> String {
     format!(".version 8.4\n.target sm_90\n.address_size 64\n{kernels}")
 }
 
-/// Where integers turn over, and shifts.
+/// Edges of integers and of shift amounts.
 const INTEGERS: &[u64] = &[
     0,
     1,
@@ -167,8 +168,9 @@ const INTEGERS: &[u64] = &[
     0x100_0003,
     0x3201,
 ];
-/// Zeros, denormals, neighbours of powers of two, halves between integers, ends of integer types, halves between numbers of
-/// narrower formats, a product that is rounded up out of the denormals, infinities, and NaNs quiet, signalling and signed.
+/// Zeros, denormals, neighbours of powers of two, halves between integers, ends of integer types,
+/// ties between numbers of narrower formats, a product that rounds up out of the denormals,
+/// infinities, and NaNs: quiet, signalling and signed.
 const SINGLES: &[u64] = &[
     0,
     0x8000_0000,
@@ -323,7 +325,7 @@ const F16S: &[u64] = &[
     0x3e00, 0x4100, 0xc100, 0x37ff, 0x6400, 0x6800, 0x63ff, 0x5bf8, 0x57f0, 0xd808, 0x7bff, 0xfbff, 0x7c00, 0xfc00,
     0x7e00, 0xfe00, 0x7e12, 0x7c01, 0xfd43, 0x7fff, 0x1fff, 0x2000, 0x4248, 0x200, 0x77ff, 0x7800,
 ];
-/// And in the upper half of single precision.
+/// The same for bf16, the upper half of single precision.
 const BF16S: &[u64] = &[
     0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x8080, 0x81, 0x3f80, 0xbf80, 0x3f7f, 0x3f81, 0x4000, 0xc000, 0x3f00, 0xbf00,
     0x3fc0, 0x4020, 0xc020, 0x3eff, 0x4300, 0x4380, 0x42ff, 0x437f, 0x4f00, 0x5f00, 0xdf00, 0x5f80, 0x7f7f, 0xff7f,
@@ -337,7 +339,8 @@ fn mix(value: u64) -> u64 {
     value ^ value >> 31
 }
 
-/// A number near 1, or near in magnitude: any significand, or one of few digits, which makes ties.
+/// A number near 1, or close in magnitude: any significand, or one with few digits, which makes
+/// ties.
 fn near_one(random: u64, width: u32, digits: u32) -> u64 {
     let bias = (1 << (width - digits - 2)) - 1;
     let exponent = bias - 12 + (random >> 8) % 25;
@@ -346,8 +349,8 @@ fn near_one(random: u64, width: u32, digits: u32) -> u64 {
     (random & 1) << (width - 1) | exponent << digits | few
 }
 
-/// The input in a row, of a type: every edge of the first row with every one of the second, and then any with any; there
-/// three in four are edges.
+/// The input of a type in a row: first every edge of the first row with every edge of the second,
+/// then random combinations, in which three of four are edges.
 fn cell(class: usize, row: usize, index: usize) -> u64 {
     let random = mix((class * ROWS * INPUTS + row * INPUTS + index) as u64 + 1);
     let pick = |edges: &[u64], random: u64| match (row, index / edges.len()) {
@@ -373,7 +376,7 @@ fn cell(class: usize, row: usize, index: usize) -> u64 {
     }
 }
 
-/// Which inputs a type takes.
+/// The class of inputs for a type.
 fn class(kind: &str) -> usize {
     match kind {
         "f32" => 1,
@@ -402,7 +405,7 @@ fn write_the_module_and_its_inputs() {
     std::fs::write(directory.join("cells.bin"), bytes).expect("it can be written");
 }
 
-/// What the software GPU gives for each form.
+/// The software GPU's results for each form.
 fn results(forms: &[Form]) -> Vec<Vec<u64>> {
     let module = Module::parse(&module(forms)).expect("it parses");
     let memory = Memory::new(1 << 24);
@@ -419,36 +422,38 @@ fn results(forms: &[Form]) -> Vec<Vec<u64>> {
     forms.iter().enumerate().map(launch).collect()
 }
 
-/// Of values and their places.
+/// A hash of the results and their positions.
 fn hash(results: &[u64]) -> u64 {
     let terms = results.iter().enumerate().map(|(index, result)| mix(result ^ mix(index as u64)));
     terms.fold(0, u64::wrapping_add)
 }
 
-/// The inputs whose results the record has: of an approximation more, for they are all that is compared.
+/// The inputs whose results the record contains. For approximations there are more, because only
+/// they are compared.
 fn recorded(form: &Form) -> impl Iterator<Item = usize> {
     let step = if form.hash.is_some() { 1021 } else { 61 };
     (0..form.results.len()).map(move |sample| sample * step)
 }
 
-/// How far an approximation may be from the hardware's, in units of the last place or else in all, as measured.
+/// The largest distance of an approximation from the hardware's result, as measured: in units of
+/// the last place, or else absolute.
 fn bound(opcode: &str) -> (u64, f64) {
     match opcode.split('.').next() {
         Some("tanh") if opcode.ends_with(".f32") => (128, 0.0),
         Some("lg2") => (4, 2_f64.powi(-22)),
         Some("sin" | "cos") => (4, 2_f64.powi(-21)),
-        // The lower half of a result of double precision is open.
+        // The lower half of a double-precision result is undefined.
         _ if opcode.ends_with(".f64") => (2 << 32, 0.0),
         _ => (2, 0.0),
     }
 }
 
-/// A number of a type, and its place among all of them in their order.
+/// The value of a number of a type, and its position in the order of all such numbers.
 fn place(kind: &str, bits: u64) -> (f64, i64) {
     let (width, value) = match kind {
         "f64" => (64, f64::from_bits(bits)),
         "f32" => (32, f64::from(f32::from_bits(bits as u32))),
-        // Of halves the order is all that is asked for.
+        // For halves, only the order is used.
         _ => (16, 0.0),
     };
     let magnitude = (bits & ((1 << (width - 1)) - 1)) as i64;

@@ -1,4 +1,5 @@
-//! Functions, indexed branches and variables in PTX as written by hand: what compilers rarely emit, and what goes wrong.
+//! Functions, indexed branches and variables in hand-written PTX: forms that compilers rarely emit,
+//! and errors.
 
 use warpstride::interp::Memory;
 use warpstride::interp::stop::Reason;
@@ -7,7 +8,8 @@ use super::{launch, shape};
 
 const PRELUDE: &str = ".version 7.8\n.target sm_80\n.address_size 64\n";
 
-/// What 32 threads store through `%out`, 4 bytes each; `module` stands before the kernel.
+/// The values that 32 threads store through `%out`, 4 bytes each. `module` stands before the
+/// kernel.
 fn run(module: &str, body: &str) -> Result<Vec<u32>, Reason> {
     let text = format!(
         "{PRELUDE}{module}\n.visible .entry k(.param .u64 p) {{
@@ -30,7 +32,7 @@ fn lanes(value: impl Fn(u32) -> u32) -> Vec<u32> {
     (0..32).map(value).collect()
 }
 
-/// Takes and gives registers, as PTX had it before it had a calling convention.
+/// Takes and returns registers, as PTX did before it had a calling convention.
 const TRIPLE: &str = ".func (.reg .u32 %result) triple(.reg .u32 %x) { mul.lo.u32 %result, %x, 3; ret; }";
 
 #[test]
@@ -93,7 +95,7 @@ fn lanes_that_called_where_they_meet_others_meet_them() {
     assert_eq!(results(module, body), [u32::MAX; 32]);
 }
 
-/// Each lane returns from its own depth, and waits there for a lock that the others want too.
+/// Each lane returns from its own depth, and waits there for a lock that the other lanes also want.
 #[test]
 fn lanes_that_wait_for_each_other_inside_functions_return_to_their_callers() {
     let module = ".func (.param .b32 r) f(.param .b32 depth, .param .b64 lock) {
@@ -153,7 +155,7 @@ fn a_wrong_pointer_stops_the_launch() {
 fn a_recursion_without_end_stops_at_the_memory_a_thread_can_have() {
     let module = ".func f(.reg .u32 %x) { .local .align 8 .b8 depot[100]; call f, (%x); ret; }";
     let reason = run(module, "call f, (%r1);").expect_err("no end");
-    // Each call has 100 bytes and what it saves: a register.
+    // Each call has 100 bytes and one saved register.
     let Reason::StackOverflow { ref function, depth, limit: 524_288, .. } = reason else { panic!("{reason}") };
     assert!(function == "f" && (3000..5000).contains(&depth), "{reason}");
     assert!(reason.to_string().contains("look for a recursion that never ends"), "{reason}");
@@ -161,7 +163,8 @@ fn a_recursion_without_end_stops_at_the_memory_a_thread_can_have() {
 
 #[test]
 fn a_barrier_in_a_function_holds_lanes_of_different_calls() {
-    // Half of the warp calls from one place, half from another, and both wait for each other inside.
+    // Half of the warp calls from one place, half from another, and both wait for each other inside
+    // the function.
     let module = ".func (.reg .u32 %y) f(.reg .u32 %x) { .reg .u32 %k; mov.u32 %k, %x; barrier.sync 0; add.u32 %y, %k, 1; ret; }";
     let body = "and.b32 %r3, %r1, 1; setp.eq.u32 %p1, %r3, 0; @%p1 bra $even;
         call (%r2), f, (100); add.u32 %r2, %r2, %r1; bra $on;

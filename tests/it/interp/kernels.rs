@@ -22,7 +22,8 @@ fn bytes_of(params: &TransposeParams) -> Vec<u8> {
     [src, dst, rows, cols].into_iter().chain(strides).flat_map(u64::to_le_bytes).collect()
 }
 
-/// Each variant of each width transposes a matrix with ragged edges, whatever the number of host threads.
+/// Each variant of each width transposes a matrix with ragged edges, whatever the number of host
+/// threads.
 #[test]
 fn transposes_are_right_for_any_number_of_threads() {
     let module = Module::parse(&ptx::text()).expect("it parses");

@@ -1,4 +1,5 @@
-//! Every lane computes what one lane alone would, and lanes whose guard is off keep what they had.
+//! Every lane computes the same as one lane alone, and lanes whose guard is off keep their old
+//! values.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -29,7 +30,7 @@ impl Type {
         }
     }
 
-    /// The low bits that an operand of this type has.
+    /// The low bits that an operand of this type uses.
     fn cut(self, value: u64) -> u64 {
         value & (u64::MAX >> (64 - self.bits()))
     }
@@ -59,30 +60,31 @@ fn double(bits: i128) -> f64 {
     f64::from_bits(bits as u64)
 }
 
-/// The value of single precision that has these bits.
+/// The single-precision number with these bits.
 fn double_of(bits: i128) -> f64 {
     f64::from(float(bits))
 }
 
-/// A result that is no number is the first operand that is none, made quiet; where all are numbers it is the hardware's own.
+/// Makes a NaN result the first NaN among the operands, made quiet, or if there is none, the
+/// hardware's own NaN.
 fn bits_of_double<const N: usize>(value: f64, operands: [i128; N]) -> i128 {
     let none = operands.into_iter().find(|bits| double(*bits).is_nan()).map_or(0xfff8 << 48, |bits| bits | 8 << 48);
     if value.is_nan() { none } else { i128::from(value.to_bits()) }
 }
 
-/// A NaN keeps what there is room for.
+/// A NaN keeps the bits that fit.
 fn double_of_single(a: i128) -> i128 {
     let nan = (a >> 31) << 63 | 0x7ff8 << 48 | (a & 0x7f_ffff) << 29;
     if float(a).is_nan() { nan } else { i128::from(double_of(a).to_bits()) }
 }
 
-/// The same the other way.
+/// The same in the other direction.
 fn single_of_double(a: i128) -> i128 {
     let nan = (a >> 63) << 31 | 0x7fc0_0000 | (a & ((1 << 52) - 1)) >> 29;
     if double(a).is_nan() { nan } else { bits_of(double(a) as f32) }
 }
 
-/// The operand that is a number; of two the smaller or greater, -0 before +0.
+/// The operand that is a number; of two numbers the smaller or the greater, with -0 below +0.
 fn extremum(a: f64, b: f64, greater: bool) -> f64 {
     match (a.is_nan(), b.is_nan()) {
         (true, _) => b,
@@ -92,13 +94,13 @@ fn extremum(a: f64, b: f64, greater: bool) -> f64 {
     }
 }
 
-/// Bit by bit: those of `b`, or in the field those of `a`.
+/// Bit by bit: the bits of `b`, and within the field those of `a`.
 fn insert(a: i128, b: i128, at: i128, len: i128) -> i128 {
     let bit = |bit: i128| if (at..at + len).contains(&bit) { a >> (bit - at) & 1 } else { b >> bit & 1 };
     (0..64).fold(0, |out, position| out | bit(position) << position)
 }
 
-/// `len` bits from `at`, filled with the top one of them.
+/// `len` bits from `at`, extended with their top bit.
 fn signed_field(a: i128, at: i128, len: i128) -> i128 {
     let len = len.min(64);
     if len == 0 { 0 } else { signed(a >> at.min(127), len as u32) }
@@ -119,7 +121,7 @@ macro_rules! cases {
     };
 }
 
-/// The model in wide integers: operands come zero-extended, results are cut.
+/// The model in wide integers: operands arrive zero-extended, results are truncated.
 const CASES: &[Case] = cases! {
     "add.s16" B16 B16 B16 = |[a, b, ..]| a + b;
     "add.s32" B32 B32 B32 = |[a, b, ..]| a + b;
@@ -354,8 +356,9 @@ const CASES: &[Case] = cases! {
     "cvt.rn.f64.u64" B64 B64 = |[a, ..]| bits_of_double(a as f64, []);
 };
 
-/// A kernel that loads what `case` needs from 64-bit cells, a row of 32 an operand, applies it where a bit of `%mask` is set,
-/// and stores the result, which was loaded from the fifth row, back there.
+/// A kernel that loads the operands of `case` from 64-bit cells, in a row of 32 for each operand,
+/// and applies it where a bit of `%mask` is set. It stores the result, whose old value comes from
+/// the fifth row, back there.
 fn kernel(index: usize, case: &Case) -> String {
     let mut body = String::new();
     let mut load = |name: &str, kind: Type, row: usize| {
@@ -423,11 +426,11 @@ fn check(case: &Case, kernel: &str, cells: &[[u64; 32]; 5], mask: u32) -> Result
     Ok(())
 }
 
-/// Any value, and often one where something turns over.
+/// Any value, and often an edge.
 fn cell() -> impl Strategy<Value = u64> {
     const EDGES: [u64; 16] =
         [0, 1, 2, 31, 32, 33, 63, 64, 255, 0x7fff, 0x8000, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 1 << 63, u64::MAX];
-    // Floats among them: 1.5, -0, infinity, NaN, the smallest denormal is 1.
+    // Floats among them: 1.5, -0, infinity, NaN; 1 is the smallest denormal.
     const FLOATS: [u64; 5] = [0x3fc0_0000, 0x8000_0000, 0x7f80_0000, 0x7fc0_0000, 0xc2f6_e979];
     // The same in double precision, and a NaN with a sign and a payload.
     const DOUBLES: [u64; 5] = [0x3ff8 << 48, 0x7ff0 << 48, 0xfff0 << 48, 0xfff8_0000_0000_0123, 0xc0fe_240c_9fbe_76c9];
@@ -455,12 +458,13 @@ fn every_case_is_supported() {
     }
 }
 
-/// Told apart by their operands, or relative to windows: `text.rs` has tests of their own for these; or opaque: `policies.rs`.
+/// Forms that depend on the kind of their operands or on windows, which `text.rs` tests, and opaque
+/// forms, which `policies.rs` tests.
 const ELSEWHERE: &[&str] = &["mov.b32", "mov.b64", "cvta", "isspacep", "createpolicy"];
 
 #[test]
 fn every_form_that_is_a_function_has_a_case() {
-    // Here, or in the record of what an H100 gives.
+    // Tested here, or in the record of an H100's results.
     let record = include_str!("../../data/forms-h100.txt");
     let recorded: HashSet<&str> = record.lines().filter_map(|line| line.split(' ').next()).collect();
     let has_case = |opcode: &str| recorded.contains(opcode) || CASES.iter().any(|case| case.opcode == opcode);

@@ -1,4 +1,5 @@
-//! Absurd demands: they are refused with a sentence, or stopped at a limit, and the same way for any number of host threads.
+//! Absurd demands: they are refused with a sentence, or stopped at a limit, and in the same way for
+//! any number of host threads.
 
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ fn module(body: &str) -> String {
     format!(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() {{ {body} }}")
 }
 
-/// Why the only kernel cannot run, or the text cannot be read.
+/// The reason why the only kernel cannot run, or why the text does not parse.
 fn refusal(text: &str) -> String {
     match Module::parse(text) {
         Ok(module) => module.kernel("k").expect("it is there").supported().expect_err("it is too much").to_string(),
@@ -36,7 +37,7 @@ fn a_grid_without_end_is_refused_before_it_begins() {
 
 #[test]
 fn a_launch_stops_after_the_same_block_for_any_number_of_threads() {
-    // Each block as many rounds as its number.
+    // Each block runs the loop as often as its number says.
     let text = module(
         ".reg .pred %p; .reg .b32 %r<3>; mov.u32 %r1, %ctaid.x; mov.u32 %r2, 0;
         $top: add.u32 %r2, %r2, 1; setp.lt.u32 %p, %r2, %r1; @%p bra $top;",
@@ -48,22 +49,23 @@ fn a_launch_stops_after_the_same_block_for_any_number_of_threads() {
         run(kernel, &shape(1000, 32), &[], &Memory::new(1), config).expect_err("it is too much")
     });
     let Reason::LaunchLimit { limit: 100_000, block: [last, 0, 0] } = stops[0].reason else { panic!("{}", stops[0]) };
-    // 2 + 3 n + 1 instructions, and some thirty units to begin and end: the sum over n exceeds the limit at 245 or so.
+    // Block n takes 2 + 3 n + 1 instructions, and about thirty units to begin and end: the sum over
+    // n exceeds the limit at about n = 245.
     assert!((230..260).contains(&last), "{last}");
     assert_eq!(
         stops[0].to_string(),
         format!(
-            "kernel \"k\" was stopped: its blocks up to ({last}, 0, 0) were more than 100000 units of work; launch a smaller \
+            "kernel \"k\" was stopped: its blocks up to ({last}, 0, 0) took more than 100000 units of work; launch a smaller \
              grid, or raise `Config::work_limit`"
         )
     );
     assert!(stops.iter().all(|stop| *stop == stops[0]));
-    // A fault before that is what is told; one after it is not.
+    // A fault before that block is reported; one after it is not.
     for (at, faults) in [(last - 1, true), (last, true), (last + 1, false)] {
         let text = text.replace("$top:", &format!("setp.eq.u32 %p, %r1, {at}; @%p trap; $top:"));
         let module = Module::parse(&text).expect("it parses");
         let kernel = module.kernel("k").expect("it is there");
-        // The two instructions more of each block are work too.
+        // The two additional instructions of each block are work too.
         let config = Config { work_limit: 100_000 + 2 * u64::from(last), ..config.clone() };
         let stops = on_threads(&config, |config| {
             run(kernel, &shape(1000, 32), &[], &Memory::new(1), config).expect_err("it is too much")
@@ -101,10 +103,10 @@ fn what_no_memory_holds_is_refused() {
     let wide = refusal(&module(&format!(".reg .b32 r; mov.b64 {{r{}}}, r;", ", r".repeat(1 << 20))));
     assert!(wide.len() < 1000 && wide.contains("r, r..."), "a message shows the beginning: {} bytes", wide.len());
     let blank = " ".repeat(MAX_TEXT_BYTES + 1);
-    assert!(refusal(&blank).contains("a module of 16777217 bytes; those of more than 16 MiB"));
+    assert!(refusal(&blank).contains("the module has 16777217 bytes; at most 16 MiB"));
 }
 
-/// Were any of this quadratic, the test would take hours.
+/// If any of this were quadratic, the test would take hours.
 #[test]
 fn a_hundred_thousand_declarations_are_no_long_work() {
     let count = 100_000;
@@ -121,7 +123,7 @@ fn a_hundred_thousand_declarations_are_no_long_work() {
         let module = Module::parse(&module(&body)).unwrap_or_else(|error| panic!("{error}"));
         module.kernel("k").expect("it is there").supported().unwrap_or_else(|error| panic!("{error}"));
     }
-    // Many registers live in many blocks, and many branches to where nothing else leads.
+    // Many registers live in many blocks, and many branches to places that nothing else reaches.
     let live = repeated(&|i| format!("L{i}: add.u32 q, q, %r{}; @p bra L{};", i / 5, (i * 7919) % count));
     let tangled = repeated(&|i| format!("@p bra C0; bra C{}; C{i}: bra C{};", count - 1, (i + 1).min(count - 1)));
     for body in [live, tangled] {
@@ -131,7 +133,7 @@ fn a_hundred_thousand_declarations_are_no_long_work() {
     }
 }
 
-/// Each word that is released at keeps what its thread knew.
+/// Each word at which a thread releases keeps that thread's knowledge.
 #[test]
 fn racecheck_says_where_more_is_published_than_it_follows() {
     let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {
@@ -146,5 +148,5 @@ fn racecheck_says_where_more_is_published_than_it_follows() {
     assert_eq!(launched(512).map(|report| report.findings), Ok(Vec::new()));
     let stop = launched(513).expect_err("it is too much").to_string();
     assert!(stop.contains("it publishes at more places than the 524,288 that racecheck follows"), "{stop}");
-    assert!(stop.contains("launch a smaller one, or leave racecheck out"), "{stop}");
+    assert!(stop.contains("launch a smaller grid, or leave racecheck out"), "{stop}");
 }

@@ -29,7 +29,7 @@ mod widths;
 use warpstride::interp::{Config, Memory, Module, Report, Stop, run};
 use warpstride::launch_shape::LaunchShape;
 
-/// One block or grid in x.
+/// A grid of `blocks` blocks and `threads` threads in x.
 fn shape(blocks: u32, threads: u32) -> LaunchShape {
     LaunchShape { grid: [blocks, 1, 1], block: [threads, 1, 1], dynamic_shared: 0 }
 }
@@ -41,7 +41,8 @@ fn launch(text: &str, shape: LaunchShape, params: &[u8], memory: &Memory) -> Res
     run(kernel, &shape, params, memory, &Config::default())
 }
 
-/// What `body` gives on 1, 2, 3 and 8 host threads, of a pool that has as many whatever the cores.
+/// The results of `body` on 1, 2, 3 and 8 host threads, in a pool of 8 threads whatever the number
+/// of cores.
 fn on_threads<T: Send>(config: &Config, body: impl Fn(&Config) -> T + Sync) -> Vec<T> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().expect("threads");
     let on = |threads| body(&Config { threads, ..config.clone() });

@@ -1,6 +1,7 @@
-//! Text that is nearly PTX, or not at all: whatever it is, it is parsed, lowered and launched within limits, or refused, and
-//! nothing panics. All of it is drawn from fixed seeds; `fuzz/` looks on where this ends. The short form has a tenth of the mutated and
-//! random texts, and cuts each kernel at 24 places, wherever it is long enough, instead of at every thirteenth.
+//! Text that is almost PTX, or not at all: it is parsed, lowered and launched within limits, or
+//! refused, and nothing panics. All of it is drawn from fixed seeds; `fuzz/` continues from there.
+//! The short form has a tenth of the mutated and random texts. It cuts each kernel that is long
+//! enough at 24 places, instead of at every thirteenth.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +14,7 @@ use warpstride::ptx;
 
 use crate::long::short_or_long;
 
-/// What a number is replaced by: the ends of the ranges that anything in PTX has.
+/// Replacements for numbers: the ends of all ranges in PTX.
 const EXTREMES: &[&str] = &[
     "0",
     "1",
@@ -65,7 +66,7 @@ impl Random {
     }
 }
 
-/// Modules of one kernel each: this crate's, and those of the files under `tests`.
+/// Modules of one kernel each: those of this crate, and those of the files under `tests`.
 fn corpus() -> Vec<String> {
     let mut texts = vec![ptx::text()];
     for folder in ["tests/data", "tests/ptx", "tests/programs"] {
@@ -88,7 +89,7 @@ fn collect(folder: &Path, texts: &mut Vec<String>) {
     }
 }
 
-/// A text's kernels, each behind what precedes the first.
+/// A text's kernels, each after the text that precedes the first kernel.
 fn kernels_of(text: &str) -> Vec<String> {
     let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
     let mut starts: Vec<usize> = text.match_indices(".entry ").map(|(at, _)| line_start(at)).collect();
@@ -97,7 +98,7 @@ fn kernels_of(text: &str) -> Vec<String> {
     starts.windows(2).map(|pair| format!("{head}{}", &text[pair[0]..pair[1]])).collect()
 }
 
-/// Words, numbers and single marks, with the blanks behind them.
+/// Words, numbers and single marks, each with the blanks after it.
 fn tokens(text: &str) -> Vec<&str> {
     let in_word = |c: char| c.is_ascii_alphanumeric() || "_$%.".contains(c);
     let mut tokens = Vec::new();
@@ -112,7 +113,8 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// A few tokens deleted, doubled, moved, or replaced by others or by extremes; then perhaps a few bytes.
+/// Deletes, doubles or moves a few tokens, or replaces them by others or by extremes; then perhaps
+/// changes a few bytes.
 fn mutated<'t>(text: &'t str, words: &[&'t str], random: &mut Random) -> String {
     let mut tokens = tokens(text);
     for _ in 0..1 + random.below(4) {
@@ -147,7 +149,8 @@ fn mutated<'t>(text: &'t str, words: &[&'t str], random: &mut Random) -> String 
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Parses, lowers and launches whatever it is, and renders what is said of it. The kernels that ran to their end.
+/// Parses, lowers and launches any text, and renders its messages. Returns the number of kernels
+/// that ran to their end.
 fn survives(text: &str, threads: usize) -> usize {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let module = match Module::parse(text) {
@@ -190,14 +193,15 @@ fn mutated_kernels_run_or_are_refused() {
         survives(&text, 1 + seed as usize % 2)
     };
     let ended: usize = (0..count).into_par_iter().map(survives_mutated).sum();
-    // As many must get to the end that what comes after the parser is tried too, and as many must not.
+    // Enough must reach the end to test the parts after the parser, and enough must not.
     assert!((count as usize / 50..count as usize).contains(&ended), "{ended} of {count}");
 }
 
 #[test]
 fn truncated_kernels_run_or_are_refused() {
     corpus().par_iter().enumerate().filter(|(_, text)| text.is_ascii()).for_each(|(number, text)| {
-        // Over the corpus every place in a line comes up: steps are odd, and start elsewhere in each kernel.
+        // Over the corpus, cuts fall at every position in a line: steps are odd, and start
+        // elsewhere in each kernel.
         let step = short_or_long(text.len() / 24, 13).max(13) | 1;
         for end in (number % step..text.len()).step_by(step) {
             survives(&text[..end], 1);

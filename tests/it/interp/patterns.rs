@@ -1,5 +1,6 @@
-//! Patterns of every kind, and textbook kernels, compiled by NVIDIA's compiler and counted by Nsight Compute on an H100: our
-//! counters must be the same, but for what is named here with its reason.
+//! Patterns of every kind, and textbook kernels, compiled by NVIDIA's compiler and counted by
+//! Nsight Compute on an H100. Our counters must be equal, except for the differences named here
+//! with their reasons.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +12,15 @@ use super::record;
 const PTX: &str = include_str!("../../data/patterns.ptx");
 const RECORD: &str = include_str!("../../data/patterns-h100.json");
 
-/// Kinds of access that Nsight Compute counts and we do not.
+/// Kinds of access that Nsight Compute counts and the software GPU does not.
 const NOT_COUNTED: [&str; 2] = ["local_load", "local_store"];
 
-/// The kernel whose SASS accesses memory otherwise than its PTX does: NVIDIA's assembler merges its loads of neighbouring words
-/// of shared memory. `matmul_tiled_merged` has in PTX what it makes of it.
+/// The kernel whose SASS accesses memory differently from its PTX: NVIDIA's assembler merges its
+/// loads of neighbouring words of shared memory. `matmul_tiled_merged` writes the merged loads in
+/// PTX.
 const MERGED: &str = "matmul_tiled";
 
-/// Kernels of which some launch is counted otherwise than by the H100, each with the reason.
+/// Kernels for which some launch's counters differ from the H100's, each with the reason.
 const DIFFERENT: [(&str, &str); 7] = [
     (MERGED, "the assembler merges loads"),
     ("count_all", "the assembler lets one lane add for the warp"),
@@ -36,7 +38,7 @@ fn module() -> Module {
     Module::parse(PTX).expect("it parses")
 }
 
-/// What the software GPU counts, as the record says it: without the kinds of which there was nothing.
+/// The software GPU's counters in the record's notation: without the kinds whose counts are zero.
 fn counted(module: &Module, launch: &Value) -> Value {
     let mut kinds = serde_json::to_value(record::report(module, launch).counters).expect("counters are JSON");
     let kinds = kinds.as_object_mut().expect("an object");
@@ -44,7 +46,7 @@ fn counted(module: &Module, launch: &Value) -> Value {
     json!(kinds)
 }
 
-/// What the H100 counted of the kinds that we count.
+/// The H100's counters of the kinds that the software GPU counts.
 fn expected(launch: &Value) -> Value {
     let mut kinds = launch["counters"].as_object().expect("an object").clone();
     kinds.retain(|kind, _| !NOT_COUNTED.contains(&kind.as_str()));
@@ -71,13 +73,14 @@ fn every_launch_counts_what_an_h100_counts() {
     assert_eq!((equal, different), (681, named), "launches that are equal, and kernels that are named and differ");
 }
 
-/// What Nsight Compute's source page takes for ideal, over all instructions of a launch.
+/// Compares the ideal of Nsight Compute's source page, summed over all instructions of a launch.
 #[test]
 fn ideal_sectors_are_nsight_computes() {
     let module = module();
     let launches = record::launches(include_str!("../../data/patterns-ideal-h100.json"));
     assert_eq!(launches.len(), 230);
-    // The assembler unrolls this one's loop further, so that it parts the lanes otherwise; sectors happen to be the same.
+    // The assembler unrolls this kernel's loop further, so its lanes diverge differently; the
+    // sectors happen to be equal.
     let unrolled = |launch: &Value| launch["kernel"] == "lane_loop" && launch["args"][2] == "u32:32";
     for launch in launches.into_iter().filter(|launch| !unrolled(launch)) {
         let report = record::report(&module, &launch);
@@ -104,8 +107,8 @@ fn what_is_left_out_is_what_cannot_be_compared() {
     }
 }
 
-/// The difference is the assembler's doing and nothing else: the H100 counts the same for the kernel that is written with the
-/// wider loads, and there so do we.
+/// Only the assembler causes the difference: for the kernel written with the wider loads, the H100
+/// counts the same as for the original, and so does the software GPU.
 #[test]
 fn merged_loads_are_all_that_differs_between_ptx_and_sass() {
     let (module, launches) = (module(), record::launches(RECORD));

@@ -1,4 +1,4 @@
-//! Eviction policies of the L2 cache: accesses that name one.
+//! Accesses that name an eviction policy of the L2 cache.
 
 use warpstride::ErrorKind;
 use warpstride::counters::Counters;
@@ -6,7 +6,7 @@ use warpstride::interp::{Memory, Module};
 
 use super::{launch, shape};
 
-/// Threads of the launch, each of which has 16 bytes on either side.
+/// Threads of the launch; each has 16 bytes in the source and 16 in the destination.
 const THREADS: u32 = 64;
 
 fn program(body: &str) -> String {
@@ -20,7 +20,7 @@ fn program(body: &str) -> String {
     )
 }
 
-/// The memory behind the source, and what was counted.
+/// The memory after the source, and the counters.
 fn run(body: &str) -> (Vec<u8>, Counters) {
     let bytes = 16 * THREADS as usize;
     let memory = Memory::new(1 << 14);
@@ -49,7 +49,7 @@ fn a_policy_changes_neither_values_nor_counts() {
     }
 }
 
-/// NVIDIA's assembler takes none of these.
+/// NVIDIA's assembler accepts none of these.
 #[test]
 fn a_policy_stands_where_a_hint_says_so_and_has_64_bits() {
     for body in [

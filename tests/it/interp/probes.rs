@@ -1,5 +1,5 @@
-//! Kernels of one access pattern each, compiled by NVIDIA's compiler and counted by Nsight Compute on an H100: our counters
-//! must be the same.
+//! Kernels with one access pattern each, compiled by NVIDIA's compiler and counted by Nsight
+//! Compute on an H100. Our counters must be equal.
 
 use serde_json::Value;
 use warpstride::counters::Counters;

@@ -1,11 +1,12 @@
-//! Threads that wait for others of their warp, of their block or of another block without a barrier; and what they count.
+//! Threads that wait without a barrier for others of their warp, of their block or of another
+//! block; and their counters.
 
 use warpstride::interp::stop::{AccessKind, Reason};
 use warpstride::interp::{Checks, Config, Memory, Module, Report, Stop, run};
 
 use super::shape;
 
-/// Runs `body` with `[%out]` zeroed, and gives what it holds then.
+/// Runs `body` with `[%out]` zeroed, and returns its content afterwards.
 fn launch(blocks: u32, threads: u32, config: &Config, body: &str) -> Result<(Report, Vec<u32>), Box<Stop>> {
     let memory = Memory::new(1 << 20);
     let out = memory.upload(&[0_u32; 256]).expect("it fits");
@@ -30,7 +31,8 @@ fn results(blocks: u32, threads: u32, body: &str) -> (Report, Vec<u32>) {
     launch(blocks, threads, &Config::default(), body).unwrap_or_else(|stop| panic!("{stop}\n{body}"))
 }
 
-/// A lock that every thread of every warp takes, with the critical section behind the loop that waits for it.
+/// A lock that every thread of every warp takes; the critical section stands after the loop that
+/// waits for it.
 const LOCKED: &str = "
     L: atom.acquire.gpu.global.cas.b32 %r1, [%out], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;
     ld.relaxed.gpu.global.u32 %r2, [%out+4]; add.u32 %r2, %r2, 1; st.relaxed.gpu.global.u32 [%out+4], %r2;
@@ -55,7 +57,8 @@ fn a_lock_is_taken_in_the_same_order_every_time() {
 
 #[test]
 fn lanes_wait_for_one_that_waits_where_they_are_to_meet() {
-    // Lane 5 leaves the loop at once, and stores behind it what the others wait for in it.
+    // Lane 5 leaves the loop at once, and stores after it the value that the others wait for
+    // inside.
     let body = "mov.u32 %r1, 0; st.volatile.shared.u32 [sh], %r1; bar.warp.sync -1;
         L: setp.eq.u32 %p1, %t, 5; @%p1 bra S; ld.volatile.shared.u32 %r1, [sh]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;
         S: @%p1 st.volatile.shared.u32 [sh], 9; mad.wide.u32 %rd1, %t, 4, %out; st.global.u32 [%rd1], %r1;";
@@ -65,7 +68,7 @@ fn lanes_wait_for_one_that_waits_where_they_are_to_meet() {
 
 #[test]
 fn lanes_hand_over_in_a_ring_of_nested_loops() {
-    // Each lane waits for its own number, three times round, on one side of a branch or the other.
+    // Each lane waits for its own number, three times, on one side of a branch or the other.
     let body = "mov.u32 %r1, 0; st.volatile.shared.u32 [sh], %r1; bar.warp.sync -1; mov.u32 %r9, 0; and.b32 %r2, %t, 1;
         setp.eq.u32 %p3, %r2, 0;
         R: mad.lo.u32 %r3, %r9, 32, %t; @%p3 bra E;
@@ -95,7 +98,7 @@ fn lanes_that_exchange_values_need_not_wait_for_one_that_waits_for_them() {
 
 #[test]
 fn a_loop_that_does_not_wait_keeps_its_lanes_together() {
-    // Lane n goes round 40 n times, with a count each time; all meet behind the loop.
+    // Lane n runs the loop 40 n times, and counts each time; all meet after the loop.
     let body = "mul.lo.u32 %r2, %t, 40; mov.u32 %r1, 0;
         L: setp.ge.u32 %p1, %r1, %r2; @%p1 bra E; red.global.add.u32 [%out+4], 1; add.u32 %r1, %r1, 1; bra L;
         E: mad.wide.u32 %rd1, %t, 4, %out; st.global.u32 [%rd1+64], %r1;";
@@ -103,7 +106,7 @@ fn a_loop_that_does_not_wait_keeps_its_lanes_together() {
     assert_eq!((out[1], report.global_store.instructions), (40 * 31 * 32 / 2, 1));
 }
 
-/// On one host thread and on several, and under the checkers.
+/// Runs on one host thread, on several, and under the checkers.
 fn everywhere(blocks: u32, threads: u32, body: &str, expected: &[u32]) {
     for (host, checks) in [(1, Checks::NONE), (0, Checks::NONE), (0, Checks::ALL)] {
         let config = Config { threads: host, checks, ..Config::default() };
@@ -128,7 +131,7 @@ fn a_block_waits_for_one_behind_it() {
     everywhere(6000, 1, &body(5999), &[1, 7, 7]);
 }
 
-/// Three times, each by one thread.
+/// They meet three times; one thread of each block takes part.
 #[test]
 fn all_blocks_of_a_grid_meet() {
     let body = "mov.u32 %r1, %nctaid.x; mov.u32 %r8, 0; mov.u32 %r9, 0; setp.ne.u32 %p1, %t, 0;
@@ -158,7 +161,8 @@ fn a_block_that_counts_while_it_waits_makes_room_too() {
     everywhere(2, 1, body, &[1, 5]);
 }
 
-/// A block behind one that waits may do as much as a launch, and all of them together no more.
+/// A block after one that waits may do as much work as a launch, but all such blocks together no
+/// more.
 #[test]
 fn what_ends_behind_a_block_that_waits_counts() {
     let body = "mov.u32 %r1, %ctaid.x; mov.u32 %r2, 0; setp.ne.u32 %p1, %r1, 0; @%p1 bra C;
@@ -176,13 +180,12 @@ fn what_ends_behind_a_block_that_waits_counts() {
     assert!((4..9).contains(&ended), "{ended} blocks of 600,000 units");
 }
 
-/// Block 3 waits for one that never begins.
+/// Block 3 waits for a block that never begins.
 const IN_VAIN: &str = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 5; @%p1 bra F; setp.ne.u32 %p1, %r1, 3; @%p1 exit;
     L: ld.acquire.gpu.global.u32 %r2, [%out+8]; setp.eq.u32 %p2, %r2, 0; @%p2 bra L; exit;
     F: st.global.u32 [0], 1;";
 
-/// A block that waits is no reason to leave out what comes before a fault, or to run what comes
-/// after it.
+/// A waiting block is no reason to skip the blocks before a fault, or to run the blocks after it.
 #[test]
 fn a_fault_behind_a_block_that_waits_is_told_when_that_has_ended() {
     let body = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 5; @%p1 bra F; setp.ne.u32 %p1, %r1, 0; @%p1 bra C;
@@ -222,7 +225,8 @@ fn atomics_are_counted_apart_from_loads_and_stores() {
     let (report, _) = results(1, 32, body);
     let global =
         |counters: warpstride::counters::GlobalCounters| [counters.instructions, counters.requests, counters.sectors];
-    // All lanes at one address count its sector 32 times; a row of words is 4. Exchanges and what has no space stay atomics.
+    // All lanes at one address count its sector 32 times; a row of words counts 4. Exchanges, and
+    // atomics at generic addresses, stay atomics.
     assert_eq!(global(report.global_atomic), [3, 3, 32 + 4 + 4]);
     assert_eq!(global(report.global_reduction), [2, 2, 4 + 4]);
     assert_eq!(global(report.global_store), [1, 1, 4]);
@@ -246,7 +250,7 @@ fn an_atomic_out_of_bounds_says_what_it_does() {
 
 #[test]
 fn a_barrier_that_some_only_arrive_at_waits_for_the_count() {
-    // Two warps produce, one consumes; a fourth is not concerned.
+    // Two warps produce, one consumes; a fourth takes no part.
     let body = "shr.u32 %r1, %t, 5; setp.eq.u32 %p1, %r1, 3; @%p1 exit; setp.eq.u32 %p2, %r1, 0; @%p2 bra C;
         mov.u32 %r2, sh; mad.lo.u32 %r2, %t, 4, %r2; st.shared.u32 [%r2], %t; barrier.cta.arrive 3, 96; exit;
         C: barrier.cta.sync 3, 96; mov.u32 %r2, sh; mad.lo.u32 %r2, %t, 4, %r2; ld.shared.u32 %r3, [%r2+128];

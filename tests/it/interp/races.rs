@@ -1,8 +1,10 @@
-//! Racecheck against an oracle: random programs of two to four threads, whose races are found by going through all pairs.
+//! Tests racecheck against an oracle: random programs of two to four threads, whose races the
+//! oracle finds by checking all pairs.
 //!
-//! The oracle knows PTX's memory model, and the one lenience that racecheck adds to it: the relations of the run as edges between
-//! accesses, and what can be reached. It shares nothing with racecheck, which keeps clocks and forgets what it can. Every write
-//! has a value of its own, so no store stores what is there.
+//! The oracle implements PTX's memory model, and the one lenience that racecheck adds to it. It
+//! represents the relations of the run as edges between accesses, and computes reachability. It
+//! shares nothing with racecheck, which keeps clocks and forgets what it can. Every write has its
+//! own value, so no store repeats the value that is already there.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,7 +16,7 @@ use warpstride::interp::{Checks, Config, Memory, Module, run};
 
 use super::shape;
 
-/// Programs, and where `WARPSTRIDE_LONG` is set.
+/// The number of programs, and the number if `WARPSTRIDE_LONG` is set.
 const PROGRAMS: u64 = 800;
 const LONG: u64 = 40_000;
 /// Words that threads share.
@@ -51,7 +53,8 @@ enum Op {
         sc: bool,
         device: bool,
     },
-    /// The number of the step, which is that of the barrier, its threads, and whether it is waited there.
+    /// The number of the step, which is also the barrier's number, its threads, and whether the
+    /// thread waits there.
     Barrier {
         step: usize,
         number: u32,
@@ -62,18 +65,18 @@ enum Op {
         step: usize,
         lanes: u32,
     },
-    /// So many looks at nothing that the other warps have their turn.
+    /// Enough looks at memory for the other warps to have their turn.
     Yield,
 }
 
-/// What each thread does, in order.
+/// The operations of each thread, in order.
 #[derive(Debug)]
 struct Program {
     shared: bool,
     actors: Vec<(Actor, Vec<Op>)>,
 }
 
-/// Numbers that depend on the seed alone: splitmix64.
+/// Numbers that depend only on the seed: splitmix64.
 struct Dice(u64);
 
 impl Dice {
@@ -136,7 +139,7 @@ fn draw(seed: u64) -> Program {
     Program { shared: blocks == 1 && dice.one_in(2), actors }
 }
 
-/// The first two words are mostly data, the others flags.
+/// The first two words are mostly data, the others mostly flags.
 fn access(dice: &mut Dice) -> Op {
     let word = dice.below(WORDS);
     let weak = dice.one_in(if word < 2 { 2 } else { 8 });
@@ -175,9 +178,9 @@ impl Strength {
 }
 
 impl Program {
-    /// PTX, and which line is which thread's which operation. `traced`: it stores when each was
-    /// executed, by the host's clock. Other ways to tell would be looks at memory, which change who
-    /// waits.
+    /// The PTX, and for each line the thread and operation that it belongs to. `traced`: the
+    /// program stores the host time at which each operation was executed. Other ways to record that
+    /// would be looks at memory, which change the waiting.
     fn text(&self, traced: bool) -> (String, Vec<(u32, [usize; 2])>) {
         let (space, base) = if self.shared { ("shared", "%r9") } else { ("global", "%a1") };
         let mut text = String::from(
@@ -205,7 +208,7 @@ impl Program {
                 let (op_text, is_access) = (op.text(space, base, count), matches!(op, Op::Access { .. }));
                 let slot = 8 * count;
                 let time = format!("mov.u64 %a3, %globaltimer; st.global.u64 [%a2+{slot}], %a3;");
-                // A look at memory may let others go on behind it.
+                // A look at memory may let other warps run after it.
                 let (before, after) = if is_access { (&*time, "") } else { ("", &*time) };
                 match traced {
                     true => writeln!(text, "{before} {op_text} {after}"),
@@ -219,7 +222,7 @@ impl Program {
         (text, lines)
     }
 
-    /// The operations in the order in which they were executed.
+    /// The operations in the order of their execution.
     fn trace(&self) -> Vec<[usize; 2]> {
         let (text, lines) = self.text(true);
         let memory = Memory::new(1 << 20);
@@ -239,7 +242,7 @@ impl Program {
             .unwrap_or_else(|stop| panic!("{stop}\n{text}"))
     }
 
-    /// The pairs of operations that racecheck finds racing, the later one first, with the word.
+    /// The pairs of operations that racecheck reports as races, the later one first, with the word.
     fn found(&self) -> BTreeSet<(usize, [[usize; 2]; 2])> {
         let (text, lines) = self.text(false);
         let memory = Memory::new(1 << 20);
@@ -274,8 +277,8 @@ impl Op {
             Op::Barrier { number, threads, waits: true, .. } => format!("barrier.sync {number}, {threads};"),
             Op::Barrier { number, threads, .. } => format!("barrier.arrive {number}, {threads};"),
             Op::WarpBarrier { lanes, .. } => format!("bar.warp.sync {lanes};"),
-            // A change of a word of its own before and after: what is between two of them is no
-            // wait, traced or not.
+            // It changes its own word before and after, so that nothing between two of these counts
+            // as a wait, traced or not.
             Op::Yield => format!(
                 "{{ .reg .pred %q; .reg .b32 %i, %j, %k; mov.u32 %k, turns; mad.lo.u32 %k, %r1, 4, %k; \
                  atom.shared.add.u32 %j, [%k], 1; mov.u32 %i, 0; y{value}: nanosleep.u32 1; add.u32 %i, %i, 1; \
@@ -285,23 +288,23 @@ impl Op {
     }
 }
 
-/// What can be reached from what, among four nodes of each operation.
+/// Reachability among four nodes of each operation.
 struct Oracle<'a> {
     program: &'a Program,
-    /// In the order of the run.
+    /// The operations in the order of the run.
     trace: Vec<[usize; 2]>,
     reach: Vec<Vec<bool>>,
-    /// Which strong write each strong read has observed, if through updates.
+    /// For each strong read, the strong writes that it has observed, also through updates.
     observed: Vec<Vec<bool>>,
 }
 
-/// What an operation receives.
+/// The node of what an operation receives.
 const IN: usize = 0;
-/// What it publishes: what its thread did before it, and received.
+/// The node of what it publishes: its thread's earlier accesses, and what that thread has received.
 const OUT: usize = 1;
-/// What it does to memory.
+/// The node of its effect on memory.
 const DEED: usize = 2;
-/// What comes after it.
+/// The node of everything after it.
 const AFTER: usize = 3;
 
 impl<'a> Oracle<'a> {
@@ -339,7 +342,7 @@ impl<'a> Oracle<'a> {
         self.same_thread(a, b) && self.trace[a][1] < self.trace[b][1]
     }
 
-    /// Whether an operation is strong with a scope that has the other's thread, and the other way round.
+    /// Whether two operations are strong, with scopes that contain each other's threads.
     fn morally_strong(&self, a: usize, b: usize) -> bool {
         let [one, other] = [a, b].map(|index| self.program.actors[self.trace[index][0]].0[0]);
         let scope = |index: usize| match self.op(index) {
@@ -368,7 +371,7 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// The firsts of release patterns that end in this write.
+    /// The first operations of the release patterns that end in this write.
     fn releases(&self, write: usize) -> Vec<usize> {
         let &Op::Access { word, strength: Some(strength), .. } = self.op(write) else { return Vec::new() };
         let begins = |index: &usize| match self.op(*index) {
@@ -381,7 +384,7 @@ impl<'a> Oracle<'a> {
         (0..=write).filter(begins).collect()
     }
 
-    /// The lasts of acquire patterns that begin with this read.
+    /// The last operations of the acquire patterns that begin with this read.
     fn acquires(&self, read: usize) -> Vec<usize> {
         let &Op::Access { access, word, strength: Some(strength) } = self.op(read) else { return Vec::new() };
         let ends = |index: &usize| match self.op(*index) {
@@ -456,7 +459,7 @@ impl<'a> Oracle<'a> {
     }
 }
 
-/// What is found is one, and where there are races one is found, for each word.
+/// For each word, every reported race is real, and if there are races, at least one is reported.
 #[test]
 fn racecheck_finds_the_races_that_the_memory_model_has() {
     let count = if crate::long::is_long() { LONG } else { PROGRAMS };
@@ -472,7 +475,7 @@ fn racecheck_finds_the_races_that_the_memory_model_has() {
     assert!((count / 5..count * 19 / 20).contains(&racing), "{racing} of {count} race: too few or too many to tell");
 }
 
-/// Racecheck and the oracle agree on a program; whether it has a race.
+/// Checks that racecheck and the oracle agree on a program; returns whether it has a race.
 fn agree(seed: u64) -> bool {
     let program = draw(seed);
     let (found, races) = (program.found(), Oracle::new(&program).races());

@@ -1,5 +1,6 @@
-//! Random programs on the software GPU: what an H100 made of them, and that they leave nothing out. The short form runs a tenth of
-//! the recorded ones, and those that the H100 gives another output of.
+//! Random programs on the software GPU: they give an H100's results, and together use every form.
+//! The short form runs a tenth of the recorded programs, and those whose output on the H100
+//! differs.
 
 #[path = "../../programs/mod.rs"]
 mod programs;
@@ -16,7 +17,7 @@ use programs::{Catalog, Program, draw};
 
 use crate::long::{is_long, short_or_long};
 
-/// Draws the programs of these seeds and calls `with` each, on all processors.
+/// Draws the programs of these seeds and calls `with` for each, on all processors.
 fn for_each(seeds: impl IntoIterator<Item = u64>, catalog: &Catalog, with: impl Fn(&Program) + Sync) {
     let (seeds, next) = (seeds.into_iter().collect::<Vec<_>>(), AtomicUsize::new(0));
     let work = || {
@@ -71,7 +72,7 @@ fn a_known_difference_is_of_its_program_and_has_no_other_cause() {
     let catalog = Record::committed().catalog().expect("the record's forms are there");
     let known = &MISCOMPILED[0];
     let program = draw(known.seed, &catalog);
-    // A device that gets nothing else wrong, and one that does.
+    // A device with no other error, and one with further errors.
     let without_its_cause = |program: &Program| !program.text().contains(known.cause);
     assert!(Miscompiled::explains(&program, without_its_cause).is_some_and(|found| found.seed == known.seed));
     assert!(Miscompiled::explains(&program, |_| false).is_none());
@@ -101,8 +102,9 @@ fn programs_are_clean_under_every_checker() {
     });
 }
 
-/// Whether a finding is of atomic accesses of two blocks in scopes that lack one of them. Programs draw scopes without regard to
-/// who meets there: PTX calls that a race, and an H100 has one order for them all the same.
+/// Whether a finding concerns atomic accesses of two blocks, of which at least one has a scope
+/// without the other block. Programs draw scopes without regard to the threads that meet there. PTX
+/// calls that a race, although an H100 orders such accesses.
 fn is_of_scopes(finding: &Finding) -> bool {
     let is_atomic = |party: &Party| matches!(party.strength, Strength::Atomic { .. });
     let is_narrow = |party: &Party| party.strength == Strength::Atomic { block: true };
@@ -131,7 +133,7 @@ fn reducing_keeps_what_fails_and_little_else() {
     reduced.interpret().expect("it still runs");
 }
 
-/// Lines that the generator drew: those of an empty program are not among them.
+/// The number of lines that the generator drew, without those of an empty program.
 fn program_lines(program: &Program) -> usize {
     program.text().lines().count() - program.clone().reduced(|_| true).text().lines().count()
 }

@@ -1,5 +1,5 @@
-//! Records of Nsight Compute, as `scripts/measure-counters` writes them: launches, their arguments in the notation of
-//! `run-ptx`, and what an H100 counted.
+//! Reads records of Nsight Compute, as `scripts/measure-counters` writes them: launches, their
+//! arguments in the notation of `run-ptx`, and the counters of an H100.
 
 use serde_json::Value;
 use warpstride::interp::{Args, Config, Kernel, Memory, Module, Report, run};
@@ -19,12 +19,12 @@ fn kernel<'m>(module: &'m Module, launch: &Value) -> &'m Kernel {
     module.kernel(launch["kernel"].as_str().expect("a name")).expect("a kernel")
 }
 
-/// What to call a launch in a message.
+/// The name of a launch in messages.
 pub(super) fn case(launch: &Value) -> String {
     format!("{} {} {} {}", launch["kernel"], launch["grid"], launch["block"], launch["args"])
 }
 
-/// What the software GPU reports of a launch.
+/// The software GPU's report of a launch.
 pub(super) fn report(module: &Module, launch: &Value) -> Report {
     let kernel = kernel(module, launch);
     let memory = Memory::new(1 << 30);
@@ -42,7 +42,7 @@ fn triple(value: &Value) -> [u32; 3] {
     extents.try_into().expect("three extents")
 }
 
-/// `f32[N]=zeros` is a buffer, as is `i32[N]=iota`, and `i32:V` a number.
+/// Passes an argument: `f32[N]=zeros` and `i32[N]=iota` are buffers, `i32:V` is a number.
 fn argument<'k>(text: &str, memory: &Memory, params: Args<'k>) -> Args<'k> {
     if let Some((kind, value)) = text.split_once(':') {
         let whole = || value.parse::<i128>().expect("a number");

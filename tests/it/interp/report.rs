@@ -1,12 +1,12 @@
-//! What a report tells of single instructions: how often, with how many lanes, and which access was the worst.
+//! The report of single instructions: executions, active lanes, and the worst access.
 
 use warpstride::interp::stop::AccessKind;
 use warpstride::interp::{Config, Memory, Module, run};
 
 use super::{launch, shape};
 
-/// In each of 4 turns a warp loads words that lie `stride` apart, 4 bytes but for two warps' third turn: 32 bytes in warp 1 of
-/// block 2, and 128 in warp 0 of block 3.
+/// In each of 4 turns, a warp loads words at a distance of `stride` bytes. The stride is 4, except
+/// in the third turn of two warps: 32 in warp 1 of block 2, and 128 in warp 0 of block 3.
 const TURNS: &str = "
     .version 7.0 .target sm_80 .address_size 64
     .visible .entry turns(.param .u64 data) {
@@ -43,7 +43,7 @@ fn the_worst_access_is_the_first_of_the_worst_for_any_number_of_threads() {
         let [load, store, never] = &report.instructions[..] else { panic!("{:?}", report.instructions) };
 
         assert_eq!((load.line, load.kind, load.executions, load.thread_executions), (14, AccessKind::Load, 40, 1280));
-        // 38 of 4 sectors, and 2 of 32.
+        // 38 requests of 4 sectors, and 2 of 32.
         assert_eq!((load.global.requests, load.global.sectors, load.ideal_sectors), (40, 38 * 4 + 2 * 32, 40 * 4));
         let worst = load.worst_global.as_ref().expect("it was executed");
         assert_eq!((worst.block, worst.warp, worst.execution), ([2, 0, 0], 1, 3), "{threads} threads");
@@ -58,7 +58,8 @@ fn the_worst_access_is_the_first_of_the_worst_for_any_number_of_threads() {
     }
 }
 
-/// Lanes below 8 have an address in local memory, those below 16 one in shared memory, and the others one in global memory.
+/// Lanes below 8 have an address in local memory, those below 16 one in shared memory, and the
+/// others one in global memory.
 #[test]
 fn an_address_of_no_space_counts_once_and_in_each_space_that_it_leads_to() {
     let text = "

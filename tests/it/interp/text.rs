@@ -1,4 +1,5 @@
-//! What is PTX and what is not: names and scopes, refusals that name their line, and no text that breaks the parser.
+//! The boundary of PTX: names and scopes, refusals that name their line, and the parser's
+//! robustness against any text.
 
 use proptest::prelude::*;
 use warpstride::ErrorKind;
@@ -10,7 +11,7 @@ use super::{launch, shape};
 
 const PRELUDE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
 
-/// What 32 threads store through `%out`, 4 bytes each.
+/// The values that 32 threads store through `%out`, 4 bytes each.
 fn results(body: &str) -> Vec<u32> {
     let text = format!(
         "{PRELUDE}.visible .entry k(.param .u64 p) {{
@@ -53,11 +54,11 @@ fn what_no_instruction_takes_is_refused() {
     for (instruction, why) in [
         ("ret %r;", "it takes no operands"),
         ("membar.gl %r;", "it takes no operands"),
-        ("nanosleep.u32;", "it does not say for how long"),
+        ("nanosleep.u32;", "it gives no duration"),
         ("nanosleep.u32 t;", "the name \"t\" is not declared"),
-        ("mad.lo.u32 %r, {%r, %r}, %r;", "a vector stands where a value belongs"),
-        ("setp.eq.and.or.u32 %p, %r, %r, %p;", "does not have this comparison"),
-        ("setp.eq.u32.and %p, %r, %r, %p;", "another number of operands"),
+        ("mad.lo.u32 %r, {%r, %r}, %r;", "it has a vector where a single value is required"),
+        ("setp.eq.and.or.u32 %p, %r, %r, %p;", "does not support this comparison"),
+        ("setp.eq.u32.and %p, %r, %r, %p;", "its number of operands does not fit its opcode"),
     ] {
         let text = format!("{PRELUDE}.entry k() {{ .reg .b32 %r; .reg .pred %p; {instruction} }}");
         let module = Module::parse(&text).expect("it has the form of PTX");
@@ -198,34 +199,37 @@ fn refusals_name_instruction_kernel_and_line() {
     assert!(refusal("call.uni (retval0), f, (param0);").contains("`call.uni (retval0), f, (param0)` in"));
     assert!(refusal("add.s32 %r1, %rd1, 3;").contains("%rd1 is a register of another width"));
     assert!(refusal("add.s32 %r1, %r3, 3;").contains("the name \"%r3\" is not declared"));
-    assert!(refusal("add.s32 %r1, %r2;").contains("another number of operands"));
+    assert!(refusal("add.s32 %r1, %r2;").contains("a different number of operands"));
     assert!(refusal("mov.u32 %r1, table;").contains("the address of table has 64 bits"));
-    assert!(refusal("mov.u64 %rd1, elsewhere;").contains("\"elsewhere\" is declared `.extern` and defined nowhere"));
-    assert!(refusal("call malloc, (%rd1);").contains("the function \"malloc\" is defined nowhere in this module"));
-    assert!(refusal("call takes, (1, 2);").contains("takes has another number of parameters"));
-    assert!(refusal("{ .param .b64 p; call takes, (p); }").contains("p has 8 bytes where the function has 4"));
+    assert!(
+        refusal("mov.u64 %rd1, elsewhere;")
+            .contains("\"elsewhere\" is declared `.extern`, and this module does not define it")
+    );
+    assert!(refusal("call malloc, (%rd1);").contains("this module does not define the function \"malloc\""));
+    assert!(refusal("call takes, (1, 2);").contains("takes has a different number of parameters"));
+    assert!(refusal("{ .param .b64 p; call takes, (p); }").contains("p has 8 bytes, but the function expects 4"));
     assert!(refusal("{ .param .b32 p; st.param.b64 [p], %rd1; }").contains("it reaches beyond the 4 bytes of p"));
     assert!(refusal("{ .param .b8 p[8]; st.param.b32 [p+2], %r1; }").contains("its address is misaligned"));
     assert!(refusal("call (), %rd1, ();").contains("a call through a register without a prototype"));
-    assert!(refusal("brx.idx %r1, nothing;").contains("there is no table \"nothing\" in reach"));
+    assert!(refusal("brx.idx %r1, nothing;").contains("there is no table \"nothing\" in scope"));
     assert!(refusal("mov.b128 %w, 0;").contains("`mov.b128 %w, 0` in"));
-    assert!(refusal("bra $nowhere;").contains("there is no label \"$nowhere\" in reach"));
-    assert!(refusal("{ $inner: } bra $inner;").contains("there is no label \"$inner\" in reach"));
+    assert!(refusal("bra $nowhere;").contains("there is no label \"$nowhere\" in scope"));
+    assert!(refusal("{ $inner: } bra $inner;").contains("there is no label \"$inner\" in scope"));
     assert!(refusal("ld.param.u32 %r1, [absent];").contains("\"absent\" is not declared"));
     assert!(refusal("ld.global.v4.b64 {%rd0,%rd1,%rd2,%rd0}, [%rd1];").contains("no access is wider than 16 bytes"));
-    assert!(refusal("add.rn.f32 %r1, %r1, 1;").contains("an integer stands where a fraction belongs"));
-    assert!(refusal("ld.param.u32 {%r1,%r2,%r0,%r0}, [q];").contains("another number of operands than its type says"));
-    assert!(refusal("ld.param.v4.u8 {%r1}, [q];").contains("another number of operands than its type says"));
-    assert!(refusal("bar.warp.sync;").contains("another number of operands"));
-    assert!(refusal("clz.b32 %r1, %r1, [%rd1];").contains("another number of operands"));
-    assert!(refusal("setp.lt.and.s32 %p, %r1, %r2;").contains("another number of operands than its opcode says"));
-    assert!(refusal("setp.lt.f8 %p|%q, %r1, %r2;").contains("does not have this comparison"));
+    assert!(refusal("add.rn.f32 %r1, %r1, 1;").contains("it has an integer where a floating-point number is required"));
+    assert!(refusal("ld.param.u32 {%r1,%r2,%r0,%r0}, [q];").contains("its number of operands does not fit its type"));
+    assert!(refusal("ld.param.v4.u8 {%r1}, [q];").contains("its number of operands does not fit its type"));
+    assert!(refusal("bar.warp.sync;").contains("it does not have exactly one operand"));
+    assert!(refusal("clz.b32 %r1, %r1, [%rd1];").contains("a different number of operands"));
+    assert!(refusal("setp.lt.and.s32 %p, %r1, %r2;").contains("its number of operands does not fit its opcode"));
+    assert!(refusal("setp.lt.f8 %p|%q, %r1, %r2;").contains("does not support this comparison"));
     assert!(refusal("set.lt.u64.s32 %rd1, %r1, %r2;").contains("a result of type \"u64\" is not supported"));
-    assert!(refusal("add.cc.u16 %r1, %r1, %r2;").contains("does not have this instruction"));
-    assert!(refusal("madc.wide.u32 %r1, %r1, %r2, %r1;").contains("does not have this instruction"));
-    assert!(refusal("add.s32 %r1, %r1, !%p;").contains("has a form that the software GPU does not know"));
-    assert!(refusal("lop3.or.b32 %r1|%p, %r1, %r2, %r1, 3, %p;").contains("does not have this instruction"));
-    assert!(refusal("mov.b32 {%r0,%r0,%r0,%r0}, %r1;").contains("takes apart into"));
+    assert!(refusal("add.cc.u16 %r1, %r1, %r2;").contains("does not support this instruction"));
+    assert!(refusal("madc.wide.u32 %r1, %r1, %r2, %r1;").contains("does not support this instruction"));
+    assert!(refusal("add.s32 %r1, %r1, !%p;").contains("has a form that the software GPU does not support"));
+    assert!(refusal("lop3.or.b32 %r1|%p, %r1, %r2, %r1, 3, %p;").contains("does not support this instruction"));
+    assert!(refusal("mov.b32 {%r0,%r0,%r0,%r0}, %r1;").contains("splits a value into more than four parts"));
 }
 
 #[test]
@@ -241,7 +245,8 @@ fn addresses_know_their_space() {
 
 #[test]
 fn steps_of_one_instruction_share_its_guard_and_sources() {
-    // The guard, a source and a result are one predicate; and sums carry through any number of words.
+    // The guard, a source and a result are one predicate; and sums carry through any number of
+    // words.
     let body = "setp.lt.u32 %p1, %r1, 20; @%p1 setp.lt.and.u32 %p1|%p2, %r1, 10, %p1; @!%p1 setp.ge.u32 %p2, %r1, 30;
         selp.u32 %r2, 1, 0, %p1; selp.u32 %r3, 2, 0, %p2; add.u32 %r2, %r2, %r3;
         add.cc.u32 %r4, %r1, 0xffffffff; addc.cc.u32 %r4, 0xffffffff, 0; addc.u32 %r4, 0, 0; mad.lo.u32 %r2, %r4, 10, %r2;
@@ -268,15 +273,15 @@ fn what_is_no_ptx_names_its_line() {
     assert_eq!(error(".address_size 32"), "PTX line 1: addresses of 32 bits are not supported");
     assert_eq!(
         error(".entry k() {\nadd.s32 a"),
-        "PTX line 2: the text ends where `;` was expected; is the file whole?"
+        "PTX line 2: the text ends where `;` was expected; is the file complete?"
     );
-    assert_eq!(error(".entry k() { }\n.entry k() { }"), "PTX line 2: the name \"k\" is there twice");
-    assert_eq!(error(".global .u32 x;\n.const .u32 x;"), "PTX line 2: the name \"x\" is there twice");
-    assert_eq!(error(".func f() { }\n.entry f() { }"), "PTX line 2: the name \"f\" is there twice");
-    assert_eq!(error(".func f();\n.func f() { }\n.func f() { }"), "PTX line 3: the name \"f\" is there twice");
+    assert_eq!(error(".entry k() { }\n.entry k() { }"), "PTX line 2: the name \"k\" is declared twice");
+    assert_eq!(error(".global .u32 x;\n.const .u32 x;"), "PTX line 2: the name \"x\" is declared twice");
+    assert_eq!(error(".func f() { }\n.entry f() { }"), "PTX line 2: the name \"f\" is declared twice");
+    assert_eq!(error(".func f();\n.func f() { }\n.func f() { }"), "PTX line 3: the name \"f\" is declared twice");
     assert_eq!(
         error(".global .u32 x = {1,"),
-        "PTX line 1: the text ends where a value was expected; is the file whole?"
+        "PTX line 1: the text ends where a value was expected; is the file complete?"
     );
     let nested = format!(".global .u32 x = {}", "{".repeat(100_000));
     assert_eq!(error(&nested), "PTX line 1: lists nested more than 64 deep are not supported");
@@ -337,7 +342,7 @@ fn debug_sections_and_hints_are_skipped() {
     assert_eq!((kernel.params()[0].align, kernel.param_bytes(), module.kernels().count()), (8, 8, 1));
 }
 
-/// Launches what can be launched of a text, for not long.
+/// Launches every kernel of a text that can be launched, with a small work limit.
 fn run_all(text: &str) {
     let Ok(module) = Module::parse(text) else { return };
     let config = Config { threads: 1, work_limit: 2000, ..Config::default() };

@@ -1,7 +1,9 @@
-//! Atomics, warp operations and barriers: the same kernels on an H100, whose output is recorded as a hash a kernel.
+//! Atomics, warp operations and barriers: the same kernels ran on an H100, whose output is recorded
+//! as a hash for each kernel.
 //!
-//! A kernel reads `in` and writes `out`. Its input is pseudo-random words, or all pairs of values where a type turns over,
-//! for each thread 8 bytes each: the value in memory, the operand, and another value.
+//! A kernel reads `in` and writes `out`. Its input is pseudo-random words, or all pairs of a type's
+//! edge values. Each thread reads three values of 8 bytes: the value in memory, the operand, and
+//! another value.
 
 use serde_json::Value;
 use warpstride::interp::{Config, Memory, Module, run};

@@ -1,12 +1,12 @@
-//! Registers wider than what an instruction loads, stores or converts.
+//! Registers wider than the value that an instruction loads, stores or converts.
 
 use warpstride::ErrorKind;
 use warpstride::interp::{Memory, Module};
 
 use super::{launch, shape};
 
-/// Instructions that NVIDIA's assembler takes, and what an H100 leaves in `%rd2`, where `%rd1` is `0x89abcdef_fedcba98` and `%rd3`
-/// the address of it.
+/// Instructions that NVIDIA's assembler accepts, and the value that an H100 leaves in `%rd2`.
+/// `%rd1` is `0x89abcdef_fedcba98`, and `%rd3` is its address.
 const TAKEN: [(&str, u64); 16] = [
     ("cvt.s64.s32 %rd2, %rd1;", 0xffff_ffff_fedc_ba98),
     ("cvt.u64.s32 %rd2, %rd1;", 0xffff_ffff_fedc_ba98),
@@ -26,7 +26,7 @@ const TAKEN: [(&str, u64); 16] = [
     ("ld.global.f32 %rd2, [%rd3];", 0xfedc_ba98),
 ];
 
-/// Instructions that it does not take.
+/// Instructions that it does not accept.
 const REFUSED: [&str; 14] = [
     "cvt.s64.s32 %rs2, %rd1;",
     "cvt.u32.u32 %rs2, %r1;",

@@ -1,8 +1,9 @@
-//! What is before what a thread does next: of each other thread, everything below one of its warp's clocks.
+//! Vector clocks: for each other thread, the clock of its warp below which all of its accesses come
+//! before a thread's next access.
 //!
-//! Threads know about threads, but lanes mostly learn together: a warp of the own block is one number until they do not. Of
-//! other blocks a thread knows only what it has acquired, so they stand in a tree of which threads share what they have in
-//! common.
+//! Knowledge is about threads, but lanes mostly learn together: a warp of the thread's own block
+//! takes one number until its lanes differ. A thread knows of other blocks only what it has
+//! acquired; they stand in a tree, and threads share the parts of it that are equal.
 
 use std::rc::Rc;
 
@@ -10,15 +11,15 @@ use crate::interp::vocabulary::{FULL, LANES};
 
 /// Children of a node of the tree, as a power of two.
 const BITS: u32 = 4;
-/// Nodes from its root to a leaf: enough for every block that a launch may have.
+/// Levels from the root to a leaf, enough for every block that a launch may have.
 const LEVELS: u32 = super::entry::BLOCK_BITS.div_ceil(BITS);
 
 /// The work of making a node of the tree.
 const NODE_WORK: u64 = 12;
-/// The work of joining what is known of each lane of a warp.
+/// The work of joining the knowledge about each lane of a warp.
 const LANE_WORK: u64 = 8;
 
-/// Below which clock each lane of a warp is known.
+/// The clock of each lane of a warp below which its accesses are known.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Lanes {
     Alike(u32),
@@ -33,7 +34,7 @@ impl Lanes {
         }
     }
 
-    /// Whether what the lanes of `lanes` did at `clock` is known.
+    /// Whether the accesses of the lanes `lanes` at `clock` are known.
     fn hold(&self, lanes: u32, clock: u32) -> bool {
         match self {
             Lanes::Alike(below) => clock < *below,
@@ -76,54 +77,56 @@ impl Lanes {
 /// The warps of a block.
 type Warps = Rc<Vec<Lanes>>;
 
-/// What a thread knows.
+/// The knowledge of a thread.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
-    /// Of its own block.
+    /// The warps of its own block.
     own: Warps,
     others: Tree,
 }
 
 impl Known {
-    /// Nothing, in a block of so many warps.
+    /// No knowledge, in a block of `warps` warps.
     pub(super) fn nothing(warps: usize) -> Self {
         Self { own: Rc::new(vec![Lanes::Alike(0); warps]), others: Tree::default() }
     }
 
-    /// Whether what these lanes of a warp of the own block did at `clock` is before.
+    /// Whether the accesses that these lanes of a warp of the own block made at `clock` come
+    /// before.
     #[inline]
     pub(super) fn holds(&self, warp: usize, lanes: u32, clock: u32) -> bool {
         self.own[warp].hold(lanes, clock)
     }
 
-    /// The same, of a warp of another block.
+    /// The same for a warp of another block.
     pub(super) fn holds_of(&self, block: u32, warp: usize, lanes: u32, clock: u32) -> bool {
         self.others.get(block).is_some_and(|warps| warps[warp].hold(lanes, clock))
     }
 
-    /// Whether it is of one of these lanes.
+    /// Whether the access of at least one of these lanes comes before.
     pub(super) fn holds_any(&self, warp: usize, lanes: u32, clock: u32) -> bool {
         self.own[warp].hold_any(lanes, clock)
     }
 
-    /// The same, of a warp of another block.
+    /// The same for a warp of another block.
     pub(super) fn holds_any_of(&self, block: u32, warp: usize, lanes: u32, clock: u32) -> bool {
         self.others.get(block).is_some_and(|warps| warps[warp].hold_any(lanes, clock))
     }
 
-    /// Adds what these lanes of a warp of the own block did below `clock`.
+    /// Adds the accesses that these lanes of a warp of the own block made below `clock`.
     pub(super) fn raise(&mut self, warp: usize, lanes: u32, clock: u32) {
         Rc::make_mut(&mut self.own)[warp].raise(lanes, clock);
     }
 
-    /// Adds what another thread of the block knows: the work of it.
+    /// Adds the knowledge of another thread of the block; returns the work.
     pub(super) fn join(&mut self, other: &Known) -> u64 {
         let mut work = join_warps(&mut self.own, &other.own);
         self.others = Tree(merged(&self.others.0, &other.others.0, &mut work));
         work
     }
 
-    /// The same knowledge as a thread of block `to` has it, if this is one of block `from`, and the work of it.
+    /// Converts the knowledge of a thread of block `from` to that of a thread of block `to`; also
+    /// returns the work.
     pub(super) fn moved(&self, from: u32, to: u32) -> (Self, u64) {
         let mut others = self.others.clone();
         let work = others.add(from, &self.own);
@@ -132,14 +135,14 @@ impl Known {
     }
 }
 
-/// Adds what is known of some warps to what is known of them: the work of it.
+/// Joins the knowledge about some warps with other knowledge about them; returns the work.
 fn join_warps(warps: &mut Warps, others: &Warps) -> u64 {
     if Rc::ptr_eq(warps, others) {
         return 0;
     }
     let mut joined = Vec::clone(warps);
     joined.iter_mut().zip(others.iter()).for_each(|(warp, other)| warp.join(other));
-    // There may be very many that know the same.
+    // Very many threads may have the same knowledge, so they share it.
     if joined == **others {
         *warps = others.clone();
     } else if joined != **warps {
@@ -148,7 +151,7 @@ fn join_warps(warps: &mut Warps, others: &Warps) -> u64 {
     others.iter().map(|warp| if matches!(warp, Lanes::Each(_)) { LANE_WORK } else { 1 }).sum()
 }
 
-/// The warps of each of some blocks. Never changed in place, so that clones cost nothing.
+/// The warps of each of some blocks. A tree never changes in place, so clones are cheap.
 #[derive(Debug, Clone, Default)]
 struct Tree(Option<Rc<Node>>);
 
@@ -171,7 +174,7 @@ impl Tree {
         }
     }
 
-    /// Adds what is known of a block: the work of it.
+    /// Adds the knowledge about a block; returns the work.
     fn add(&mut self, block: u32, warps: &Warps) -> u64 {
         let mut work = u64::from(LEVELS) * NODE_WORK;
         let mut path = Rc::new(Node::Leaf(warps.clone()));
@@ -189,8 +192,8 @@ fn child(block: u32, level: u32) -> usize {
     (block >> (level * BITS)) as usize % (1 << BITS)
 }
 
-/// What either of two trees holds. What they share is not looked into, and what one of them is already is not made again. Adds
-/// the work of it to `work`.
+/// Merges two trees. It skips the nodes that they share, and reuses a node of either tree that
+/// already equals the result. Adds its work to `work`.
 fn merged(a: &Option<Rc<Node>>, b: &Option<Rc<Node>>, work: &mut u64) -> Option<Rc<Node>> {
     let (x, y) = match (a, b) {
         (Some(x), Some(y)) if !Rc::ptr_eq(x, y) => (x, y),

@@ -1,4 +1,4 @@
-//! An access in 16 bytes.
+//! Packs an access into 16 bytes.
 
 use crate::interp::check::Who;
 use crate::interp::code::MAX_INSTRUCTIONS;
@@ -17,11 +17,11 @@ const WIDTH: u32 = 3 << 3;
 const LIST: u32 = 1 << 5;
 const _: () = assert!(MAX_INSTRUCTIONS < 1 << (32 - FLAG_BITS), "an entry tells all instructions of a kernel apart");
 
-/// What lanes of a warp did to one place by one instruction, or by the same one again between the same clocks; or where such are
-/// listed.
+/// The access that lanes of a warp made to one place by one instruction, or repeatedly by that
+/// instruction between the same clocks. An entry may also refer to a list of such accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Entry {
-    /// The block, from 1, and the warp: 0 is none.
+    /// The block, counted from 1, and the warp; 0 means no entry.
     place: u32,
     /// The instruction, and flags.
     what: u32,
@@ -29,14 +29,14 @@ pub(super) struct Entry {
     pub(super) lanes: u32,
 }
 
-/// What an access does, as entries have it.
+/// The properties of an access, encoded as in entries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deed {
     what: u32,
 }
 
 impl Deed {
-    /// By the instruction at `pc`; `width` is that of an element.
+    /// The access of the instruction at `pc`; `width` is that of an element.
     pub(super) fn new(pc: u32, writes: bool, sync: Sync, width: u8) -> Self {
         let flag = |bit: u32, set: bool| if set { bit } else { 0 };
         let width = width.trailing_zeros() << WIDTH.trailing_zeros();
@@ -51,12 +51,12 @@ impl Entry {
         Self { place: (block + 1) << WARP_BITS | warp, what: deed.what, clock, lanes: 1 << lane }
     }
 
-    /// That entries of a block stand in the list of this number.
+    /// An entry that refers to the list of this number, which holds entries of a block.
     pub(super) fn list(block: u32, number: u32) -> Self {
         Self { place: (block + 1) << WARP_BITS, what: LIST, clock: 0, lanes: number }
     }
 
-    /// The number of the list that it stands for.
+    /// The number of the list that it refers to.
     #[inline]
     pub(super) fn as_list(self) -> Option<usize> {
         (self.what & LIST != 0).then_some(self.lanes as usize)
@@ -91,18 +91,18 @@ impl Entry {
         self.what & STRONG != 0
     }
 
-    /// The thread of it in this lane.
+    /// The thread of this entry in this lane.
     pub(super) fn who(self, lane: u32) -> Who {
         Who { block: u64::from(self.block()), thread: self.warp() * LANES as u32 + lane, pc: self.pc() }
     }
 
-    /// Whether both are of one warp and instruction between the same clocks.
+    /// Whether both belong to the same warp and instruction between the same clocks.
     #[inline]
     pub(super) fn is_with(self, other: Entry) -> bool {
         (self.place, self.what, self.clock) == (other.place, other.what, other.clock)
     }
 
-    /// The two as one.
+    /// Merges the two.
     #[inline]
     pub(super) fn and(self, other: Entry) -> Self {
         Self { lanes: self.lanes | other.lanes, ..self }
@@ -112,7 +112,8 @@ impl Entry {
         self.place == other.place
     }
 
-    /// Whether two accesses may meet by PTX's rules: each strong, with a scope in which the other is, and of one width.
+    /// Whether PTX allows the two accesses to coincide: both are strong, each one's scope contains
+    /// the other thread, and they have the same width.
     #[inline]
     pub(super) fn may_meet(self, other: Entry) -> bool {
         let both = self.what & other.what;
@@ -120,20 +121,21 @@ impl Entry {
         both & STRONG != 0 && (near || both & DEVICE != 0) && (self.what ^ other.what) & WIDTH == 0
     }
 
-    /// Whether two accesses race where nothing orders them.
+    /// Whether the two accesses race if nothing orders them.
     #[inline]
     pub(super) fn conflicts(self, other: Entry) -> bool {
         (self.what | other.what) & WRITE != 0 && !self.may_meet(other)
     }
 
-    /// Whether whatever conflicts with `other` conflicts with this too, unless it is of this one's block.
+    /// Whether every access that conflicts with `other` also conflicts with this one, unless it
+    /// comes from this one's block.
     pub(super) fn covers(self, other: Entry) -> bool {
         let as_weak = !self.is_strong() || other.is_strong() && (self.what ^ other.what) & WIDTH == 0;
         (self.writes() || !other.writes()) && as_weak && self.what & !other.what & DEVICE == 0
     }
 
-    /// Whether nothing that comes later needs to be compared with `other`, which is before this. `narrow`: whether there may be strong
-    /// accesses in the scope of a block.
+    /// Whether no later access needs a comparison with `other`, which comes before this one.
+    /// `narrow`: whether the kernel may have strong accesses in the scope of a block.
     pub(super) fn replaces(self, other: Entry, narrow: bool) -> bool {
         let wide = !narrow && other.what & DEVICE != 0;
         self.covers(other) && (!self.is_strong() || self.block() == other.block() || wide)
@@ -157,7 +159,7 @@ mod tests {
         assert!(Entry::default().is_none());
     }
 
-    /// Each of the kinds that PTX tells apart, in two blocks.
+    /// Each kind of access that PTX distinguishes, in several blocks.
     fn kinds() -> Vec<Entry> {
         let opcodes = ["ld.b32", "st.b32", "ld.relaxed.gpu.b32", "st.relaxed.gpu.b32", "ld.relaxed.cta.b32"];
         let opcodes = opcodes.into_iter().chain([
@@ -184,7 +186,7 @@ mod tests {
         assert!(!of("st.volatile.b32", 0).conflicts(of("st.release.sys.b32", 1)));
     }
 
-    /// By going through everything that may come later.
+    /// Tries every access that may come later.
     #[test]
     fn what_replaces_another_races_with_all_that_the_other_would_race_with() {
         let kinds = kinds();
@@ -196,7 +198,7 @@ mod tests {
             let wide = |g: &Entry| !g.is_strong() || g.what & DEVICE != 0;
             assert!(!wide(&e) || !wide(&f) || !e.replaces(f, false) || all(&wide), "{e:?} {f:?}");
             assert!(!e.covers(f) || all(&|g| g.block() != e.block()), "{e:?} {f:?}");
-            // Nothing is kept for nothing.
+            // No entry is kept without need.
             assert!(e.replaces(f, true) || !all(&|_| true), "{e:?} {f:?}");
         }
     }

@@ -1,56 +1,75 @@
-//! racecheck: two threads access one place, at least one writes, nothing orders them, and PTX does not let them meet.
+//! racecheck finds races: two threads access one place, at least one of them writes, nothing orders
+//! the accesses, and PTX does not allow them to coincide.
 //!
-//! The rules are those of the PTX ISA, section "Memory Consistency Model": what it calls causality order orders, and two
-//! conflicting accesses race that are neither in it nor "morally strong".
+//! The rules are those of the PTX ISA, section "Memory Consistency Model". Two accesses are in
+//! order if they are in the ISA's causality order. Two conflicting accesses race if they are not in
+//! causality order and are not "morally strong".
 //!
 //! # What orders
 //!
-//! - The program orders a thread's own accesses. Lanes of a warp are threads like others: since Volta they need not run in step.
-//! - `bar.sync`, `bar.red` and `barrier` order what each thread did before with what those who waited do next; what follows
-//!   `bar.arrive` is not before the barrier. `bar.warp.sync` orders the lanes that it names. Threads that have ended count as
-//!   having come to every barrier that does not count threads.
-//! - A release in one thread orders what came before it with what follows an acquire in another that has seen it. To release is
-//!   a fence and then a strong write to a place, or a write there with `.release`, and after that every strong write of the same
-//!   thread there. To acquire is a strong read of that place and then a fence, or a read with `.acquire`. The read must see
-//!   that very write, or what atomics have made of it. `membar` is `fence.sc`; `.volatile` is relaxed in `.sys` scope; an atomic
-//!   is relaxed and in `.gpu` scope where it does not say otherwise. `red` acquires nothing.
-//! - Fence, write, read and fence must have each other in their scopes: `.cta` orders nothing between blocks.
-//! - A thread that has seen a strong write is after that write, though not after what came before it. Here racecheck is more
-//!   lenient than PTX, which wants a fence for it: the last thread that draws a ticket may reset the counter.
-//! - An atomic counts as a write where it stores nothing too, such as a `cas` that fails.
+//! - The program orders a thread's own accesses. Lanes of a warp are threads like any others: since
+//!   Volta they need not run in step.
+//! - `bar.sync`, `bar.red` and `barrier` order each participant's earlier accesses before the later
+//!   accesses of those that waited. Accesses after a `bar.arrive` are not before the barrier.
+//!   `bar.warp.sync` orders the lanes that it names. Threads that have ended count as arrived at
+//!   every barrier without a thread count.
+//! - A release in one thread orders the accesses before it ahead of those after an acquire in
+//!   another thread that has seen it. A release is a fence followed by a strong write to a place,
+//!   or a write there with `.release`; after that, every strong write of the same thread there
+//!   releases too. An acquire is a strong read of that place followed by a fence, or a read with
+//!   `.acquire`. The read must see that very write, or a value that atomics have made from it.
+//!   `membar` is `fence.sc`; `.volatile` is relaxed in `.sys` scope; an atomic is relaxed and in
+//!   `.gpu` scope unless it says otherwise. `red` acquires nothing.
+//! - The fence, the write, the read and the other fence must lie in each other's scopes: `.cta`
+//!   orders nothing between blocks.
+//! - A thread that has seen a strong write comes after that write, but not after the accesses
+//!   before it. Here racecheck is more lenient than PTX, which demands a fence: the thread that
+//!   draws the last ticket may reset the counter.
+//! - An atomic counts as a write even if it stores nothing, such as a failed `cas`.
 //!
-//! A last block that sums what the others wrote needs a fence behind its ticket as well, unless it reads by strong loads. CUDA's
-//! sample threadFenceReduction has none, and racecheck tells of it.
+//! A last block that sums the results of the others also needs a fence after its ticket, unless it
+//! reads by strong loads. CUDA's sample threadFenceReduction lacks this fence, and racecheck
+//! reports it.
 //!
-//! All of this is transitive: a thread passes on what it has received.
+//! All of this is transitive: a thread passes on the knowledge that it has received.
 //!
-//! Shuffles, votes, `match`, `redux` and `elect` order nothing. The PTX ISA says of `bar.warp.sync` and `barrier` that memory is in
-//! order among those who take part, and nothing of the kind of them; the CUDA C++ Programming Guide says that they "do not
-//! imply a memory barrier" and "do not guarantee any memory ordering".
+//! Shuffles, votes, `match`, `redux` and `elect` order nothing. The PTX ISA says that
+//! `bar.warp.sync` and `barrier` order memory among their participants, and says nothing of the
+//! kind about these instructions. The CUDA C++ Programming Guide says that they "do not imply a
+//! memory barrier" and "do not guarantee any memory ordering".
 //!
-//! Two `fence.sc` are in an order too, which the run decides and the program does not know. It is not followed: in another run it
-//! is the other one.
+//! Two `fence.sc` also have an order, but it depends on the run and the program does not know it.
+//! racecheck does not follow it, because another run may have the opposite order.
 //!
-//! # What is no race
+//! # Accesses that do not race
 //!
-//! Two strong accesses of one width, each with a scope in which the other thread is: `volatile`, `relaxed`, `acquire`, `release`
-//! and atomics. A plain store of what is there already: flags that many threads set.
+//! - Two strong accesses of one width do not race if each one's scope contains the other thread:
+//!   `volatile`, `relaxed`, `acquire`, `release` and atomics.
+//! - A plain store of the value that is already there does not race: many threads may set the same
+//!   flag.
 //!
-//! # What is kept
+//! # State
 //!
-//! Each thread has a vector clock, as in FastTrack (Flanagan and Freund 2009) and Miri: of each other thread it knows what of its
-//! accesses is before (`clocks`, `order`). Time is the warp's: it counts what makes a difference to others. Threads of a
-//! warp or block that know the same share it, and of other blocks only those are there from which something was acquired.
+//! Each thread has a vector clock, as in FastTrack (Flanagan and Freund 2009) and Miri: for each
+//! other thread, it records which of that thread's accesses come before (`clocks`, `order`). Each
+//! warp has one clock, which counts the events that matter to other threads. Threads of a warp or
+//! block with the same knowledge share it. Other blocks appear only if the thread has acquired
+//! something from them.
 //!
-//! For each place (the bytes of the narrowest access that the kernel has) the last plain write is
-//! kept, and of the accesses since that race with none of each other, all that a later one may have
-//! to be compared with (`shadow`). One block runs at a time, to its end or until it waits for
-//! others: what has ended and published nothing is in order with nothing that comes, and of its
-//! reads one is enough. Of what other blocks did at a place, and of what came before a strong write
-//! there, the last 64 are kept: a race with an older one is missed. Where there are more, one plain
-//! read is kept of each other block that still runs. After a place's first race, others may be
-//! missed. A plain store of what is there already hides the store that put it there. A load by
-//! `ld.global.nc` is taken for a plain one.
+//! A place has the size of the kernel's narrowest access. For each place, racecheck keeps the last
+//! plain write, and of the later accesses that do not race with each other, all that a further
+//! access may have to be compared with (`shadow`). One block runs at a time, until it ends or waits
+//! for others. A block that has ended without publishing anything is in order with nothing later,
+//! so one of its reads is enough.
+//!
+//! Some races are missed:
+//!
+//! - For the accesses of other blocks at a place, and for those before a strong write there, only
+//!   the last 64 are kept, so a race with an older one is missed. Beyond that, one plain read is
+//!   kept for each other block that still runs.
+//! - After the first race at a place, others there may be missed.
+//! - A plain store of the value that is already there hides the store that put it there.
+//! - A load by `ld.global.nc` counts as a plain load.
 
 use std::collections::HashMap;
 
@@ -68,31 +87,31 @@ mod entry;
 mod order;
 mod shadow;
 
-/// Blocks that a launch can have.
+/// The largest number of blocks of a launch.
 pub(crate) const MAX_BLOCKS: u64 = (1 << entry::BLOCK_BITS) - 1;
 
-/// Bytes that it takes for a place, of which two entries are kept.
+/// Bytes that racecheck takes for a place: two entries.
 pub(super) const PLACE_BYTES: u64 = 2 * size_of::<Entry>() as u64;
-/// Bytes that a thread comes to take which has seen some places that others publish at.
+/// Bytes for a thread that has seen some places where others publish.
 pub(super) const THREAD_BYTES: u64 = 1024;
 
-/// What racecheck keeps of a block while it runs.
+/// The state that racecheck keeps for a block while it runs.
 #[derive(Debug)]
 pub(super) struct OfBlock {
     threads: Threads,
     shared: Shadow,
 }
 
-/// What racecheck keeps of a launch.
+/// The state that racecheck keeps for a launch.
 #[derive(Debug)]
 pub(super) struct Racecheck {
-    /// Bytes of a place, as a power of two.
+    /// The base-2 logarithm of a place's size in bytes.
     place_bits: u32,
     order: Order,
     shared: Shadow,
-    /// By the allocation's address.
+    /// The shadow of each allocation, by its address.
     global: HashMap<u64, Shadow>,
-    /// What the instruction at each pc does.
+    /// The access that the instruction at each pc makes.
     parties: HashMap<u32, Party>,
     /// Whether the kernel has strong accesses in the scope of a block.
     narrow: bool,
@@ -125,12 +144,12 @@ impl Racecheck {
     }
 
     pub(super) fn begin(&mut self, block: u64) {
-        // A launch of more than `MAX_BLOCKS` is refused.
+        // A launch of more than `MAX_BLOCKS` blocks is refused, so the number fits.
         self.order.begin(block as u32);
         self.shared.begin();
     }
 
-    /// The block has ended.
+    /// Notes that the block has ended.
     pub(super) fn end(&mut self) {
         self.order.end();
         self.shared.messages.clear();
@@ -141,21 +160,21 @@ impl Racecheck {
         1 << self.place_bits
     }
 
-    /// For a block that is to run beside the others.
+    /// Makes the state for a block that will run beside the others.
     pub(super) fn another(&self) -> OfBlock {
         OfBlock { threads: self.order.another(), shared: self.shared.another() }
     }
 
-    /// Goes on with another block.
+    /// Switches to another block.
     pub(super) fn swap(&mut self, other: &mut OfBlock) {
         self.order.swap(&mut other.threads);
         std::mem::swap(&mut self.shared, &mut other.shared);
     }
 
-    /// What there was too much of, so that races may have been missed: in words.
+    /// Says in words which limit was exceeded, so that races may have been missed.
     pub(super) fn missed(&self) -> Option<&'static str> {
         if self.global.values().chain([&self.shared]).any(Shadow::is_lossy) {
-            Some("the host has not the memory that racecheck takes for the accesses of its blocks")
+            Some("the host lacks the memory for racecheck's record of its accesses")
         } else if self.order.is_exhausted() {
             Some("a warp synchronised 2^32 times, more than racecheck can count")
         } else if self.order.is_overfull() {
@@ -181,15 +200,17 @@ impl Racecheck {
         self.order.fence(warp, lanes, sync);
     }
 
-    /// An access to shared memory. `changes`: whether what a lane stores is not there already.
+    /// Checks an access to shared memory. `changes`: whether a lane stores a value that is not
+    /// already there.
     pub(super) fn shared(&mut self, log: &mut Log, access: &Access, changes: impl Fn(usize) -> bool) {
         let Self { place_bits, order, shared, parties, narrow, .. } = self;
-        // Each block has shared memory of its own: what others left in the shadow is nothing to it.
+        // Each block has its own shared memory, so it ignores the entries that other blocks left in
+        // the shadow.
         let memory = Memory { parties, space: Space::Shared, base: 0, place_bits: *place_bits, narrow: *narrow };
         memory.look(log, order, shared, access, changes);
     }
 
-    /// An access to global memory. `changes`: as above.
+    /// Checks an access to global memory. `changes`: as above.
     pub(super) fn global(
         &mut self,
         log: &mut Log,
@@ -206,11 +227,11 @@ impl Racecheck {
     }
 }
 
-/// The memory that an access is to.
+/// The memory of an access.
 struct Memory<'a> {
     parties: &'a HashMap<u32, Party>,
     space: Space,
-    /// What is added to offsets in messages.
+    /// The number to add to offsets in messages.
     base: u64,
     place_bits: u32,
     narrow: bool,
@@ -226,12 +247,12 @@ impl Memory<'_> {
         changes: impl Fn(usize) -> bool,
     ) {
         if order.is_overfull() {
-            // What was published and is not known would be races.
+            // Published knowledge that was not recorded would show up as false races.
             return;
         }
         let (kind, sync) = (access.kind, access.sync);
         if sync.is_strong() && sync.releases() {
-            // It publishes what comes before it, and not itself.
+            // It publishes the accesses before it, and not itself.
             order.tick(access.warp);
         }
         let deed = Deed::new(access.pc, kind.writes(), sync, access.width);
@@ -246,7 +267,8 @@ impl Memory<'_> {
             for place in first..first + places {
                 let rival = shadow.meet(place, new, || kind != AccessKind::Store || changes(lane));
                 if let Some(rival) = rival.filter(|_| !told) {
-                    // One for the thread, however many places it has in common with the other.
+                    // Reports one race for the thread, however many places it shares with the
+                    // other.
                     told = true;
                     self.tell(log, entry.who(lane as u32), rival, now.stranger(rival), place);
                 }
@@ -258,7 +280,7 @@ impl Memory<'_> {
         log.work += shadow.take_work() + order.take_work();
     }
 
-    /// What a strong access receives and publishes, element by element.
+    /// Follows the knowledge that a strong access receives and publishes, element by element.
     fn pass_on(&self, order: &mut Order, shadow: &mut Shadow, access: &Access, lane: usize) {
         let Access { warp, sync, width, kind, .. } = *access;
         for element in 0..access.bytes / u32::from(width) {

@@ -1,4 +1,4 @@
-//! What orders the threads of a block among each other and after those of other blocks.
+//! The order of a block's threads among each other, and after those of other blocks.
 
 use std::rc::Rc;
 
@@ -13,31 +13,32 @@ mod publish;
 /// Barriers of a block.
 const BARRIERS: usize = 16;
 
-/// The threads of the block that runs, and what each knows.
+/// The threads of the running block, and their knowledge.
 #[derive(Debug)]
 pub(super) struct Order {
     block: u32,
     warps: Vec<Warp>,
     /// The blocks that have begun and not ended.
     running: Blocks,
-    /// What threads know at first.
+    /// The knowledge of a thread at its beginning.
     nothing: Rc<Known>,
-    /// The blocks of which a thread published anything for others.
+    /// The blocks in which some thread has published something to other blocks.
     publishing: Blocks,
-    /// The last two pieces of knowledge that were joined, and what that gave: lanes of a warp mostly join the same.
+    /// The last two pieces of knowledge that were joined, and the result: lanes of a warp mostly
+    /// join the same ones.
     joined: Option<[Rc<Known>; 3]>,
-    /// What a block published last for another one, and what that made of it: the lanes of a warp
-    /// mostly see the same.
+    /// The last knowledge that one block published and another converted, with the result: the
+    /// lanes of a warp mostly see the same.
     moved: Option<Moved>,
-    /// Whether a clock has come to its end.
+    /// Whether a clock has reached its maximum.
     exhausted: bool,
-    /// Whether more was published than can be kept.
+    /// Whether threads published more than racecheck can keep.
     overfull: bool,
-    /// The work of joining what threads know, since it was last asked for.
+    /// The work of joining knowledge since the last call of `take_work`.
     work: u64,
 }
 
-/// Some blocks, a bit each.
+/// A set of blocks, a bit each.
 #[derive(Debug, Default)]
 struct Blocks(Vec<u64>);
 
@@ -72,19 +73,21 @@ pub(super) struct Threads {
 /// A warp of the block.
 #[derive(Debug)]
 struct Warp {
-    /// Counts what makes a difference to others: what came before from what comes after.
+    /// Counts the events that matter to other threads: it separates the accesses before an event
+    /// from those after it.
     clock: u32,
-    /// What all of its lanes know.
+    /// The common knowledge of all its lanes.
     known: Rc<Known>,
-    /// Or what each of them knows.
+    /// The knowledge of each lane, once they differ.
     apart: Option<Box<[Rc<Known>; LANES]>>,
     /// What its lanes have prepared by fences and strong reads.
     lanes: Option<Box<[Lane; LANES]>>,
-    /// For each barrier, what arrived there without waiting.
+    /// For each barrier, the knowledge of the lanes that arrived there without waiting.
     arrived: [Option<Rc<Known>>; BARRIERS],
 }
 
-/// How accesses stand to a thread that now makes one.
+/// The view of a thread that is about to make an access: it tells which earlier accesses come
+/// before.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Now<'a> {
     order: &'a Order,
@@ -94,13 +97,13 @@ pub(super) struct Now<'a> {
 }
 
 impl Now<'_> {
-    /// The threads of an entry besides this one.
+    /// The threads of an entry without this one.
     fn others(self, entry: Entry) -> u32 {
         let own = entry.warp() == self.warp && entry.block() == self.order.block;
         if own { entry.lanes & !(1 << self.lane) } else { entry.lanes }
     }
 
-    /// Whether what lanes of the entry's warp did is before.
+    /// Whether the accesses of these lanes of the entry's warp come before.
     #[inline]
     fn knows(self, entry: Entry, lanes: u32) -> bool {
         let (warp, clock) = (entry.warp() as usize, entry.clock);
@@ -110,13 +113,13 @@ impl Now<'_> {
         self.order.has_published(entry.block()) && self.known.holds_of(entry.block(), warp, lanes, clock)
     }
 
-    /// Whether all of an entry is before what the thread does.
+    /// Whether all accesses of an entry come before this thread's access.
     #[inline]
     pub(super) fn follows(self, entry: Entry) -> bool {
         self.knows(entry, self.others(entry))
     }
 
-    /// Whether what some thread of the entry did is.
+    /// Whether the access of at least one thread of the entry does.
     pub(super) fn follows_some(self, entry: Entry) -> bool {
         let (others, warp, clock) = (self.others(entry), entry.warp() as usize, entry.clock);
         others != entry.lanes
@@ -126,15 +129,15 @@ impl Now<'_> {
             }
     }
 
-    /// The first thread of an entry whose access is not.
+    /// The first thread of an entry whose access does not come before.
     pub(super) fn stranger(self, entry: Entry) -> u32 {
         let others = self.others(entry);
         let unknown = |lane: &u32| others >> lane & 1 == 1 && !self.knows(entry, 1 << lane);
         (0..LANES as u32).find(unknown).unwrap_or(entry.lanes.trailing_zeros())
     }
 
-    /// Whether an entry is a read of a block that has ended and published nothing, so that nothing
-    /// will ever follow it but what has seen its write.
+    /// Whether an entry is a read of a block that has ended and published nothing. Nothing will
+    /// ever come after such a read, except accesses that have seen its write.
     pub(super) fn is_forever(self, entry: Entry) -> bool {
         !entry.writes() && !self.order.running.contains(entry.block()) && !self.order.has_published(entry.block())
     }
@@ -168,12 +171,12 @@ impl Order {
         }
     }
 
-    /// Threads for a block that is to run beside the others.
+    /// Makes the threads of a block that will run beside the others.
     pub(super) fn another(&self) -> Threads {
         Threads { block: 0, warps: self.warps.iter().map(|_| Warp::new(&self.nothing)).collect() }
     }
 
-    /// Goes on with the threads of another block.
+    /// Switches to the threads of another block.
     pub(super) fn swap(&mut self, other: &mut Threads) {
         std::mem::swap(&mut self.block, &mut other.block);
         std::mem::swap(&mut self.warps, &mut other.warps);
@@ -189,7 +192,7 @@ impl Order {
         }
     }
 
-    /// The block has ended.
+    /// Notes that the block has ended.
     pub(super) fn end(&mut self) {
         self.running.remove(self.block);
     }
@@ -202,7 +205,7 @@ impl Order {
         self.warps[warp as usize].clock
     }
 
-    /// The work of joining what threads know since this was last asked for.
+    /// Returns the work of joining knowledge since the last call.
     pub(super) fn take_work(&mut self) -> u64 {
         std::mem::take(&mut self.work)
     }
@@ -219,14 +222,14 @@ impl Order {
         self.publishing.contains(block)
     }
 
-    /// What the warp does from now on is later than what it did.
+    /// Separates the warp's later accesses from its earlier ones.
     pub(super) fn tick(&mut self, warp: u32) {
         let clock = &mut self.warps[warp as usize].clock;
         *clock = clock.saturating_add(1);
         self.exhausted |= *clock == u32::MAX;
     }
 
-    /// Warps have passed a barrier together; those of `ended` had ended before.
+    /// Notes that warps have passed a barrier together; those in `ended` had ended before.
     pub(super) fn barrier(&mut self, barrier: u32, passed: &[u32], ended: &[u32]) {
         let mut joined = Known::clone(&self.warps[passed[0] as usize].known);
         for &warp in passed.iter().chain(ended) {
@@ -250,7 +253,7 @@ impl Order {
         }
     }
 
-    /// Lanes of a warp arrive at a barrier and go on.
+    /// Notes that lanes of a warp have arrived at a barrier without waiting.
     pub(super) fn arrive(&mut self, barrier: u32, warp: u32, lanes: u32) {
         let mut known = self.together(warp, lanes);
         let arrived = &mut self.warps[warp as usize].arrived[barrier as usize];
@@ -261,7 +264,7 @@ impl Order {
         self.tick(warp);
     }
 
-    /// Lanes of a warp have waited for each other. `all`: nobody else of it is left.
+    /// Notes that lanes of a warp have waited for each other. `all`: no other lane of it is left.
     pub(super) fn warp_barrier(&mut self, warp: u32, lanes: u32, all: bool) {
         let known = Rc::new(self.together(warp, lanes));
         let state = &mut self.warps[warp as usize];
@@ -273,7 +276,7 @@ impl Order {
         self.tick(warp);
     }
 
-    /// What lanes of a warp know and did.
+    /// The joint knowledge of lanes of a warp, including their own accesses.
     fn together(&mut self, warp: u32, lanes: u32) -> Known {
         let state = &self.warps[warp as usize];
         let mut known = Known::clone(state.known(lanes.trailing_zeros() as usize % LANES));

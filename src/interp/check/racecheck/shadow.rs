@@ -1,33 +1,35 @@
-//! The accesses to some memory that what comes later is compared with.
+//! The earlier accesses to some memory, for comparison with later ones.
 
 use super::entry::Entry;
 use super::order::{Messages, Now};
 
-/// Places of a shadow's leaf.
+/// Places in a leaf of a shadow.
 const LEAF: usize = 16;
-/// Leaves of a node.
+/// Leaves in a node.
 const NODE: usize = 64;
-/// Of the accesses to a place by blocks that have ended and published something, and of those before a strong write, how many are
-/// kept; and how many there may be before one read of each running block is enough.
+/// The number of accesses kept at a place from blocks that have ended and published something, and
+/// the number kept from before a strong write. It is also the number of accesses beyond which one
+/// read of each running block is enough.
 const LIMITED: usize = 64;
-/// How many accesses to a place are kept in all. A thread is among the loads once for each instruction, so that these are many times
-/// more than the threads of a block have in common.
+/// The number of accesses kept at a place in all. A thread appears among the loads only once for
+/// each instruction, so this is many times more than the threads of a block need together.
 const MEMBERS: usize = 2048;
 
-/// An entry for each place of some memory, in a tree: what is never accessed takes next to nothing, for a kernel may step
-/// through memory by columns, and there may be many launches of it.
+/// An entry for each place of some memory, in a tree. Memory that is never accessed takes almost no
+/// space, because a kernel may step through memory by columns, and many launches of it may follow.
 #[derive(Debug)]
 struct Places {
-    /// How many places there are.
+    /// The number of places.
     count: usize,
-    /// Which node a place is below; as in a node, 0 is the first one, in which nothing is ever stored.
+    /// The node for each range of places. As in a node, index 0 is the first one, which always
+    /// stays empty.
     roots: Vec<u32>,
-    /// Which leaf a place is in.
+    /// The leaf for each range of places.
     nodes: Vec<[u32; NODE]>,
     leaves: Vec<[Entry; LEAF]>,
-    /// The leaf that was looked for last, by what its places have in common.
+    /// The last leaf that was used: the number that its places share, and its index.
     last: (usize, usize),
-    /// Whether there was an entry for which the host had no memory.
+    /// Whether the host had no memory for some entry.
     lossy: bool,
 }
 
@@ -47,7 +49,7 @@ impl Places {
         self.leaves[leaf as usize][place % LEAF]
     }
 
-    /// The entry of a place, to be changed; `None` where the host has not the memory.
+    /// The entry of a place, for a change; `None` if the host has too little memory.
     #[inline]
     fn entry(&mut self, place: usize) -> Option<&mut Entry> {
         if place / LEAF != self.last.0 {
@@ -60,7 +62,7 @@ impl Places {
         Some(&mut self.leaves[self.last.1][place % LEAF])
     }
 
-    /// The leaf of a place, made where there is none; `None` where the host has not the memory.
+    /// The leaf of a place, which it creates if needed; `None` if the host has too little memory.
     fn leaf(&mut self, place: usize) -> Option<usize> {
         if self.roots.is_empty() {
             self.nodes.try_reserve(1).ok()?;
@@ -87,53 +89,54 @@ impl Places {
     }
 }
 
-/// What some memory's places have seen.
+/// The accesses to the places of some memory.
 #[derive(Debug)]
 pub(super) struct Shadow {
     /// The last plain write.
     writes: Places,
-    /// Accesses since that are in no race with each other: loads, and those that may meet others like them. One, or where
-    /// there are more of them a list.
+    /// Later accesses that do not race with each other: loads, and strong accesses. An entry holds
+    /// one of them, or refers to a list of several.
     crowds: Places,
     lists: Vec<Crowd>,
-    /// Of the lists, those that are no place's.
+    /// The lists that no place uses.
     free: Vec<u32>,
-    /// What the last strong writes pass on.
+    /// The knowledge that the last strong writes pass on.
     pub(super) messages: Messages,
-    /// How many accesses others were compared with, since this was last asked for.
+    /// The number of accesses that others were compared with since the last call of `take_work`.
     visits: u64,
 }
 
 /// Accesses to one place, in the order of the run.
 #[derive(Debug, Default)]
 struct Crowd {
-    /// The number of the last strong write that was not an update; updates pass on its value, changed.
+    /// The number of the last strong write that was not an update. Updates pass on its value,
+    /// changed.
     chain: u32,
     members: Vec<Member>,
 }
 
-/// An access, and the write whose value it read or made.
+/// An access, and the write whose value it read, updated or stored.
 #[derive(Debug, Clone, Copy)]
 struct Member {
     entry: Entry,
     chain: u32,
 }
 
-/// How many of its last accesses a place is looked through for the same.
+/// The number of recent accesses in which a place looks for a repeated one.
 const RECENT: usize = 8;
-/// A number that no write has.
+/// A number that belongs to no write.
 const NO_CHAIN: u32 = u32::MAX;
 
-/// An access that is to be compared and kept.
+/// An access that is compared with the earlier ones and then kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Newcomer<'a> {
     pub(super) entry: Entry,
-    /// It has read what it overwrites at once.
+    /// Whether it has atomically read the value that it overwrites.
     pub(super) update: bool,
     pub(super) now: Now<'a>,
-    /// Nothing of other blocks counts: the memory is the block's own.
+    /// Whether accesses of other blocks are ignored, because the memory belongs to the block alone.
     pub(super) alone: bool,
-    /// The kernel has strong accesses in the scope of a block.
+    /// Whether the kernel has strong accesses in the scope of a block.
     pub(super) narrow: bool,
 }
 
@@ -148,13 +151,14 @@ impl Newcomer<'_> {
         self.entry.replaces(earlier, self.narrow)
     }
 
-    /// Whether others may see it, and come after it without coming after what is before it.
+    /// Whether other threads may see it, and so come after it without coming after the accesses
+    /// before it.
     #[inline]
     fn may_be_seen(&self) -> bool {
         self.entry.writes() && self.entry.is_strong()
     }
 
-    /// Whether it races with an earlier access, but for what it has seen.
+    /// Whether it races with an earlier access, if it has not seen that access's value.
     #[inline]
     fn races(&self, earlier: Entry) -> bool {
         earlier.conflicts(self.entry) && !self.now.follows(earlier)
@@ -167,7 +171,7 @@ impl Shadow {
         Self { writes, crowds, lists: Vec::new(), free: Vec::new(), messages, visits: 0 }
     }
 
-    /// For as many places, of the same memory of another block.
+    /// Makes a shadow of the same size, for the same kind of memory of another block.
     pub(super) fn another(&self) -> Self {
         Self::new(self.writes.count, self.messages.another())
     }
@@ -176,19 +180,20 @@ impl Shadow {
         self.writes.lossy || self.crowds.lossy
     }
 
-    /// The work of comparing accesses to places of many since this was last asked for: two take a unit.
+    /// Returns the work of comparing accesses since the last call: two comparisons take a unit.
     pub(super) fn take_work(&mut self) -> u64 {
         std::mem::take(&mut self.visits) / 2
     }
 
-    /// Another block begins, of which this is the own memory.
+    /// Notes that another block begins, if this is the shared memory of a block.
     pub(super) fn begin(&mut self) {
         self.lists.clear();
         self.free.clear();
     }
 
-    /// Compares an access with those before it and keeps it: the one that it races with. `changes`: whether it is no plain write
-    /// of what is there already.
+    /// Compares an access with the earlier ones and keeps it; returns the access that it races
+    /// with. `changes`: whether it is something other than a plain write of the value that is
+    /// already there.
     #[inline]
     pub(super) fn meet(&mut self, place: usize, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
         if new.entry.writes() && !new.entry.is_strong() {
@@ -211,7 +216,7 @@ impl Shadow {
         rival.or(among)
     }
 
-    /// A plain write comes after all others, or races with them.
+    /// Compares and keeps a plain write. It comes after all other accesses, or races with them.
     #[inline]
     fn write(&mut self, place: usize, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
         let write = self.writes.entry(place)?;
@@ -234,7 +239,7 @@ impl Shadow {
         rival.or(among)
     }
 
-    /// The one of a crowd that an access races with.
+    /// Finds the access of a crowd that the new access races with.
     fn rival(&mut self, crowd: Entry, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
         match crowd.as_list() {
             Some(list) => {
@@ -276,7 +281,7 @@ impl Shadow {
 
     fn join_list(&mut self, place: usize, new: Newcomer, list: usize) {
         self.visits += self.lists[list].join(new);
-        // A list of one that is in the chain is as good as that one.
+        // A list of one member that belongs to the chain is equivalent to that member.
         let kept = match self.lists[list].members[..] {
             [Member { entry, chain }] if chain == self.lists[list].chain || !entry.is_strong() => {
                 self.give_back(list);
@@ -287,7 +292,7 @@ impl Shadow {
         self.keep(place, kept);
     }
 
-    /// An empty list.
+    /// Returns an empty list.
     fn take(&mut self) -> usize {
         self.free.pop().map_or_else(
             || {
@@ -305,15 +310,16 @@ impl Shadow {
 }
 
 impl Crowd {
-    /// Whether the newcomer is a read that is here as it is, and nothing but reads has come since:
-    /// as of a thread that waits.
+    /// Whether the newcomer is a read that is already here, with only reads after it, as a waiting
+    /// thread makes them.
     fn has_again(&self, new: Newcomer) -> bool {
         let since = self.members.iter().rev().take(RECENT).take_while(|member| !member.entry.writes());
         let is_same = |member: &Member| member.entry.is_with(new.entry) && new.entry.lanes & !member.entry.lanes == 0;
         !new.entry.writes() && since.into_iter().any(is_same)
     }
 
-    /// The first member that the newcomer races with, and how many were looked at.
+    /// Finds the first member that the newcomer races with; also returns the number of members
+    /// inspected.
     fn rival(&self, new: Newcomer, changes: impl Fn() -> bool) -> (Option<Entry>, u64) {
         let mut visits = self.members.len();
         let races = |&(index, member): &(usize, &Member)| {
@@ -326,20 +332,21 @@ impl Crowd {
         (rival, visits as u64)
     }
 
-    /// Whether the newcomer is after a read that has seen the strong write of this index. Such a write is before what comes after the
-    /// read, though nothing that its thread did before it is.
+    /// Whether the newcomer comes after a read that has seen the strong write at this index. Such a
+    /// write comes before everything after that read, although the earlier accesses of its thread
+    /// do not.
     fn is_seen(&self, index: usize, new: Newcomer) -> bool {
         let Member { entry, chain } = self.members[index];
         let saw = |other: &Member| other.entry.is_strong() && other.chain == chain && new.now.follows_some(other.entry);
         entry.writes() && chain != NO_CHAIN && self.members[index + 1..].iter().any(saw)
     }
 
-    /// Takes the newcomer in: how many members were looked at.
+    /// Adds the newcomer; returns the number of members inspected.
     fn join(&mut self, new: Newcomer) -> u64 {
         let chain = self.chain_of(new);
         let mut visits = 3 * self.members.len() as u64;
         self.outdate(new);
-        // A strong read is no longer the one of before if there was a write in between.
+        // A strong read is not the same as an earlier one if a write came in between.
         let since = match new.entry.is_strong() {
             true => self.members.iter().rposition(|member| member.entry.writes()).map_or(0, |last| last + 1),
             false => 0,
@@ -358,8 +365,9 @@ impl Crowd {
         visits
     }
 
-    /// Takes a thread out of its own earlier loads that its new access tells as much as: whatever is after this one is after
-    /// those. So a list has a thread once for each kind of load, however often it loads.
+    /// Removes a thread from those of its earlier loads that its new access makes redundant:
+    /// whatever comes after the new access comes after them. A list therefore has a thread once for
+    /// each kind of load, however often it loads.
     fn outdate(&mut self, new: Newcomer) {
         if new.may_be_seen() {
             return;
@@ -373,7 +381,7 @@ impl Crowd {
         self.members.retain(|member| member.entry.lanes != 0);
     }
 
-    /// The write whose value the newcomer reads, updates or is.
+    /// The number of the write whose value the newcomer reads, updates or stores.
     fn chain_of(&mut self, new: Newcomer) -> u32 {
         if !new.entry.is_strong() {
             return NO_CHAIN;
@@ -391,8 +399,9 @@ impl Crowd {
         }
     }
 
-    /// Drops those that nothing later needs to be compared with any more. Of some there may be very many that something might: the
-    /// oldest of those go as well. How many were looked at.
+    /// Drops the members that no later access needs a comparison with. Some members that a later
+    /// access might need can be very numerous; the oldest of those go as well. Returns the number
+    /// of members inspected.
     fn forget(&mut self, new: Newcomer, chain: u32) -> u64 {
         let mut visits = 4 * self.members.len();
         let follows = |entry: Entry| new.replaces(entry) && new.now.follows(entry);
@@ -428,8 +437,8 @@ impl Crowd {
         visits as u64
     }
 
-    /// Of plain reads of another block that has yet to end, one is enough where there are many:
-    /// they mostly come to be in order with others together. How many were looked at.
+    /// Keeps one plain read of each other running block, if there are many: such reads mostly
+    /// become ordered together. Returns the number of members inspected.
     fn thin(&mut self, new: Newcomer) -> usize {
         let before = self.members.len();
         let mut last: Option<Entry> = None;
@@ -444,7 +453,8 @@ impl Crowd {
         before
     }
 
-    /// Whether a strong access has seen a write that is still kept, and no earlier one tells the same.
+    /// Whether a strong access has seen a write that is still kept, and no earlier access shows the
+    /// same.
     fn is_witness(&self, index: usize) -> bool {
         let Member { entry, chain } = self.members[index];
         let Some(last) = self.last_write(index, entry, chain) else { return false };

@@ -7,33 +7,36 @@ use std::rc::Rc;
 use super::{Known, Order, active};
 use crate::interp::modifiers::Sync;
 
-/// Places whose strong reads a thread remembers apart until its next fence, and places that it has
-/// released at.
+/// The number of places for which a thread remembers its strong reads separately until its next
+/// fence, and the number of places for which it remembers its releases.
 const PLACES_SEEN: usize = 64;
-/// Where a thread remembers further places together: no place is there.
+/// The stand-in for all further places, which a thread remembers together. No real place has this
+/// location.
 const ELSEWHERE: Location = (u64::MAX, u64::MAX);
-/// Places at which racecheck follows what is published, in all memory together. Each takes up to 1
-/// KiB or so.
+/// The number of places, in all memory together, for which racecheck follows what threads publish.
+/// Each takes up to about 1 KiB.
 const MAX_PUBLISHED: usize = 1 << 19;
 
-/// A place that is written strongly: the memory's base and the place in it.
+/// A place that receives strong writes: the base of the memory, and the place in it.
 type Location = (u64, u64);
 
-/// What a thread has begun that another access or a fence may complete.
+/// The half of a synchronisation that a thread has begun, which another access or a fence may
+/// complete.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Lane {
-    /// What its last fence would publish within the block.
+    /// The snapshot that its last fence would publish within the block.
     near: Option<Snapshot>,
-    /// What its last fence of a wider scope would publish.
+    /// The snapshot that its last fence of a wider scope would publish.
     far: Option<Snapshot>,
-    /// What its strong reads have seen since the last fence.
+    /// The knowledge that its strong reads have seen since the last fence.
     seen: Vec<Seen>,
-    /// What it has published by release operations: every strong write of its to the same place
-    /// does so again.
+    /// The snapshots that it has published by release operations. Each of its strong writes to the
+    /// same place publishes them again.
     released: Vec<Released>,
 }
 
-/// What a thread has published at a place by release operations: within the block, and beyond it.
+/// The snapshots that a thread has published at a place by release operations: within the block,
+/// and beyond it.
 #[derive(Debug, Clone)]
 struct Released {
     at: Location,
@@ -41,32 +44,33 @@ struct Released {
     far: Option<Snapshot>,
 }
 
-/// What a thread knew, and how far it had come itself.
+/// The knowledge of a thread at some time, and its own clock then.
 #[derive(Debug, Clone)]
 struct Snapshot {
     known: Rc<Known>,
     below: u32,
 }
 
-/// What a strong read has seen, which a fence receives.
+/// Knowledge that a strong read has seen, and that a fence receives.
 #[derive(Debug, Clone)]
 struct Seen {
     at: Location,
     news: News,
 }
 
-/// What is published: to threads of the block, and to those of others.
+/// Published knowledge: for threads of the block, and for those of other blocks.
 #[derive(Debug, Clone, Default)]
 struct News {
     near: Option<Rc<Known>>,
     far: Option<Rc<Known>>,
 }
 
-/// What the strong write that a place holds passes on, its own and that of those whose value it has
-/// updated.
+/// The knowledge that the strong write at a place passes on: its own, and that of the writes whose
+/// value it has updated.
 #[derive(Debug)]
 pub(in super::super) struct Message {
-    /// The last write's block, whether its scope is wider than that, and the bytes written.
+    /// The last write: its block, whether its scope is wider than the block, and its width in
+    /// bytes.
     block: u32,
     device: bool,
     width: u8,
@@ -77,11 +81,11 @@ pub(in super::super) struct Message {
 #[derive(Debug)]
 pub(in super::super) struct Messages {
     by_place: HashMap<u64, Message>,
-    /// How many there are in all memory.
+    /// The number of messages in all memory.
     count: Rc<Cell<usize>>,
 }
 
-/// What is known of a message by a thread of another block.
+/// The knowledge in a message, as published and as converted for another block.
 #[derive(Debug)]
 pub(super) struct Moved {
     from: (u32, Rc<Known>),
@@ -93,7 +97,7 @@ impl Messages {
         Self { by_place: HashMap::new(), count: Rc::default() }
     }
 
-    /// For other memory of the same launch.
+    /// Makes the messages of other memory of the same launch.
     pub(in super::super) fn another(&self) -> Self {
         Self { by_place: HashMap::new(), count: self.count.clone() }
     }
@@ -117,7 +121,7 @@ impl Messages {
         self.by_place.clear();
     }
 
-    /// Puts a message at a place, whether or not there is one; false where there are too many.
+    /// Sets the message at a place; returns false if there are too many.
     fn put(&mut self, place: u64, message: Message) -> bool {
         self.remove(place);
         let count = self.count.get();
@@ -142,8 +146,8 @@ pub(in super::super) struct Strong {
 }
 
 impl Order {
-    /// A fence of lanes of a warp: they receive what they have seen, and what they do from now on
-    /// publishes what they know.
+    /// Executes a fence in lanes of a warp: they receive what they have seen, and their later
+    /// writes publish what they know now.
     pub(in super::super) fn fence(&mut self, warp: u32, lanes: u32, sync: Sync) {
         let below = self.clock(warp).saturating_add(1);
         for lane in active(lanes) {
@@ -168,8 +172,8 @@ impl Order {
         self.tick(warp);
     }
 
-    /// A thread learns what is for its block, and with a scope that is wider what is for others:
-    /// that is taken out.
+    /// Adds the news for its own block to a thread's knowledge, and with a wider scope also the
+    /// news for other blocks. Received news is taken out.
     fn receive(&mut self, warp: u32, lane: usize, news: &mut News, device: bool) {
         let far = if device { news.far.take() } else { None };
         for news in [news.near.take(), far].into_iter().flatten() {
@@ -189,13 +193,13 @@ impl Order {
         }
     }
 
-    /// A strong read of a place that holds this message, if it holds one.
+    /// Follows a strong read of a place that holds this message, if there is one.
     pub(in super::super) fn read(&mut self, message: Option<&Message>, by: Strong) {
         let Strong { warp, lane, sync, at, .. } = by;
         let message = message.filter(|message| message.reaches(self.block, by));
         let mut news = message.map(|message| self.news(message));
         if sync.acquires() {
-            // What it has read there before is received too.
+            // An acquire also receives what earlier strong reads saw at this place.
             let before = self.warps[warp as usize].lanes.as_mut().map(|lanes| &mut lanes[lane].seen);
             let before: Vec<Seen> =
                 before.into_iter().flat_map(|seen| seen.extract_if(.., |seen| seen.at == at)).collect();
@@ -212,7 +216,7 @@ impl Order {
         }
     }
 
-    /// What a message tells a thread of the block.
+    /// The news in a message for a thread of the running block.
     fn news(&mut self, message: &Message) -> News {
         if message.block == self.block {
             return message.news.clone();
@@ -236,7 +240,7 @@ impl Order {
         News { near: None, far: Some(known) }
     }
 
-    /// Keeps for a later fence what a thread has seen.
+    /// Keeps what a thread has seen for a later fence.
     fn keep(&mut self, seen: Seen, warp: u32, lane: usize) {
         if seen.news.near.is_none() && seen.news.far.is_none() {
             return;
@@ -250,8 +254,8 @@ impl Order {
         }
     }
 
-    /// A strong write to a place of these messages; `update` where it has read what was there at
-    /// once.
+    /// Follows a strong write to a place of these messages. `update`: whether it has atomically
+    /// read the old value.
     pub(in super::super) fn write(&mut self, messages: &mut Messages, by: Strong, update: bool) {
         let place = by.at.1;
         let mut news = self.published(by);
@@ -270,9 +274,9 @@ impl Order {
         self.overfull |= !messages.put(place, Message { block, device, width, news });
     }
 
-    /// What a strong write of a thread publishes: what its last fence has prepared, what it has
-    /// released at the place, or if it is a release what the thread knows now. A thread knows ever
-    /// more: the last one has all.
+    /// The news that a strong write of a thread publishes: the snapshot of its last fence, the
+    /// snapshots that it has released at the place, and for a release the thread's knowledge now. A
+    /// thread's knowledge only grows, so the latest snapshot contains the others.
     fn published(&mut self, by: Strong) -> News {
         let Strong { warp, lane, sync, at, .. } = by;
         let state = &mut self.warps[warp as usize];
@@ -300,7 +304,7 @@ impl Order {
         News { near, far }
     }
 
-    /// Whether more was published than can be kept.
+    /// Whether threads published more than racecheck can keep.
     pub(in super::super) fn is_overfull(&self) -> bool {
         self.overfull
     }
@@ -312,7 +316,7 @@ impl Snapshot {
     }
 }
 
-/// The later one of two snapshots of a thread.
+/// The later of two snapshots of a thread.
 fn later<'a>(a: Option<&'a Snapshot>, b: Option<&'a Snapshot>) -> Option<&'a Snapshot> {
     a.into_iter().chain(b).max_by_key(|snapshot| snapshot.below)
 }
@@ -336,7 +340,7 @@ impl News {
         self.near.is_none() && self.far.is_none()
     }
 
-    /// Adds what others have published: the work of it.
+    /// Adds the news of others; returns the work.
     fn add(&mut self, other: &News) -> u64 {
         if self.is_one() && other.is_one() {
             self.far = None;
@@ -347,7 +351,7 @@ impl News {
         add(&mut self.near, &other.near) + add(&mut self.far, &other.far)
     }
 
-    /// Whether it is the same for threads of the block and of others.
+    /// Whether the news is the same for threads of the block and for those of other blocks.
     fn is_one(&self) -> bool {
         match (&self.near, &self.far) {
             (Some(near), Some(far)) => Rc::ptr_eq(near, far),
@@ -368,7 +372,7 @@ fn add(own: &mut Option<Rc<Known>>, other: &Option<Rc<Known>>) -> u64 {
 }
 
 impl Message {
-    /// Whether a strong access that reads what this was written with sees it, for that both must be
+    /// Whether a strong access that reads this message's value receives the message: both must be
     /// strong for each other.
     fn reaches(&self, block: u32, by: Strong) -> bool {
         self.width == by.width && (self.block == block || self.device && by.sync.is_device_wide())
