@@ -12,7 +12,7 @@ use warpstride::element::{DType, Element};
 use warpstride::error::Error;
 use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Align, PermutePlan, Target, TransposePlan, Variant};
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TransposePlan, Variant};
 use warpstride::roofline::measure::Timing;
 use warpstride::roofline::model::{DeviceModel, Prediction};
 use warpstride::view::{View, ViewMut};

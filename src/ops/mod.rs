@@ -19,8 +19,17 @@
 //! | candle 0.10, 0.11 | as cudarc's, which they are: `examples/candle` | |
 //! | torch, CuPy, Numba | `data_ptr()`, `data.ptr`, `__cuda_array_interface__` | `cuda_stream`, `ptr` |
 //!
-//! A raw entry point queues its work and returns. It knows of no other work on the memory: what must run before is queued
-//! on the same stream, or the stream waits for it; and whoever reads the result, or frees the memory, waits for the stream.
+//! # The raw contract
+//!
+//! A raw entry point, and `launch_raw` of a plan, queues its work and returns. It checks what addresses show: that
+//! they are aligned and that operands are apart. The caller promises the rest:
+//!
+//! - Every element of each operand's layout, from the operand's address, lies within memory that the device can
+//!   access and that lives until the work has run.
+//! - The stream is a live stream of the device's context. On CUDA this is a `CUstream` of the device's primary
+//!   context, which the CUDA runtime, cudarc and candle use; 0 is its default stream.
+//! - From the call until the work has run, no other work writes what it reads, or reads or writes what it writes,
+//!   unless that work is ordered before or after it on the stream or by events.
 
 pub mod arithmetic;
 mod canonical;
@@ -33,7 +42,7 @@ pub mod probe;
 mod span;
 pub mod spin;
 mod target;
-pub mod tuning;
+mod tuning;
 mod units;
 
 pub use arithmetic::{elementwise, reduce, reduce_axis, rowwise};
@@ -46,8 +55,10 @@ pub use elementwise::{Elementwise, Operands, add, axpy, elementwise_raw, fill, f
 pub use gather::{IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatter_rows_raw};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
 pub use normalize::{Images, Normalization, normalize, normalize_entry, normalize_raw};
-pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
-pub use plan::{Limit, Plan, PlannedAxis, Quantity, Verdict, Walk};
+#[doc(hidden)]
+pub use permute::copy_into_tuned;
+pub use permute::{PermutePlan, contiguous, copy_into, copy_into_raw, permute};
+pub use plan::{Explanation, Limit, Plan, PlannedAxis, Quantity, Verdict, Walk};
 pub use reduce::{Reduced, Reduction, Scratch, dot, dot_into, max, max_into, min, min_into, reduce_raw, sum, sum_into};
 pub use reduce_axis::{
     AxisPlan, AxisReduced, AxisReduction, argmax, argmax_axis, argmax_axis_into, argmax_into, max_axis, max_axis_into,
@@ -59,4 +70,5 @@ pub use rowwise::{
 pub use spin::spin;
 pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};
+#[doc(hidden)]
 pub use tuning::TileShape;

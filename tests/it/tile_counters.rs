@@ -4,7 +4,7 @@ use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Affine, AffinePlan, Align, PermutePlan, Target, TileShape};
+use warpstride::ops::{self, Affine, AffinePlan, Align, PermutePlan, Plan, Target, TileShape};
 
 /// What one transpose counts of `rows` x `cols` elements from element `from` on, whose rows are `gap` elements apart, to a result
 /// that starts `to` elements into its buffer; and the kernel that did it, which is one for large arrays unless `small`.

@@ -8,7 +8,7 @@ use warpstride::abi::{GATHER, Key, SCATTER};
 use warpstride::device::Device;
 use warpstride::element::{DType, Element, Number};
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, Normalization, PermutePlan, Target};
+use warpstride::ops::{self, Align, Normalization, PermutePlan, Plan, Target};
 
 use super::Measured;
 use super::permute::copy;

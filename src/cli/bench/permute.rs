@@ -6,7 +6,7 @@ use warpstride::device::Device;
 use warpstride::element::{DType, Element};
 use warpstride::error::Error;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
 use warpstride::view::{View, ViewMut};
 
 use super::report::{Outcome, Subject};

@@ -16,10 +16,10 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::{Layout, MAX_RANK};
 use crate::ops::canonical::Axis;
-use crate::ops::movement::permute::tile::{QUAD, split};
 use crate::ops::numbering::{axes, divisor, grid};
 use crate::ops::operand::{check_bytes, check_disjoint};
-use crate::ops::tuning::TILE_COLUMN;
+use crate::ops::tuning::{Kind, Tuning};
+use crate::ops::units::VECTOR as QUAD;
 use crate::ops::{Align, Target, TileShape};
 
 /// More elements than the threads of a launch number beyond the last.
@@ -260,7 +260,8 @@ impl Sides {
         let (rows, cols) = (matrices.rows.extent, matrices.cols.extent);
         let [across, down] = [cols.div_ceil(tile.width), rows.div_ceil(tile.height)];
         // Where rows of the destination go on in the tile below, that writes the rest of a sector: soon, while the L2 cache has it.
-        let down_first = whole.is_none() && rows.saturating_mul(tile.width * src_width.max(dst_width)) <= TILE_COLUMN;
+        let down_first = whole.is_none()
+            && rows.saturating_mul(tile.width * src_width.max(dst_width)) <= Tuning::of(target).permutes.tiles.column;
         let along = |at: usize| u64::from(walk.channel == Some(at));
         let images: usize = matrices.batch().iter().map(|axis| axis.extent).product();
         let params = AffineTileParams {
@@ -291,8 +292,10 @@ impl Sides {
     fn rectangles(&self, matrices: &Matrices, target: Target) -> Option<Tile> {
         let [lanes, rows] = self.widths().map(|width| QUAD / width);
         let tuned = TileShape::of(target).iter().find(|shape| shape.width() == QUAD / lanes)?;
+        let tiles = &Tuning::of(target).permutes.tiles;
+        let split = tuned.split(Kind::Whole, matrices.cols.extent / lanes, matrices.rows.extent / rows, tiles);
         let (across_log2, down_log2) =
-            split(tuned, false, false, matrices.cols.extent / lanes, matrices.rows.extent / rows)?;
+            (split.used >= split.fewest(tiles)).then_some((split.across_log2, split.down_log2()))?;
         let [from, to] = self.types.map(AffineType::scalar);
         let entry = AFFINE_TILE.find(Key::types(from, to))?;
         let [height, width] = [rows << down_log2, lanes << across_log2];
