@@ -1,8 +1,9 @@
-//! Supplies the PTX: the committed copy where it is what the sources make, and else a fresh one from `kernels/`.
+//! Supplies the PTX: the committed copy if it matches the sources, else a fresh one from
+//! `kernels/`.
 //!
 //! Nothing is silent and nothing is stale: where the PTX came from is baked into the crate, a committed copy counts only
-//! while its manifest matches the sources, and the entries of either are checked against what the host passes. Where they
-//! are in the text is written down, so that the host can load one of them.
+//! while its manifest matches the sources, and the entries of either are checked against what the host passes. Either is a
+//! folder with a file a family.
 
 // The modules are shared with the crate and with its tests, which use more of them.
 #![allow(dead_code, unreachable_pub)]
@@ -20,22 +21,24 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use abi::{Entry, Family};
+use entries::Module;
 use manifest::{Manifest, SOURCES, hash};
 use toolchain::{GPU, Toolchain};
 
-/// Says which supply is wanted; unset, the committed copy where it is current.
+/// Forces one supply. If it is unset, the build takes the committed copy while that is current.
 const CHOICE: &str = "WARPSTRIDE_KERNELS";
 
 fn main() {
-    // One sentence through cargo's own channel: a panic would bury it under a backtrace.
+    // cargo prints this one sentence; a panic would bury it under a backtrace.
     if let Err(message) = supply() {
         println!("cargo::error={message}");
     }
 }
 
-/// PTX that is good to use, and where it came from.
+/// A folder of PTX that is good to use, a file a family, and where it came from.
 struct Supply {
-    ptx: PathBuf,
+    folder: PathBuf,
     provenance: String,
 }
 
@@ -43,13 +46,13 @@ fn supply() -> Result<(), String> {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(variable("OUT_DIR")?);
     println!("cargo::rerun-if-env-changed={CHOICE}");
-    for input in SOURCES.iter().copied().chain(["src/ptx/warpstride.ptx", "src/ptx/MANIFEST"]) {
+    for input in SOURCES.iter().copied().chain(["src/ptx"]) {
         // cargo takes a path that is not there for one that has changed.
         if root.join(input).exists() {
             println!("cargo::rerun-if-changed={input}");
         }
     }
-    // Empty is unset: how a shell takes a variable back for one command.
+    // An empty variable counts as unset, because a shell clears a variable so for one command.
     let choice = env::var_os(CHOICE).filter(|choice| !choice.is_empty());
     let supply = match choice.as_ref().map(|choice| choice.to_str()) {
         None => prebuilt(&root).or_else(|stale| {
@@ -66,60 +69,89 @@ fn supply() -> Result<(), String> {
             Err(format!("{CHOICE} is {:?}: set it to source or prebuilt, or unset it", choice.unwrap_or_default()))
         }
     }?;
-    let text = read(&supply.ptx)?;
-    let at_fault = |why: String| format!("{}: {why}", supply.ptx.display());
-    entries::check(&text, abi::ENTRIES).map_err(at_fault)?;
-    let (header, entries) = entries::places(&text, abi::ENTRIES).map_err(at_fault)?;
-    // `Debug` writes ranges as Rust does; `src/ptx/mod.rs` includes them.
-    let table = out.join("places.rs");
-    fs::write(&table, format!("({header:?}, {entries:?})"))
-        .map_err(|error| format!("cannot write {}: {error}", table.display()))?;
-    println!("cargo::rustc-env=WARPSTRIDE_PTX={}", supply.ptx.display());
+    include(&supply.folder, &out)?;
     println!("cargo::rustc-env=WARPSTRIDE_PTX_PROVENANCE={}", supply.provenance);
     println!("cargo::rustc-env=WARPSTRIDE_PTX_TARGET={GPU}");
     println!("cargo::rustc-env=WARPSTRIDE_OPT_LEVEL={}", variable("OPT_LEVEL")?);
     Ok(())
 }
 
-/// The committed PTX, or how it differs from its manifest or from the sources.
+/// Returns the committed PTX, or how it differs from its manifest or from the sources.
 fn prebuilt(root: &Path) -> Result<Supply, String> {
-    let ptx = root.join("src/ptx/warpstride.ptx");
-    let manifest = Manifest::parse(&read(&root.join("src/ptx/MANIFEST"))?)?;
-    if manifest.ptx != hash(read(&ptx)?.as_bytes()) {
-        return Err("src/ptx/warpstride.ptx is not the file that src/ptx/MANIFEST describes".to_owned());
+    let folder = root.join("src/ptx");
+    let manifest = Manifest::parse(&read(&folder.join("MANIFEST"))?)?;
+    if manifest.ptx != hash(&ptx(&folder)?) {
+        return Err("src/ptx does not have the files that src/ptx/MANIFEST describes".to_owned());
     }
     // A published crate has no kernels: cargo does not package a package inside a package.
     if root.join("kernels").exists() {
         manifest.check(&current(root)?)?;
     }
-    Ok(Supply { provenance: format!("prebuilt, {manifest}"), ptx })
+    Ok(Supply { provenance: format!("prebuilt, {manifest}"), folder })
 }
 
-/// The PTX compiled here and now, with its manifest beside it for `scripts/bless-ptx`.
+/// Compiles the PTX, and writes its manifest beside it for `scripts/bless-ptx`.
 fn from_source(root: &Path, out: &Path) -> Result<Supply, String> {
     let kernels = root.join("kernels");
     if !kernels.exists() {
         return Err("a published crate has no kernel sources: fetch it again, or build from the repository".to_owned());
     }
     let toolchain = Toolchain::find()?;
-    let ptx = out.join("warpstride.ptx");
     let compiled = toolchain.compile(&kernels, &out.join("kernels"))?;
-    fs::write(&ptx, headed(read(&compiled)?)?).map_err(|error| format!("cannot write {}: {error}", ptx.display()))?;
-    let manifest = Manifest { ptx: hash(read(&ptx)?.as_bytes()), ..current(root)? };
-    let beside = out.join("MANIFEST");
-    fs::write(&beside, manifest.render()).map_err(|error| format!("cannot write {}: {error}", beside.display()))?;
-    Ok(Supply { provenance: format!("built from source, {manifest}"), ptx })
+    let folder = out.join("ptx");
+    part(&compiled, &folder)?;
+    let manifest = Manifest { ptx: hash(&ptx(&folder)?), ..current(root)? };
+    write(&folder.join("MANIFEST"), manifest.render())?;
+    Ok(Supply { provenance: format!("built from source, {manifest}"), folder })
 }
 
-/// The text with the architecture in its header that all entries need together; it was compiled for the oldest.
-fn headed(mut text: String) -> Result<String, String> {
-    let (major, minor) = abi::ENTRIES.iter().map(|entry| entry.capability).max().ok_or("src/abi.rs has no entries")?;
-    let place = entries::architecture(&text).ok_or("the PTX does not say its architecture")?;
-    text.replace_range(place, &format!("sm_{major}{minor}"));
-    Ok(text)
+/// Parts what the compiler wrote into a folder, a file a family: a module for the latest architecture that an entry of it needs.
+fn part(compiled: &Path, folder: &Path) -> Result<(), String> {
+    let text = read(compiled)?;
+    let at_fault = |why: String| format!("{}: {why}", compiled.display());
+    let module = Module::parse(&text).map_err(at_fault)?;
+    let mut entries = module.take(abi::ENTRIES).map_err(at_fault)?.into_iter();
+    // Families that are gone leave nothing behind.
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    for family in Family::all() {
+        let capability = family.entries().map(|id| id.entry().capability).max().unwrap_or(abi::OLDEST);
+        let texts: Vec<&str> = entries.by_ref().take(family.entries().len()).collect();
+        write(&folder.join(file(family)), entries::render(module.header, capability, &texts))?;
+    }
+    Ok(())
 }
 
-/// The manifest that PTX of today's sources would have, but for the PTX itself.
+/// Writes what `src/ptx/mod.rs` includes: the texts of all entries, one behind the other, and where each of them is.
+fn include(folder: &Path, out: &Path) -> Result<(), String> {
+    let (mut header, mut all, mut places) = (None, String::new(), Vec::new());
+    for family in Family::all() {
+        let path = folder.join(file(family));
+        let at_fault = |why: String| format!("{}: {why}", path.display());
+        let text = read(&path)?;
+        let module = Module::parse(&text).map_err(at_fault)?;
+        let expected: Vec<Entry> = family.entries().map(|id| *id.entry()).collect();
+        for entry in module.take(&expected).map_err(at_fault)? {
+            places.push(all.len()..all.len() + entry.len());
+            all += entry;
+        }
+        let ours = module.header.map(str::to_owned);
+        if header.get_or_insert_with(|| ours.clone()) != &ours {
+            return Err(at_fault("its header is another one than in the other files".to_owned()));
+        }
+    }
+    let header = header.ok_or("src/abi has no kernels")?;
+    write(&out.join("entries.ptx"), all)?;
+    // `Debug` writes ranges and strings as Rust does.
+    write(&out.join("places.rs"), format!("({header:?}, {places:?})"))
+}
+
+/// The file of a family.
+fn file(family: Family) -> String {
+    format!("{}.ptx", family.stem())
+}
+
+/// Returns the manifest of PTX from the current sources, without the hash of the PTX.
 fn current(root: &Path) -> Result<Manifest, String> {
     let files = manifest::sources(root).map_err(|error| format!("cannot read the kernel sources: {error}"))?;
     Ok(Manifest::of(&files, toolchain::VERSION, &toolchain::flags()))
@@ -127,6 +159,14 @@ fn current(root: &Path) -> Result<Manifest, String> {
 
 fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+fn write(path: &Path, text: String) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+fn ptx(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, String> {
+    manifest::ptx(folder).map_err(|error| format!("cannot read {}: {error}", folder.display()))
 }
 
 fn variable(name: &str) -> Result<String, String> {

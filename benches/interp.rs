@@ -1,6 +1,7 @@
-//! How fast the software GPU is, in instructions of threads a second: on one host thread, and on all.
+//! Measures the software GPU, in thread instructions a second: on one host thread, and on all.
 //!
-//! An instruction of a warp counts once for each active lane. Blocks are many and alike, so that all host threads have work.
+//! An instruction of a warp counts once for each active lane. There are many similar blocks, so all
+//! host threads have work.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -18,7 +19,8 @@ const ARITHMETIC: &str = "
     mul.wide.u32 %rd4, %r6, 4; add.s64 %rd5, %rd4, %rd3; setp.lt.s32 %p2, %r5, %r3; selp.b32 %r1, %r5, %r2, %p2;
     shr.u32 %r4, %r4, 1;";
 
-/// Half of the lanes take one side, half the other, and each lane leaves the inner loop after a number of rounds of its own.
+/// Half of the lanes take one side, half the other, and each lane leaves the inner loop after its
+/// own number of rounds.
 const DIVERGENT: &str = "
     and.b32 %r2, %r7, 1; setp.eq.u32 %p2, %r2, 0; @%p2 bra $even;
     add.s32 %r1, %r1, 3; xor.b32 %r3, %r1, %r7; bra $both;
@@ -26,17 +28,17 @@ $even: mul.lo.s32 %r1, %r1, 5; shr.u32 %r3, %r1, 2;
 $both: and.b32 %r4, %r7, 7;
 $round: add.s32 %r1, %r1, %r3; sub.u32 %r4, %r4, 1; setp.gt.s32 %p2, %r4, 0; @%p2 bra $round;";
 
-/// Every lane reads a place of its own, anywhere in 4 MiB.
+/// Each lane reads an address of its own, anywhere in 4 MiB.
 const GATHER: &str = "
     mad.lo.u32 %r1, %r1, 1664525, 1013904223; shr.u32 %r2, %r1, 12; mul.wide.u32 %rd4, %r2, 4; add.s64 %rd5, %rd1, %rd4;
     ld.global.u32 %r3, [%rd5]; add.u32 %r1, %r1, %r3;";
 
-/// A column of a 32 x 32 tile, whose words all lie in one bank, in one of 8 places.
+/// The lanes access one of 8 columns of a 32 x 32 tile; the words of a column lie in one bank.
 const CONFLICT: &str = "
     and.b32 %r2, %r1, 7; shl.b32 %r2, %r2, 2; shl.b32 %r3, %r7, 7; and.b32 %r3, %r3, 3968; add.u32 %r2, %r2, %r3;
     st.shared.u32 [%r2], %r1; ld.shared.u32 %r4, [%r2]; add.u32 %r1, %r1, %r4;";
 
-/// A kernel that does `body` `rounds` times.
+/// Returns a kernel that runs `body` `rounds` times.
 fn loop_of(body: &str) -> String {
     format!(
         ".version 7.0
@@ -75,10 +77,10 @@ impl Case {
         Self { kernel, shape, params, memory }
     }
 
-    /// One of this crate's transposes of a square of `f32`.
+    /// Makes a launch of one of this crate's transposes, of a square matrix of `f32`.
     fn of_transpose(family: Family, extent: u32) -> Self {
-        let module = Module::parse(ptx::TEXT).expect("it parses");
         let entry = family.entry(4, Index::Narrow).expect("there is one");
+        let module = Module::parse(&ptx::module(entry)).expect("it parses");
         let kernel = module.kernel(entry.name()).expect("it is there").clone();
         let memory = Memory::new(1 << 30);
         let cells: Vec<f32> = (0..extent * extent).map(|i| i as f32).collect();
@@ -92,7 +94,7 @@ impl Case {
         Self { kernel, shape, params, memory }
     }
 
-    /// Runs it, and returns how many instructions its threads executed.
+    /// Runs the launch, and returns the number of instructions that its threads executed.
     fn run(&self, config: &Config) -> u64 {
         let report = run(&self.kernel, &self.shape, &self.params, &self.memory, config);
         report.unwrap_or_else(|stop| panic!("{stop}")).thread_instructions
@@ -105,7 +107,7 @@ fn measure(c: &mut Criterion, name: &str, case: &Case) {
     group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
     let one = Config { threads: 1, ..Config::default() };
     let checked = Config { checks: Checks::ALL, ..one.clone() };
-    // Checkers keep to one thread.
+    // Checked launches use one host thread.
     for (config, label) in [(one, "one thread"), (Config::default(), "all threads"), (checked, "all checkers")] {
         group.throughput(Throughput::Elements(case.run(&config)));
         group.bench_function(label, |bencher| bencher.iter(|| black_box(case.run(&config))));

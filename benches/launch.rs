@@ -1,7 +1,11 @@
-//! What a launch costs the host: to plan it, to launch a plan that was kept, and both; and what a buffer does. Over a driver that does
-//! nothing, which leaves our part, and on the first NVIDIA GPU, where there is one: from a thread on which no context is current, and from one
-//! on which the GPU's primary context is, as threads are that use the CUDA runtime, cudarc or candle. There, what the driver's
-//! own call costs is measured too, with a kernel that does nothing.
+//! Measures what a launch costs the host: planning, launching a kept plan, and both; and what a
+//! buffer costs.
+//!
+//! One part runs over a driver that does nothing, which leaves the crate's own cost. The other part
+//! runs on the first NVIDIA GPU, if there is one: from a thread without a current context, and from
+//! a thread whose current context is the GPU's primary one, as in programs that use the CUDA
+//! runtime, cudarc or candle. There it also measures the driver's own call, with a kernel that does
+//! nothing.
 
 #[allow(dead_code, reason = "the counts are for tests")]
 mod idle;
@@ -15,16 +19,16 @@ use warpstride::error::Result;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Target};
 
-/// Launches between two waits, fewer than a GPU's queue takes: no launch waits for room in it.
+/// Launches between two waits. A GPU's queue holds more, so no launch waits for room in it.
 const BATCH: u64 = 256;
-/// As small as a matrix can be that has tiles, so that a GPU keeps up; and the same elements of rank 5.
+/// The smallest matrix that has tiles, so that a GPU keeps up, and the same elements in rank 5.
 const SHAPES: [(&str, &[usize], &[usize]); 3] = [
     ("a copy", &[32, 32], &[0, 1]),
     ("a transpose", &[32, 32], &[1, 0]),
     ("a permute of 5 axes", &[4, 4, 4, 4, 4], &[4, 2, 0, 3, 1]),
 ];
 
-/// Measures an operation, but not the waits for what it queued.
+/// Measures an operation without the waits for its queued work.
 fn measure(c: &mut Criterion, device: &Device, name: &str, mut operation: impl FnMut() -> Result<()>) {
     c.bench_function(name, |bencher| {
         bencher.iter_custom(|iterations| {
@@ -62,7 +66,8 @@ fn host_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
             bencher.iter(|| PermutePlan::new(black_box(&src), align, &dst, align, 4, target));
         });
         measure(c, device, &format!("{on}, {what}: launch a kept plan"), || {
-            // SAFETY: two buffers of as many elements as the layouts have, on a stream of their device.
+            // SAFETY: both buffers hold the elements of the layouts, and the stream is of their
+            // device.
             unsafe { black_box(&plan).launch_raw(device, from, to, stream.handle()) }
         });
         measure(c, device, &format!("{on}, {what}: check, plan and launch"), || {
@@ -101,7 +106,8 @@ fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
     host_cost(c, "cuda", device)
 }
 
-/// What the driver takes of it: a launch of a kernel that does nothing, with few parameters and with many.
+/// Measures the driver's own part: a launch of a kernel that does nothing, with few parameters and
+/// with many.
 #[cfg(feature = "cudarc")]
 fn driver_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
     use warpstride::driver::{Driver, cuda::Cuda};
@@ -118,14 +124,15 @@ fn driver_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
     let shape = LaunchShape { grid: [1; 3], block: [128, 1, 1], dynamic_shared: 0 };
     let (stream, params) = (device.default_stream().handle(), [0; 832]);
     for bytes in sizes {
-        // SAFETY: the module is live, as its driver is.
+        // SAFETY: the module and its driver are alive.
         let function = unsafe { driver.function(module, &format!("of{bytes}")) }?;
         measure(c, device, &format!("{on}: the driver's launch with {bytes} bytes of parameters"), || {
-            // SAFETY: the kernel takes so many bytes and touches no memory; the stream is of the same primary context.
+            // SAFETY: the kernel takes `bytes` bytes and touches no memory; the stream is of the
+            // same primary context.
             unsafe { driver.launch(function, &shape, black_box(&params[..bytes]), stream) }
         });
     }
-    // SAFETY: nothing uses the module any more.
+    // SAFETY: nothing uses the module from here on.
     unsafe { driver.module_unload(module) }
 }
 

@@ -1,7 +1,7 @@
-//! Permutes that users run (`benches/cases.json`): on a CUDA device the time of each on the device, and GB/s read and written;
-//! without one, what planning costs the host, which needs no device.
+//! Measures permutes that users run (`benches/cases.json`).
 //!
-//! `scripts/compare-peers` measures the same cases beside what others have for them.
+//! On a CUDA device it measures device time, and GB/s read and written. It always measures
+//! planning, which needs no device. `scripts/compare-peers` measures the same cases beside peers.
 
 #[allow(dead_code, reason = "without a GPU there is no device time")]
 mod support;
@@ -15,9 +15,8 @@ use warpstride::Result;
 use warpstride::device::{Backend, Device};
 use warpstride::element::{DType, Element};
 use warpstride::layout::Layout;
-use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Align, PermutePlan, Target};
-use warpstride::roofline::measure;
+use warpstride::roofline::measure::{RotatingBuffer, Rotation};
 
 use support::DeviceTime;
 
@@ -46,13 +45,14 @@ impl Case {
     }
 }
 
-/// Buffers of a case for runs to take in turn, so that none finds its data in the cache.
-struct Rotation<T> {
-    pairs: Vec<(DeviceBuffer<T>, DeviceBuffer<T>)>,
-    turn: usize,
+/// A case on the arrays of a rotation.
+struct Runs<T: Element> {
+    rotation: Rotation,
+    sources: RotatingBuffer<T>,
+    results: RotatingBuffer<T>,
 }
 
-/// The elements of a layout in C order.
+/// Returns the elements of a layout in C order.
 fn permuted<T: Copy>(elements: &[T], layout: &Layout) -> Vec<T> {
     let mut places = vec![layout.offset() as isize];
     for (&extent, &stride) in layout.shape().iter().zip(layout.strides()) {
@@ -61,26 +61,24 @@ fn permuted<T: Copy>(elements: &[T], layout: &Layout) -> Vec<T> {
     places.into_iter().map(|place| elements[place as usize]).collect()
 }
 
-impl<T: Element + PartialEq> Rotation<T> {
-    /// Of such elements, whose permute is verified.
+impl<T: Element + PartialEq> Runs<T> {
+    /// Verifies the permute of such elements.
     fn new(device: &Device, case: &Case, element: fn(usize) -> T) -> Result<Self> {
         let len = case.source().len();
-        let sets = measure::cold_sets(2 * (len * size_of::<T>()) as u64, device.info().l2_bytes);
         let elements: Vec<T> = (0..len).map(element).collect();
-        let pairs = (0..sets).map(|_| Ok((device.upload(&elements)?, device.alloc(len)?))).collect::<Result<_>>()?;
-        let mut rotation = Self { pairs, turn: 0 };
-        rotation.run(device, case)?;
-        let result = rotation.pairs[0].1.download()?;
+        let rotation = Rotation::new(device, &[size_of_val(&*elements); 2]);
+        let mut runs = Self { sources: rotation.upload(&elements)?, results: rotation.zeros(len)?, rotation };
+        runs.run(case)?;
+        let result = runs.results.download_first(len)?;
         assert!(result == permuted(&elements, &case.source()), "{}: elements are in the wrong place", case.name);
-        Ok(rotation)
+        Ok(runs)
     }
 
-    fn run(&mut self, device: &Device, case: &Case) -> Result<()> {
-        let turn = self.turn % self.pairs.len();
-        self.turn += 1;
-        let (source, result) = &mut self.pairs[turn];
-        let source = source.view(&case.shape)?.permuted_axes(&case.axes)?;
-        ops::copy_into(source, result.view_mut(source.shape())?, device.default_stream())
+    fn run(&mut self, case: &Case) -> Result<()> {
+        let set = self.rotation.advance();
+        let source = self.sources.view(set)?.split_axis(0, &case.shape)?.permuted_axes(&case.axes)?;
+        let result = self.results.view_mut(set)?.split_axis(0, source.shape())?;
+        ops::copy_into(source, result, self.rotation.device().default_stream())
     }
 }
 
@@ -90,14 +88,14 @@ fn on_device<T: Element + PartialEq>(
     case: &Case,
     element: fn(usize) -> T,
 ) {
-    let rotation = Rotation::new(device, case, element);
-    let mut rotation = rotation.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    let runs = Runs::new(device, case, element);
+    let mut timed = runs.unwrap_or_else(|error| panic!("{}: {error}", case.name));
     let mut group = c.benchmark_group("permute cold");
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
     group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(500));
     group.throughput(Throughput::BytesDecimal(2 * (case.source().len() * size_of::<T>()) as u64));
     group.bench_function(&case.name, |bencher| {
-        bencher.iter_custom(|runs| support::time(device, &case.name, runs, || rotation.run(device, case)))
+        bencher.iter_custom(|runs| support::time(device, &case.name, runs, || timed.run(case)))
     });
     group.finish();
 }
@@ -116,7 +114,8 @@ fn permutes(c: &mut Criterion) {
             let c = &mut Criterion::default().configure_from_args().with_measurement(DeviceTime(device.clone()));
             for case in Case::all() {
                 match case.dtype.width() {
-                    // Narrow ones so that no power of two apart are equal.
+                    // Narrow elements repeat with an odd period, so that a shift by a power of two
+                    // shows.
                     1 => on_device(c, &device, &case, |at| (at % 251) as u8),
                     2 => on_device(c, &device, &case, |at| (at % 65_521) as u16),
                     4 => on_device(c, &device, &case, |at| at as u32),

@@ -1,8 +1,9 @@
-//! What is done with views: fills, reductions along axes, operations on rows, casts, images, affine maps and rows by their indices. On
-//! a CUDA device the time of each on the device, with a cold L2 cache, and GB/s read and written; without one, what each costs the
-//! software GPU, in elements a second and not in bytes.
+//! Measures operations on views: fills, reductions along axes, operations on rows, casts, images,
+//! affine maps, and rows by their indices.
 //!
-//! `warpstride bench OP` measures one of them beside a copy and the ceilings.
+//! On a CUDA device it measures device time with a cold L2 cache, and GB/s read and written.
+//! Without one it measures the software GPU, in elements a second and not in bytes. `warpstride
+//! bench OP` measures one operation beside a copy and the ceilings.
 
 #[allow(dead_code, reason = "without a GPU there is no device time")]
 mod support;
@@ -20,7 +21,8 @@ use warpstride::ops::{self, Affine, Normalization, Scratch};
 
 use support::DeviceTime;
 
-/// Rows and columns on a GPU: arrays of several times its L2 cache, so that no run finds its data there.
+/// Rows and columns on a GPU: each array is several times its L2 cache, so no run finds its data
+/// there.
 const ON_GPU: [usize; 2] = [1 << 14, 1 << 14];
 /// The same on the software GPU.
 const ON_SOFT: [usize; 2] = [1 << 7, 1 << 8];
@@ -28,13 +30,13 @@ const ON_SOFT: [usize; 2] = [1 << 7, 1 << 8];
 /// Times a run on a device.
 type Time<M> = fn(&mut Bencher<'_, M>, &Device, &str, &mut dyn FnMut() -> Result<()>);
 
-/// Arrays of ones, of `rows` by `cols`, and what times runs on them.
+/// Arrays of ones, of `rows` by `cols`, and the function that times runs on them.
 struct Bench<'a, M: Measurement> {
     group: BenchmarkGroup<'a, M>,
     device: Device,
     shape: [usize; 2],
     time: Time<M>,
-    /// Of bytes, and of elements.
+    /// Makes a throughput from bytes and elements.
     throughput: fn(u64, u64) -> Throughput,
 }
 
@@ -47,7 +49,7 @@ impl<M: Measurement> Bench<'_, M> {
         self.device.upload(&vec![one; self.len()])
     }
 
-    /// Times runs, the first of which was before: what they leave is held against what ones become.
+    /// Times runs. The caller has run once before, and checks the result afterwards.
     fn case(&mut self, name: &str, bytes: usize, mut run: impl FnMut() -> Result<()>) {
         let Self { device, time, .. } = self;
         let (device, time) = (device.clone(), *time);
@@ -164,13 +166,13 @@ impl<M: Measurement> Bench<'_, M> {
     }
 }
 
-/// Every element is what ones become.
+/// Checks that every element equals the expected one.
 fn check<T: Element>(name: &str, found: &DeviceBuffer<T>, expected: T) -> Result<()> {
     assert!(found.download()?.iter().all(|&element| element == expected), "{name} of ones is not {expected:?}");
     Ok(())
 }
 
-/// Few samples, each of which is many runs already.
+/// Takes few samples, because each consists of many runs.
 fn brief<M: Measurement>(mut group: BenchmarkGroup<'_, M>) -> BenchmarkGroup<'_, M> {
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
     group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(400));

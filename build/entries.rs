@@ -1,79 +1,110 @@
-//! Whether a PTX module has the entries that the host launches, with the parameters that it passes, and where each of them is.
-
-use std::ops::Range;
+//! PTX modules taken apart: their header, their entries, and whether these are what the host launches.
 
 use super::abi::Entry;
 
-/// Compares the entries of `ptx` with `expected`, both ways; the error names the first entry that differs.
-pub fn check(ptx: &str, expected: &[Entry]) -> Result<(), String> {
-    let found = parse(ptx)?;
-    for entry in expected {
-        let Some((_, bytes, align)) = found.iter().find(|(name, ..)| *name == entry.name) else {
-            return Err(format!("entry {} of src/abi.rs is missing from the PTX", entry.name));
-        };
-        if (*bytes, *align) != (entry.param_bytes, entry.param_align) {
-            return Err(format!(
-                "entry {} takes {bytes} bytes aligned to {align} in the PTX, but src/abi.rs passes {} aligned to {}",
-                entry.name, entry.param_bytes, entry.param_align
-            ));
-        }
-    }
-    match found.iter().find(|(name, ..)| expected.iter().all(|entry| entry.name != *name)) {
-        Some((name, ..)) => Err(format!("entry {name} of the PTX is not in src/abi.rs")),
-        None => Ok(()),
-    }
+/// A module: entries under a header.
+pub struct Module<'a> {
+    /// What stands before and behind the architecture at the module's head. Both parts with an architecture between,
+    /// and an entry, are a module too.
+    pub header: [&'a str; 2],
+    /// The texts of the entries.
+    pub entries: Vec<&'a str>,
 }
 
-/// Where things are in a module: what stands before and behind the architecture in its header, and its entries. Both parts of
-/// the header, with an architecture between, and an entry are a module too.
-pub type Places = ([Range<usize>; 2], Vec<Range<usize>>);
-
-/// Where the header of `ptx` is, and where each of `expected`. The error names what else the PTX declares, which a module of one
-/// of them would miss, or the first entry that does not say rightly whether it needs more than the oldest architecture.
-pub fn places(ptx: &str, expected: &[Entry]) -> Result<Places, String> {
-    const ENTRY: &str = ".visible .entry ";
-    let find = |what: &str, from: usize| ptx[from..].find(what).map(|at| from + at);
-    let header = 0..find(ENTRY, 0).ok_or("the PTX has no entry")?;
-    only(&[".version ", TARGET, ".address_size ", ".extern .shared "], &ptx[header.clone()])?;
-    let target = architecture(ptx).ok_or("the PTX does not say its architecture")?;
-    let mut entries = Vec::new();
-    let mut end = header.end;
-    while let Some(start) = find(ENTRY, end) {
-        only(&[], &ptx[end..start])?;
-        // The first brace at the start of a line: those of a body are indented, or what is behind them would be seen.
-        end = find("\n}", start).ok_or("the PTX ends inside an entry")? + "\n}".len();
-        entries.push(start..end);
-    }
-    only(&[], &ptx[end..])?;
-    let place = |entry: &Entry| {
-        let named = |at: &&Range<usize>| ptx[at.start + ENTRY.len()..].starts_with(&format!("{}(", entry.name));
-        entries.iter().find(named).cloned().ok_or(format!("entry {} is missing from the PTX", entry.name))
-    };
-    let entries: Vec<_> = expected.iter().map(place).collect::<Result<_, _>>()?;
-    for (entry, place) in expected.iter().zip(&entries) {
-        let policies = ["createpolicy", "cache_hint"].iter().any(|word| ptx[place.clone()].contains(word));
-        if policies != (entry.capability >= POLICIES) {
-            let ((major, minor), has) = (entry.capability, if policies { "eviction" } else { "no eviction" });
-            return Err(format!(
-                "entry {} is for {major}.{minor} in src/abi.rs and has {has} policies, which need 8.0",
-                entry.name
-            ));
-        }
-    }
-    Ok(([0..target.start, target.end..header.end], entries))
-}
-
-/// The compute capability from which on PTX has eviction policies: all that an entry may need beyond the oldest architecture.
-const POLICIES: (u32, u32) = (8, 0);
-
+const ENTRY: &str = ".visible .entry ";
 const TARGET: &str = ".target ";
 
-/// Where a module names its architecture.
-pub fn architecture(ptx: &str) -> Option<Range<usize>> {
-    let start = ptx.find(&format!("\n{TARGET}"))? + "\n".len() + TARGET.len();
-    let name = ptx[start..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
-    Some(start..start + name)
+impl<'a> Module<'a> {
+    /// Takes a text apart. The error names what else it declares, which a module of one entry would miss.
+    pub fn parse(ptx: &'a str) -> Result<Self, String> {
+        let find = |what: &str, from: usize| ptx[from..].find(what).map(|at| from + at);
+        let mut end = find(ENTRY, 0).ok_or("the PTX has no entry")?;
+        let header = without_comments_behind(&ptx[..end]);
+        only(&[".version ", TARGET, ".address_size ", ".extern .shared "], header)?;
+        let header = around_architecture(header).ok_or("the PTX does not say its architecture")?;
+        let mut entries = Vec::new();
+        while let Some(start) = find(ENTRY, end) {
+            only(&[], &ptx[end..start])?;
+            // The first brace at the start of a line: those of a body are indented, or what is behind them would be seen.
+            end = find("\n}", start).ok_or("the PTX ends inside an entry")? + "\n}".len();
+            entries.push(&ptx[start..end]);
+        }
+        only(&[], &ptx[end..])?;
+        Ok(Self { header, entries })
+    }
+
+    /// The entries, which must be the expected ones, in their order. The error names the first that differs.
+    pub fn take(&self, expected: &[Entry]) -> Result<Vec<&'a str>, String> {
+        let extra = self.entries.iter().map(|text| name(text)).find(|&name| expected.iter().all(|of| of.name != name));
+        if let Some(name) = extra {
+            return Err(format!("entry {name} of the PTX is not in src/abi"));
+        }
+        let checked = |entry: &Entry| {
+            let found = self.entries.iter().find(|text| name(text) == entry.name);
+            let text = found.ok_or_else(|| format!("entry {} of src/abi is missing from the PTX", entry.name))?;
+            check(text, entry).map(|()| *text)
+        };
+        expected.iter().map(checked).collect()
+    }
 }
+
+/// A module of these entries for an architecture.
+pub fn render(header: [&str; 2], capability: (u32, u32), entries: &[&str]) -> String {
+    let mut text = format!("{}sm_{}{}{}", header[0], capability.0, capability.1, header[1]);
+    for entry in entries {
+        text += &format!("\n{entry}\n");
+    }
+    text
+}
+
+/// The header's text without the comment that LLVM writes about the first entry.
+fn without_comments_behind(mut header: &str) -> &str {
+    while let Some((before, last)) = header.trim_end().rsplit_once('\n')
+        && last.trim_start().starts_with("//")
+    {
+        header = before;
+    }
+    // One line break ends the last line.
+    let end = header.trim_end().len();
+    &header[..header.len().min(end + 1)]
+}
+
+/// What stands before and behind the architecture in a header.
+fn around_architecture(header: &str) -> Option<[&str; 2]> {
+    let start = header.find(&format!("\n{TARGET}"))? + "\n".len() + TARGET.len();
+    let end = header[start..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+    Some([&header[..start], &header[start + end..]])
+}
+
+/// An entry's name.
+fn name(entry: &str) -> &str {
+    entry.strip_prefix(ENTRY).and_then(|rest| rest.split_once('(')).map_or("", |(name, _)| name.trim())
+}
+
+/// Whether an entry takes the parameter that the host passes, and needs the architecture that the host thinks it needs.
+fn check(text: &str, expected: &Entry) -> Result<(), String> {
+    let Entry { name, param_bytes, param_align, capability } = *expected;
+    let list = text.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(list, _)| list);
+    let list = list.ok_or("the PTX ends inside an entry")?;
+    let (bytes, align) = parameter(list)
+        .ok_or_else(|| format!("entry {name} does not take one parameter by value: {:?}", list.trim()))?;
+    if (bytes, align) != (param_bytes, param_align) {
+        return Err(format!(
+            "entry {name} takes {bytes} bytes aligned to {align} in the PTX, but src/abi passes {param_bytes} aligned to \
+             {param_align}"
+        ));
+    }
+    let policies = ["createpolicy", "cache_hint"].iter().any(|word| text.contains(word));
+    if policies != (capability >= POLICIES) {
+        let ((major, minor), has) = (capability, if policies { "eviction" } else { "no eviction" });
+        return Err(format!("entry {name} is for {major}.{minor} in src/abi and has {has} policies, which need 8.0"));
+    }
+    Ok(())
+}
+
+/// The first compute capability with eviction policies in PTX. An entry may need nothing else
+/// beyond the oldest architecture.
+const POLICIES: (u32, u32) = (8, 0);
 
 /// Whether `text` is nothing but blank lines, comments and `directives`.
 fn only(directives: &[&str], text: &str) -> Result<(), String> {
@@ -84,20 +115,6 @@ fn only(directives: &[&str], text: &str) -> Result<(), String> {
         Some(line) => Err(format!("the PTX has more than entries: {line:?}; each must be a module of its own")),
         None => Ok(()),
     }
-}
-
-/// Name of each entry of a module, and size and alignment of its one parameter.
-fn parse(ptx: &str) -> Result<Vec<(&str, usize, usize)>, String> {
-    let mut entries = Vec::new();
-    for declaration in ptx.split(".entry").skip(1) {
-        let (name, rest) = declaration.split_once('(').ok_or("the PTX ends inside an entry")?;
-        let (params, _) = rest.split_once(')').ok_or("the PTX ends inside an entry")?;
-        let name = name.trim();
-        let (bytes, align) = parameter(params)
-            .ok_or(format!("entry {name} does not take one parameter by value: {:?}", params.trim()))?;
-        entries.push((name, bytes, align));
-    }
-    Ok(entries)
 }
 
 /// Size and alignment of a list of one parameter: `.param .align 8 .b8 name[64]`, or `.param .b64 name`.

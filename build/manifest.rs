@@ -1,4 +1,5 @@
-//! What the committed PTX was made of: `key = value` lines in `src/ptx/MANIFEST`.
+//! Reads and writes `src/ptx/MANIFEST`: `key = value` lines that tie the committed PTX to its
+//! sources.
 
 use std::fmt;
 use std::fs;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-/// Files and folders that the PTX is made of, relative to the package.
+/// The files and folders that the PTX comes from, relative to the package.
 pub const SOURCES: [&str; 5] = ["kernels/Cargo.lock", "kernels/Cargo.toml", "kernels/src", "src/abi", "src/abi.rs"];
 
 /// The identity of a PTX file.
@@ -15,27 +16,22 @@ pub const SOURCES: [&str; 5] = ["kernels/Cargo.lock", "kernels/Cargo.toml", "ker
 pub struct Manifest {
     /// Hash of the sources, by path and content.
     pub sources: String,
-    /// Hash of the PTX; empty where there is none yet.
+    /// Hash of the PTX, by file and content; empty where there is none yet.
     pub ptx: String,
     /// Version of the compiler.
     pub rustc: String,
-    /// How it was called.
+    /// The compiler's flags.
     pub flags: String,
 }
 
 impl Manifest {
-    /// The manifest of PTX that `rustc` with `flags` makes of `files`, each a path and its content.
+    /// Returns the manifest of the PTX that `rustc` with `flags` makes from `files`, each a path
+    /// and its content.
     pub fn of(files: &[(String, Vec<u8>)], rustc: &str, flags: &str) -> Self {
-        let mut all = Vec::new();
-        for (path, content) in files {
-            // Lengths go in, so that no two lists of files run together to the same bytes.
-            all.extend_from_slice(format!("{path} {}\n", content.len()).as_bytes());
-            all.extend_from_slice(content);
-        }
-        Manifest { sources: hash(&all), ptx: String::new(), rustc: rustc.to_owned(), flags: flags.to_owned() }
+        Manifest { sources: hash(files), ptx: String::new(), rustc: rustc.to_owned(), flags: flags.to_owned() }
     }
 
-    /// Reads a manifest; every key must be there once, and no other.
+    /// Reads a manifest. Each key must be there once, and there must be no other key.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut manifest =
             Manifest { sources: String::new(), ptx: String::new(), rustc: String::new(), flags: String::new() };
@@ -61,25 +57,25 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The text that [`parse`](Self::parse) reads.
+    /// Writes the text that [`parse`](Self::parse) reads.
     pub fn render(&self) -> String {
-        let mut text =
-            "# Written by scripts/bless-ptx: what warpstride.ptx was made of. Hashes are SHA-256.\n".to_owned();
+        let mut text = "# Written by scripts/bless-ptx: what the PTX was made of. Hashes are SHA-256.\n".to_owned();
         for (key, value) in self.fields() {
             text += &format!("{key} = {value}\n");
         }
         text
     }
 
-    /// Whether the PTX of this manifest is what `current` sources, compiler and flags make; else what has changed.
+    /// Compares this manifest with the `current` sources, compiler and flags. The error names what
+    /// has changed.
     pub fn check(&self, current: &Manifest) -> Result<(), String> {
         for ((key, ours), (_, now)) in self.fields().into_iter().zip(current.fields()) {
             if key != "ptx" && ours != now {
                 let what = match key {
-                    "sources" => "kernels/ or src/abi.rs".to_owned(),
+                    "sources" => "kernels/ or src/abi".to_owned(),
                     key => format!("{key} ({ours}, now {now})"),
                 };
-                return Err(format!("src/ptx/warpstride.ptx is stale: {what} changed since it was made"));
+                return Err(format!("src/ptx is stale: {what} changed since it was made"));
             }
         }
         Ok(())
@@ -97,13 +93,33 @@ impl fmt::Display for Manifest {
     }
 }
 
-/// SHA-256 in hexadecimal.
-pub fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+/// SHA-256 of files, each a path and its content, in hexadecimal.
+pub fn hash(files: &[(String, Vec<u8>)]) -> String {
+    let mut all = Sha256::new();
+    for (path, content) in files {
+        // Lengths go in, so that no two lists of files run together to the same bytes.
+        all.update(format!("{path} {}\n", content.len()));
+        all.update(content);
+    }
+    all.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Every file of [`SOURCES`] under `root` with its content, in the order of their paths, which use `/`. Of a folder only
-/// its Rust counts, so that an editor's files change nothing.
+/// Every PTX file in a folder with its content, in the order of their names.
+pub fn ptx(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".ptx") {
+            files.push((name, fs::read(entry.path())?));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Reads every file of [`SOURCES`] under `root`, in the order of the paths, which use `/`. In a
+/// folder only Rust files count, so an editor's files change nothing.
 pub fn sources(root: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     let mut open: Vec<String> = SOURCES.map(str::to_owned).into();

@@ -1,12 +1,14 @@
-//! # Lesson 1: open a device and copy
+//! Lesson 1 opens a device, copies an array, and counts the memory accesses of the copy.
 //!
-//! A GPU has memory of its own. Work on it has four steps: open the device, bring the data over, let a kernel run, take the
-//! result back. The kernel of this lesson only copies, sixteen bytes a thread, which makes it the yardstick for every
-//! kernel that moves data: none that reads and writes as many bytes can be faster.
+//! A GPU has memory of its own. Work on it has four steps: open the device, send the data, run a
+//! kernel, and fetch the result. The kernel of this lesson only copies, sixteen bytes a thread. It
+//! is the yardstick for every kernel that moves data: none that reads and writes the same number of
+//! bytes can be faster.
 //!
-//! `Backend::Auto` takes an NVIDIA GPU where there is one, and else the software GPU, which runs the same kernel, compiled
-//! to the same PTX. It takes longer, and it counts: a *request* is one load or store of a warp (32 threads that run in step),
-//! a *sector* is 32 bytes of memory, the least that a GPU reads or writes.
+//! `Backend::Auto` takes an NVIDIA GPU where there is one, else the software GPU. The software GPU
+//! runs the same kernel, compiled to the same PTX. It takes longer, and it counts. A *request* is
+//! one load or store of a warp (32 threads that run in step). A *sector* is 32 bytes of memory, the
+//! smallest amount that a GPU reads or writes.
 //!
 //! ```text
 //! cargo run --example 01_open_and_copy
@@ -25,7 +27,7 @@ fn main() -> Result<()> {
     let source = device.upload(&numbers)?;
     let mut copy = device.alloc::<f32>(n)?;
 
-    // Queued, not done: the call returns at once, and the download waits for it.
+    // The call only queues the copy and returns at once; the download waits for it.
     ops::copy_into(source.view(&[n])?, copy.view_mut(&[n])?, device.default_stream())?;
     println!("{n} numbers copied, all equal: {}", copy.download()? == numbers);
 
@@ -38,6 +40,6 @@ fn main() -> Result<()> {
         None => println!("a GPU does not count by itself; `Backend::Soft` does"),
     }
 
-    println!("\nquestion: each load of a warp touches 16 sectors. How many bytes are that for each of its 32 threads?");
+    println!("\nquestion: each load of a warp touches 16 sectors. How many bytes does each of its 32 threads load?");
     Ok(())
 }

@@ -1,12 +1,14 @@
-//! # Lesson 2: the transpose that moves nothing
+//! Lesson 2 transposes a matrix without moving it, and then with a kernel that moves it.
 //!
-//! Memory is one long row of elements. A matrix in it is a way of counting: element `[r, c]` lies at
-//! `r * row_stride + c * column_stride`. Swap the two strides, and the same elements, where they were, are the transposed
-//! matrix. That takes the same time for a matrix of any size, so we write O(1), and it needs no GPU at all.
+//! Memory is one long row of elements. A matrix in it is a way of counting: element `[r, c]` lies
+//! at `r * row_stride + c * column_stride`. Swap the two strides, and the same elements in the same
+//! places form the transposed matrix. That takes the same time for a matrix of any size, which is
+//! called O(1), and it needs no GPU.
 //!
-//! Then why does this crate have kernels? Because whoever reads the swapped matrix row by row now strides through memory,
-//! one element here, the next a whole row further. A library that wants its rows contiguous needs the elements moved, once,
-//! and that is the operation `transpose`. Lesson 3 shows what it costs to do it carelessly.
+//! Then why does this crate have kernels? A reader that goes through the swapped matrix row by row
+//! now strides through memory: one element here, the next a whole row further. A library that needs
+//! contiguous rows needs the elements moved once, and the operation `transpose` moves them. Lesson
+//! 3 shows what a careless kernel costs.
 //!
 //! ```text
 //! cargo run --example 02_transpose_moves_nothing
@@ -24,13 +26,13 @@ fn main() -> Result<()> {
     let buffer = device.upload(&numbers)?;
 
     let matrix = buffer.view(&[rows, cols])?;
-    let turned = matrix.t();
+    let transposed = matrix.t();
     print("the matrix", &matrix, &numbers);
-    print("its view .t()", &turned, &numbers);
-    println!("same memory: {}", matrix.storage_address() == turned.storage_address());
+    print("its view .t()", &transposed, &numbers);
+    println!("same memory: {}", matrix.storage_address() == transposed.storage_address());
 
     let moved = ops::transpose(matrix)?;
-    print("moved by a kernel", &moved.view(&[cols, rows])?, &moved.download()?);
+    print("moved by a kernel", &moved.view(), &moved.to_vec()?);
 
     println!(
         "\nquestion: .t().t() is the matrix again. What does .reverse(0) have to do to the strides, and to what else?"
@@ -38,7 +40,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Shows what the view looks at, finding each element by its strides.
+/// Prints the elements of the view, and finds each one by the strides.
 fn print(name: &str, view: &View<'_, i32>, storage: &[i32]) {
     let (shape, strides) = (view.shape(), view.strides());
     println!("\n{name}: shape {shape:?}, strides {strides:?}, memory {storage:?}");

@@ -1,14 +1,16 @@
-//! # Lesson 3: why the naive transpose is slow
+//! Lesson 3 counts the sectors that the naive transpose wastes, for each width of element.
 //!
-//! The naive kernel gives each thread one element: read `[r, c]`, write `[c, r]`. The 32 threads of a warp take 32
-//! neighbours of a row, so what they read lies side by side, and what they write lies a whole row apart each.
+//! In the naive kernel each thread moves one element: it reads `[r, c]` and writes `[c, r]`. The 32
+//! threads of a warp read 32 neighbours of a row, which lie side by side. They write 32 elements
+//! that lie a whole row apart.
 //!
-//! Memory moves in *sectors* of 32 bytes. Side by side, 32 floats fill 4 sectors. A row apart, each float is in a sector of
-//! its own: the warp touches 32 of them, to use 4 bytes of each. Seven eighths of what the memory does is thrown away, and
-//! the narrower the element the worse it gets. The kernel's arithmetic is free; what it pays for is sectors.
+//! Memory moves in *sectors* of 32 bytes. Side by side, 32 floats fill 4 sectors. A row apart, each
+//! float has a sector of its own: the warp touches 32 sectors, and uses 4 bytes of each. Seven
+//! eighths of the memory's work are wasted, and more for narrower elements. The kernel's arithmetic
+//! costs nothing beside that.
 //!
-//! A GPU does not count by itself, so this lesson runs on the software GPU everywhere. It counts by the rules of NVIDIA's
-//! Nsight Compute, and the same launch on a GPU shows the same figures there.
+//! A GPU does not count by itself, so this lesson always runs on the software GPU. It counts by the
+//! rules of NVIDIA's Nsight Compute, which shows the same figures for the same launch on a GPU.
 //!
 //! ```text
 //! cargo run --example 03_why_naive_is_slow

@@ -1,18 +1,20 @@
-//! # Lesson 4: tile, pad, stagger
+//! Lesson 4 counts bank conflicts, and removes them with padding and with staggering.
 //!
-//! A transpose has to turn rows into columns somewhere. The place for it is *shared memory*, a small memory beside the
-//! threads of a block: read a tile of 32 x 32 along its rows, keep it there, and write it out along its columns. Now both
-//! ways to the large memory are side by side, and the sectors of lesson 3 are all used.
+//! A transpose has to exchange rows and columns somewhere. *Shared memory*, a small memory beside
+//! the threads of a block, is the place. The kernel reads a tile of 32 x 32 along its rows, keeps
+//! it there, and writes it out along its columns. Now both sides of the large memory are accessed
+//! side by side, and every sector of lesson 3 is fully used.
 //!
-//! Shared memory has 32 *banks*, which serve one access each at a time; neighbouring words lie in neighbouring banks. A row
-//! of 32 floats uses every bank once. But a column of a tile that is 32 wide lies in one single bank, and 32 threads that
-//! read it wait for each other: 31 *bank conflicts*.
+//! Shared memory has 32 *banks*, and each serves one access at a time. Neighbouring words lie in
+//! neighbouring banks. A row of 32 floats uses every bank once. A column of a tile that is 32 wide
+//! lies in one bank, and 32 threads that read it wait for each other: 31 *bank conflicts*.
 //!
-//! There are two ways out. *Pad*: make the rows 33 wide, so that each begins one bank further. *Stagger* (many say
-//! swizzle): keep them 32 wide and put element `[r, c]` at column `c ^ r`, which shuffles every row in its own way. Both
-//! spread a column over all the banks; the second wastes no memory.
+//! There are two ways out. *Padding* makes the rows 33 wide, so that each row starts one bank
+//! further. *Staggering* (often called swizzling) keeps them 32 wide and puts element `[r, c]` at
+//! column `c ^ r`, which shuffles each row in its own way. Both spread a column over all banks.
+//! Staggering wastes no memory.
 //!
-//! A GPU does not count by itself, so this lesson runs on the software GPU everywhere.
+//! A GPU does not count by itself, so this lesson always runs on the software GPU.
 //!
 //! ```text
 //! cargo run --example 04_tile_pad_stagger
@@ -49,11 +51,13 @@ fn main() -> Result<()> {
         println!("{:<12}{load:>22}{store:>22}{:>18}", variant.to_string(), counted.bank_conflicts());
     }
 
-    println!("\nquestion: with elements of 8 bytes half a warp fills the banks. How many conflicts has `tiled` then?");
+    println!(
+        "\nquestion: with elements of 8 bytes, half a warp fills the banks. How many conflicts does `tiled` have then?"
+    );
     Ok(())
 }
 
-/// Shows where a column of a tile lies, given the word that holds each element.
+/// Prints the banks of a column of a tile; `word` gives the word that holds an element.
 fn banks(name: &str, word: impl Fn(usize, usize) -> usize) {
     let banks: Vec<String> = (0..12).map(|row| format!("{:3}", word(row, 3) % 32)).collect();
     println!("  {name:<10}{}", banks.join(""));

@@ -1,28 +1,33 @@
-//! # Lesson 5: test your own PTX
+//! Lesson 5 tests a kernel of your own: its values and its memory accesses, without a GPU.
 //!
-//! The software GPU is not only for the kernels of this crate. Give it any PTX (from nvcc, from rustc, by hand) and it
-//! runs it and counts; so a test can hold your kernel to its memory accesses, on any machine, without a GPU and without a
-//! profiler. This lesson is such a test.
+//! The software GPU is not only for the kernels of this crate. It runs any PTX, from nvcc, from
+//! rustc or by hand, and counts. So a test can check your kernel's memory accesses on any machine,
+//! without a GPU and without a profiler. This lesson is such a test.
 //!
-//! The kernel reverses 32 numbers through shared memory: every thread stores its own at place `tid` and loads the one at
-//! `31 - tid`. However one permutes 32 neighbouring words, each lies in a bank of its own, so there is no conflict. With
-//! places twice as far apart only every second bank is used, and two threads wait for each other.
+//! The kernel reverses 32 numbers through shared memory: every thread stores its own number at
+//! index `tid` and loads the one at `31 - tid`. In any order, 32 neighbouring words lie in 32
+//! banks, so there is no conflict. If the elements lie twice as far apart, only every second bank
+//! is used, and pairs of threads wait for each other.
 //!
-//! A report has the totals of the launch, every instruction that accesses memory, and of each its worst access, which can be
-//! drawn: as text here, as an image with `to_svg`.
-//!
-//! The same from the command line, where the kernel is in a file:
+//! A report has the totals of the launch, every instruction that accesses memory, and the worst
+//! access of each one. `draw` prints an access as text, and `to_svg` makes an image of it.
 //!
 //! ```text
-//! warpstride run-ptx reverse.ptx --entry reverse --grid 1 --block 32 --arg 'f32[32]=iota' --arg u32:8 --report --draw out.svg
 //! cargo run --example 05_test_your_own_ptx
+//! ```
+//!
+//! The command line does the same with a kernel in a file:
+//!
+//! ```text
+//! warpstride run-ptx reverse.ptx --entry reverse --grid 1 --block 32 \
+//!     --arg 'f32[32]=iota' --arg u32:8 --report --draw out.svg
 //! ```
 
 use warpstride::error::{Error, Result};
 use warpstride::interp::{Args, Config, Memory, Module, Report, run};
 use warpstride::launch_shape::LaunchShape;
 
-/// `data[tid] = data[31 - tid]`, with neighbours `stride` bytes apart in shared memory.
+/// `data[tid] = data[31 - tid]`, with elements `stride` bytes apart in shared memory.
 const PTX: &str = "
     .version 7.0
     .target sm_80
@@ -54,7 +59,7 @@ fn main() -> Result<()> {
     let near = reverse(4)?;
     println!("places 4 bytes apart: {} bank conflicts", near.shared_load.bank_conflicts);
     assert_eq!(near.shared_load.bank_conflicts, 0);
-    // 32 loads of 4 bytes beside each other: 4 sectors of 32 bytes, none of them wasted.
+    // 32 loads of 4 bytes side by side: 4 sectors of 32 bytes, all of them used.
     assert_eq!(near.global_load.sectors, 4);
 
     let apart = reverse(8)?;
@@ -66,25 +71,25 @@ fn main() -> Result<()> {
     assert_eq!((load.executions, load.active_lanes()), (1, Some(32.0)));
     assert_eq!((load.shared.wavefronts, load.ideal_wavefronts), (2, 1));
 
-    // Its worst access: 16 banks serve two words each, and the others none.
+    // Its worst access: 16 banks serve two words each, and the other banks are idle.
     let worst = load.worst_shared.as_ref().expect("it was executed");
     println!("\nPTX line {}: {}\n{}", load.line, load.instruction, worst.draw());
 
-    println!("question: `places` has 256 bytes. What does the software GPU say of places 12 bytes apart?");
+    println!("question: `places` has 256 bytes. What does the software GPU report if elements lie 12 bytes apart?");
     Ok(())
 }
 
-/// Runs the kernel, checks its values, and returns what it did to memory.
+/// Runs the kernel, checks its values, and returns its report.
 fn reverse(stride: u32) -> Result<Report> {
     let module = Module::parse(PTX)?;
     let kernel = module.kernel("reverse").expect("it is in the text");
 
-    // Memory like a GPU's: buffers have addresses, and an access outside them stops the kernel.
+    // As on a GPU, buffers have addresses; here an access outside them stops the kernel.
     let memory = Memory::new(1 << 20);
     let numbers: Vec<f32> = (0..32).map(|i| i as f32).collect();
     let data = memory.upload(&numbers)?;
 
-    // Values in the order of the parameters; a wrong size or number of them is an error that names the parameter.
+    // Values come in the order of the parameters. A wrong number or size of them is an error.
     let params = Args::new(kernel).value(data)?.value(stride)?.finish()?;
     let shape = LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 };
     let report = run(kernel, &shape, &params, &memory, &Config::default()).map_err(|stop| Error::from(*stop))?;

@@ -1,12 +1,13 @@
-//! # Lesson 6: memory that others own
+//! Lesson 6 transposes memory that cudarc owns, on cudarc's stream.
 //!
-//! Most programs have a crate for their GPU already. Operations of this crate take cudarc's buffers
-//! too, and are queued on its streams among its own work; nothing is copied from one crate to the other, since both use
-//! the primary context of the device.
+//! Most programs already have a crate for their GPU. This crate's operations also take cudarc's
+//! buffers, and queue on its streams among its own work. Both crates use the primary context of the
+//! device, so nothing is copied from one to the other.
 //!
-//! A stream is a queue: what is queued on one runs in order. Between streams cudarc keeps order by events, two for each
-//! buffer. The transpose below runs on a stream of its own: it waits for the upload, which it reads, and the download, on
-//! the first stream again, waits for it. `ops::copy_into_raw` is the way for every other crate, by addresses and handles.
+//! A stream is a queue: its work runs in order. Between streams cudarc keeps order by events, two
+//! for each buffer. The transpose below runs on a second stream. It waits for the upload, which it
+//! reads, and the download on the first stream waits for it. For every other crate there is
+//! `ops::copy_into_raw`, which takes addresses and handles.
 //!
 //! ```text
 //! cargo run --features cudarc --example 06_cudarc
@@ -20,7 +21,8 @@ use warpstride::interop::cudarc::transpose_into;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let question = "question: cudarc frees the matrix when it goes out of scope. Which event must that wait for?";
-    // cudarc panics where there is no driver, so we ask first. The first entry is the first GPU, or says why there is none.
+    // cudarc panics without a driver, so we ask first. The first entry is the first GPU, or the
+    // reason why there is none.
     if let Err(reason) = &device::probe()[0].info {
         println!("this lesson needs an NVIDIA GPU: {reason}\n{question}");
         return Ok(());

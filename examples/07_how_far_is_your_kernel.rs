@@ -1,15 +1,21 @@
-//! # Lesson 7: how far is your kernel from what the device can do?
+//! Lesson 7 measures how far a kernel of your own is from the limit of the device.
 //!
-//! A kernel that moves bytes has one figure: the bytes that it must move, over the time it takes, beside what the memory can
-//! do. The first is arithmetic: this one reads a float and writes one, 8 bytes each, whatever the hardware makes of it. The
-//! second is easily measured wrong: with data that lies in the cache, with the launch in it, on a GPU that has not woken up.
-//! `roofline::measure::time` holds the stream until all samples are queued, puts events around each, and takes the median; you
-//! give it data that the cache has lost, by rotating over as many buffers as `cold_sets` says. The third is not on the data
-//! sheet: no kernel reaches that. `Peaks` measures the best kernels that only read, only write and copy.
+//! Three figures describe a kernel that moves bytes: the bytes that it must move, the time that it
+//! takes, and the speed that the memory can reach.
 //!
-//! Measure only what is right: the result is checked first.
+//! - The first is arithmetic. This kernel reads a float and writes one: 8 bytes each, whatever the
+//!   hardware does with them.
+//! - The second is easy to measure wrong: with data in the cache, with the launch in the time, or
+//!   on a GPU that has not woken up. `roofline::measure::time` holds the stream until all samples
+//!   are queued, puts events around each, and takes the median. You keep the data cold: each run takes
+//!   the next set of a `Rotation`.
+//! - The third is not on the data sheet, because no kernel reaches that number. `Peaks` measures
+//!   the best kernels that only read, only write and copy.
 //!
-//! Without a GPU there is no time to tell; the software GPU says what the kernel asks of memory, which is where to look first.
+//! Measure only a right result: this lesson checks it first.
+//!
+//! Without a GPU there is no time to measure. The software GPU counts the kernel's memory accesses,
+//! and those are the first place to look.
 //!
 //! ```text
 //! cargo run --release --example 07_how_far_is_your_kernel
@@ -20,11 +26,10 @@ use warpstride::device::{Backend, Device};
 use warpstride::driver::FunctionHandle;
 use warpstride::error::Result;
 use warpstride::launch_shape::LaunchShape;
-use warpstride::memory::DeviceBuffer;
-use warpstride::roofline::measure;
+use warpstride::roofline::measure::{self, RotatingBuffer, Rotation};
 use warpstride::roofline::peak::Peaks;
 
-/// `out[i] = 2 * in[i]`, an element a thread, for whole blocks.
+/// `out[i] = 2 * in[i]`, one element a thread, for whole blocks.
 const PTX: &str = "
     .version 7.0
     .target sm_75
@@ -50,8 +55,8 @@ const PTX: &str = "
 
 const THREADS: usize = 256;
 
-/// A source and a result.
-type Set = [DeviceBuffer<f32>; 2];
+/// The sources and the results of a rotation.
+type Arrays = [RotatingBuffer<f32>; 2];
 
 fn main() -> Result<()> {
     let device = Device::open(Backend::Auto)?;
@@ -60,48 +65,46 @@ fn main() -> Result<()> {
     let bytes = (2 * len * size_of::<f32>()) as u64;
     println!("{len} floats on {}: {bytes} bytes to move", device.info().name);
 
-    // SAFETY: it stays live until the end of the program.
+    // SAFETY: the module stays loaded until the end of the program.
     let kernel = unsafe { device.driver().function(device.driver().module_load(PTX)?, "twice")? };
     let numbers: Vec<f32> = (0..len).map(|i| i as f32).collect();
-    let sets = (0..measure::cold_sets(bytes, device.info().l2_bytes))
-        .map(|_| Ok([device.upload(&numbers)?, device.zeros(len)?]))
-        .collect::<Result<Vec<Set>>>()?;
+    let mut rotation = Rotation::new(&device, &[4 * len; 2]);
+    let arrays = [rotation.upload(&numbers)?, rotation.zeros(len)?];
 
     let before = device.counters()?;
-    launch(&device, kernel, &sets[0])?;
-    let right = sets[0][1].download()?.iter().zip(&numbers).all(|(found, number)| *found == 2.0 * number);
-    assert!(right, "what is wrong is not worth measuring");
+    launch(kernel, &arrays, &mut rotation)?;
+    let right = arrays[1].download_first(len)?.iter().zip(&numbers).all(|(found, number)| *found == 2.0 * number);
+    assert!(right, "the kernel is wrong; correct it before you measure it");
     match device.counters()?.zip(before) {
         Some((after, before)) => counted(after - before, bytes),
-        None => measured(&device, kernel, &sets, bytes)?,
+        None => measured(kernel, &arrays, &mut rotation, bytes)?,
     }
-    println!("\nquestion: `ld.global.v4.f32` moves 16 bytes a thread. What becomes of requests, sectors and GB/s?");
+    println!("\nquestion: `ld.global.v4.f32` moves 16 bytes a thread. How do requests, sectors and GB/s change?");
     Ok(())
 }
 
-fn launch(device: &Device, kernel: FunctionHandle, [source, result]: &Set) -> Result<()> {
+fn launch(kernel: FunctionHandle, [source, result]: &Arrays, rotation: &mut Rotation) -> Result<()> {
+    let (set, device) = (rotation.advance(), rotation.device());
     let grid = [(source.len() / THREADS) as u32, 1, 1];
     let shape = LaunchShape { grid, block: [THREADS as u32, 1, 1], dynamic_shared: 0 };
-    let params = [source.address().to_le_bytes(), result.address().to_le_bytes()].concat();
-    // SAFETY: two addresses, as the entry declares, of as many floats as there are threads; all work is on this stream.
+    let params = [source.address(set).to_le_bytes(), result.address(set).to_le_bytes()].concat();
+    // SAFETY: the entry takes two addresses, and both buffers hold a float for each thread. All
+    // work is on this stream.
     unsafe { device.driver().launch(kernel, &shape, &params, device.default_stream().handle()) }
 }
 
-/// On a GPU: time, and what the best kernels reach for as many bytes read and written.
-fn measured(device: &Device, kernel: FunctionHandle, sets: &[Set], bytes: u64) -> Result<()> {
-    let mut turn = 0;
-    let timing = measure::time(device, device.default_stream(), 20, || {
-        turn += 1;
-        launch(device, kernel, &sets[turn % sets.len()])
-    })?;
-    let ceiling = Peaks::measure(device, |_| ())?.ceilings().of(bytes / 2, bytes / 2);
+/// Measures the time on a GPU, and compares it with the best kernels for the same bytes.
+fn measured(kernel: FunctionHandle, arrays: &Arrays, rotation: &mut Rotation, bytes: u64) -> Result<()> {
+    let device = rotation.device().clone();
+    let timing = measure::time(&device, device.default_stream(), 20, || launch(kernel, arrays, rotation))?;
+    let ceiling = Peaks::measure(&device, |_| ())?.ceilings().of(bytes / 2, bytes / 2);
     let gbps = timing.gbps(bytes);
     println!("{:.4} ms at the median: {gbps:.0} GB/s", timing.median_ms());
     println!("the best copy here has {ceiling:.0} GB/s: this is {:.1} % of it", 100.0 * gbps / ceiling);
     Ok(())
 }
 
-/// On the software GPU: what it asks of memory.
+/// Prints the sectors that the kernel touched on the software GPU.
 fn counted(counters: Counters, bytes: u64) {
     let sectors = counters.global_load.sectors + counters.global_store.sectors;
     println!("no GB/s without a GPU, but this: {sectors} sectors of 32 bytes, and {} would hold the bytes", bytes / 32);

@@ -1,10 +1,11 @@
-"""Nsight Compute from Python: which of its metrics the counters of the software GPU are, and what `ncu` says of a command."""
+"""Runs Nsight Compute from Python, and maps its metrics to the counters of the software GPU."""
 
 import csv
 import subprocess
 import sys
 
-# Kinds of access by our JSON's name, each with its space and operation in Nsight Compute's metrics.
+# Kinds of access by their JSON names, each with its space and operation in Nsight Compute's
+# metrics.
 KINDS = {
     "global_load": ("global", "ld"),
     "global_store": ("global", "st"),
@@ -33,12 +34,12 @@ FIGURES = [
     for field, metric in (BANKED if space == "shared" else CACHED).items()
 ]
 
-# What hardware adds something to that differs from run to run.
+# Fields to which the hardware adds an amount that differs from run to run.
 LOSSY = ("wavefronts", "bank_conflicts")
 
 
 def profile(command, metrics, *options):
-    """Runs `command` under `ncu`: the name and the metrics, as whole numbers, of each launch that it profiled."""
+    """Runs `command` under `ncu`, and returns the name and the metrics, as integers, of each profiled launch."""
     ncu = ["ncu", "--csv", "--page", "raw", "--clock-control", "none", *options, "--metrics", ",".join(metrics)]
     done = subprocess.run(ncu + command, capture_output=True, text=True)
     lines = done.stdout.splitlines()

@@ -17,6 +17,8 @@ mod conversion;
 mod divisor;
 #[path = "abi/entries.rs"]
 mod entries;
+#[path = "abi/gaps.rs"]
+mod gaps;
 #[path = "abi/movement.rs"]
 mod movement;
 #[path = "abi/table.rs"]

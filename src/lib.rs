@@ -12,7 +12,7 @@
 //! assert_eq!(matrix.t().shape(), [3, 2]); // another way to look at it: nothing moved
 //!
 //! let moved = ops::transpose(matrix)?; // a kernel: its result lies in memory row by row
-//! assert_eq!(moved.download()?, [0, 3, 1, 4, 2, 5]);
+//! assert_eq!(moved.to_vec()?, [0, 3, 1, 4, 2, 5]);
 //!
 //! let counters = device.counters()?.expect("the software GPU counts");
 //! assert_eq!(counters.bank_conflicts(), 0);
@@ -29,6 +29,7 @@
 //! | measuring | [`roofline`] | how long an operation takes, and what to hold that against |
 //! | memory of other crates | `interop` | their types, and what keeps their uses in order |
 //! | operations | [`view`], [`ops`] | which elements go where; a plan from layouts alone, then a launch |
+//! | files | `io` | NumPy's arrays, and outputs that are replaced whole |
 //! | the safe side of a device | [`device`], [`memory`], [`stream`] | who owns what, and which use waits for which |
 //! | the seam | [`driver`] | one trait, about the size of CUDA's driver API; NVIDIA's driver and the software GPU implement it |
 //! | the software GPU | `interp` | PTX: parsed, executed warp by warp, counted |
@@ -70,13 +71,18 @@ pub mod interp;
 pub mod driver;
 pub mod device;
 pub mod stream;
+#[cfg(feature = "io")]
+pub mod io;
 pub mod memory;
+pub mod array;
 pub mod view;
 pub mod ops;
 #[cfg(feature = "cudarc")]
 pub mod interop;
 pub mod roofline;
 
+pub use array::DeviceArray;
+pub use device::{Backend, Device};
 pub use error::{Error, ErrorKind, Result};
 
 /// The README's code is a test.

@@ -9,6 +9,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -254,6 +255,19 @@ macro_rules! operations {
 
 operations!(View);
 operations!(ViewMut);
+
+impl<'a, T: Element> View<'a, T> {
+    pub(crate) fn of_array(array: &'a DeviceArray<T>) -> Self {
+        View { memory: array.buffer().memory(), layout: *array.layout(), of: PhantomData }
+    }
+}
+
+impl<'a, T: Element> ViewMut<'a, T> {
+    // Exclusive for as long as the view lives, and row-major layouts reach each element once.
+    pub(crate) fn of_array(array: &'a mut DeviceArray<T>) -> Self {
+        ViewMut { memory: array.buffer().memory(), layout: *array.layout(), of: PhantomData }
+    }
+}
 
 impl<T> Clone for View<'_, T> {
     fn clone(&self) -> Self {

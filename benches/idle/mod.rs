@@ -1,5 +1,5 @@
-//! A driver that takes launches and does nothing, so that only the host's part of them is left: for `benches/launch.rs`,
-//! and for `tests/launch_path.rs`, which counts the calls.
+//! A driver that takes launches and does nothing, so that only the host's part of them is left.
+//! `benches/launch.rs` measures over it, and `tests/launch_path.rs` counts its calls.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use warpstride::driver::{DeviceInfo, Driver, DriverKind, EventHandle, FunctionHa
 use warpstride::error::{Error, ErrorKind, Result};
 use warpstride::launch_shape::LaunchShape;
 
-/// The driver. Its memory is addresses that nothing looks behind.
+/// The driver. No memory lies behind its addresses.
 #[derive(Debug)]
 pub(crate) struct Idle {
     info: DeviceInfo,
@@ -22,19 +22,20 @@ pub(crate) struct Idle {
     others: AtomicU64,
 }
 
-/// How often a driver was called.
+/// The number of calls to a driver, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Calls {
     /// Launches.
     pub(crate) launches: u64,
-    /// Events recorded on a stream, and waits of one stream for an event: queued, the host waits for neither.
+    /// Events recorded on a stream, and waits of a stream for an event. Both are queued, and the
+    /// host waits for neither.
     pub(crate) orders: u64,
-    /// Everything else: waits of the host, memory made or freed, modules, functions, copies.
+    /// Everything else: waits of the host, allocations and frees, modules, functions, copies.
     pub(crate) others: u64,
 }
 
 impl Idle {
-    /// An idle driver, and a device over it with the limits of an H100.
+    /// Returns an idle driver, and a device over it with the limits of an H100.
     pub(crate) fn device() -> (Arc<Self>, Device) {
         let info = DeviceInfo {
             name: "a driver that does nothing".into(),
@@ -57,19 +58,19 @@ impl Idle {
         (driver, device)
     }
 
-    /// The calls so far.
+    /// Returns the calls so far.
     pub(crate) fn calls(&self) -> Calls {
         let [launches, orders, others] =
             [&self.launches, &self.orders, &self.others].map(|count| count.load(Ordering::Relaxed));
         Calls { launches, orders, others }
     }
 
-    /// Counts a call of no other kind.
+    /// Counts a call of any other kind.
     fn other(&self) {
         self.others.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Gives out numbers, beginning at a multiple of 256.
+    /// Hands out numbers that start at a multiple of 256.
     fn give_out(&self, count: u64) -> u64 {
         self.other();
         self.last.fetch_add(count.next_multiple_of(256), Ordering::Relaxed) + 256
@@ -81,8 +82,8 @@ impl Idle {
     }
 }
 
-// SAFETY: no address is backed by memory, and no host memory is made; every call that would read or write some fails. Of
-// work that does nothing, all has run at once and in any order.
+// SAFETY: no memory lies behind an address, and the driver makes no host memory; every call that
+// would read or write some fails. Work that does nothing has run at once, and in any order.
 unsafe impl Driver for Idle {
     fn info(&self) -> &DeviceInfo {
         &self.info

@@ -1,12 +1,13 @@
-"""Times what others have for the operations of a whole bench, on one GPU: PyTorch, and plain kernels of CUDA C++.
+"""Times peers for the operations of a whole bench, on one GPU: PyTorch, and plain kernels of CUDA C++.
 
 usage: operations.py RUN.json
 
-RUN.json is what `warpstride --json bench --all` said; the peers run on the GPU that it names. Prints a line of JSON for each of
-its cases and each peer that has such an operation, and a first one with their versions. `scripts/compare-operations` starts it.
+RUN.json is the document of `warpstride --json bench --all`; the peers run on the GPU that it names. The script prints a first
+line of JSON with the versions, and a line for each case and each peer that has the operation. `scripts/compare-operations`
+starts it.
 
-PyTorch does each operation as its users would, in place or into memory that is there where it can. The kernels of CUDA C++
-are BabelStream's: an element a thread, blocks of 1024; NVRTC compiles them. The protocol is that of `peers.py`.
+PyTorch does each operation as its users would: in place or into existing memory where it can. The kernels of CUDA C++
+are BabelStream's: one element a thread, blocks of 1024. NVRTC compiles them. The protocol is that of `peers.py`.
 """
 
 import json
@@ -25,7 +26,7 @@ TYPES = {
     "u8": torch.uint8, "i32": torch.int32, "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32,
     "f64": torch.float64,
 }
-# BabelStream's kernels, by what they leave in `c`.
+# BabelStream's kernels, by the expression that they write to `c`.
 STATEMENTS = {
     "copy": "c[i] = a[i];",
     "mul": "c[i] = (T)0.3 * a[i];",
@@ -38,7 +39,7 @@ C_TYPES = {"f32": "float", "f64": "double"}
 
 
 class Arrays:
-    """Operands of one case, in as many sets as four times the L2 cache takes."""
+    """The operands of one case, in sets that fill four times the L2 cache."""
 
     def __init__(self, case, count):
         self.case, self.shape = case, case["shape"]
@@ -56,7 +57,7 @@ class Arrays:
 
 
 def streams(op):
-    """An operation on whole arrays: operands, and what PyTorch does with them."""
+    """Returns the number of operands of an operation on whole arrays, and PyTorch's call on them."""
     single = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
     return {
         "copy": (2, lambda a, b, c: c.copy_(a)),
@@ -75,7 +76,7 @@ def streams(op):
 
 
 def along(op, axis):
-    """An operation along an axis, or on rows."""
+    """Returns the same for an operation along an axis, or on rows."""
     return {
         "sum": (1, lambda a, b, c: torch.sum(a, dim=axis)),
         "max": (1, lambda a, b, c: torch.amax(a, dim=axis)),
@@ -100,7 +101,7 @@ def normalized(channels, type_):
 
 
 def pytorch(case):
-    """Operands of a case, and a call that PyTorch has for it."""
+    """Makes the operands of a case, and PyTorch's call for it."""
     op, group = case["op"], case["group"]
     if group == "stream" or op == "cast":
         found = streams(op)
@@ -120,14 +121,14 @@ def pytorch(case):
 
     def call(turn):
         place = turn % arrays.turns
-        # Results that it makes itself are held for some turns, so that its memory is taken in turn too.
+        # Results that it allocates are kept for some turns, so that their memory rotates too.
         kept[turn % len(kept)] = run(a[place], b[place], c[place])
 
     return call
 
 
 def cuda(case):
-    """The same of a plain kernel; what it leaves is held against PyTorch's."""
+    """Makes the same for a plain kernel; its result is compared with PyTorch's."""
     import cupy
 
     statement, type_ = STATEMENTS.get(case["op"]), C_TYPES.get(case["dtype"])
@@ -177,7 +178,7 @@ def main():
                 said |= {"ms": statistics.median(times), "gapless": gapless}
             except Unsupported as lacks:
                 said["lacks"] = str(lacks)
-            except Exception as error:  # a peer that fails is a cell that says so
+            except Exception as error:  # the cell of a failing peer says so
                 said["error"] = f"{error!r}"[:200]
             print(json.dumps(said), flush=True)
             torch.cuda.empty_cache()

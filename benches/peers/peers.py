@@ -1,16 +1,16 @@
-"""Times what others have for permutes, on one GPU: PyTorch, CuPy, cuBLAS geam, cuTENSOR, torch.compile, JAX and a memcpy.
+"""Times peers for permutes, on one GPU: PyTorch, CuPy, cuBLAS geam, cuTENSOR, torch.compile, JAX and a memcpy.
 
 usage: peers.py PEER...        memcpy torch cupy geam cutensor compile jax
 
-Reads cases from standard input, one JSON object a line (`dtype`, `shape`, `axes`, and `samples`), and answers each with one
-line a peer and a last one, `{"done": true}`. The first line of all says which versions they are. `scripts/compare-peers`
-starts it.
+The script reads cases from standard input, one JSON object a line (`dtype`, `shape`, `axes` and `samples`). It answers each
+with one line a peer and a last line, `{"done": true}`. Its very first line holds the versions. `scripts/compare-peers` starts
+it.
 
-The protocol is that of `src/roofline/measure.rs`: device time from a pair of events around each sample; a spin kernel holds
-the stream until all samples are queued, so that the gaps between launches stay out; the median counts. Samples take their
-arrays in turn from four times the L2 cache, so that none finds its data there, and none is charged for lines that a flush
-has left dirty. What an event pair has besides the kernel is the start of one behind another event, a microsecond or two, and
-the same for all. JAX gives no way to its stream: its time is the host's clock over calls that follow each other.
+The protocol is that of `src/roofline/measure.rs`. Device time comes from a pair of events around each sample. A spin kernel
+holds the stream until all samples are queued, which keeps the gaps between launches out. The median counts. Samples rotate
+over arrays of four times the L2 cache, so no sample finds its data there, and none pays for lines that a flush has left
+dirty. Besides the kernel, an event pair contains the start of a kernel behind an event, which takes a microsecond or two, the
+same for all. JAX gives no access to its stream: its time is the host's clock over calls in a row.
 """
 
 import ctypes
@@ -26,28 +26,31 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 import torch  # noqa: E402
 
-# By the bytes of an element: the type that a peer takes for it. 2 bytes are halves, which all of them have.
+# The type that peers take for an element, by its bytes. For 2 bytes it is halves, which all of them
+# have.
 TYPES = {1: torch.uint8, 2: torch.float16, 4: torch.float32, 8: torch.float64, 16: torch.complex128}
 WIDTHS = {"u8": 1, "u16": 2, "f32": 4, "f64": 8, "c128": 16}
 ALIGN = 256
 WARM_UPS = 3
-# Calls in a row, and how often: the median of their means is what a call takes with its launch, for arrays of at most SMALL
-# bytes. The mean of all would have what else the host did meanwhile.
+# Calls in a row, and the number of such batches. The median of the batches' means is the time of a
+# call with its launch, for arrays of at most SMALL bytes. A mean of all calls would include the
+# host's other work.
 CALLS = 200
 BATCHES = 9
 SMALL = 1 << 20
 # Milliseconds of the first gate and of the last.
 GATES = (4.0, 64.0)
-# Of the multiprocessors, whose clock the gate counts; at another it is a little longer or shorter.
+# Cycles of the multiprocessors' clock, which the gate counts. At another clock the gate is a little
+# longer or shorter.
 CYCLES_PER_MS = 1.8e6
 
 
 class Unsupported(Exception):
-    """What a peer does not have."""
+    """Raised for an operation that a peer lacks."""
 
 
 class Case:
-    """Arrays of one case, taken in turn."""
+    """The arrays of one case, which runs take in turn."""
 
     def __init__(self, case):
         self.shape, self.axes, self.samples = case["shape"], case["axes"], case["samples"]
@@ -57,9 +60,10 @@ class Case:
         self.permuted = [self.shape[axis] for axis in self.axes]
         slot = -(-self.bytes // ALIGN) * ALIGN
         l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 50 << 20)
-        # More than are timed in a row need not be there.
+        # More arrays than are timed in a row are not needed.
         self.turns = min(max(1, -(-4 * l2 // (2 * slot))), BATCHES * CALLS + 2 * WARM_UPS)
-        # Of these bytes every float is a normal number above 0: to multiply it by 1, as some do, changes no bit.
+        # With these bytes every float is a normal number above 0, so a product with 1, which some
+        # peers compute, changes no bit.
         sources = torch.randint(8, 60, (self.turns, slot), dtype=torch.uint8, device="cuda")
         results = torch.empty_like(sources)
         self.sources = [self.view(sources[turn], self.shape) for turn in range(self.turns)]
@@ -68,29 +72,29 @@ class Case:
 
     def view(self, slot, shape):
         elements = slot[: self.bytes]
-        # To complex numbers by way of their parts.
+        # Complex numbers are viewed as their parts first.
         elements = elements.view(torch.float64).view(self.type) if self.width == 16 else elements.view(self.type)
         return elements.view(shape)
 
     def right(self, result, permuted=True):
-        """Whether `result` is the permute of the first source, or that source as it lies there, by its bits."""
+        """Whether `result` has the bits of the first source, permuted or as it is."""
         return torch.equal(bits(self.views[0].contiguous() if permuted else self.sources[0]), bits(result))
 
 
 def bits(tensor):
-    """A contiguous tensor as bytes."""
+    """Returns a contiguous tensor as bytes."""
     parts = torch.view_as_real(tensor) if tensor.dtype == torch.complex128 else tensor
     return parts.reshape(-1).view(torch.uint8)
 
 
 class Clock:
-    """Device times by events behind a gate."""
+    """Measures device time by events behind a gate."""
 
     def __init__(self):
         self.flushed = torch.zeros(64 << 20, dtype=torch.int32, device="cuda")
 
     def gate(self, ms):
-        """Holds the stream for about so long, and returns the events around it."""
+        """Holds the stream for about that time, and returns the events around it."""
         start, end = self.pair()
         start.record()
         torch.cuda._sleep(int(ms * CYCLES_PER_MS))
@@ -102,12 +106,12 @@ class Clock:
         return torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 
     def flush(self):
-        """Fills the L2 cache with what nobody asks for, by reading it: nothing is left to be written back."""
+        """Fills the L2 cache with unrelated data by reading it, so that nothing is left to write back."""
         self.flushed.sum()
         torch.cuda.synchronize()
 
     def device(self, call, samples, warm_ups=WARM_UPS):
-        """Milliseconds of each of `samples` calls, sorted, and whether all were queued before the first began."""
+        """Returns the sorted milliseconds of `samples` calls, and whether all were queued before the first began."""
         self.flush()
         turn = 0
         for turn in range(warm_ups):
@@ -132,7 +136,7 @@ class Clock:
 
     @staticmethod
     def host(call, wait=lambda last: torch.cuda.synchronize()):
-        """Microseconds from call to call, where many follow each other; `wait` waits for what the last one returned."""
+        """Returns the microseconds from call to call in a long row; `wait` waits for the result of the last call."""
         for turn in range(WARM_UPS):
             last = call(turn)
         wait(last)
@@ -180,7 +184,7 @@ def geam(case):
     sources = [source.data_ptr() for source in case.sources]
     results = [result.data_ptr() for result in case.results]
 
-    # C order of rows x cols is column-major cols x rows, which is what cuBLAS has.
+    # C order of rows x cols is column-major cols x rows, which cuBLAS expects.
     def call(turn):
         source, result = sources[turn % case.turns], results[turn % case.turns]
         add(
@@ -193,7 +197,7 @@ def geam(case):
 
 
 class Cutensor:
-    """cuTENSOR 2 through its C interface. The numbers are those of its `types.h`."""
+    """Calls cuTENSOR 2 through its C interface. The numbers come from its `types.h`."""
 
     # By width: the data type, the symbol of the computation's type, and 1 in that type.
     OF_WIDTH = {
@@ -231,7 +235,7 @@ class Cutensor:
         return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 
     def descriptor(self, extents, type_):
-        """Of a tensor without gaps, the first axis varying fastest."""
+        """Describes a tensor without gaps whose first axis varies fastest."""
         made, extents = ctypes.c_void_p(), (ctypes.c_int64 * len(extents))(*extents)
         self.check(
             self.library.cutensorCreateTensorDescriptor(
@@ -293,7 +297,7 @@ def cutensor(case):
 
 
 def measure(clock, case, call, permuted=True):
-    """One answer for a peer that writes the case's results."""
+    """Returns the answer of a peer that writes into the case's results."""
     bits(case.results[0]).fill_(0xA5)
     call(0)
     torch.cuda.synchronize()
@@ -303,7 +307,7 @@ def measure(clock, case, call, permuted=True):
 
 
 def answer(case, times, gapless, verified, launch_us):
-    """What is said of a peer: milliseconds, whether they are free of gaps, and of small cases what a call takes."""
+    """Returns a peer's answer: milliseconds, whether they are free of gaps, and the time of a call in small cases."""
     said = {"ms": statistics.median(times), "gapless": gapless, "verified": verified}
     if case.bytes <= SMALL:
         said["launch_us"] = launch_us()
@@ -311,7 +315,7 @@ def answer(case, times, gapless, verified, launch_us):
 
 
 def compiled(clock, case):
-    """torch.compile makes its own results: as many as there are turns are kept, so that its memory is taken in turn too."""
+    """Times torch.compile, which allocates its own results. One for each turn is kept, so that its memory rotates too."""
     torch._dynamo.reset()
     axes = tuple(case.axes)
     function = torch.compile(lambda source: source.permute(axes).contiguous(), dynamic=False)
@@ -359,7 +363,7 @@ PEERS = {
 
 
 def versions(peers):
-    """What is measured, as far as it says."""
+    """Returns the versions of the peers, as far as they give them."""
     found = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
     for peer in {"cupy", "jax"}.intersection(peers):
         try:
@@ -399,7 +403,8 @@ def main():
                 say({"peer": peer, "lacks": str(lack)})
             except Exception as error:
                 say({"peer": peer, "error": repr(error)[:200]})
-                # After a fault nothing works in this process: it ends here, and another takes the next case.
+                # After a fault nothing works in this process. It ends here, and another one takes
+                # the next case.
                 torch.cuda.synchronize()
         del case
         torch.cuda.empty_cache()

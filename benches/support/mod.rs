@@ -10,11 +10,11 @@ use warpstride::error::Result;
 use warpstride::roofline::measure::{self, Timing};
 use warpstride::stream::Event;
 
-/// Most timed runs that are queued at once: criterion plans their number by the host's clock, of which a short kernel takes
-/// none, and the events of all are held meanwhile.
+/// The most timed runs that are queued at once. criterion plans their number by the host's clock,
+/// and a short kernel takes almost none of it. The events of all runs are held meanwhile.
 const MOST: u64 = 200;
 
-/// Time between events on a device's default stream.
+/// Measures the time between events on a device's default stream.
 pub(crate) struct DeviceTime(pub(crate) Device);
 
 impl DeviceTime {
@@ -25,8 +25,8 @@ impl DeviceTime {
     }
 }
 
-/// What is in `iter` is between two events, and the gaps between its launches are in it; `iter_custom` with [`time`] keeps them
-/// out.
+/// `iter` runs between two events, so its time contains the gaps between launches. `iter_custom`
+/// with [`time`] keeps them out.
 impl Measurement for DeviceTime {
     type Intermediate = Event;
     type Value = Duration;
@@ -59,8 +59,8 @@ impl Measurement for DeviceTime {
     }
 }
 
-/// The time of so many runs by the crate's protocol, see [`measure`]: the median of at most [`MOST`], times their number. Where the
-/// device was throttled it says so, once for each name.
+/// Times `runs` runs by the crate's protocol (see [`measure`]): the median of at most [`MOST`],
+/// times `runs`. It prints a note where the device was throttled, once for each name.
 pub(crate) fn time(device: &Device, name: &str, runs: u64, run: impl FnMut() -> Result<()>) -> Duration {
     let timing = measure::time(device, device.default_stream(), runs.min(MOST) as usize, run);
     let timing = timing.unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -76,8 +76,8 @@ pub(crate) fn time(device: &Device, name: &str, runs: u64, run: impl FnMut() -> 
 
 fn throttling(timing: &Timing) -> Option<String> {
     if timing.clocks().is_some_and(|clocks| clocks.are_throttled()) {
-        return Some("the device is throttled: this time says little".into());
+        return Some("the device is throttled, so this time says little".into());
     }
     let discarded = timing.discarded();
-    (discarded > 0).then(|| format!("{discarded} samples of a throttled device were thrown away"))
+    (discarded > 0).then(|| format!("{discarded} samples of a throttled device were discarded"))
 }

@@ -1,4 +1,5 @@
-//! Any text: it is parsed, lowered and launched within limits, or refused; nothing panics, hangs or takes the host's memory.
+//! Parses, lowers and launches any text within limits, or refuses it. Nothing may panic, hang or
+//! exhaust the host's memory.
 //!
 //! ```text
 //! cargo install cargo-fuzz
@@ -18,7 +19,7 @@ fuzz_target!(|text: &str| {
         let memory = Memory::new(1 << 20);
         let buffer = memory.alloc(4096).expect("it fits");
         memory.fill(buffer, 0, 4096).expect("it is there");
-        // Every aligned 8 bytes of the parameters are the buffer's address.
+        // Each aligned 8 bytes of the parameters hold the buffer's address.
         let params: Vec<u8> = buffer.to_le_bytes().into_iter().cycle().take(kernel.param_bytes().min(8192)).collect();
         let shape = LaunchShape { grid: [2, 1, 2], block: [33, 2, 1], dynamic_shared: 64 };
         let limits = Config { work_limit: 200_000, ..Config::default() };

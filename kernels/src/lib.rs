@@ -51,7 +51,8 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
 /// The entries of the table's families, the last axis outermost.
 macro_rules! entries {
     ($($(#[$doc:meta])* $family:ident $stem:ident($params:ident)
-        $(for $($($kind:tt $axis:ident in $values:tt),+)and+)? = $body:expr;)*) => {$(
+        $(for $($($kind:tt $axis:ident in $values:tt),+)and+)?
+        $(except $($gap:ident in $without:tt),+ because $reason:literal)* = $body:expr;)*) => {$(
         entries! { @family [$stem $params { $body }] $($([$($kind $axis $values)+])+)? }
     )*};
     (@family $entry:tt) => { entries! { @entry $entry [] } };

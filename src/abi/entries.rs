@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::gaps::Gap;
 use super::*;
 
 /// One kernel entry as the host sees it.
@@ -80,24 +81,27 @@ pub enum Index {
 pub const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// One family: a line of the table.
-struct Line {
+pub(super) struct Line {
     stem: &'static str,
     param_bytes: usize,
     param_align: usize,
     /// The lists of axes, each of which has its values.
-    products: &'static [&'static [&'static [Value]]],
+    pub(super) products: &'static [&'static [&'static [Value]]],
+    pub(super) gaps: &'static [Gap],
 }
 
 /// A value of an axis.
-struct Value {
+pub(super) struct Value {
     suffix: &'static str,
-    key: Key,
+    /// The bits of its axis in keys.
+    pub(super) axis: u32,
+    pub(super) key: Key,
 }
 
 /// What tells an entry from the others of its family: the values of its axes. Narrow arithmetic and
 /// no hints are what is meant where nothing is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key(u32);
+pub struct Key(pub(super) u32);
 
 impl Key {
     /// That of a family's only entry.
@@ -206,6 +210,40 @@ macro_rules! key {
     };
 }
 
+/// The bits of an axis in keys.
+macro_rules! axis {
+    (W) => {
+        0x1f
+    };
+    (T) => {
+        0xf << 5
+    };
+    (S) => {
+        0xf << 9
+    };
+    (D) => {
+        0xf << 13
+    };
+    (N) => {
+        0x7 << 17
+    };
+    (X) => {
+        0xf << 20
+    };
+    (I) => {
+        1 << 30
+    };
+    (C) => {
+        1 << 31
+    };
+}
+
+macro_rules! value {
+    ($axis:ident $value:tt) => {
+        Value { suffix: suffix!($axis $value), axis: axis!($axis), key: key!($axis $value) }
+    };
+}
+
 macro_rules! scalar {
     (u8) => {
         Scalar::U8
@@ -244,15 +282,17 @@ macro_rules! scalar {
 
 macro_rules! lines {
     ($($(#[$doc:meta])* $family:ident $stem:ident($params:ident)
-        $(for $($($kind:tt $axis:ident in [$($value:tt)*]),+)and+)? = $body:expr;)*) => {
+        $(for $($($kind:tt $axis:ident in [$($value:tt)*]),+)and+)?
+        $(except $($gap:ident in [$($without:tt)*]),+ because $reason:literal)* = $body:expr;)*) => {
         /// The lines of the table by their names.
         #[allow(clippy::upper_case_acronyms, non_camel_case_types)]
         enum Number { $($family),* }
-        const LINES: &[Line] = &[$(Line {
+        pub(super) const LINES: &[Line] = &[$(Line {
             stem: stringify!($stem),
             param_bytes: size_of::<$params>(),
             param_align: align_of::<$params>(),
-            products: &[$($(&[$(&[$(Value { suffix: suffix!($axis $value), key: key!($axis $value) }),*]),+]),+)?],
+            products: &[$($(&[$(&[$(value!($axis $value)),*]),+]),+)?],
+            gaps: &[$(Gap { values: &[$(&[$(value!($gap $without)),*]),+], reason: $reason }),*],
         }),*];
         $($(#[$doc])* pub const $family: Family = Family(Number::$family as usize);)*
     };
@@ -262,10 +302,20 @@ families! { lines }
 
 /// The entries of one line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Family(usize);
+pub struct Family(pub(super) usize);
 
 impl Family {
-    /// The entry that a key names; `None` where the family has a gap.
+    /// All of them, in the table's order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..LINES.len()).map(Self)
+    }
+
+    /// The beginning of its entries' names, and the name of its file in `src/ptx`.
+    pub const fn stem(self) -> &'static str {
+        LINES[self.0].stem
+    }
+
+    /// The entry that a key names; `None` where the family has a gap, of which [`gap`](Self::gap) says why.
     pub const fn find(self, key: Key) -> Option<EntryId> {
         let mut place = FIRST[self.0];
         while place < FIRST[self.0 + 1] {

@@ -2,8 +2,9 @@
 //!
 //! A line has the family's name, what its entries' names begin with, their parameter, the axes
 //! along which it is instantiated, and the body. There is an entry for each combination of the
-//! axes' values, and for each of several lists of axes that `and` joins: what lies between them is
-//! a gap, and the family's doc says why. Each value adds its suffix to the entry's name. The axes
+//! axes' values, and for each of several lists of axes that `and` joins. What these leave out is a
+//! gap, which an `except` names with its reason: entries and gaps together are all combinations,
+//! which a test holds, of every width, index and hint where a line has that axis. Each value adds its suffix to the entry's name. The axes
 //! are `W`, the width of elements; `I`, the arithmetic of indices; `C`, what the L2 cache is told;
 //! `T`, a type of numbers; `S` and `D`, the types of source and destination; `N`, channels; and
 //! `X`, the quads that a thread moves.
@@ -20,15 +21,18 @@ macro_rules! families {
                 = copy::<C>;
             /// Runs of bytes that start anywhere on either side.
             ROWS rows(RowsParams) for type I in [Narrow Wide]
+                except C in [Hinted] because "the entry is left out to keep the PTX small"
                 = op::rows::<I>;
             /// Any layout to any layout, element by element, in the destination's order.
             ELEMENTS elements(ElementsParams)
                 for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted]
                 and type W in [B128], type I in [Narrow Wide], type C in [Hinted]
+                except W in [B8 B16 B32 B64], C in [Hinted]
+                    because "where accesses lie apart, half a sector waits in the cache for the other half"
                 = elements::<W, I, C, { elements_per_thread(W::BYTES) as usize }>;
-            /// Small arrays of any layout, element by element, in patches. Narrow only: what does
-            /// not fit is not small.
+            /// Small arrays of any layout, element by element, in patches.
             PATCH patch(PatchParams) for type W in [B8 B16 B32 B64 B128]
+                except I in [Wide] because "an array beyond narrow indices is not small"
                 = patch::<W>;
             /// One column a launch: how a transpose looks when written as a loop of copies.
             COLUMN_LOOP column_loop(ColumnParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
@@ -47,8 +51,8 @@ macro_rules! families {
             STAGGERED staggered(TransposeParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = tile::<W, I, Staggered>;
             /// Single matrices whose rows start on 16 bytes and hold whole quads, on both sides.
-            /// Narrow only, as above.
             SMALL_TILE small_tile(TransposeParams) for type W in [B8 B16 B32 B64 B128]
+                except I in [Wide] because "an array beyond narrow indices is not small"
                 = small_tile::<W, { W::COUNT }>;
             /// Tiles of a square matrix exchanged across the diagonal, and turned on the way.
             SWAP_TILES swap_tiles(SquareParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
@@ -60,11 +64,12 @@ macro_rules! families {
             /// second one back.
             SPILL_LINES spill_lines(LinesParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = spill_lines::<W, I>;
-            /// [`VECTOR_TILE`] of batches of small matrices. Those of 16-byte elements are for
-            /// tiles, `packed` and `elements`.
+            /// [`VECTOR_TILE`] of batches of small matrices.
             STACKED_TILE stacked_tile(StackedTileParams)
                 for type W in [B8 B16 B32 B64], type I in [Narrow Wide], type C in [Unhinted]
                 and type W in [B8 B16 B32 B64], type I in [Narrow], type C in [Hinted]
+                except W in [B128] because "tiles, packed and elements move matrices of 16-byte elements"
+                except I in [Wide], C in [Hinted] because "the entry is left out to keep the PTX small"
                 = stacked_tile::<W, I, C, { W::COUNT }, { vector_tile_squares(W::BYTES) as usize }, { tile_quads(W::BYTES, vector_tile_squares(W::BYTES)) }>;
             /// The gate that measurements queue behind.
             SPIN spin(SpinParams)
@@ -77,23 +82,28 @@ macro_rules! families {
             RAGGED_TILE ragged_tile(VectorTileParams)
                 for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted Hinted]
                 = ragged_tile::<W, I, C, { W::COUNT }, { ragged_tile_squares(W::BYTES) as usize }, { tile_quads(W::BYTES, ragged_tile_squares(W::BYTES)) }>;
-            /// Packed structs of few fields to planes. Fields of 16 bytes are for tiles.
+            /// Packed structs of few fields to planes.
             DEINTERLEAVE deinterleave(FieldsParams) for type W in [B8 B16 B32 B64], type I in [Narrow Wide]
+                except W in [B128] because "tiles move fields of 16 bytes"
                 = deinterleave::<W, I, { deinterleave_steps(W::BYTES) }>;
             /// Planes to packed structs of few fields.
             INTERLEAVE interleave(FieldsParams) for type W in [B8 B16 B32 B64], type I in [Narrow Wide]
+                except W in [B128] because "tiles move fields of 16 bytes"
                 = interleave::<W, I, { interleave_steps(W::BYTES) }>;
             /// [`DEINTERLEAVE`] by 16 bytes a lane, where images and planes start on them; 64-bit
             /// arithmetic.
             DEINTERLEAVE_QUADS deinterleave_quads(FieldsParams) for type W in [B8 B16 B32 B64], type C in [Unhinted Hinted]
+                except W in [B128] because "tiles move fields of 16 bytes"
                 = deinterleave_quads::<W, C>;
             /// [`INTERLEAVE`] by 16 bytes a lane.
             INTERLEAVE_QUADS interleave_quads(FieldsParams) for type W in [B8 B16 B32 B64], type C in [Unhinted Hinted]
+                except W in [B128] because "tiles move fields of 16 bytes"
                 = interleave_quads::<W, C>;
             /// Tiles of several axes, each side of which is moved in its own runs.
             PACKED packed(PackedParams)
                 for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted]
                 and type W in [B8 B16 B32 B64 B128], type I in [Narrow], type C in [Hinted]
+                except I in [Wide], C in [Hinted] because "the entry is left out to keep the PTX small"
                 = packed::<W, I, C>;
             /// Bytes of a pattern.
             FILL fill_b128(FillParams)
@@ -109,9 +119,11 @@ macro_rules! families {
                 = elementwise::<T, op::Triad, C>;
             /// What was there, an array and a scaled one.
             NSTREAM nstream(ElementwiseParams) for type T in [F16 Bf16 f32 f64]
+                except C in [Hinted] because "hints gain it nothing"
                 = elementwise::<T, op::NStream, Unhinted>;
             /// What was there and a scaled array.
             AXPY axpy(ElementwiseParams) for type T in [F16 Bf16 f32 f64]
+                except C in [Hinted] because "hints to its loads alone gain, which no entry has"
                 = elementwise::<T, op::Axpy, Unhinted>;
             /// Sums of elements.
             SUM sum(ReduceParams) for type T in [F16 Bf16 f32 f64]
@@ -127,19 +139,16 @@ macro_rules! families {
                 = reduce::<T, op::Max>;
             /// Images to normalised planes.
             NORMALIZE normalize(NormalizeParams)
-                for const N in [1], type T in [F16 Bf16 f32]
-                and const N in [2], type T in [F16 Bf16 f32]
-                and const N in [3], type T in [F16 Bf16 f32]
-                and const N in [4], type T in [F16 Bf16 f32]
+                for const N in [1 2 3 4], type T in [F16 Bf16 f32]
+                except T in [f64] because "a cast makes planes of f64 from planes of f32"
                 = normalize::<T, N, { N * <T as Number>::Word::COUNT }>;
             /// Scaled, shifted and converted transposes whose rows start on 16 bytes and hold whole
             /// quads, on both sides.
             AFFINE_TILE affine_tile(AffineTileParams)
-                for type S in [u8], type D in [F16 Bf16 f32]
-                and type S in [F16], type D in [F16 Bf16 f32]
-                and type S in [Bf16], type D in [F16 Bf16 f32]
-                and type S in [f32], type D in [F16 Bf16 f32]
+                for type S in [u8 F16 Bf16 f32], type D in [F16 Bf16 f32]
                 and type S in [f64], type D in [f64]
+                except S in [u8 F16 Bf16 f32], D in [f64] because "doubles are computed from doubles: cast before"
+                except S in [f64], D in [F16 Bf16 f32] because "doubles are computed to doubles: cast after"
                 = affine_tile::<S, D, { <S as Scalar>::Word::COUNT }, { <D as Number>::Word::COUNT }, { vector_tile_squares(<S as Scalar>::Word::BYTES) as usize }, { tile_quads(<S as Scalar>::Word::BYTES, vector_tile_squares(<S as Scalar>::Word::BYTES)) }>;
             /// Scaled, shifted and converted transposes whose rows start and end anywhere. Their
             /// types are parameters.
@@ -155,8 +164,7 @@ macro_rules! families {
             /// The same of doubles.
             AFFINE_ELEMENTS_F64 affine_elements_f64(AffineElementsParams) for type I in [Narrow Wide]
                 = op::affine_elements_f64::<I>;
-            /// Numbers to another type, but for integers of one width, which are bits, integers
-            /// that become narrower are named unsigned, and so are all that others become.
+            /// Numbers to another type.
             CAST cast(CastParams)
                 for type S in [u8], type D in [u16 F16 Bf16 u32 f32 u64 f64]
                 and type S in [i8], type D in [u16 F16 Bf16 u32 f32 u64 f64]
@@ -170,6 +178,19 @@ macro_rules! families {
                 and type S in [u64], type D in [u8 u16 F16 Bf16 u32 f32 f64]
                 and type S in [i64], type D in [F16 Bf16 f32 f64]
                 and type S in [f64], type D in [u8 i8 u16 i16 F16 Bf16 u32 i32 f32 u64 i64]
+                except S in [F16], D in [F16] because "equal types have equal bits"
+                except S in [Bf16], D in [Bf16] because "equal types have equal bits"
+                except S in [f32], D in [f32] because "equal types have equal bits"
+                except S in [f64], D in [f64] because "equal types have equal bits"
+                except S in [u8 i8], D in [u8] because "integers of one width have equal bits"
+                except S in [u16 i16], D in [u16] because "integers of one width have equal bits"
+                except S in [u32 i32], D in [u32] because "integers of one width have equal bits"
+                except S in [u64 i64], D in [u64] because "integers of one width have equal bits"
+                except S in [i16 i32 i64], D in [u8] because "the unsigned source gives the same low bits"
+                except S in [i32 i64], D in [u16] because "the unsigned source gives the same low bits"
+                except S in [i64], D in [u32] because "the unsigned source gives the same low bits"
+                except S in [u8 i8 u16 i16 u32 i32 u64 i64], D in [i8 i16 i32 i64]
+                    because "the unsigned result has the same bits"
                 = cast::<S, D>;
             /// Rows taken by their indices, in words as wide as all rows start on and hold.
             GATHER gather(IndexedRowsParams) for type W in [B8 B16 B32 B64 B128]

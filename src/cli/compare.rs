@@ -10,18 +10,19 @@ use warpstride::device::{Backend, Device};
 use warpstride::driver::DriverKind;
 use warpstride::element::{DType, Element};
 use warpstride::error::Error;
+use warpstride::io::npy;
 use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TransposePlan, Variant};
-use warpstride::roofline::measure::Timing;
+use warpstride::roofline::measure::{Rotation, Timing, has_times};
 use warpstride::roofline::model::{DeviceModel, Prediction};
 use warpstride::view::{View, ViewMut};
 
-use super::npy::Source;
+use super::cold_runs::ColdRuns;
 use super::output::{self, Output, number};
-use super::trial::{self, Rotation};
-use super::turns::{arrays, placed, turns};
-use super::{args, array_bytes, by_width, ensure_room, message, open, reference};
+use super::transpose::matrix;
+use super::verify::verify;
+use super::{args, array_bytes, by_width, ensure_room, input, message, open, reference};
 
 /// Timed runs of a kernel; their median is reported.
 const SAMPLES: usize = 20;
@@ -36,11 +37,11 @@ const MAX_COUNTED: usize = 1 << 25;
 pub(super) fn run(args: &args::Compare, backend: Backend, output: &Output) -> Result<()> {
     let variants = if args.variants.is_empty() { Variant::ALL.to_vec() } else { args.variants.clone() };
     if let Some(path) = &args.input {
-        let source = Source::open(path)?;
-        source.matrix()?;
-        let devices = Devices::open(backend, source.bytes, source.dtype, output)
+        let source = input::array(path)?;
+        matrix(&source)?;
+        let devices = Devices::open(backend, source.bytes(), source.dtype(), output)
             .with_context(|| format!("cannot compare on {}", path.display()))?;
-        by_width!(source.dtype, T => compare::<T>(&devices, Matrix::read(source)?, &variants, args.model, output))
+        by_width!(source.dtype(), T => compare::<T>(&devices, Matrix::read(source)?, &variants, args.model, output))
     } else {
         let bytes = array_bytes(&args.shape, args.dtype)?;
         let devices = Devices::open(backend, bytes, args.dtype, output)?;
@@ -61,8 +62,6 @@ pub(super) fn of_squares(device: &Device, size: usize, output: &Output) -> Resul
 /// Where it is done.
 struct Devices {
     named: Device,
-    /// Sources and results for timed runs to take in turn; none where time means nothing.
-    turns: usize,
     /// The software GPU, where the named device does not count and the matrix is small enough to count it there: the same
     /// launches of the same PTX count the same on both.
     counting: Option<Device>,
@@ -76,20 +75,20 @@ impl Devices {
 
     /// The same on a device that is open.
     fn of(named: Device, bytes: usize, dtype: DType, output: &Output) -> Result<Self> {
-        let turns = turns(&named, &[bytes; 2]);
-        // The matrix, its transpose, and what came back from a device; on each device a source, a result and the turns'.
+        let rotation = Rotation::new(&named, &[bytes; 2]);
+        // The matrix, its transpose, and the elements that came back from a device; on each device a source, a result and the rotation's.
         let (on_host, on_device) = (3, 2);
-        let (each, own) = (placed(bytes), (&named, on_device + arrays(2, turns)));
+        let (each, own) = (Rotation::padded(bytes), (&named, on_device + rotation.arrays(2)));
         ensure_room(each, on_host, &[own])?;
         let mut counting = None;
-        if output::has_times(&named) && bytes / dtype.width() <= MAX_COUNTED {
+        if has_times(&named) && bytes / dtype.width() <= MAX_COUNTED {
             let opened = Device::open(Backend::Soft).map_err(anyhow::Error::from);
             match opened.and_then(|soft| ensure_room(each, on_host, &[own, (&soft, on_device)]).map(|()| soft)) {
                 Ok(soft) => counting = Some(soft),
                 Err(error) => output.note(format!("nothing is counted: {}", message(&error))),
             }
         }
-        Ok(Self { named, turns, counting })
+        Ok(Self { named, counting })
     }
 }
 
@@ -109,9 +108,9 @@ impl<T: Pod + Send + Sync> Matrix<T> {
         2 * size_of_val(self.elements.as_slice()) as u64
     }
 
-    fn read(source: Source) -> Result<Self> {
-        let [rows, cols] = source.matrix()?;
-        Ok(Self { rows, cols, dtype: source.dtype, fortran: source.fortran, elements: source.read()? })
+    fn read(source: npy::Reader) -> Result<Self> {
+        let ([rows, cols], dtype, fortran) = (matrix(&source)?, source.dtype(), source.is_fortran());
+        Ok(Self { rows, cols, dtype, fortran, elements: input::elements(source)? })
     }
 
     /// Random bits.
@@ -188,7 +187,7 @@ struct Bench<'a, T: Element> {
     transposed: &'a [T],
     source: DeviceBuffer<T>,
     /// Where time means anything.
-    rotation: Option<Rotation<T>>,
+    cold: Option<ColdRuns<T>>,
 }
 
 fn compare<T: Element + Pod>(
@@ -217,9 +216,9 @@ fn ladder<T: Element + Pod>(
     let progress = output.progress(variants.len() + 2);
     progress.doing("preparing");
     let transposed = matrix.transposed()?;
-    let mut bench = Bench::new(&devices.named, matrix, &transposed, devices.turns)?;
+    let mut bench = Bench::new(&devices.named, matrix, &transposed)?;
     let mut counted = devices.counting.as_ref().and_then(|soft| {
-        Bench::new(soft, matrix, &transposed, 0)
+        Bench::new(soft, matrix, &transposed)
             .inspect_err(|error| output.note(format!("nothing is counted: {}", message(error))))
             .ok()
     });
@@ -246,11 +245,11 @@ fn ladder<T: Element + Pod>(
 }
 
 impl<'a, T: Element + Pod> Bench<'a, T> {
-    fn new(device: &'a Device, matrix: &'a Matrix<T>, transposed: &'a [T], turns: usize) -> Result<Self> {
+    fn new(device: &'a Device, matrix: &'a Matrix<T>, transposed: &'a [T]) -> Result<Self> {
         let source = device.upload(&matrix.elements)?;
-        let rotation =
-            (turns > 0).then(|| Rotation::new(device, &matrix.elements, matrix.elements.len(), turns)).transpose()?;
-        Ok(Self { device, matrix, transposed, source, rotation })
+        let rotation = Rotation::new(device, &[size_of_val(&*matrix.elements); 2]);
+        let cold = rotation.is_cold().then(|| ColdRuns::new(rotation, &matrix.elements, matrix.elements.len()));
+        Ok(Self { device, matrix, transposed, source, cold: cold.transpose()? })
     }
 
     /// Verifies `kernel`, and where it is right measures it.
@@ -258,10 +257,10 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
         let (verified, counters) = self.run(kernel)?;
         let matrix = self.matrix;
         let (rows, cols) = (matrix.rows, matrix.cols);
-        let timing = match &mut self.rotation {
-            Some(rotation) if verified => {
+        let timing = match &mut self.cold {
+            Some(cold) if verified => {
                 let (samples, parts) = kernel.samples(cols);
-                Some(rotation.time_parts(samples, &parts, |columns, source, result| {
+                Some(cold.time_parts(samples, &parts, |columns, source, result| {
                     launch(kernel, matrix, columns.clone(), source, result)
                 })?)
             }
@@ -285,7 +284,7 @@ impl<'a, T: Element + Pod> Bench<'a, T> {
             Kernel::Transpose(_) => self.transposed,
         };
         let all = 0..self.matrix.cols;
-        trial::verify(self.device, &self.source, expected, |source, result| {
+        verify(self.device, &self.source, expected, |source, result| {
             launch(kernel, self.matrix, all.clone(), source, result)
         })
     }
@@ -341,7 +340,7 @@ impl<T: Pod + Send + Sync> Report<'_, T> {
     }
 
     fn text(&self) -> String {
-        let times = output::has_times(self.device);
+        let times = has_times(self.device);
         let mut header = vec!["variant", "verified"];
         if times {
             header.extend(["ms", "GB/s", "of copy"]);

@@ -7,7 +7,6 @@ use warpstride::counters::GlobalCounters;
 use warpstride::device::{Backend, Device};
 #[cfg(feature = "interp")]
 use warpstride::error::counted;
-use warpstride::error::{Error, ErrorKind};
 #[cfg(feature = "interp")]
 use warpstride::ops::permute::Requested;
 use warpstride::ops::{Align, Explanation, PermutePlan, Plan, Target, Walk};
@@ -17,7 +16,7 @@ use super::{args, open, permuted_layouts};
 
 pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> Result<()> {
     let args::Permuted { shape, axes, dtype } = args;
-    let axes = &*axes.of(shape).map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
+    let axes = &*axes.of(shape)?;
     let shape = &**shape;
     let [source, result] = permuted_layouts(shape, axes)?;
     let device = open(backend, output)?;

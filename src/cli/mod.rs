@@ -4,13 +4,15 @@ mod args;
 #[cfg(feature = "interp")]
 mod argument;
 mod bench;
+mod cold_runs;
 mod compare;
 mod completions;
+mod destination;
 mod devices;
 mod explain;
+mod host_memory;
 mod input;
 mod man;
-mod npy;
 mod output;
 mod peaks;
 mod permute;
@@ -20,16 +22,13 @@ mod ptx_file;
 mod ptx_forms;
 mod reference;
 mod report;
-mod room;
 #[cfg(feature = "interp")]
 mod run_ptx;
 mod runs;
 mod signals;
-mod target;
 mod transpose;
-mod trial;
 mod tune;
-mod turns;
+mod verify;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -140,6 +139,13 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+impl Refusal {
+    /// The library's refusal of a file, whose path stays as it is, whatever [`typed`] would make of its name.
+    fn of_file(error: Error) -> Self {
+        Self { kind: error.kind(), sentence: error.to_string() }
+    }
+}
+
 /// Says what went wrong in one line.
 fn message(error: &anyhow::Error) -> String {
     let said = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref::<Error>() {
@@ -219,7 +225,7 @@ fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) ->
             host += copies(count);
         }
     }
-    room::ensure_room(host)
+    host_memory::ensure_available(host)
 }
 
 /// The bytes of an array, where there is such a layout and an address can count them.

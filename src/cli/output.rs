@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use warpstride::device::Device;
-use warpstride::driver::{DeviceInfo, DriverKind};
+use warpstride::driver::DeviceInfo;
+use warpstride::io::write_standard_output;
 
 use super::require;
 
@@ -62,9 +62,8 @@ impl Output {
         } else {
             text
         };
-        let mut out = io::stdout().lock();
-        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-        unless_read_enough(written).context("cannot write the result to standard output; check where it goes")
+        write_standard_output(|out| out.write_all(text.as_bytes()))
+            .context("cannot write the result to standard output; check where it goes")
     }
 
     /// Prints the document of a failure, where one is wanted and the command printed none.
@@ -86,14 +85,6 @@ impl Output {
     /// A bar of `steps` steps, seen on a terminal once the work has taken more than a second.
     pub(super) fn progress(&self, steps: usize) -> Progress {
         Progress::start(steps, self.quiet)
-    }
-}
-
-/// What came of writing to standard output. A reader that closes it has read enough, which ends the printing and not the work.
-pub(super) fn unless_read_enough(written: io::Result<()>) -> io::Result<()> {
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
     }
 }
 
@@ -172,9 +163,4 @@ pub(super) fn info_json(info: &DeviceInfo) -> Value {
         "compute_capability": format!("{major}.{minor}"),
         "driver_version": info.driver_version,
     })
-}
-
-/// Whether times on the device say anything about a GPU.
-pub(super) fn has_times(device: &Device) -> bool {
-    device.info().kind == DriverKind::Cuda
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::driver::DeviceInfo;
 use warpstride::ptx::PROVENANCE;
-use warpstride::roofline::clocks::Identity;
+use warpstride::roofline::measure::{Identity, has_times};
 use warpstride::roofline::peak::{Best, Peaks};
 
 use super::output::{self, Output, number};
@@ -80,7 +80,7 @@ impl Place {
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     let device = open(backend, output)?;
     require!(
-        output::has_times(&device),
+        has_times(&device),
         Unavailable,
         "the software GPU has no ceilings: it knows nothing of the time a GPU takes; run this on an NVIDIA GPU"
     );

@@ -5,27 +5,25 @@ use bytemuck::Pod;
 use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
-use warpstride::error::{Error, ErrorKind};
+use warpstride::error::Error;
+use warpstride::io::{Destination, npy};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan};
 use warpstride::view::{View, ViewMut};
 
-use super::npy::{self, Source};
 use super::output::{self, Output};
-use super::target::Target;
-use super::{args, by_width, ensure_room, open};
+use super::{args, by_width, destination, ensure_room, input, open};
 
 pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Result<()> {
-    let source = Source::open(&args.input)?;
+    let source = input::array(&args.input)?;
     let failed = || format!("cannot permute {}", args.input.display());
-    let (shape, dtype, name) = (source.shape().to_vec(), source.dtype, source.type_name());
+    let (shape, dtype, name) = (source.shape().to_vec(), source.dtype(), source.type_name());
     let layout = Layout::row_major(&shape).with_context(failed)?;
-    let axes = args.axes.of(&shape).map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong));
-    let axes = axes.with_context(failed)?;
+    let axes = args.axes.of(&shape).with_context(failed)?;
     let permuted = layout.permuted_axes(&axes).with_context(failed)?;
-    let target = Target::check(&args.output, &[&args.input], output)?;
+    let target = destination::checked(&args.output, &[&args.input], output)?;
     let device = open(backend, output)?;
-    ensure_room(source.bytes, 1, &[(&device, 2)]).with_context(failed)?;
+    ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;
     let work = Work { doing: "permuting", shape: permuted.shape(), device: &device, output };
     let kernel = by_width!(dtype, T => {
         rearrange::<T>(source, &target, &work, |view, result| copy(&device, view.permuted_axes(&axes)?, result))
@@ -72,16 +70,16 @@ pub(super) struct Work<'a> {
 /// Reads a file, has its elements moved to an array of another shape, and writes that in C order. Names the kernel that
 /// moved them.
 pub(super) fn rearrange<T: Element + Pod>(
-    source: Source,
-    target: &Target,
+    source: npy::Reader,
+    target: &Destination,
     work: &Work<'_>,
     moved: impl FnOnce(View<'_, T>, ViewMut<'_, T>) -> Result<Option<&'static str>, Error>,
 ) -> Result<Option<&'static str>> {
-    let (mut shape, descr, fortran) = (source.shape().to_vec(), source.descr.clone(), source.fortran);
+    let (mut shape, descr, fortran) = (source.shape().to_vec(), source.descr().to_owned(), source.is_fortran());
     let progress = work.output.progress(3);
 
     progress.doing("reading");
-    let mut elements = source.read::<T>()?;
+    let mut elements = input::elements::<T>(source)?;
     progress.step();
 
     progress.doing(work.doing);
@@ -97,7 +95,7 @@ pub(super) fn rearrange<T: Element + Pod>(
     progress.step();
 
     progress.doing("writing");
-    target.replace(|file| npy::write(file, &descr, work.shape, bytemuck::cast_slice(&elements)))?;
+    destination::replace(target, |file| npy::write(file, &descr, work.shape, bytemuck::cast_slice(&elements)))?;
     progress.step();
     Ok(kernel)
 }

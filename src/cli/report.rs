@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
+use warpstride::io::Destination;
 use warpstride::roofline::compare::{self, Change, THRESHOLD, Verdict};
 use warpstride::roofline::report::{Case, Group, Run, Table};
 use warpstride::roofline::{page, plot};
 
 use super::output::{self, Output, number};
-use super::target::Target;
-use super::{args, require, runs};
+use super::{args, destination, require, runs};
 use warpstride::error::counted;
 
 pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
@@ -23,7 +23,7 @@ pub(super) fn run(args: &args::Report, output: &Output) -> Result<()> {
     let outputs = outputs(args, &run)?;
     let targets = targets(args, &outputs, output)?;
     for (target, (_, bytes)) in targets.iter().zip(&outputs) {
-        target.replace(|file| file.write_all(bytes))?;
+        destination::replace(target, |file| file.write_all(bytes))?;
     }
     let written: Vec<String> = outputs.iter().map(|(path, _)| path.display().to_string()).collect();
     let mut shown = if written.is_empty() && changes.is_none() { text(&run) } else { String::new() };
@@ -58,7 +58,7 @@ fn outputs(args: &args::Report, run: &Run) -> Result<Vec<(PathBuf, Vec<u8>)>> {
 }
 
 /// Makes sure, before any is written, that no output is a run that was read, or another output.
-fn targets(args: &args::Report, outputs: &[(PathBuf, Vec<u8>)], output: &Output) -> Result<Vec<Target>> {
+fn targets(args: &args::Report, outputs: &[(PathBuf, Vec<u8>)], output: &Output) -> Result<Vec<Destination>> {
     let inputs: Vec<&Path> = args.compare.iter().chain([&args.run]).map(PathBuf::as_path).collect();
     let mut targets = Vec::new();
     for (path, _) in outputs {
@@ -67,7 +67,7 @@ fn targets(args: &args::Report, outputs: &[(PathBuf, Vec<u8>)], output: &Output)
                 format!("cannot make the folder {}: name another one with --svg, or make it", folder.display())
             })?;
         }
-        let target = Target::check(path, &inputs, output)?;
+        let target = destination::checked(path, &inputs, output)?;
         require!(
             !targets.contains(&target),
             InvalidArgument,

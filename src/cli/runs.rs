@@ -7,8 +7,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use warpstride::roofline::report::{Run, SCHEMA};
 
-use super::target::Target;
-use super::{input, refuse, require};
+use super::{destination, input, refuse, require};
 
 /// Bytes of a run's document, far beyond the some hundred thousand of `bench --all`.
 const MAX_RUN_BYTES: usize = 16 << 20;
@@ -53,7 +52,7 @@ pub(super) fn cache(file: &Path, contents: &impl Serialize) -> Result<()> {
     let folder = file.parent().context("the cache has no folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let text = serde_json::to_vec_pretty(contents)?;
-    Target::new(file)?.replace(|file| file.write_all(&text))
+    destination::replace(&destination::at(file)?, |file| file.write_all(&text))
 }
 
 /// Where it is, beside the ceilings.

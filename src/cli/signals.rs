@@ -1,43 +1,25 @@
 //! What a signal does to a file that is not complete: the file goes, and the program ends as by the signal.
 
-use std::fs;
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::io;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use warpstride::io::remove_unfinished_and;
 
-/// The temporary file that is there now, if any. Whoever makes, renames or removes it holds the lock meanwhile.
-static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
-
-/// Locks it, and from the first time on a signal removes what is in it.
-pub(super) fn unfinished() -> Result<MutexGuard<'static, Option<PathBuf>>> {
-    static WATCHED: OnceLock<()> = OnceLock::new();
-    let unfinished = locked();
-    if WATCHED.get().is_none() {
-        watch().context("cannot handle signals; try again")?;
-        WATCHED.get_or_init(|| ());
+/// Has a signal that ends the program remove the files that are not complete, from the first call on.
+pub(super) fn watch() -> io::Result<()> {
+    static IS_WATCHED: Mutex<bool> = Mutex::new(false);
+    let mut is_watched = IS_WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*is_watched {
+        handle_signals()?;
+        *is_watched = true;
     }
-    Ok(unfinished)
-}
-
-pub(super) fn locked() -> MutexGuard<'static, Option<PathBuf>> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Removes the file and calls `end`, which does not return; the lock is held to the end, so that no other file is made and
-/// this one does not move.
-fn remove_and(end: impl FnOnce()) {
-    let unfinished = locked();
-    if let Some(path) = &*unfinished {
-        let _ = fs::remove_file(path);
-    }
-    end();
+    Ok(())
 }
 
 /// Watches for the signals that end the program, but for those that its parent had it ignore, as `nohup` does. A file that
 /// grows over the limit that `ulimit -f` sets becomes an error and no death.
 #[cfg(unix)]
-fn watch() -> std::io::Result<()> {
+fn handle_signals() -> io::Result<()> {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
@@ -55,7 +37,7 @@ fn watch() -> std::io::Result<()> {
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             // Dies of the signal, as whoever waits for this program expects: 130 to a shell, or 143.
-            remove_and(|| {
+            remove_unfinished_and(|| {
                 let _ = emulate_default_handler(signal);
             });
         }
@@ -76,14 +58,14 @@ fn is_ignored(signal: i32) -> bool {
 
 /// Watches for Ctrl-C, a closed window and the end of the session.
 #[cfg(windows)]
-fn watch() -> Result<(), ctrlc::Error> {
+fn handle_signals() -> io::Result<()> {
     /// As of a program that does not handle Ctrl-C: STATUS_CONTROL_C_EXIT.
     const INTERRUPTED: i32 = 0xc000_013a_u32 as i32;
-    ctrlc::set_handler(|| remove_and(|| std::process::exit(INTERRUPTED)))
+    ctrlc::set_handler(|| remove_unfinished_and(|| std::process::exit(INTERRUPTED))).map_err(io::Error::other)
 }
 
 /// Elsewhere nothing tells in time.
 #[cfg(not(any(unix, windows)))]
-fn watch() -> std::io::Result<()> {
+fn handle_signals() -> io::Result<()> {
     Ok(())
 }

@@ -4,24 +4,23 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
-use warpstride::error::Error;
+use warpstride::error::{Error, counted};
+use warpstride::io::npy;
 use warpstride::ops::{Plan, TransposePlan, Variant};
 use warpstride::view::{View, ViewMut};
 
-use super::npy::Source;
 use super::output::{self, Output};
 use super::permute::{self, Work};
-use super::target::Target;
-use super::{args, by_width, ensure_room, open};
+use super::{args, by_width, destination, ensure_room, input, open, refuse};
 
 pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> Result<()> {
-    let source = Source::open(&args.input)?;
-    let [rows, cols] = source.matrix()?;
-    let (dtype, name) = (source.dtype, source.type_name());
-    let target = Target::check(&args.output, &[&args.input], output)?;
+    let source = input::array(&args.input)?;
+    let [rows, cols] = matrix(&source)?;
+    let (dtype, name) = (source.dtype(), source.type_name());
+    let target = destination::checked(&args.output, &[&args.input], output)?;
     let device = open(backend, output)?;
     let failed = || format!("cannot transpose {}", args.input.display());
-    ensure_room(source.bytes, 1, &[(&device, 2)]).with_context(failed)?;
+    ensure_room(source.bytes(), 1, &[(&device, 2)]).with_context(failed)?;
     let work = Work { doing: "transposing", shape: &[cols, rows], device: &device, output };
     let kernel = by_width!(dtype, T => {
         permute::rearrange::<T>(source, &target, &work, |view, result| transpose(&device, view, result, args.variant))
@@ -40,6 +39,19 @@ pub(super) fn run(args: &args::Transpose, backend: Backend, output: &Output) -> 
         "variant": args.variant.map(Variant::name),
     });
     output.result("", document).with_context(|| format!("{} was written", args.output.display()))
+}
+
+/// Rows and columns of a file's array, which must have two axes.
+pub(super) fn matrix(source: &npy::Reader) -> Result<[usize; 2]> {
+    match *source.shape() {
+        [rows, cols] => Ok([rows, cols]),
+        _ => refuse!(
+            InvalidArgument,
+            "{} has {} and a transpose takes 2; reshape it to rows and columns",
+            source.path().display(),
+            counted(source.shape().len(), "axis")
+        ),
+    }
 }
 
 /// Queues a transpose, and names the kernel that does it.

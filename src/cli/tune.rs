@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::ops::{self, Target, TileShape};
+use warpstride::roofline::measure::{Rotation, has_times};
 use warpstride::view::{View, ViewMut};
 
+use super::cold_runs::ColdRuns;
 use super::output::{self, Output, number};
-use super::trial::{self, Rotation};
-use super::turns::turns;
+use super::verify::verify;
 use super::{by_width, ensure_room, open, reference, require};
 use warpstride::error::counted;
 
@@ -46,29 +47,29 @@ impl Kernel {
 pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
     let device = open(backend, output)?;
     require!(
-        output::has_times(&device),
+        has_times(&device),
         Unavailable,
         "tiles are tuned by the time that they take, which the software GPU does not know; run this on an NVIDIA GPU"
     );
     let tiles = TileShape::of(Target::of(&device));
-    let turns = turns(&device, &[BYTES; 2]);
-    // On the host the elements, what they become and what came back; on the device one more of each side.
-    ensure_room(BYTES, 3, &[(&device, 2 * turns + 2)])?;
+    // On the host the elements, the expected ones and those that came back; on the device one more of each side.
+    let sets = Rotation::new(&device, &[BYTES; 2]).sets();
+    ensure_room(BYTES, 3, &[(&device, 2 * sets + 2)])?;
     let progress = output.progress(tiles.len());
     let mut found = Vec::new();
     for &tile in tiles {
         progress.doing(format!("elements of {}", counted(tile.width(), "byte")));
-        found.push(by_width!(tile, T => tuned::<T>(&device, tile, turns))?);
+        found.push(by_width!(tile, T => tuned::<T>(&device, tile))?);
         progress.step();
     }
     drop(progress);
     output.result(&text(&device, &found), json(&device, &found))
 }
 
-fn tuned<T: Element + Pod>(device: &Device, tile: TileShape, turns: usize) -> Result<Found> {
+fn tuned<T: Element + Pod>(device: &Device, tile: TileShape) -> Result<Found> {
     let len = BYTES / size_of::<T>();
     let elements = reference::random::<T>(len)?;
-    let mut rotation = Rotation::new(device, &elements, len, turns)?;
+    let mut runs = ColdRuns::new(Rotation::new(device, &[BYTES; 2]), &elements, len)?;
     let source = device.upload(&elements)?;
     let mut kernels = Vec::new();
     for ragged in [false, true] {
@@ -82,7 +83,7 @@ fn tuned<T: Element + Pod>(device: &Device, tile: TileShape, turns: usize) -> Re
                 let tiles = [tile.with_across(across, across)];
                 let launch =
                     |source: View<'_, T>, result: ViewMut<'_, T>| transpose(source, result, [rows, cols], &tiles);
-                let (verified, _) = trial::verify(device, &source, &expected, launch)?;
+                let (verified, _) = verify(device, &source, &expected, launch)?;
                 ensure!(
                     verified,
                     "tiles of {} a row move {rows} x {cols} elements of {} to the wrong place; please report \
@@ -90,7 +91,7 @@ fn tuned<T: Element + Pod>(device: &Device, tile: TileShape, turns: usize) -> Re
                     counted(1 << across, "square"),
                     counted(tile.width(), "byte")
                 );
-                *ms += rotation.time(SAMPLES, launch)?.median_ms();
+                *ms += runs.time(SAMPLES, launch)?.median_ms();
             }
         }
         kernels.push(Kernel { ragged, gbps: ms.iter().map(|ms| bytes as f64 / (ms * 1e6)).collect() });

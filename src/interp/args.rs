@@ -1,7 +1,8 @@
 //! Typed values in and out: parameters put where the PTX declares them, buffers of numbers.
 
-use super::code::{Kernel, Param};
+use super::code::Param;
 use super::mem::Memory;
+use super::module::Kernel;
 use crate::error::{Error, ErrorKind, Result, counted};
 
 /// Bytes of parameters that CUDA passes at most.

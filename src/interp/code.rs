@@ -1,16 +1,14 @@
-//! A kernel ready to run: flat code over numbered registers, and what launches and messages need besides.
+//! The code of a kernel: flat, over numbered registers, with what launches and messages need besides.
 
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use super::exec::registers::{File, LANES};
 use super::isa::Op;
-use super::lower::{Lowered, Source};
 use super::mem::cells::Scratch;
 use super::model::atomics::Update;
 use super::modifiers::Sync;
-use super::parse::ast::{Bounds, Span};
-use super::stop::{AccessKind, Space};
+use super::parse::ast::Span;
+use super::parse::beginning;
+use super::vocabulary::{AccessKind, File, LANES, Space};
 
 /// Instructions of a kernel, far beyond what compilers emit: the analysis of control flow is
 /// quadratic at worst.
@@ -23,9 +21,6 @@ pub(crate) const MAX_LOCAL: u32 = 512 << 10;
 pub(crate) const NEGATED: u16 = 1 << 15;
 /// The predicate that is true in every lane: the guard of what has none.
 pub(crate) const ALWAYS: u16 = 0;
-
-/// Characters of an instruction that a message shows at most.
-const SHOWN: usize = 400;
 
 /// One instruction. Operands are registers' numbers: immediates, parameters and special registers are registers too,
 /// filled beforehand.
@@ -313,82 +308,5 @@ impl Listing {
     pub(crate) fn source(&self, (file, line): (u32, u32)) -> Option<String> {
         let (_, name) = self.files.iter().find(|(number, _)| *number == file)?;
         Some(format!("{name}:{line}"))
-    }
-}
-
-/// A text as a message shows it: of a very long one the beginning.
-pub(crate) fn beginning(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-/// A kernel of a parsed module. Cloning is cheap.
-#[derive(Clone)]
-pub struct Kernel {
-    pub(crate) inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) name: String,
-    pub(crate) params: Vec<Param>,
-    pub(crate) param_bytes: usize,
-    /// Which blocks it may be launched in.
-    pub(crate) bounds: Bounds,
-    /// Which of the module's entries it is.
-    pub(crate) entry: usize,
-    /// The module.
-    pub(crate) source: Arc<Source>,
-    /// What it is lowered to, once it has been asked for: a module may have many kernels of which few run.
-    pub(crate) lowered: OnceLock<Lowered>,
-}
-
-impl Inner {
-    /// What it is lowered to.
-    pub(crate) fn lowered(&self) -> &Lowered {
-        self.lowered.get_or_init(|| self.source.lower(self.entry, &self.params))
-    }
-
-    /// Its code, or why it cannot run.
-    pub(crate) fn code(&self) -> &crate::error::Result<Code> {
-        &self.lowered().code
-    }
-}
-
-impl Kernel {
-    /// Its name in the PTX.
-    pub fn name(&self) -> &str {
-        &self.inner.name
-    }
-
-    /// Its parameters in order.
-    pub fn params(&self) -> &[Param] {
-        &self.inner.params
-    }
-
-    /// Bytes that a launch passes: up to the end of the last parameter.
-    pub fn param_bytes(&self) -> usize {
-        self.inner.param_bytes
-    }
-
-    /// Bytes of static shared memory; 0 where the kernel cannot run.
-    pub fn shared_bytes(&self) -> u32 {
-        self.inner.code().as_ref().map_or(0, |code| code.shared_bytes)
-    }
-
-    /// Whether it can run.
-    ///
-    /// # Errors
-    ///
-    /// `UnsupportedPtx`, naming the first instruction that the software GPU does not have, and its line.
-    pub fn supported(&self) -> crate::error::Result<()> {
-        self.inner.code().as_ref().map(|_| ()).map_err(Clone::clone)
-    }
-}
-
-impl fmt::Debug for Kernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kernel").field("name", &self.name()).field("params", &self.params()).finish_non_exhaustive()
     }
 }

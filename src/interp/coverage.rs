@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use super::code::Kernel;
 use super::isa::{self, Shape};
-use super::lower;
+use super::module::{self, Kernel};
 use super::parse::ast::{Instruction, Module, Statement};
 use crate::error::{Error, ErrorKind, Result};
 
-pub use super::exec::registers::Kind;
+pub use super::vocabulary::Kind;
 
 /// Most instructions that a survey lists: kernels that share functions may have many more than their text.
 const MAX_SURVEYED: usize = 1 << 20;
@@ -149,12 +148,12 @@ pub struct Refused {
 ///
 /// `UnsupportedPtx` with the line where the text is not PTX, and where the kernels have more than a million instructions.
 pub fn survey(text: &str) -> Result<Vec<Survey>> {
-    let (kernels, source) = lower::module(text)?;
-    let module = &source.tree().module;
+    let parsed = module::Module::parse(text)?;
+    let module = &parsed.source.tree().module;
     let mut count = 0;
-    let mut surveys = Vec::with_capacity(kernels.len());
-    for (entry, kernel) in module.entries.iter().zip(kernels) {
-        let survey = survey_kernel(module, &entry.body, &kernel);
+    let mut surveys = Vec::with_capacity(module.entries.len());
+    for (entry, kernel) in module.entries.iter().zip(parsed.kernels()) {
+        let survey = survey_kernel(module, &entry.body, kernel);
         count += survey.uses.iter().map(|used| used.lines.len()).sum::<usize>();
         if count > MAX_SURVEYED {
             let context = format!(

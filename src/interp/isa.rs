@@ -8,8 +8,8 @@
 //! Two's complement serves both signs where only low bits are kept, so many lines cover `u` and `s`.
 //! A new form is a new line; a doc comment begins a section of them. The idea of declaring the instruction set once is wasmi's.
 
-use super::exec::registers::{Kind, Value};
 use super::modifiers::Modifiers;
+use super::vocabulary::{HasKind, Kind};
 
 /// Alternatives that many spellings share.
 pub(crate) const SETS: &[(&str, &[&str])] = &[
@@ -741,12 +741,12 @@ pub(crate) struct Form {
 }
 
 macro_rules! shape {
-    ([Atomic $($type:ty),+]) => { Shape::Atomic(&[$(<$type as Value>::KIND),+]) };
-    ([$shape:ident $type:ty]) => { Shape::$shape(<$type as Value>::KIND) };
+    ([Atomic $($type:ty),+]) => { Shape::Atomic(&[$(<$type as HasKind>::KIND),+]) };
+    ([$shape:ident $type:ty]) => { Shape::$shape(<$type as HasKind>::KIND) };
     ([$shape:ident]) => { Shape::$shape };
     ({$($pred:ident),*}) => { shape!(($(shape!(@bool $pred)),*) -> bool) };
     (($($source:ty),*) -> $result:ty) => {
-        Shape::Pure { result: <$result as Value>::KIND, sources: &[$(<$source as Value>::KIND),*] }
+        Shape::Pure { result: <$result as HasKind>::KIND, sources: &[$(<$source as HasKind>::KIND),*] }
     };
     (@bool pred) => { bool };
 }

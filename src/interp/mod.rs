@@ -2,12 +2,13 @@
 //!
 //! Text becomes a tree (`parse`), the tree flat code over numbered registers (`lower`, which asks the instruction table
 //! `isa`), and code runs in warps of 32 lanes (`exec`) on memory (`mem`), counted by a model of the memory system
-//! (`model`) and watched by checkers, where asked for (`check`). What a launch did is told in all and instruction by instruction ([`Report`]), and single accesses can be drawn
-//! ([`WarpAccess::draw`]). What stops a launch is data ([`Stop`]). Nothing here knows of CUDA or of a driver.
+//! (`model`) and watched by checkers, where asked for (`check`). A [`Report`] says what a launch did, in all and instruction
+//! by instruction, and draws single accesses ([`WarpAccess::draw`]). What stops a launch is data ([`Stop`]). The parts share
+//! a few words (`vocabulary`). Nothing here knows of CUDA, of a driver or of this crate's kernels.
 //!
 //! ```
-//! use warpstride::launch_shape::LaunchShape;
 //! use warpstride::interp::{Args, Config, Memory, Module, run};
+//! use warpstride::launch_shape::LaunchShape;
 //!
 //! let text = "
 //!     .version 7.0
@@ -52,7 +53,7 @@
 //! | a kernel's parameters | 4,096 bytes | |
 //! | the steps of finding where threads meet again | 67,108,864 | |
 //! | [`coverage::survey`] | 1,048,576 instructions, functions counted for each kernel that calls them | |
-//! | a block | 1,024 threads, 48 KiB of shared memory | [`MAX_BLOCK_THREADS`](crate::launch_shape::MAX_BLOCK_THREADS), [`MAX_SHARED_BYTES`](crate::launch_shape::MAX_SHARED_BYTES) |
+//! | a block | 1,024 threads, 48 KiB of shared memory | [`MAX_BLOCK_THREADS`], [`MAX_SHARED_BYTES`] |
 //! | a thread | 512 KiB of local memory, of which each call takes 16 bytes at least: so 32,768 calls within calls | |
 //! | a variable in constant memory | 64 KiB | |
 //! | what initialisers fill | 1 GiB | |
@@ -64,13 +65,18 @@
 //! | findings of a launch | 100 are told, 4,194,304 more counted | [`check::MAX_FINDINGS`] |
 //! | blocks of a launch under racecheck | 134,217,727 | |
 //! | places at which threads publish what came before, that racecheck follows | 524,288 | |
+//!
+//! [`MAX_BLOCK_THREADS`]: crate::launch_shape::MAX_BLOCK_THREADS
+//! [`MAX_SHARED_BYTES`]: crate::launch_shape::MAX_SHARED_BYTES
 
 #![deny(unsafe_code)]
 
 mod args;
 mod cfg;
 pub mod check;
+pub(crate) mod clock;
 mod code;
+mod config;
 pub mod coverage;
 mod exec;
 mod isa;
@@ -78,131 +84,27 @@ mod lower;
 pub mod mem;
 pub mod model;
 mod modifiers;
+mod module;
 mod parse;
+mod reason;
 mod report;
 mod semantics;
 pub mod stop;
 mod variables;
+mod vocabulary;
 mod work;
 
 pub use args::{Args, Value};
 pub use check::{Checks, Finding};
-pub use code::{Kernel, Param};
+pub use code::Param;
+pub use config::{Config, DEFAULT_WORK};
 pub use mem::Memory;
+pub use module::{Kernel, Module};
+pub use parse::MAX_TEXT_BYTES;
 pub use report::{InstructionReport, Report, WarpAccess};
 pub use stop::Stop;
 
-use std::sync::Arc;
-
-use self::lower::Source;
-use crate::error::Result;
 use crate::launch_shape::LaunchShape;
-
-/// Most bytes of a module's text: compilers emit a few MiB.
-pub const MAX_TEXT_BYTES: usize = 16 << 20;
-
-/// Work that a launch may do unless told otherwise: [`Config::work_limit`].
-///
-/// The unit is a simple instruction of a warp, some 10 ns of one host thread where this crate is optimised; in a build without
-/// optimisation it takes 20 to 60 times as long. What takes longer counts for more, in proportion: a function such as a sine
-/// is many units, and so are a barrier, for each warp that passes it, an access that checkers look at, something that they
-/// find, a byte that is printed, a call, by what it copies, and the beginning of a block, by the memory that it clears. So
-/// the limit is the same time, about, whatever a kernel does: a dozen seconds, and twice that at most, for a block that
-/// begins within the limit may do as much alone.
-pub const DEFAULT_WORK: u64 = 1 << 30;
-
-/// Parsed PTX.
-#[derive(Debug, Clone)]
-pub struct Module {
-    kernels: Vec<Kernel>,
-    source: Arc<Source>,
-}
-
-impl Module {
-    /// Parses a module. Each kernel is made ready to run when it is first launched, or asked about.
-    ///
-    /// # Errors
-    ///
-    /// `UnsupportedPtx` with the line where the text is not PTX. An instruction that the software GPU does not have is no
-    /// error here: [`Kernel::supported`] tells of it, and a launch stops at it before anything runs.
-    pub fn parse(text: &str) -> Result<Module> {
-        let (kernels, source) = lower::module(text)?;
-        Ok(Self { kernels, source })
-    }
-
-    /// The kernel of that name.
-    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
-        self.kernels.iter().find(|kernel| kernel.name() == name)
-    }
-
-    /// All kernels, in the order of the text.
-    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
-        self.kernels.iter()
-    }
-
-    /// The names of its `.global` and `.const` variables, in the order of the text.
-    pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.source.variables.list.iter().map(|variable| variable.name.as_str())
-    }
-
-    /// Puts the module's variables into `memory`, unless they are there.
-    ///
-    /// # Errors
-    ///
-    /// `OutOfMemory` where there is no room for them.
-    pub fn load(&self, memory: &Memory) -> Result<()> {
-        self.source.variables.addresses(memory).map(|_| ())
-    }
-
-    /// Address and bytes in `memory` of a `.global` or `.const` variable of the module; `None` where it has none of that
-    /// name.
-    ///
-    /// A module's variables are in each memory that its kernels run in: they are put there by [`Module::load`], the first
-    /// launch or the first call of this, and keep their values until [`Module::unload`], or until the memory is gone.
-    ///
-    /// # Errors
-    ///
-    /// As [`Module::load`].
-    pub fn variable(&self, memory: &Memory, name: &str) -> Result<Option<(u64, u64)>> {
-        let Some(index) = self.source.variables.list.iter().position(|variable| variable.name == name) else {
-            return Ok(None);
-        };
-        Ok(Some((self.source.variables.addresses(memory)?[index], self.source.variables.list[index].bytes)))
-    }
-
-    /// Frees the module's variables in `memory`; a later launch there begins with fresh ones.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` where one has been freed by its address.
-    pub fn unload(&self, memory: &Memory) -> Result<()> {
-        self.source.variables.remove(memory)
-    }
-}
-
-/// How a launch is run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
-    /// Host threads, at most those there are; 0 for all. Results and counters do not depend on it where blocks do not
-    /// communicate through global memory.
-    pub threads: usize,
-    /// Work after which a launch is taken for one whose end nobody waits for: see [`DEFAULT_WORK`]. Blocks count in their
-    /// order, so where it stops does not depend on the host threads; a grid that cannot fit is refused before it begins.
-    pub work_limit: u64,
-    /// Most blocks that run. Of a larger grid so many are taken, spread over it, and counted alone: enough to know what a launch
-    /// asks of memory whose results nobody reads.
-    pub most_blocks: u64,
-    /// What is looked for. With checkers a launch runs on one host thread, some times slower.
-    /// Racecheck takes 16 to 32 bytes and more for each place that is accessed, which is as wide as
-    /// the narrowest access of the kernel.
-    pub checks: Checks,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { threads: 0, work_limit: DEFAULT_WORK, most_blocks: u64::MAX, checks: Checks::NONE }
-    }
-}
 
 /// Whether [`run`] would begin: the kernel is supported, and the launch is one that a CUDA driver would accept.
 ///
@@ -219,7 +121,8 @@ pub fn check_launch(kernel: &Kernel, shape: &LaunchShape, params: &[u8]) -> Resu
 ///
 /// Warps of 32 lanes run to their barrier or end, one after the other and in long turns; blocks run
 /// in parallel, as many as there are host threads. A block that only waits for others makes room
-/// for them. `%clock` counts the warp's instructions; `%globaltimer` is the host's time.
+/// for them. `%clock` counts the warp's instructions; `%globaltimer` is the host's time,
+/// or `%clock` on a host without one.
 ///
 /// Fences, `.acquire` and `.release` order accesses to global memory between blocks. A weak access
 /// of 8 bytes or more is done in words of 4: another block may see a half of it. Blocks that wait

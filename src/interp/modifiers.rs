@@ -3,6 +3,8 @@
 //! A form that has many of them takes them as data, its first source: so `add` in every rounding is one line of the table,
 //! and one function to compile. They are the same in every lane, and sit in a register that is filled beforehand.
 
+use super::vocabulary::{HasKind, Kind};
+
 /// Rounding, flags, comparison and types, packed into a register's 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Modifiers(pub(crate) u32);
@@ -105,6 +107,10 @@ const PARTS: &[(&str, u32)] = &[
     ("num", LESS | EQUAL | GREATER),
     ("nan", UNORDERED),
 ];
+
+impl HasKind for Modifiers {
+    const KIND: Kind = Kind::Modifiers;
+}
 
 impl Modifiers {
     /// What `add.f16` says: a type and no more.

@@ -4,8 +4,8 @@
 //! made of integers hundreds. They say when a launch is stopped and nothing else.
 
 use super::code::Access;
-use super::exec::registers::Kind;
 use super::isa::{Form, Shape};
+use super::vocabulary::Kind;
 
 impl Form {
     /// The work of executing it once, with what it moves where it accesses memory.

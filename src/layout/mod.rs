@@ -30,9 +30,11 @@
 
 #![forbid(unsafe_code)]
 
+mod axes;
 mod reshape;
 mod transform;
 
+pub use axes::Axes;
 pub use reshape::Reshape;
 
 use std::fmt;

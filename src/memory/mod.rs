@@ -7,8 +7,6 @@
 //! libraries' included, and must not happen while a stream is captured into a graph.
 
 mod allocation;
-#[cfg(feature = "ndarray")]
-mod array;
 
 pub(crate) use allocation::Allocation;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::abi::{EntryId, Family, Index, WIDTHS};
+use crate::abi::{EntryId, Family, Index, Key, WIDTHS};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
@@ -93,10 +93,9 @@ pub(super) fn check_width(width: usize) -> Result<()> {
 /// The family's entry for elements of that width.
 pub(super) fn entry(family: &Family, width: usize, index: Index) -> Result<EntryId> {
     family.entry(width, index).ok_or_else(|| {
-        Error::new(
-            ErrorKind::InvalidArgument,
-            format!("there is no kernel for elements of {width}", width = counted(width, "byte")),
-        )
+        let why = family.gap(Key::width(width).and(Key::index(index))).map_or(String::new(), |why| format!(": {why}"));
+        let (family, width) = (family.stem(), counted(width, "byte"));
+        Error::new(ErrorKind::InvalidArgument, format!("{family} has no kernel for elements of {width}{why}"))
     })
 }
 

@@ -9,28 +9,38 @@ use std::ops::Range;
 
 use crate::abi::{ENTRIES, EntryId};
 
-/// The text of all entries, a module in itself: for the latest architecture that one of them needs.
-pub const TEXT: &str = include_str!(env!("WARPSTRIDE_PTX"));
-
 /// Where it came from: `prebuilt` or `built from source`, the compiler, the target and the sources' hash.
 pub const PROVENANCE: &str = env!("WARPSTRIDE_PTX_PROVENANCE");
 
 /// The oldest architecture that it has kernels for; the driver compiles them for later ones.
 pub const TARGET: &str = env!("WARPSTRIDE_PTX_TARGET");
 
-/// Where the header, around its architecture, and each of [`ENTRIES`] are in [`TEXT`].
-static PLACES: ([Range<usize>; 2], [Range<usize>; ENTRIES.len()]) = include!(concat!(env!("OUT_DIR"), "/places.rs"));
+/// The texts of all entries.
+const TEXTS: &str = include_str!(concat!(env!("OUT_DIR"), "/entries.ptx"));
 
-/// A module of one entry: the header of [`TEXT`] for the architecture that the entry needs, and the entry's part of it.
+/// The header around its architecture, and where each of [`ENTRIES`] is in [`TEXTS`].
+static PLACES: ([&str; 2], [Range<usize>; ENTRIES.len()]) = include!(concat!(env!("OUT_DIR"), "/places.rs"));
+
+/// A module of one entry, for the architecture that the entry needs.
 pub fn module(entry: EntryId) -> String {
-    module_at(entry.place())
+    module_of([entry.place()], entry.entry().capability)
 }
 
-fn module_at(place: usize) -> String {
-    let ([before, behind], entries) = &PLACES;
-    let (major, minor) = ENTRIES[place].capability;
-    let body = &TEXT[entries[place].clone()];
-    format!("{}sm_{major}{minor}{}{body}\n", &TEXT[before.clone()], &TEXT[behind.clone()])
+/// A module of all entries, for the latest architecture that one of them needs.
+pub fn text() -> String {
+    let latest = ENTRIES.iter().map(|entry| entry.capability).max();
+    module_of(0..ENTRIES.len(), latest.unwrap_or_default())
+}
+
+fn module_of(places: impl IntoIterator<Item = usize>, (major, minor): (u32, u32)) -> String {
+    let ([before, behind], texts) = &PLACES;
+    let mut module = format!("{before}sm_{major}{minor}{behind}");
+    for place in places {
+        module += "\n";
+        module += &TEXTS[texts[place].clone()];
+        module += "\n";
+    }
+    module
 }
 
 /// Whether a text is what [`module`] makes of one of the entries: a kernel of this crate, and so one that ends.
@@ -38,6 +48,6 @@ fn module_at(place: usize) -> String {
 pub(crate) fn is_own(text: &str) -> bool {
     let rest = text.split_once(".visible .entry ").map(|(_, rest)| rest);
     let name = rest.and_then(|rest| rest.split_once('(')).map(|(name, _)| name);
-    let place = name.and_then(|name| ENTRIES.iter().position(|entry| entry.name == name));
-    place.is_some_and(|place| module_at(place) == text)
+    let entry = EntryId::all().find(|entry| Some(entry.name()) == name);
+    entry.is_some_and(|entry| module(entry) == text)
 }

@@ -127,7 +127,7 @@ pub fn changes(before: &Run, now: &Run) -> Result<Vec<Change>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::roofline::clocks::Clocks;
+    use crate::roofline::measure::Clocks;
 
     fn times(median: f64, spread: f64) -> Times {
         let at = |part: f64| median * (1.0 + part * spread);

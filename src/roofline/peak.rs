@@ -124,9 +124,9 @@ impl Peaks {
 }
 
 /// Bytes of an array where so many are free, a power of two, and the fewest that say something of memory: they are moved again and
-/// again, so an L2 cache must not hold a part that counts ([`measure::cold_sets`]).
+/// again, so an L2 cache must not hold a part that counts, as in a [`measure::Rotation`].
 fn array_bytes(free: u64, l2_bytes: u64) -> (u64, u64) {
-    let least = l2_bytes.saturating_mul(4).max(FEWEST);
+    let least = measure::cold_bytes(l2_bytes).max(FEWEST);
     let bytes = (free / 4).clamp(1, LARGEST.max(least.next_power_of_two()));
     let bytes = if bytes.is_power_of_two() { bytes } else { bytes.next_power_of_two() / 2 };
     (bytes, least)

@@ -2,8 +2,7 @@
 //!
 //! Whoever measures makes a [`Run`], the command line and Criterion's benches alike; whoever draws reads one, from a file.
 
-use super::clocks::Clocks;
-use super::measure::Timing;
+use super::measure::{Clocks, Timing};
 use super::peak::Peaks;
 use crate::counters::Counters;
 use crate::device::Device;

@@ -166,8 +166,7 @@ fn buffers_and_streams_may_be_dropped_with_work_queued(setup: &Setup) {
             let stream = device.stream().unwrap();
             let source = device.upload(&elements).unwrap();
             let middle = ops::transpose(source.view(&[64, 32]).unwrap()).unwrap();
-            ops::transpose_into(middle.view(&[32, 64]).unwrap(), result.view_mut(&[64, 32]).unwrap(), None, &stream)
-                .unwrap();
+            ops::transpose_into(&middle, result.view_mut(&[64, 32]).unwrap(), None, &stream).unwrap();
         }
         device.synchronize().unwrap();
         assert!(result.download().unwrap() == elements);
@@ -265,7 +264,8 @@ fn everything(driver: Arc<Trace>) -> Result<()> {
     event.query()?;
     let back = ops::transpose(result.view(&[8, 6])?)?;
     let (mut copied, mut columns) = (device.alloc::<u32>(48)?, device.alloc::<u32>(48)?);
-    ops::copy_into(back.view(&[48])?, copied.view_mut(&[48])?, &stream)?;
+    let back = back.reshape(&[48])?;
+    ops::copy_into(&back, copied.view_mut(&[48])?, &stream)?;
     let by_columns = Some(Variant::ColumnLoop);
     ops::transpose_into(copied.view(&[6, 8])?, columns.view_mut(&[8, 6])?, by_columns, &stream)?;
     drop(stream);

@@ -34,7 +34,7 @@ fn moves<T: Sample>(setup: &Setup, src: Layout, from: impl Fn(usize) -> usize + 
     let elements: Vec<T> = (0..src.storage_len()).into_par_iter().map(element).collect();
     let source = device.upload(&elements).unwrap();
     drop(elements);
-    let result = ops::contiguous(source.view_with(src).unwrap()).unwrap().download().unwrap();
+    let result = ops::contiguous(source.view_with(src).unwrap()).unwrap().to_vec().unwrap();
     assert_eq!(result.len(), src.len());
     let wrong = (0..result.len()).into_par_iter().find_any(|&at| result[at] != element(from(at)));
     assert_eq!(wrong, None, "an element of {src:?} in C order");

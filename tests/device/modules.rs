@@ -152,11 +152,11 @@ fn a_kernel_is_loaded_by_its_first_launch_and_alone(setup: &Setup) {
     for loads in [1, 1, 2] {
         // The third time the elements are copied, which is another kernel.
         let view = source.view(&[2, 3]).unwrap();
-        let result = if loads == 1 { ops::transpose(view) } else { ops::contiguous(view) }.unwrap().download().unwrap();
+        let result = if loads == 1 { ops::transpose(view) } else { ops::contiguous(view) }.unwrap().to_vec().unwrap();
         assert_eq!(result, if loads == 1 { [1, 4, 2, 5, 3, 6] } else { [1, 2, 3, 4, 5, 6] });
         assert_eq!(loaded(&trace).len(), loads);
     }
-    let whole = warpstride::ptx::TEXT.len();
+    let whole = warpstride::ptx::text().len();
     assert!(loaded(&trace).iter().sum::<usize>() < whole / 2, "{:?} of {whole}", loaded(&trace));
     assert_eq!(trace.live().modules.len(), 2);
     drop((source, device));

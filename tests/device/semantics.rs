@@ -204,7 +204,7 @@ where
 
 fn transposed<T: Sample>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
     let (buffer, shape) = upload::<T>(device, expression, 0);
-    Ok(download(&ops::transpose(buffer.view(shape)?)?))
+    Ok(download(ops::transpose(buffer.view(shape)?)?.buffer()))
 }
 
 fn cast_from<S: Sample>(device: &Device, expression: &Expression<'_>) -> Result<Array> {

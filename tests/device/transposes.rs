@@ -79,14 +79,14 @@ fn the_result_of_a_new_buffer_is_in_c_order(setup: &Setup) {
     let elements: Vec<f32> = (0..6).map(|i| i as f32).collect();
     let source = device.upload(&elements).unwrap();
     let transposed = ops::transpose(source.view(&[2, 3]).unwrap()).unwrap();
-    assert_eq!(transposed.download().unwrap(), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
+    assert_eq!(transposed.to_vec().unwrap(), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
     // The transpose of the transpose's view is a copy of the elements.
     let again = ops::transpose(source.view(&[2, 3]).unwrap().t()).unwrap();
-    assert_eq!(again.download().unwrap(), elements);
+    assert_eq!(again.to_vec().unwrap(), elements);
     let none = device.upload::<f32>(&[]).unwrap();
-    assert!(ops::transpose(none.view(&[0, 5]).unwrap()).unwrap().download().unwrap().is_empty());
+    assert!(ops::transpose(none.view(&[0, 5]).unwrap()).unwrap().to_vec().unwrap().is_empty());
     let one = ops::transpose(source.view(&[6]).unwrap().slice(0, 3..4, 1).unwrap().insert_axis(0).unwrap()).unwrap();
-    assert_eq!(one.download().unwrap(), [3.0]);
+    assert_eq!(one.to_vec().unwrap(), [3.0]);
 }
 
 fn copies_of_every_length_and_alignment(setup: &Setup) {

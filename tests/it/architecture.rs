@@ -8,8 +8,8 @@ const LEVELS: &[&[&str]] = &[
     &["error", "abi", "counters", "element", "launch_shape", "layout", "ptx"],
     &["interp"],
     &["driver"],
-    &["device", "stream", "memory"],
-    &["view", "ops"],
+    &["device", "stream", "io", "memory"],
+    &["array", "view", "ops"],
     &["interop"],
     &["roofline"],
     &["cli", "main"],
@@ -22,7 +22,27 @@ const NARROW: &[(&str, &[&str])] = &[
     ("layout", &["error"]),
     ("launch_shape", &[]),
     ("interp", &["error", "counters", "launch_shape"]),
+    ("io", &["element", "error"]),
 ];
+
+/// Rooms that have levels of their own, from the bottom up: a module of the room imports from its own level and below.
+const ROOMS: &[(&str, &[&[&str]])] = &[(
+    "interp",
+    &[
+        &["clock", "vocabulary"],
+        &["mem", "model", "modifiers"],
+        // What PTX says, and what its instructions compute.
+        &["isa", "parse", "reason", "semantics", "variables"],
+        &["code"],
+        &["cfg", "check", "work"],
+        &["lower"],
+        &["module"],
+        // How a launch is run, and what comes of it.
+        &["config", "report", "stop"],
+        &["exec"],
+        &["args", "coverage"],
+    ],
+)];
 
 /// Files that may hold `unsafe`, with what for. Anything else is safe Rust.
 const UNSAFE: &[&str] = &[
@@ -108,6 +128,51 @@ fn nothing_imports_upwards() {
     assert!(wrong.is_empty(), "imports against the dependency order:\n{}", wrong.join("\n"));
 }
 
+/// The module of `room` that a path of `code` in the file `path` leads to, for each path that leads into the room's own
+/// level: `crate::room::module`, or `super::module` with as many `super` as lead there. Also items of the room itself,
+/// which are above all its modules.
+fn imports_within(room: &str, path: &str, code: &str) -> Vec<String> {
+    let depth = path.trim_end_matches("/mod.rs").matches('/').count();
+    let mut found = Vec::new();
+    for prefix in [format!("crate::{room}::"), "super::".repeat(depth)] {
+        for (at, _) in code.match_indices(&prefix) {
+            // `super::super::` is found within `super::super::super::` too.
+            if code[..at].ends_with("::") {
+                continue;
+            }
+            let rest = &code[at + prefix.len()..];
+            let list = rest.strip_prefix('{').and_then(|list| list.split('}').next());
+            let paths = list.map_or(vec![rest], |list| list.split(',').collect());
+            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let name = |path: &str| path.trim_start().chars().take_while(|&c| is_part(c)).collect::<String>();
+            found.extend(paths.into_iter().map(name).filter(|name| !name.is_empty() && name != "super"));
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_imports_upwards_within_a_room() {
+    let mut wrong = Vec::new();
+    for &(room, levels) in ROOMS {
+        let level = |module: &str| levels.iter().position(|level| level.contains(&module));
+        for source in sources().iter().filter(|source| source.module == room && source.path != format!("{room}/mod.rs"))
+        {
+            let module = source.path.split('/').nth(1).expect("a module").trim_end_matches(".rs");
+            let own = level(module).unwrap_or_else(|| panic!("{} belongs to no level of {room}", source.path));
+            let code = source.code.split("mod tests").next().unwrap_or_default();
+            for name in imports_within(room, &source.path, code) {
+                // Where a file has modules of its own, `super` leads less far: a name that the room has not is theirs.
+                let is_item = name.starts_with(|first: char| first.is_ascii_uppercase());
+                if level(&name).map_or(is_item, |imported| imported > own) {
+                    wrong.push(format!("{} imports {name}", source.path));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "imports against the order within a room:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn every_module_of_the_crate_has_a_level() {
     let root = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).expect("readable");
@@ -132,6 +197,30 @@ fn unsafe_stands_where_it_may() {
     }
     assert!(wrong.is_empty(), "unsafe code in {wrong:?}; the list in this file says where it may stand");
     assert_eq!(in_interp, 1, "the software GPU has one unsafe call: the one that picks the vector width");
+}
+
+/// Files that may be longer than [`LONGEST`]: tables, which a reader looks up and does not read.
+const TABLES: &[&str] = &["src/interp/isa.rs"];
+
+/// Most lines of a file.
+const LONGEST: usize = 600;
+
+#[test]
+fn files_are_short_enough_to_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for folder in ["benches", "build", "examples", "kernels/src", "src", "tests"] {
+        collect(&root.join(folder), &mut files);
+    }
+    let mut long = Vec::new();
+    for file in files {
+        let path = file.strip_prefix(root).expect("it was found there").to_str().expect("plain names").to_owned();
+        let lines = fs::read_to_string(&file).expect("readable").lines().count();
+        if lines > LONGEST && !TABLES.contains(&path.as_str()) {
+            long.push(format!("{path}: {lines}"));
+        }
+    }
+    assert!(long.is_empty(), "files of more than {LONGEST} lines:\n{}", long.join("\n"));
 }
 
 /// A kernel is chosen by its family and a key (`abi::Key`): a name that another line of the table

@@ -12,13 +12,14 @@ mod toolchain;
 use std::fs;
 use std::path::Path;
 
+use entries::Module;
 use manifest::{Manifest, SOURCES, hash};
-use warpstride::abi::{self, ENTRIES, Entry};
+use warpstride::abi::{self, ENTRIES, Entry, Family};
 use warpstride::ptx;
 
 fn example() -> Manifest {
     let files = [("a".to_owned(), b"1".to_vec()), ("b".to_owned(), b"2".to_vec())];
-    Manifest { ptx: hash(b"ptx"), ..Manifest::of(&files, "1.2.3", "--fast --small") }
+    Manifest { ptx: hash(&files), ..Manifest::of(&files, "1.2.3", "--fast --small") }
 }
 
 #[test]
@@ -39,13 +40,9 @@ fn a_damaged_manifest_says_what_is_wrong() {
 #[test]
 fn a_stale_manifest_says_what_changed() {
     let now = example();
-    assert_eq!(
-        Manifest { ptx: hash(b"other"), ..example() }.check(&now),
-        Ok(()),
-        "the PTX itself is checked by its hash"
-    );
+    assert_eq!(Manifest { ptx: hash(&[]), ..example() }.check(&now), Ok(()), "the PTX itself is checked by its hash");
     let stale = |old: Manifest| old.check(&now).expect_err("it differs");
-    assert!(stale(Manifest { sources: hash(b""), ..example() }).contains("kernels/ or src/abi.rs changed"));
+    assert!(stale(Manifest { sources: hash(&[]), ..example() }).contains("kernels/ or src/abi changed"));
     assert!(stale(Manifest { rustc: "1.2.2".to_owned(), ..example() }).contains("rustc (1.2.2, now 1.2.3) changed"));
     assert!(stale(Manifest { flags: "--fast".to_owned(), ..example() }).contains("flags (--fast, now --fast --small)"));
 }
@@ -92,49 +89,79 @@ fn the_committed_ptx_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |path: &str| fs::read_to_string(root.join(path)).expect(path);
     let committed = Manifest::parse(&read("src/ptx/MANIFEST")).expect("a manifest");
-    assert_eq!(committed.ptx, hash(read("src/ptx/warpstride.ptx").as_bytes()), "run scripts/bless-ptx");
+    let ptx = manifest::ptx(&root.join("src/ptx")).expect("readable");
+    assert_eq!(committed.ptx, hash(&ptx), "run scripts/bless-ptx");
     let files = manifest::sources(root).expect("readable");
     assert!(files.len() > SOURCES.len(), "a folder counts file by file");
     let now = Manifest::of(&files, toolchain::VERSION, &toolchain::flags());
     assert_eq!(committed.check(&now), Ok(()), "run scripts/bless-ptx");
 }
 
+/// The committed files hold the table's entries, each once, in its family's file, in the table's order; and these are what a
+/// device loads.
+#[test]
+fn each_family_has_a_file_with_its_entries_in_order() {
+    let files = manifest::ptx(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx")).expect("readable");
+    let mut names: Vec<_> = Family::all().map(|family| format!("{}.ptx", family.stem())).collect();
+    names.sort_unstable();
+    assert_eq!(names, files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>());
+    for family in Family::all() {
+        let name = format!("{}.ptx", family.stem());
+        let (_, text) = files.iter().find(|(file, _)| *file == name).expect("as above");
+        let text = str::from_utf8(text).expect("PTX is text");
+        let module = Module::parse(text).expect("it is a module");
+        let expected: Vec<Entry> = family.entries().map(|id| *id.entry()).collect();
+        assert_eq!(module.take(&expected).as_ref(), Ok(&module.entries), "{name}: the order");
+        for (id, entry) in family.entries().zip(&module.entries) {
+            assert!(ptx::module(id).contains(entry), "{id} is another one in {name}");
+        }
+        let capability = expected.iter().map(|entry| entry.capability).max().expect("entries");
+        assert_eq!(entries::render(module.header, capability, &module.entries), text, "{name}");
+    }
+}
+
+/// Takes the entries of a text, which must be these.
+fn take(text: &str, expected: &[Entry]) -> Result<usize, String> {
+    Module::parse(text)?.take(expected).map(|found| found.len())
+}
+
 #[test]
 fn entries_must_match_both_ways() {
-    assert_eq!(entries::check(ptx::TEXT, ENTRIES), Ok(()));
-    let wrong = |text: &str| entries::check(text, ENTRIES).expect_err("the module differs");
-    assert!(wrong(&ptx::TEXT.replace(".entry spin(", ".entry spun(")).contains("entry spin of src/abi.rs is missing"));
-    let extra = format!("{}\n.visible .entry more(\n\t.param .b32 more_param_0\n)\n{{ ret; }}\n", ptx::TEXT);
-    assert!(wrong(&extra).contains("entry more of the PTX is not in src/abi.rs"));
-    let bytes = ptx::TEXT.replace("naive_b8_param_0[64]", "naive_b8_param_0[56]");
-    assert!(wrong(&bytes).contains("naive_b8 takes 56 bytes aligned to 8 in the PTX, but src/abi.rs passes 64"));
-    let align = ptx::TEXT.replace(".align 8 .b8 copy_b128_param_0[", ".align 4 .b8 copy_b128_param_0[");
+    let text = ptx::text();
+    assert_eq!(take(&text, ENTRIES), Ok(ENTRIES.len()));
+    let wrong = |text: &str| take(text, ENTRIES).expect_err("the module differs");
+    let (at, end) = text.split_at(text.rfind(".visible .entry").expect("entries"));
+    let last = ENTRIES.last().expect("entries").name;
+    assert!(wrong(at).contains(&format!("entry {last} of src/abi is missing")));
+    let extra = format!("{at}{end}\n.visible .entry more(\n\t.param .b32 more_param_0\n)\n{{\n\tret;\n}}\n");
+    assert!(wrong(&extra).contains("entry more of the PTX is not in src/abi"));
+    let bytes = text.replace("naive_b8_param_0[64]", "naive_b8_param_0[56]");
+    assert!(wrong(&bytes).contains("naive_b8 takes 56 bytes aligned to 8 in the PTX, but src/abi passes 64"));
+    let align = text.replace(".align 8 .b8 copy_b128_param_0[", ".align 4 .b8 copy_b128_param_0[");
     assert!(
-        wrong(&align)
-            .contains("copy_b128 takes 24 bytes aligned to 4 in the PTX, but src/abi.rs passes 24 aligned to 8")
+        wrong(&align).contains("copy_b128 takes 24 bytes aligned to 4 in the PTX, but src/abi passes 24 aligned to 8")
     );
-    assert!(wrong(&ptx::TEXT[..ptx::TEXT.rfind(".entry").expect("entries") + 10]).contains("ends inside an entry"));
+    assert!(wrong(&text[..at.len() + 20]).contains("ends inside an entry"));
 }
 
 /// A function or a variable outside would be missing from the module that the device loads.
 #[test]
 fn an_entry_must_be_a_module_of_its_own() {
-    assert!(entries::places(ptx::TEXT, ENTRIES).is_ok());
-    let wrong = |text: &str| entries::places(text, ENTRIES).expect_err("the modules are not whole");
+    let whole = ptx::text();
+    let wrong = |text: &str| take(text, ENTRIES).expect_err("the modules are not whole");
     let variable = ".global .align 8 .b8 table[64];";
     let entry = ".visible .entry spin(";
     for text in [
-        ptx::TEXT.replace(".address_size 64", &format!(".address_size 64\n{variable}")),
-        ptx::TEXT.replace(entry, &format!("{variable}\n{entry}")),
-        format!("{}{variable}\n", ptx::TEXT),
+        whole.replace(".address_size 64", &format!(".address_size 64\n{variable}")),
+        whole.replace(entry, &format!("{variable}\n{entry}")),
+        format!("{whole}{variable}\n"),
     ] {
         assert!(wrong(&text).contains(&format!("more than entries: {variable:?}")));
     }
-    assert!(wrong(&format!("{}.func f()\n{{\n\tret;\n}}\n", ptx::TEXT)).contains("more than entries: \".func f()\""));
-    assert!(wrong(&ptx::TEXT.replace(entry, ".visible .entry spun(")).contains("entry spin is missing"));
-    assert!(wrong(&ptx::TEXT[..ptx::TEXT.len() - 10]).contains("ends inside an entry"));
+    assert!(wrong(&format!("{whole}.func f()\n{{\n\tret;\n}}\n")).contains("more than entries: \".func f()\""));
+    assert!(wrong(&whole[..whole.len() - 10]).contains("ends inside an entry"));
     assert!(wrong("").contains("no entry"));
-    assert!(wrong(&ptx::TEXT.replace(".target sm_80\n", "")).contains("does not say its architecture"));
+    assert!(wrong(&whole.replace(".target sm_80\n", "")).contains("does not say its architecture"));
 }
 
 /// An entry that says too little would be refused by a driver, and one that says too much would be kept from devices that have it.
@@ -142,20 +169,20 @@ fn an_entry_must_be_a_module_of_its_own() {
 fn an_entry_says_which_architecture_it_needs() {
     let refused = |wrong: fn(&str) -> (u32, u32), name: &str| {
         let expected = ENTRIES.iter().map(|entry| Entry { capability: wrong(entry.name), ..*entry });
-        let error = entries::places(ptx::TEXT, &expected.collect::<Vec<_>>()).expect_err("an entry says it wrongly");
+        let error = take(&ptx::text(), &expected.collect::<Vec<_>>()).expect_err("an entry says it wrongly");
         assert!(error.contains(name), "{error}");
     };
-    refused(|_| (7, 5), "_hinted is for 7.5 in src/abi.rs and has eviction policies, which need 8.0");
-    refused(|_| (8, 0), "copy_b128 is for 8.0 in src/abi.rs and has no eviction policies, which need 8.0");
+    refused(|_| (7, 5), "_hinted is for 7.5 in src/abi and has eviction policies, which need 8.0");
+    refused(|_| (8, 0), "copy_b128 is for 8.0 in src/abi and has no eviction policies, which need 8.0");
 }
 
 #[test]
 fn an_entry_takes_one_parameter() {
     let expected = [Entry { name: "k", param_bytes: 4, param_align: 4, capability: (7, 5) }];
-    assert_eq!(entries::check(".entry k(.param .u32 k_param_0) { ret; }", &expected), Ok(()));
+    let module = |params: &str| format!(".version 7.4\n.target sm_75\n.visible .entry k({params})\n{{\n\tret;\n}}\n");
+    assert_eq!(take(&module(".param .u32 k_param_0"), &expected), Ok(1));
     for params in ["", ".param .b32 k_param_0, .param .b32 k_param_1", ".param .b32 k_param_0,.param .b32 k_param_1"] {
-        let text = format!(".entry k({params}) {{ ret; }}");
-        assert!(entries::check(&text, &expected).expect_err(params).contains("entry k does not take one parameter"));
+        assert!(take(&module(params), &expected).expect_err(params).contains("entry k does not take one parameter"));
     }
 }
 

@@ -1,15 +1,20 @@
 //! The shape of the PTX: what compiles without complaint, but would be slow, or two tiles instead of one.
 
+use std::sync::LazyLock;
+
 use warpstride::abi::{
     CAST, ELEMENTS, ENTRIES, EntryId, Family, Index, Key, NAIVE, NORMALIZE, NumberType, OLDEST, PADDED, PROBE_COPY,
     RAGGED_TILE, STACKED_TILE, STAGGERED, Scalar, TILE, TILED, VECTOR_TILE, WIDTHS,
 };
 use warpstride::ptx;
 
+/// All entries.
+static TEXT: LazyLock<String> = LazyLock::new(ptx::text);
+
 /// The statements of an entry's body, with inline assembly as LLVM copies it.
 fn body(entry: &str) -> Vec<&'static str> {
-    let start = ptx::TEXT.find(&format!(".entry {entry}(")).unwrap_or_else(|| panic!("{entry} is not in the PTX"));
-    let text = &ptx::TEXT[start..];
+    let start = TEXT.find(&format!(".entry {entry}(")).unwrap_or_else(|| panic!("{entry} is not in the PTX"));
+    let text = &TEXT[start..];
     let text = &text[..text.find("\n}").expect("a body ends")];
     text.split([';', '\n']).map(|line| line.trim_start_matches([' ', '\t', '{'])).collect()
 }
@@ -26,7 +31,7 @@ fn suffix(width: usize) -> String {
 #[test]
 fn the_module_is_for_what_its_entries_need_together() {
     assert_eq!(ptx::TARGET, format!("sm_{}{}", OLDEST.0, OLDEST.1));
-    assert!(ptx::TEXT.contains("\n.target sm_80\n"));
+    assert!(TEXT.contains("\n.target sm_80\n"));
     let from = ["prebuilt, rustc ", "built from source, rustc "];
     assert!(from.iter().any(|from| ptx::PROVENANCE.starts_with(from)), "{}", ptx::PROVENANCE);
 }
@@ -34,7 +39,7 @@ fn the_module_is_for_what_its_entries_need_together() {
 /// What a device loads for one kernel is that kernel, for the oldest architecture that has what is in it.
 #[test]
 fn a_module_of_an_entry_has_the_header_and_the_entry() {
-    let header = &ptx::TEXT[..ptx::TEXT.find(".visible").expect("entries")];
+    let header = &TEXT[..TEXT.find("\n.visible").expect("entries")];
     for family in [ELEMENTS, VECTOR_TILE, RAGGED_TILE] {
         for entry in family.entries() {
             let header = header.replace("sm_80", if entry.is_hinted() { "sm_80" } else { "sm_75" });
@@ -42,17 +47,17 @@ fn a_module_of_an_entry_has_the_header_and_the_entry() {
             assert_eq!(module.matches(".entry").count(), 1, "{entry}");
             let text = module.strip_prefix(&header).expect("the header comes first");
             assert!(
-                text.starts_with(&format!(".visible .entry {entry}(")) && text.ends_with("\n}\n"),
+                text.starts_with(&format!("\n.visible .entry {entry}(")) && text.ends_with("\n}\n"),
                 "{entry}: {text}"
             );
-            assert!(ptx::TEXT.contains(text), "{entry}");
+            assert!(TEXT.contains(text), "{entry}");
         }
     }
 }
 
 #[test]
 fn every_access_names_its_space() {
-    for line in ptx::TEXT.lines().map(|line| line.trim_start_matches('\t')) {
+    for line in TEXT.lines().map(|line| line.trim_start_matches('\t')) {
         for access in ["ld.", "st."] {
             if let Some(rest) = line.strip_prefix(access) {
                 let space = rest.split('.').next().unwrap_or(rest);

@@ -1,4 +1,4 @@
-//! The move on a GPU: candle's memory and stream, as cudarc has them, and our kernels.
+//! Moves candle's tensors on a GPU: our kernels on cudarc's memory and stream, which candle uses.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use warpstride::device::Device;
 use warpstride::element::Element;
 use warpstride::interop::cudarc::copy_into;
 
-/// The elements that `from` shows, in new memory row by row.
+/// Copies the elements that `from` shows into new memory, row by row.
 pub(crate) fn contiguous(storage: &CudaStorage, from: &Layout) -> Result<CudaStorage> {
     let device = storage.device().clone();
     let stream = device.cuda_stream();
@@ -32,7 +32,7 @@ pub(crate) fn contiguous(storage: &CudaStorage, from: &Layout) -> Result<CudaSto
         // Several elements share a byte.
         Slice::F6E2M3(_) | Slice::F6E3M2(_) | Slice::F4(_) => {
             let dtype = storage.dtype();
-            candle_core::bail!("warpstride moves elements of whole bytes, which {dtype:?} has not; convert it first")
+            candle_core::bail!("warpstride moves elements of whole bytes, and {dtype:?} has none; convert it first")
         }
     };
     Ok(CudaStorage { slice, device })
@@ -44,24 +44,25 @@ fn moved<T: Element + DeviceRepr>(src: &CudaSlice<T>, from: &Layout, stream: &Ar
     Ok(dst)
 }
 
-/// The same for a type of one byte that warpstride does not know.
+/// Moves a type of one byte that warpstride does not know.
 fn moved_as_bytes<T: DeviceRepr>(src: &CudaSlice<T>, from: &Layout, stream: &Arc<CudaStream>) -> Result<CudaSlice<T>> {
     const { assert!(size_of::<T>() == 1) };
     let mut dst = room::<T>(from, stream)?;
     let (src_len, dst_len) = (src.len(), dst.len());
-    // SAFETY: every element is a byte, and bytes are what is read.
+    // SAFETY: every element is a byte, and the copy reads bytes.
     let bytes = unsafe { src.transmute(src_len) };
-    // SAFETY: as above; what is written are elements of the same type.
+    // SAFETY: as above, and the copy writes elements of the same type.
     let to = unsafe { dst.transmute_mut(dst_len) };
-    queue::<u8>(bytes.expect("as long"), from, to.expect("as long"), stream)?;
+    queue::<u8>(bytes.expect("the same length"), from, to.expect("the same length"), stream)?;
     Ok(dst)
 }
 
-/// New memory for what the layout shows.
+/// Allocates memory for the elements that the layout shows.
 fn room<T: DeviceRepr>(from: &Layout, stream: &Arc<CudaStream>) -> Result<CudaSlice<T>> {
     let room = match from.shape().elem_count() {
         0 => stream.null(),
-        // SAFETY: the copy that is queued next writes every element; where it is refused the memory is dropped unread.
+        // SAFETY: the next queued copy writes every element; if it is refused, nobody reads the
+        // memory before it is dropped.
         len => unsafe { stream.alloc(len) },
     };
     room.map_err(Error::wrap)
@@ -81,7 +82,7 @@ fn queue<T: Element>(src: CudaView<'_, T>, from: &Layout, dst: CudaViewMut<'_, T
     copy_into(&gpu, src, &src_layout, dst, &dst_layout, stream).map_err(Error::wrap)
 }
 
-/// Our side of candle's GPU, opened once: it keeps the kernels that it has loaded.
+/// Opens our side of candle's GPU once, and keeps the kernels that it has loaded.
 fn gpu(context: &CudaContext) -> Result<Device> {
     static OPEN: Mutex<Option<HashMap<usize, Device>>> = Mutex::new(None);
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,10 +1,11 @@
-//! # For users of candle: permutes as operations of candle's, moved by us on its stream
+//! Permutes for users of candle, as operations that our kernels run on candle's stream.
 //!
-//! candle permutes by another look at the same memory, and `contiguous` moves what that look needs. Here both are one
-//! operation, [`permute`]: on a GPU it is our kernel, queued on candle's own stream over its own memory, and on a CPU it is
-//! candle's copy. It has a gradient, the permute by the inverse axes, so that a model can train through it.
+//! candle permutes by another look at the same memory, and `contiguous` moves the elements that
+//! this look needs. Here both are one operation, [`permute`]. On a GPU it is our kernel, queued on
+//! candle's own stream over its own memory. On a CPU it is candle's copy. Its gradient is the
+//! permute by the inverse axes, so a model can train through it.
 //!
-//! Copy this folder's `src` into your program, or what you need of it.
+//! Copy this folder's `src` into your program, or the parts that you need.
 
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -13,23 +14,25 @@ use candle_core::backend::{BackendDevice, BackendStorage};
 use candle_core::shape::Dim;
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
 
-/// The tensor with its axes in this order, in memory row by row: `tensor.permute(axes)?.contiguous()?`.
+/// Puts the axes of a tensor in this order and stores it row by row, like
+/// `tensor.permute(axes)?.contiguous()?`.
 ///
 /// # Errors
 ///
-/// Where `axes` does not name every axis once, and what the device fails with.
+/// Returns an error if `axes` does not name every axis once, or if the device fails.
 pub fn permute(tensor: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let permute = Permute { axes: axes.to_vec() };
-    // What candle can show as it is needs no move, as with `contiguous`.
+    // As with `contiguous`, a tensor that is contiguous already needs no move.
     let shown = tensor.permute(axes)?;
     if shown.is_contiguous() { Ok(shown) } else { tensor.apply_op1(permute) }
 }
 
-/// The tensor with two axes exchanged, in memory row by row: `tensor.transpose(a, b)?.contiguous()?`.
+/// Exchanges two axes of a tensor and stores it row by row, like
+/// `tensor.transpose(a, b)?.contiguous()?`.
 ///
 /// # Errors
 ///
-/// Where the tensor lacks one of the axes, and what the device fails with.
+/// Returns an error if the tensor lacks one of the axes, or if the device fails.
 pub fn transpose(tensor: &Tensor, a: impl Dim, b: impl Dim) -> Result<Tensor> {
     let a = a.to_index(tensor.shape(), "transpose")?;
     let b = b.to_index(tensor.shape(), "transpose")?;
@@ -38,11 +41,11 @@ pub fn transpose(tensor: &Tensor, a: impl Dim, b: impl Dim) -> Result<Tensor> {
     permute(tensor, &axes)
 }
 
-/// The tensor in memory row by row, however it was sliced, permuted or broadcast.
+/// Stores a tensor row by row, however it was sliced, permuted or broadcast.
 ///
 /// # Errors
 ///
-/// What the device fails with.
+/// Returns an error if the device fails.
 pub fn contiguous(tensor: &Tensor) -> Result<Tensor> {
     permute(tensor, &(0..tensor.rank()).collect::<Vec<_>>())
 }

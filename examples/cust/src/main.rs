@@ -1,7 +1,8 @@
-//! # For users of cust: its buffers, transposed by us on its stream
+//! Transposes cust's buffers on cust's stream.
 //!
-//! cust makes a device's primary context current, which is the one that we use too: so its addresses and its streams are
-//! good for both, and nothing is copied. What is queued runs in the order of cust's stream.
+//! cust makes the device's primary context current, and this crate uses the same one. So cust's
+//! addresses and streams are valid here, and nothing is copied. The work runs in the order of
+//! cust's stream.
 //!
 //! ```text
 //! cargo run --manifest-path examples/cust/Cargo.toml
@@ -21,7 +22,7 @@ const ROWS: usize = 1000;
 const COLS: usize = 700;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Kept to the end: the context must outlive what is made in it.
+    // The context must outlive everything that is made in it.
     let _context = match cust::quick_init() {
         Err(CudaError::NoDevice) => {
             println!("there is no NVIDIA GPU here; this example needs one");
@@ -33,18 +34,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let numbers: Vec<f32> = (0..ROWS * COLS).map(|i| i as f32).collect();
     let matrix = DeviceBuffer::from_slice(&numbers)?;
     let transposed = DeviceBuffer::<f32>::zeroed(ROWS * COLS)?;
-    // Both of these calls of cust may return before the device has done them, on a stream that ours does not wait for.
+    // Both of these calls may return before the device has done the work, on a stream that ours
+    // does not wait for.
     cust::context::CurrentContext::synchronize()?;
 
-    // The device that `quick_init` took.
+    // This is the device that `quick_init` opened.
     let device = Device::open(Backend::Cuda(0))?;
     let handle = StreamHandle(stream.as_inner() as usize as u64);
     let from = Layout::row_major(&[ROWS, COLS])?;
-    // The transpose by the indices of the matrix: row, column.
+    // The destination as the matrix sees it: by row and column.
     let to = Layout::row_major(&[COLS, ROWS])?.t();
     let (src, dst) = (matrix.as_device_ptr().as_raw(), transposed.as_device_ptr().as_raw());
-    // SAFETY: both buffers hold as many `f32` as the layouts reach and live to the end of `main`; the stream is one of the
-    // device's primary context; what was queued before has run, and what is queued later waits for the stream.
+    // SAFETY: both buffers hold the `f32` that the layouts reach, and live to the end of `main`.
+    // The stream belongs to the device's primary context. Earlier work has run, and later work
+    // waits for the stream.
     unsafe { ops::copy_into_raw(&device, src, &from, dst, &to, size_of::<f32>(), handle) }?;
     stream.synchronize()?;
 

@@ -115,7 +115,7 @@ impl Operation {
     /// The order of its axes, where it has one; fails where its values do not go together.
     pub(in crate::cli) fn axes(&self) -> Result<Vec<usize>, String> {
         match self {
-            Self::Permute { permuted, .. } => permuted.axes.of(&permuted.shape),
+            Self::Permute { permuted, .. } => permuted.axes.of(&permuted.shape).map_err(|wrong| wrong.to_string()),
             Self::Affine(affine) => affine.axes(),
             _ => Ok(Vec::new()),
         }
@@ -258,7 +258,7 @@ impl Affine {
     /// The order of its axes; fails where its values do not go together.
     fn axes(&self) -> Result<Vec<usize>, String> {
         let Self { from, to, channels, .. } = *self;
-        let axes = self.axes.of(&self.shape)?;
+        let axes = self.axes.of(&self.shape).map_err(|wrong| wrong.to_string())?;
         if (from == DType::F64) != (to == DType::F64) {
             return Err(format!(
                 "elements of {from} are not mapped to {to}; doubles become doubles, and nothing else does"

@@ -1,6 +1,5 @@
 //! What was typed.
 
-mod axes;
 mod bench;
 mod order;
 mod values;
@@ -22,13 +21,13 @@ use warpstride::interp::Checks;
 #[cfg(feature = "interp")]
 use super::argument::{Argument, Dump, extents};
 
-pub(super) use axes::Axes;
 pub(super) use bench::{
     Affine, Arithmetic, Bench, Cast, Elements, Images, NO_OPERATION, Operation, Reduced, Rows, Rowwise, Samples,
     Strided,
 };
 pub(super) use values::Numbers;
 use values::{dtype, model, shape};
+pub(super) use warpstride::layout::Axes;
 
 /// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
 #[derive(Parser)]
@@ -69,7 +68,7 @@ impl Cli {
         match &self.command {
             Command::Explain(permuted) => {
                 let axes = permuted.axes.of(&permuted.shape);
-                axes.map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong))
+                axes.map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong.to_string()))
             }
             Command::Bench(bench) => bench.check(),
             _ => Ok(()),

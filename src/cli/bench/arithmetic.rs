@@ -8,14 +8,13 @@ use warpstride::element::{DType, Number};
 use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Elementwise, Reduction, Scratch, Target};
-use warpstride::roofline::measure::{self, Timing};
+use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
 
 use super::permute::copy;
 use super::report::{Outcome, Subject};
 use super::{Measured, SMALL};
 use crate::cli::output::Output;
-use crate::cli::trial;
-use crate::cli::turns::{InTurn, Turns, arrays, placed, turns};
+use crate::cli::verify::counted;
 use crate::cli::{array_bytes, ensure_room, reference};
 
 /// What arrays are scaled by: no power of two, so that products are rounded.
@@ -98,18 +97,20 @@ impl Arithmetic {
         }
     }
 
-    /// How many turns there are of arrays of so many bytes: those that it touches, or the copy beside it, are lost by then.
-    fn turns(self, device: &Device, bytes: usize) -> usize {
+    /// The rotation of arrays of so many bytes: those that the operation touches, and the copy beside it.
+    fn rotation(self, device: &Device, bytes: usize) -> Rotation {
         match self {
-            Self::Fill | Self::Reduction(Reduction::Sum | Reduction::Min | Reduction::Max) => turns(device, &[bytes]),
-            _ => turns(device, &[bytes; 2]),
+            Self::Fill | Self::Reduction(Reduction::Sum | Reduction::Min | Reduction::Max) => {
+                Rotation::new(device, &[bytes])
+            }
+            _ => Rotation::new(device, &[bytes; 2]),
         }
     }
 
-    /// Whether the first turn's arrays, or the value, are what the host computes.
+    /// Whether the first set's arrays, or the value, are what the host computes.
     fn is_right<T: Computed>(self, arrays: &Arrays<T>, old: &[T], a: &[T], b: &[T]) -> Result<bool> {
         let elements = |expected: &(dyn Fn(usize) -> T + Sync)| -> Result<bool> {
-            let got = arrays.results.first(old.len())?;
+            let got = arrays.results.download_first(old.len())?;
             Ok((0..old.len()).into_par_iter().all(|at| got[at] == expected(at)))
         };
         match self {
@@ -146,22 +147,22 @@ impl Measured for OnArrays {
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let bytes = array_bytes(&self.shape, self.dtype)?;
-        let turns = self.arithmetic.turns(device, bytes);
-        ensure_operands(device, bytes, turns)?;
+        let rotation = self.arithmetic.rotation(device, bytes);
+        ensure_operands(&rotation, bytes)?;
         match self.dtype {
-            DType::F16 => self.measure::<f16>(device, turns, samples, output),
-            DType::Bf16 => self.measure::<bf16>(device, turns, samples, output),
-            DType::F32 => self.measure::<f32>(device, turns, samples, output),
-            _ => self.measure::<f64>(device, turns, samples, output),
+            DType::F16 => self.measure::<f16>(rotation, samples, output),
+            DType::Bf16 => self.measure::<bf16>(rotation, samples, output),
+            DType::F32 => self.measure::<f32>(rotation, samples, output),
+            _ => self.measure::<f64>(rotation, samples, output),
         }
     }
 }
 
 impl OnArrays {
-    fn measure<T: Computed>(&self, device: &Device, turns: usize, samples: usize, output: &Output) -> Result<Outcome> {
+    fn measure<T: Computed>(&self, rotation: Rotation, samples: usize, output: &Output) -> Result<Outcome> {
         let progress = output.progress(2);
         progress.doing("preparing");
-        let mut operands = Operands::<T>::new(device, self.shape[0], turns)?;
+        let mut operands = Operands::<T>::new(rotation, self.shape[0])?;
         progress.step();
         progress.doing("measuring");
         operands.measure(self.arithmetic, samples)
@@ -180,32 +181,30 @@ pub(super) fn numbers<T: Computed>(len: usize, array: usize) -> Result<Vec<T>> {
     Ok(bits[array..].par_iter().map(|&bits| T::nearest(f64::from(bits) / 16384.0 - 2.0)).collect())
 }
 
-/// Numbers on the host and on a device, for one operation or one after the other.
+/// Numbers on the host and on a device, for one operation or several in a row.
 pub(super) struct Operands<T: Number> {
-    /// What results are before, and what is computed with.
+    /// The results before, and both operands.
     host: [Vec<T>; 3],
     arrays: Arrays<T>,
-    timed: bool,
 }
 
 impl<T: Computed> Operands<T> {
-    /// Without turns, nothing is timed.
-    pub(super) fn new(device: &Device, len: usize, turns: usize) -> Result<Self> {
+    pub(super) fn new(rotation: Rotation, len: usize) -> Result<Self> {
         let [old, a, b] = [0, 1, 2].map(|array| numbers::<T>(len, array));
         let host = [old?, a?, b?];
-        let arrays = Arrays::new(device, host.each_ref().map(Vec::as_slice), turns.max(1))?;
-        Ok(Self { host, arrays, timed: turns > 0 })
+        let arrays = Arrays::new(rotation, host.each_ref().map(Vec::as_slice))?;
+        Ok(Self { host, arrays })
     }
 
     /// Verifies an operation, and where it is right and time means anything, times it.
     pub(super) fn measure(&mut self, arithmetic: Arithmetic, samples: usize) -> Result<Outcome> {
-        let Self { host: [old, a, b], arrays, timed } = self;
-        let device = arrays.a.device().clone();
+        let Self { host: [old, a, b], arrays } = self;
+        let device = arrays.rotation.device().clone();
         arrays.restart(old)?;
-        let counters = trial::counted(&device, || arrays.run(arithmetic))?;
+        let counters = counted(&device, || arrays.run(arithmetic))?;
         let verified = arithmetic.is_right(arrays, old, a, b)?;
         let (mut timing, mut launch_us) = (None, None);
-        if verified && *timed {
+        if verified && arrays.rotation.is_cold() {
             let copied = arrays.time(samples, |arrays| arrays.copy())?.gbps(2 * size_of_val(&**a) as u64);
             timing = Some((arrays.time(samples, |arrays| arrays.run(arithmetic))?, copied));
             if size_of_val(&**a) <= SMALL {
@@ -219,40 +218,40 @@ impl<T: Computed> Operands<T> {
     }
 }
 
-/// Makes sure of room for arrays of so many bytes, in so many turns: the host's three and the result; as many on the device, or three
-/// a turn.
-pub(super) fn ensure_operands(device: &Device, bytes: usize, turns: usize) -> Result<()> {
-    ensure_room(placed(bytes), 4, &[(device, arrays(3, turns).max(4))])
+/// Makes sure of room for arrays of so many bytes: the host's three and the result; as many on the device, or three a set.
+pub(super) fn ensure_operands(rotation: &Rotation, bytes: usize) -> Result<()> {
+    ensure_room(Rotation::padded(bytes), 4, &[(rotation.device(), rotation.arrays(3).max(4))])
 }
 
-/// Operands and results that runs take in turn.
+/// Operands and results of a rotation.
 struct Arrays<T: Number> {
-    results: InTurn<T>,
-    a: InTurn<T>,
-    b: InTurn<T>,
+    rotation: Rotation,
+    results: RotatingBuffer<T>,
+    a: RotatingBuffer<T>,
+    b: RotatingBuffer<T>,
     sum: DeviceBuffer<T::Sum>,
     extreme: DeviceBuffer<T>,
     scratch: Scratch,
-    turns: Turns,
 }
 
 impl<T: Computed> Arrays<T> {
-    fn new(device: &Device, host: [&[T]; 3], turns: usize) -> Result<Self> {
-        let [results, a, b] = host.map(|elements| InTurn::of(device, elements, turns));
+    fn new(rotation: Rotation, host: [&[T]; 3]) -> Result<Self> {
+        let [results, a, b] = host.map(|elements| rotation.upload(elements));
+        let device = rotation.device();
         let (sum, extreme, scratch) = (device.alloc(1)?, device.alloc(1)?, Scratch::new(device)?);
-        Ok(Self { results: results?, a: a?, b: b?, sum, extreme, scratch, turns: Turns::new(turns) })
+        Ok(Self { results: results?, a: a?, b: b?, sum, extreme, scratch, rotation })
     }
 
-    /// Back to the first turn, whose results are `old` again.
+    /// Makes the first set the next, and its results `old` again.
     fn restart(&mut self, old: &[T]) -> Result<()> {
-        self.turns.restart();
-        self.results.refill(old)
+        self.rotation.restart();
+        Ok(self.results.upload_first(old)?)
     }
 
     fn run(&mut self, arithmetic: Arithmetic) -> Result<(), Error> {
-        let Self { results, a, b, sum, extreme, scratch, turns } = self;
-        let (turn, stream) = (turns.next(), a.device().default_stream());
-        let (a, b, to) = (a.get(turn)?, b.get(turn)?, results.get_mut(turn)?);
+        let Self { rotation, results, a, b, sum, extreme, scratch } = self;
+        let (set, stream) = (rotation.advance(), rotation.device().default_stream());
+        let (a, b, to) = (a.view(set)?, b.view(set)?, results.view_mut(set)?);
         let scalar = T::nearest(SCALAR);
         match arithmetic {
             Arithmetic::Fill => ops::fill(scalar, to, stream),
@@ -270,12 +269,12 @@ impl<T: Computed> Arrays<T> {
 
     /// The yardstick, on the same arrays.
     fn copy(&mut self) -> Result<(), Error> {
-        let turn = self.turns.next();
-        copy(self.a.get(turn)?, self.results.get_mut(turn)?)
+        let set = self.rotation.advance();
+        copy(self.a.view(set)?, self.results.view_mut(set)?)
     }
 
     fn time(&mut self, samples: usize, mut run: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<Timing> {
-        let device = self.a.device().clone();
+        let device = self.rotation.device().clone();
         Ok(measure::time(&device, device.default_stream(), samples, || run(self))?)
     }
 }

@@ -10,15 +10,14 @@ use warpstride::device::Device;
 use warpstride::element::{DType, Number};
 use warpstride::error::{Error, counted};
 use warpstride::ops::{self, AxisPlan, AxisReduction, Scratch, rowwise};
-use warpstride::roofline::measure::{self, Timing};
+use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
 
 use super::arithmetic::{Computed, numbers};
 use super::permute::copy;
 use super::report::{Outcome, Subject};
 use super::{Measured, SMALL};
 use crate::cli::output::Output;
-use crate::cli::trial;
-use crate::cli::turns::{InTurn, Turns, arrays, placed, turns};
+use crate::cli::verify;
 use crate::cli::{array_bytes, ensure_room, require};
 
 /// An operation along an axis.
@@ -64,14 +63,14 @@ impl Measured for AlongAxis<'_> {
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let Subject { read, written, .. } = self.subject()?;
         let [read, written] = [read as usize, written as usize];
-        // The host's array and what has come of it; on the device an array, room for its copy and its results, each turn.
-        let turns = turns(device, &[read, written]);
-        ensure_room(placed(read.max(written)), 2, &[(device, arrays(3, turns).max(4))])?;
+        // The host's array and its results; on the device an array, room for its copy and its results, each set.
+        let rotation = Rotation::new(device, &[read, written]);
+        ensure_room(Rotation::padded(read.max(written)), 2, &[(device, rotation.arrays(3).max(4))])?;
         match self.dtype {
-            DType::F16 => self.measure::<f16>(device, turns, samples, output),
-            DType::Bf16 => self.measure::<bf16>(device, turns, samples, output),
-            DType::F32 => self.measure::<f32>(device, turns, samples, output),
-            _ => self.measure::<f64>(device, turns, samples, output),
+            DType::F16 => self.measure::<f16>(rotation, samples, output),
+            DType::Bf16 => self.measure::<bf16>(rotation, samples, output),
+            DType::F32 => self.measure::<f32>(rotation, samples, output),
+            _ => self.measure::<f64>(rotation, samples, output),
         }
     }
 }
@@ -119,19 +118,20 @@ impl AlongAxis<'_> {
         })
     }
 
-    fn measure<T: Computed>(&self, device: &Device, turns: usize, samples: usize, output: &Output) -> Result<Outcome> {
+    fn measure<T: Computed>(&self, rotation: Rotation, samples: usize, output: &Output) -> Result<Outcome> {
         let progress = output.progress(3);
         progress.doing("preparing");
         let elements = numbers::<T>(self.shape.iter().product(), 0)?;
-        let mut runs = Runs::new(device, self, &elements, turns.max(1))?;
+        let (device, is_cold) = (rotation.device().clone(), rotation.is_cold());
+        let mut runs = Runs::new(rotation, self, &elements)?;
         progress.step();
         progress.doing("verifying");
-        let counters = trial::counted(device, || runs.run(self))?;
+        let counters = verify::counted(&device, || runs.run(self))?;
         let verified = self.is_right(&runs, &elements)?;
         progress.step();
         progress.doing("timing");
         let (mut timing, mut launch_us) = (None, None);
-        if verified && turns > 0 {
+        if verified && is_cold {
             let copied = runs.time(samples, Runs::copy)?.gbps(2 * size_of_val(&*elements) as u64);
             timing = Some((runs.time(samples, |runs| runs.run(self))?, copied));
             if size_of_val(&*elements) <= SMALL {
@@ -142,7 +142,7 @@ impl AlongAxis<'_> {
         Ok(Outcome { kernel, verified, counters, timing, launch_us })
     }
 
-    /// Whether the first turn's results are near the host's in double precision, or the same where they are elements or places.
+    /// Whether the first set's results are near the host's in double precision, or the same where they are elements or places.
     fn is_right<T: Computed>(&self, runs: &Runs<T>, elements: &[T]) -> Result<bool> {
         let [_, n, inner] = self.extents();
         let number =
@@ -155,30 +155,30 @@ impl AlongAxis<'_> {
         let some: f64 = 32.0 * if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
         match self.along {
             Along::Reduction(AxisReduction::Sum) => {
-                let found = runs.sums.first(columns)?;
+                let found = runs.sums.download_first(columns)?;
                 all(&|result| {
                     let (expected, size) = (total(result, &|value| value), total(result, &f64::abs));
                     (found[result].to_f64() - expected).abs() <= some * size
                 })
             }
             Along::Reduction(AxisReduction::Min) => {
-                let found = runs.like.first(columns)?;
+                let found = runs.like.download_first(columns)?;
                 let least = |result| (0..n).map(|place| number(result, place)).fold(f64::INFINITY, f64::min);
                 all(&|result| found[result].to_f64() == least(result))
             }
             Along::Reduction(AxisReduction::Max) => {
-                let found = runs.like.first(columns)?;
+                let found = runs.like.download_first(columns)?;
                 all(&|result| found[result].to_f64() == most(result))
             }
             Along::Reduction(AxisReduction::ArgMax) => {
-                let found = runs.places.first(columns)?;
+                let found = runs.places.download_first(columns)?;
                 all(&|result| {
                     let most = most(result);
                     (0..n).position(|place| number(result, place) == most) == Some(found[result] as usize)
                 })
             }
             Along::Softmax => {
-                let (found, (relative, least)) = (runs.like.first(columns * n)?, rounding(T::NUMBER));
+                let (found, (relative, least)) = (runs.like.download_first(columns * n)?, rounding(T::NUMBER));
                 all(&|result| {
                     let most = most(result);
                     let all = total(result, &|value| (value - most).exp());
@@ -189,7 +189,7 @@ impl AlongAxis<'_> {
                 })
             }
             Along::MeanVariance => {
-                let (means, variances) = (runs.sums.first(columns)?, runs.others.first(columns)?);
+                let (means, variances) = (runs.sums.download_first(columns)?, runs.others.download_first(columns)?);
                 all(&|result| {
                     let mean = total(result, &|value| value) / n as f64;
                     let variance = total(result, &|value| (value - mean).powi(2)) / n as f64;
@@ -220,46 +220,46 @@ fn rounding(number: NumberType) -> (f64, f64) {
     }
 }
 
-/// Arrays that runs take in turn, and what runs make of them.
+/// The arrays of a rotation, and their results.
 struct Runs<T: Computed> {
-    a: InTurn<T>,
+    rotation: Rotation,
+    a: RotatingBuffer<T>,
     /// Room for as many elements: of a softmax, of a copy, of least and greatest elements.
-    like: InTurn<T>,
-    sums: InTurn<T::Sum>,
-    others: InTurn<T::Sum>,
-    places: InTurn<u64>,
+    like: RotatingBuffer<T>,
+    sums: RotatingBuffer<T::Sum>,
+    others: RotatingBuffer<T::Sum>,
+    places: RotatingBuffer<u64>,
     scratch: Scratch,
-    turns: Turns,
 }
 
 impl<T: Computed> Runs<T> {
-    fn new(device: &Device, along_axis: &AlongAxis<'_>, elements: &[T], turns: usize) -> Result<Self> {
+    fn new(rotation: Rotation, along_axis: &AlongAxis<'_>, elements: &[T]) -> Result<Self> {
         let results = along_axis.results();
         let is = |along: &[Along]| if along.contains(&along_axis.along) { results } else { 0 };
         Ok(Self {
-            a: InTurn::of(device, elements, turns)?,
+            a: rotation.upload(elements)?,
             // An axis without elements has results all the same.
-            like: InTurn::zeros(device, elements.len().max(results), turns)?,
-            sums: InTurn::zeros(device, is(&[Along::Reduction(AxisReduction::Sum), Along::MeanVariance]), turns)?,
-            others: InTurn::zeros(device, is(&[Along::MeanVariance]), turns)?,
-            places: InTurn::zeros(device, is(&[Along::Reduction(AxisReduction::ArgMax)]), turns)?,
-            scratch: Scratch::new(device)?,
-            turns: Turns::new(turns),
+            like: rotation.zeros(elements.len().max(results))?,
+            sums: rotation.zeros(is(&[Along::Reduction(AxisReduction::Sum), Along::MeanVariance]))?,
+            others: rotation.zeros(is(&[Along::MeanVariance]))?,
+            places: rotation.zeros(is(&[Along::Reduction(AxisReduction::ArgMax)]))?,
+            scratch: Scratch::new(rotation.device())?,
+            rotation,
         })
     }
 
     fn run(&mut self, along_axis: &AlongAxis<'_>) -> Result<(), Error> {
-        let Self { a, like, sums, others, places, scratch, turns } = self;
-        let (turn, [axis], stream) = (turns.next(), along_axis.axis, a.device().default_stream());
-        let (from, like) = (a.get(turn)?.split_axis(0, along_axis.shape)?, like.get_mut(turn)?);
+        let Self { rotation, a, like, sums, others, places, scratch } = self;
+        let (set, [axis], stream) = (rotation.advance(), along_axis.axis, rotation.device().default_stream());
+        let (from, like) = (a.view(set)?.split_axis(0, along_axis.shape)?, like.view_mut(set)?);
         let shape = [&along_axis.shape[..axis], &along_axis.shape[axis + 1..]].concat();
         let results: usize = shape.iter().product();
         match along_axis.along {
             Along::Reduction(AxisReduction::Sum) => {
-                ops::sum_axis_into(from, axis, sums.get_mut(turn)?.split_axis(0, &shape)?, scratch, stream)
+                ops::sum_axis_into(from, axis, sums.view_mut(set)?.split_axis(0, &shape)?, scratch, stream)
             }
             Along::Reduction(AxisReduction::ArgMax) => {
-                ops::argmax_axis_into(from, axis, places.get_mut(turn)?.split_axis(0, &shape)?, scratch, stream)
+                ops::argmax_axis_into(from, axis, places.view_mut(set)?.split_axis(0, &shape)?, scratch, stream)
             }
             Along::Reduction(reduction) => {
                 let to = like.slice(0, ..results, 1)?.split_axis(0, &shape)?;
@@ -269,8 +269,8 @@ impl<T: Computed> Runs<T> {
             Along::Softmax => ops::softmax_into(from, like.split_axis(0, along_axis.shape)?, stream),
             Along::MeanVariance => ops::mean_variance_into(
                 from,
-                sums.get_mut(turn)?.split_axis(0, &shape)?,
-                others.get_mut(turn)?.split_axis(0, &shape)?,
+                sums.view_mut(set)?.split_axis(0, &shape)?,
+                others.view_mut(set)?.split_axis(0, &shape)?,
                 stream,
             ),
         }
@@ -278,14 +278,14 @@ impl<T: Computed> Runs<T> {
 
     /// The yardstick, on the same arrays.
     fn copy(&mut self) -> Result<(), Error> {
-        let turn = self.turns.next();
-        let from = self.a.get(turn)?;
+        let set = self.rotation.advance();
+        let from = self.a.view(set)?;
         let len = from.len();
-        copy(from, self.like.get_mut(turn)?.slice(0, ..len, 1)?)
+        copy(from, self.like.view_mut(set)?.slice(0, ..len, 1)?)
     }
 
     fn time(&mut self, samples: usize, mut run: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<Timing> {
-        let device = self.a.device().clone();
+        let device = self.rotation.device().clone();
         Ok(measure::time(&device, device.default_stream(), samples, || run(self))?)
     }
 }

@@ -9,13 +9,14 @@ use warpstride::device::Device;
 use warpstride::element::{DType, Element, Number};
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, Normalization, PermutePlan, Plan, Target};
+use warpstride::roofline::measure::Rotation;
 
 use super::Measured;
 use super::permute::copy;
 use super::report::{Outcome, Subject};
+use crate::cli::cold_runs::ColdRuns;
 use crate::cli::output::Output;
-use crate::cli::trial::{self, Launch, Rotation};
-use crate::cli::turns::{arrays, placed, turns};
+use crate::cli::verify::{Launch, counted as counted_run};
 use crate::cli::{array_bytes, by_width, ensure_room, reference, require};
 use warpstride::error::counted;
 
@@ -168,8 +169,8 @@ impl Measured for Conversion {
 /// A device and how often to time on it.
 pub(super) struct Bench<'a> {
     pub(super) device: &'a Device,
-    /// Turns until the L2 cache has lost the first; none where time means nothing.
-    turns: usize,
+    /// Bytes of a source and of a result.
+    bytes: [usize; 2],
     pub(super) samples: usize,
     output: &'a Output,
 }
@@ -177,11 +178,11 @@ pub(super) struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// With room for a source and a result of so many bytes.
     pub(super) fn new(device: &'a Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
-        let turns = turns(device, &bytes);
-        let most = placed(bytes[0].max(bytes[1]));
-        // On the host the source, the result and what is expected; on the device both sides of each turn and the result again.
-        ensure_room(most, 3, &[(device, arrays(2, turns).max(3))])?;
-        Ok(Self { device, turns, samples, output })
+        let arrays = Rotation::new(device, &bytes).arrays(2);
+        let most = Rotation::padded(bytes[0].max(bytes[1]));
+        // On the host the source, the result and the expected one; on the device both sides of each set and the result again.
+        ensure_room(most, 3, &[(device, arrays.max(3))])?;
+        Ok(Self { device, bytes, samples, output })
     }
 
     /// Verifies and times what is made of `elements`.
@@ -195,19 +196,21 @@ impl<'a> Bench<'a> {
     ) -> Result<Outcome> {
         let progress = self.output.progress(2);
         progress.doing("verifying");
-        let mut rotation = Rotation::new(self.device, elements, len, self.turns)?;
-        let counters = trial::counted(self.device, || rotation.run(&mut launch))?;
-        let got = rotation.first()?;
+        let rotation = Rotation::new(self.device, &self.bytes);
+        let is_cold = rotation.is_cold();
+        let mut runs = ColdRuns::new(rotation, elements, len)?;
+        let counters = counted_run(self.device, || runs.run(&mut launch))?;
+        let got = runs.first()?;
         let verified = (0..len).into_par_iter().all(|at| is_right(at, got[at]));
         progress.step();
         progress.doing("timing");
         let mut timing = None;
-        if verified && self.turns > 0 {
-            let timed = rotation.time(self.samples, launch)?;
-            drop(rotation);
-            // The yardstick, on results: smaller than sources, they have more turns.
-            let turns = turns(self.device, &[size_of_val(&*got); 2]);
-            let copied = Rotation::new(self.device, &got, len, turns)?.time(self.samples, copy)?;
+        if verified && is_cold {
+            let timed = runs.time(self.samples, launch)?;
+            drop(runs);
+            // The yardstick, on results: smaller than sources, they have more sets.
+            let rotation = Rotation::new(self.device, &[size_of_val(&*got); 2]);
+            let copied = ColdRuns::new(rotation, &got, len)?.time(self.samples, copy)?;
             timing = Some((timed, copied.gbps(2 * size_of_val(&*got) as u64)));
         }
         Ok(Outcome { kernel: (len > 0).then_some(kernel), verified, counters, timing, launch_us: None })

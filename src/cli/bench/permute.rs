@@ -7,13 +7,14 @@ use warpstride::element::{DType, Element};
 use warpstride::error::Error;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
+use warpstride::roofline::measure::Rotation;
 use warpstride::view::{View, ViewMut};
 
 use super::report::{Outcome, Subject};
 use super::{Measured, SMALL};
+use crate::cli::cold_runs::ColdRuns;
 use crate::cli::output::Output;
-use crate::cli::trial::{self, Launch, Rotation};
-use crate::cli::turns::{arrays, placed, turns};
+use crate::cli::verify::{Launch, verify};
 use crate::cli::{array_bytes, by_width, ensure_room, permuted_layouts, reference};
 
 /// Which array, and where its elements go.
@@ -37,21 +38,16 @@ impl Measured for Moved<'_> {
 
     fn outcome(&self, device: &Device, samples: usize, output: &Output) -> Result<Outcome> {
         let bytes = array_bytes(self.shape, self.dtype)?;
-        let turns = turns(device, &[bytes; 2]);
-        // The array, what it becomes and what came back; on the device a source and a result, or those of the turns.
-        ensure_room(placed(bytes), 3, &[(device, arrays(2, turns))])?;
-        by_width!(self.dtype, T => self.measure::<T>(device, turns, samples, output))
+        let rotation = Rotation::new(device, &[bytes; 2]);
+        // The array, the expected one and the one that came back; on the device a source and a result, or those of the rotation.
+        ensure_room(Rotation::padded(bytes), 3, &[(device, rotation.arrays(2))])?;
+        by_width!(self.dtype, T => self.measure::<T>(rotation, samples, output))
     }
 }
 
 impl Moved<'_> {
-    fn measure<T: Element + Pod>(
-        &self,
-        device: &Device,
-        turns: usize,
-        samples: usize,
-        output: &Output,
-    ) -> Result<Outcome> {
+    fn measure<T: Element + Pod>(&self, rotation: Rotation, samples: usize, output: &Output) -> Result<Outcome> {
+        let device = &rotation.device().clone();
         let progress = output.progress(3);
         progress.doing("preparing");
         let elements = reference::random::<T>(self.shape.iter().product())?;
@@ -62,24 +58,24 @@ impl Moved<'_> {
         progress.step();
         progress.doing("verifying");
         let source = device.upload(&elements)?;
-        let (verified, counters) = trial::verify(device, &source, &expected, self.launch())?;
+        let (verified, counters) = verify(device, &source, &expected, self.launch())?;
         drop((source, expected));
         progress.step();
         progress.doing("timing");
         let (mut timing, mut launch_us) = (None, None);
-        if verified && turns > 0 {
+        if verified && rotation.is_cold() {
             let bytes = size_of_val(&*elements);
-            let mut rotation = Rotation::new(device, &elements, elements.len(), turns)?;
-            let copy = rotation.time(samples, copy)?.gbps(2 * bytes as u64);
-            timing = Some((rotation.time(samples, self.launch())?, copy));
+            let mut runs = ColdRuns::new(rotation, &elements, elements.len())?;
+            let copy = runs.time(samples, copy)?.gbps(2 * bytes as u64);
+            timing = Some((runs.time(samples, self.launch())?, copy));
             if bytes <= SMALL {
-                launch_us = Some(rotation.launch_us(self.launch())?);
+                launch_us = Some(runs.launch_us(self.launch())?);
             }
         }
         Ok(Outcome { kernel: self.kernel(device)?, verified, counters, timing, launch_us })
     }
 
-    /// The kernel that it comes to.
+    /// The kernel that moves them.
     fn kernel(&self, device: &Device) -> Result<Option<&'static str>> {
         let [source, result] = match self.axes {
             Some(axes) => permuted_layouts(self.shape, axes)?,

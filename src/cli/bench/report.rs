@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use warpstride::counters::Counters;
 use warpstride::device::Device;
 use warpstride::element::DType;
-use warpstride::roofline::measure::Timing;
+use warpstride::roofline::measure::{Timing, has_times};
 
 use crate::cli::output::{self, Output, number};
 use crate::cli::peaks;
@@ -117,7 +117,7 @@ impl Subject<'_> {
                 counters.bank_conflicts(),
             );
         }
-        if !output::has_times(device) {
+        if !has_times(device) {
             text +=
                 "No GB/s: the software GPU is exact about what is moved and says nothing of the time a GPU takes.\n";
         }

@@ -8,8 +8,8 @@ use warpstride::counters::Counters;
 use warpstride::device::{Backend, Device};
 use warpstride::element::DType;
 use warpstride::ops::{AxisReduction, Elementwise, Reduction};
-use warpstride::roofline::clocks::Clocks;
 use warpstride::roofline::compare::{self, Change};
+use warpstride::roofline::measure::{Clocks, Rotation, has_times};
 use warpstride::roofline::model::DeviceModel;
 use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::report::{Case, Group, Machine, Run, SCHEMA, Times};
@@ -21,8 +21,7 @@ use super::axis::{Along, AlongAxis};
 use super::conversion::Conversion;
 use super::permute::Moved;
 use super::report::{Outcome, Subject};
-use crate::cli::output::{self, Output};
-use crate::cli::turns::turns;
+use crate::cli::output::Output;
 use crate::cli::{args, compare as ladder, failure, open, peaks, report, runs};
 
 /// Timed runs of a case.
@@ -100,7 +99,7 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
     if let Some(before) = &before {
         compare::check_devices(&before.device, &Machine::of(&device))?;
     }
-    let timed = output::has_times(&device);
+    let timed = has_times(&device);
     let date = jiff::Timestamp::now().to_string();
     // Of this run: what was kept may be of another day.
     let peaks = if timed { Some(peaks::measured(&device, output)?.peaks) } else { None };
@@ -206,12 +205,12 @@ impl Suite<'_> {
         let bytes = self.peaks.map_or(COUNTED, |peaks| peaks.bytes as usize);
         let shape = [bytes / size_of::<T>()];
         // For all of them, those that touch one array alone too.
-        let turns = turns(self.device, &[bytes]);
-        arithmetic::ensure_operands(self.device, bytes, turns)?;
+        let rotation = Rotation::new(self.device, &[bytes]);
+        arithmetic::ensure_operands(&rotation, bytes)?;
         self.measured(Group::Stream, &Moved { op: "copy", dtype, shape: &shape, axes: None })?;
         let progress = self.output.progress(ARITHMETIC.len());
         progress.doing("preparing");
-        let mut operands = Operands::<T>::new(self.device, shape[0], turns)?;
+        let mut operands = Operands::<T>::new(rotation, shape[0])?;
         for arithmetic in ARITHMETIC {
             progress.doing(format!("{} {dtype}", arithmetic.name()));
             let outcome = operands.measure(arithmetic, SAMPLES)?;

@@ -3,10 +3,10 @@
 use anyhow::Result;
 use half::{bf16, f16};
 use warpstride::element::DType;
+use warpstride::io::npy;
 
 use super::super::argument::{Argument, Fill, Value};
-use super::super::npy::Source;
-use super::super::{by_width, require, zeroed};
+use super::super::{input, require, zeroed};
 
 /// The buffer that an argument asks for.
 pub(super) struct Buffer {
@@ -21,7 +21,7 @@ pub(super) struct Buffer {
 
 enum Contents {
     Made(DType, Fill),
-    Read(Box<Source>),
+    Read(Box<npy::Reader>),
 }
 
 impl Buffer {
@@ -36,19 +36,19 @@ impl Buffer {
                 contents: Contents::Made(dtype, fill),
             })),
             Value::File(path) => {
-                let (source, path) = (Source::open(path)?, path.display());
+                let (source, path) = (input::array(path)?, path.display());
                 require!(
-                    !source.fortran,
+                    !source.is_fortran(),
                     InvalidArgument,
                     "{path} is in Fortran order; save it in C order, with numpy.ascontiguousarray"
                 );
-                let descr = source.descr.clone();
+                let descr = source.descr().to_owned();
                 require!(
                     !descr.starts_with('>'),
                     InvalidArgument,
                     "{path} has big-endian elements; save them as a GPU reads them, with astype"
                 );
-                let (bytes, shape) = (source.bytes, source.shape().to_vec());
+                let (bytes, shape) = (source.bytes(), source.shape().to_vec());
                 Ok(Some(Self { bytes, descr, shape, contents: Contents::Read(Box::new(source)) }))
             }
         }
@@ -67,9 +67,7 @@ impl Buffer {
                 write(fill, dtype, &mut bytes);
                 Ok(place(&bytes)?)
             }
-            Contents::Read(source) => {
-                by_width!(source.dtype, T => Ok(place(bytemuck::cast_slice(&source.read::<T>()?))?))
-            }
+            Contents::Read(source) => Ok(place(&input::elements::<u8>(*source)?)?),
         }
     }
 }

@@ -14,12 +14,12 @@ use warpstride::device::Backend;
 use warpstride::driver::{DeviceInfo, DriverKind};
 use warpstride::error::{Error, counted};
 use warpstride::interp::{Args, Checks, DEFAULT_WORK, Kernel, Module};
+use warpstride::io::{Destination, npy};
 use warpstride::launch_shape::LaunchShape;
 
 use super::argument::{Argument, Dump, Value};
 use super::output::Output;
-use super::target::Target;
-use super::{args, ensure_room, failure, npy, open, ptx_file, refuse, require};
+use super::{args, destination, ensure_room, failure, open, ptx_file, refuse, require};
 use buffer::Buffer;
 use report::Outcome;
 
@@ -40,17 +40,17 @@ struct Launch<'a> {
 /// Where results go.
 struct Targets {
     /// For each dump the file, and its elements' type and shape.
-    dumps: Vec<(Target, String, Vec<usize>)>,
-    drawing: Option<Target>,
+    dumps: Vec<(Destination, String, Vec<usize>)>,
+    drawing: Option<Destination>,
 }
 
 impl Targets {
     fn write(self, outcome: &Outcome) -> Result<()> {
         for ((target, descr, shape), bytes) in self.dumps.into_iter().zip(&outcome.dumped) {
-            target.replace(|file| npy::write(file, &descr, &shape, bytes))?;
+            destination::replace(&target, |file| npy::write(file, &descr, &shape, bytes))?;
         }
         if let (Some(target), Some(report)) = (self.drawing, &outcome.report) {
-            target.replace(|file| file.write_all(report.to_svg().as_bytes()))?;
+            destination::replace(&target, |file| file.write_all(report.to_svg().as_bytes()))?;
         }
         Ok(())
     }
@@ -78,17 +78,7 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
 
     let device = open(backend, output)?;
     ensure_counted(args, device.info())?;
-    require!(
-        args.checks.is_none() || device.info().kind == DriverKind::Soft,
-        InvalidArgument,
-        "--check is for the software GPU; pass --device soft, or run this under compute-sanitizer, whose --tool takes the \
-         same names"
-    );
-    require!(
-        args.limit.is_none() || device.info().kind == DriverKind::Soft,
-        InvalidArgument,
-        "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
-    );
+    ensure_soft_options(args, device.info().kind)?;
     // On the host, contents that are made or read, and later those that are dumped.
     let bytes = buffers.iter().flatten().map(|buffer| buffer.bytes).fold(0, usize::saturating_add);
     ensure_room(bytes, 1, &[(&device, 1)]).with_context(|| format!("cannot run `{}`", kernel.name()))?;
@@ -122,6 +112,22 @@ pub(super) fn run(args: &args::RunPtx, backend: Backend, output: &Output) -> Res
         "the checkers have found {} in `{}`, told above; mend it or them",
         counted(findings, "fault"),
         kernel.name()
+    );
+    Ok(())
+}
+
+/// Refuses options that a GPU cannot honour.
+fn ensure_soft_options(args: &args::RunPtx, kind: DriverKind) -> Result<()> {
+    require!(
+        args.checks.is_none() || kind == DriverKind::Soft,
+        InvalidArgument,
+        "--check is for the software GPU; pass --device soft, or run this under compute-sanitizer, whose --tool takes the \
+         same names"
+    );
+    require!(
+        args.limit.is_none() || kind == DriverKind::Soft,
+        InvalidArgument,
+        "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
     );
     Ok(())
 }
@@ -174,7 +180,7 @@ fn ensure_counted(args: &args::RunPtx, device: &DeviceInfo) -> Result<()> {
 
 /// Checks, before any work, where results go.
 fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>], output: &Output) -> Result<Targets> {
-    let mut dumps: Vec<(Target, String, Vec<usize>)> = Vec::with_capacity(args.dumps.len());
+    let mut dumps: Vec<(Destination, String, Vec<usize>)> = Vec::with_capacity(args.dumps.len());
     for Dump { argument, path } in &args.dumps {
         let Some(buffer) = buffers.get(*argument) else {
             let count = counted(buffers.len(), "argument");
@@ -198,11 +204,11 @@ fn targets(args: &args::RunPtx, buffers: &[Option<Buffer>], output: &Output) -> 
 fn target(
     args: &args::RunPtx,
     path: &Path,
-    before: &[(Target, String, Vec<usize>)],
+    before: &[(Destination, String, Vec<usize>)],
     output: &Output,
-) -> Result<Target> {
+) -> Result<Destination> {
     let inputs: Vec<&Path> = args.arguments.iter().filter_map(Argument::file).chain([&*args.file]).collect();
-    let target = Target::check(path, &inputs, output)?;
+    let target = destination::checked(path, &inputs, output)?;
     require!(
         before.iter().all(|(earlier, ..)| *earlier != target),
         InvalidArgument,

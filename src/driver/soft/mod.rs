@@ -9,18 +9,20 @@
 //! a wait, looks for ever; one that polls [`Driver::event_query`] gets there, since each poll runs one piece of work.
 //! Work that is still queued when the driver is dropped never runs.
 
+#[cfg(feature = "parallel")]
+mod pool;
+#[cfg(not(feature = "parallel"))]
+#[path = "no_pool.rs"]
+mod pool;
 mod schedule;
 mod state;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
-use std::num::NonZero;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::schedule::Goal;
 use self::state::{Action, Entry, HostPointer, Line, Loaded, State, Work, no_such};
@@ -69,7 +71,7 @@ pub struct Soft {
     interp: interp::Config,
     /// What the checkers found, launch by launch, and how much besides.
     findings: Mutex<(Vec<Finding>, u64)>,
-    // Held while work runs; `on_our_threads` says why that is safe.
+    // Held while work runs; `pool::install` says why that is safe.
     state: Mutex<State>,
 }
 
@@ -203,7 +205,7 @@ impl Soft {
             config.work_limit = u64::MAX;
         }
         let run = || interp::run(&entry.kernel, shape, params, &self.memory, &config);
-        let mut report = on_our_threads(run)?;
+        let mut report = pool::install(run)?;
         let (new, more, printed) = match &mut report {
             Ok(report) => (&mut report.findings, report.more_findings, &report.printed),
             Err(stop) => (&mut stop.findings, stop.more_findings, &stop.printed),
@@ -377,8 +379,8 @@ unsafe impl Driver for Soft {
             mark.passed().ok_or_else(|| fail("is not passed yet; wait for both events first"))
         };
         let (start, end) = (passed(start)?, passed(end)?);
-        let forward = end.saturating_duration_since(start).as_secs_f32();
-        let backward = start.saturating_duration_since(end).as_secs_f32();
+        let forward = end.saturating_sub(start).as_secs_f32();
+        let backward = start.saturating_sub(end).as_secs_f32();
         Ok((forward - backward) * 1000.0)
     }
 
@@ -446,34 +448,6 @@ impl fmt::Debug for Soft {
     }
 }
 
-/// Runs `work` on threads that no caller's task runs on.
-///
-/// The state is locked while a launch runs. Were its blocks to run in a thread pool that callers use too, its workers might
-/// all be waiting for that lock; and a worker that waits for blocks takes up other tasks of its pool, one of which may want
-/// the lock that it holds itself. So blocks have a pool of their own, and a worker of another pool waits for them by way of
-/// a plain thread, which takes up nothing.
-fn on_our_threads<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
-    static POOL: OnceLock<Result<ThreadPool, String>> = OnceLock::new();
-    let pool = POOL.get_or_init(|| ThreadPoolBuilder::new().build().map_err(|error| error.to_string()));
-    let pool = pool.as_ref().map_err(|reason| no_threads(reason))?;
-    if rayon::current_thread_index().is_none() {
-        return Ok(pool.install(work));
-    }
-    let joined = std::thread::scope(|scope| {
-        let helper = std::thread::Builder::new().spawn_scoped(scope, || pool.install(work))?;
-        Ok(helper.join())
-    });
-    let joined = joined.map_err(|reason: std::io::Error| no_threads(&reason))?;
-    Ok(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-}
-
-fn no_threads(reason: &dyn fmt::Display) -> Error {
-    Error::new(
-        ErrorKind::Unavailable,
-        format!("no threads to run kernels on: {reason}; end other programs, or set RAYON_NUM_THREADS=1"),
-    )
-}
-
 /// Half of what the host can give, and at most 8 GiB: beyond that the system ends the process instead of refusing an
 /// allocation.
 fn default_memory_bytes() -> u64 {
@@ -481,7 +455,7 @@ fn default_memory_bytes() -> u64 {
 }
 
 fn device_info(memory_bytes: u64, compute_capability: (u32, u32), threads: usize) -> DeviceInfo {
-    let threads = if threads > 0 { threads } else { std::thread::available_parallelism().map_or(1, NonZero::get) };
+    let threads = if threads > 0 { threads } else { pool::threads() };
     DeviceInfo {
         name: "software GPU".to_owned(),
         kind: DriverKind::Soft,
@@ -496,31 +470,5 @@ fn device_info(memory_bytes: u64, compute_capability: (u32, u32), threads: usize
         max_grid: [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ],
         shared_bytes_per_block: MAX_SHARED_BYTES,
         pci_bus_id: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
-    use std::time::Duration;
-
-    use super::*;
-
-    /// A caller's task that the waiting worker took up would find the driver locked by the worker itself.
-    #[test]
-    fn a_worker_that_waits_for_a_launch_takes_up_nothing_else() {
-        let callers = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let taken_up = Arc::new(AtomicBool::new(false));
-        let seen = callers.install(|| {
-            let task = Arc::clone(&taken_up);
-            rayon::spawn(move || task.store(true, Ordering::SeqCst));
-            on_our_threads(|| {
-                // The launch's own blocks run in parallel meanwhile.
-                rayon::scope(|scope| scope.spawn(|_| std::thread::sleep(Duration::from_millis(50))));
-                taken_up.load(Ordering::SeqCst)
-            })
-        });
-        assert!(!seen.unwrap(), "the caller's task ran on the worker that waits");
     }
 }

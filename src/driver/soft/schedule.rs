@@ -17,9 +17,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::interp::clock;
 
 /// Streams with queued work, records and waits.
 #[derive(Debug)]
@@ -50,12 +51,12 @@ enum Item<W> {
 pub(super) struct Mark {
     stream: u64,
     position: u64,
-    passed: OnceLock<Instant>,
+    passed: OnceLock<Duration>,
 }
 
 impl Mark {
-    /// When the mark was passed; `None` while it has not been.
-    pub(super) fn passed(&self) -> Option<Instant> {
+    /// When the mark was passed, on the clock of [`clock::elapsed`]; `None` while it has not been.
+    pub(super) fn passed(&self) -> Option<Duration> {
         self.passed.get().copied()
     }
 }
@@ -215,7 +216,7 @@ impl<W> Schedule<W> {
         match item {
             Item::Work(work) => Some(work),
             Item::Record(mark) => {
-                mark.passed.get_or_init(Instant::now);
+                mark.passed.get_or_init(clock::elapsed);
                 None
             }
             Item::Wait(_) => None,

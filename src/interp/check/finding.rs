@@ -5,9 +5,9 @@ use std::mem::{Discriminant, discriminant};
 
 use super::Check;
 use crate::error::counted;
-use crate::interp::exec::registers::LANES;
 use crate::interp::mem::Nearest;
-use crate::interp::stop::{AccessKind, Place, Reason, Space};
+use crate::interp::reason::{Place, Reason};
+use crate::interp::vocabulary::{AccessKind, LANES, Space};
 
 /// Something wrong with a kernel, or with how it was launched.
 ///

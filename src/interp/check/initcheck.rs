@@ -7,10 +7,9 @@
 
 use super::{Access, Log, What, Who};
 use crate::interp::code::Code;
-use crate::interp::exec::registers::{FULL, LANES};
 use crate::interp::mem::written::Written;
 use crate::interp::mem::{Allocation, Nearest};
-use crate::interp::stop::Space;
+use crate::interp::vocabulary::{FULL, LANES, Space};
 
 /// What a block has written to memory of its own.
 #[derive(Debug)]

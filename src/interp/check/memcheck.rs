@@ -5,7 +5,7 @@
 //! launch shows all that is wrong. What follows from a 0 where there should be a value may be found too, later.
 
 use super::{Check, Checker, What};
-use crate::interp::stop::Reason;
+use crate::interp::reason::Reason;
 
 impl Checker {
     /// Takes note of an access that cannot be done; false where that is not to be looked for.

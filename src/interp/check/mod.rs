@@ -32,10 +32,9 @@ pub(crate) use finding::{Found, What, Who};
 pub(crate) use racecheck::MAX_BLOCKS as MAX_RACECHECK_BLOCKS;
 
 use super::code::{self, Code};
-use super::exec::registers::LANES;
 use super::mem::Allocation;
 use super::modifiers::Sync;
-use super::stop::AccessKind;
+use super::vocabulary::{AccessKind, LANES};
 use crate::error::{Error, ErrorKind};
 use initcheck::Initcheck;
 use racecheck::Racecheck;

@@ -4,7 +4,7 @@
 //! happens to survive, where each thread arrives for itself, is told of and goes on.
 
 use super::{Check, Checker, What};
-use crate::interp::stop::Reason;
+use crate::interp::reason::Reason;
 
 impl Checker {
     /// Takes note of why a block cannot go on; false where that is not synccheck's, or is not to be looked for.

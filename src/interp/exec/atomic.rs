@@ -4,13 +4,13 @@
 //! Between blocks every atomic acquires and releases, whatever the PTX asks for: on the host that costs nothing.
 
 use super::memory::{Action, Addresses, active, after_poll, update};
-use super::registers::{LANES, Value};
+use super::registers::Value;
 use super::tally::Seen;
 use super::warp::Warp;
 use super::{Context, Flow};
 use crate::interp::code::Ins;
 use crate::interp::mem::cells::Cells;
-use crate::interp::stop::AccessKind;
+use crate::interp::vocabulary::{AccessKind, LANES};
 
 /// A type of values that atomics act on.
 pub(super) trait Operand: Value {

@@ -3,11 +3,12 @@
 //! A warp that arrives marks its lanes and goes on. One that waits gives its lanes' predicates, where it is a reduction, and
 //! stops; `block` sees who is there.
 
-use super::registers::{LANES, Value};
+use super::registers::Value;
 use super::warp::{Halt, Warp};
 use super::{Context, Fault, Flow, observe};
 use crate::interp::code::Ins;
-use crate::interp::stop::Reason;
+use crate::interp::reason::Reason;
+use crate::interp::vocabulary::LANES;
 
 /// Barriers of a block.
 pub(super) const BARRIERS: usize = 16;

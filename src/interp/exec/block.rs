@@ -8,15 +8,18 @@
 use super::barrier::Wait;
 use super::dispatch::Engine;
 use super::grid::refusal;
-use super::registers::{LANES, Registers};
+use super::registers::Registers;
 use super::tally::Totals;
 use super::warp::Warp;
 use super::{Context, Fault, observe};
 use crate::interp::check::{Checker, Checks, Finding, OfBlock, Who};
-use crate::interp::code::{Code, Inner, Preset, PresetValue};
+use crate::interp::code::{Code, Preset, PresetValue};
 use crate::interp::mem::Snapshot;
 use crate::interp::mem::cells::Scratch;
-use crate::interp::stop::{Place, Reason, Stop, Waiting};
+use crate::interp::module::Inner;
+use crate::interp::reason::{Place, Reason, Waiting};
+use crate::interp::stop::Stop;
+use crate::interp::vocabulary::LANES;
 use crate::launch_shape::LaunchShape;
 
 /// The work of beginning a block and of ending it, and that of each of its warps.

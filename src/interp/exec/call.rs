@@ -6,14 +6,15 @@
 
 use super::lanes::each;
 use super::memory::{Action, Load, Store};
-use super::registers::{File, LANES, Value};
+use super::registers::Value;
 use super::runtime;
 use super::warp::{Frame, Path, Point, Warp};
 use super::{Context, Fault, Flow};
 use crate::interp::code::{Call, FRAME_ALIGN, Function, Ins, Layout, MAX_LOCAL, NOWHERE, Target};
 use crate::interp::mem::cells::{Cells, Scratch};
 use crate::interp::mem::space;
-use crate::interp::stop::Reason;
+use crate::interp::reason::Reason;
+use crate::interp::vocabulary::{File, LANES};
 
 /// Bytes of local memory that are a unit of work to make.
 const GROWN_BYTES: u64 = 32;

@@ -1,13 +1,14 @@
 //! Instructions that steer a warp, and those that look at it.
 
 use std::sync::atomic::{self, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::registers::{LANES, Value};
+use super::registers::Value;
 use super::warp::Warp;
 use super::{Context, Fault, Flow, observe};
+use crate::interp::clock;
 use crate::interp::code::Ins;
-use crate::interp::stop::Reason;
+use crate::interp::reason::Reason;
+use crate::interp::vocabulary::LANES;
 
 /// Lanes of `taken` go to the target, the others on.
 #[inline(always)]
@@ -85,16 +86,16 @@ pub(super) fn clock64(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) ->
 
 /// The host's time in nanoseconds.
 pub(super) fn global_timer(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    warp.registers.write64(ins.d, &[nanoseconds(); LANES], mask);
+    warp.registers.write64(ins.d, &[nanoseconds(warp); LANES], mask);
     Flow::Next
 }
 
 pub(super) fn global_timer_low(_: &mut Context, warp: &mut Warp, ins: &Ins, mask: u32) -> Flow {
-    warp.registers.write32(ins.d, &[nanoseconds() as u32; LANES], mask);
+    warp.registers.write32(ins.d, &[nanoseconds(warp) as u32; LANES], mask);
     Flow::Next
 }
 
-fn nanoseconds() -> u64 {
-    // A clock set before 1970 reads 0.
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
+fn nanoseconds(warp: &Warp) -> u64 {
+    // Without a clock time passes as on `%clock`, so that who waits for it gets there.
+    clock::since_1970().map_or(warp.issued, |time| time.as_nanos() as u64)
 }

@@ -86,16 +86,16 @@ macro_rules! execute {
 /// One copy: a function for each line of the table, and the loop that calls them. `$attribute` says for which processor.
 macro_rules! engine {
     ($attribute:tt $($(#[doc = $section:literal])? $op:ident $spelling:literal $operands:tt $(-> $result:ty)? = $run:expr;)*) => {
-        use super::super::lanes::{map1, map2, map3, map4, pred1, pred2};
-        use super::super::warp::Warp;
-        use super::super::{Context, Fault, Flow, atomic, barrier, call, control, exchange, memory};
         use super::TURN;
         use crate::interp::code::{Ins, NEGATED};
+        use crate::interp::exec::lanes::{map1, map2, map3, map4, pred1, pred2};
+        use crate::interp::exec::warp::Warp;
+        use crate::interp::exec::{Context, Fault, Flow, atomic, barrier, call, control, exchange, memory};
         use crate::interp::isa::Op;
         use crate::interp::mem::space;
         use crate::interp::modifiers::Modifiers;
+        use crate::interp::reason::Reason;
         use crate::interp::semantics::{approx, compare, convert, float, integer, native, packed};
-        use crate::interp::stop::Reason;
 
         $(
             // A call costs nothing that could be measured; one function with hundreds of others in it, most of the build.

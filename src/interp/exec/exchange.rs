@@ -6,10 +6,11 @@
 
 use super::lanes::each;
 use super::memory::active;
-use super::registers::{FULL, LANES, Registers, Value};
+use super::registers::{Registers, Value};
 use super::warp::{Halt, Parked, Warp};
 use super::{Context, Flow, observe};
 use crate::interp::code::Ins;
+use crate::interp::vocabulary::{FULL, LANES};
 
 /// What lanes put in.
 #[derive(Debug, Clone, Copy)]

@@ -2,14 +2,18 @@
 
 use super::block::Launch;
 use super::dispatch::Engine;
+use super::threads;
 use super::turns::{Blocks, Part};
 use crate::error::counted;
 use crate::interp::check::{Check, MAX_RACECHECK_BLOCKS};
-use crate::interp::code::{Code, Kernel};
+use crate::interp::code::Code;
+use crate::interp::config::Config;
 use crate::interp::mem::Memory;
+use crate::interp::module::Kernel;
 use crate::interp::parse::ast::Bounds;
-use crate::interp::stop::{Reason, Stop};
-use crate::interp::{Config, Report};
+use crate::interp::reason::Reason;
+use crate::interp::report::Report;
+use crate::interp::stop::Stop;
 use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 
 /// Threads of a block in z.
@@ -74,16 +78,7 @@ fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box
     let fit = (BLOCKS_BYTES / launch.checked_bytes().max(1)).max(1);
     let workers = workers(part.taken, threads, fit);
     let blocks = Blocks::new(launch, part, fit / workers);
-    if workers == 1 {
-        blocks.work();
-    } else {
-        rayon::scope(|scope| {
-            for _ in 1..workers {
-                scope.spawn(|_| blocks.work());
-            }
-            blocks.work();
-        });
-    }
+    threads::on_each(workers, || blocks.work());
     blocks.into_report()
 }
 
@@ -98,7 +93,7 @@ pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) 
 /// How many host threads work on a launch: those asked for that there are, have a block to run, and
 /// of whose blocks one each fits the host's memory.
 fn workers(blocks: u64, threads: usize, fit: u64) -> u64 {
-    let there_are = rayon::current_num_threads();
+    let there_are = threads::there_are();
     let threads = if threads == 0 { there_are } else { threads.min(there_are) };
     blocks.min(threads as u64).min(fit).max(1)
 }
@@ -202,7 +197,7 @@ mod tests {
 
     #[test]
     fn workers_are_as_many_as_there_are_threads_and_fit() {
-        let there_are = rayon::current_num_threads() as u64;
+        let there_are = threads::there_are() as u64;
         assert_eq!(workers_of("", 0), there_are);
         assert_eq!(workers_of("", 1_000_000), there_are);
         assert_eq!(workers_of("", 1), 1);

@@ -3,8 +3,9 @@
 //! Every lane is computed, active or not, and the results of the active ones are written: functions are total, and a
 //! loop without a condition is what vectorises.
 
-use super::registers::{LANES, Registers, Value};
+use super::registers::{Registers, Value};
 use crate::interp::code::Ins;
+use crate::interp::vocabulary::LANES;
 
 macro_rules! map {
     ($name:ident: $($source:ident $row:ident $index:literal)*) => {

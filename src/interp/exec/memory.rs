@@ -7,14 +7,14 @@
 use std::sync::atomic::{self, Ordering};
 
 use super::lanes::each;
-use super::registers::{FULL, LANES};
 use super::tally::Seen;
 use super::warp::Warp;
 use super::{Context, Fault, Flow, observe};
 use crate::interp::code::{Access, Ins};
 use crate::interp::mem::cells::{Cells, Scratch};
 use crate::interp::mem::{Allocation, space};
-use crate::interp::stop::{AccessKind, BadAccess, Reason, Space};
+use crate::interp::reason::{BadAccess, Reason};
+use crate::interp::vocabulary::{AccessKind, FULL, LANES, Space};
 
 /// The work of serving the lanes of one allocation, where those of an instruction are in several.
 const SCATTERED_WORK: u64 = 24;

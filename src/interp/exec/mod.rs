@@ -17,6 +17,7 @@ mod printf;
 pub(crate) mod registers;
 mod runtime;
 pub(crate) mod tally;
+mod threads;
 mod turns;
 mod warp;
 
@@ -24,7 +25,7 @@ use super::check::Checker;
 use super::code::Code;
 use super::mem::Snapshot;
 use super::mem::cells::Scratch;
-use super::stop::Reason;
+use super::reason::Reason;
 use tally::Tally;
 
 /// What a warp's instructions act on, besides the warp.

@@ -4,7 +4,6 @@
 use super::Context;
 use super::lanes::each;
 use super::memory::{Addresses, Change};
-use super::registers::{FULL, LANES};
 use super::tally::Sample;
 use super::warp::Warp;
 use crate::counters::SharedCounters;
@@ -14,7 +13,7 @@ use crate::interp::mem::Allocation;
 use crate::interp::model::atomics::{self, Cost, Update};
 use crate::interp::model::banks::{self, Wavefronts};
 use crate::interp::model::coalesce::{SECTOR_BYTES, ideal_sectors, sectors};
-use crate::interp::stop::AccessKind;
+use crate::interp::vocabulary::{AccessKind, FULL, LANES};
 
 /// An instruction that accesses memory, executed by the lanes of `mask`: once, whatever spaces its addresses lead to.
 #[inline(always)]

@@ -4,8 +4,8 @@
 //! is where the lanes lie from the first, and for elements smaller than a word where in its word the first one lies.
 
 use super::lanes::each;
-use super::registers::LANES;
 use crate::interp::model::banks::{Access, Wavefronts, wavefronts};
+use crate::interp::vocabulary::LANES;
 
 /// Instructions remembered; those whose pcs are equal modulo this push each other out.
 const REMEMBERED: usize = 32;

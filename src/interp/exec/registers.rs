@@ -1,11 +1,8 @@
 //! A warp's registers: each holds the values of all 32 lanes side by side, so that one instruction is a loop over an array.
 
 use crate::interp::modifiers::Modifiers;
+use crate::interp::vocabulary::{FULL, File, HasKind, LANES};
 
-/// Lanes of a warp.
-pub(crate) const LANES: usize = 32;
-/// Every lane.
-pub(crate) const FULL: u32 = u32::MAX;
 /// A lane's bit in a mask, as data: comparing with it is what vectorises on every machine.
 const BIT: [u32; LANES] = {
     let mut bits = [0; LANES];
@@ -16,49 +13,6 @@ const BIT: [u32; LANES] = {
     }
     bits
 };
-
-/// The register file that a value lives in. 8-bit and 16-bit values live in 32-bit registers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum File {
-    /// One bit a lane.
-    Pred,
-    /// 32 bits a lane.
-    B32,
-    /// 64 bits a lane.
-    B64,
-}
-
-/// How an operand is read: its file, and what an immediate means there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A predicate.
-    Pred,
-    /// 8 bits, in a 32-bit register.
-    B8,
-    /// 16 bits, in a 32-bit register.
-    B16,
-    /// 32 bits.
-    B32,
-    /// 64 bits.
-    B64,
-    /// Single precision.
-    F32,
-    /// Double precision.
-    F64,
-    /// No operand: what the opcode says, in a 32-bit register.
-    Modifiers,
-}
-
-impl Kind {
-    /// Where such values live.
-    pub(crate) fn file(self) -> File {
-        match self {
-            Kind::Pred => File::Pred,
-            Kind::B8 | Kind::B16 | Kind::B32 | Kind::F32 | Kind::Modifiers => File::B32,
-            Kind::B64 | Kind::F64 => File::B64,
-        }
-    }
-}
 
 /// The registers of one warp.
 #[derive(Debug, Default)]
@@ -135,9 +89,7 @@ impl Registers {
 }
 
 /// A type that operands of instructions have.
-pub(crate) trait Value: Copy {
-    /// What operands of this type are.
-    const KIND: Kind;
+pub(crate) trait Value: HasKind {
     /// The values of all lanes, as registers hold them.
     type Row: Copy;
     /// A register's values.
@@ -151,9 +103,8 @@ pub(crate) trait Value: Copy {
 }
 
 macro_rules! value {
-    ($type:ty, $kind:ident, $bits:ty, $file:ident, $write:ident, $from:expr, $into:expr) => {
+    ($type:ty, $bits:ty, $file:ident, $write:ident, $from:expr, $into:expr) => {
         impl Value for $type {
-            const KIND: Kind = Kind::$kind;
             type Row = [$bits; LANES];
             #[inline(always)]
             fn read(registers: &Registers, slot: u16) -> Self::Row {
@@ -179,21 +130,20 @@ macro_rules! value {
     };
 }
 
-value!(u8, B8, u32, b32, write32, |bits| bits as u8, u32::from);
-value!(u16, B16, u32, b32, write32, |bits| bits as u16, u32::from);
-value!(u32, B32, u32, b32, write32, |bits| bits, |value| value);
-value!(u64, B64, u64, b64, write64, |bits| bits, |value| value);
+value!(u8, u32, b32, write32, |bits| bits as u8, u32::from);
+value!(u16, u32, b32, write32, |bits| bits as u16, u32::from);
+value!(u32, u32, b32, write32, |bits| bits, |value| value);
+value!(u64, u64, b64, write64, |bits| bits, |value| value);
 // A signed result narrower than its register fills it with its sign, as PTX has it.
-value!(i8, B8, u32, b32, write32, |bits| bits as i8, |value| value as u32);
-value!(i16, B16, u32, b32, write32, |bits| bits as i16, |value| value as u32);
-value!(i32, B32, u32, b32, write32, |bits| bits as i32, |value| value as u32);
-value!(i64, B64, u64, b64, write64, |bits| bits as i64, |value| value as u64);
-value!(f32, F32, u32, b32, write32, f32::from_bits, f32::to_bits);
-value!(Modifiers, Modifiers, u32, b32, write32, Modifiers, |Modifiers(bits)| bits);
-value!(f64, F64, u64, b64, write64, f64::from_bits, f64::to_bits);
+value!(i8, u32, b32, write32, |bits| bits as i8, |value| value as u32);
+value!(i16, u32, b32, write32, |bits| bits as i16, |value| value as u32);
+value!(i32, u32, b32, write32, |bits| bits as i32, |value| value as u32);
+value!(i64, u64, b64, write64, |bits| bits as i64, |value| value as u64);
+value!(f32, u32, b32, write32, f32::from_bits, f32::to_bits);
+value!(Modifiers, u32, b32, write32, Modifiers, |Modifiers(bits)| bits);
+value!(f64, u64, b64, write64, f64::from_bits, f64::to_bits);
 
 impl Value for bool {
-    const KIND: Kind = Kind::Pred;
     type Row = u32;
     #[inline(always)]
     fn read(registers: &Registers, slot: u16) -> u32 {

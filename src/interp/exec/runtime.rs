@@ -2,14 +2,14 @@
 
 use super::call::{give, passed};
 use super::printf::{Values, format};
-use super::registers::LANES;
 use super::tally::MAX_PRINTED;
 use super::warp::Warp;
 use super::{Context, Fault};
 use crate::interp::code::Layout;
 use crate::interp::mem::cells::Cells;
 use crate::interp::mem::space;
-use crate::interp::stop::{AccessKind, BadAccess, Reason, Space};
+use crate::interp::reason::{BadAccess, Reason};
+use crate::interp::vocabulary::{AccessKind, LANES, Space};
 
 /// Characters of a string that are looked at.
 const MAX_TEXT: u64 = 4096;

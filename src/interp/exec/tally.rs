@@ -5,7 +5,7 @@ use super::memory::Addresses;
 use crate::counters::{Counters, GlobalCounters, SharedCounters};
 use crate::interp::code::Site;
 use crate::interp::report::{InstructionReport, Report, WarpAccess};
-use crate::interp::stop::{AccessKind, Space};
+use crate::interp::vocabulary::{AccessKind, Space};
 
 /// Bytes that a launch may print; CUDA's buffer has as many.
 pub(super) const MAX_PRINTED: usize = 1 << 20;

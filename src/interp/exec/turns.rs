@@ -18,9 +18,10 @@ use super::budget::Budget;
 use super::grid::refusal;
 use super::tally::Totals;
 use crate::error::counted;
-use crate::interp::Report;
 use crate::interp::check::Finding;
-use crate::interp::stop::{Reason, Stop};
+use crate::interp::reason::Reason;
+use crate::interp::report::Report;
+use crate::interp::stop::Stop;
 
 /// Blocks of a host thread that may have begun at a time.
 const MAX_BEGUN: u64 = 1 << 9;

@@ -9,13 +9,14 @@
 use super::barrier::{BARRIERS, Vote, Wait};
 use super::exchange::{self, Offer};
 use super::patterns::Patterns;
-use super::registers::{FULL, LANES, Registers};
+use super::registers::Registers;
 use super::tally::{Executed, Seen};
 use super::{Fault, Flow};
 use crate::interp::code::{Ins, NOWHERE};
 use crate::interp::isa::Op;
 use crate::interp::mem::cells::Scratch;
-use crate::interp::stop::Reason;
+use crate::interp::reason::Reason;
+use crate::interp::vocabulary::{FULL, LANES};
 
 /// Looks at memory in vain, after which others have their turn.
 const PATIENCE: u32 = 1 << 8;

@@ -5,11 +5,10 @@ use std::collections::HashSet;
 use super::operands::operand_count;
 use super::{Draft, Lowering, Refusal, Touched, flat};
 use crate::interp::code::{Code, Preset, PresetValue};
-use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::{self, Op};
 use crate::interp::model::atomics::Update;
 use crate::interp::parse::ast::Operand;
-use crate::interp::stop::{AccessKind, Space};
+use crate::interp::vocabulary::{AccessKind, File, Kind, Space};
 
 impl<'t> Lowering<'_, 't> {
     /// `atom` and `red`. The elements of a vector stand side by side in registers of their own, with moves around.

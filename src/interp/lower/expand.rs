@@ -5,9 +5,9 @@
 
 use super::{Draft, Lowering, Refusal};
 use crate::interp::code::PresetValue;
-use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::{self, Form, Op, Shape};
 use crate::interp::parse::ast::Operand;
+use crate::interp::vocabulary::{File, Kind};
 
 /// A register.
 type Slot = (File, u16);

@@ -11,9 +11,9 @@ use super::operands::access;
 use super::{Draft, Lowering, Refusal, Refused, recursion};
 use crate::error::counted;
 use crate::interp::code::{ALWAYS, Access, Call, FRAME_ALIGN, Function, Layout, MAX_LOCAL, Target};
-use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::Op;
 use crate::interp::parse::ast::{self, Formal, Operand, RegisterName, Signature};
+use crate::interp::vocabulary::{File, Kind};
 
 /// Where parameters and results of a function lie in its frame.
 fn layout(signature: &Signature) -> Result<Layout, Refusal> {

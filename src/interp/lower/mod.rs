@@ -15,7 +15,7 @@ mod widths;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use self_cell::self_cell;
 
@@ -24,17 +24,15 @@ use self::operands::guard_of;
 use self::variables::Symbols;
 use super::cfg::{Graph, Next, Uses};
 use super::code::{
-    ALWAYS, Access, Code, Inner, Ins, Kernel, Listing, MAX_INSTRUCTIONS, NEGATED, NOWHERE, Origin, Param, PresetValue,
-    Site,
+    ALWAYS, Access, Code, Ins, Listing, MAX_INSTRUCTIONS, NEGATED, NOWHERE, Origin, Param, PresetValue, Site,
 };
-use super::exec::registers::{File, Kind};
 use super::isa::{self, Form, Op, Shape};
 use super::model::atomics::Update;
 use super::modifiers::Sync;
 use super::parse;
 use super::parse::ast::{self, Operand, Statement};
-use super::stop::AccessKind;
 use super::variables::Variables;
+use super::vocabulary::{AccessKind, File, Kind};
 use crate::error::{Error, ErrorKind};
 
 /// Why an instruction cannot be had, as the end of a sentence.
@@ -80,40 +78,22 @@ impl fmt::Debug for Source {
     }
 }
 
-/// The kernels of a module's text.
-pub(crate) fn module(text: &str) -> Result<(Vec<Kernel>, Arc<Source>), Error> {
-    let text: Arc<str> = text.into();
-    let mut variables = Variables::default();
-    let parsed = Parsed::try_new(Arc::clone(&text), |text| {
-        let module = parse::parse(text)?;
-        let symbols;
-        (symbols, variables) = variables::module(&module);
-        Ok::<_, Error>(Tree { module, symbols })
-    })?;
-    let files = parsed.borrow_dependent().module.files.iter().map(|(number, name)| (*number, (*name).to_owned()));
-    let listing = Listing { text, files: files.collect() };
-    let source = Arc::new(Source { parsed, listing, variables });
-    let entries = source.tree().module.entries.iter().enumerate();
-    let kernels = entries.map(|(number, entry)| kernel(number, entry, &source)).collect();
-    Ok((kernels, source))
-}
-
-fn kernel(number: usize, entry: &ast::Entry, source: &Arc<Source>) -> Kernel {
-    let mut params = Vec::new();
-    let mut end = 0_u64;
-    for param in &entry.params {
-        let offset = end.checked_next_multiple_of(param.align).unwrap_or(u64::MAX);
-        let size = param.bytes.unwrap_or(0);
-        end = offset.saturating_add(size);
-        let (offset, size, align) = (offset as usize, size as usize, param.align as usize);
-        params.push(Param { name: param.name.to_owned(), offset, size, align, ty: param.ty.to_owned() });
-    }
-    let (name, source) = (entry.name.to_owned(), Arc::clone(source));
-    let (param_bytes, bounds, lowered) = (end as usize, entry.bounds, OnceLock::new());
-    Kernel { inner: Arc::new(Inner { name, params, param_bytes, bounds, entry: number, source, lowered }) }
-}
-
 impl Source {
+    /// Parses a module's text.
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        let text: Arc<str> = text.into();
+        let mut variables = Variables::default();
+        let parsed = Parsed::try_new(Arc::clone(&text), |text| {
+            let module = parse::parse(text)?;
+            let symbols;
+            (symbols, variables) = variables::module(&module);
+            Ok::<_, Error>(Tree { module, symbols })
+        })?;
+        let files = parsed.borrow_dependent().module.files.iter().map(|(number, name)| (*number, (*name).to_owned()));
+        let listing = Listing { text, files: files.collect() };
+        Ok(Self { parsed, listing, variables })
+    }
+
     pub(crate) fn tree(&self) -> &Tree<'_> {
         self.parsed.borrow_dependent()
     }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::Refusal;
 use super::variables::Symbols;
 use crate::interp::code::{FRAME_ALIGN, Layout, MAX_LOCAL, NEGATED, Param, Preset, PresetValue};
-use crate::interp::exec::registers::File;
 use crate::interp::mem::space;
 use crate::interp::parse::Ranges;
 use crate::interp::parse::ast::{Module, RegisterName, Signature, Space, Statement, Variable};
+use crate::interp::vocabulary::File;
 
 /// Static shared memory that PTX may declare, in bytes; a block may have more, as dynamic shared memory.
 const MAX_STATIC_SHARED: u64 = 48 << 10;
@@ -331,7 +331,7 @@ impl<'m, 't> Names<'m, 't> {
 
     /// Bytes of the parameters.
     pub(super) fn param_bytes(&self) -> usize {
-        self.params.last().map_or(0, |param| param.offset + param.size)
+        self.params.last().map_or(0, |param| param.offset.saturating_add(param.size))
     }
 
     /// Registers of each file.

@@ -3,11 +3,10 @@
 use super::names::{Binding, special};
 use super::{Draft, Lowering, Refusal, flat};
 use crate::interp::code::{Access, NEGATED, PresetValue};
-use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::{self, Op, Shape};
 use crate::interp::modifiers::{Modifiers, Sync};
 use crate::interp::parse::ast::Operand;
-use crate::interp::stop::Space;
+use crate::interp::vocabulary::{File, Kind, Space};
 
 /// A predicate as a guard.
 pub(super) fn guard_of(slot: u16, negated: bool) -> u16 {

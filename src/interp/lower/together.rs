@@ -2,9 +2,9 @@
 
 use super::operands::operand_count;
 use super::{Draft, Lowering, Refusal};
-use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::{Form, Op, Shape};
 use crate::interp::parse::ast::Operand;
+use crate::interp::vocabulary::{File, Kind};
 
 impl<'t> Lowering<'_, 't> {
     /// A barrier's number, and how many threads it waits for.

@@ -4,9 +4,9 @@
 use super::names::special;
 use super::operands::operand_count;
 use super::{Draft, Lowering, Refusal};
-use crate::interp::exec::registers::{File, Kind};
 use crate::interp::isa::{Form, Op, Shape};
 use crate::interp::parse::ast::Operand;
+use crate::interp::vocabulary::{File, Kind};
 
 /// Class and bits of a type: `u32` is `("u", 32)`. `None` of packed types and predicates.
 fn parts(kind: &str) -> Option<(&str, u32)> {

@@ -2,7 +2,7 @@
 //!
 //! Global allocations lie at multiples of 1 << 40. Below that, each 4 GiB from here on is a window onto another space.
 
-use crate::interp::stop::Space;
+use crate::interp::vocabulary::Space;
 
 /// Where the window onto shared memory begins.
 pub(crate) const SHARED: u64 = 1 << 32;

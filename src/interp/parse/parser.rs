@@ -8,9 +8,8 @@ use super::ast::{Guard, Instruction, Module, Operand, RegisterName, Span, Statem
 use super::declarations::Declarations;
 use super::lexer::{self, Kind, Token};
 use super::module::{Known, space};
+use super::{MAX_TEXT_BYTES, beginning};
 use crate::error::{Error, ErrorKind, Result};
-use crate::interp::MAX_TEXT_BYTES;
-use crate::interp::code::beginning;
 
 /// Scopes within scopes, beyond which the text is not taken for PTX: the parser calls itself for each.
 pub(super) const MAX_DEPTH: u32 = 64;

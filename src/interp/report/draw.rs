@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::WarpAccess;
 use super::rows::{Group, Row, SECTOR_WORDS, WORDS, each};
-use crate::interp::stop::Space;
+use crate::interp::vocabulary::Space;
 
 const GLOBAL_KEY: &str =
     "a cell is a word of 4 bytes: the lane that touches it (+ and others), or · where it comes along unused";

@@ -7,7 +7,7 @@ mod svg;
 use std::ops::Deref;
 
 use super::check::Finding;
-use super::stop::{AccessKind, Space};
+use super::vocabulary::{AccessKind, Space};
 use crate::counters::{Counters, GlobalCounters, SharedCounters};
 use crate::error::counted;
 

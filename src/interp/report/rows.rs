@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::WarpAccess;
 use crate::error::counted;
 use crate::interp::model::banks;
-use crate::interp::stop::AccessKind;
+use crate::interp::vocabulary::AccessKind;
 
 /// Words of a row, and banks of shared memory.
 pub(super) const WORDS: usize = 32;

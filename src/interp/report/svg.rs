@@ -8,7 +8,7 @@ use super::draw::{labels, shared_turns};
 use super::rows::{Group, ROW_BYTES, Row, SECTOR_WORDS, WORDS, each};
 use super::{InstructionReport, Report, WarpAccess};
 use crate::error::counted;
-use crate::interp::stop::Space;
+use crate::interp::vocabulary::Space;
 
 /// Pixels: of the margin, from it to the first byte, of a byte, between sectors, of a cell, from a row to the next.
 const MARGIN: f64 = 20.0;

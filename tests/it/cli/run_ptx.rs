@@ -203,7 +203,7 @@ fn buffers_of_every_type_are_filled() {
 #[test]
 fn a_struct_is_passed_member_by_member() {
     let folder = Folder::new();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx/warpstride.ptx");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx/padded.ptx");
     let members = ["f32[6]=iota", "f32[6]=zeros", "u64:2", "u64:3", "i64:3", "i64:1", "i64:2", "i64:1"];
     let dump = format!("1={}", folder.text("out.npy"));
     run_ptx(&file, "padded_b32", "1", "32,8", &members, &["--dump", &dump]).succeeded();

@@ -51,7 +51,7 @@ fn same_for_any_threads(kernel: &Kernel, shape: &LaunchShape, buffers: [usize; 2
 
 #[test]
 fn transposes_and_their_reports_are_the_same_for_any_number_of_threads() {
-    let module = Module::parse(ptx::TEXT).expect("it parses");
+    let module = Module::parse(&ptx::text()).expect("it parses");
     let (rows, cols) = (200_u64, 333_u64);
     for family in [abi::NAIVE, abi::TILED, abi::PADDED, abi::STAGGERED] {
         for width in abi::WIDTHS {

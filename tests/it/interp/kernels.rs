@@ -7,7 +7,7 @@ use warpstride::ptx;
 
 #[test]
 fn every_entry_is_supported_and_takes_what_the_host_passes() {
-    let module = Module::parse(ptx::TEXT).expect("it parses");
+    let module = Module::parse(&ptx::text()).expect("it parses");
     for entry in abi::ENTRIES {
         let kernel = module.kernel(entry.name).unwrap_or_else(|| panic!("{} is missing", entry.name));
         kernel.supported().unwrap_or_else(|error| panic!("{error}"));
@@ -25,7 +25,7 @@ fn bytes_of(params: &TransposeParams) -> Vec<u8> {
 /// Each variant of each width transposes a matrix with ragged edges, whatever the number of host threads.
 #[test]
 fn transposes_are_right_for_any_number_of_threads() {
-    let module = Module::parse(ptx::TEXT).expect("it parses");
+    let module = Module::parse(&ptx::text()).expect("it parses");
     let (rows, cols) = (77_usize, 45_usize);
     for (family, index) in [abi::NAIVE, abi::TILED, abi::PADDED, abi::STAGGERED]
         .into_iter()

@@ -67,7 +67,7 @@ impl Random {
 
 /// Modules of one kernel each: this crate's, and those of the files under `tests`.
 fn corpus() -> Vec<String> {
-    let mut texts = vec![ptx::TEXT.to_owned()];
+    let mut texts = vec![ptx::text()];
     for folder in ["tests/data", "tests/ptx", "tests/programs"] {
         collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut texts);
     }

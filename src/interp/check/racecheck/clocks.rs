@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use crate::interp::exec::registers::{FULL, LANES};
+use crate::interp::vocabulary::{FULL, LANES};
 
 /// Children of a node of the tree, as a power of two.
 const BITS: u32 = 4;

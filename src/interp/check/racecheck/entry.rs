@@ -2,8 +2,8 @@
 
 use crate::interp::check::Who;
 use crate::interp::code::MAX_INSTRUCTIONS;
-use crate::interp::exec::registers::LANES;
 use crate::interp::modifiers::Sync;
+use crate::interp::vocabulary::LANES;
 
 /// Bits of a block's number, counted from 1.
 pub(super) const BLOCK_BITS: u32 = 27;

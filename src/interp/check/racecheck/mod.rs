@@ -58,7 +58,7 @@ use super::{Access, Log, Party, Strength, What, Who, Within};
 use crate::interp::code::{Code, Site};
 use crate::interp::mem::Allocation;
 use crate::interp::modifiers::Sync;
-use crate::interp::stop::{AccessKind, Space};
+use crate::interp::vocabulary::{AccessKind, Space};
 use entry::{Deed, Entry};
 use order::{Messages, Order, Strong, Threads};
 use shadow::{Newcomer, Shadow};

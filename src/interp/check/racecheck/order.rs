@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::clocks::Known;
 use super::entry::Entry;
-use crate::interp::exec::registers::{FULL, LANES};
+use crate::interp::vocabulary::{FULL, LANES};
 use publish::{Lane, Moved};
 pub(super) use publish::{Messages, Strong};
 

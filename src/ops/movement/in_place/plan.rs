@@ -204,11 +204,11 @@ impl InPlacePlan {
             return Ok(());
         }
         let bytes = self.scratch_bytes() as u128;
-        let scratch = if bytes == 0 { 0 } else { scratch };
         let width = self.width as u64;
-        check_aligned(&[("matrix", matrix, width), ("scratch", scratch, width)])?;
-        let (of_matrix, from) = (byte_range(matrix, &self.layout, self.width), u128::from(scratch));
+        check_aligned(&[("matrix", matrix, width)])?;
         if bytes > 0 {
+            check_aligned(&[("scratch", scratch, width)])?;
+            let (of_matrix, from) = (byte_range(matrix, &self.layout, self.width), u128::from(scratch));
             check_named_apart(["matrix", "scratch"], of_matrix, from..from + bytes)?;
         }
         // SAFETY: as the caller promises; the addresses are aligned and apart, as checked.

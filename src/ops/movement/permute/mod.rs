@@ -13,12 +13,13 @@ mod task;
 pub use explain::Requested;
 pub use plan::PermutePlan;
 
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::layout::Axes;
 use crate::layout::Layout;
-use crate::memory::DeviceBuffer;
 use crate::ops::{Align, Target, TileShape};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -46,7 +47,12 @@ use crate::view::{View, ViewMut};
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn copy_into<T: Element>(src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+pub fn copy_into<'a, T: Element>(
+    src: impl Into<View<'a, T>>,
+    dst: impl Into<ViewMut<'a, T>>,
+    stream: &Stream,
+) -> Result<()> {
+    let (src, dst) = (src.into(), dst.into());
     let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
     let plan = PermutePlan::new(src.layout(), align, dst.layout(), align, size_of::<T>(), target)?;
     plan.queue(&src, &dst, stream)
@@ -137,12 +143,17 @@ pub unsafe fn copy_into_raw(
 /// let device = Device::open(Backend::Soft)?;
 /// let pixels = device.upload(b"rgbRGB")?;
 /// let planes = warpstride::ops::permute(pixels.view(&[2, 3])?, &[1, 0])?;
-/// assert_eq!(planes.download()?, b"rRgGbB");
+/// assert_eq!(planes.to_vec()?, b"rRgGbB");
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn permute<T: Element>(src: View<'_, T>, axes: &[usize]) -> Result<DeviceBuffer<T>> {
-    contiguous(src.permuted_axes(axes)?)
+pub fn permute<'a, T: Element>(
+    src: impl Into<View<'a, T>>,
+    axes: impl TryInto<Axes, Error: Into<Error>>,
+) -> Result<DeviceArray<T>> {
+    let src = src.into();
+    let axes = axes.try_into().map_err(Into::into)?;
+    contiguous(src.permuted_axes(&axes.of(src.shape())?)?)
 }
 
 /// The elements of a view in a new buffer, in C order. Queued on the default stream of the view's device. Torch:
@@ -151,9 +162,10 @@ pub fn permute<T: Element>(src: View<'_, T>, axes: &[usize]) -> Result<DeviceBuf
 /// # Errors
 ///
 /// `Layout` or `OutOfMemory` where the device has no room for the result, and what the driver failed with.
-pub fn contiguous<T: Element>(src: View<'_, T>) -> Result<DeviceBuffer<T>> {
+pub fn contiguous<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+    let src = src.into();
     let device = src.device();
-    let mut result = device.alloc(src.len())?;
-    copy_into(src, result.view_mut(src.shape())?, device.default_stream())?;
+    let mut result = device.alloc_array(src.shape())?;
+    copy_into(src, &mut result, device.default_stream())?;
     Ok(result)
 }

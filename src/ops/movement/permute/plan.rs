@@ -144,7 +144,13 @@ impl PermutePlan {
     /// `Layout` where the views do not mean the work that was planned, `InvalidArgument` where the
     /// two and the stream are not on one device, or the device does not allow the launch; and the
     /// driver's errors.
-    pub fn launch<T: Element>(&self, src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    pub fn launch<'a, T: Element>(
+        &self,
+        src: impl Into<View<'a, T>>,
+        dst: impl Into<ViewMut<'a, T>>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
         self.check(size_of::<T>(), src.layout(), dst.layout())?;
         self.queue(&src, &dst, stream)
     }

@@ -6,12 +6,12 @@ mod variant;
 pub use plan::TransposePlan;
 pub use variant::Variant;
 
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
-use crate::memory::DeviceBuffer;
 use crate::ops::{copy_into, copy_into_raw};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -33,15 +33,16 @@ use plan::check_matrices;
 /// let device = Device::open(Backend::Soft)?;
 /// let matrix = device.upload(&[1, 2, 3, 4, 5, 6])?;
 /// let transposed = warpstride::ops::transpose(matrix.view(&[2, 3])?)?;
-/// assert_eq!(transposed.download()?, [1, 4, 2, 5, 3, 6]);
+/// assert_eq!(transposed.to_vec()?, [1, 4, 2, 5, 3, 6]);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn transpose<T: Element>(src: View<'_, T>) -> Result<DeviceBuffer<T>> {
+pub fn transpose<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+    let src = src.into();
     let &[rows, cols] = src.shape() else { return Err(not_a_matrix("source", src.layout())) };
     let device = src.device();
-    let mut result = device.alloc(rows * cols)?;
-    transpose_into(src, result.view_mut(&[cols, rows])?, None, device.default_stream())?;
+    let mut result = device.alloc_array(&[cols, rows])?;
+    transpose_into(src, result.view_mut(), None, device.default_stream())?;
     Ok(result)
 }
 
@@ -52,12 +53,13 @@ pub fn transpose<T: Element>(src: View<'_, T>) -> Result<DeviceBuffer<T>> {
 ///
 /// `Layout` where one is not a matrix or the shapes do not go together, `InvalidArgument` where the two and the stream are
 /// not of one device, and what the driver failed with.
-pub fn transpose_into<T: Element>(
-    src: View<'_, T>,
-    dst: ViewMut<'_, T>,
+pub fn transpose_into<'a, T: Element>(
+    src: impl Into<View<'a, T>>,
+    dst: impl Into<ViewMut<'a, T>>,
     variant: Option<Variant>,
     stream: &Stream,
 ) -> Result<()> {
+    let (src, dst) = (src.into(), dst.into());
     let Some(variant) = variant else {
         check_matrices(src.layout(), dst.layout())?;
         return copy_into(src, dst.t(), stream);

@@ -82,7 +82,13 @@ impl TransposePlan {
     ///
     /// `Layout` where the views are not the planned ones, `InvalidArgument` where the two and the stream are
     /// not on one device, or the device does not allow the launch; and the driver's errors.
-    pub fn launch<T: Element>(&self, src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    pub fn launch<'a, T: Element>(
+        &self,
+        src: impl Into<View<'a, T>>,
+        dst: impl Into<ViewMut<'a, T>>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
         let operands = [Operand::read("source", &src), Operand::written("destination", &dst)];
         operands[0].check(&self.src, self.width)?;
         operands[1].check(&self.dst, self.width)?;

@@ -1,0 +1,43 @@
+//! Where results go: checked before any work, and left to whoever reads them.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use warpstride::io::{Destination, DestinationKind, Owner, is_same_file};
+
+use super::output::Output;
+use super::{Refusal, require, signals};
+
+/// The destination that `path` names. From now on a signal leaves no part of a file behind.
+pub(super) fn at(path: &Path) -> Result<Destination> {
+    signals::watch().context("cannot handle signals; try again")?;
+    Ok(Destination::new(path).map_err(Refusal::of_file)?)
+}
+
+/// Makes sure, before any work is done, that `path` may be written and is none of `sources`, also where it is what standard
+/// output goes to.
+pub(super) fn checked(path: &Path, sources: &[&Path], output: &Output) -> Result<Destination> {
+    let destination = at(path)?;
+    require!(
+        !sources.iter().any(|source| is_same_file(path, source)),
+        InvalidArgument,
+        "input and output are the same file, {}; name another output",
+        path.display()
+    );
+    if destination.kind() == DestinationKind::StandardOutput {
+        output.leave_to(path)?;
+    }
+    if destination.check().map_err(Refusal::of_file)? == Owner::Changed {
+        output.note(format!(
+            "{} is replaced, and only root may give it to those who owned it: it will be yours",
+            destination.path().display()
+        ));
+    }
+    Ok(destination)
+}
+
+/// Writes what `write` writes, whole or not at all.
+pub(super) fn replace(destination: &Destination, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    Ok(destination.replace(write).map_err(Refusal::of_file)?)
+}

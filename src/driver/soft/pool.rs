@@ -1,0 +1,68 @@
+//! The host threads that run kernels: a pool of our own.
+
+use std::fmt;
+use std::num::NonZero;
+use std::sync::OnceLock;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// How many threads it has.
+pub(super) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Runs `work` on threads that no caller's task runs on.
+///
+/// The state is locked while a launch runs. Were its blocks to run in a thread pool that callers use too, its workers might
+/// all be waiting for that lock; and a worker that waits for blocks takes up other tasks of its pool, one of which may want
+/// the lock that it holds itself. So blocks have a pool of their own, and a worker of another pool waits for them by way of
+/// a plain thread, which takes up nothing.
+pub(super) fn install<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
+    static POOL: OnceLock<Result<ThreadPool, String>> = OnceLock::new();
+    let pool = POOL.get_or_init(|| ThreadPoolBuilder::new().build().map_err(|error| error.to_string()));
+    let pool = pool.as_ref().map_err(|reason| no_threads(reason))?;
+    if rayon::current_thread_index().is_none() {
+        return Ok(pool.install(work));
+    }
+    let joined = std::thread::scope(|scope| {
+        let helper = std::thread::Builder::new().spawn_scoped(scope, || pool.install(work))?;
+        Ok(helper.join())
+    });
+    let joined = joined.map_err(|reason: std::io::Error| no_threads(&reason))?;
+    Ok(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+fn no_threads(reason: &dyn fmt::Display) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        format!("no threads to run kernels on: {reason}; end other programs, or set RAYON_NUM_THREADS=1"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A caller's task that the waiting worker took up would find the driver locked by the worker itself.
+    #[test]
+    fn a_worker_that_waits_for_a_launch_takes_up_nothing_else() {
+        let callers = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let taken_up = Arc::new(AtomicBool::new(false));
+        let seen = callers.install(|| {
+            let task = Arc::clone(&taken_up);
+            rayon::spawn(move || task.store(true, Ordering::SeqCst));
+            install(|| {
+                // The launch's own blocks run in parallel meanwhile.
+                rayon::scope(|scope| scope.spawn(|_| std::thread::sleep(Duration::from_millis(50))));
+                taken_up.load(Ordering::SeqCst)
+            })
+        });
+        assert!(!seen.unwrap(), "the caller's task ran on the worker that waits");
+    }
+}

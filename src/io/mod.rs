@@ -1,0 +1,9 @@
+//! Files: NumPy's arrays, and outputs that are replaced whole or not at all.
+//!
+//! Feature `io`: [`npy`] needs no other crate; [`Destination`] takes `tempfile` and `same-file`, which know more file systems than we
+//! do. Errors are of the kind `Io` unless an item says otherwise, and name the path.
+
+pub mod npy;
+mod replace;
+
+pub use replace::{Destination, DestinationKind, Owner, is_same_file, remove_unfinished_and, write_standard_output};

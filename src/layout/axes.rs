@@ -1,0 +1,250 @@
+//! Axes in another order, as numbers or by names.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, ErrorKind, Result, counted};
+
+/// How to write an order of axes, at the end of an error.
+const USAGE: &str =
+    "give numbers (0,3,1,2 or 0,-1,1,2), letters ('nhwc->nchw') or words ('n h w c -> n c h w'), with quotes";
+
+/// An order of axes: axis `i` of the result is axis `order[i]` of the source.
+///
+/// As text it is numbers, of which negative ones count from the end, or names on both sides of an
+/// arrow as in einops (Rogozhnikov 2022): letters, or words with spaces between them.
+///
+/// ```
+/// use warpstride::layout::Axes;
+///
+/// let order = [0, 3, 1, 2];
+/// assert_eq!(Axes::from(&order).of(&[8, 64, 64, 3])?, order);
+/// for text in ["0,3,1,2", "0,-1,1,2", "nhwc->nchw", "n h w c -> n c h w"] {
+///     assert_eq!(text.parse::<Axes>()?.of(&[8, 64, 64, 3])?, order);
+/// }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axes {
+    /// The caller's own words, for errors.
+    text: String,
+    order: Order,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Order {
+    /// Numbers that count from 0, or from the end where they are negative.
+    Numbers(Vec<i64>),
+    /// For each axis of the result, the index of its name before the arrow; and the number of those names.
+    Names { sources: Vec<usize>, rank: usize },
+}
+
+impl Axes {
+    /// The order for an array of `shape`, counted from 0.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the order does not name each axis of `shape` once.
+    pub fn of(&self, shape: &[usize]) -> Result<Vec<usize>> {
+        let rank = shape.len();
+        match &self.order {
+            Order::Names { sources, rank: named } if *named == rank => Ok(sources.clone()),
+            Order::Names { rank: named, .. } => Err(wrong(format!(
+                "axes {self} are {} and shape {shape:?} has {rank}; name each axis once",
+                counted(named, "axis")
+            ))),
+            Order::Numbers(numbers) => self.counted_from_0(numbers, shape),
+        }
+    }
+
+    fn counted_from_0(&self, numbers: &[i64], shape: &[usize]) -> Result<Vec<usize>> {
+        let rank = shape.len();
+        let refuse = |what: String| {
+            let last = rank.saturating_sub(1);
+            let each =
+                if rank == 0 { "leave the axes empty".into() } else { format!("name each from 0 to {last} once") };
+            Err(wrong(format!("axes {self} of shape {shape:?} {what}; {each}")))
+        };
+        let mut order: Vec<usize> = Vec::with_capacity(numbers.len());
+        for &number in numbers {
+            let from_end = number < 0;
+            let axis = usize::try_from(number.unsigned_abs()).ok();
+            let axis = axis.and_then(|axis| if from_end { rank.checked_sub(axis) } else { Some(axis) });
+            match axis.filter(|&axis| axis < rank) {
+                None => return refuse(format!("name axis {number}, and it has {}", counted(rank, "axis"))),
+                Some(axis) if order.contains(&axis) => return refuse(format!("name axis {axis} twice")),
+                Some(axis) => order.push(axis),
+            }
+        }
+        match (0..rank).find(|axis| !order.contains(axis)) {
+            Some(axis) => refuse(format!("leave out axis {axis}")),
+            None => Ok(order),
+        }
+    }
+}
+
+fn wrong(message: String) -> Error {
+    Error::new(ErrorKind::InvalidArgument, message)
+}
+
+impl fmt::Display for Axes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.text)
+    }
+}
+
+impl FromStr for Axes {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let order = match text.split_once("->") {
+            Some((before, after)) => named(before.trim(), after.trim()),
+            None if text.trim().is_empty() => Ok(Order::Numbers(Vec::new())),
+            None => text.split(',').map(number).collect::<Result<_, _>>().map(Order::Numbers),
+        };
+        Ok(Self { text: text.trim().into(), order: order.map_err(wrong)? })
+    }
+}
+
+impl TryFrom<&str> for Axes {
+    type Error = Error;
+
+    fn try_from(text: &str) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<&[usize]> for Axes {
+    fn from(order: &[usize]) -> Self {
+        let text = order.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        // No array has an axis beyond `i64::MAX`, so that this number is refused as it should be.
+        let numbers = order.iter().map(|&axis| i64::try_from(axis).unwrap_or(i64::MAX)).collect();
+        Self { text, order: Order::Numbers(numbers) }
+    }
+}
+
+impl<const N: usize> From<&[usize; N]> for Axes {
+    fn from(order: &[usize; N]) -> Self {
+        Self::from(&order[..])
+    }
+}
+
+impl From<&Vec<usize>> for Axes {
+    fn from(order: &Vec<usize>) -> Self {
+        Self::from(&order[..])
+    }
+}
+
+/// An order of axes that cannot be wrong yet has no error.
+impl From<Infallible> for Error {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+fn number(text: &str) -> std::result::Result<i64, String> {
+    let text = text.trim();
+    // No sign but the one that counts from the end, and no axis that has two spellings.
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) && text != "-0";
+    text.parse().ok().filter(|_| plain).ok_or_else(|| format!("`{text}` is not the number of an axis; {USAGE}"))
+}
+
+/// Reads names on both sides of an arrow: words where spaces part them, else letters.
+fn named(before: &str, after: &str) -> std::result::Result<Order, String> {
+    let by_words = [before, after].iter().any(|side| side.contains(char::is_whitespace));
+    let names = |side: &str| -> Vec<String> {
+        if by_words {
+            side.split_whitespace().map(Into::into).collect()
+        } else {
+            side.chars().map(Into::into).collect()
+        }
+    };
+    let (before, after) = (names(before), names(after));
+    for side in [&before, &after] {
+        for (place, name) in side.iter().enumerate() {
+            if !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+                return Err(format!("`{name}` is not the name of an axis; {USAGE}"));
+            }
+            if side[..place].contains(name) {
+                return Err(format!(
+                    "axis `{name}` stands twice on one side of the arrow; name each axis once on each side"
+                ));
+            }
+        }
+    }
+    if let Some(left_out) = before.iter().find(|name| !after.contains(name)) {
+        return Err(format!(
+            "axis `{left_out}` stands before the arrow and not behind it; name each axis once on each side"
+        ));
+    }
+    let source = |name| before.iter().position(|other| other == name);
+    let sources = after.iter().map(|name| {
+        let unknown =
+            || format!("axis `{name}` stands behind the arrow and not before it; name each axis once on each side");
+        source(name).ok_or_else(unknown)
+    });
+    Ok(Order::Names { sources: sources.collect::<Result<_, _>>()?, rank: before.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, shape: &[usize]) -> std::result::Result<Vec<usize>, String> {
+        text.parse::<Axes>().and_then(|axes| axes.of(shape)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn numbers_letters_and_words_are_one_order() {
+        let shape = [2, 3, 4, 5];
+        for text in [
+            "0,2,3,1",
+            "0, 2, 3, 1",
+            "-4,2,-1,-3",
+            "nchw->nhwc",
+            " nchw -> nhwc ",
+            "n c h w -> n h w c",
+            "batch  channel row_1 col->batch row_1 col channel",
+            "0123->0231",
+        ] {
+            assert_eq!(of(text, &shape), Ok(vec![0, 2, 3, 1]), "{text}");
+        }
+        assert_eq!(of("", &[]), Ok(vec![]));
+        assert_eq!(of("->", &[]), Ok(vec![]));
+        assert_eq!(of("-1", &[7]), Ok(vec![0]));
+        assert_eq!(of("Nn->nN", &[7, 8]), Ok(vec![1, 0]), "case counts");
+    }
+
+    #[test]
+    fn each_mistake_is_named() {
+        for (text, said) in [
+            ("0,0", "`0,0` of shape [3, 4] name axis 0 twice; name each from 0 to 1 once"),
+            ("1,-1", "`1,-1` of shape [3, 4] name axis 1 twice"),
+            ("0", "`0` of shape [3, 4] leave out axis 1"),
+            ("", "`` of shape [3, 4] leave out axis 0"),
+            ("0,2", "`0,2` of shape [3, 4] name axis 2, and it has 2 axes"),
+            ("0,-3", "`0,-3` of shape [3, 4] name axis -3"),
+            ("abc->cba", "`abc->cba` are 3 axes and shape [3, 4] has 2"),
+            ("aa->aa", "axis `a` stands twice"),
+            ("ab->ba a", "`ab` stands before"),
+            ("ab->b", "axis `a` stands before the arrow and not behind it"),
+            ("ab->abc", "axis `c` stands behind the arrow and not before it"),
+            ("a b -> b c", "axis `a` stands before the arrow"),
+            ("a,b->b,a", "`,` is not the name of an axis"),
+            ("a b -> (b a)", "`(b` is not the name"),
+            ("ab->ba->ab", "`-` is not the name"),
+            ("ab", "`ab` is not the number of an axis"),
+            ("0 1", "`0 1` is not the number of an axis"),
+            ("0,,1", "`` is not the number"),
+            ("+1,0", "`+1` is not the number"),
+            ("-0,1", "`-0` is not the number"),
+            ("0,99999999999999999999", "is not the number"),
+            ("0,-9223372036854775808", "name axis -9223372036854775808"),
+        ] {
+            let error = of(text, &[3, 4]).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

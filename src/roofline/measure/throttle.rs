@@ -1,0 +1,126 @@
+//! Waits for a throttled device, with pauses that double, and remembers from measurement to measurement where waiting is in vain.
+//!
+//! A device that nothing cools, or whose clock is set low, would delay each of a hundred measurements until its deadline. So after
+//! one wait in vain there are no more, until the device is found at its clocks again. Clocks that stayed low all the while, though
+//! the driver named neither heat nor power, count as set: NVML has a reason for application clocks, but none for locked ones
+//! (`nvidia-smi --lock-gpu-clocks`).
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::clocks::Clocks;
+
+/// The first pause; each is twice the one before.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// GPUs that were waited for in vain, by their PCI bus id, and whether their clocks count as set.
+static IN_VAIN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+
+fn in_vain() -> MutexGuard<'static, BTreeMap<String, bool>> {
+    IN_VAIN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the clocks of a GPU were found to be set low.
+pub(super) fn are_held(gpu: &str) -> bool {
+    in_vain().get(gpu).is_some_and(|&held| held)
+}
+
+/// The pauses of one measurement.
+pub(super) struct BackOff<'a> {
+    gpu: &'a str,
+    all: Duration,
+    deadline: Instant,
+    pause: Duration,
+    waited: Duration,
+    /// Whether heat or power ever was the reason.
+    slowed: bool,
+}
+
+impl<'a> BackOff<'a> {
+    /// Waits for at most `all` from now on.
+    pub(super) fn new(gpu: &'a str, all: Duration) -> Self {
+        Self { gpu, all, deadline: Instant::now() + all, pause: PAUSE, waited: Duration::ZERO, slowed: false }
+    }
+
+    /// Whether the deadline has passed.
+    pub(super) fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// How long to wait before samples that were taken at these clocks are retaken; `None` where they count. Sets `held` of clocks
+    /// that turn out to be set low.
+    pub(super) fn pause(&mut self, clocks: &mut Clocks) -> Option<Duration> {
+        if !clocks.are_low() {
+            in_vain().remove(self.gpu);
+            return None;
+        }
+        self.slowed |= clocks.slowed;
+        if in_vain().contains_key(self.gpu) {
+            return None;
+        }
+        let pause = self.pause;
+        if Instant::now() + pause < self.deadline {
+            (self.pause, self.waited) = (2 * pause, self.waited + pause);
+            return Some(pause);
+        }
+        // Where the operation itself took the time, nothing is known about waiting.
+        if 2 * self.waited >= self.all {
+            clocks.held = !self.slowed;
+            in_vain().insert(self.gpu.into(), clocks.held);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Duration = Duration::from_secs(15);
+    const LOW: Clocks = Clocks { sm_mhz: 1200, sm_max_mhz: 1980, memory_mhz: 2619, slowed: false, held: false };
+
+    /// How often a measurement pauses that finds these clocks every time, and the clocks that it then reports.
+    fn measured(gpu: &str, all: Duration, clocks: Clocks) -> (usize, Clocks) {
+        let (mut back_off, mut pauses) = (BackOff::new(gpu, all), 0);
+        loop {
+            let mut clocks = Clocks { held: are_held(gpu), ..clocks };
+            if back_off.pause(&mut clocks).is_none() {
+                return (pauses, clocks);
+            }
+            pauses += 1;
+        }
+    }
+
+    #[test]
+    fn clocks_that_are_set_low_are_waited_for_once() {
+        let (pauses, clocks) = measured("set", ALL, LOW);
+        assert!(pauses > 5 && clocks.held && !clocks.are_throttled(), "{pauses} {clocks:?}");
+        let (pauses, clocks) = measured("set", ALL, LOW);
+        assert!(pauses == 0 && clocks.held && !clocks.are_throttled(), "{pauses} {clocks:?}");
+        // Heat counts at any clock.
+        assert!(measured("set", ALL, Clocks { slowed: true, ..LOW }).1.are_throttled());
+        assert!(measured("another", ALL, LOW).0 > 5);
+    }
+
+    #[test]
+    fn a_device_that_does_not_cool_is_waited_for_once_and_stays_throttled() {
+        let hot = Clocks { slowed: true, ..LOW };
+        assert!(measured("hot", ALL, hot).0 > 5);
+        for clocks in [hot, LOW] {
+            let (pauses, clocks) = measured("hot", ALL, clocks);
+            assert!(pauses == 0 && clocks.are_throttled(), "{pauses} {clocks:?}");
+        }
+        // Once it is well, it is worth waiting for again.
+        let high = Clocks { sm_mhz: 1980, ..LOW };
+        assert_eq!(measured("hot", ALL, high), (0, high));
+        assert!(measured("hot", ALL, hot).0 > 5);
+    }
+
+    #[test]
+    fn a_measurement_without_time_to_wait_says_nothing_of_the_next() {
+        let (pauses, clocks) = measured("long", PAUSE / 2, LOW);
+        assert!(pauses == 0 && clocks.are_throttled());
+        assert!(measured("long", ALL, LOW).0 > 5);
+    }
+}
