@@ -52,7 +52,7 @@ pub use movement::{gather, in_place, permute, transpose};
 pub use affine::{Affine, AffinePlan, affine_into, affine_into_raw};
 pub use cast::{cast, cast_entry, cast_raw};
 pub use elementwise::{Elementwise, Operands, add, axpy, elementwise_raw, fill, fill_raw, mul, nstream, triad};
-pub use gather::{IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatter_rows_raw};
+pub use gather::{Indexed, IndexedPlan, IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatter_rows_raw};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
 pub use normalize::{Images, Normalization, normalize, normalize_entry, normalize_raw};
 #[doc(hidden)]

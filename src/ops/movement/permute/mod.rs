@@ -20,6 +20,7 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::layout::Axes;
 use crate::layout::Layout;
+use crate::ops::operand::{check_aligned, check_width};
 use crate::ops::{Align, Target, TileShape};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -122,6 +123,10 @@ pub unsafe fn copy_into_raw(
     width: usize,
     stream: StreamHandle,
 ) -> Result<()> {
+    check_width(width)?;
+    if !dst_layout.is_empty() {
+        check_aligned(&[("source", src, width as u64), ("destination", dst, width as u64)])?;
+    }
     let (src_align, dst_align) = (Align::of(src), Align::of(dst));
     let plan = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, Target::of(device))?;
     // SAFETY: as the caller promises.

@@ -7,7 +7,7 @@ use super::task::{Choice, Task};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::canonical::Canonical;
@@ -181,10 +181,11 @@ impl PermutePlan {
             ErrorKind::Layout,
             format!(
                 "the plan was made for other views than a source of strides {:?} and a destination of strides {:?}, of \
-                 shape {:?} and elements of {width} bytes; make a plan for these",
+                 shape {:?} and elements of {}; make a plan for these",
                 src.strides(),
                 dst.strides(),
-                src.shape()
+                src.shape(),
+                counted(width, "byte")
             ),
         ))
     }
