@@ -68,7 +68,7 @@ fn host_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
         measure(c, device, &format!("{on}, {what}: launch a kept plan"), || {
             // SAFETY: both buffers hold the elements of the layouts, and the stream is of their
             // device.
-            unsafe { black_box(&plan).launch(device, from, to, stream.handle()) }
+            unsafe { black_box(&plan).launch_raw(device, from, to, stream.handle()) }
         });
         measure(c, device, &format!("{on}, {what}: check, plan and launch"), || {
             // SAFETY: as above.

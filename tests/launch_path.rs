@@ -9,7 +9,7 @@ use std::time::Duration;
 use warpstride::device::Device;
 use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Align, PermutePlan, Target, TileShape, TransposePlan, Variant};
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TileShape, TransposePlan, Variant};
 
 #[path = "../benches/idle/mod.rs"]
 mod idle;
@@ -116,7 +116,7 @@ fn raw_operations_and_kept_plans_only_launch() {
     let plan = TransposePlan::new(&matrix, &turned, 4, Variant::Padded).unwrap();
     only_launches("a kept transpose", 1, &driver, || {
         // SAFETY: as above.
-        unsafe { plan.launch(&device, from, to, stream) }
+        unsafe { plan.launch_raw(&device, from, to, stream) }
     });
     let (align, target) = (Align::ALLOCATION, Target::of(&device));
     let permute = |src: &Layout, dst: &Layout| PermutePlan::new(src, align, dst, align, 4, target);
@@ -124,13 +124,13 @@ fn raw_operations_and_kept_plans_only_launch() {
         let plan = permute(&matrix, &layout).unwrap();
         only_launches(what, 1, &driver, || {
             // SAFETY: as above.
-            unsafe { plan.launch(&device, from, to, stream) }
+            unsafe { plan.launch_raw(&device, from, to, stream) }
         });
     }
     let plan = PermutePlan::tuned(&matrix, align, &turned.t(), align, 4, target, TileShape::of(target)).unwrap();
     only_launches("a kept permute by a kernel for large arrays", 1, &driver, || {
         // SAFETY: as above.
-        unsafe { plan.launch(&device, from, to, stream) }
+        unsafe { plan.launch_raw(&device, from, to, stream) }
     });
     only_launches("a plan of a permute", 0, &driver, || permute(&matrix, &turned.t()).map(drop));
 }
@@ -166,7 +166,7 @@ fn every_kind_of_permute_only_launches() {
         assert!(entry.is_some_and(|entry| entry.starts_with(kernel)), "{entry:?} is no {kernel}");
         only_launches(kernel, 1, &driver, || {
             // SAFETY: two buffers of at least as many elements as the layouts have, on a driver that touches nothing.
-            unsafe { plan()?.launch(&device, from, to, stream) }
+            unsafe { plan()?.launch_raw(&device, from, to, stream) }
         });
     }
 }

@@ -13,7 +13,7 @@ use warpstride::error::Error;
 use warpstride::io::npy;
 use warpstride::layout::Layout;
 use warpstride::memory::DeviceBuffer;
-use warpstride::ops::{self, Align, PermutePlan, Target, TransposePlan, Variant};
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TransposePlan, Variant};
 use warpstride::roofline::export::json;
 use warpstride::roofline::measure::{Rotation, Timing, has_times};
 use warpstride::roofline::model::DeviceModel;

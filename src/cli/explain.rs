@@ -9,7 +9,7 @@ use warpstride::device::{Backend, Device};
 use warpstride::error::counted;
 #[cfg(feature = "interp")]
 use warpstride::ops::permute::Requested;
-use warpstride::ops::{Align, Explanation, Target};
+use warpstride::ops::{Align, Explanation, PermutePlan, Plan, Target, Walk};
 
 use super::output::{self, Output};
 use super::{args, open, permuted_layouts};
@@ -21,9 +21,10 @@ pub(super) fn run(args: &args::Permuted, backend: Backend, output: &Output) -> R
     let [source, result] = permuted_layouts(shape, axes)?;
     let device = open(backend, output)?;
     let align = Align::ALLOCATION;
-    let explanation = Explanation::new(&source, align, &result, align, dtype.width(), Target::of(&device))?;
+    let plan = PermutePlan::new(&source, align, &result, align, dtype.width(), Target::of(&device))?;
+    let explanation = plan.explain();
     let (major, minor) = device.info().compute_capability;
-    let requested = requested(&explanation);
+    let requested = requested(&plan);
     let text = format!(
         "permute {shape:?} {dtype}, axes {axes:?}, for compute capability {major}.{minor}\n{explanation}{}",
         requested.text
@@ -38,8 +39,8 @@ struct Counted {
 }
 
 #[cfg(feature = "interp")]
-fn requested(explanation: &Explanation) -> Counted {
-    match explanation.requested() {
+fn requested(plan: &PermutePlan) -> Counted {
+    match plan.requested() {
         Ok(Requested { load, store, exact }) => {
             let side = |GlobalCounters { sectors, requests, .. }: GlobalCounters| {
                 format!("{} in {}", counted(sectors, "sector"), counted(requests, "request"))
@@ -57,15 +58,17 @@ fn requested(explanation: &Explanation) -> Counted {
 }
 
 #[cfg(not(feature = "interp"))]
-fn requested(_: &Explanation) -> Counted {
+fn requested(_: &PermutePlan) -> Counted {
     Counted { text: String::new(), json: Value::Null }
 }
 
 fn json(args: &args::Permuted, order: &[usize], device: &Device, explanation: &Explanation, requested: Value) -> Value {
-    let Explanation { plan, width, axes, source, destination, .. } = explanation;
+    let Explanation { entry, shape, reason, read, written, walk, verdicts, .. } = explanation;
+    let (width, planned) = walk.as_ref().map_or((0, &[][..]), |walk| (walk.width, &walk.axes));
+    let sectors = |of: fn(&Walk) -> u64| walk.as_ref().map(of);
     // No overflow: every element lies within isize::MAX bytes.
-    let bytes = |stride: isize| stride * *width as isize;
-    let planned = axes.iter().map(|axis| {
+    let bytes = |stride: isize| stride * width as isize;
+    let planned = planned.iter().map(|axis| {
         json!({
             "extent": axis.extent,
             "source_stride": axis.source_stride,
@@ -74,7 +77,9 @@ fn json(args: &args::Permuted, order: &[usize], device: &Device, explanation: &E
             "destination_stride_bytes": bytes(axis.destination_stride),
         })
     });
-    let shape = plan.shape();
+    let strategies = verdicts
+        .iter()
+        .map(|verdict| json!({ "name": verdict.strategy, "takes": verdict.takes, "reason": verdict.why() }));
     json!({
         "device": output::info_json(device.info()),
         "op": "permute",
@@ -82,13 +87,14 @@ fn json(args: &args::Permuted, order: &[usize], device: &Device, explanation: &E
         "shape": *args.shape,
         "axes": order,
         "planned_axes": planned.collect::<Vec<_>>(),
-        "kernel": plan.entry(),
-        "reason": plan.reason(),
+        "kernel": entry,
+        "reason": reason,
         "grid": shape.map(|shape| shape.grid),
         "block": shape.map(|shape| shape.block),
         "dynamic_shared": shape.map(|shape| shape.dynamic_shared),
-        "read": { "bytes": source.bytes, "sectors": source.sectors },
-        "written": { "bytes": destination.bytes, "sectors": destination.sectors },
+        "read": { "bytes": read, "sectors": sectors(|walk| walk.read_sectors) },
+        "written": { "bytes": written, "sectors": sectors(|walk| walk.written_sectors) },
+        "strategies": strategies.collect::<Vec<_>>(),
         "requested": requested,
     })
 }

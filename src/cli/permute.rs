@@ -8,7 +8,7 @@ use warpstride::element::Element;
 use warpstride::error::Error;
 use warpstride::io::{Destination, npy};
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan};
+use warpstride::ops::{self, Align, PermutePlan, Plan};
 use warpstride::view::{View, ViewMut};
 
 use super::output::{self, Output};
@@ -52,8 +52,9 @@ pub(super) fn copy<T: Element>(
 ) -> Result<Option<&'static str>, Error> {
     let (align, target) = (Align::ALLOCATION, ops::Target::of(device));
     let plan = PermutePlan::new(src.layout(), align, dst.layout(), align, size_of::<T>(), target)?;
-    ops::copy_into(src, dst, device.default_stream())?;
-    Ok(plan.entry())
+    let entry = plan.entry();
+    plan.launch(src, dst, device.default_stream())?;
+    Ok(entry)
 }
 
 /// What a file's elements are moved for.

@@ -6,7 +6,7 @@ use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::error::{Error, counted};
 use warpstride::io::npy;
-use warpstride::ops::{self, TransposePlan, Variant};
+use warpstride::ops::{Plan, TransposePlan, Variant};
 use warpstride::view::{View, ViewMut};
 
 use super::output::{self, Output};
@@ -63,6 +63,6 @@ fn transpose<T: Element>(
 ) -> Result<Option<&'static str>, Error> {
     let Some(variant) = variant else { return permute::copy(device, src.t(), dst) };
     let plan = TransposePlan::new(src.layout(), dst.layout(), size_of::<T>(), variant)?;
-    ops::transpose_into(src, dst, Some(variant), device.default_stream())?;
+    plan.launch(src, dst, device.default_stream())?;
     Ok(plan.entry())
 }

@@ -133,10 +133,10 @@ fn text(device: &Device, found: &[Found]) -> String {
             let name = format!("{name}, {}", counted(tile.width(), "byte"));
             table.add_row([name, squares(kernel.best()), gbps(kernel.best()), squares(now), gbps(now)]);
         }
-        rows += &format!("        {:?},\n", tile.with_across(best[0], best[1]));
+        rows += &format!("    {:?},\n", tile.with_across(best[0], best[1]));
     }
-    let (name, capability) = (&device.info().name, device.info().compute_capability);
-    format!("{name}\n{table}\nFor `TILES` of src/ops/tuning.rs:\n(\n    {capability:?},\n    [\n{rows}    ],\n)\n")
+    let (name, (major, minor)) = (&device.info().name, device.info().compute_capability);
+    format!("{name}\n{table}\nFor `TILE_SHAPES` of src/ops/tuning/sm_{major}{minor}.rs:\n[\n{rows}]\n")
 }
 
 fn json(device: &Device, found: &[Found]) -> Value {

@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::ops::Range;
+
 use crate::layout::{Layout, MAX_RANK};
 use crate::ops::Align;
 
@@ -37,7 +39,19 @@ pub(in crate::ops) struct Canonical {
 }
 
 impl Canonical {
-    /// Of two layouts of one shape, which has elements; the destination does not overlap itself.
+    /// The work of no elements.
+    pub(in crate::ops) fn empty(width: usize) -> Self {
+        let mut axes = [Axis { extent: 1, src: 0, dst: 0 }; MAX_RANK];
+        axes[0].extent = 0;
+        Self { width, src_start: 0, dst_start: 0, rank: 1, axes }
+    }
+
+    /// Whether there are no elements.
+    pub(in crate::ops) fn is_empty(&self) -> bool {
+        self.axes().first().is_some_and(|axis| axis.extent == 0)
+    }
+
+    /// The work of two layouts of one shape, which has elements; the destination does not overlap itself.
     pub(in crate::ops) fn new(src: &Layout, dst: &Layout, width: usize) -> Self {
         let none = Axis { extent: 1, src: 0, dst: 0 };
         let (src_start, dst_start) = (src.offset(), dst.offset());
@@ -115,9 +129,9 @@ impl Canonical {
         self
     }
 
-    /// The same work in bytes, where elements lie side by side on both sides; `None` where not even two do.
-    pub(in crate::ops) fn in_bytes(mut self) -> Option<Self> {
-        let &[Axis { src: 1, dst: 1, .. }, ..] = self.axes() else { return None };
+    /// The same work in bytes, where elements follow each other on both sides.
+    pub(in crate::ops) fn in_bytes(mut self) -> Self {
+        debug_assert!(self.together() > 1, "the bytes of one element are no axis of {self:?}");
         self.src_start *= self.width;
         self.dst_start *= self.width;
         self.axes[0].extent *= self.width;
@@ -126,7 +140,7 @@ impl Canonical {
             axis.dst *= self.width as isize;
         }
         self.width = 1;
-        Some(self)
+        self
     }
 
     /// The axes, innermost of the destination first.
@@ -139,9 +153,43 @@ impl Canonical {
         self.axes().iter().map(|axis| axis.extent).product()
     }
 
-    /// Whether all elements lie one beside the other, and alike, on both sides.
-    pub(in crate::ops) fn is_contiguous(&self) -> bool {
-        matches!(self.axes(), [] | [Axis { src: 1, dst: 1, .. }])
+    /// Elements from the first on that follow each other on both sides: 1 where not even two do.
+    pub(in crate::ops) fn together(&self) -> usize {
+        match self.axes() {
+            &[Axis { extent, src: 1, dst: 1 }, ..] => extent,
+            _ => 1,
+        }
+    }
+
+    /// The source's storage from its first element to its last, where each is there once and nothing else
+    /// is; else empty.
+    pub(in crate::ops) fn src_span(&self) -> Range<usize> {
+        // Without gaps, every stride is the product of the extents of the shorter ones.
+        let (mut len, mut below) = (1, 0);
+        while let Some(axis) = self.axes().iter().find(|axis| axis.src.unsigned_abs() == len) {
+            if axis.src < 0 {
+                below += len * (axis.extent - 1);
+            }
+            len *= axis.extent;
+        }
+        if len == self.len() { self.src_start - below..self.src_start - below + len } else { 0..0 }
+    }
+
+    /// The bytes from the first to the last that each side reaches, of storages at these addresses.
+    /// Wide, because a raw address may be anything.
+    pub(in crate::ops) fn byte_ranges(&self, [src, dst]: [u64; 2]) -> [Range<u128>; 2] {
+        let range = |address: u64, start: usize, stride: fn(&Axis) -> isize| {
+            let (mut first, mut last) = (start, start);
+            for axis in self.axes() {
+                // The layouts' invariants keep both ends in their storages.
+                let steps = stride(axis).wrapping_mul(axis.extent as isize - 1);
+                let end = if steps < 0 { &mut first } else { &mut last };
+                *end = end.wrapping_add_signed(steps);
+            }
+            let at = |element: usize| u128::from(address) + element as u128 * self.width as u128;
+            at(first)..at(last + 1)
+        };
+        [range(src, self.src_start, |axis| axis.src), range(dst, self.dst_start, |axis| axis.dst)]
     }
 }
 

@@ -21,18 +21,15 @@
 //!
 //! # The raw contract
 //!
-//! Each `*_raw` function, and each `launch_raw` of a plan, is `unsafe` because it takes addresses on
-//! trust. It queues its work and returns; it allocates nothing and waits for nothing. The caller promises:
+//! A raw entry point, and `launch_raw` of a plan, queues its work and returns. It checks what addresses show: that
+//! they are aligned and that operands are apart. The caller promises the rest:
 //!
-//! - Every element that the operation reads or writes lies within memory that `device` can access, and that
-//!   memory lives until the operation has run.
-//! - `stream` is a live stream of `device`'s context.
-//! - From the call until the operation has run, no other work writes what it reads or touches what it
-//!   writes, unless the same stream or events order the two.
-//! - The memory that it writes is apart from the memory that it reads, unless the function says otherwise.
-//!
-//! What can be seen of addresses is checked: each is a multiple of an element, and a source does not overlap
-//! a destination. A plan also checks that its operands start where it was told.
+//! - Every element of each operand's layout, from the operand's address, lies within memory that the device can
+//!   access and that lives until the work has run.
+//! - The stream is a live stream of the device's context. On CUDA this is a `CUstream` of the device's primary
+//!   context, which the CUDA runtime, cudarc and candle use; 0 is its default stream.
+//! - From the call until the work has run, no other work writes what it reads, or reads or writes what it writes,
+//!   unless that work is ordered before or after it on the stream or by events.
 
 pub mod arithmetic;
 mod canonical;
@@ -45,7 +42,7 @@ pub mod probe;
 mod span;
 pub mod spin;
 mod target;
-pub mod tuning;
+mod tuning;
 mod units;
 
 pub use arithmetic::{elementwise, fill, reduce, rowwise};
@@ -59,11 +56,13 @@ pub use elementwise::{
     triad, triad_into,
 };
 pub use fill::{FillPlan, fill_into, fill_raw};
-pub use gather::{IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatter_rows_raw};
+pub use gather::{Indexed, IndexedPlan, IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatter_rows_raw};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
 pub use normalize::{normalize, normalize_into};
-pub use permute::{Explanation, PermutePlan, contiguous, copy_into, copy_into_raw, copy_into_tuned, permute};
-pub use plan::{Limit, Plan, PlannedAxis, Quantity, Verdict, Walk};
+#[doc(hidden)]
+pub use permute::copy_into_tuned;
+pub use permute::{PermutePlan, contiguous, copy_into, copy_into_raw, permute};
+pub use plan::{Explanation, Limit, Plan, PlannedAxis, Quantity, Verdict, Walk};
 pub use reduce::{
     DotPlan, Reduced, Reduction, ReductionPlan, Scratch, argmax, argmax_into, dot, dot_into, dot_raw, max, max_into,
     min, min_into, reduce_raw, sum, sum_into,
@@ -76,4 +75,5 @@ pub use span::Phase;
 pub use spin::spin;
 pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};
+#[doc(hidden)]
 pub use tuning::TileShape;

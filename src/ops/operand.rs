@@ -168,15 +168,19 @@ pub(super) fn check_aligned(addresses: &[(&str, u64, u64)]) -> Result<()> {
 
 /// Whether what is read and what is written, in bytes, have none in common.
 pub(super) fn check_apart(source: Range<u128>, destination: Range<u128>) -> Result<()> {
-    if source.start >= destination.end || destination.start >= source.end {
+    check_named_apart(["source", "destination"], source, destination)
+}
+
+/// Whether two operands of these names have no byte in common.
+pub(super) fn check_named_apart(names: [&str; 2], one: Range<u128>, other: Range<u128>) -> Result<()> {
+    if one.start >= other.end || other.start >= one.end {
         return Ok(());
     }
     Err(Error::new(
         ErrorKind::InvalidArgument,
         format!(
-            "the source, bytes {:#x} to {:#x}, and the destination, bytes {:#x} to {:#x}, overlap; use other memory for the \
-             result",
-            source.start, source.end, destination.start, destination.end
+            "the {}, bytes {:#x} to {:#x}, and the {}, bytes {:#x} to {:#x}, overlap; use other memory for the {}",
+            names[0], one.start, one.end, names[1], other.start, other.end, names[1]
         ),
     ))
 }

@@ -6,7 +6,8 @@ use crate::abi::{EntryId, Params};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
-use crate::launch_shape::LaunchShape;
+use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
+use crate::ops::units::SECTOR;
 
 /// How an operation runs: which kernels it launches, in which shapes, and why.
 ///
@@ -78,7 +79,8 @@ pub struct PlannedAxis {
 pub struct Verdict {
     /// The strategy's name.
     pub strategy: &'static str,
-    /// Whether it takes the work. The first strategy that takes it does it.
+    /// Whether it takes the work. The first strategy that takes it does it; those behind the first
+    /// could do it too.
     pub takes: bool,
     /// Why, in words.
     pub reason: String,
@@ -118,25 +120,64 @@ impl fmt::Display for Quantity {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(walk) = &self.walk {
+            let elements = counted(self.written / walk.width as u64, "element");
+            write!(f, "{elements} of {walk}")?;
+        }
         writeln!(f, "kernel   {}", self.entry.unwrap_or("none"))?;
         writeln!(f, "because  {}", self.reason)?;
         if let Some(shape) = self.shape {
             writeln!(f, "launch   {shape}")?;
+            if shape.grid[1] > MAX_GRID_YZ {
+                writeln!(
+                    f,
+                    "refused  no GPU has more than {MAX_GRID_YZ} blocks in y; move the arrays in parts (split_at)"
+                )?;
+            }
         }
         if self.launches > 1 {
             writeln!(f, "launches {}", self.launches)?;
         }
-        writeln!(f, "read     {}", counted(self.read, "byte"))?;
-        writeln!(f, "written  {}", counted(self.written, "byte"))?;
+        let sectors = |of: fn(&Walk) -> u64| self.walk.as_ref().map(of);
+        for (what, bytes, sectors) in [
+            ("read", self.read, sectors(|walk| walk.read_sectors)),
+            ("written", self.written, sectors(|walk| walk.written_sectors)),
+        ] {
+            write!(f, "{what:8} {}", counted(bytes, "byte"))?;
+            match sectors {
+                Some(sectors) => writeln!(f, " in {} of {SECTOR}, each once", counted(sectors, "sector"))?,
+                None => writeln!(f)?,
+            }
+        }
         self.verdicts.iter().try_for_each(|verdict| writeln!(f, "{verdict}"))
+    }
+}
+
+impl fmt::Display for Walk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (width, axes) = (counted(self.width, "byte"), counted(self.axes.len(), "axis"));
+        writeln!(f, "{width} along {axes}, in elements (and bytes):")?;
+        writeln!(f, "{:>6} {:>12} {:>32} {:>32}", "axis", "extent", "source stride", "destination stride")?;
+        let stride = |stride: isize| format!("{stride} ({})", stride as i128 * self.width as i128);
+        for (index, axis) in self.axes.iter().enumerate() {
+            let (source, destination) = (stride(axis.source_stride), stride(axis.destination_stride));
+            writeln!(f, "{index:>6} {:>12} {source:>32} {destination:>32}", axis.extent)?;
+        }
+        Ok(())
+    }
+}
+
+impl Verdict {
+    /// The reason, and for a decline the quantity that decided.
+    pub fn why(&self) -> String {
+        let Self { reason, quantity, .. } = self;
+        quantity.map_or_else(|| reason.clone(), |quantity| format!("{reason} ({quantity})"))
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { strategy, takes, reason, quantity } = self;
-        write!(f, "{} {strategy}: {reason}", if *takes { "takes   " } else { "declines" })?;
-        quantity.map_or(Ok(()), |quantity| write!(f, " ({quantity})"))
+        write!(f, "{} {}: {}", if self.takes { "takes   " } else { "declines" }, self.strategy, self.why())
     }
 }
 

@@ -7,7 +7,7 @@ use warpstride::driver::Driver;
 use warpstride::driver::soft::{Config, Soft};
 use warpstride::driver::trace::Trace;
 use warpstride::layout::Layout;
-use warpstride::ops::{Align, PermutePlan, Target, TileShape};
+use warpstride::ops::{Align, PermutePlan, Plan, Target, TileShape};
 use warpstride::{ErrorKind, Result};
 
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
@@ -32,7 +32,7 @@ fn transpose(compute_capability: (u32, u32), other: (u32, u32)) -> [Result<&'sta
         let (source, result) = (device.upload(&elements).unwrap(), device.zeros::<u32>(elements.len()).unwrap());
         let modules = trace.live().modules.len();
         // SAFETY: both buffers hold the layouts, are aligned as allocations are, and live until the stream is synchronised.
-        let launched = unsafe { plan.launch(&device, source.address(), result.address(), stream.handle()) };
+        let launched = unsafe { plan.launch_raw(&device, source.address(), result.address(), stream.handle()) };
         stream.synchronize().unwrap();
         let loaded = trace.live().modules.len() - modules;
         assert_eq!(loaded, usize::from(launched.is_ok()), "what is refused is not loaded");

@@ -174,7 +174,7 @@ impl Far<'_> {
             let large = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
             if large != chosen {
                 // SAFETY: as above; the same elements go to the same places.
-                unsafe { large.launch(self.device, src, dst, stream) }.unwrap();
+                unsafe { large.launch_raw(self.device, src, dst, stream) }.unwrap();
             }
         }
     }

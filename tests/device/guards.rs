@@ -11,7 +11,7 @@ use warpstride::driver::soft::{Config, Soft};
 use warpstride::driver::{Driver, Memory};
 use warpstride::interp::{self, Checks};
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Target, TileShape};
+use warpstride::ops::{self, Align, InPlacePlan, PermutePlan, Plan, Target, TileShape};
 
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
 use crate::long::short_or_long;
@@ -79,7 +79,7 @@ impl Guarded {
         .unwrap();
         let about = || format!("{plan}: {} of {src:?} from {src_lead} to {dst:?} at {dst_lead}", T::DTYPE);
         // SAFETY: both buffers hold the layouts behind these elements, and live until the stream is synchronised.
-        unsafe { plan.launch(&self.device, from, to, stream.handle()) }.unwrap();
+        unsafe { plan.launch_raw(&self.device, from, to, stream.handle()) }.unwrap();
         stream.synchronize().unwrap_or_else(|error| panic!("{}: {error}", about()));
         assert!(result.download().unwrap() == expected, "{}", about());
         self.check_findings(about);

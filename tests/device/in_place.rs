@@ -2,7 +2,7 @@
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, InPlacePlan};
+use warpstride::ops::{self, InPlacePlan, Plan};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};

@@ -3,7 +3,7 @@
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TileShape};
 
 use crate::backend::{Setup, cases};
 use crate::long::short_or_long;
@@ -152,7 +152,7 @@ fn copied_from(
     let plan = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
     let stream = device.default_stream();
     // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is synchronised.
-    unsafe { plan.launch(device, src, dst, stream.handle()) }.unwrap();
+    unsafe { plan.launch_raw(device, src, dst, stream.handle()) }.unwrap();
     stream.synchronize().unwrap();
     let agrees = result.download().unwrap() == expected;
     assert!(agrees, "{src_layout:?} to {dst_layout:?} of {width} bytes, from {from} to {to}: {plan}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TileShape};
 use warpstride::{ErrorKind, abi};
 
 use crate::backend::{Setup, cases};
@@ -78,7 +78,7 @@ pub(crate) fn check_small<T: Sample>(
         } else {
             let stream = device.default_stream();
             // SAFETY: both buffers hold the layouts, are aligned as allocations are, and live until the stream is synchronised.
-            unsafe { plan.launch(device, source.address(), result.address(), stream.handle()) }.unwrap();
+            unsafe { plan.launch_raw(device, source.address(), result.address(), stream.handle()) }.unwrap();
             stream.synchronize().unwrap();
         }
         let agrees = result.download().unwrap() == expected;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::Random;

@@ -2,7 +2,7 @@
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target, TileShape};
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target, TileShape};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::{Random, Sample, at_every_width};

@@ -2,7 +2,7 @@
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Variant};
+use warpstride::ops::{self, Plan, Variant};
 
 use crate::backend::{Setup, cases};
 use crate::long::short_or_long;

@@ -1,10 +1,11 @@
 //! What an explanation expects is what a launch does.
 
+use warpstride::ErrorKind;
 use warpstride::counters::{Counters, GlobalCounters};
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, Explanation, Target, permute::Requested};
+use warpstride::ops::{self, Align, Limit, PermutePlan, Plan, Quantity, Target, permute::Requested};
 
 /// What a permute to C order, begun `start` elements into its source, is explained to ask for, and what it counts; with its kernel.
 fn both<T: Element>(zero: T, shape: &[usize], axes: &[usize], start: usize) -> (&'static str, Requested, Counters) {
@@ -13,14 +14,14 @@ fn both<T: Element>(zero: T, shape: &[usize], axes: &[usize], start: usize) -> (
     let src = Layout::new(packed.shape(), packed.strides(), start, start + packed.len()).expect("as long");
     let dst = Layout::row_major(src.shape()).expect("as many elements");
     let (align, width) = (Align::ALLOCATION, size_of::<T>());
-    let explanation = Explanation::new(&src, align, &dst, align, width, Target::of(&device)).expect("a plan");
+    let plan = PermutePlan::new(&src, align, &dst, align, width, Target::of(&device)).expect("a plan");
     let source = device.upload(&vec![zero; src.storage_len()]).expect("it fits");
     let mut result = device.alloc::<T>(dst.len()).expect("it fits");
     let before = device.counters().expect("nothing fails").expect("it counts");
     let (from, to) = (source.view_with(src).expect("it fits"), result.view_mut_with(dst).expect("it fits"));
     ops::copy_into(from, to, device.default_stream()).expect("it runs");
     let counted = device.counters().expect("nothing fails").expect("it counts") - before;
-    (explanation.plan.entry().expect("there are elements"), explanation.requested().expect("it is counted"), counted)
+    (plan.entry().expect("there are elements"), plan.requested().expect("it is counted"), counted)
 }
 
 fn of_width(width: usize, shape: &[usize], axes: &[usize], start: usize) -> (&'static str, Requested, Counters) {
@@ -100,8 +101,75 @@ fn arrays_that_no_host_holds_are_explained() {
     let src = Layout::row_major(&shape).unwrap().permuted_axes(&[0, 3, 1, 2]).unwrap();
     let dst = Layout::row_major(src.shape()).unwrap();
     let align = Align::ALLOCATION;
-    let explanation = Explanation::new(&src, align, &dst, align, 8, target).unwrap();
-    let requested = explanation.requested().unwrap();
-    let (expected, ideal) = (requested.load.sectors, explanation.source.sectors);
+    let plan = PermutePlan::new(&src, align, &dst, align, 8, target).unwrap();
+    let requested = plan.requested().unwrap();
+    let (expected, ideal) = (requested.load.sectors, plan.explain().walk.unwrap().read_sectors);
     assert!(!requested.exact && expected.abs_diff(ideal) * 20 <= ideal, "{requested:?} of {ideal}");
+}
+
+/// A layout for each strategy, by its name: what it is there for.
+#[test]
+fn every_strategy_takes_what_it_is_for_and_every_decline_names_a_quantity() {
+    let c_order = |shape: &[usize]| Layout::row_major(shape).unwrap();
+    let permuted = |shape: &[usize], axes: &[usize]| {
+        let src = c_order(shape).permuted_axes(axes).unwrap();
+        (src, c_order(src.shape()))
+    };
+    let flat = |len: usize, step: isize| (c_order(&[len]).slice(0, .., step).unwrap(), c_order(&[len]));
+    let inner = c_order(&[1000, 203]).slice(1, ..201, 1).unwrap();
+    let cases = [
+        ("copy", flat(1000, 1), 4),
+        ("rows", (inner, c_order(&[1000, 201])), 1),
+        ("patch", permuted(&[100, 100], &[1, 0]), 4),
+        ("small_matrix", permuted(&[1024, 1024], &[1, 0]), 4),
+        ("fields", permuted(&[1 << 20, 3], &[1, 0]), 4),
+        ("stacked", permuted(&[65_536, 16, 16], &[0, 2, 1]), 2),
+        ("packed", permuted(&[24, 22, 20, 24, 22, 20], &[5, 3, 1, 4, 2, 0]), 1),
+        ("vector_tile", permuted(&[4096, 4096], &[1, 0]), 4),
+        ("ragged_tile", permuted(&[8191, 8193], &[1, 0]), 4),
+        ("elements", flat(1_000_000, -1), 4),
+    ];
+    let (align, target) = (Align::ALLOCATION, Target { compute_capability: (9, 0) });
+    for (strategy, (src, dst), width) in &cases {
+        let plan = PermutePlan::new(src, align, dst, align, *width, target).unwrap();
+        let explanation = plan.explain();
+        let names: Vec<_> = explanation.verdicts.iter().map(|verdict| verdict.strategy).collect();
+        assert_eq!(names, cases.map(|(strategy, ..)| strategy), "the list of strategies is that of the cases");
+        let first = explanation.verdicts.iter().find(|verdict| verdict.takes).unwrap();
+        assert_eq!((first.strategy, &*first.reason), (*strategy, plan.reason()), "{explanation}");
+        for verdict in &explanation.verdicts {
+            assert_eq!(verdict.takes, verdict.quantity.is_none(), "{verdict}");
+            let missed = verdict.quantity.is_none_or(|Quantity { name, value, limit }| {
+                !name.is_empty()
+                    && match limit {
+                        Limit::AtLeast(least) => value < least,
+                        Limit::AtMost(most) => value > most,
+                    }
+            });
+            assert!(missed, "{verdict}");
+        }
+    }
+}
+
+/// A plan that is kept launches on every pair of views that mean the planned work, and on no other.
+#[test]
+fn a_kept_plan_launches_on_the_views_that_it_was_made_for() {
+    let device = Device::open(Backend::Soft).expect("the software GPU is always there");
+    let stream = device.default_stream();
+    let (src, dst) = (Layout::row_major(&[2, 3]).unwrap().t(), Layout::row_major(&[3, 2]).unwrap());
+    let plan = PermutePlan::new(&src, Align::ALLOCATION, &dst, Align::ALLOCATION, 4, Target::of(&device)).unwrap();
+    let (numbers, halves) = (device.upload(&[1_i32, 2, 3, 4, 5, 6]).unwrap(), device.zeros::<i16>(6).unwrap());
+    let (mut result, mut short) = (device.zeros::<i32>(6).unwrap(), device.zeros::<i16>(6).unwrap());
+    plan.launch(numbers.view_with(src).unwrap(), result.view_mut_with(dst).unwrap(), stream).unwrap();
+    assert_eq!(result.download().unwrap(), [1, 4, 2, 5, 3, 6]);
+    // The same work, said differently.
+    plan.launch(numbers.view_with(src.t()).unwrap(), result.view_mut_with(dst.t()).unwrap(), stream).unwrap();
+    let refused = [
+        plan.launch(numbers.view(&[3, 2]).unwrap(), result.view_mut(&[3, 2]).unwrap(), stream),
+        plan.launch(numbers.view(&[6]).unwrap(), result.view_mut(&[3, 2]).unwrap(), stream),
+        plan.launch(halves.view_with(src).unwrap(), short.view_mut_with(dst).unwrap(), stream),
+    ];
+    for error in refused.map(Result::unwrap_err) {
+        assert_eq!(error.kind(), ErrorKind::Layout, "{error}");
+    }
 }

@@ -3,7 +3,7 @@
 use warpstride::ErrorKind;
 use warpstride::abi::WIDTHS;
 use warpstride::layout::Layout;
-use warpstride::ops::InPlacePlan;
+use warpstride::ops::{InPlacePlan, Plan};
 
 fn plan(shape: &[usize], width: usize) -> InPlacePlan {
     InPlacePlan::new(&Layout::row_major(shape).unwrap(), width).unwrap()

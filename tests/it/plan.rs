@@ -3,7 +3,7 @@
 use warpstride::abi::{ENTRIES, TILE, TILE_ROWS, WIDTHS};
 use warpstride::launch_shape::MAX_GRID_YZ;
 use warpstride::layout::Layout;
-use warpstride::ops::{Align, PermutePlan, Target, TileShape, TransposePlan, Variant};
+use warpstride::ops::{Align, PermutePlan, Plan, Target, TileShape, TransposePlan, Variant};
 use warpstride::{Error, ErrorKind};
 
 pub(crate) fn c_order(rows: usize, cols: usize) -> Layout {

@@ -1,6 +1,7 @@
 //! How plans cut and number tiles, and when they take others: as an H100 was found to move them faster.
 
 use warpstride::layout::Layout;
+use warpstride::ops::Plan;
 
 use crate::plan::{c_order, permute, permuted};
 

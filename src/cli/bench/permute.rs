@@ -6,7 +6,7 @@ use warpstride::device::Device;
 use warpstride::element::{DType, Element};
 use warpstride::error::Error;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, PermutePlan, Target};
+use warpstride::ops::{self, Align, PermutePlan, Plan, Target};
 use warpstride::roofline::measure::Rotation;
 use warpstride::roofline::record::{Group, Subject};
 use warpstride::view::{View, ViewMut};

@@ -184,7 +184,7 @@ impl CastPlan {
         match &self.work {
             None => Ok(()),
             // SAFETY: the bits of one type are those of the other; the rest as the caller promises.
-            Some(Work::Copy(plan)) => unsafe { plan.launch(device, src, dst, stream) },
+            Some(Work::Copy(plan)) => unsafe { plan.launch_raw(device, src, dst, stream) },
             // SAFETY: the shape has a lane for every run and every other element; the rest as the caller
             // promises.
             Some(Work::Cast(step)) => unsafe { step.launch(device, [src, dst], stream) },

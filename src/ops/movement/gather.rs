@@ -1,5 +1,7 @@
 //! Rows taken from an array, or put into one, by their indices.
 
+use std::fmt;
+
 use crate::abi::{Divisor, Family, GATHER, INDEXED_BLOCK, INDEXED_PER_THREAD, IndexedRowsParams, Key, SCATTER};
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -7,26 +9,33 @@ use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::numbering::grid;
-use crate::ops::operand::queue_among;
-use crate::ops::operand::{check_contiguous_addresses, start};
+use crate::ops::operand::{Operand, check_aligned, check_contiguous_addresses, queue, start};
+use crate::ops::plan::{Explanation, Placed, Step};
+use crate::ops::units::VECTOR;
+use crate::ops::{Align, Plan};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Which side indices are of.
+/// Which side the indices are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// The source's.
+pub enum Indexed {
+    /// The source: rows are taken from it.
     Gather,
-    /// The destination's.
+    /// The destination: rows are put into it.
     Scatter,
 }
 
-impl Way {
+impl Indexed {
     fn family(self) -> Family {
         match self {
             Self::Gather => GATHER,
             Self::Scatter => SCATTER,
         }
+    }
+
+    /// Rows that the source and the destination have, where one side has `rows` and the other `count`.
+    fn sides(self, rows: u64, count: u64) -> [u64; 2] {
+        if self == Self::Gather { [rows, count] } else { [count, rows] }
     }
 }
 
@@ -59,7 +68,7 @@ pub fn gather_rows<T: Element, I: Element>(
     dst: ViewMut<'_, T>,
     stream: &Stream,
 ) -> Result<()> {
-    queue(Way::Gather, src, indices, &dst, stream)
+    queue_rows(Indexed::Gather, src, indices, dst, stream)
 }
 
 /// Queues `dst[indices[k]] = src[k]` on `stream`, whole rows, along the first axis. Indices are `u32` or `i64`.
@@ -76,35 +85,24 @@ pub fn scatter_rows<T: Element, I: Element>(
     dst: ViewMut<'_, T>,
     stream: &Stream,
 ) -> Result<()> {
-    queue(Way::Scatter, src, indices, &dst, stream)
+    queue_rows(Indexed::Scatter, src, indices, dst, stream)
 }
 
-fn queue<T: Element, I: Element>(
-    way: Way,
+fn queue_rows<T: Element, I: Element>(
+    way: Indexed,
     src: View<'_, T>,
     indices: View<'_, I>,
-    dst: &ViewMut<'_, T>,
+    dst: ViewMut<'_, T>,
     stream: &Stream,
 ) -> Result<()> {
-    let shapes = [src.layout().shape(), indices.layout().shape(), dst.layout().shape()];
-    let (straight, indexed) = if way == Way::Gather { (shapes[2], shapes[0]) } else { (shapes[0], shapes[2]) };
-    let (&[count], [many, row @ ..], [rows, same @ ..]) = (shapes[1], straight, indexed) else {
+    let (shapes, align) = ([src.shape(), indices.shape(), dst.shape()], Align::ALLOCATION);
+    let (&[count], [rows, row @ ..]) = (shapes[1], if way == Indexed::Gather { shapes[0] } else { shapes[2] }) else {
         return Err(unlike(shapes));
     };
-    if count != *many || row != same {
-        return Err(unlike(shapes));
-    }
-    let starts = [start::<T>(src.layout())?, start::<I>(indices.layout())?, start::<T>(dst.layout())?];
-    let memories = [src.memory(), indices.memory(), dst.memory()];
-    queue_among(memories, stream, || {
-        let [src, indices, to] = [0, 1, 2].map(|at| memories[at].address() + starts[at]);
-        let row_bytes = (row.iter().product::<usize>() as u64).saturating_mul(size_of::<T>() as u64);
-        let rows =
-            IndexedRows { src, dst: to, rows: *rows as u64, row_bytes, indices, index: I::DTYPE, count: count as u64 };
-        // SAFETY: views of as many contiguous elements, which lie within buffers that live until their drops; what is written is
-        // borrowed exclusively; other work is ordered by `queue_among`, which also holds all to one device.
-        unsafe { launch(way, dst.device(), &rows, stream.handle()) }
-    })
+    let row_bytes = (row.iter().product::<usize>() as u64).saturating_mul(size_of::<T>() as u64);
+    let starts = [start::<T>(src.layout())?, start::<T>(dst.layout())?];
+    let align = starts.map(Align::of).into_iter().fold(align, Align::min);
+    IndexedPlan::new(way, *rows as u64, count as u64, row_bytes, I::DTYPE, align)?.launch(src, indices, dst, stream)
 }
 
 fn unlike([src, indices, dst]: [&[usize]; 3]) -> Error {
@@ -145,14 +143,11 @@ pub struct IndexedRows {
 ///
 /// # Safety
 ///
-/// - From the addresses, `rows` rows of the source, `count` of the destination and as many indices lie within memory that `device`
-///   can access, live until it has run.
-/// - `stream` is a live stream of `device`'s context.
-/// - From this call until it has run, no other work writes what is read or touches what is written, unless it is ordered before or
-///   after it on `stream` or by events.
+/// [The raw contract](crate::ops#the-raw-contract), for `rows` rows of the source, `count` of the
+/// destination and `count` indices.
 pub unsafe fn gather_rows_raw(device: &Device, rows: &IndexedRows, stream: StreamHandle) -> Result<()> {
     // SAFETY: as the caller promises.
-    unsafe { launch(Way::Gather, device, rows, stream) }
+    unsafe { rows.launch(Indexed::Gather, device, stream) }
 }
 
 /// Queues [`scatter_rows`] in memory that others own: see [`ops`](super).
@@ -166,45 +161,184 @@ pub unsafe fn gather_rows_raw(device: &Device, rows: &IndexedRows, stream: Strea
 /// As [`gather_rows_raw`], with `count` rows of the source and `rows` of the destination.
 pub unsafe fn scatter_rows_raw(device: &Device, rows: &IndexedRows, stream: StreamHandle) -> Result<()> {
     // SAFETY: as the caller promises.
-    unsafe { launch(Way::Scatter, device, rows, stream) }
+    unsafe { rows.launch(Indexed::Scatter, device, stream) }
 }
 
-/// # Safety
-///
-/// As [`gather_rows_raw`] or [`scatter_rows_raw`].
-unsafe fn launch(way: Way, device: &Device, indexed: &IndexedRows, stream: StreamHandle) -> Result<()> {
-    let &IndexedRows { src, dst, rows, row_bytes, indices, index, count } = indexed;
-    if !matches!(index, DType::U32 | DType::I64) {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!("rows are found by indices of u32 or i64, not {index}; cast them (cast)"),
-        ));
+impl IndexedRows {
+    /// # Safety
+    ///
+    /// As [`gather_rows_raw`] or [`scatter_rows_raw`].
+    unsafe fn launch(&self, way: Indexed, device: &Device, stream: StreamHandle) -> Result<()> {
+        let &Self { src, dst, rows, row_bytes, indices, index, count } = self;
+        let plan = IndexedPlan::new(way, rows, count, row_bytes, index, Align::of(src | dst))?;
+        // SAFETY: as the caller promises.
+        unsafe { plan.launch_raw(device, [src, indices, dst], stream) }
     }
-    let [straight, there] = [count, rows].map(|rows| u128::from(rows) * u128::from(row_bytes));
-    let (from, to) = if way == Way::Gather { (there, straight) } else { (straight, there) };
-    check_contiguous_addresses([(src, 1), (dst, 1)], [from, to])?;
-    let width = index.width() as u64;
-    check_contiguous_addresses([(indices, width), (dst, 1)], [u128::from(count) * u128::from(width), to])?;
-    // The widest words that rows start on and hold.
-    let access = 16.min(1 << (src | dst | row_bytes | 16).trailing_zeros());
-    let words = row_bytes / access;
-    let (Some(len), Some(entry)) = (words.checked_mul(count), way.family().find(Key::width(access as usize))) else {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "nothing can address {count} of {row_bytes}; give fewer",
-                count = counted(count, "row"),
-                row_bytes = counted(row_bytes, "byte")
-            ),
-        ));
-    };
-    if len == 0 {
-        return Ok(());
+}
+
+/// How rows are taken or put by their indices: with which kernel, in what grid, with which parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexedPlan {
+    /// `None` where there are no bytes.
+    step: Option<Step<IndexedRowsParams>>,
+    way: Indexed,
+    rows: u64,
+    count: u64,
+    row_bytes: u64,
+    index: DType,
+    /// Alignment of the first row of both sides.
+    align: Align,
+}
+
+impl Placed for IndexedRowsParams {
+    /// The source, the indices and the destination.
+    type Operands = [u64; 3];
+
+    fn at(self, [src, indices, dst]: [u64; 3]) -> Self {
+        Self { src, indices, dst, ..self }
     }
-    let long = u64::from(index == DType::I64);
-    let params = IndexedRowsParams { src, dst, indices, long, rows, words: Divisor::wide(words), len };
-    let blocks = len.div_ceil(u64::from(INDEXED_BLOCK) * u64::from(INDEXED_PER_THREAD));
-    let shape = LaunchShape { grid: grid(blocks), block: [INDEXED_BLOCK, 1, 1], dynamic_shared: 0 };
-    // SAFETY: the entry takes these parameters; the shape has a lane for every word; the rest as the caller promises.
-    unsafe { device.launch(entry, &shape, &params, stream) }
+}
+
+impl IndexedPlan {
+    /// Plans `count` rows of `row_bytes` bytes, taken from `rows` rows or put into them by indices of a type.
+    /// The first row of either side starts on `align`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where indices are not `u32` or `i64`, or the bytes overflow.
+    pub fn new(way: Indexed, rows: u64, count: u64, row_bytes: u64, index: DType, align: Align) -> Result<Self> {
+        if !matches!(index, DType::U32 | DType::I64) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("rows are found by indices of u32 or i64, not {index}; cast them (cast)"),
+            ));
+        }
+        // The widest words that rows start on and hold.
+        let access = 1 << (align.bytes() | row_bytes | VECTOR as u64).trailing_zeros();
+        let words = row_bytes / access;
+        let (Some(len), Some(entry)) = (words.checked_mul(count), way.family().find(Key::width(access as usize)))
+        else {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!(
+                    "nothing can address {count} of {row_bytes}; give fewer",
+                    count = counted(count, "row"),
+                    row_bytes = counted(row_bytes, "byte")
+                ),
+            ));
+        };
+        let step = (len > 0).then(|| {
+            let long = u64::from(index == DType::I64);
+            let params = IndexedRowsParams { src: 0, dst: 0, indices: 0, long, rows, words: Divisor::wide(words), len };
+            let blocks = len.div_ceil(u64::from(INDEXED_BLOCK) * u64::from(INDEXED_PER_THREAD));
+            let shape = LaunchShape { grid: grid(blocks), block: [INDEXED_BLOCK, 1, 1], dynamic_shared: 0 };
+            Step { entry, shape, params }
+        });
+        Ok(Self { step, way, rows, count, row_bytes, index, align })
+    }
+
+    /// Queues the rows on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the views are not the planned ones or have gaps, `InvalidArgument` where indices are of
+    /// another type, rows start off the planned alignment, or the operands are not on one device; and the
+    /// driver's errors.
+    pub fn launch<T: Element, I: Element>(
+        &self,
+        src: View<'_, T>,
+        indices: View<'_, I>,
+        dst: ViewMut<'_, T>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let shapes = [src.shape(), indices.shape(), dst.shape()];
+        let sides = self.way.sides(self.rows, self.count);
+        let (&[count], [of_src, src_row @ ..], [of_dst, dst_row @ ..]) = (shapes[1], shapes[0], shapes[2]) else {
+            return Err(unlike(shapes));
+        };
+        let row_bytes = (src_row.iter().product::<usize>() as u64).saturating_mul(size_of::<T>() as u64);
+        let is_planned = [*of_src as u64, *of_dst as u64] == sides && count as u64 == self.count;
+        if src_row != dst_row || !is_planned || row_bytes != self.row_bytes {
+            return Err(unlike(shapes));
+        }
+        let starts = [start::<T>(src.layout())?, start::<I>(indices.layout())?, start::<T>(dst.layout())?];
+        if I::DTYPE != self.index {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("the plan is for indices of {}, and these are {}; make a plan for them", self.index, I::DTYPE),
+            ));
+        }
+        let align = self.align.bytes();
+        check_aligned(&[("source", starts[0], align), ("destination", starts[2], align)])?;
+        let operands =
+            [Operand::read("source", &src), Operand::read("indices", &indices), Operand::written("destination", &dst)];
+        queue(operands, stream, |device, [src, indices, dst], stream| {
+            let Some(step) = &self.step else { return Ok(()) };
+            // SAFETY: the views have the planned rows and indices without gaps, within buffers that live until their
+            // drops, aligned as planned. What is written is borrowed exclusively; `queue` orders other work and holds all
+            // to one device.
+            unsafe { step.launch(device, [src + starts[0], indices + starts[1], dst + starts[2]], stream) }
+        })
+    }
+
+    /// Queues the rows between memory that others own: the addresses of the first row of the source, the
+    /// first index and the first row of the destination.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where an address is not aligned as planned, or the destination overlaps what is
+    /// read; and the driver's errors.
+    ///
+    /// # Safety
+    ///
+    /// [The raw contract](crate::ops#the-raw-contract).
+    pub unsafe fn launch_raw(&self, device: &Device, operands: [u64; 3], stream: StreamHandle) -> Result<()> {
+        let [src, indices, dst] = operands;
+        let [from, to] =
+            self.way.sides(self.rows, self.count).map(|rows| u128::from(rows) * u128::from(self.row_bytes));
+        let align = self.align.bytes();
+        check_contiguous_addresses([(src, align), (dst, align)], [from, to])?;
+        let width = self.index.width() as u64;
+        check_contiguous_addresses([(indices, width), (dst, align)], [u128::from(self.count) * u128::from(width), to])?;
+        let Some(step) = &self.step else { return Ok(()) };
+        // SAFETY: the shape has a lane for every word; the addresses are aligned and the destination lies apart, as
+        // checked; the rest as the caller promises.
+        unsafe { step.launch(device, operands, stream) }
+    }
+}
+
+impl Plan for IndexedPlan {
+    fn entry(&self) -> Option<&'static str> {
+        self.step.as_ref().map(|step| step.entry.name())
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        self.step.as_ref().map(|step| step.shape)
+    }
+
+    fn launches(&self) -> u64 {
+        u64::from(self.step.is_some())
+    }
+
+    fn explain(&self) -> Explanation {
+        let bytes = self.count.saturating_mul(self.row_bytes);
+        let indices = self.count.saturating_mul(self.index.width() as u64);
+        Explanation {
+            entry: self.entry(),
+            shape: self.shape(),
+            launches: self.launches(),
+            reason: "rows are moved in the widest words that all of them start on and hold".into(),
+            read: bytes.saturating_add(indices),
+            written: bytes,
+            ..Explanation::default()
+        }
+    }
+}
+
+impl fmt::Display for IndexedPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(Step { entry, shape, .. }) = &self.step else { return f.write_str("nothing to move") };
+        let (rows, bytes) = (counted(self.count, "row"), counted(self.row_bytes, "byte"));
+        write!(f, "{entry}: {rows} of {bytes}, {shape}")
+    }
 }

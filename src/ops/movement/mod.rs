@@ -1,6 +1,5 @@
 //! Moves from any layout to any other: permutes, transposes, transposes in place, and rows by index.
 
-pub(super) mod copy;
 pub mod gather;
 pub mod in_place;
 pub mod permute;

@@ -9,7 +9,6 @@ use crate::driver::StreamHandle;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
-use crate::ops::operand::queue_among;
 use crate::stream::Stream;
 use crate::view::ViewMut;
 
@@ -45,21 +44,9 @@ use crate::view::ViewMut;
 /// ```
 pub fn transpose_in_place<'a, T: Element>(matrix: ViewMut<'a, T>, stream: &Stream) -> Result<ViewMut<'a, T>> {
     let plan = InPlacePlan::new(matrix.layout(), size_of::<T>())?;
-    let memory = matrix.memory();
-    let scratch = matrix.device().alloc::<u8>(plan.scratch_bytes())?;
-    queue_among([memory, scratch.memory()], stream, || {
-        // SAFETY: the layout lies within the buffer, which lives until its drop and which the view borrows exclusively; the
-        // scratch has as many bytes as the plan asks for; other work on both is ordered by `queue_among`, which also holds
-        // all to one device.
-        unsafe { plan.launch(matrix.device(), memory.address(), scratch.address(), stream.handle()) }
-    })?;
-    let layout = *matrix.layout();
-    let turned = match *layout.shape() {
-        [rows, cols] if rows != cols => matrix.reshape(&[cols, rows])?,
-        [batches, rows, cols] if rows != cols => matrix.reshape(&[batches, cols, rows])?,
-        _ => return Ok(matrix),
-    };
-    turned.view().ok_or_else(|| not_in_place(&layout))
+    let mut scratch = matrix.device().alloc::<u8>(plan.scratch_bytes())?;
+    let bytes = scratch.view_mut(&[plan.scratch_bytes()])?;
+    plan.launch(matrix, bytes, stream)
 }
 
 /// Queues a transpose in memory that others own, by addresses: a buffer of cudarc, cust or candle, whose `CUdeviceptr` and
@@ -75,12 +62,8 @@ pub fn transpose_in_place<'a, T: Element>(matrix: ViewMut<'a, T>, stream: &Strea
 ///
 /// # Safety
 ///
-/// - Every element of `layout` from `matrix`, and the scratch, lie within memory that `device` can access, live until the
-///   transpose has run.
-/// - `stream` is a live stream of `device`'s context. On CUDA a `CUstream` of the device's primary context is one, which is
-///   what the CUDA runtime, cudarc and candle use; 0 is its default stream.
-/// - From this call until the transpose has run, no other work accesses the matrix or the scratch, unless it is ordered
-///   before or after the transpose on `stream` or by events.
+/// [The raw contract](crate::ops#the-raw-contract), for the matrix and the scratch, which are both read and
+/// written.
 pub unsafe fn transpose_in_place_raw(
     device: &Device,
     matrix: u64,
@@ -89,10 +72,8 @@ pub unsafe fn transpose_in_place_raw(
     scratch: u64,
     stream: StreamHandle,
 ) -> Result<()> {
-    let plan = InPlacePlan::new(layout, width)?;
-    plan.check_addresses(layout, matrix, scratch)?;
-    // SAFETY: as the caller promises; the addresses are aligned and apart, as checked above.
-    unsafe { plan.launch(device, matrix, scratch, stream) }
+    // SAFETY: as the caller promises.
+    unsafe { InPlacePlan::new(layout, width)?.launch_raw(device, matrix, scratch, stream) }
 }
 
 /// That a matrix which is not square lies otherwise than in C order without gaps.

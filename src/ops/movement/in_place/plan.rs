@@ -9,52 +9,62 @@ use crate::abi::{
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
+use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
+use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
 use crate::ops::numbering::index_of;
-use crate::ops::operand::{byte_range, check_bytes, check_width, entry};
-use crate::ops::units;
+use crate::ops::operand::{
+    Operand, byte_range, check_aligned, check_bytes, check_named_apart, check_width, entry, queue, start,
+};
+use crate::ops::plan::{Explanation, Placed, Step};
+use crate::ops::tuning::{InPlace, Tuning};
+use crate::ops::{Plan, units};
+use crate::stream::Stream;
+use crate::view::ViewMut;
 
 /// Bytes of a row of a panel that keep the sectors of device memory whole.
 const SECTOR: u64 = units::SECTOR as u64;
-/// The scratch for long lines has at most this part of the matrix's bytes, or what one panel needs.
-const SCRATCH_PART: u64 = 64;
-/// Panels are made smaller than they might be until there are as many: two for each multiprocessor of an H100.
-const ENOUGH_PANELS: u64 = 264;
-const _: () = assert!(LINES_SHARED <= MAX_SHARED_BYTES, "the kernel does not ask for more");
 
-/// How a transpose in place is done: which kernels, in what grids, with which parameters. Made from a layout alone; the
-/// address in its parameters is bytes from the start of the storage.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InPlacePlan {
-    /// Of a square matrix.
-    square: Option<Square>,
-    /// Of any other.
-    passes: [Option<Pass>; 3],
-    width: usize,
-}
-
-/// The one launch that a square matrix takes.
+/// How a transpose in place is done: which kernels, in what grids, with which parameters.
+///
+/// A layout alone decides a plan. It can be kept, and launches any number of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Square {
-    entry: EntryId,
-    shape: LaunchShape,
-    params: SquareParams,
+pub struct InPlacePlan {
+    /// The one launch that a square matrix takes.
+    square: Option<Step<SquareParams>>,
+    /// The passes that any other takes.
+    passes: [Option<Pass>; 3],
+    layout: Layout,
+    width: usize,
 }
 
 /// One permutation of all rows in themselves, or of all columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Pass {
-    entry: EntryId,
-    /// Of each launch; of the scratch's, the last may have fewer panels in y.
-    shape: LaunchShape,
-    /// Of the first launch.
-    params: LinesParams,
+    /// The first launch. The scratch's last launch may have fewer panels in y.
+    step: Step<LinesParams>,
     /// Panels of all matrices.
     panels: u64,
     /// Panels that the scratch has room for; 0 where they go through shared memory, all in one launch.
     spilled: u64,
+}
+
+impl Placed for SquareParams {
+    type Operands = u64;
+
+    fn at(self, matrix: u64) -> Self {
+        Self { matrix: matrix.wrapping_add(self.matrix), ..self }
+    }
+}
+
+impl Placed for LinesParams {
+    /// The matrix and the scratch.
+    type Operands = [u64; 2];
+
+    fn at(self, [matrix, scratch]: [u64; 2]) -> Self {
+        Self { matrix: matrix.wrapping_add(self.matrix), scratch, ..self }
+    }
 }
 
 /// Contiguous matrices as the passes see them, with no more rows than columns.
@@ -102,7 +112,7 @@ impl InPlacePlan {
         if rows != cols && !layout.is_standard_layout() {
             return Err(not_in_place(layout));
         }
-        let mut plan = Self { square: None, passes: [None; 3], width };
+        let mut plan = Self { square: None, passes: [None; 3], layout: *layout, width };
         if layout.is_empty() || rows == 1 || cols == 1 {
             return Ok(plan);
         }
@@ -130,80 +140,144 @@ impl InPlacePlan {
         self.entries().count()
     }
 
-    /// Number of launches.
-    pub fn launches(&self) -> u64 {
-        let square = if self.square.is_some() { 1 } else { 0 };
-        square + self.passes.iter().flatten().map(Pass::launches).sum::<u64>()
-    }
-
     /// The kernel's entry of each pass, in their order.
     pub fn entries(&self) -> impl Iterator<Item = &'static str> {
         let square = self.square.iter().map(|square| square.entry);
-        square.chain(self.passes.iter().flatten().map(|pass| pass.entry)).map(EntryId::name)
+        square.chain(self.passes.iter().flatten().map(|pass| pass.step.entry)).map(EntryId::name)
     }
 
-    /// What can be seen to be wrong with raw addresses.
-    pub(super) fn check_addresses(&self, layout: &Layout, matrix: u64, scratch: u64) -> Result<()> {
-        let bytes = self.scratch_bytes();
-        let scratch = if bytes == 0 { 0 } else { scratch };
-        for (which, address) in [("matrix", matrix), ("scratch", scratch)] {
-            if self.launches() > 0 && address % self.width as u64 != 0 {
-                return Err(Error::new(
-                    ErrorKind::InvalidArgument,
-                    format!(
-                        "the {which}'s address {address:#x} is not aligned to the matrix's elements of {0} bytes; pass a \
-                         multiple of {0}",
-                        self.width
-                    ),
-                ));
-            }
-        }
-        let (of_matrix, from) = (byte_range(matrix, layout, self.width), u128::from(scratch));
-        if bytes > 0 && of_matrix.start < from + bytes as u128 && from < of_matrix.end {
+    /// Queues the transpose of `matrix` in its own memory on `stream`, and gives the view of the result.
+    /// `scratch` has at least [`InPlacePlan::scratch_bytes`], without gaps.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the matrix is not the planned one, `InvalidArgument` where the scratch is too small or
+    /// not aligned to the elements, or the operands and the stream are not on one device; and the driver's
+    /// errors: then the elements may be in any order.
+    pub fn launch<'a, T: Element>(
+        &self,
+        matrix: ViewMut<'a, T>,
+        scratch: ViewMut<'_, u8>,
+        stream: &Stream,
+    ) -> Result<ViewMut<'a, T>> {
+        let operands = [Operand::written("matrix", &matrix), Operand::written("scratch", &scratch)];
+        operands[0].check(&self.layout, self.width)?;
+        let start = start::<u8>(scratch.layout())?;
+        if scratch.len() < self.scratch_bytes() || !start.is_multiple_of(self.width as u64) {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!(
-                    "the matrix, bytes {:#x} to {:#x}, and the scratch, {bytes} from {scratch:#x}, overlap; use other \
-                     memory for the scratch",
-                    of_matrix.start,
-                    of_matrix.end,
-                    bytes = counted(bytes, "byte")
+                    "the scratch has {} from byte {start}; give {} from a multiple of {}",
+                    counted(scratch.len(), "byte"),
+                    self.scratch_bytes(),
+                    self.width
                 ),
             ));
         }
-        Ok(())
+        queue(operands, stream, |device, [matrix, scratch], stream| {
+            // SAFETY: the layout lies within the buffer, which lives until its drop and which the view borrows exclusively;
+            // the scratch has as many bytes as the plan asks for; `queue` orders other work on both and holds all to one
+            // device.
+            unsafe { self.queue(device, matrix, scratch + start, stream) }
+        })?;
+        let transposed = match *self.layout.shape() {
+            [rows, cols] if rows != cols => matrix.reshape(&[cols, rows])?,
+            [batches, rows, cols] if rows != cols => matrix.reshape(&[batches, cols, rows])?,
+            _ => return Ok(matrix),
+        };
+        transposed.view().ok_or_else(|| not_in_place(&self.layout))
     }
 
-    /// Launches on a storage and a scratch at these addresses.
+    /// Queues the transpose in memory that others own, of a storage and a scratch at these addresses.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where an address is not a multiple of the element's width, the scratch overlaps
+    /// the matrix, or the device does not allow a launch; and the driver's errors.
     ///
     /// # Safety
     ///
-    /// As [`transpose_in_place_raw`](super::transpose_in_place_raw); the addresses are aligned to the width, and the scratch
-    /// does not overlap the matrix.
-    pub(super) unsafe fn launch(&self, device: &Device, matrix: u64, scratch: u64, stream: StreamHandle) -> Result<()> {
-        if let Some(Square { entry, shape, params }) = &self.square {
-            let params = SquareParams { matrix: matrix.wrapping_add(params.matrix), ..*params };
-            // SAFETY: `swap_tiles` takes these parameters, and reaches exactly the elements of the layout, which reaches none
-            // twice; the rest as the caller promises.
-            unsafe { device.launch(*entry, shape, &params, stream) }?;
+    /// [The raw contract](crate::ops#the-raw-contract), for a storage of the planned layout, and a scratch
+    /// of [`InPlacePlan::scratch_bytes`]; any where those are 0. Both are read and written.
+    pub unsafe fn launch_raw(&self, device: &Device, matrix: u64, scratch: u64, stream: StreamHandle) -> Result<()> {
+        if self.launches() == 0 {
+            return Ok(());
+        }
+        let bytes = self.scratch_bytes() as u128;
+        let width = self.width as u64;
+        check_aligned(&[("matrix", matrix, width)])?;
+        if bytes > 0 {
+            check_aligned(&[("scratch", scratch, width)])?;
+            let (of_matrix, from) = (byte_range(matrix, &self.layout, self.width), u128::from(scratch));
+            check_named_apart(["matrix", "scratch"], of_matrix, from..from + bytes)?;
+        }
+        // SAFETY: as the caller promises; the addresses are aligned and apart, as checked.
+        unsafe { self.queue(device, matrix, scratch, stream) }
+    }
+
+    /// Queues every launch.
+    ///
+    /// # Safety
+    ///
+    /// As [`InPlacePlan::launch_raw`]; the addresses are aligned to the width, and the scratch does not
+    /// overlap the matrix.
+    unsafe fn queue(&self, device: &Device, matrix: u64, scratch: u64, stream: StreamHandle) -> Result<()> {
+        if let Some(square) = &self.square {
+            // SAFETY: `swap_tiles` reaches exactly the elements of the layout, which reaches none twice; the rest as
+            // the caller promises.
+            unsafe { square.launch(device, matrix, stream) }?;
         }
         for pass in self.passes.iter().flatten() {
             // SAFETY: as the caller promises.
-            unsafe { pass.launch(device, matrix, scratch, stream) }?;
+            unsafe { pass.launch(device, [matrix, scratch], stream) }?;
         }
         Ok(())
+    }
+}
+
+impl Plan for InPlacePlan {
+    fn entry(&self) -> Option<&'static str> {
+        self.entries().next()
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        let first = self.passes.iter().flatten().next().map(|pass| pass.step.shape);
+        self.square.map(|square| square.shape).or(first)
+    }
+
+    fn launches(&self) -> u64 {
+        u64::from(self.square.is_some()) + self.passes.iter().flatten().map(Pass::launches).sum::<u64>()
+    }
+
+    fn explain(&self) -> Explanation {
+        let moved = (self.layout.len() * self.width * self.passes()) as u64;
+        let reason = match self.passes() {
+            0 => "there is nothing to exchange",
+            _ if self.square.is_some() => "the matrix is square: tiles are exchanged across the diagonal",
+            2 => "nothing divides rows and columns: rows are permuted in themselves, then columns",
+            _ => "rows and columns have a common divisor: columns are rotated apart before the other two passes",
+        };
+        Explanation {
+            entry: self.entry(),
+            shape: self.shape(),
+            launches: self.launches(),
+            reason: reason.into(),
+            read: moved,
+            written: moved,
+            ..Explanation::default()
+        }
     }
 }
 
 impl Pass {
     /// The pass with its permutation.
     fn with(mut self, factor: u64, period: Divisor, section: Divisor, scatter: bool) -> Self {
-        self.params = LinesParams { factor, period, section, scatter: u64::from(scatter), ..self.params };
+        self.step.params = LinesParams { factor, period, section, scatter: u64::from(scatter), ..self.step.params };
         self
     }
 
     fn panel_bytes(&self, width: usize) -> u64 {
-        self.params.height * self.params.width.value * width as u64
+        self.step.params.height * self.step.params.width.value * width as u64
     }
 
     fn launches(&self) -> u64 {
@@ -212,25 +286,24 @@ impl Pass {
 
     /// # Safety
     ///
-    /// As [`InPlacePlan::launch`].
-    unsafe fn launch(&self, device: &Device, matrix: u64, scratch: u64, stream: StreamHandle) -> Result<()> {
-        let mut params = LinesParams { matrix: matrix.wrapping_add(self.params.matrix), scratch, ..self.params };
+    /// As [`InPlacePlan::queue`].
+    unsafe fn launch(&self, device: &Device, operands: [u64; 2], stream: StreamHandle) -> Result<()> {
         if self.spilled == 0 {
-            // SAFETY: `permute_lines` takes these parameters, and reaches exactly the elements of the layout; a panel fits
-            // in its shared memory, and the partners are one to one by the paper's lemmas. The rest as the caller promises.
-            return unsafe { device.launch(self.entry, &self.shape, &params, stream) };
+            // SAFETY: `permute_lines` reaches exactly the elements of the layout; a panel fits in its shared memory,
+            // and the partners are one to one by the paper's lemmas. The rest as the caller promises.
+            return unsafe { self.step.launch(device, operands, stream) };
         }
-        while params.first < self.panels {
-            params.end = self.panels.min(params.first + self.spilled);
-            let mut shape = self.shape;
+        let mut step = self.step;
+        while step.params.first < self.panels {
+            step.params.end = self.panels.min(step.params.first + self.spilled);
             // At most `spilled`, which is at most what a grid has in y.
-            shape.grid[1] = (params.end - params.first) as u32;
+            step.shape.grid[1] = (step.params.end - step.params.first) as u32;
             for back in [0, 1] {
-                params.back = back;
+                step.params.back = back;
                 // SAFETY: as above, and the scratch has room for `spilled` panels, the second launch's filled by the first.
-                unsafe { device.launch(self.entry, &shape, &params, stream) }?;
+                unsafe { step.launch(device, operands, stream) }?;
             }
-            params.first = params.end;
+            step.params.first = step.params.end;
         }
         Ok(())
     }
@@ -274,13 +347,14 @@ impl Grid {
     /// Most bytes that the scratch has for panels of which the least has so many.
     fn scratch(&self, least: u64) -> u64 {
         let whole = self.batches * self.rows * self.cols * self.width;
-        (whole / SCRATCH_PART).max(least)
+        (whole / Tuning::common().in_place.scratch_part).max(least)
     }
 
     /// Rows as many as fit in shared memory, or one through the scratch.
     fn row_panels(&self) -> Option<Pass> {
         let fit = u64::from(LINES_SHARED) / (self.cols * self.width);
-        let height = (self.rows * self.batches).div_ceil(ENOUGH_PANELS).min(fit).clamp(1, self.rows);
+        let height =
+            (self.rows * self.batches).div_ceil(Tuning::common().in_place.enough_panels).min(fit).clamp(1, self.rows);
         self.pass(0, height, self.cols, self.rows.div_ceil(height), fit == 0)
     }
 
@@ -292,8 +366,9 @@ impl Grid {
         // Where a sector is wider than the matrix, its columns are as short, and a panel fits.
         let spilled = fit < sector.min(self.cols);
         let most = if spilled { self.scratch(self.rows * SECTOR) / line } else { fit };
-        // Four sectors are a line of the cache.
-        let wanted = if spilled { most } else { (self.cols * self.batches).div_ceil(ENOUGH_PANELS).max(4 * sector) };
+        let InPlace { enough_panels, panel_sectors, .. } = Tuning::common().in_place;
+        let wanted = (self.cols * self.batches).div_ceil(enough_panels).max(panel_sectors * sector);
+        let wanted = if spilled { most } else { wanted };
         let width = (wanted.next_multiple_of(sector).min(most) / sector * sector).max(most.min(sector)).min(self.cols);
         self.pass(1, self.rows, width, self.cols.div_ceil(width), spilled)
     }
@@ -332,13 +407,12 @@ impl Grid {
             section: self.divisor(1),
             back: 0,
         };
-        Some(Pass {
+        let step = Step {
             entry: entry(&family, self.width as usize, self.index()).ok()?,
             shape: LaunchShape { grid: checked_grid([x, y, 1])?, block: [LINES_BLOCK, 1, 1], dynamic_shared: 0 },
             params,
-            panels: all,
-            spilled: if spilled { room } else { 0 },
-        })
+        };
+        Some(Pass { step, panels: all, spilled: if spilled { room } else { 0 } })
     }
 }
 
@@ -355,7 +429,7 @@ fn checked_grid([x, y, z]: [u64; 3]) -> Option<[u32; 3]> {
     (x <= u64::from(MAX_GRID_X) && y <= most && z <= most).then_some([x as u32, y as u32, z as u32])
 }
 
-fn square(layout: &Layout, width: usize) -> Result<Square> {
+fn square(layout: &Layout, width: usize) -> Result<Step<SquareParams>> {
     let (batches, n, batch_stride, strides) = match (layout.shape(), layout.strides()) {
         (&[batches, n, _], &[of_batch, of_row, of_col]) => (batches, n, of_batch, [of_row, of_col]),
         (&[n, _], &[of_row, of_col]) => (1, n, 0, [of_row, of_col]),
@@ -378,7 +452,7 @@ fn square(layout: &Layout, width: usize) -> Result<Square> {
     let grid = u64::try_from(pairs).ok().and_then(|pairs| checked_grid([pairs, y, params.batches.div_ceil(y)]));
     let grid = grid.ok_or_else(|| too_large(layout))?;
     let shape = LaunchShape { grid, block: [TILE, TILE_ROWS, 1], dynamic_shared: 0 };
-    Ok(Square { entry: entry(&SWAP_TILES, width, index_of(layout))?, shape, params })
+    Ok(Step { entry: entry(&SWAP_TILES, width, index_of(layout))?, shape, params })
 }
 
 fn not_matrices(layout: &Layout) -> Error {
@@ -402,7 +476,7 @@ fn too_large(layout: &Layout) -> Error {
 
 impl fmt::Display for InPlacePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(Square { entry, shape, params }) = &self.square {
+        if let Some(Step { entry, shape, params }) = &self.square {
             let SquareParams { n, batches, .. } = params;
             return write!(f, "{entry}: {batches} x {n} x {n} elements in place, {}", shape);
         }
@@ -410,9 +484,9 @@ impl fmt::Display for InPlacePlan {
             return f.write_str("nothing to transpose");
         }
         for pass in self.passes.iter().flatten() {
-            let LinesParams { columns, height, width, .. } = pass.params;
+            let LinesParams { columns, height, width, .. } = pass.step.params;
             let (lines, together) = if columns != 0 { ("columns", width.value) } else { ("rows", height) };
-            write!(f, "{} on {lines}, {together} a panel; ", pass.entry)?;
+            write!(f, "{} on {lines}, {together} a panel; ", pass.step.entry)?;
         }
         write!(f, "{}, {} of scratch", counted(self.launches(), "launch"), counted(self.scratch_bytes(), "byte"))
     }
@@ -434,8 +508,8 @@ mod tests {
         };
         plan.square.iter_mut().for_each(|square| square.entry = other(square.entry));
         for pass in plan.passes.iter_mut().flatten() {
-            pass.entry = other(pass.entry);
-            let LinesParams { rows, cols, width, panels, period, section, .. } = &mut pass.params;
+            pass.step.entry = other(pass.step.entry);
+            let LinesParams { rows, cols, width, panels, period, section, .. } = &mut pass.step.params;
             for divisor in [rows, cols, width, panels, period, section] {
                 *divisor = Divisor::wide(divisor.value);
             }
@@ -451,13 +525,13 @@ mod tests {
             let narrow = InPlacePlan::new(&layout, WIDTH).unwrap();
             let spills = narrow.entries().any(|entry| entry.starts_with("spill_lines"));
             assert_eq!(spills, rows.max(cols) == long, "{narrow}");
-            for plan in [wide(narrow.clone()), narrow] {
+            for plan in [wide(narrow), narrow] {
                 let bytes: Vec<u8> = (0..2 * rows * cols * WIDTH).map(|at| (at * 167 + at / 251) as u8).collect();
                 let (matrix, scratch) =
                     (device.upload(&bytes).unwrap(), device.alloc::<u8>(plan.scratch_bytes()).unwrap());
                 let stream = device.default_stream();
                 // SAFETY: both buffers are live until the stream is synchronised, and as long as the plan asks for.
-                unsafe { plan.launch(device, matrix.address(), scratch.address(), stream.handle()) }.unwrap();
+                unsafe { plan.launch_raw(device, matrix.address(), scratch.address(), stream.handle()) }.unwrap();
                 stream.synchronize().unwrap();
                 let result = matrix.download().unwrap();
                 for (at, element) in bytes.chunks(WIDTH).enumerate() {

@@ -4,17 +4,13 @@
 //! are permuted. [`permute`] and [`contiguous`] are that copy into a new buffer.
 
 mod explain;
-mod fields;
-mod packed;
 mod plan;
-mod rows;
-mod small;
-mod stacked;
-pub(in crate::ops) mod tile;
+mod strategies;
+mod strategy;
+mod task;
 
 #[cfg(feature = "interp")]
 pub use explain::Requested;
-pub use explain::{Explanation, Traffic};
 pub use plan::PermutePlan;
 
 use crate::array::DeviceArray;
@@ -24,7 +20,7 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::layout::Axes;
 use crate::layout::Layout;
-use crate::ops::operand::{Operand, check_addresses, check_width, queue};
+use crate::ops::operand::{check_aligned, check_width};
 use crate::ops::{Align, Target, TileShape};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -60,15 +56,16 @@ pub fn copy_into<'a, T: Element>(
     let (src, dst) = (src.into(), dst.into());
     let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
     let plan = PermutePlan::new(src.layout(), align, dst.layout(), align, size_of::<T>(), target)?;
-    run(&plan, src, dst, stream)
+    plan.queue(&src, &dst, stream)
 }
 
-/// [`copy_into`] by the kernels for large arrays, whatever the size, and with these tiles: for measuring which are the best.
-/// See [`PermutePlan::tuned`].
+/// Queues [`copy_into`] by the kernels for large arrays, whatever the size, and with these tiles: for
+/// measuring which are the best. See [`PermutePlan::tuned`].
 ///
 /// # Errors
 ///
 /// As [`copy_into`].
+#[doc(hidden)]
 pub fn copy_into_tuned<T: Element>(
     src: View<'_, T>,
     dst: ViewMut<'_, T>,
@@ -77,21 +74,7 @@ pub fn copy_into_tuned<T: Element>(
 ) -> Result<()> {
     let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
     let plan = PermutePlan::tuned(src.layout(), align, dst.layout(), align, size_of::<T>(), target, tiles)?;
-    run(&plan, src, dst, stream)
-}
-
-/// Queues a plan that was made of the views' layouts.
-fn run<T: Element>(plan: &PermutePlan, src: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
-    queue(
-        [Operand::read("source", &src), Operand::written("destination", &dst)],
-        stream,
-        |device, [src, dst], stream| {
-            // SAFETY: the layouts lie within the buffers, which live until their drops, are aligned as allocations are, and share
-            // no element, as the exclusive borrow of `dst` shows; other work on them is ordered by `queue`, which also holds all
-            // to one device.
-            unsafe { plan.launch(device, src, dst, stream) }
-        },
-    )
+    plan.queue(&src, &dst, stream)
 }
 
 /// Queues a copy between memory that others own, by addresses: buffers of cudarc, cust or candle, whose `CUdeviceptr` and
@@ -107,12 +90,7 @@ fn run<T: Element>(plan: &PermutePlan, src: View<'_, T>, dst: ViewMut<'_, T>, st
 ///
 /// # Safety
 ///
-/// - Every element of `src_layout` from `src` and of `dst_layout` from `dst` lies within memory that `device` can access,
-///   live until the copy has run.
-/// - `stream` is a live stream of `device`'s context. On CUDA a `CUstream` of the device's primary context is one, which is
-///   what the CUDA runtime, cudarc and candle use; 0 is its default stream.
-/// - From this call until the copy has run, no other work writes the source, or reads or writes the destination, unless it
-///   is ordered before or after the copy on `stream` or by events.
+/// [The raw contract](crate::ops#the-raw-contract).
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -147,12 +125,12 @@ pub unsafe fn copy_into_raw(
 ) -> Result<()> {
     check_width(width)?;
     if !dst_layout.is_empty() {
-        check_addresses((src, src_layout, width), (dst, dst_layout, width))?;
+        check_aligned(&[("source", src, width as u64), ("destination", dst, width as u64)])?;
     }
     let (src_align, dst_align) = (Align::of(src), Align::of(dst));
     let plan = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, Target::of(device))?;
-    // SAFETY: as the caller promises; the ranges do not overlap, and the alignments are those of the addresses.
-    unsafe { plan.launch(device, src, dst, stream) }
+    // SAFETY: as the caller promises.
+    unsafe { plan.launch_raw(device, src, dst, stream) }
 }
 
 /// The elements with their axes in another order, in a new buffer, in C order: axis `i` of the result is axis `axes[i]` of

@@ -1,71 +1,79 @@
 //! From two layouts to a launch.
 
 use std::fmt;
-use std::ops::Range;
 
-use super::fields::Fields;
-use super::packed::Packed;
-use super::rows::Rows;
-use super::small::{Params, Small};
-use super::stacked::Stacked;
-use super::tile::Tile;
-use crate::abi::{
-    ELEMENTS, ELEMENTS_BLOCK, ElementsParams, EntryId, FieldsParams, PackedParams, PatchParams, RowsParams,
-    StackedTileParams, TransposeParams, VectorTileParams, elements_per_thread,
-};
+use super::strategy::{Launch, STRATEGIES, Taken};
+use super::task::{Choice, Task};
 use crate::device::Device;
 use crate::driver::StreamHandle;
+use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::canonical::Canonical;
-use crate::ops::movement::copy::CopyPlan;
-use crate::ops::numbering::{axes, divisor, grid, index};
-use crate::ops::operand::{check_bytes, check_disjoint, check_width, entry};
-use crate::ops::{Align, Target, TileShape, tuning};
+use crate::ops::operand::{
+    Operand, check_aligned, check_apart, check_bytes, check_disjoint, check_shapes, check_width, queue,
+};
+use crate::ops::plan::Explanation;
+use crate::ops::{Align, Plan, Target, TileShape};
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
 
-/// How the elements of one layout come to their places in another: with which kernel, in what grid, with which parameters.
+/// How the elements of one layout come to their places in another: with which kernel, in what grid,
+/// with which parameters.
 ///
-/// Made from layouts and alignments alone, without a device: it can be compared, printed and kept, and launched as often as
-/// one likes on storages of those layouts. The addresses in its parameters are bytes from the starts of the two storages.
+/// Layouts and alignments alone decide a plan, without a device. Layouts that mean the same work give
+/// equal plans. A plan can be kept, and launches any number of times: on views ([`PermutePlan::launch`])
+/// or on memory that others own ([`PermutePlan::launch_raw`]).
+///
+/// Several strategies look at the work, one after the other, and the first that takes it does it:
+/// [`PermutePlan::explain`] has the verdict of each.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::device::{Backend, Device};
+/// use warpstride::layout::Layout;
+/// use warpstride::ops::{Align, PermutePlan, Plan, Target};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let from = Layout::row_major(&[2, 3])?.t();
+/// let to = Layout::row_major(&[3, 2])?;
+/// let plan = PermutePlan::new(&from, Align::ALLOCATION, &to, Align::ALLOCATION, 4, Target::of(&device))?;
+/// println!("{plan}\n{}", plan.explain());
+///
+/// for numbers in [[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], [0.0; 6]] {
+///     let source = device.upload(&numbers)?;
+///     let mut result = device.zeros::<f32>(6)?;
+///     plan.launch(source.view_with(from)?, result.view_mut_with(to)?, device.default_stream())?;
+///     assert_eq!(result.download()?[1], numbers[3]);
+/// }
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PermutePlan {
-    work: Work,
-    bytes: u64,
-}
-
-#[expect(clippy::large_enum_variant, reason = "a plan is copied, and made without allocating")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
-    Nothing,
-    Copy(CopyPlan),
-    Small(Small),
-    Elements { entry: EntryId, shape: LaunchShape, params: ElementsParams, reason: &'static str },
-    Tile(Tile),
-    Fields(Fields),
-    Rows(Rows),
-    Packed(Packed),
-    Stacked(Stacked),
+    /// `None` where there are no elements.
+    work: Option<Launch>,
+    reason: &'static str,
+    /// The work in elements of the layouts' width.
+    pub(super) canonical: Canonical,
+    pub(super) aligns: [Align; 2],
+    target: Target,
+    choice: Choice,
 }
 
 impl PermutePlan {
-    /// Plans `dst[i, j, ...] = src[i, j, ...]` for elements of `width` bytes, in storages whose addresses are multiples of the
-    /// alignments.
+    /// Plans `dst[i, j, ...] = src[i, j, ...]` for elements of `width` bytes, in storages whose
+    /// addresses are multiples of the alignments.
     ///
-    /// Where both sides lie in memory alike, without gaps and on 16 bytes, it is a copy of bytes. Runs that lie off 16 bytes
-    /// are moved by `rows`, small arrays by `patch`, `small_tile` and `staggered`, structs of few fields by `deinterleave` and
-    /// `interleave`, many small matrices by `stacked_tile`, other transposes by tiles: of one axis a side, or, where those are
-    /// short, by `packed` of several. Otherwise
-    /// `elements` moves them one by one, or several at a time where they stay together.
-    ///
-    /// Of arrays of more than 32 MiB, all of these but `rows`, structs by granules and accesses that lie apart have hints to the L2
-    /// cache, where `target` knows them: from compute capability 8.0 on. A plan that has them cannot be launched on a device of
-    /// less.
+    /// Large arrays have hints to the L2 cache where `target` knows them, from compute capability
+    /// 8.0 on. A plan that has them cannot be launched on a device of less.
     ///
     /// # Errors
     ///
-    /// `Layout` where the shapes differ, `dst` may reach an element twice, or the bytes of a storage overflow;
-    /// `InvalidArgument` for a width that is not 1, 2, 4, 8 or 16, or an alignment below it.
+    /// `Layout` where the shapes differ, `dst` may reach an element twice, or the bytes of a storage
+    /// overflow; `InvalidArgument` for a width that is not 1, 2, 4, 8 or 16, or an alignment below
+    /// it.
     pub fn new(
         src: &Layout,
         src_align: Align,
@@ -74,16 +82,17 @@ impl PermutePlan {
         width: usize,
         target: Target,
     ) -> Result<Self> {
-        let choice = Choice { target, tiles: TileShape::of(target), may_adapt: true };
-        Self::of(src, src_align, dst, dst_align, width, &choice)
+        let canonical = checked([src, dst], [src_align, dst_align], width)?;
+        Ok(Self::of(canonical, [src_align, dst_align], target, Choice::Any))
     }
 
-    /// The same by kernels for large arrays, whatever the size, and with these tiles: for measuring which are the best. Where
-    /// there is no tile of the width, tiles are not used.
+    /// Plans the same by kernels for large arrays, whatever the size, and with these tiles: for
+    /// measuring which are the best. Tiles are not used where there is none of the width.
     ///
     /// # Errors
     ///
     /// As [`PermutePlan::new`].
+    #[doc(hidden)]
     pub fn tuned(
         src: &Layout,
         src_align: Align,
@@ -93,306 +102,165 @@ impl PermutePlan {
         target: Target,
         tiles: &[TileShape],
     ) -> Result<Self> {
-        let choice = Choice { target, tiles, may_adapt: false };
-        Self::of(src, src_align, dst, dst_align, width, &choice)
+        let canonical = checked([src, dst], [src_align, dst_align], width)?;
+        let width = canonical.widened(src_align, dst_align).width;
+        let shape = tiles.iter().find(|shape| shape.width() == width).copied();
+        Ok(Self::of(canonical, [src_align, dst_align], target, Choice::Large(shape)))
     }
 
-    fn of(
-        src: &Layout,
-        src_align: Align,
-        dst: &Layout,
-        dst_align: Align,
-        width: usize,
-        choice: &Choice<'_>,
-    ) -> Result<Self> {
-        check_width(width)?;
-        check_bytes("source", src, width)?;
-        check_bytes("destination", dst, width)?;
-        if src.shape() != dst.shape() {
-            return Err(Error::new(
-                ErrorKind::Layout,
-                format!("shape {:?} cannot be copied to shape {:?}; they must be equal", src.shape(), dst.shape()),
-            ));
+    fn of(canonical: Canonical, aligns: [Align; 2], target: Target, choice: Choice) -> Self {
+        let nothing = Self { work: None, reason: "there are no elements", canonical, aligns, target, choice };
+        if canonical.is_empty() {
+            return nothing;
         }
-        check_disjoint(dst)?;
-        if src.is_empty() {
-            return Ok(Self { work: Work::Nothing, bytes: 0 });
+        let task = nothing.task();
+        for strategy in STRATEGIES {
+            if let Ok(Taken { launch, reason }) = strategy.consider(&task) {
+                return Self { work: Some(launch), reason, canonical, aligns, target, choice };
+            }
         }
-        src_align.check("source", width)?;
-        dst_align.check("destination", width)?;
-        let canonical = Canonical::new(src, dst, width);
-        let bytes = (canonical.len() * width) as u64;
-        Ok(Self { work: choose(&canonical, src_align, dst_align, choice)?, bytes })
+        unreachable!("the last strategy takes every task")
     }
 
-    /// The kernel's entry, whose name ends in `_hinted` where it has hints to the L2 cache; `None` where nothing is launched.
-    pub fn entry(&self) -> Option<&'static str> {
-        match &self.work {
-            Work::Nothing => None,
-            Work::Copy(copy) => Some(copy.entry.name()),
-            Work::Small(small) => Some(small.entry.name()),
-            Work::Elements { entry, .. } => Some(entry.name()),
-            Work::Tile(tile) => Some(tile.entry.name()),
-            Work::Fields(fields) => Some(fields.entry.name()),
-            Work::Rows(rows) => Some(rows.entry.name()),
-            Work::Packed(packed) => Some(packed.entry.name()),
-            Work::Stacked(stacked) => Some(stacked.entry.name()),
-        }
+    /// What the strategies looked at.
+    pub(super) fn task(&self) -> Task {
+        Task::new(self.canonical, self.aligns, self.target, self.choice)
     }
 
-    /// The launch's shape; `None` where nothing is launched.
-    pub fn shape(&self) -> Option<LaunchShape> {
-        match &self.work {
-            Work::Nothing => None,
-            Work::Copy(copy) => Some(copy.shape()),
-            Work::Small(small) => Some(small.shape),
-            Work::Elements { shape, .. } => Some(*shape),
-            Work::Tile(tile) => Some(tile.shape),
-            Work::Fields(fields) => Some(fields.shape),
-            Work::Rows(rows) => Some(rows.shape),
-            Work::Packed(packed) => Some(packed.shape),
-            Work::Stacked(stacked) => Some(stacked.shape),
-        }
-    }
-
-    /// Why it is this kernel, in words.
+    /// Says why it is this kernel.
     pub fn reason(&self) -> &'static str {
-        match &self.work {
-            Work::Nothing => "there are no elements",
-            Work::Copy(_) => "both sides lie in memory alike, without gaps and on 16 bytes",
-            Work::Small(small) => small.reason(),
-            Work::Elements { reason, .. } => reason,
-            Work::Tile(tile) => tile.reason(),
-            Work::Fields(fields) => fields.reason(),
-            Work::Rows(rows) => rows.reason(),
-            Work::Packed(packed) => packed.reason(),
-            Work::Stacked(stacked) => stacked.reason(),
-        }
+        self.reason
     }
 
-    /// Bytes of the elements: as many are read as written.
+    /// Bytes of the elements, which are read once and written once.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        (self.canonical.len() * self.canonical.width) as u64
     }
 
-    /// Launches on storages at these addresses.
+    /// Queues the copy of `src` to `dst` on `stream`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the device does not allow the launch's shape or is of an architecture before the one that the plan
-    /// was made for, and what the driver failed with.
+    /// `Layout` where the views do not mean the work that was planned, `InvalidArgument` where the
+    /// two and the stream are not on one device, or the device does not allow the launch; and the
+    /// driver's errors.
+    pub fn launch<'a, T: Element>(
+        &self,
+        src: impl Into<View<'a, T>>,
+        dst: impl Into<ViewMut<'a, T>>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
+        self.check(size_of::<T>(), src.layout(), dst.layout())?;
+        self.queue(&src, &dst, stream)
+    }
+
+    /// Queues it on views that are known to be the planned ones.
+    pub(super) fn queue<T: Element>(&self, src: &View<'_, T>, dst: &ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+        queue(
+            [Operand::read("source", src), Operand::written("destination", dst)],
+            stream,
+            |device, operands, stream| {
+                let Some(work) = &self.work else { return Ok(()) };
+                // SAFETY: the kernel reaches exactly the elements of the planned layouts, which are the
+                // views' and lie within buffers that live until their drops, aligned as allocations are.
+                // The two share no element, because `dst` is borrowed exclusively. `queue` orders other
+                // work and holds all to one device.
+                unsafe { work.step().queue(device, operands, stream) }
+            },
+        )
+    }
+
+    /// Whether two layouts mean the work that was planned.
+    fn check(&self, width: usize, src: &Layout, dst: &Layout) -> Result<()> {
+        check_shapes(src, dst)?;
+        if width == self.canonical.width && canonical(src, dst, width) == self.canonical {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Layout,
+            format!(
+                "the plan was made for other views than a source of strides {:?} and a destination of strides {:?}, of \
+                 shape {:?} and elements of {}; make a plan for these",
+                src.strides(),
+                dst.strides(),
+                src.shape(),
+                counted(width, "byte")
+            ),
+        ))
+    }
+
+    /// Queues the copy between storages at these addresses, of memory that others own.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where an address is not aligned as planned, the two sides overlap, or the
+    /// device does not allow the launch's shape or is of an architecture before the planned one; and
+    /// the driver's errors.
     ///
     /// # Safety
     ///
-    /// As [`copy_into_raw`](super::copy_into_raw), for the layouts that the plan was made of. The addresses are aligned as
-    /// the plan was told, and the two sides share no element.
-    pub unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
-        match &self.work {
-            Work::Nothing => Ok(()),
-            // SAFETY: as the caller promises.
-            Work::Copy(copy) => unsafe { copy.launch(device, src, dst, stream) },
-            // SAFETY: as the caller promises.
-            Work::Small(small) => unsafe { launch_small(small, device, src, dst, stream) },
-            Work::Elements { entry, shape, params, .. } => {
-                let params =
-                    ElementsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
-                // SAFETY: `elements` takes these parameters, and reaches exactly the elements of the two layouts, in
-                // accesses that the alignments allow; the rest as the caller promises.
-                unsafe { device.launch(*entry, shape, &params, stream) }
-            }
-            Work::Tile(Tile { entry, shape, params, .. }) => {
-                let params = tile_at(params, src, dst);
-                // SAFETY: as above, of the tile kernels.
-                unsafe { device.launch(*entry, shape, &params, stream) }
-            }
-            Work::Fields(Fields { entry, shape, params }) => {
-                let params =
-                    FieldsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
-                // SAFETY: as above, of the kernels for fields.
-                unsafe { device.launch(*entry, shape, &params, stream) }
-            }
-            Work::Rows(Rows { entry, shape, params }) => {
-                let params =
-                    RowsParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
-                // SAFETY: as above, of `rows`, which aligns its accesses itself.
-                unsafe { device.launch(*entry, shape, &params, stream) }
-            }
-            Work::Packed(Packed { entry, shape, params }) => {
-                let params = packed_at(params, src, dst);
-                // SAFETY: as above, of the kernels for packed axes.
-                unsafe { device.launch(*entry, shape, &params, stream) }
-            }
-            Work::Stacked(Stacked { entry, shape, params }) => {
-                let (src, dst) = (src.wrapping_add(params.src), dst.wrapping_add(params.dst));
-                // SAFETY: as above, of the tiles of several matrices.
-                unsafe { device.launch(*entry, shape, &StackedTileParams { src, dst, ..*params }, stream) }
-            }
-        }
+    /// [The raw contract](crate::ops#the-raw-contract), for storages of the planned layouts.
+    pub unsafe fn launch_raw(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+        let Some(work) = &self.work else { return Ok(()) };
+        let [src_align, dst_align] = self.aligns.map(Align::bytes);
+        check_aligned(&[("source", src, src_align), ("destination", dst, dst_align)])?;
+        let [from, to] = self.canonical.byte_ranges([src, dst]);
+        check_apart(from, to)?;
+        // SAFETY: the kernel reaches exactly the elements of the planned layouts, in accesses that
+        // the alignments allow. The two sides do not overlap; the rest as the caller promises.
+        unsafe { work.step().queue(device, [src, dst], stream) }
     }
 }
 
-/// Launches on storages at these addresses.
-///
-/// # Safety
-///
-/// As [`PermutePlan::launch`].
-unsafe fn launch_small(small: &Small, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
-    match small.params {
-        Params::Patch(params) => {
-            let params = PatchParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..params };
-            // SAFETY: `patch` takes these parameters, and reaches exactly the elements of the two layouts; the rest as the
-            // caller promises.
-            unsafe { device.launch(small.entry, &small.shape, &params, stream) }
-        }
-        Params::Matrix(params) => {
-            let (src, dst) = (src.wrapping_add(params.src), dst.wrapping_add(params.dst));
-            let params = TransposeParams { src, dst, ..params };
-            // SAFETY: as above, of `small_tile` and `staggered`; `small_tile` has rows of whole quads.
-            unsafe { device.launch(small.entry, &small.shape, &params, stream) }
-        }
+/// The work of two layouts, which are checked.
+fn checked([src, dst]: [&Layout; 2], [src_align, dst_align]: [Align; 2], width: usize) -> Result<Canonical> {
+    check_width(width)?;
+    check_bytes("source", src, width)?;
+    check_bytes("destination", dst, width)?;
+    if src.shape() != dst.shape() {
+        return Err(Error::new(
+            ErrorKind::Layout,
+            format!("shape {:?} cannot be copied to shape {:?}; they must be equal", src.shape(), dst.shape()),
+        ));
     }
+    check_disjoint(dst)?;
+    if !src.is_empty() {
+        src_align.check("source", width)?;
+        dst_align.check("destination", width)?;
+    }
+    Ok(canonical(src, dst, width))
 }
 
-/// The parameters on storages at these addresses.
-fn tile_at(params: &VectorTileParams, src: u64, dst: u64) -> VectorTileParams {
-    let (src_start, src_end) = span_at(src, params.src_start, params.src_end);
-    VectorTileParams {
-        src: src.wrapping_add(params.src),
-        dst: dst.wrapping_add(params.dst),
-        src_start,
-        src_end,
-        ..*params
-    }
+/// The work of two layouts of one shape.
+fn canonical(src: &Layout, dst: &Layout, width: usize) -> Canonical {
+    if src.is_empty() { Canonical::empty(width) } else { Canonical::new(src, dst, width) }
 }
 
-/// The same for packed axes.
-fn packed_at(params: &PackedParams, src: u64, dst: u64) -> PackedParams {
-    let (src_start, src_end) = span_at(src, params.src_start, params.src_end);
-    PackedParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), src_start, src_end, ..*params }
-}
+impl Plan for PermutePlan {
+    /// Names the kernel. The name ends in `_hinted` where it has hints to the L2 cache.
+    fn entry(&self) -> Option<&'static str> {
+        self.work.as_ref().map(|work| work.step().entry())
+    }
 
-/// The addresses of a source without gaps; 0 of others.
-fn span_at(src: u64, start: u64, end: u64) -> (u64, u64) {
-    if end == 0 { (0, 0) } else { (src.wrapping_add(start), src.wrapping_add(end)) }
-}
+    fn shape(&self) -> Option<LaunchShape> {
+        self.work.as_ref().map(|work| work.step().shape())
+    }
 
-/// What the kernel depends on besides the work.
-struct Choice<'a> {
-    target: Target,
-    tiles: &'a [TileShape],
-    /// Whether small arrays have kernels of their own, and tiles that would be empty are cut otherwise.
-    may_adapt: bool,
-}
+    fn launches(&self) -> u64 {
+        u64::from(self.work.is_some())
+    }
 
-impl Choice<'_> {
-    /// The entry, with hints to the L2 cache where they are for so many elements, or for large arrays.
-    fn hinted(&self, entry: EntryId, canonical: &Canonical) -> EntryId {
-        let bytes = if self.may_adapt { (canonical.len() * canonical.width) as u64 } else { u64::MAX };
-        tuning::hinted(entry, bytes, self.target)
+    fn explain(&self) -> Explanation {
+        super::explain::explanation(self)
     }
-}
-
-/// The kernel for this work, which has elements.
-fn choose(canonical: &Canonical, src_align: Align, dst_align: Align, choice: &Choice<'_>) -> Result<Work> {
-    if let Some(mut copy) = CopyPlan::of(canonical, src_align, dst_align) {
-        copy.entry = choice.hinted(copy.entry, canonical);
-        return Ok(Work::Copy(copy));
-    }
-    if let Some(rows) = Rows::of(canonical, src_align, dst_align) {
-        return Ok(Work::Rows(rows));
-    }
-    let widened = canonical.widened(src_align, dst_align);
-    if let Some(small) = Small::of(&widened, src_align, dst_align).filter(|_| choice.may_adapt) {
-        return Ok(Work::Small(small));
-    }
-    if let Some(fields) = Fields::of(&widened, src_align, dst_align) {
-        let entry = choice.hinted(fields.entry, &widened);
-        return Ok(Work::Fields(if entry == fields.entry { fields } else { fields.hinted(entry, choice.target) }));
-    }
-    if let Some(stacked) = Stacked::of(&widened, src_align, dst_align) {
-        return Ok(Work::Stacked(Stacked { entry: choice.hinted(stacked.entry, &widened), ..stacked }));
-    }
-    let tile = Tile::of(&widened, src_align, dst_align, choice.tiles, choice.may_adapt);
-    if let Some(packed) = Packed::of(&widened, src_align, dst_align, tile.as_ref()) {
-        return Ok(Work::Packed(Packed { entry: choice.hinted(packed.entry, &widened), ..packed }));
-    }
-    let Some(tile) = tile else { return elements(&widened, choice) };
-    Ok(Work::Tile(Tile { entry: choice.hinted(tile.entry, &widened), ..tile }))
-}
-
-fn elements(canonical: &Canonical, choice: &Choice<'_>) -> Result<Work> {
-    let (index, width) = (index(canonical), canonical.width);
-    let divisor = divisor(index);
-    let params = ElementsParams {
-        src: (canonical.src_start * width) as u64,
-        dst: (canonical.dst_start * width) as u64,
-        len: canonical.len() as u64,
-        rank: canonical.axes().len() as u64,
-        axes: axes(canonical.axes(), divisor),
-    };
-    let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(width as u32)));
-    let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
-    let reason = why_elements(canonical);
-    let entry = entry(&ELEMENTS, width, index)?;
-    // Where accesses lie apart, a half of a sector waits in the cache for the other.
-    let has_runs = canonical.axes().iter().any(|axis| axis.dst == 1 && axis.src == 1);
-    let entry = if has_runs { choice.hinted(entry, canonical) } else { entry };
-    Ok(Work::Elements { entry, shape, params, reason })
-}
-
-/// Why no other kernel takes them.
-fn why_elements(canonical: &Canonical) -> &'static str {
-    let axes = canonical.axes();
-    let beside =
-        |along: fn(&crate::ops::canonical::Axis) -> isize| axes.iter().any(|axis| along(axis).unsigned_abs() == 1);
-    if axes.is_empty() {
-        "it is one element"
-    } else if canonical.width == 16 {
-        "what both sides keep together is whole 16-byte accesses, and no tile is filled by them"
-    } else if !beside(|axis| axis.dst) || !beside(|axis| axis.src) {
-        "the elements of a side lie apart, so that no neighbours can be moved together"
-    } else if axes.iter().any(|axis| axis.dst == 1 && axis.src == 1) {
-        "both sides keep the same elements together, in runs too short to be shifted to 16-byte accesses"
-    } else if axes.iter().any(|axis| axis.dst == 1 && axis.src == -1) {
-        "the sides have the same neighbours in opposite order"
-    } else {
-        "the sides are contiguous along different axes, too short ones: most of a tile would be empty"
-    }
-}
-
-/// The storage from the source's first element to its last, where each is there once and nothing else is; else empty.
-pub(super) fn span(canonical: &Canonical) -> Range<usize> {
-    // Without gaps, every stride is the product of the extents of the shorter ones.
-    let (mut len, mut below) = (1, 0);
-    while let Some(axis) = canonical.axes().iter().find(|axis| axis.src.unsigned_abs() == len) {
-        if axis.src < 0 {
-            below += len * (axis.extent - 1);
-        }
-        len *= axis.extent;
-    }
-    if len == canonical.len() { canonical.src_start - below..canonical.src_start - below + len } else { 0..0 }
 }
 
 impl fmt::Display for PermutePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.work {
-            Work::Nothing => f.write_str("nothing to move"),
-            Work::Copy(copy) => write!(f, "{copy}: both sides lie in memory alike"),
-            Work::Elements { entry, shape, params, .. } => {
-                write!(
-                    f,
-                    "{entry}: {} along {}, {}",
-                    counted(params.len, "element"),
-                    counted(params.rank, "axis"),
-                    shape
-                )
-            }
-            Work::Small(small) => small.fmt(f),
-            Work::Tile(tile) => tile.fmt(f),
-            Work::Fields(fields) => fields.fmt(f),
-            Work::Rows(rows) => rows.fmt(f),
-            Work::Packed(packed) => packed.fmt(f),
-            Work::Stacked(stacked) => stacked.fmt(f),
+            None => f.write_str("nothing to move"),
+            Some(work) => work.step().fmt(f),
         }
     }
 }

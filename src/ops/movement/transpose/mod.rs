@@ -12,7 +12,6 @@ use crate::driver::StreamHandle;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
-use crate::ops::operand::{check_addresses, queue_among};
 use crate::ops::{copy_into, copy_into_raw};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -65,13 +64,7 @@ pub fn transpose_into<'a, T: Element>(
         check_matrices(src.layout(), dst.layout())?;
         return copy_into(src, dst.t(), stream);
     };
-    let plan = TransposePlan::new(src.layout(), dst.layout(), size_of::<T>(), variant)?;
-    let (source, destination) = (src.memory(), dst.memory());
-    queue_among([source, destination], stream, || {
-        // SAFETY: the layouts lie within the buffers, which live until their drops, and share no element, as the exclusive
-        // borrow of `dst` shows; other work on them is ordered by `queue_among`, which also holds all to one device.
-        unsafe { plan.launch(destination.device(), source.address(), destination.address(), stream.handle()) }
-    })
+    TransposePlan::new(src.layout(), dst.layout(), size_of::<T>(), variant)?.launch(src, dst, stream)
 }
 
 /// Queues a transpose between memory that others own, by addresses: buffers of cudarc, cust or candle, whose `CUdeviceptr`
@@ -86,12 +79,7 @@ pub fn transpose_into<'a, T: Element>(
 ///
 /// # Safety
 ///
-/// - Every element of `src_layout` from `src` and of `dst_layout` from `dst` lies within memory that `device` can access,
-///   live until the transpose has run.
-/// - `stream` is a live stream of `device`'s context. On CUDA a `CUstream` of the device's primary context is one, which is
-///   what the CUDA runtime, cudarc and candle use; 0 is its default stream.
-/// - From this call until the transpose has run, no other work writes the source, or reads or writes the destination,
-///   unless it is ordered before or after the transpose on `stream` or by events.
+/// [The raw contract](crate::ops#the-raw-contract).
 #[expect(clippy::too_many_arguments, reason = "a raw entry point is what a caller in another language would pass")]
 pub unsafe fn transpose_raw(
     device: &Device,
@@ -108,13 +96,8 @@ pub unsafe fn transpose_raw(
         // SAFETY: as the caller promises.
         return unsafe { copy_into_raw(device, src, src_layout, dst, &dst_layout.t(), width, stream) };
     };
-    let plan = TransposePlan::new(src_layout, dst_layout, width, variant)?;
-    if plan.launches() == 0 {
-        return Ok(());
-    }
-    check_addresses((src, src_layout, width), (dst, dst_layout, width))?;
-    // SAFETY: as the caller promises; the ranges do not overlap and are aligned, as checked above.
-    unsafe { plan.launch(device, src, dst, stream) }
+    // SAFETY: as the caller promises.
+    unsafe { TransposePlan::new(src_layout, dst_layout, width, variant)?.launch_raw(device, src, dst, stream) }
 }
 
 fn not_a_matrix(which: &str, layout: &Layout) -> Error {

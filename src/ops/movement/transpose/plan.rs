@@ -4,41 +4,55 @@ use std::fmt;
 
 use super::{Variant, not_a_matrix};
 use crate::abi::{
-    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, EntryId, Index, NAIVE, PADDED, STAGGERED, TILE, TILE_ROWS, TILED,
-    TransposeParams,
+    COLUMN_BLOCK, COLUMN_LOOP, ColumnParams, Index, NAIVE, PADDED, STAGGERED, TILE, TILE_ROWS, TILED, TransposeParams,
 };
 use crate::device::Device;
 use crate::driver::StreamHandle;
+use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
-use crate::ops::operand::{check_bytes, check_disjoint, check_width, entry};
+use crate::ops::Plan;
+use crate::ops::operand::{Operand, check_addresses, check_bytes, check_disjoint, check_width, entry, queue};
+use crate::ops::plan::{Explanation, Placed, Step};
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
 
-/// How a variant transposes: which kernel, how often, in what grid, with which parameters. Made from layouts alone; the
-/// addresses in its parameters are bytes from the starts of the two storages.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How a variant transposes: which kernel, how often, in what grid, with which parameters.
+///
+/// Layouts alone decide a plan. It can be kept, and launches any number of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransposePlan {
     work: Work,
+    src: Layout,
+    dst: Layout,
+    width: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     Nothing,
-    Tiles { entry: EntryId, shape: LaunchShape, params: TransposeParams },
+    Tiles(Step<TransposeParams>),
     Columns(Columns),
 }
 
 /// One launch a column: launch `c` is `first` moved by `c` steps.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Columns {
-    entry: EntryId,
-    shape: LaunchShape,
-    first: ColumnParams,
+    first: Step<ColumnParams>,
     count: u64,
     /// Bytes from one column of the source to the next.
     src_step: i64,
     /// Bytes from one row of the destination to the next.
     dst_step: i64,
+}
+
+impl Placed for ColumnParams {
+    type Operands = [u64; 2];
+
+    fn at(self, [src, dst]: [u64; 2]) -> Self {
+        Self { src: src.wrapping_add(self.src), dst: dst.wrapping_add(self.dst), ..self }
+    }
 }
 
 impl TransposePlan {
@@ -54,76 +68,117 @@ impl TransposePlan {
         check_bytes("destination", dst, width)?;
         check_matrices(src, dst)?;
         check_disjoint(dst)?;
-        if src.is_empty() {
-            return Ok(Self { work: Work::Nothing });
-        }
         let work = match variant {
+            _ if src.is_empty() => Work::Nothing,
             Variant::ColumnLoop => columns(src, dst, width)?,
             variant => tiles(src, dst, width, variant)?,
         };
-        Ok(Self { work })
+        Ok(Self { work, src: *src, dst: *dst, width })
     }
 
-    /// Number of launches: 0 for no elements, the columns for `column_loop`, else 1.
-    pub fn launches(&self) -> u64 {
+    /// Queues the transpose of `src` into `dst` on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the views are not the planned ones, `InvalidArgument` where the two and the stream are
+    /// not on one device, or the device does not allow the launch; and the driver's errors.
+    pub fn launch<'a, T: Element>(
+        &self,
+        src: impl Into<View<'a, T>>,
+        dst: impl Into<ViewMut<'a, T>>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
+        let operands = [Operand::read("source", &src), Operand::written("destination", &dst)];
+        operands[0].check(&self.src, self.width)?;
+        operands[1].check(&self.dst, self.width)?;
+        queue(operands, stream, |device, operands, stream| {
+            // SAFETY: the layouts lie within the buffers, which live until their drops, and share no element, as the
+            // exclusive borrow of `dst` shows; `queue` orders other work and holds all to one device.
+            unsafe { self.queue(device, operands, stream) }
+        })
+    }
+
+    /// Queues the transpose between storages at these addresses, of memory that others own.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where an address is not a multiple of the element's width, the two sides overlap,
+    /// or the device does not allow the launch; and the driver's errors.
+    ///
+    /// # Safety
+    ///
+    /// [The raw contract](crate::ops#the-raw-contract), for storages of the planned layouts.
+    pub unsafe fn launch_raw(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
+        if self.launches() == 0 {
+            return Ok(());
+        }
+        check_addresses((src, &self.src, self.width), (dst, &self.dst, self.width))?;
+        // SAFETY: as the caller promises; the ranges do not overlap and are aligned, as checked.
+        unsafe { self.queue(device, [src, dst], stream) }
+    }
+
+    /// Queues every launch.
+    ///
+    /// # Safety
+    ///
+    /// As [`TransposePlan::launch_raw`]; the two sides share no element, and the addresses are aligned to
+    /// the width.
+    unsafe fn queue(&self, device: &Device, operands: [u64; 2], stream: StreamHandle) -> Result<()> {
+        match &self.work {
+            Work::Nothing => Ok(()),
+            // SAFETY: the tile kernels reach exactly the elements of the two layouts; the rest as the caller promises.
+            Work::Tiles(step) => unsafe { step.launch(device, operands, stream) },
+            Work::Columns(columns) => {
+                let mut step = columns.first;
+                for _ in 0..columns.count {
+                    // SAFETY: as above, for one column of the source and one row of the destination.
+                    unsafe { step.launch(device, operands, stream) }?;
+                    step.params.src = step.params.src.wrapping_add_signed(columns.src_step);
+                    step.params.dst = step.params.dst.wrapping_add_signed(columns.dst_step);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Plan for TransposePlan {
+    fn entry(&self) -> Option<&'static str> {
+        match &self.work {
+            Work::Nothing => None,
+            Work::Tiles(step) => Some(step.entry.name()),
+            Work::Columns(columns) => Some(columns.first.entry.name()),
+        }
+    }
+
+    fn shape(&self) -> Option<LaunchShape> {
+        match &self.work {
+            Work::Nothing => None,
+            Work::Tiles(step) => Some(step.shape),
+            Work::Columns(columns) => Some(columns.first.shape),
+        }
+    }
+
+    /// Counts the launches: 0 for no elements, the columns for `column_loop`, else 1.
+    fn launches(&self) -> u64 {
         match &self.work {
             Work::Nothing => 0,
-            Work::Tiles { .. } => 1,
+            Work::Tiles(_) => 1,
             Work::Columns(columns) => columns.count,
         }
     }
 
-    /// The kernel's entry; `None` where nothing is launched.
-    pub fn entry(&self) -> Option<&'static str> {
-        match &self.work {
-            Work::Nothing => None,
-            Work::Tiles { entry, .. } => Some(entry.name()),
-            Work::Columns(columns) => Some(columns.entry.name()),
-        }
-    }
-
-    /// The shape of each launch; `None` where nothing is launched.
-    pub fn shape(&self) -> Option<LaunchShape> {
-        match &self.work {
-            Work::Nothing => None,
-            Work::Tiles { shape, .. } => Some(*shape),
-            Work::Columns(columns) => Some(columns.shape),
-        }
-    }
-
-    /// Queues the transpose between storages at these addresses. A plan may be kept and launched any number of times; what
-    /// is checked is checked in the plan.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` where the device does not allow the launch's shape, and what the driver failed with.
-    ///
-    /// # Safety
-    ///
-    /// As [`transpose_raw`](super::transpose_raw), for storages of the plan's two layouts at `src` and `dst`; the two sides
-    /// share no element, and the addresses are aligned to the width.
-    pub unsafe fn launch(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
-        match &self.work {
-            Work::Nothing => Ok(()),
-            Work::Tiles { entry, shape, params } => {
-                let params =
-                    TransposeParams { src: src.wrapping_add(params.src), dst: dst.wrapping_add(params.dst), ..*params };
-                // SAFETY: the tile kernels take these parameters, and reach exactly the elements of the two layouts; the
-                // rest as the caller promises.
-                unsafe { device.launch(*entry, shape, &params, stream) }
-            }
-            Work::Columns(columns) => {
-                let mut params = columns.first;
-                params.src = src.wrapping_add(params.src);
-                params.dst = dst.wrapping_add(params.dst);
-                for _ in 0..columns.count {
-                    // SAFETY: as above, for one column of the source and one row of the destination.
-                    unsafe { device.launch(columns.entry, &columns.shape, &params, stream) }?;
-                    params.src = params.src.wrapping_add_signed(columns.src_step);
-                    params.dst = params.dst.wrapping_add_signed(columns.dst_step);
-                }
-                Ok(())
-            }
+    fn explain(&self) -> Explanation {
+        let bytes = (self.src.len() * self.width) as u64;
+        Explanation {
+            entry: self.entry(),
+            shape: self.shape(),
+            launches: self.launches(),
+            reason: "the caller asks for this variant".into(),
+            read: bytes,
+            written: bytes,
+            ..Explanation::default()
         }
     }
 }
@@ -176,12 +231,12 @@ fn tiles(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<W
     let entry = entry(&family, width, index(src, dst))?;
     let shape =
         LaunchShape { grid: [tiles_x as u32, y as u32, z as u32], block: [TILE, TILE_ROWS, 1], dynamic_shared: 0 };
-    Ok(Work::Tiles { entry, shape, params })
+    Ok(Work::Tiles(Step { entry, shape, params }))
 }
 
 fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
     let (rows, cols) = (src.shape()[0] as u64, src.shape()[1] as u64);
-    let first = ColumnParams {
+    let params = ColumnParams {
         src: (src.offset() * width) as u64,
         dst: (dst.offset() * width) as u64,
         len: rows,
@@ -195,10 +250,9 @@ fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
     let shape = LaunchShape { grid: [blocks as u32, 1, 1], block: [COLUMN_BLOCK, 1, 1], dynamic_shared: 0 };
     // Wrapping: of a single column the stride never counts, and might overflow.
     let step = |stride: isize| (stride as i64).wrapping_mul(width as i64);
+    let entry = entry(&COLUMN_LOOP, width, index(src, dst))?;
     Ok(Work::Columns(Columns {
-        entry: entry(&COLUMN_LOOP, width, index(src, dst))?,
-        shape,
-        first,
+        first: Step { entry, shape, params },
         count: cols,
         src_step: step(src.strides()[1]),
         dst_step: step(dst.strides()[0]),
@@ -224,15 +278,15 @@ impl fmt::Display for TransposePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.work {
             Work::Nothing => f.write_str("nothing to transpose"),
-            Work::Tiles { entry, shape, params } => {
+            Work::Tiles(Step { entry, shape, params }) => {
                 write!(f, "{entry}: {} x {} elements, {}", params.rows, params.cols, shape)
             }
             Work::Columns(columns) => {
-                let Columns { entry, shape, first, count, .. } = columns;
+                let Columns { first: Step { entry, shape, params }, count, .. } = columns;
                 write!(
                     f,
                     "{entry}: {count} of {} each, {}",
-                    counted(first.len, "element"),
+                    counted(params.len, "element"),
                     shape,
                     count = counted(count, "launch")
                 )

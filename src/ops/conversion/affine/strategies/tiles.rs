@@ -11,9 +11,8 @@ use crate::layout::MAX_RANK;
 use crate::ops::TileShape;
 use crate::ops::canonical::Axis;
 use crate::ops::conversion::affine::axes::Axes;
-use crate::ops::movement::permute::tile::split;
 use crate::ops::numbering::{axes, grid};
-use crate::ops::tuning::{Arithmetic, TILE_COLUMN};
+use crate::ops::tuning::{Arithmetic, Kind, Tuning};
 use crate::ops::units::VECTOR;
 
 /// Tiles that are transposed in registers, of so many rectangles as those of `vector_tile` have
@@ -26,8 +25,10 @@ pub(super) fn vectors(task: &Task) -> Result<Work, &'static str> {
     let [lanes, rows] = task.widths().map(|width| VECTOR / width);
     let tuned = TileShape::of(task.target).iter().find(|shape| shape.width() == VECTOR / lanes);
     let extents = (turned.matrices.cols.extent / lanes, turned.matrices.rows.extent / rows);
-    let cut = tuned.and_then(|tuned| split(tuned, false, false, extents.0, extents.1));
-    let (across_log2, down_log2) = cut.ok_or("most of a tile would be empty")?;
+    let tiles = &Tuning::of(task.target).permutes.tiles;
+    let split = tuned.map(|tuned| tuned.split(Kind::Whole, extents.0, extents.1, tiles));
+    let split = split.filter(|split| split.used >= split.fewest(tiles)).ok_or("most of a tile would be empty")?;
+    let (across_log2, down_log2) = (split.across_log2, split.down_log2());
     let [from, to] = task.types;
     let entry = AFFINE_TILE.find(Key::types(from, to)).ok_or("no tile maps these types")?;
     let [height, width] = [rows << down_log2, lanes << across_log2];
@@ -77,7 +78,9 @@ impl Turned {
         let [across, down] = [cols.div_ceil(tile.width), rows.div_ceil(tile.height)];
         // Where rows of the destination go on in the tile below, that writes the rest of a sector: soon,
         // while the L2 cache has it.
-        let down_first = ragged && rows.saturating_mul(tile.width * src_width.max(dst_width)) <= TILE_COLUMN;
+        let down_first = ragged
+            && rows.saturating_mul(tile.width * src_width.max(dst_width))
+                <= Tuning::of(task.target).permutes.tiles.column;
         let along = |at: usize| u64::from(walk.channel == Some(at));
         let images: usize = matrices.batch().iter().map(|axis| axis.extent).product();
         let params = AffineTileParams {

@@ -1,14 +1,40 @@
 use super::*;
+use crate::abi::PackedSide;
 use crate::layout::Layout;
+use crate::ops::canonical::Canonical;
+use crate::ops::movement::permute::task::{Choice, Task};
+use crate::ops::{Align, Target};
 
-fn canonical(shape: &[usize], axes: &[usize], width: usize) -> Canonical {
+const ALIGNS: [Align; 2] = [Align::ALLOCATION; 2];
+const TARGET: Target = Target { compute_capability: (9, 0) };
+
+fn task(shape: &[usize], axes: &[usize], width: usize) -> Task {
     let src = Layout::row_major(shape).unwrap().permuted_axes(axes).unwrap();
     let dst = Layout::row_major(src.shape()).unwrap();
-    Canonical::new(&src, &dst, width).widened(Align::ALLOCATION, Align::ALLOCATION)
+    of(&src, &dst, width)
 }
 
-fn plan(shape: &[usize], axes: &[usize], width: usize) -> Option<Packed> {
-    Packed::of(&canonical(shape, axes, width), Align::ALLOCATION, Align::ALLOCATION, None)
+/// The task without tiles of one axis a side.
+fn of(src: &Layout, dst: &Layout, width: usize) -> Task {
+    Task::new(Canonical::new(src, dst, width), ALIGNS, TARGET, Choice::Large(None))
+}
+
+fn plan(task: &Task) -> Option<PackedParams> {
+    match Packed.consider(task).ok()?.launch {
+        Launch::Packed(step) => Some(step.params),
+        _ => None,
+    }
+}
+
+fn params(shape: &[usize], axes: &[usize], width: usize) -> PackedParams {
+    plan(&task(shape, axes, width)).unwrap()
+}
+
+/// What a block takes.
+fn grown(shape: &[usize], axes: &[usize], width: usize) -> Packing {
+    let task = task(shape, axes, width);
+    let packing = Packing::new(&task.widened().canonical).ok().unwrap();
+    packing.grown(ALIGNS, &task.permutes().packed).0
 }
 
 #[test]
@@ -19,7 +45,7 @@ fn runs_of_both_sides_grow_over_short_axes() {
         (&[24, 25, 26, 27, 28], &[4, 2, 0, 3, 1], 4),
         (&[13, 11, 9, 12, 14], &[4, 3, 2, 1, 0], 8),
     ] {
-        let PackedParams { src_side, dst_side, .. } = plan(shape, axes, width).unwrap().params;
+        let PackedParams { src_side, dst_side, .. } = params(shape, axes, width);
         for side in [src_side, dst_side] {
             assert!(side.inner_rank > 1 && side.len * width as u64 >= 64, "{shape:?} of {width} bytes: {side:?}");
         }
@@ -29,7 +55,7 @@ fn runs_of_both_sides_grow_over_short_axes() {
 
 #[test]
 fn small_matrices_go_side_by_side() {
-    let PackedParams { src_side, dst_side, chunk, .. } = plan(&[40_000, 32, 31], &[0, 2, 1], 2).unwrap().params;
+    let PackedParams { src_side, dst_side, chunk, .. } = params(&[40_000, 32, 31], &[0, 2, 1], 2);
     assert_eq!((src_side.len, src_side.runs), (992, 6));
     assert_eq!((dst_side.len, dst_side.runs), (992, 6));
     assert_eq!(chunk, [6, 1]);
@@ -41,9 +67,8 @@ fn runs_are_longer_on_the_side_that_is_off_sectors() {
     for (shape, axes, width, [src, dst]) in
         [(&[255, 256, 257][..], &[1, 2, 0][..], 8, [32, 64]), (&[512, 512, 511], &[2, 1, 0], 1, [192, 64])]
     {
-        let tiling = Tiling::new(&canonical(shape, axes, width)).unwrap();
-        let (tiling, _) = tiling.grown(Align::ALLOCATION, Align::ALLOCATION);
-        assert_eq!([tiling.run(&tiling.src), tiling.run(&tiling.dst)], [src, dst], "{shape:?} of {width} bytes");
+        let packing = grown(shape, axes, width);
+        assert_eq!([packing.run(&packing.src), packing.run(&packing.dst)], [src, dst], "{shape:?} of {width} bytes");
     }
 }
 
@@ -56,7 +81,7 @@ fn words_keep_their_alignment_and_their_runs_apart_in_shared_memory() {
         (&[33, 65, 27, 29], &[3, 1, 0, 2], 2),
         (&[16, 17, 18, 19], &[3, 2, 1, 0], 2),
     ] {
-        let PackedSide { outer_rank, outer, len, .. } = plan(shape, axes, width).unwrap().params.src_side;
+        let PackedSide { outer_rank, outer, len, .. } = params(shape, axes, width).src_side;
         for digit in &outer[..outer_rank as usize] {
             let bytes = digit.stride * width as i64;
             assert_eq!((i64::from(digit.room) - bytes) % 4, 0, "{shape:?} of {width} bytes: {digit:?}");
@@ -77,10 +102,9 @@ fn lanes_that_gather_from_aligned_runs_share_no_bank() {
         (&[48, 50, 52, 54], &[3, 2, 1, 0], 16),
         (&[255, 256, 257], &[2, 1, 0], 8),
     ] {
-        let tiling = Tiling::new(&canonical(shape, axes, width)).unwrap();
-        let (tiling, _) = tiling.grown(Align::ALLOCATION, Align::ALLOCATION);
-        let (room, turn) = tiling.arrangement(true, true);
-        assert_eq!(tiling.conflicts(&tiling.words(&room), turn), 0, "{shape:?} of {width} bytes: {room:?}");
+        let packing = grown(shape, axes, width);
+        let (room, turn) = packing.arrangement([true, true], 4);
+        assert_eq!(packing.conflicts(&packing.words(&room), turn), 0, "{shape:?} of {width} bytes: {room:?}");
     }
 }
 
@@ -90,8 +114,7 @@ fn what_gaps_on_both_sides_leave_of_a_tile_is_worth_a_block() {
         [(200_000, [4, 4], 3, false), (60_000, [15, 17], 13, false), (60_000, [15, 13], 13, true)]
     {
         let part = |pitch: usize| Layout::row_major(&[rows, pitch]).unwrap().slice(1, ..cols, 1).unwrap();
-        let canonical = Canonical::new(&part(src_pitch), &part(dst_pitch), 1);
-        let packed = Packed::of(&canonical, Align::ALLOCATION, Align::ALLOCATION, None);
+        let packed = plan(&of(&part(src_pitch), &part(dst_pitch), 1));
         assert_eq!(packed.is_some(), is_worth, "{cols} of {src_pitch} to {cols} of {dst_pitch}");
     }
 }

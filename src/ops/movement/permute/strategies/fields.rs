@@ -1,0 +1,236 @@
+//! Packed structs of few fields on one side, and one plane a field on the other: arrays of structs and
+//! structs of arrays, images with their channels inside or outside.
+//!
+//! A block moves a chunk of structs through shared memory. Its lanes move one pack at a time as the
+//! structs lie: a vector where images and planes start on vectors, else a word of at least 4 bytes.
+//!
+//! Worth, on an H100 (docs/adr/0009): 2 bytes 33554432 x 8 are at 0.995 of the copy, by tiles at 0.907;
+//! f32 16777216 x 8 at 0.996, by tiles 0.991; f32 33554432 x 3 has 3012 GB/s by vectors, 2942 by words.
+
+use std::fmt;
+
+use crate::abi::{
+    DEINTERLEAVE, DEINTERLEAVE_QUADS, Divisor, FIELDS_QUADS, FIELDS_THREADS, FieldsParams, INTERLEAVE,
+    INTERLEAVE_QUADS, Index, fields_steps,
+};
+use crate::launch_shape::LaunchShape;
+use crate::ops::canonical::{Axis as Walk, Canonical};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_least, at_most, found};
+use crate::ops::movement::permute::task::{Task, Widened, power_of_two};
+use crate::ops::numbering::{axes, divisor, grid};
+use crate::ops::plan::Step;
+use crate::ops::tuning;
+use crate::ops::units::{BANKS, VECTOR, WARP, WORD};
+
+/// Takes packed structs, unless tiles move them by whole vectors and blocks would be partly idle.
+pub(in crate::ops::movement::permute) struct Fields;
+
+/// The axes by their part.
+#[derive(Debug, Clone, Copy)]
+struct Images {
+    /// Whether the source is the packed side.
+    is_packed_src: bool,
+    fields: usize,
+    /// Elements from one plane to the next.
+    pitch: isize,
+    structs: usize,
+    src_start: usize,
+    dst_start: usize,
+    /// Where the two axes are; the others are the batch.
+    axes: [usize; 2],
+}
+
+impl Images {
+    fn of(canonical: &Canonical, most: usize) -> Result<Self, Decline> {
+        let axes = canonical.axes();
+        let apart = "no side is packed structs";
+        // Axes are sorted by the destination's stride.
+        let nearest = axes.first().filter(|axis| axis.dst == 1);
+        let nearest = found(nearest, "axes along which the destination's elements follow each other", apart)?;
+        let (inner, &Walk { extent, src, .. }) = (0, nearest);
+        let Canonical { src_start, dst_start, .. } = *canonical;
+        let outer = |wanted: &dyn Fn(&Walk) -> bool| axes.iter().skip(1).position(wanted).map(|place| place + 1);
+        let few = |extent: usize| extent <= most;
+        // Planes one behind the other are structs as well, of very many fields.
+        let packed = |axis: &Walk| axis.src.unsigned_abs() == 1 && axis.extent as isize == src;
+        if let Some(planes) = outer(&|axis| packed(axis) && few(axis.extent)) {
+            let fields = axes[planes];
+            // Forwards in the structs, then, and backwards among the planes.
+            let flipped = if fields.src < 0 { (fields.extent - 1) as isize } else { 0 };
+            return Ok(Self {
+                is_packed_src: true,
+                fields: fields.extent,
+                pitch: fields.dst * fields.src,
+                structs: extent,
+                src_start: src_start.wrapping_add_signed(flipped * fields.src),
+                dst_start: dst_start.wrapping_add_signed(flipped * fields.dst),
+                axes: [inner, planes],
+            });
+        }
+        let planes = outer(&|axis| axis.src == 1 && axis.dst == extent as isize);
+        let many = planes.map(|_| extent).or_else(|| outer(&packed).map(|planes| axes[planes].extent));
+        at_most(many.unwrap_or(0), most, "fields of a struct", "tiles have columns enough")?;
+        let planes = found(planes, "axes of fields that are packed on a side", apart)?;
+        let (structs, axes) = (axes[planes].extent, [inner, planes]);
+        Ok(Self { is_packed_src: false, fields: extent, pitch: src, structs, src_start, dst_start, axes })
+    }
+}
+
+/// How structs are cut for blocks, whose lanes move one pack at a time.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    /// Whether a pack is a vector, and not a word.
+    is_by_vectors: bool,
+    /// Bytes of a pack.
+    pack: usize,
+    /// Packs of each field in a chunk.
+    run: usize,
+    /// Packs of each field in a group.
+    group: usize,
+    threads: usize,
+}
+
+impl Cut {
+    /// Words: of structs that fill whole warps.
+    fn words(width: usize, images: &Images) -> Self {
+        let (pack, threads) = (width.max(WORD), FIELDS_THREADS as usize);
+        let run = fields_steps(width, images.is_packed_src) * threads / images.fields / WARP * WARP;
+        let group = Self::group(pack, images.fields);
+        debug_assert!(run > 0 && images.fields * group >= WARP / 2, "{images:?} do not fit what the kernel holds");
+        Self { is_by_vectors: false, pack, run, group, threads }
+    }
+
+    /// Vectors; `None` where lanes would share banks.
+    fn vectors(width: usize, images: &Images, constants: &tuning::Fields) -> Option<Self> {
+        let run = (FIELDS_QUADS * constants.vector_threads / images.fields / WARP * WARP).max(WARP);
+        let threads = (run * images.fields).div_ceil(FIELDS_QUADS).next_multiple_of(WARP);
+        let word = width.max(WORD);
+        let group = Self::group(word, images.fields);
+        (group >= VECTOR / word).then_some(Self { is_by_vectors: true, pack: VECTOR, run, group, threads })
+    }
+
+    /// Bytes of the last chunk that are idle where there are so many bytes of each field.
+    fn idle(&self, bytes: usize) -> usize {
+        bytes.next_multiple_of(self.run * self.pack) - bytes
+    }
+
+    /// The words of all banks, less the power of two that the fields share with them.
+    fn group(word: usize, fields: usize) -> usize {
+        let banks = BANKS / word;
+        banks >> fields.trailing_zeros().min(banks.trailing_zeros())
+    }
+}
+
+impl Strategy for Fields {
+    fn name(&self) -> &'static str {
+        "fields"
+    }
+
+    fn consider(&self, task: &Task) -> Result<Taken, Decline> {
+        let Widened { canonical, index, .. } = task.widened();
+        let (width, constants) = (canonical.width, &task.permutes().fields);
+        let images = Images::of(canonical, constants.most)?;
+        let bytes = images.structs * images.fields * width;
+        at_least(bytes, constants.smallest_image, "bytes of an image", "most of a block would be idle")?;
+        // Two's complement: negative strides are multiples of a power of two alike.
+        let bits = batch(canonical, &images)
+            .fold(images.src_start | images.dst_start | images.pitch as usize, |bits, axis| {
+                bits | (axis.src | axis.dst) as usize
+            });
+        let start = power_of_two(bits.wrapping_mul(width) | task.align());
+        let off = "images or planes start off words";
+        at_least(start, width.max(WORD), "bytes that all images and planes start on", off)?;
+        let vectors = if start >= VECTOR { Cut::vectors(width, &images, constants) } else { None };
+        let is_whole = start >= VECTOR && (images.structs | images.fields).is_multiple_of(VECTOR / width);
+        if is_whole {
+            // Tiles move such structs as well.
+            let banks = "lanes would share banks, and tiles move whole vectors too";
+            at_least(usize::from(vectors.is_some()), 1, "ways to move vectors without sharing banks", banks)?;
+            let of_field = images.structs * width;
+            let idle = vectors.map_or(0, |cut| cut.idle(of_field));
+            let less = "blocks would be partly idle, and tiles move whole vectors too";
+            at_most(idle, of_field / constants.idle_part, "idle bytes of each field", less)?;
+        }
+        let cut = vectors.unwrap_or_else(|| Cut::words(width, &images));
+        // Kernels that move vectors have 64-bit arithmetic throughout.
+        let index = if vectors.is_some() { Index::Wide } else { *index };
+        let step = step(task, canonical, &images, cut, index)?;
+        Ok(Taken { launch: Launch::Fields(step), reason: reason(images.is_packed_src, vectors.is_some()) })
+    }
+}
+
+/// The axes that are neither structs nor fields.
+fn batch<'a>(canonical: &'a Canonical, images: &'a Images) -> impl Iterator<Item = &'a Walk> {
+    let others = canonical.axes().iter().enumerate().filter(|(place, _)| !images.axes.contains(place));
+    others.map(|(_, axis)| axis)
+}
+
+fn step(
+    task: &Task,
+    canonical: &Canonical,
+    images: &Images,
+    cut: Cut,
+    index: Index,
+) -> Result<Step<FieldsParams>, Decline> {
+    let width = canonical.width;
+    let is_by_vectors = cut.is_by_vectors;
+    let (family, index_of_family) = match (images.is_packed_src, is_by_vectors) {
+        // Kernels that move vectors come in one arithmetic.
+        (true, true) => (DEINTERLEAVE_QUADS, Index::Narrow),
+        (false, true) => (INTERLEAVE_QUADS, Index::Narrow),
+        (true, false) => (DEINTERLEAVE, index),
+        (false, false) => (INTERLEAVE, index),
+    };
+    let entry = task.kernel(family, width, index_of_family)?;
+    let divisor = divisor(index);
+    let chunks = images.structs.div_ceil(cut.run * cut.pack / width);
+    let params = FieldsParams {
+        src: (images.src_start * width) as u64,
+        dst: (images.dst_start * width) as u64,
+        structs: images.structs as u64,
+        fields: Divisor::narrow(images.fields as u64),
+        pitch: images.pitch as i64,
+        run: Divisor::narrow(cut.run as u64),
+        chunks: divisor(chunks as u64),
+        group: Divisor::narrow((images.fields * cut.group) as u64),
+        group_log2: u64::from(cut.group.trailing_zeros()),
+        rank: batch(canonical, images).count() as u64,
+        axes: axes(batch(canonical, images), divisor),
+    };
+    let blocks = chunks * batch(canonical, images).map(|axis| axis.extent).product::<usize>();
+    let chunk = if is_by_vectors { cut.run * images.fields * VECTOR } else { 0 } as u32;
+    // Large arrays have as few blocks at once as are best.
+    let dynamic_shared = if entry.is_hinted() { task.tuning.fields_room(chunk, task.target) } else { chunk };
+    Ok(Step {
+        entry,
+        shape: LaunchShape { grid: grid(blocks as u64), block: [cut.threads as u32, 1, 1], dynamic_shared },
+        params,
+    })
+}
+
+fn reason(is_packed_src: bool, is_by_vectors: bool) -> &'static str {
+    match (is_packed_src, is_by_vectors) {
+        (true, false) => {
+            "the source is packed structs of few fields: runs of them are read as they lie and parted by field"
+        }
+        (true, true) => {
+            "the source is packed structs of few fields, and images and planes start on 16 bytes: runs of structs are read as \
+             they lie and parted by field, 16 bytes a lane"
+        }
+        (false, false) => {
+            "the destination is packed structs of few fields: runs of them are put together and written as they lie"
+        }
+        (false, true) => {
+            "the destination is packed structs of few fields, and images and planes start on 16 bytes: runs of structs are put \
+             together and written as they lie, 16 bytes a lane"
+        }
+    }
+}
+
+impl fmt::Display for Step<FieldsParams> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, shape, params: FieldsParams { structs, fields, rank, axes, .. } } = self;
+        let images: u64 = axes[..*rank as usize].iter().map(|axis| axis.extent.value).product();
+        write!(f, "{entry}: {images} of {structs} structs of {} fields, {shape}", fields.value)
+    }
+}

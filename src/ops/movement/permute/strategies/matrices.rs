@@ -1,0 +1,116 @@
+//! The matrix that tiles are cut from, and how often there is one.
+
+use std::ops::Range;
+
+use crate::abi::ragged_tile_folds;
+use crate::layout::MAX_RANK;
+use crate::ops::Align;
+use crate::ops::canonical::{Axis as Walk, Canonical};
+use crate::ops::tuning::Tiles;
+use crate::ops::units::{SECTOR, VECTOR};
+
+/// An axis of one index.
+pub(super) const NONE: Walk = Walk { extent: 1, src: 0, dst: 0 };
+
+/// The axes of a transpose by their part.
+#[derive(Debug, Clone)]
+pub(super) struct Matrices {
+    /// Along the source's run: the source's stride is 1 and then goes on.
+    pub(super) cols: [Walk; 2],
+    /// Along the destination's run.
+    pub(super) rows: [Walk; 2],
+    batch: [Walk; MAX_RANK],
+    rank: usize,
+    pub(super) src_start: usize,
+    pub(super) dst_start: usize,
+    /// The source's elements in its storage, where they have no gaps; else empty.
+    pub(super) span: Range<usize>,
+}
+
+/// Which sides of a tile go on into the next axis whatever the length of the first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Long {
+    pub(super) rows: bool,
+    pub(super) cols: bool,
+}
+
+impl Matrices {
+    /// The matrices whose rows lie along the axis `row`, and whose columns along `col`. Sides that are
+    /// `long` are two axes where they can be, the others where one is too short.
+    pub(super) fn new(canonical: &Canonical, [row, col]: [usize; 2], long: Long, tiles: &Tiles) -> Self {
+        let axes = canonical.axes();
+        let lanes = VECTOR / canonical.width;
+        let (mut cols, mut rows) = ([axes[col], NONE], [axes[row], NONE]);
+        let (mut src_start, mut dst_start) = (canonical.src_start, canonical.dst_start);
+        if cols[0].src < 0 {
+            // Forwards in the source, then, and backwards in the destination.
+            let last = (cols[0].extent - 1) as isize;
+            src_start = src_start.wrapping_add_signed(last * cols[0].src);
+            dst_start = dst_start.wrapping_add_signed(last * cols[0].dst);
+            cols[0] = Walk { extent: cols[0].extent, src: 1, dst: -cols[0].dst };
+        }
+        let (mut batch, mut rank) = ([NONE; MAX_RANK], 0);
+        for (position, &axis) in axes.iter().enumerate() {
+            let bytes = |run: &[Walk; 2]| run[0].extent * canonical.width;
+            let short = |run: &[Walk; 2]| run[1] == NONE && bytes(run) < tiles.run;
+            // Rows that end within a sector share it with the next index of the outer axis. The rows of a
+            // micro-tile are on one index of that, or of wide elements on two.
+            let shares = rows[1] == NONE && bytes(&rows) < tiles.folded_row && !bytes(&rows).is_multiple_of(SECTOR);
+            let wide = ragged_tile_folds(canonical.width as u32) && rows[0].extent >= lanes;
+            let folds = (long.rows || short(&rows)) && rows[0].extent.is_multiple_of(lanes) || shares && wide;
+            if position == row || position == col {
+                continue;
+            } else if folds && rows[1] == NONE && axis.dst == rows[0].extent as isize {
+                rows[1] = axis;
+            } else if (long.cols || short(&cols)) && cols[1] == NONE && axis.src == cols[0].extent as isize {
+                cols[1] = axis;
+            } else {
+                batch[rank] = axis;
+                rank += 1;
+            }
+        }
+        Self { cols, rows, batch, rank, src_start, dst_start, span: canonical.src_span() }
+    }
+
+    /// The axes of images.
+    pub(super) fn batch(&self) -> &[Walk] {
+        &self.batch[..self.rank]
+    }
+
+    /// Puts the axes of images into the source's order.
+    pub(super) fn sort_batch_by_source(&mut self) {
+        self.batch[..self.rank].sort_unstable_by_key(|axis| axis.src.unsigned_abs());
+    }
+
+    /// The number of matrices.
+    pub(super) fn images(&self) -> usize {
+        self.batch().iter().map(|axis| axis.extent).product()
+    }
+
+    /// Columns and rows.
+    pub(super) fn extents(&self) -> [usize; 2] {
+        [&self.cols, &self.rows].map(|run| run[0].extent * run[1].extent)
+    }
+
+    /// The lowest bits of all places that rows start at, in elements: of the source, and of the destination.
+    pub(super) fn starts(&self) -> [usize; 2] {
+        let src = self.rows.iter().chain(self.batch()).fold(self.src_start, |bits, axis| bits | axis.src as usize);
+        let dst = self.cols.iter().chain(self.batch()).fold(self.dst_start, |bits, axis| bits | axis.dst as usize);
+        [src, dst]
+    }
+
+    /// Whether tiles of whole vectors are the better ones: every row of both sides starts on a vector of
+    /// `lanes` elements and holds whole ones, and, where what is written does not stay in the L2 cache,
+    /// those of the destination start on sectors. A sector that two tiles write takes an H100 a fifth
+    /// of its speed.
+    pub(super) fn are_whole(&self, lanes: usize, [src_align, dst_align]: [Align; 2], small: bool) -> bool {
+        let [src, dst] = self.starts();
+        let write = if small { VECTOR } else { SECTOR };
+        let [cols, _] = self.extents();
+        let vectors = (src | dst | self.rows[0].extent | cols).is_multiple_of(lanes);
+        vectors
+            && dst.is_multiple_of(lanes * write / VECTOR)
+            && src_align.bytes() >= VECTOR as u64
+            && dst_align.bytes() >= write as u64
+    }
+}

@@ -1,0 +1,14 @@
+//! The strategies: a file each, with one type, that takes a task or says why not.
+
+pub(super) mod copy;
+pub(super) mod elements;
+pub(super) mod fields;
+mod matrices;
+pub(super) mod packed;
+pub(super) mod patch;
+pub(super) mod ragged_tile;
+pub(super) mod rows;
+pub(super) mod small_matrix;
+pub(super) mod stacked;
+pub(super) mod tile;
+pub(super) mod vector_tile;

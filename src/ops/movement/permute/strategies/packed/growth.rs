@@ -1,0 +1,250 @@
+//! What a block takes of the axes: tiles of several axes, grown until the runs of both sides are long.
+//!
+//! A tile starts with one element. Again and again it takes more of the side whose run is the shorter,
+//! along the next axis of that side, until it has the bytes of a tile:
+//!
+//! ```text
+//! taken = 1 of every axis
+//! while there is room:
+//!     side = the one whose run is shorter, by the weights of the two
+//!     take twice as much of the side's first axis that is not taken whole, or all of it
+//! make the parts of the last axis of each side even
+//! ```
+
+use super::side::threads;
+use crate::abi::PACKED_AXES;
+use crate::layout::MAX_RANK;
+use crate::ops::Align;
+use crate::ops::canonical::{Axis as Walk, Canonical};
+use crate::ops::movement::permute::strategy::{Decline, at_least};
+use crate::ops::movement::permute::task::power_of_two;
+use crate::ops::tuning;
+use crate::ops::units::{SECTOR, WORD};
+
+/// Most elements of a run that has a table of its own; what is longer is several runs.
+const LONGEST: usize = 1024;
+/// Costs are in parts of a thousand.
+const PARTS: usize = 1000;
+
+/// One side's order of the axes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Order {
+    /// Axes by that side's stride.
+    pub(super) axes: [usize; MAX_RANK],
+    /// How many of them, from the first, are one run of memory when taken whole.
+    pub(super) contiguous: usize,
+    /// How many, from the first, are within a run of the tile; the others are numbered along.
+    pub(super) inner: usize,
+}
+
+/// What a block takes of the axes, and how they lie in shared memory.
+#[derive(Debug, Clone)]
+pub(super) struct Packing {
+    pub(super) width: usize,
+    /// Bytes of a word.
+    pub(super) word: usize,
+    pub(super) rank: usize,
+    pub(super) axes: [Walk; MAX_RANK],
+    pub(super) src_start: usize,
+    pub(super) dst_start: usize,
+    /// Positions of each axis in a tile.
+    pub(super) taken: [usize; MAX_RANK],
+    pub(super) src: Order,
+    pub(super) dst: Order,
+}
+
+impl Packing {
+    /// The axes, in the directions in which the runs of both sides go forwards.
+    pub(super) fn new(canonical: &Canonical) -> Result<Self, Decline> {
+        let rank = canonical.axes().len();
+        let mut axes = [Walk { extent: 1, src: 0, dst: 0 }; MAX_RANK];
+        axes[..rank].copy_from_slice(canonical.axes());
+        let near = |stride: isize, extent: usize| stride.unsigned_abs().saturating_mul(extent) < i32::MAX as usize;
+        let dst = Order::new(&axes[..rank], |axis| axis.dst, |axis| near(axis.src, axis.extent));
+        let mut src = Order::new(&axes[..rank], |axis| axis.src, |axis| near(axis.dst, axis.extent));
+        let both = |axis: usize| dst.axes[..dst.contiguous].contains(&axis);
+        if let Some(end) = src.axes[..src.contiguous].iter().position(|&axis| axes[axis].src < 0 && both(axis)) {
+            src.contiguous = end;
+        }
+        let apart = "a side has no run of near elements";
+        at_least(src.contiguous, 1, "axes of the source's run", apart)?;
+        at_least(dst.contiguous, 1, "axes of the destination's run", apart)?;
+        let (mut src_start, mut dst_start) = (canonical.src_start, canonical.dst_start);
+        for &place in &src.axes[..src.contiguous] {
+            let axis = &mut axes[place];
+            if axis.src < 0 {
+                let last = (axis.extent - 1) as isize;
+                src_start = src_start.wrapping_add_signed(last * axis.src);
+                dst_start = dst_start.wrapping_add_signed(last * axis.dst);
+                *axis = Walk { extent: axis.extent, src: -axis.src, dst: -axis.dst };
+            }
+        }
+        let (width, taken) = (canonical.width, [1; MAX_RANK]);
+        Ok(Self { width, word: width.max(WORD), rank, axes, src_start, dst_start, taken, src, dst })
+    }
+
+    /// What a block takes, and its threads: of tiles with runs about as long on both sides, or twice as long on one, what costs
+    /// the least.
+    pub(super) fn grown(self, aligns: [Align; 2], constants: &tuning::Packed) -> (Self, usize) {
+        let (mut best, mut least) = (self.clone(), (usize::MAX, 0));
+        let most = constants.tile[usize::from(self.width >= 8)] / self.width;
+        for weights in constants.weights {
+            let mut packing = self.clone();
+            packing.grow(most, weights);
+            packing.src.inner = packing.inner(&packing.src);
+            packing.dst.inner = packing.inner(&packing.dst);
+            let cost = packing.cost(aligns, constants);
+            if cost.0 < least.0 {
+                (best, least) = (packing, cost);
+            }
+        }
+        (best, least.1)
+    }
+
+    /// What it costs to move a word by the best number of threads, in parts of a thousand, and those threads.
+    ///
+    /// It is the steps of all threads, idle or not, for a word, and, weighted for each side, the sectors
+    /// that runs lie in over those that they fill.
+    fn cost(&self, aligns: [Align; 2], constants: &tuning::Packed) -> (usize, usize) {
+        let [src, dst] = self.grains(aligns);
+        let [src_weight, dst_weight] = constants.split_costs;
+        let split = |order: &Order, grain: usize| {
+            if grain < SECTOR { PARTS * SECTOR / (self.run(order) * self.width) } else { 0 }
+        };
+        let sides = [self.lay(&self.src, src >= self.word), self.lay(&self.dst, dst >= self.word)];
+        let words = self.run(&self.src) * self.runs(&self.src) * self.width / self.word;
+        let (steps, threads) = threads(sides, constants);
+        let steps = PARTS * steps / (2 * words).max(1);
+        (steps + src_weight * split(&self.src, src) + dst_weight * split(&self.dst, dst), threads)
+    }
+
+    /// Takes more and more of the side whose run is the shorter, by these weights of the two, until so many elements are taken.
+    fn grow(&mut self, most: usize, [src_weight, dst_weight]: [usize; 2]) {
+        let mut len = 1;
+        loop {
+            let frontiers = [&self.src, &self.dst].map(|order| self.frontier(order));
+            let ((run, axis), _) = match frontiers {
+                [Some(src), Some(dst)] if dst.0 * src_weight < src.0 * dst_weight => (dst, 1),
+                [Some(src), _] => (src, 0),
+                [None, Some(dst)] => (dst, 1),
+                [None, None] => break,
+            };
+            let (have, extent) = (self.taken[axis], self.axes[axis].extent);
+            let first = self.src.axes[0] == axis || self.dst.axes[0] == axis;
+            let room = extent.min(most / (len / have)).min(if first { LONGEST } else { extent });
+            if room <= have || run >= most {
+                break;
+            }
+            self.taken[axis] = if extent <= 2 * have { extent } else { 2 * have }.min(room);
+            len = len / have * self.taken[axis];
+        }
+        for order in [self.src, self.dst] {
+            if let Some((run, axis)) = self.frontier(&order) {
+                self.even_out(axis, run / self.taken[axis]);
+            }
+        }
+    }
+
+    /// Makes the parts of an axis alike, and multiples of a sector where they are more than that.
+    fn even_out(&mut self, axis: usize, inner: usize) {
+        let (extent, taken) = (self.axes[axis].extent, self.taken[axis]);
+        let even = extent.div_ceil(extent.div_ceil(taken));
+        let sector = SECTOR >> (inner * self.width).trailing_zeros().min(SECTOR.trailing_zeros());
+        self.taken[axis] = if even > sector { even.next_multiple_of(sector).min(extent) } else { even };
+    }
+
+    /// Elements of the smallest block that is contiguous on both sides.
+    pub(super) fn kept(&self) -> usize {
+        let (src, dst) = (&self.src.axes[..self.src.contiguous], &self.dst.axes[..self.dst.contiguous]);
+        let alike = |&rank: &usize| src[..rank].iter().all(|axis| dst[..rank].contains(axis));
+        let rank = (1..=src.len().min(dst.len())).find(alike);
+        rank.map_or(usize::MAX / self.width, |rank| src[..rank].iter().map(|&axis| self.axes[axis].extent).product())
+    }
+
+    /// Elements of a side's run, and the axis that would make it longer.
+    pub(super) fn frontier(&self, order: &Order) -> Option<(usize, usize)> {
+        let mut run = 1;
+        for &axis in &order.axes[..order.contiguous] {
+            run *= self.taken[axis];
+            if self.taken[axis] < self.axes[axis].extent {
+                return Some((run, axis));
+            }
+        }
+        None
+    }
+
+    /// How many axes of the side's order are within a run of the tile, or of a part that a table holds.
+    fn inner(&self, order: &Order) -> usize {
+        let (mut inner, mut run) = (0, 1);
+        for &axis in &order.axes[..order.contiguous.min(PACKED_AXES)] {
+            run *= self.taken[axis];
+            if inner > 0 && (self.taken[axis] == 1 || run > LONGEST) {
+                break;
+            }
+            inner += 1;
+            if self.taken[axis] < self.axes[axis].extent {
+                break;
+            }
+        }
+        inner
+    }
+
+    /// The axes that the side's runs are numbered along.
+    pub(super) fn outer<'a>(&'a self, order: &'a Order) -> impl Iterator<Item = usize> + 'a {
+        order.axes[order.inner..self.rank].iter().copied().filter(|&axis| self.taken[axis] > 1)
+    }
+
+    /// Elements of a run of a side.
+    pub(super) fn run(&self, order: &Order) -> usize {
+        order.axes[..order.inner].iter().map(|&axis| self.taken[axis]).product()
+    }
+
+    /// Elements from the first of a whole tile to its furthest along such strides of the source.
+    pub(super) fn reach(&self, along: fn(isize) -> bool) -> usize {
+        let axes = self.axes[..self.rank].iter().zip(&self.taken).filter(|(axis, _)| along(axis.src));
+        axes.map(|(axis, taken)| axis.src.unsigned_abs() * (taken - 1)).sum()
+    }
+
+    /// Runs of a side.
+    pub(super) fn runs(&self, order: &Order) -> usize {
+        self.outer(order).map(|axis| self.taken[axis]).product()
+    }
+
+    /// The powers of two of bytes that all runs of source and destination start on.
+    pub(super) fn grains(&self, [src_align, dst_align]: [Align; 2]) -> [usize; 2] {
+        let src = self.grain(&self.src, self.src_start, src_align, |axis| axis.src);
+        [src, self.grain(&self.dst, self.dst_start, dst_align, |axis| axis.dst)]
+    }
+
+    fn grain(&self, order: &Order, start: usize, align: Align, stride: fn(&Walk) -> isize) -> usize {
+        let mut bits = start;
+        for (place, &axis) in order.axes[..self.rank].iter().enumerate() {
+            let (inside, Walk { extent, .. }) = (place < order.inner, self.axes[axis]);
+            if !inside || self.taken[axis] < extent {
+                bits |= (stride(&self.axes[axis]) as usize).wrapping_mul(if inside { self.taken[axis] } else { 1 });
+            }
+        }
+        power_of_two(bits.wrapping_mul(self.width) | align.bytes() as usize)
+    }
+}
+
+impl Order {
+    /// By strides; its runs go along axes that are `near` on the other side.
+    fn new(axes: &[Walk], stride: fn(&Walk) -> isize, near: impl Fn(&Walk) -> bool) -> Self {
+        let mut order = Self { axes: [0; MAX_RANK], contiguous: 0, inner: 0 };
+        for (place, to) in order.axes[..axes.len()].iter_mut().enumerate() {
+            *to = place;
+        }
+        // What is broadcast comes last.
+        order.axes[..axes.len()].sort_unstable_by_key(|&axis| stride(&axes[axis]).unsigned_abs().wrapping_sub(1));
+        let mut run = 1;
+        for &axis in &order.axes[..axes.len()] {
+            if stride(&axes[axis]).unsigned_abs() != run || !near(&axes[axis]) {
+                break;
+            }
+            run *= axes[axis].extent;
+            order.contiguous += 1;
+        }
+        order
+    }
+}

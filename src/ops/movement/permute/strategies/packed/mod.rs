@@ -1,0 +1,191 @@
+//! Tiles of several axes: where what is contiguous on either side is many short axes, or lies off 16
+//! bytes.
+//!
+//! A block takes a part of several axes that is a few runs of memory on either side. It loads the
+//! source's runs into shared memory and stores the destination's from there, by tables that say where
+//! each run and each word of it lies.
+//!
+//! Worth, on an H100, in parts of the copy (docs/adr/0009 and the tests beside this): f64 255 x 256 x 257 by
+//! 1, 2, 0 0.93; f64 matrices of 33 x 34 0.87 (tiles 0.66); 2 bytes 8 x 8 0.87 (stacked 0.85).
+
+mod growth;
+mod room;
+mod side;
+
+use std::fmt;
+
+use super::tile::Tiling;
+use crate::abi::{PACKED, PackedParams};
+use crate::error::counted;
+use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_least, at_most};
+use crate::ops::movement::permute::task::{Task, Widened, power_of_two};
+use crate::ops::numbering::{axes, divisor, grid};
+use crate::ops::plan::Step;
+use crate::ops::tuning::Permutes;
+use crate::ops::units::{VECTOR, WORD};
+use growth::Packing;
+
+/// Takes work of which both sides have runs, where that is better than tiles of one axis a side, or
+/// than to move element by element.
+pub(in crate::ops::movement::permute) struct Packed;
+
+impl Strategy for Packed {
+    fn name(&self) -> &'static str {
+        "packed"
+    }
+
+    fn consider(&self, task: &Task) -> Result<Taken, Decline> {
+        let Widened { canonical, .. } = task.widened();
+        let constants = &task.permutes().packed;
+        let packing = Packing::new(canonical)?;
+        is_better(&packing, task)?;
+        let aligns = [task.src_align, task.dst_align];
+        let (packing, threads) = packing.grown(aligns, constants);
+        // Gaps on both sides end a tile early: of pixels without one channel it would be a pixel.
+        let taken = packing.taken[..packing.rank].iter().product::<usize>() * canonical.width;
+        at_least(taken, constants.smallest_tile, "bytes of a tile", "gaps on both sides leave too little of a tile")?;
+        let step = step(&packing, threads, task)?;
+        let reason = "the sides are contiguous along different axes, several of which make a run: tiles of those axes, moved in \
+                      the runs of either side";
+        Ok(Taken { launch: Launch::Packed(step), reason })
+    }
+}
+
+/// Declines where an H100 was found to move it faster by tiles of one axis a side, or by `elements`.
+fn is_better(packing: &Packing, task: &Task) -> Result<(), Decline> {
+    let Permutes { packed, tiles, stacked, .. } = task.permutes();
+    let (bytes, width) = (task.bytes(), packing.width);
+    let shortest = [&packing.src, &packing.dst].map(|order| packing.axes[order.axes[0]].extent * width);
+    let shortest = shortest[0].min(shortest[1]);
+    let long = |most: usize| at_most(shortest, most - 1, "bytes of the shorter side's nearest axis", LONG);
+    match task.tiling() {
+        // With two axes, only the other side's run could extend a short one.
+        Ok(_) if packing.rank == 2 => at_least(packing.rank, 3, "axes", "no third axis makes a short run longer"),
+        Ok(tiling) if tiling.is_ragged() => beside_ragged_tiles(packing, task, tiling, shortest),
+        Ok(_) => {
+            at_least(width, VECTOR, "bytes of an element", "tiles of narrow elements are whole vectors")?;
+            long(packed.short_run_of_16)?;
+            at_least(bytes, tiles.small + 1, "bytes of a side", SMALL)
+        }
+        Err(_) => {
+            at_least(bytes, packed.smallest, "bytes of a side", "a tile would be most of the array")?;
+            if packing.src.axes[0] == packing.dst.axes[0] {
+                return long(packed.short_run);
+            }
+            if width < WORD {
+                return Ok(());
+            }
+            let cached = "wide elements of small matrices go one by one at a copy's speed";
+            let kept = packing.kept() * width;
+            at_least(kept, stacked.cached_matrix + 1, "bytes of the smallest block that both sides keep", cached)
+        }
+    }
+}
+
+const LONG: &str = "a single axis makes runs that are long enough";
+const SMALL: &str = "the L2 cache holds what is written in parts of sectors";
+
+/// The same beside ragged tiles.
+fn beside_ragged_tiles(packing: &Packing, task: &Task, tiling: &Tiling, shortest: usize) -> Result<(), Decline> {
+    let Permutes { packed, tiles, .. } = task.permutes();
+    let (bytes, width) = (task.bytes(), packing.width);
+    let (filled, full) = (tiling.filled(width), tiling.full(tiles));
+    let is_large = || at_least(bytes, tiles.small + 1, "bytes of a side", SMALL);
+    let long = |most: usize| at_most(shortest, most - 1, "bytes of the shorter side's nearest axis", LONG);
+    // Rows that are folded are long: 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 is at 0.91 of the copy packed, at 1.02 by tiles.
+    if width == 4 && bytes > tiles.small && tiling.has_folded_rows() {
+        at_most(filled, full.saturating_sub(1), "micro-tiles that elements fill", "tiles of folded rows are full")?;
+    }
+    if shortest < packed.short_run {
+        return Ok(());
+    }
+    match width {
+        1 => {
+            is_large()?;
+            at_least(
+                dst_start(packing, task),
+                packing.word,
+                "bytes that the destination's runs start on",
+                "words are split",
+            )?;
+            if tiling.halo() > 0 {
+                return Ok(());
+            }
+            // Tiles without a halo: 512 x 512 x 511 backwards is at 0.89 packed, at 0.95 by tiles.
+            at_most(filled, full.saturating_sub(1), "micro-tiles that elements fill", "tiles without a halo are full")
+        }
+        8 => {
+            is_large()?;
+            long(packed.short_run_of_8)
+        }
+        _ => long(packed.short_run),
+    }
+}
+
+/// The power of two of bytes that the destination's runs start on.
+fn dst_start(packing: &Packing, task: &Task) -> usize {
+    let Packing { dst, axes, rank, dst_start, width, .. } = packing;
+    let starts = dst.axes[1..*rank].iter().fold(*dst_start, |bits, &axis| bits | axes[axis].dst as usize);
+    power_of_two(starts.wrapping_mul(*width) | task.dst_align.bytes() as usize)
+}
+
+/// The launch of tiles that are grown.
+fn step(packing: &Packing, threads: usize, task: &Task) -> Result<Step<PackedParams>, Decline> {
+    let Widened { canonical, index, .. } = task.widened();
+    let width = canonical.width;
+    let aligned = packing.grains([task.src_align, task.dst_align]).map(|grain| grain >= packing.word);
+    let (room, turn) = packing.arrangement(aligned, task.permutes().packed.spread_part);
+    let chunks = packing.chunks();
+    let src_side = packing.side(&packing.src, &room, chunks, aligned[0], threads, |axis| axis.src)?;
+    let mut dst_side = packing.side(&packing.dst, &room, chunks, aligned[1], threads, |axis| axis.dst)?;
+    let lanes = (packing.word / width) as u64;
+    dst_side.run_table = src_side.entries * 8;
+    dst_side.table = dst_side.run_table + dst_side.entries * 8;
+    let table = if lanes > 1 { dst_side.words * lanes * 2 } else { 0 };
+    let tile = (dst_side.table + table).next_multiple_of(VECTOR as u64);
+    let shared = tile as usize + room.bytes + VECTOR;
+    at_most(
+        shared,
+        MAX_SHARED_BYTES as usize,
+        "bytes of shared memory",
+        "a block has less than the tile and its tables need",
+    )?;
+    let divisor = divisor(*index);
+    let parts = chunks.map(|axis| packing.parts(axis));
+    let batch = || (0..packing.rank).filter(|&axis| packing.taken[axis] == 1).map(|axis| &packing.axes[axis]);
+    let [first, second, ..] = axes(parts.iter().map(|(walk, ..)| walk), divisor);
+    let span = canonical.src_span();
+    let params = PackedParams {
+        src: (packing.src_start * width) as u64,
+        dst: (packing.dst_start * width) as u64,
+        src_start: (span.start * width) as u64,
+        src_end: (span.end * width) as u64,
+        chunks: [first, second],
+        chunk: parts.map(|(_, taken, _)| taken as u64),
+        extents: parts.map(|(.., extent)| extent as u64),
+        below: packing.reach(|stride| stride < 0) as u64,
+        above: packing.reach(|stride| stride > 0) as u64,
+        tile,
+        turn: turn as u64,
+        src_side,
+        dst_side,
+        rank: batch().count() as u64,
+        axes: axes(batch(), divisor),
+    };
+    let blocks = parts.iter().map(|(walk, ..)| walk.extent).chain(batch().map(|axis| axis.extent)).product::<usize>();
+    let shape = LaunchShape { grid: grid(blocks as u64), block: [threads as u32, 1, 1], dynamic_shared: shared as u32 };
+    let entry = task.kernel(PACKED, width, *index)?;
+    Ok(Step { entry, shape, params })
+}
+
+impl fmt::Display for Step<PackedParams> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, shape, params: PackedParams { src_side, dst_side, .. } } = self;
+        let (runs, len) = (counted(src_side.runs, "run"), counted(src_side.len, "element"));
+        write!(f, "{entry}: tiles of {runs} of {len}, stored as {} of {}, {shape}", dst_side.runs, dst_side.len)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! How a tile lies in shared memory, so that lanes share no bank.
+
+use super::growth::Packing;
+use crate::layout::MAX_RANK;
+use crate::ops::units::BANKS;
+
+/// How the axes of a tile lie in shared memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// Bytes from one position to the next of each axis.
+    pub(super) strides: [usize; MAX_RANK],
+    /// Bytes of all.
+    pub(super) bytes: usize,
+    /// Axes that have another stride than was wanted.
+    pub(super) unmet: usize,
+}
+
+impl Packing {
+    /// The strides in shared memory, in the source's order: as short as words allow, or so that elements of the destination that
+    /// follow each other are `step` words apart, modulo the banks.
+    fn room(&self, aligned: bool, step: Option<usize>, spread_part: usize) -> Room {
+        let wanted = step.map(|step| self.wanted(step));
+        let (mut strides, mut bytes, mut unmet) = ([0; MAX_RANK], self.width, 0);
+        let inner = &self.src.axes[..self.src.inner];
+        for (place, axis) in inner.iter().copied().chain(self.outer(&self.src)).enumerate() {
+            let outside = place >= self.src.inner;
+            let in_word = self.word - 1;
+            let natural = (self.axes[axis].src as usize).wrapping_mul(self.width) & in_word;
+            let stride = if !outside && (!aligned || bytes & in_word != 0) {
+                bytes
+            } else {
+                // Words that hold the end of a run and the start of the next must not be the same.
+                let least = if outside && !aligned { bytes + self.word - 1 } else { bytes };
+                let class = |power: usize, class: usize| least + (class.wrapping_sub(least) & (power - 1));
+                let wanted = wanted.map_or(0, |wanted| wanted[axis]);
+                let spread = class(BANKS, wanted);
+                // Little is gained where it costs too much room.
+                let is_met = wanted > 0 && wanted & in_word == natural && spread <= least + least / spread_part;
+                unmet += usize::from(wanted > 0 && !is_met);
+                if is_met { spread } else { class(self.word, natural) }
+            };
+            strides[axis] = stride;
+            bytes = stride * self.taken[axis];
+        }
+        Room { strides, bytes, unmet }
+    }
+
+    /// The stride in bytes, modulo the banks, that each axis of the destination's run wants, or 0.
+    fn wanted(&self, step: usize) -> [usize; MAX_RANK] {
+        let mut wanted = [0; MAX_RANK];
+        let first = self.dst.axes[0];
+        let (mut stride, mut covered) = (step * self.word, 1);
+        if self.src.axes[0] == first {
+            stride = self.width;
+        }
+        let inner = self.dst.axes[..self.dst.inner].iter().copied();
+        for axis in inner.chain(self.outer(&self.dst)) {
+            // 0 stands for any.
+            wanted[axis] = stride % BANKS + BANKS;
+            stride = stride * self.taken[axis] % BANKS;
+            covered *= self.taken[axis];
+            if covered * self.width >= BANKS {
+                break;
+            }
+        }
+        wanted
+    }
+
+    /// Rounds that the lanes of a warp need for their first words of the destination, beyond one each.
+    pub(super) fn conflicts(&self, words: &[u16; BANKS], turn: usize) -> usize {
+        // All of these are powers of two.
+        let (banks, lanes) = (BANKS / self.word, self.word / self.width);
+        let turn_log2 = (8 * self.width).trailing_zeros();
+        let mut conflicts = 0;
+        for step in 0..lanes {
+            let (mut first, mut rounds) = ([u16::MAX; BANKS / 4], [0u8; BANKS / 4]);
+            for lane in 0..banks {
+                let turned = (lane & turn) >> turn_log2;
+                let word = words[lane * lanes + ((step + turned) & (lanes - 1))];
+                let bank = usize::from(word) & (banks - 1);
+                if first[bank] == u16::MAX {
+                    first[bank] = word;
+                } else if first[bank] != word {
+                    rounds[bank] += 1;
+                }
+            }
+            conflicts += usize::from(rounds.into_iter().max().unwrap_or_default());
+        }
+        conflicts
+    }
+
+    /// The words of shared memory that the first elements of the destination lie in.
+    pub(super) fn words(&self, room: &Room) -> [u16; BANKS] {
+        let mut walks = [(0, 0); MAX_RANK];
+        let order = self.dst.axes[..self.dst.inner].iter().copied().chain(self.outer(&self.dst));
+        let rank = order.zip(&mut walks).map(|(axis, to)| *to = (room.strides[axis], self.taken[axis])).count();
+        let (mut words, mut digits, mut place) = ([0; BANKS], [0; MAX_RANK], 0);
+        for to in &mut words {
+            *to = (place >> self.word.trailing_zeros()) as u16;
+            for (digit, (stride, taken)) in digits.iter_mut().zip(&walks[..rank]) {
+                (*digit, place) = (*digit + 1, place + stride);
+                if *digit < *taken {
+                    break;
+                }
+                (*digit, place) = (0, place - stride * taken);
+            }
+        }
+        words
+    }
+
+    /// The strides in shared memory with the fewest bank conflicts, and the least memory among those; and the turn.
+    pub(super) fn arrangement(&self, [src_aligned, dst_aligned]: [bool; 2], spread_part: usize) -> (Room, usize) {
+        let turn = if self.width < 4 && dst_aligned { 32 - 8 * self.width } else { 0 };
+        let best_turn = |room: Room| {
+            let words = self.words(&room);
+            let straight = self.conflicts(&words, 0);
+            let turned = if turn == 0 || straight == 0 { straight } else { self.conflicts(&words, turn) };
+            if turned < straight { (turned, room, turn) } else { (straight, room, 0) }
+        };
+        let natural = best_turn(self.room(src_aligned, None, spread_part));
+        if natural.0 == 0 {
+            return (natural.1, natural.2);
+        }
+        let stepped = (1..BANKS / self.word).step_by(2).map(|step| self.room(src_aligned, Some(step), spread_part));
+        let stepped = stepped.min_by_key(|room| (room.unmet, room.bytes)).map_or(natural, best_turn);
+        let (_, room, turn) = if stepped.0 < natural.0 { stepped } else { natural };
+        (room, turn)
+    }
+}

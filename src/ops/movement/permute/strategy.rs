@@ -1,0 +1,176 @@
+//! The ways to permute: a list of strategies, of which the first that takes the work does it.
+
+use std::fmt;
+
+use super::strategies;
+use super::task::Task;
+use crate::abi::{
+    CopyParams, ElementsParams, FieldsParams, PackedParams, PatchParams, RowsParams, StackedTileParams,
+    TransposeParams, VectorTileParams,
+};
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::error::Result;
+use crate::launch_shape::LaunchShape;
+use crate::ops::plan::{Limit, Placed, Quantity, Step};
+
+/// One way to permute: a kernel, or a few that share a description, and the work they are best for.
+pub(super) trait Strategy: Sync {
+    /// Its name in explanations.
+    fn name(&self) -> &'static str;
+
+    /// Takes the task with a launch and a reason, or declines it.
+    fn consider(&self, task: &Task) -> Result<Taken, Decline>;
+}
+
+/// Every strategy, in the order in which they look at a task.
+///
+/// Special shapes come first: what is a copy of bytes, what is long runs, what is small, what is
+/// structs or stacks of small matrices. Then come tiles, of several axes where one a side is too
+/// short. `elements` takes everything.
+pub(super) const STRATEGIES: [&dyn Strategy; 10] = [
+    &strategies::copy::Copy,
+    &strategies::rows::Rows,
+    &strategies::patch::Patch,
+    &strategies::small_matrix::SmallMatrix,
+    &strategies::fields::Fields,
+    &strategies::stacked::Stacked,
+    &strategies::packed::Packed,
+    &strategies::vector_tile::VectorTile,
+    &strategies::ragged_tile::RaggedTile,
+    &strategies::elements::Elements,
+];
+
+/// A strategy's launch, and why it is the strategy's to do.
+pub(super) struct Taken {
+    pub(super) launch: Launch,
+    pub(super) reason: &'static str,
+}
+
+/// Why a strategy does not take a task. It is data while planning, and text when it is explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Decline {
+    pub(super) reason: &'static str,
+    pub(super) quantity: Quantity,
+}
+
+/// Declines where there is less of a quantity than a strategy needs.
+#[inline]
+pub(super) fn at_least(value: usize, least: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
+    if value >= least { Ok(()) } else { Err(decline(value, Limit::AtLeast(least as u64), name, reason)) }
+}
+
+/// Declines where there is more of a quantity than a strategy allows.
+#[inline]
+pub(super) fn at_most(value: usize, most: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
+    if value <= most { Ok(()) } else { Err(decline(value, Limit::AtMost(most as u64), name, reason)) }
+}
+
+/// Declines where there is none of what a strategy looks for.
+#[inline]
+pub(super) fn found<T>(found: Option<T>, name: &'static str, reason: &'static str) -> Result<T, Decline> {
+    found.ok_or_else(|| decline(0, Limit::AtLeast(1), name, reason))
+}
+
+fn decline(value: usize, limit: Limit, name: &'static str, reason: &'static str) -> Decline {
+    Decline { reason, quantity: Quantity { name, value: value as u64, limit } }
+}
+
+/// The launch of a strategy, by its parameters.
+#[expect(clippy::large_enum_variant, reason = "a plan is copied, and made without allocating")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Launch {
+    Copy(Step<CopyParams>),
+    Rows(Step<RowsParams>),
+    Patch(Step<PatchParams>),
+    Matrix(Step<TransposeParams>),
+    Fields(Step<FieldsParams>),
+    Stacked(Step<StackedTileParams>),
+    Packed(Step<PackedParams>),
+    Tile(Step<VectorTileParams>),
+    Elements(Step<ElementsParams>),
+}
+
+impl Launch {
+    /// What all launches have.
+    pub(super) fn step(&self) -> &dyn AnyStep {
+        match self {
+            Self::Copy(step) => step,
+            Self::Rows(step) => step,
+            Self::Patch(step) => step,
+            Self::Matrix(step) => step,
+            Self::Fields(step) => step,
+            Self::Stacked(step) => step,
+            Self::Packed(step) => step,
+            Self::Tile(step) => step,
+            Self::Elements(step) => step,
+        }
+    }
+}
+
+/// A [`Step`] of a source and a destination, whatever its parameters.
+pub(super) trait AnyStep: fmt::Display {
+    /// The kernel's name.
+    fn entry(&self) -> &'static str;
+
+    /// The launch's shape.
+    fn shape(&self) -> LaunchShape;
+
+    /// Queues the launch on storages at these addresses.
+    ///
+    /// # Safety
+    ///
+    /// As [`Step::launch`].
+    unsafe fn queue(&self, device: &Device, operands: [u64; 2], stream: StreamHandle) -> Result<()>;
+}
+
+impl<P: Placed<Operands = [u64; 2]>> AnyStep for Step<P>
+where
+    Self: fmt::Display,
+{
+    fn entry(&self) -> &'static str {
+        self.entry.name()
+    }
+
+    fn shape(&self) -> LaunchShape {
+        self.shape
+    }
+
+    unsafe fn queue(&self, device: &Device, operands: [u64; 2], stream: StreamHandle) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.launch(device, operands, stream) }
+    }
+}
+
+/// Parameters whose `src` and `dst` count from the starts of the storages, and no other address.
+macro_rules! placed {
+    ($($params:ty),*) => {$(
+        impl Placed for $params {
+            type Operands = [u64; 2];
+
+            fn at(self, [src, dst]: [u64; 2]) -> Self {
+                Self { src: src.wrapping_add(self.src), dst: dst.wrapping_add(self.dst), ..self }
+            }
+        }
+    )*};
+}
+
+placed!(CopyParams, RowsParams, PatchParams, TransposeParams, FieldsParams, StackedTileParams, ElementsParams);
+
+/// Parameters that also have the addresses of a source without gaps, or 0 of one with gaps.
+macro_rules! placed_with_span {
+    ($($params:ty),*) => {$(
+        impl Placed for $params {
+            type Operands = [u64; 2];
+
+            fn at(self, [src, dst]: [u64; 2]) -> Self {
+                let start = if self.src_end == 0 { 0 } else { src.wrapping_add(self.src_start) };
+                let end = if self.src_end == 0 { 0 } else { src.wrapping_add(self.src_end) };
+                let (src, dst) = (src.wrapping_add(self.src), dst.wrapping_add(self.dst));
+                Self { src, dst, src_start: start, src_end: end, ..self }
+            }
+        }
+    )*};
+}
+
+placed_with_span!(VectorTileParams, PackedParams);

@@ -1,0 +1,121 @@
+//! How the tile kernels cut a matrix.
+
+use super::{Tiles, Tuning};
+use crate::abi::RAGGED_MARGIN;
+use crate::ops::Target;
+
+/// How the tile kernels cut a matrix, for elements of one width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TileShape {
+    /// Width of the elements, in bytes.
+    pub(super) width: usize,
+    /// Base-2 logarithm of the micro-tiles in a tile of whole rows, which the kernel was compiled
+    /// with: 128 threads times what each moves.
+    pub(super) micro_tiles_log2: u32,
+    /// Base-2 logarithm of those along a row of the source, where the matrix is large enough.
+    pub(super) across_log2: u32,
+    /// Base-2 logarithm of the micro-tiles in a tile of ragged rows, which that kernel was compiled
+    /// with. With more shared memory a block it was slower on an H100.
+    pub(super) ragged_micro_tiles_log2: u32,
+    /// Base-2 logarithm of those along a row of the source, where the matrix is large enough.
+    pub(super) ragged_across_log2: u32,
+}
+
+/// What kind of matrix a tile is cut from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops) enum Kind {
+    /// Every row is whole vectors.
+    Whole,
+    /// The same, and the L2 cache holds what is written.
+    WholeSmall,
+    /// Rows start or end off vectors, or off the sectors that are written.
+    Ragged,
+}
+
+/// How a tile lies over a matrix, in micro-tiles.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Split {
+    /// Base-2 logarithm of those along a row of the source.
+    pub(in crate::ops) across_log2: u32,
+    /// Base-2 logarithm of those of a tile.
+    pub(in crate::ops) all_log2: u32,
+    /// Those of the tile that a matrix at its corner fills.
+    pub(in crate::ops) used: usize,
+}
+
+impl Split {
+    /// Base-2 logarithm of the micro-tiles along a column of the source.
+    pub(in crate::ops) fn down_log2(&self) -> u32 {
+        self.all_log2 - self.across_log2
+    }
+
+    /// Fewest micro-tiles that are worth a tile.
+    pub(in crate::ops) fn fewest(&self, tiles: &Tiles) -> usize {
+        (1 << self.all_log2) / tiles.filled_part
+    }
+}
+
+impl TileShape {
+    /// The tiles used on an architecture: its own, or those of an H100.
+    pub fn of(target: Target) -> &'static [Self; 5] {
+        &Tuning::of(target).tile_shapes
+    }
+
+    /// Bytes of the elements that it is for.
+    pub const fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Base-2 logarithm of the micro-tiles along a row of the source.
+    pub fn across(&self) -> u32 {
+        self.across_log2
+    }
+
+    /// The same where rows are ragged.
+    pub fn ragged_across(&self) -> u32 {
+        self.ragged_across_log2
+    }
+
+    /// The most micro-tiles along a row of the source, as a base-2 logarithm.
+    ///
+    /// A ragged tile shares two micro-tiles a column with the one above. Of eight, most are its own,
+    /// and the lanes that read them from shared memory are not so few that an H100 would serve
+    /// twice that number at once, which would then share banks.
+    pub fn most_across(&self, ragged: bool) -> u32 {
+        if ragged { self.ragged_micro_tiles_log2 - 3 } else { self.micro_tiles_log2 }
+    }
+
+    /// The same tile with another number of micro-tiles along a row of the source, as base-2
+    /// logarithms: of whole rows, and of ragged ones. More than [`TileShape::most_across`] count as
+    /// that number.
+    pub fn with_across(self, across_log2: u32, ragged_across_log2: u32) -> Self {
+        Self { across_log2, ragged_across_log2, ..self }
+    }
+
+    /// The micro-tiles of a tile: of whole rows, and of ragged ones.
+    pub(super) const fn micro_tiles(&self) -> [u32; 2] {
+        [1 << self.micro_tiles_log2, 1 << self.ragged_micro_tiles_log2]
+    }
+
+    /// Base-2 logarithm of the micro-tiles of a tile.
+    pub(in crate::ops) fn all_log2(&self, kind: Kind) -> u32 {
+        if kind == Kind::Ragged { self.ragged_micro_tiles_log2 } else { self.micro_tiles_log2 }
+    }
+
+    /// Cuts a tile from a matrix of `cols` by `rows` micro-tiles. A side that is shorter than the
+    /// tile was tuned for leaves its micro-tiles to the other side.
+    pub(in crate::ops) fn split(&self, kind: Kind, cols: usize, rows: usize, tiles: &Tiles) -> Split {
+        let all_log2 = self.all_log2(kind);
+        let most = self.most_across(kind == Kind::Ragged);
+        let preferred = match kind {
+            Kind::Whole => self.across_log2,
+            Kind::WholeSmall => self.micro_tiles_log2 - tiles.small_down_log2,
+            Kind::Ragged => self.ragged_across_log2.min(most),
+        };
+        let ceil_log2 = |count: usize| count.next_power_of_two().trailing_zeros();
+        let across_log2 = preferred.max(all_log2.saturating_sub(ceil_log2(rows))).min(ceil_log2(cols)).min(most);
+        let down_log2 = all_log2 - across_log2;
+        debug_assert!(kind != Kind::Ragged || 1 << down_log2 > RAGGED_MARGIN, "{self:?} has no rows of its own");
+        Split { across_log2, all_log2, used: cols.min(1 << across_log2) * rows.min(1 << down_log2) }
+    }
+}
