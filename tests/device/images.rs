@@ -186,7 +186,7 @@ fn what_is_no_image_is_refused(setup: &Setup) {
     );
 
     let (src, dst) = (source.address(), result.address());
-    for (addresses, wrong) in [([src, dst + 2], "multiple of 4"), ([dst + 20, dst], "overlap")] {
+    for (addresses, wrong) in [([src, dst + 2], "aligned to 2 bytes"), ([dst + 20, dst], "overlap")] {
         // SAFETY: refused before anything is queued.
         let error = unsafe { normalize_raw(&device, &normalization(3), DType::F32, addresses, [1, 2]) }.unwrap_err();
         assert!(error.to_string().contains(wrong), "{error}");

@@ -127,7 +127,7 @@ impl MeanVariancePlan {
         if shape[0] > 0 && shape[1] == 0 {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
-                "rows of no elements have no mean; give rows of at least one",
+                "there is no mean of rows of no elements; give rows of at least one",
             ));
         }
         // The results are no elements of rows: nothing keeps threads from holding these.
