@@ -133,6 +133,25 @@ impl<T: Element> DeviceArray<T> {
         Ok(Self { layout, ..self })
     }
 
+    /// Downloads the one element of an array, after all work queued on the array has run.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where the array has not one element; else as [`DeviceBuffer::download`].
+    pub fn item(&self) -> Result<T> {
+        let [element] = if self.len() == 1 { self.to_vec()? } else { Vec::new() }[..] else {
+            return Err(Error::new(
+                ErrorKind::Layout,
+                format!(
+                    "an array of shape {:?} has {}, and item takes an array of one; use to_vec",
+                    self.shape(),
+                    counted(self.len(), "element")
+                ),
+            ));
+        };
+        Ok(element)
+    }
+
     /// Downloads the elements in C order, after all work queued on the array has run.
     ///
     /// # Errors

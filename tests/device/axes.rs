@@ -198,7 +198,7 @@ fn the_first_of_several_is_the_greatest_and_nan_is_greater(setup: &Setup) {
     of_every_kind!(check(&device));
     let numbers: Vec<f32> = (0..3000).map(|i| (i % 1999) as f32).collect();
     let buffer = device.upload(&numbers).unwrap();
-    assert_eq!(ops::argmax(buffer.view(&[30, 100]).unwrap(), None).unwrap().download().unwrap(), [1998]);
+    assert_eq!(ops::argmax(buffer.view(&[30, 100]).unwrap(), None).unwrap().to_vec().unwrap(), [1998]);
 }
 
 fn sums_along_an_axis_are_the_same_every_time(setup: &Setup) {
@@ -228,13 +228,13 @@ fn views_are_reduced_along_each_of_their_axes(setup: &Setup) {
         let extents = [product(&shape[..axis]), shape[axis], product(&shape[axis + 1..])];
         let columns = values::<F32>(&numbers);
         let expected: Vec<f32> = by_column(&columns, extents, |column| column.sum::<f64>() as f32);
-        assert_eq!(ops::sum(view, axis).unwrap().download().unwrap(), expected);
+        assert_eq!(ops::sum(view, axis).unwrap().to_vec().unwrap(), expected);
         let expected: Vec<f32> = by_column(&columns, extents, |column| column.fold(f64::INFINITY, f64::min) as f32);
-        assert_eq!(ops::min(view, axis).unwrap().download().unwrap(), expected);
+        assert_eq!(ops::min(view, axis).unwrap().to_vec().unwrap(), expected);
         let expected: Vec<f32> = by_column(&columns, extents, |column| column.fold(0.0, f64::max) as f32);
-        assert_eq!(ops::max(view, axis).unwrap().download().unwrap(), expected);
+        assert_eq!(ops::max(view, axis).unwrap().to_vec().unwrap(), expected);
         let expected = by_column(&columns, extents, first_greatest);
-        assert_eq!(ops::argmax(view, axis).unwrap().download().unwrap(), expected);
+        assert_eq!(ops::argmax(view, axis).unwrap().to_vec().unwrap(), expected);
     }
 }
 
@@ -306,7 +306,7 @@ fn softmax_of_many_terms_is_within_its_bound(setup: &Setup) {
         (uniform, 96.0),
     ] {
         let source = device.upload(&row).unwrap();
-        let found = ops::softmax(source.view(&[1, row.len()]).unwrap()).unwrap().download().unwrap();
+        let found = ops::softmax(source.view(&[1, row.len()]).unwrap()).unwrap().to_vec().unwrap();
         let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let below = |number: f32| f64::from(number) - f64::from(most);
         let total: f64 = row.iter().map(|&number| below(number).exp()).sum();
@@ -340,7 +340,7 @@ fn softmax_of_what_is_infinite(setup: &Setup) {
     for n in [8, 20_000] {
         let softmax = |numbers: &[f32]| {
             let buffer = device.upload(numbers).unwrap();
-            ops::softmax(buffer.view(&[1, n]).unwrap()).unwrap().download().unwrap()
+            ops::softmax(buffer.view(&[1, n]).unwrap()).unwrap().to_vec().unwrap()
         };
         let mut numbers = vec![f32::NEG_INFINITY; n];
         assert!(softmax(&numbers).iter().all(|value| value.is_nan()));
@@ -407,7 +407,7 @@ fn variance_of_many_far_from_zero_does_not_cancel(setup: &Setup) {
         ] {
             let source = device.upload(&numbers).unwrap();
             let (mean, variance) = ops::mean_variance(source.view(&[1, n]).unwrap()).unwrap();
-            let (mean, variance) = (mean.download().unwrap()[0], variance.download().unwrap()[0]);
+            let (mean, variance) = (mean.to_vec().unwrap()[0], variance.to_vec().unwrap()[0]);
             let expected = numbers.iter().copied().map(f64::from).sum::<f64>() / n as f64;
             let squares: f64 = numbers.iter().map(|&number| (f64::from(number) - expected).powi(2)).sum();
             assert_relative_eq!(f64::from(mean), expected, max_relative = f64::powi(2.0, -20));
@@ -419,7 +419,7 @@ fn variance_of_many_far_from_zero_does_not_cancel(setup: &Setup) {
         for (numbers, expected) in rows.chain([(vec![f32::MAX; n], f32::INFINITY)]) {
             let source = device.upload(&numbers).unwrap();
             let (mean, variance) = ops::mean_variance(source.view(&[1, n]).unwrap()).unwrap();
-            let (mean, variance) = (mean.download().unwrap()[0], variance.download().unwrap()[0]);
+            let (mean, variance) = (mean.to_vec().unwrap()[0], variance.to_vec().unwrap()[0]);
             let is_right = mean.to_bits() == expected.to_bits() || mean.is_nan() && expected.is_nan();
             assert!(is_right, "{mean} where it is {expected}");
             assert!(variance.is_nan(), "{variance} where the mean is {expected}");
@@ -464,7 +464,7 @@ fn what_has_no_such_axis_is_refused(setup: &Setup) {
     assert!(error.kind() == ErrorKind::Layout && error.to_string().contains("[3, 4] has no axis 2"), "{error}");
     let error = ops::max(view.slice(1, ..0, 1).unwrap(), 1).unwrap_err();
     assert!(error.to_string().contains("no max of no elements"), "{error}");
-    assert_eq!(ops::sum(view.slice(0, ..0, 1).unwrap(), 0).unwrap().download().unwrap(), [0.0; 4]);
+    assert_eq!(ops::sum(view.slice(0, ..0, 1).unwrap(), 0).unwrap().to_vec().unwrap(), [0.0; 4]);
     assert!(ops::argmax(view.slice(0, ..0, 1).unwrap(), 1).unwrap().is_empty());
     let error = ops::sum(view.t(), 0).unwrap_err();
     assert!(error.to_string().contains("contiguous"), "{error}");

@@ -4,6 +4,7 @@
 mod page;
 
 use half::{bf16, f16};
+use warpstride::DeviceArray;
 use warpstride::device::Device;
 use warpstride::element::{DType, Element, Number};
 use warpstride::memory::DeviceBuffer;
@@ -136,6 +137,10 @@ fn download<T: Sample>(buffer: &DeviceBuffer<T>) -> Array {
     Array { dtype: T::DTYPE, shape: vec![bits.len()], bits }
 }
 
+fn downloaded<T: Sample>(array: &DeviceArray<T>) -> Array {
+    download(array.buffer())
+}
+
 fn one<T: Sample>(element: T) -> Array {
     Array { dtype: T::DTYPE, shape: vec![], bits: vec![element.bits()] }
 }
@@ -178,37 +183,37 @@ where
     let a = buffer.view(shape)?;
     let axis = |_: View<'_, T>| expression.number(1) as usize;
     Ok(match expression.function {
-        "sum" => one(ops::sum(a, None)?.download()?[0]),
+        "sum" => one(ops::sum(a, None)?.item()?),
         "dot" => {
             let (b, other) = upload(device, expression, 1);
-            one(ops::dot(a, b.view(other)?)?.download()?[0])
+            one(ops::dot(a, b.view(other)?)?.item()?)
         }
-        "min" => one(ops::min(a, None)?.download()?[0]),
-        "max" => one(ops::max(a, None)?.download()?[0]),
-        "argmax" => one(ops::argmax(a, None)?.download()?[0]),
+        "min" => one(ops::min(a, None)?.item()?),
+        "max" => one(ops::max(a, None)?.item()?),
+        "argmax" => one(ops::argmax(a, None)?.item()?),
         "argmin" => {
             let negated = ops::mul(T::of(page::bits(T::DTYPE, "-1.0")), a)?;
-            one(ops::argmax(negated.view(shape)?, None)?.download()?[0])
+            one(ops::argmax(&negated, None)?.item()?)
         }
-        "sum_axis" => download(&ops::sum(a, axis(a))?),
-        "min_axis" => download(&ops::min(a, axis(a))?),
-        "max_axis" => download(&ops::max(a, axis(a))?),
-        "argmax_axis" => download(&ops::argmax(a, axis(a))?),
-        "mean" => download(&ops::mean_variance(a)?.0),
-        "variance" => download(&ops::mean_variance(a)?.1),
-        "softmax" => download(&ops::softmax(a)?),
+        "sum_axis" => downloaded(&ops::sum(a, axis(a))?),
+        "min_axis" => downloaded(&ops::min(a, axis(a))?),
+        "max_axis" => downloaded(&ops::max(a, axis(a))?),
+        "argmax_axis" => downloaded(&ops::argmax(a, axis(a))?),
+        "mean" => downloaded(&ops::mean_variance(a)?.0),
+        "variance" => downloaded(&ops::mean_variance(a)?.1),
+        "softmax" => downloaded(&ops::softmax(a)?),
         other => panic!("no function of docs/semantics.md is {other}"),
     })
 }
 
 fn transposed<T: Sample>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
     let (buffer, shape) = upload::<T>(device, expression, 0);
-    Ok(download(ops::transpose(buffer.view(shape)?)?.buffer()))
+    Ok(downloaded(&ops::transpose(buffer.view(shape)?)?))
 }
 
 fn cast_from<S: Sample>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
     fn to<D: Sample>(from: View<'_, impl Element>) -> Result<Array> {
-        Ok(download(&ops::cast::<D, _>(from)?))
+        Ok(downloaded(&ops::cast::<D, _>(from)?))
     }
     let (buffer, shape) = upload::<S>(device, expression, 0);
     let from = buffer.view(shape)?;

@@ -12,11 +12,11 @@ pub(in crate::ops::arithmetic) use plan::shape;
 pub use plan::{ElementwisePlan, Operands};
 
 use crate::abi::{ADD, AXPY, Family, MUL, NSTREAM, TRIAD};
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Number};
 use crate::error::Result;
-use crate::memory::DeviceBuffer;
 use crate::ops::Target;
 use crate::ops::operand::Operand;
 use crate::ops::span::{Phase, phase};
@@ -92,7 +92,8 @@ impl fmt::Display for Elementwise {
 /// # Errors
 ///
 /// As [`mul_into`]; `OutOfMemory` where the device has no room for the result.
-pub fn mul<T: Number>(scalar: T, a: View<'_, T>) -> Result<DeviceBuffer<T>> {
+pub fn mul<'a, T: Number>(scalar: T, a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+    let a = a.into();
     result(a, |dst, stream| mul_into(scalar, a, dst, stream))
 }
 
@@ -107,12 +108,13 @@ pub fn mul<T: Number>(scalar: T, a: View<'_, T>) -> Result<DeviceBuffer<T>> {
 /// use warpstride::device::{Backend, Device};
 ///
 /// let device = Device::open(Backend::Soft)?;
-/// let (a, b) = (device.upload(&[1.0_f32, 2.0, 3.0])?, device.upload(&[0.5_f32; 3])?);
-/// assert_eq!(warpstride::ops::add(a.view(&[3])?, b.view(&[3])?)?.download()?, [1.5, 2.5, 3.5]);
+/// let (a, b) = (device.array(&[3], &[1.0_f32, 2.0, 3.0])?, device.array(&[3], &[0.5; 3])?);
+/// assert_eq!(warpstride::ops::add(&a, &b)?.to_vec()?, [1.5, 2.5, 3.5]);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn add<T: Number>(a: View<'_, T>, b: View<'_, T>) -> Result<DeviceBuffer<T>> {
+pub fn add<'a, T: Number>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+    let (a, b) = (a.into(), b.into());
     result(a, |dst, stream| add_into(a, b, dst, stream))
 }
 
@@ -121,7 +123,8 @@ pub fn add<T: Number>(a: View<'_, T>, b: View<'_, T>) -> Result<DeviceBuffer<T>>
 /// # Errors
 ///
 /// As [`mul`].
-pub fn triad<T: Number>(a: View<'_, T>, scalar: T, b: View<'_, T>) -> Result<DeviceBuffer<T>> {
+pub fn triad<'a, T: Number>(a: impl Into<View<'a, T>>, scalar: T, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+    let (a, b) = (a.into(), b.into());
     result(a, |dst, stream| triad_into(a, scalar, b, dst, stream))
 }
 
@@ -129,9 +132,9 @@ pub fn triad<T: Number>(a: View<'_, T>, scalar: T, b: View<'_, T>) -> Result<Dev
 fn result<T: Number>(
     a: View<'_, T>,
     compute: impl FnOnce(ViewMut<'_, T>, &Stream) -> Result<()>,
-) -> Result<DeviceBuffer<T>> {
-    let mut result = a.device().alloc::<T>(a.len())?;
-    compute(result.view_mut(a.shape())?, a.device().default_stream())?;
+) -> Result<DeviceArray<T>> {
+    let mut result = a.device().alloc_array::<T>(a.shape())?;
+    compute(result.view_mut(), a.device().default_stream())?;
     Ok(result)
 }
 
@@ -141,7 +144,13 @@ fn result<T: Number>(
 ///
 /// `Layout` where the shapes differ or an operand does not lie in C order without gaps;
 /// `InvalidArgument` where the operands and the stream are not on one device; else the driver's error.
-pub fn mul_into<T: Number>(scalar: T, a: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+pub fn mul_into<'a, T: Number>(
+    scalar: T,
+    a: impl Into<View<'a, T>>,
+    dst: impl Into<ViewMut<'a, T>>,
+    stream: &Stream,
+) -> Result<()> {
+    let (a, dst) = (a.into(), dst.into());
     queue(Elementwise::Mul, scalar.to_f64(), &[a], dst, stream)
 }
 
@@ -150,7 +159,13 @@ pub fn mul_into<T: Number>(scalar: T, a: View<'_, T>, dst: ViewMut<'_, T>, strea
 /// # Errors
 ///
 /// As [`mul_into`].
-pub fn add_into<T: Number>(a: View<'_, T>, b: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+pub fn add_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
+    b: impl Into<View<'a, T>>,
+    dst: impl Into<ViewMut<'a, T>>,
+    stream: &Stream,
+) -> Result<()> {
+    let (a, b, dst) = (a.into(), b.into(), dst.into());
     queue(Elementwise::Add, 0.0, &[a, b], dst, stream)
 }
 
@@ -159,13 +174,14 @@ pub fn add_into<T: Number>(a: View<'_, T>, b: View<'_, T>, dst: ViewMut<'_, T>, 
 /// # Errors
 ///
 /// As [`mul_into`].
-pub fn triad_into<T: Number>(
-    a: View<'_, T>,
+pub fn triad_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
     scalar: T,
-    b: View<'_, T>,
-    dst: ViewMut<'_, T>,
+    b: impl Into<View<'a, T>>,
+    dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (a, b, dst) = (a.into(), b.into(), dst.into());
     queue(Elementwise::Triad, scalar.to_f64(), &[a, b], dst, stream)
 }
 
@@ -174,13 +190,14 @@ pub fn triad_into<T: Number>(
 /// # Errors
 ///
 /// As [`mul_into`].
-pub fn nstream_into<T: Number>(
-    a: View<'_, T>,
+pub fn nstream_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
     scalar: T,
-    b: View<'_, T>,
-    dst: ViewMut<'_, T>,
+    b: impl Into<View<'a, T>>,
+    dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (a, b, dst) = (a.into(), b.into(), dst.into());
     queue(Elementwise::NStream, scalar.to_f64(), &[a, b], dst, stream)
 }
 
@@ -189,7 +206,13 @@ pub fn nstream_into<T: Number>(
 /// # Errors
 ///
 /// As [`mul_into`].
-pub fn axpy_into<T: Number>(scalar: T, a: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+pub fn axpy_into<'a, T: Number>(
+    scalar: T,
+    a: impl Into<View<'a, T>>,
+    dst: impl Into<ViewMut<'a, T>>,
+    stream: &Stream,
+) -> Result<()> {
+    let (a, dst) = (a.into(), dst.into());
     queue(Elementwise::Axpy, scalar.to_f64(), &[a], dst, stream)
 }
 

@@ -34,7 +34,8 @@ use crate::view::ViewMut;
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn fill_into<T: Element>(value: T, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+pub fn fill_into<'a, T: Element>(value: T, dst: impl Into<ViewMut<'a, T>>, stream: &Stream) -> Result<()> {
+    let dst = dst.into();
     FillPlan::new(T::DTYPE, dst.len() as u64, phase(&Operand::written("destination", &dst))?)?
         .launch(value, dst, stream)
 }

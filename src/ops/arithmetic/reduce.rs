@@ -23,6 +23,7 @@ use crate::abi::{
     ARGMAX_COLUMNS, ARGMAX_ROWS, Family, MAX, MAX_COLUMNS, MAX_ROWS, MIN, MIN_COLUMNS, MIN_ROWS, SUM, SUM_COLUMNS,
     SUM_ROWS,
 };
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element, Number};
@@ -168,7 +169,8 @@ impl Scratch {
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn sum<T: Number>(a: View<'_, T>, axis: impl Into<Option<usize>>) -> Result<DeviceBuffer<T::Sum>> {
+pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T::Sum>> {
+    let a = a.into();
     result(Reduction::Sum, a, axis.into())
 }
 
@@ -177,7 +179,8 @@ pub fn sum<T: Number>(a: View<'_, T>, axis: impl Into<Option<usize>>) -> Result<
 /// # Errors
 ///
 /// As [`sum`]; `InvalidArgument` where a result has no elements.
-pub fn min<T: Number>(a: View<'_, T>, axis: impl Into<Option<usize>>) -> Result<DeviceBuffer<T>> {
+pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
+    let a = a.into();
     result(Reduction::Min, a, axis.into())
 }
 
@@ -186,7 +189,8 @@ pub fn min<T: Number>(a: View<'_, T>, axis: impl Into<Option<usize>>) -> Result<
 /// # Errors
 ///
 /// As [`min`].
-pub fn max<T: Number>(a: View<'_, T>, axis: impl Into<Option<usize>>) -> Result<DeviceBuffer<T>> {
+pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
+    let a = a.into();
     result(Reduction::Max, a, axis.into())
 }
 
@@ -196,17 +200,18 @@ pub fn max<T: Number>(a: View<'_, T>, axis: impl Into<Option<usize>>) -> Result<
 /// # Errors
 ///
 /// As [`min`].
-pub fn argmax<T: Number>(a: View<'_, T>, axis: impl Into<Option<usize>>) -> Result<DeviceBuffer<u64>> {
+pub fn argmax<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<u64>> {
+    let a = a.into();
     result(Reduction::ArgMax, a, axis.into())
 }
 
 /// Reduces into a new buffer, with scratch memory of its own.
-fn result<T: Number, R: Element>(reduction: Reduction, a: View<'_, T>, axis: Option<usize>) -> Result<DeviceBuffer<R>> {
+fn result<T: Number, R: Element>(reduction: Reduction, a: View<'_, T>, axis: Option<usize>) -> Result<DeviceArray<R>> {
     let device = a.device();
     let shape = axis.map_or(Ok(Vec::new()), |axis| without(a.shape(), axis))?;
-    let mut result = device.alloc::<R>(shape.iter().product())?;
+    let mut result = device.alloc_array::<R>(&shape)?;
     let (mut scratch, stream) = (Scratch::new(device)?, device.default_stream());
-    queue(reduction, a, axis, &mut scratch, result.view_mut(&shape)?, stream)?;
+    queue(reduction, a, axis, &mut scratch, result.view_mut(), stream)?;
     Ok(result)
 }
 
@@ -237,13 +242,14 @@ fn check_axis(shape: &[usize], axis: usize) -> Result<()> {
 ///
 /// As [`sum`]; `Layout` also where `dst` has another shape or gaps, `InvalidArgument` where the
 /// operands and the stream are not on one device.
-pub fn sum_into<T: Number>(
-    a: View<'_, T>,
+pub fn sum_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
     axis: impl Into<Option<usize>>,
     scratch: &mut Scratch,
-    dst: ViewMut<'_, T::Sum>,
+    dst: impl Into<ViewMut<'a, T::Sum>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (a, dst) = (a.into(), dst.into());
     queue(Reduction::Sum, a, axis.into(), scratch, dst, stream)
 }
 
@@ -252,13 +258,14 @@ pub fn sum_into<T: Number>(
 /// # Errors
 ///
 /// As [`sum_into`] and [`min`].
-pub fn min_into<T: Number>(
-    a: View<'_, T>,
+pub fn min_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
     axis: impl Into<Option<usize>>,
     scratch: &mut Scratch,
-    dst: ViewMut<'_, T>,
+    dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (a, dst) = (a.into(), dst.into());
     queue(Reduction::Min, a, axis.into(), scratch, dst, stream)
 }
 
@@ -267,13 +274,14 @@ pub fn min_into<T: Number>(
 /// # Errors
 ///
 /// As [`sum_into`] and [`min`].
-pub fn max_into<T: Number>(
-    a: View<'_, T>,
+pub fn max_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
     axis: impl Into<Option<usize>>,
     scratch: &mut Scratch,
-    dst: ViewMut<'_, T>,
+    dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (a, dst) = (a.into(), dst.into());
     queue(Reduction::Max, a, axis.into(), scratch, dst, stream)
 }
 
@@ -283,13 +291,14 @@ pub fn max_into<T: Number>(
 /// # Errors
 ///
 /// As [`sum_into`] and [`min`].
-pub fn argmax_into<T: Number>(
-    a: View<'_, T>,
+pub fn argmax_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
     axis: impl Into<Option<usize>>,
     scratch: &mut Scratch,
-    dst: ViewMut<'_, u64>,
+    dst: impl Into<ViewMut<'a, u64>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (a, dst) = (a.into(), dst.into());
     queue(Reduction::ArgMax, a, axis.into(), scratch, dst, stream)
 }
 

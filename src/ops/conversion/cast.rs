@@ -3,13 +3,13 @@
 use std::fmt;
 
 use crate::abi::{CAST, CAST_BLOCK, CastParams, EntryId, Key};
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
-use crate::memory::DeviceBuffer;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{Operand, check_contiguous_addresses, check_shapes, queue};
 use crate::ops::plan::{Explanation, Placed, Plan, Step};
@@ -37,9 +37,10 @@ use crate::view::{View, ViewMut};
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn cast<D: Element, S: Element>(src: View<'_, S>) -> Result<DeviceBuffer<D>> {
-    let mut result = src.device().alloc::<D>(src.len())?;
-    cast_into(src, result.view_mut(src.shape())?, src.device().default_stream())?;
+pub fn cast<'a, D: Element, S: Element>(src: impl Into<View<'a, S>>) -> Result<DeviceArray<D>> {
+    let src = src.into();
+    let mut result = src.device().alloc_array::<D>(src.shape())?;
+    cast_into(src, &mut result, src.device().default_stream())?;
     Ok(result)
 }
 
@@ -56,7 +57,12 @@ pub fn cast<D: Element, S: Element>(src: View<'_, S>) -> Result<DeviceBuffer<D>>
 /// `Layout` where the shapes differ or an operand does not lie in C order without gaps;
 /// `InvalidArgument` where an element is complex, or the operands and the stream are not on one device;
 /// else the driver's error.
-pub fn cast_into<S: Element, D: Element>(src: View<'_, S>, dst: ViewMut<'_, D>, stream: &Stream) -> Result<()> {
+pub fn cast_into<'a, S: Element, D: Element>(
+    src: impl Into<View<'a, S>>,
+    dst: impl Into<ViewMut<'a, D>>,
+    stream: &Stream,
+) -> Result<()> {
+    let (src, dst) = (src.into(), dst.into());
     let starts = [phase(&Operand::read("source", &src))?, phase(&Operand::written("destination", &dst))?];
     let (sides, len) = ([(starts[0], S::DTYPE), (starts[1], D::DTYPE)], dst.len() as u64);
     check_shapes(src.layout(), dst.layout())?;

@@ -4,9 +4,9 @@
 //! This is the affine map ([`affine_into`]) of images whose channels move before their pixels, by
 //! factors and offsets that go with the launch.
 
+use crate::array::DeviceArray;
 use crate::element::Number;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::DeviceBuffer;
 use crate::ops::affine::{Affine, Normalization, affine_into};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -17,10 +17,11 @@ use crate::view::{View, ViewMut};
 /// # Errors
 ///
 /// As [`normalize_into`]; `OutOfMemory` where the device has no room for the result.
-pub fn normalize<T: Number>(src: View<'_, u8>, normalization: &Normalization) -> Result<DeviceBuffer<T>> {
+pub fn normalize<'a, T: Number>(src: impl Into<View<'a, u8>>, normalization: &Normalization) -> Result<DeviceArray<T>> {
+    let src = src.into();
     let &[n, h, w, c] = src.shape() else { return Err(shapes(src.shape(), &[])) };
-    let mut result = src.device().alloc::<T>(src.len())?;
-    normalize_into(src, normalization, result.view_mut(&[n, c, h, w])?, src.device().default_stream())?;
+    let mut result = src.device().alloc_array::<T>(&[n, c, h, w])?;
+    normalize_into(src, normalization, &mut result, src.device().default_stream())?;
     Ok(result)
 }
 
@@ -33,12 +34,13 @@ pub fn normalize<T: Number>(src: View<'_, u8>, normalization: &Normalization) ->
 /// `Layout` where the shapes do not belong together or an operand does not lie in C order without gaps;
 /// `InvalidArgument` where the normalisation is for another number of channels, elements are doubles, or
 /// the operands and the stream are not on one device; else the driver's error.
-pub fn normalize_into<T: Number>(
-    src: View<'_, u8>,
+pub fn normalize_into<'a, T: Number>(
+    src: impl Into<View<'a, u8>>,
     normalization: &Normalization,
-    dst: ViewMut<'_, T>,
+    dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (src, dst) = (src.into(), dst.into());
     let &[n, h, w, c] = src.shape() else { return Err(shapes(src.shape(), dst.shape())) };
     if dst.shape() != [n, c, h, w] {
         return Err(shapes(src.shape(), dst.shape()));

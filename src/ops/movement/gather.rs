@@ -62,12 +62,13 @@ impl Indexed {
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn gather_rows<T: Element, I: Element>(
-    src: View<'_, T>,
-    indices: View<'_, I>,
-    dst: ViewMut<'_, T>,
+pub fn gather_rows<'a, T: Element, I: Element>(
+    src: impl Into<View<'a, T>>,
+    indices: impl Into<View<'a, I>>,
+    dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (src, indices, dst) = (src.into(), indices.into(), dst.into());
     queue_rows(Indexed::Gather, src, indices, dst, stream)
 }
 
@@ -79,12 +80,13 @@ pub fn gather_rows<T: Element, I: Element>(
 /// # Errors
 ///
 /// As [`gather_rows`], with as many indices as rows of the source.
-pub fn scatter_rows<T: Element, I: Element>(
-    src: View<'_, T>,
-    indices: View<'_, I>,
-    dst: ViewMut<'_, T>,
+pub fn scatter_rows<'a, T: Element, I: Element>(
+    src: impl Into<View<'a, T>>,
+    indices: impl Into<View<'a, I>>,
+    dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (src, indices, dst) = (src.into(), indices.into(), dst.into());
     queue_rows(Indexed::Scatter, src, indices, dst, stream)
 }
 

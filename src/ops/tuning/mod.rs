@@ -3,18 +3,16 @@
 //! Measurements found these numbers; `warpstride bench --tune` finds the shapes of tiles again, on
 //! any GPU. An architecture has a file with one [`Tuning`]; those without one take the H100's.
 
+mod arithmetic;
 mod movement;
 mod sm_90;
 mod tile_shape;
 
 pub use tile_shape::TileShape;
 
+pub(in crate::ops) use arithmetic::Arithmetic;
 pub(in crate::ops) use movement::{Fields, InPlace, Packed, Permutes, Tiles};
 pub(in crate::ops) use tile_shape::Kind;
-
-mod arithmetic;
-
-pub(in crate::ops) use arithmetic::Arithmetic;
 
 use super::Target;
 use super::units::VECTOR;

@@ -5,12 +5,12 @@ use std::fmt;
 use super::pass::Passes;
 use super::{Scratch, over_all};
 use crate::abi::{DOT, SUM};
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Number};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
-use crate::memory::DeviceBuffer;
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, check_aligned, check_shapes, queue};
 use crate::ops::plan::{Explanation, Plan};
@@ -27,10 +27,11 @@ use crate::view::{View, ViewMut};
 /// `Layout` where the shapes differ, or the elements do not lie in C order without gaps;
 /// `InvalidArgument` where the arrays are not on one device; `OutOfMemory` where the device has no
 /// room; else the driver's error.
-pub fn dot<T: Number>(a: View<'_, T>, b: View<'_, T>) -> Result<DeviceBuffer<T::Sum>> {
+pub fn dot<'a, T: Number>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T::Sum>> {
+    let (a, b) = (a.into(), b.into());
     let device = a.device();
-    let mut result = device.alloc(1)?;
-    dot_into(a, b, &mut Scratch::new(device)?, result.view_mut(&[])?, device.default_stream())?;
+    let mut result = device.alloc_array(&[])?;
+    dot_into(a, b, &mut Scratch::new(device)?, &mut result, device.default_stream())?;
     Ok(result)
 }
 
@@ -40,13 +41,14 @@ pub fn dot<T: Number>(a: View<'_, T>, b: View<'_, T>) -> Result<DeviceBuffer<T::
 /// # Errors
 ///
 /// As [`dot`]; `Layout` also where `dst` has not one element.
-pub fn dot_into<T: Number>(
-    a: View<'_, T>,
-    b: View<'_, T>,
+pub fn dot_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
+    b: impl Into<View<'a, T>>,
     scratch: &mut Scratch,
-    dst: ViewMut<'_, T::Sum>,
+    dst: impl Into<ViewMut<'a, T::Sum>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (a, b, dst) = (a.into(), b.into(), dst.into());
     let starts = [phase(&Operand::read("first operand", &a))?, phase(&Operand::read("second operand", &b))?];
     DotPlan::new(T::DTYPE, a.len() as u64, starts)?.launch(a, b, scratch, dst, stream)
 }

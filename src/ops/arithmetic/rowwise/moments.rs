@@ -4,12 +4,12 @@ use std::fmt;
 
 use super::{Sides, check_rows, elements, reason, rows_of, step};
 use crate::abi::{MEAN_VARIANCE, RowwiseParams};
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Number};
 use crate::error::{Error, ErrorKind, Result};
 use crate::launch_shape::LaunchShape;
-use crate::memory::DeviceBuffer;
 use crate::ops::Target;
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, check_aligned, queue};
@@ -19,7 +19,7 @@ use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
 /// The means of rows, and their variances: see [`mean_variance`].
-pub type Moments<T> = (DeviceBuffer<<T as Number>::Sum>, DeviceBuffer<<T as Number>::Sum>);
+pub type Moments<T> = (DeviceArray<<T as Number>::Sum>, DeviceArray<<T as Number>::Sum>);
 
 /// Computes mean and variance along the last axis into new buffers, on the default stream: see
 /// [`mean_variance_into`].
@@ -35,16 +35,16 @@ pub type Moments<T> = (DeviceBuffer<<T as Number>::Sum>, DeviceBuffer<<T as Numb
 /// let device = Device::open(Backend::Soft)?;
 /// let buffer = device.upload(&[1.0_f32, 3.0, 5.0, 5.0])?;
 /// let (mean, variance) = warpstride::ops::mean_variance(buffer.view(&[2, 2])?)?;
-/// assert_eq!((mean.download()?, variance.download()?), (vec![2.0, 5.0], vec![1.0, 0.0]));
+/// assert_eq!((mean.to_vec()?, variance.to_vec()?), (vec![2.0, 5.0], vec![1.0, 0.0]));
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn mean_variance<T: Number>(a: View<'_, T>) -> Result<Moments<T>> {
+pub fn mean_variance<'a, T: Number>(a: impl Into<View<'a, T>>) -> Result<Moments<T>> {
+    let a = a.into();
     let shape = without_last(a.shape());
     let device = a.device();
-    let rows = shape.iter().product();
-    let (mut mean, mut variance) = (device.alloc(rows)?, device.alloc(rows)?);
-    mean_variance_into(a, mean.view_mut(shape)?, variance.view_mut(shape)?, device.default_stream())?;
+    let (mut mean, mut variance) = (device.alloc_array(shape)?, device.alloc_array(shape)?);
+    mean_variance_into(a, &mut mean, &mut variance, device.default_stream())?;
     Ok((mean, variance))
 }
 
@@ -69,12 +69,13 @@ fn without_last(shape: &[usize]) -> &[usize] {
 /// `Layout` where a result has another shape, or elements do not lie in C order without gaps;
 /// `InvalidArgument` where rows have no elements and there are some, or the operands and the stream are
 /// not on one device; else the driver's error.
-pub fn mean_variance_into<T: Number>(
-    a: View<'_, T>,
-    mean: ViewMut<'_, T::Sum>,
-    variance: ViewMut<'_, T::Sum>,
+pub fn mean_variance_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
+    mean: impl Into<ViewMut<'a, T::Sum>>,
+    variance: impl Into<ViewMut<'a, T::Sum>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (a, mean, variance) = (a.into(), mean.into(), variance.into());
     let start = phase(&Operand::read("source", &a))?;
     let plan = MeanVariancePlan::new(T::DTYPE, rows_of(a.shape()), start, Target::of(a.device()))?;
     plan.launch(a, mean, variance, stream)

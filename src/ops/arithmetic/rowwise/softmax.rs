@@ -4,12 +4,12 @@ use std::fmt;
 
 use super::{Sides, check_rows, elements, reason, rows_of, step};
 use crate::abi::{RowwiseParams, SOFTMAX};
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Number};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
-use crate::memory::DeviceBuffer;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::operand::{Operand, check_shapes, queue};
@@ -35,9 +35,10 @@ use crate::view::{View, ViewMut};
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn softmax<T: Number>(a: View<'_, T>) -> Result<DeviceBuffer<T>> {
-    let mut result = a.device().alloc::<T>(a.len())?;
-    softmax_into(a, result.view_mut(a.shape())?, a.device().default_stream())?;
+pub fn softmax<'a, T: Number>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+    let a = a.into();
+    let mut result = a.device().alloc_array::<T>(a.shape())?;
+    softmax_into(a, &mut result, a.device().default_stream())?;
     Ok(result)
 }
 
@@ -54,7 +55,12 @@ pub fn softmax<T: Number>(a: View<'_, T>) -> Result<DeviceBuffer<T>> {
 ///
 /// `Layout` where the shapes differ or the elements do not lie in C order without gaps;
 /// `InvalidArgument` where the operands and the stream are not on one device; else the driver's error.
-pub fn softmax_into<T: Number>(a: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+pub fn softmax_into<'a, T: Number>(
+    a: impl Into<View<'a, T>>,
+    dst: impl Into<ViewMut<'a, T>>,
+    stream: &Stream,
+) -> Result<()> {
+    let (a, dst) = (a.into(), dst.into());
     let starts = [phase(&Operand::read("source", &a))?, phase(&Operand::written("destination", &dst))?];
     SoftmaxPlan::new(T::DTYPE, rows_of(a.shape()), starts, Target::of(a.device()))?.launch(a, dst, stream)
 }

@@ -15,12 +15,12 @@ mod strategies;
 pub use normalization::Normalization;
 pub use plan::AffinePlan;
 
+use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::layout::Layout;
-use crate::memory::DeviceBuffer;
 use crate::ops::{Align, Target};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -117,9 +117,13 @@ impl<A> Affine<A> {
 /// # Errors
 ///
 /// As [`affine_into`]; `OutOfMemory` where the device has no room for the result.
-pub fn affine<D: Element, S: Element>(src: View<'_, S>, affine: Affine<View<'_, f32>>) -> Result<DeviceBuffer<D>> {
-    let mut result = src.device().alloc::<D>(src.len())?;
-    affine_into(src, affine, result.view_mut(src.shape())?, src.device().default_stream())?;
+pub fn affine<'a, D: Element, S: Element>(
+    src: impl Into<View<'a, S>>,
+    affine: Affine<View<'_, f32>>,
+) -> Result<DeviceArray<D>> {
+    let src = src.into();
+    let mut result = src.device().alloc_array::<D>(src.shape())?;
+    affine_into(src, affine, &mut result, src.device().default_stream())?;
     Ok(result)
 }
 
@@ -155,12 +159,13 @@ pub fn affine<D: Element, S: Element>(src: View<'_, S>, affine: Affine<View<'_, 
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn affine_into<S: Element, D: Element>(
-    src: View<'_, S>,
+pub fn affine_into<'a, S: Element, D: Element>(
+    src: impl Into<View<'a, S>>,
     affine: Affine<View<'_, f32>>,
-    dst: ViewMut<'_, D>,
+    dst: impl Into<ViewMut<'a, D>>,
     stream: &Stream,
 ) -> Result<()> {
+    let (src, dst) = (src.into(), dst.into());
     let (align, target) = (Align::ALLOCATION, Target::of(dst.device()));
     let sides = ((src.layout(), align, S::DTYPE), (dst.layout(), align, D::DTYPE));
     AffinePlan::new(sides.0, sides.1, affine.channels(), target)?.run(src, affine, dst, stream)
