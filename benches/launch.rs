@@ -110,7 +110,7 @@ fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
 /// with many.
 #[cfg(feature = "cudarc")]
 fn driver_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
-    use warpstride::driver::{Driver, cuda::Cuda};
+    use warpstride::driver::{Modules, cuda::Cuda};
     use warpstride::launch_shape::LaunchShape;
 
     let driver = Cuda::open(0)?;
