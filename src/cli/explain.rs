@@ -8,7 +8,7 @@ use warpstride::device::{Backend, Device};
 #[cfg(feature = "interp")]
 use warpstride::error::counted;
 #[cfg(feature = "interp")]
-use warpstride::ops::permute::Requested;
+use warpstride::ops::Requested;
 use warpstride::ops::{Align, Explanation, PermutePlan, Plan, Target, Walk};
 
 use super::output::{self, Output};

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Which device to open. As text: `auto`, `cuda` (the first GPU), `cuda:1`, `soft`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Backend {
-    /// The first NVIDIA GPU where there is one that works, else the software GPU; [`Device::choice`] says which and why.
+    /// The first NVIDIA GPU where there is one that works, else the software GPU; [`Device::choice`](super::Device::choice) says which and why.
     #[default]
     Auto,
     /// The NVIDIA GPU of this number, from 0.
@@ -70,7 +70,7 @@ pub(super) fn slow(opt_level: &str) -> &'static str {
 /// One device that could be opened, or the reason why it could not.
 #[derive(Debug, Clone)]
 pub struct Availability {
-    /// What [`Device::open`] would be given.
+    /// What [`Device::open`](super::Device::open) would be given.
     pub backend: Backend,
     /// What the device is, or what keeps it from being opened: no driver library, a driver too old, no device.
     pub info: Result<DeviceInfo>,

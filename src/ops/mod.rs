@@ -1,9 +1,48 @@
-//! Operations: a pure plan, then a launch.
+//! Operations on arrays: a plan, then a launch.
 //!
-//! A plan is made from layouts and alignments alone; it can be compared, printed and kept. Launching it allocates nothing and
-//! waits for nothing, but the first launch of a kernel, which loads it ([`device`](crate::device) says what that asks of you).
-//! Each operation also has a raw entry point, `*_raw`, for memory and streams that others own: a `CUdeviceptr` and a `CUstream`
-//! of cust, cudarc or candle are the addresses and handles that it takes.
+//! | I want to | function |
+//! |---|---|
+//! | put the axes in another order | [`permute()`], [`transpose()`] |
+//! | turn a view into an array in C order | [`contiguous`] |
+//! | copy from any layout into any layout of the same shape | [`copy_into`] |
+//! | transpose by a kernel of my choice, to compare | [`transpose_into`] with a [`Variant`] |
+//! | transpose where the matrix lies | [`transpose_in_place`] |
+//! | take or put rows by their indices | [`gather_rows`], [`scatter_rows`] |
+//! | add, scale, combine | [`add`], [`mul`], [`triad`], [`nstream_into`], [`axpy_into`] |
+//! | fill | [`fill_into`] |
+//! | reduce along one axis or all | [`sum`], [`min`], [`max`], [`argmax`] |
+//! | multiply and sum | [`dot`] |
+//! | normalise rows | [`softmax`], [`mean_variance`] |
+//! | change the element type | [`cast()`] |
+//! | scale, shift and convert, whatever the layout | [`affine()`] |
+//! | turn images of bytes into normalised planes | [`normalize()`] |
+//! | see how it would run, and why | a plan's [`explain`](Plan::explain) |
+//!
+//! A bare verb allocates its result, a [`DeviceArray`](crate::DeviceArray), and runs on the default
+//! stream. A verb with `_into` writes into a destination, which comes last before the stream,
+//! allocates nothing and waits for nothing; only the first launch of a kernel loads it
+//! ([`device`](crate::device) says what that asks of you). A verb with `_raw` takes addresses.
+//! Operands are `&array`, `&mut array` or views.
+//!
+//! # Plans
+//!
+//! Each operation has a plan: [`PermutePlan`], [`TransposePlan`], [`InPlacePlan`], [`IndexedPlan`],
+//! [`ElementwisePlan`], [`FillPlan`], [`ReductionPlan`], [`DotPlan`], [`SoftmaxPlan`],
+//! [`MeanVariancePlan`], [`CastPlan`] and [`AffinePlan`]. A plan is pure: layouts, element types,
+//! alignments and the architecture decide it, without a device. A program can compare, print and keep
+//! it, and launch it as often as it likes: safely over views, or over addresses by `launch_raw`.
+//!
+//! ```
+//! use warpstride::ops::{Align, PermutePlan, Target};
+//! use warpstride::{Layout, Plan};
+//!
+//! let source = Layout::row_major(&[1024, 3])?.t();
+//! let result = Layout::row_major(&[3, 1024])?;
+//! let target = Target { compute_capability: (9, 0) };
+//! let plan = PermutePlan::new(&source, Align::ALLOCATION, &result, Align::ALLOCATION, 4, target)?;
+//! println!("{}", plan.explain()); // the kernel, the reason, and why other strategies declined
+//! # Ok::<(), warpstride::Error>(())
+//! ```
 //!
 //! # Memory of others
 //!
@@ -31,23 +70,25 @@
 //! - From the call until the work has run, no other work writes what it reads, or reads or writes what it writes,
 //!   unless that work is ordered before or after it on the stream or by events.
 
-pub mod arithmetic;
+mod arithmetic;
 mod canonical;
-pub mod conversion;
-pub mod movement;
+mod conversion;
+mod movement;
 mod numbering;
 mod operand;
 mod plan;
+#[doc(hidden)]
 pub mod probe;
 mod span;
+#[doc(hidden)]
 pub mod spin;
 mod target;
 mod tuning;
 mod units;
 
-pub use arithmetic::{elementwise, fill, reduce, rowwise};
-pub use conversion::{affine, cast, normalize};
-pub use movement::{gather, in_place, permute, transpose};
+use arithmetic::{elementwise, fill, reduce, rowwise};
+use conversion::{affine, cast, normalize};
+use movement::{gather, in_place, permute, transpose};
 
 pub use affine::{Affine, AffinePlan, Channels, Normalization, affine, affine_into, affine_into_raw};
 pub use cast::{CastPlan, cast, cast_into, cast_raw};
@@ -59,6 +100,8 @@ pub use fill::{FillPlan, fill_into, fill_raw};
 pub use gather::{Indexed, IndexedPlan, IndexedRows, gather_rows, gather_rows_raw, scatter_rows, scatter_rows_raw};
 pub use in_place::{InPlacePlan, transpose_in_place, transpose_in_place_raw};
 pub use normalize::{normalize, normalize_into};
+#[cfg(feature = "interp")]
+pub use permute::Requested;
 #[doc(hidden)]
 pub use permute::copy_into_tuned;
 pub use permute::{PermutePlan, contiguous, copy_into, copy_into_raw, permute};
@@ -72,6 +115,7 @@ pub use rowwise::{
     softmax_into, softmax_raw,
 };
 pub use span::Phase;
+#[doc(hidden)]
 pub use spin::spin;
 pub use target::{Align, Target};
 pub use transpose::{TransposePlan, Variant, transpose, transpose_into, transpose_raw};

@@ -5,7 +5,7 @@ use warpstride::counters::{Counters, GlobalCounters};
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, Limit, PermutePlan, Plan, Quantity, Target, permute::Requested};
+use warpstride::ops::{self, Align, Limit, PermutePlan, Plan, Quantity, Requested, Target};
 
 /// What a permute to C order, begun `start` elements into its source, is explained to ask for, and what it counts; with its kernel.
 fn both<T: Element>(zero: T, shape: &[usize], axes: &[usize], start: usize) -> (&'static str, Requested, Counters) {

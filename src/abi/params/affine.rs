@@ -27,7 +27,7 @@ params! {
     pub struct AffineElementsParams {
         /// What is moved where; a thread has as many elements as those of four bytes.
         pub elements: ElementsParams,
-        /// The [`affine_type`] of the source.
+        /// The `affine_type` of the source.
         pub src_type: u64,
         /// That of the destination.
         pub dst_type: u64,

@@ -36,7 +36,7 @@ params! {
         pub tiles_down: Divisor,
         /// 1 where those along a column are numbered first, 0 where those along a row are.
         pub down_first: u64,
-        /// The [`affine_type`] of the source.
+        /// The `affine_type` of the source.
         pub src_type: u64,
         /// That of the destination.
         pub dst_type: u64,

@@ -17,7 +17,7 @@ params! {
     ///
     /// Strides are in elements and signed. With `t` tiles of [`square_side`] along a row there are `t * (t + 1) / 2` pairs of
     /// tiles on or above the diagonal, of which block `blockIdx.x` takes one; the batch is
-    /// `blockIdx.z * gridDim.y + blockIdx.y`. Threads are [`TILE`] x [`TILE_ROWS`].
+    /// `blockIdx.z * gridDim.y + blockIdx.y`. Threads are `TILE` x `TILE_ROWS`.
     pub struct SquareParams {
         /// Device address of `m[0, 0, 0]`.
         pub matrix: u64,

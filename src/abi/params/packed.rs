@@ -74,9 +74,9 @@ params! {
         pub src: u64,
         /// Device address of the first destination element.
         pub dst: u64,
-        /// As of [`VectorTileParams`].
+        /// As of `VectorTileParams`.
         pub src_start: u64,
-        /// As of [`VectorTileParams`].
+        /// As of `VectorTileParams`.
         pub src_end: u64,
         /// The chunks of the two axes; strides from one chunk to the next.
         pub chunks: [Axis; 2],

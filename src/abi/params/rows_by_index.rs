@@ -23,7 +23,7 @@ params! {
         pub long: u64,
         /// Rows of the side that indices are of.
         pub rows: u64,
-        /// Words of a row, for [`Index::Wide`](super::Index::Wide).
+        /// Words of a row, for `Index::Wide`.
         pub words: Divisor,
         /// Words to move: those of a row times the indices.
         pub len: u64,

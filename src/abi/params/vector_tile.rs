@@ -40,11 +40,11 @@ params! {
         /// Device address behind the last byte; 0 where there are gaps, so that each row is read for itself.
         pub src_end: u64,
         /// Where the rows of the source lie. The rows of a square are an inner stride apart: where the outer axis has more than one
-        /// index, `inner` is a multiple of a quad's elements, or, of `ragged_tile` where [`ragged_tile_folds`], at least those.
+        /// index, `inner` is a multiple of a quad's elements, or, of `ragged_tile` where `ragged_tile_folds`, at least those.
         pub src_rows: Fold,
         /// Where the columns of the source lie in the destination.
         pub dst_rows: Fold,
-        /// Of `ragged_tile`: rows of squares that a tile shares with the one above, [`RAGGED_MARGIN`], or 0 where every row of the
+        /// Of `ragged_tile`: rows of squares that a tile shares with the one above, `RAGGED_MARGIN`, or 0 where every row of the
         /// destination starts on a sector of 32 bytes.
         pub margin: u64,
         /// Base-2 logarithm of the squares along a row of a tile; a square has a quad of elements in each direction. A tile has as

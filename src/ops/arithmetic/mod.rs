@@ -1,9 +1,9 @@
 //! Arithmetic at the speed of the memory: element by element, and along one axis or all.
 
-pub mod elementwise;
-pub mod fill;
-pub mod reduce;
-pub mod rowwise;
+pub(super) mod elementwise;
+pub(super) mod fill;
+pub(super) mod reduce;
+pub(super) mod rowwise;
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
 //! Moves that convert on the way: casts, affine maps and the normalisation of images.
 
-pub mod affine;
-pub mod cast;
-pub mod normalize;
+pub(super) mod affine;
+pub(super) mod cast;
+pub(super) mod normalize;

@@ -136,7 +136,7 @@ pub struct IndexedRows {
     pub count: u64,
 }
 
-/// Queues [`gather_rows`] in memory that others own: see [`ops`](super).
+/// Queues [`gather_rows`] in memory that others own: see [`ops`](crate::ops#the-raw-contract).
 ///
 /// # Errors
 ///
@@ -152,7 +152,7 @@ pub unsafe fn gather_rows_raw(device: &Device, rows: &IndexedRows, stream: Strea
     unsafe { rows.launch(Indexed::Gather, device, stream) }
 }
 
-/// Queues [`scatter_rows`] in memory that others own: see [`ops`](super).
+/// Queues [`scatter_rows`] in memory that others own: see [`ops`](crate::ops#the-raw-contract).
 ///
 /// # Errors
 ///
