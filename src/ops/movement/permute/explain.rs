@@ -69,7 +69,7 @@ fn verdicts(plan: &PermutePlan) -> Vec<Verdict> {
         return Vec::new();
     }
     let task = plan.task();
-    let verdict = STRATEGIES.map(|strategy| {
+    let verdict = STRATEGIES.iter().map(|strategy| {
         let strategy_name = strategy.name();
         match strategy.consider(&task) {
             Ok(Taken { reason, .. }) => {
@@ -80,7 +80,7 @@ fn verdicts(plan: &PermutePlan) -> Vec<Verdict> {
             }
         }
     });
-    verdict.into()
+    verdict.collect()
 }
 
 /// What a plan's kernel asks the L1 cache for. Sectors that several requests touch are counted for

@@ -82,8 +82,9 @@ impl PermutePlan {
         width: usize,
         target: Target,
     ) -> Result<Self> {
-        let canonical = checked([src, dst], [src_align, dst_align], width)?;
-        Ok(Self::of(canonical, [src_align, dst_align], target, Choice::Any))
+        check([src, dst], [src_align, dst_align], width)?;
+        let canonical = canonical(src, dst, width);
+        Self::of(&canonical, [src_align, dst_align], target, Choice::Any)
     }
 
     /// Plans the same by kernels for large arrays, whatever the size, and with these tiles: for
@@ -102,29 +103,37 @@ impl PermutePlan {
         target: Target,
         tiles: &[TileShape],
     ) -> Result<Self> {
-        let canonical = checked([src, dst], [src_align, dst_align], width)?;
+        check([src, dst], [src_align, dst_align], width)?;
+        let canonical = canonical(src, dst, width);
         let width = canonical.widened(src_align, dst_align).width;
         let shape = tiles.iter().find(|shape| shape.width() == width).copied();
-        Ok(Self::of(canonical, [src_align, dst_align], target, Choice::Large(shape)))
+        Self::of(&canonical, [src_align, dst_align], target, Choice::Large(shape))
     }
 
-    fn of(canonical: Canonical, aligns: [Align; 2], target: Target, choice: Choice) -> Self {
-        let nothing = Self { work: None, reason: "there are no elements", canonical, aligns, target, choice };
+    /// Plans checked work. It cannot fail, and gives a result so that the plan, which is large, is written once.
+    fn of(canonical: &Canonical, aligns: [Align; 2], target: Target, choice: Choice) -> Result<Self> {
         if canonical.is_empty() {
-            return nothing;
+            return Ok(Self {
+                work: None,
+                reason: "there are no elements",
+                canonical: *canonical,
+                aligns,
+                target,
+                choice,
+            });
         }
-        let task = nothing.task();
-        for strategy in STRATEGIES {
+        let task = Task::new(canonical, aligns, target, choice);
+        for strategy in &STRATEGIES {
             if let Ok(Taken { launch, reason }) = strategy.consider(&task) {
-                return Self { work: Some(launch), reason, canonical, aligns, target, choice };
+                return Ok(Self { work: Some(launch), reason, canonical: *canonical, aligns, target, choice });
             }
         }
         unreachable!("the last strategy takes every task")
     }
 
     /// What the strategies looked at.
-    pub(super) fn task(&self) -> Task {
-        Task::new(self.canonical, self.aligns, self.target, self.choice)
+    pub(super) fn task(&self) -> Task<'_> {
+        Task::new(&self.canonical, self.aligns, self.target, self.choice)
     }
 
     /// Says why it is this kernel.
@@ -213,8 +222,8 @@ impl PermutePlan {
     }
 }
 
-/// The work of two layouts, which are checked.
-fn checked([src, dst]: [&Layout; 2], [src_align, dst_align]: [Align; 2], width: usize) -> Result<Canonical> {
+/// Whether elements can be moved between two layouts.
+fn check([src, dst]: [&Layout; 2], [src_align, dst_align]: [Align; 2], width: usize) -> Result<()> {
     check_width(width)?;
     check_bytes("source", src, width)?;
     check_bytes("destination", dst, width)?;
@@ -229,10 +238,11 @@ fn checked([src, dst]: [&Layout; 2], [src_align, dst_align]: [Align; 2], width: 
         src_align.check("source", width)?;
         dst_align.check("destination", width)?;
     }
-    Ok(canonical(src, dst, width))
+    Ok(())
 }
 
 /// The work of two layouts of one shape.
+#[inline]
 fn canonical(src: &Layout, dst: &Layout, width: usize) -> Canonical {
     if src.is_empty() { Canonical::empty(width) } else { Canonical::new(src, dst, width) }
 }

@@ -20,7 +20,7 @@ pub(super) trait Strategy: Sync {
     fn name(&self) -> &'static str;
 
     /// Takes the task with a launch and a reason, or declines it.
-    fn consider(&self, task: &Task) -> Result<Taken, Decline>;
+    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline>;
 }
 
 /// Every strategy, in the order in which they look at a task.
@@ -28,7 +28,7 @@ pub(super) trait Strategy: Sync {
 /// Special shapes come first: what is a copy of bytes, what is long runs, what is small, what is
 /// structs or stacks of small matrices. Then come tiles, of several axes where one a side is too
 /// short. `elements` takes everything.
-pub(super) const STRATEGIES: [&dyn Strategy; 10] = [
+pub(super) static STRATEGIES: [&dyn Strategy; 10] = [
     &strategies::copy::Copy,
     &strategies::rows::Rows,
     &strategies::patch::Patch,

@@ -11,9 +11,9 @@ use crate::ops::{Align, Target, numbering};
 
 /// The work that a plan is for. Two layouts, two alignments and a target alone decide it.
 #[derive(Debug, Clone)]
-pub(super) struct Task {
+pub(super) struct Task<'a> {
     /// The work in elements of the layouts' width.
-    pub(super) canonical: Canonical,
+    pub(super) canonical: &'a Canonical,
     /// Alignment of the source's storage.
     pub(super) src_align: Align,
     /// Alignment of the destination's storage.
@@ -48,9 +48,9 @@ pub(super) struct Widened {
     pub(super) index: Index,
 }
 
-impl Task {
+impl<'a> Task<'a> {
     pub(super) fn new(
-        canonical: Canonical,
+        canonical: &'a Canonical,
         [src_align, dst_align]: [Align; 2],
         target: Target,
         choice: Choice,

@@ -24,8 +24,8 @@ impl Strategy for Copy {
         "copy"
     }
 
-    fn consider(&self, task: &Task) -> Result<Taken, Decline> {
-        let canonical = &task.canonical;
+    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
+        let canonical = task.canonical;
         let (together, len) = (canonical.together(), canonical.len());
         at_least(together, len, "elements that follow each other on both sides", "a side has gaps or another order")?;
         let in_bytes = |elements: usize| (elements * canonical.width) as u64;

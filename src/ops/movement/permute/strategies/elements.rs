@@ -24,7 +24,7 @@ impl Strategy for Elements {
         "elements"
     }
 
-    fn consider(&self, task: &Task) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
         let Widened { canonical, len, index } = task.widened();
         let width = canonical.width;
         let params = ElementsParams {

@@ -126,7 +126,7 @@ impl Strategy for Fields {
         "fields"
     }
 
-    fn consider(&self, task: &Task) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
         let Widened { canonical, index, .. } = task.widened();
         let (width, constants) = (canonical.width, &task.permutes().fields);
         let images = Images::of(canonical, constants.most)?;
@@ -166,7 +166,7 @@ fn batch<'a>(canonical: &'a Canonical, images: &'a Images) -> impl Iterator<Item
 }
 
 fn step(
-    task: &Task,
+    task: &Task<'_>,
     canonical: &Canonical,
     images: &Images,
     cut: Cut,

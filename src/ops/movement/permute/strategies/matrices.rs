@@ -37,6 +37,7 @@ pub(super) struct Long {
 impl Matrices {
     /// The matrices whose rows lie along the axis `row`, and whose columns along `col`. Sides that are
     /// `long` are two axes where they can be, the others where one is too short.
+    #[inline]
     pub(super) fn new(canonical: &Canonical, [row, col]: [usize; 2], long: Long, tiles: &Tiles) -> Self {
         let axes = canonical.axes();
         let lanes = VECTOR / canonical.width;

@@ -20,7 +20,7 @@ use crate::ops::plan::Step;
 pub(in crate::ops::movement::permute) struct Patch;
 
 /// What the strategies for small arrays ask first.
-pub(super) fn is_small_allowed(task: &Task, widened: &Widened) -> Result<(), Decline> {
+pub(super) fn is_small_allowed(task: &Task<'_>, widened: &Widened) -> Result<(), Decline> {
     let tuned = "the plan is to measure kernels for large arrays";
     at_least(usize::from(task.may_adapt()), 1, "kernels for small arrays that the plan may use", tuned)?;
     let narrow = usize::from(widened.index == Index::Narrow);
@@ -32,7 +32,7 @@ impl Strategy for Patch {
         "patch"
     }
 
-    fn consider(&self, task: &Task) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
         let widened @ Widened { canonical, len, .. } = task.widened();
         let (width, constants) = (canonical.width, &task.permutes().small);
         is_small_allowed(task, widened)?;

@@ -21,7 +21,7 @@ impl Strategy for RaggedTile {
         "ragged_tile"
     }
 
-    fn consider(&self, task: &Task) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
         let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
         let whole = "every row is whole vectors, and no access needs a shift";
         at_least(usize::from(tiling.is_ragged()), 1, "sides with ragged rows", whole)?;

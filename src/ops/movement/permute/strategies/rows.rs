@@ -25,7 +25,7 @@ impl Strategy for Rows {
         "rows"
     }
 
-    fn consider(&self, task: &Task) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
         let constants = &task.permutes().rows;
         let together = task.widened().canonical.width;
         at_most(

@@ -26,7 +26,7 @@ impl Strategy for Stacked {
         "stacked"
     }
 
-    fn consider(&self, task: &Task) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
         let Widened { canonical, index, .. } = task.widened();
         let (width, walks, constants) = (canonical.width, canonical.axes(), &task.permutes().stacked);
         let lanes = VECTOR / width;

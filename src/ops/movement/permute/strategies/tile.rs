@@ -33,7 +33,7 @@ pub(in crate::ops::movement::permute) struct Tiling {
 impl Tiling {
     /// The tiles, where they are worth it. They are cut as they were tuned for large matrices, or, where
     /// the plan may adapt, to be as full as they can.
-    pub(in crate::ops::movement::permute) fn new(task: &Task) -> Result<Self, Decline> {
+    pub(in crate::ops::movement::permute) fn new(task: &Task<'_>) -> Result<Self, Decline> {
         let Widened { canonical, len, .. } = task.widened();
         let (width, axes) = (canonical.width, canonical.axes());
         let none = "the plan is to measure other tiles";
@@ -77,7 +77,8 @@ impl Tiling {
     }
 
     /// The launch by a family of kernels.
-    pub(super) fn step(&self, task: &Task, family: Family) -> Result<Step<VectorTileParams>, Decline> {
+    #[inline]
+    pub(super) fn step(&self, task: &Task<'_>, family: Family) -> Result<Step<VectorTileParams>, Decline> {
         let Widened { canonical, index, .. } = task.widened();
         let (width, divisor) = (canonical.width, divisor(*index));
         let Self { matrices, cut, down_first, .. } = self;
@@ -108,7 +109,7 @@ impl Tiling {
 
 /// Cuts tiles from the matrices of a task.
 struct Cutter<'a> {
-    task: &'a Task,
+    task: &'a Task<'a>,
     shape: &'a TileShape,
     /// The axes of rows and of columns.
     places: [usize; 2],
@@ -125,6 +126,7 @@ impl Cutter<'_> {
         VECTOR / self.shape.width()
     }
 
+    #[inline]
     fn matrices(&self, long: Long) -> Matrices {
         Matrices::new(&self.task.widened().canonical, self.places, long, self.tiles())
     }
@@ -148,6 +150,7 @@ impl Cutter<'_> {
     /// Of whole vectors, as `plain` matrices are: the side whose axis is the shorter one comes first and
     /// goes on into its next axis, so that blocks that run together move what is contiguous on one
     /// side; or the other one, or both, where tiles are fuller so.
+    #[inline]
     fn whole(&self, plain: Matrices) -> Result<Tiling, Decline> {
         let kind = if self.small { Kind::WholeSmall } else { Kind::Whole };
         let numbered = |mut matrices: Matrices, down_first: bool| {
@@ -178,6 +181,7 @@ impl Cutter<'_> {
 
     /// Of rows that start or end off vectors, or off the sectors that are written: cut to be full, where
     /// the plan may adapt.
+    #[inline]
     fn ragged(&self, matrices: Matrices) -> Result<Tiling, Decline> {
         let (lanes, tiles) = (self.lanes(), self.tiles());
         let [_, starts] = matrices.starts();

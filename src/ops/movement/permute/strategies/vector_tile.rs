@@ -19,7 +19,7 @@ impl Strategy for VectorTile {
         "vector_tile"
     }
 
-    fn consider(&self, task: &Task) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
         let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
         let ragged = "rows start or end off vectors, or off the sectors that are written";
         at_most(usize::from(tiling.is_ragged()), 0, "sides with ragged rows", ragged)?;

@@ -35,9 +35,13 @@ impl Strategy for Packed {
         "packed"
     }
 
-    fn consider(&self, task: &Task) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
         let Widened { canonical, .. } = task.widened();
         let constants = &task.permutes().packed;
+        if task.tiling().is_ok() {
+            // With two axes, only the other side's run could extend a short one.
+            at_least(canonical.axes().len(), 3, "axes", "no third axis makes a short run longer")?;
+        }
         let packing = Packing::new(canonical)?;
         is_better(&packing, task)?;
         let aligns = [task.src_align, task.dst_align];
@@ -53,15 +57,13 @@ impl Strategy for Packed {
 }
 
 /// Declines where an H100 was found to move it faster by tiles of one axis a side, or by `elements`.
-fn is_better(packing: &Packing, task: &Task) -> Result<(), Decline> {
+fn is_better(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
     let Permutes { packed, tiles, stacked, .. } = task.permutes();
     let (bytes, width) = (task.bytes(), packing.width);
     let shortest = [&packing.src, &packing.dst].map(|order| packing.axes[order.axes[0]].extent * width);
     let shortest = shortest[0].min(shortest[1]);
     let long = |most: usize| at_most(shortest, most - 1, "bytes of the shorter side's nearest axis", LONG);
     match task.tiling() {
-        // With two axes, only the other side's run could extend a short one.
-        Ok(_) if packing.rank == 2 => at_least(packing.rank, 3, "axes", "no third axis makes a short run longer"),
         Ok(tiling) if tiling.is_ragged() => beside_ragged_tiles(packing, task, tiling, shortest),
         Ok(_) => {
             at_least(width, VECTOR, "bytes of an element", "tiles of narrow elements are whole vectors")?;
@@ -87,7 +89,7 @@ const LONG: &str = "a single axis makes runs that are long enough";
 const SMALL: &str = "the L2 cache holds what is written in parts of sectors";
 
 /// The same beside ragged tiles.
-fn beside_ragged_tiles(packing: &Packing, task: &Task, tiling: &Tiling, shortest: usize) -> Result<(), Decline> {
+fn beside_ragged_tiles(packing: &Packing, task: &Task<'_>, tiling: &Tiling, shortest: usize) -> Result<(), Decline> {
     let Permutes { packed, tiles, .. } = task.permutes();
     let (bytes, width) = (task.bytes(), packing.width);
     let (filled, full) = (tiling.filled(width), tiling.full(tiles));
@@ -124,14 +126,14 @@ fn beside_ragged_tiles(packing: &Packing, task: &Task, tiling: &Tiling, shortest
 }
 
 /// The power of two of bytes that the destination's runs start on.
-fn dst_start(packing: &Packing, task: &Task) -> usize {
+fn dst_start(packing: &Packing, task: &Task<'_>) -> usize {
     let Packing { dst, axes, rank, dst_start, width, .. } = packing;
     let starts = dst.axes[1..*rank].iter().fold(*dst_start, |bits, &axis| bits | axes[axis].dst as usize);
     power_of_two(starts.wrapping_mul(*width) | task.dst_align.bytes() as usize)
 }
 
 /// The launch of tiles that are grown.
-fn step(packing: &Packing, threads: usize, task: &Task) -> Result<Step<PackedParams>, Decline> {
+fn step(packing: &Packing, threads: usize, task: &Task<'_>) -> Result<Step<PackedParams>, Decline> {
     let Widened { canonical, index, .. } = task.widened();
     let width = canonical.width;
     let aligned = packing.grains([task.src_align, task.dst_align]).map(|grain| grain >= packing.word);

@@ -8,31 +8,32 @@ use crate::ops::{Align, Target};
 const ALIGNS: [Align; 2] = [Align::ALLOCATION; 2];
 const TARGET: Target = Target { compute_capability: (9, 0) };
 
-fn task(shape: &[usize], axes: &[usize], width: usize) -> Task {
+fn canonical(shape: &[usize], axes: &[usize], width: usize) -> Canonical {
     let src = Layout::row_major(shape).unwrap().permuted_axes(axes).unwrap();
     let dst = Layout::row_major(src.shape()).unwrap();
-    of(&src, &dst, width)
+    Canonical::new(&src, &dst, width)
 }
 
 /// The task without tiles of one axis a side.
-fn of(src: &Layout, dst: &Layout, width: usize) -> Task {
-    Task::new(Canonical::new(src, dst, width), ALIGNS, TARGET, Choice::Large(None))
+fn task(canonical: &Canonical) -> Task<'_> {
+    Task::new(canonical, ALIGNS, TARGET, Choice::Large(None))
 }
 
-fn plan(task: &Task) -> Option<PackedParams> {
-    match Packed.consider(task).ok()?.launch {
+fn plan(canonical: &Canonical) -> Option<PackedParams> {
+    match Packed.consider(&task(canonical)).ok()?.launch {
         Launch::Packed(step) => Some(step.params),
         _ => None,
     }
 }
 
 fn params(shape: &[usize], axes: &[usize], width: usize) -> PackedParams {
-    plan(&task(shape, axes, width)).unwrap()
+    plan(&canonical(shape, axes, width)).unwrap()
 }
 
 /// What a block takes.
 fn grown(shape: &[usize], axes: &[usize], width: usize) -> Packing {
-    let task = task(shape, axes, width);
+    let canonical = canonical(shape, axes, width);
+    let task = task(&canonical);
     let packing = Packing::new(&task.widened().canonical).ok().unwrap();
     packing.grown(ALIGNS, &task.permutes().packed).0
 }
@@ -114,7 +115,7 @@ fn what_gaps_on_both_sides_leave_of_a_tile_is_worth_a_block() {
         [(200_000, [4, 4], 3, false), (60_000, [15, 17], 13, false), (60_000, [15, 13], 13, true)]
     {
         let part = |pitch: usize| Layout::row_major(&[rows, pitch]).unwrap().slice(1, ..cols, 1).unwrap();
-        let packed = plan(&of(&part(src_pitch), &part(dst_pitch), 1));
+        let packed = plan(&Canonical::new(&part(src_pitch), &part(dst_pitch), 1));
         assert_eq!(packed.is_some(), is_worth, "{cols} of {src_pitch} to {cols} of {dst_pitch}");
     }
 }
