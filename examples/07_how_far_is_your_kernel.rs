@@ -73,9 +73,10 @@ fn main() -> Result<()> {
 
     let before = device.counters()?;
     launch(kernel, &arrays, &mut rotation)?;
+    let after = device.counters()?;
     let right = arrays[1].download_first(len)?.iter().zip(&numbers).all(|(found, number)| *found == 2.0 * number);
     assert!(right, "the kernel is wrong; correct it before you measure it");
-    match device.counters()?.zip(before) {
+    match after.zip(before) {
         Some((after, before)) => counted(after - before, bytes),
         None => measured(kernel, &arrays, &mut rotation, bytes)?,
     }

@@ -162,10 +162,10 @@ impl Scratch {
 /// let device = Device::open(Backend::Soft)?;
 /// let buffer = device.upload(&[1.0_f32, 5.0, 2.0, 4.0, 0.0, 9.0])?;
 /// let matrix = buffer.view(&[2, 3])?;
-/// assert_eq!(ops::sum(matrix, None)?.download()?, [21.0]);
-/// assert_eq!(ops::sum(matrix, 1)?.download()?, [8.0, 13.0]);
-/// assert_eq!(ops::max(matrix, 0)?.download()?, [4.0, 5.0, 9.0]);
-/// assert_eq!(ops::argmax(matrix, 1)?.download()?, [1, 2]);
+/// assert_eq!(ops::sum(matrix, None)?.to_vec()?, [21.0]);
+/// assert_eq!(ops::sum(matrix, 1)?.to_vec()?, [8.0, 13.0]);
+/// assert_eq!(ops::max(matrix, 0)?.to_vec()?, [4.0, 5.0, 9.0]);
+/// assert_eq!(ops::argmax(matrix, 1)?.to_vec()?, [1, 2]);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```

@@ -33,7 +33,7 @@ use crate::view::{View, ViewMut};
 /// let device = Device::open(Backend::Soft)?;
 /// let numbers = device.upload(&[-1.5_f32, 0.5, 99.9, 1e9, f32::NAN])?;
 /// let bytes = warpstride::ops::cast::<u8, _>(numbers.view(&[5])?)?;
-/// assert_eq!(bytes.download()?, [0, 0, 99, 255, 0]);
+/// assert_eq!(bytes.to_vec()?, [0, 0, 99, 255, 0]);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```

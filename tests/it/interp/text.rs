@@ -371,7 +371,7 @@ proptest! {
     /// A real module, cut off, with a piece missing or a byte changed.
     #[test]
     fn no_damaged_module_breaks_the_parser(at in 0..4000_usize, gap in 0..40_usize, byte: u8) {
-        let module = ptx::module(EntryId::all().next().expect("there are some"));
+        let module = EntryId::all().map(ptx::module).find(|module| module.len() >= 4000).expect("most are longer");
         let whole = &module.as_bytes()[..4000];
         let _ = Module::parse(&String::from_utf8_lossy(&whole[..at]));
         run_all(&String::from_utf8_lossy(&[&whole[..at], &whole[(at + gap).min(4000)..], b"}"].concat()));

@@ -7,7 +7,7 @@ use super::pass::{Pass, Passes};
 use super::{Reduction, Scratch};
 use crate::abi::{Divisor, EntryId, REDUCE_BLOCKS, REDUCE_COLUMNS_BLOCK, ReduceColumnsParams, ReduceRowsParams};
 use crate::element::DType;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::arithmetic::kernel;
 use crate::ops::plan::Step;
@@ -133,8 +133,7 @@ impl Cut {
     /// Why the array is cut so.
     pub(super) fn reason(&self) -> String {
         let threads = match self.threads {
-            Threads::Rows { group: 1, .. } => "each row has a thread".into(),
-            Threads::Rows { group, .. } => format!("each row has {group} threads"),
+            Threads::Rows { group, .. } => format!("each row has {}", counted(group, "thread")),
             Threads::Columns { vectors: true, .. } => "columns are read by vectors".into(),
             Threads::Columns { vectors: false, .. } => "columns are read element by element".into(),
         };

@@ -230,7 +230,8 @@ impl fmt::Display for ReductionPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(passes) = &self.passes else { return f.write_str("nothing to reduce") };
         let ([outer, n, inner], first) = (self.extents, passes.first);
-        write!(f, "{}: {} of {n} elements, {}", first.entry(), counted(outer * inner, "result"), first.shape())?;
+        let (results, each) = (counted(outer * inner, "result"), counted(n, "element"));
+        write!(f, "{}: {results} of {each}, {}", first.entry(), first.shape())?;
         passes.second.map_or(Ok(()), |second| write!(f, ", then {}", second.entry()))
     }
 }

@@ -31,7 +31,7 @@ use crate::view::{View, ViewMut};
 ///
 /// let device = Device::open(Backend::Soft)?;
 /// let buffer = device.upload(&[0.0_f32, 0.0, 1000.0, 1000.0])?;
-/// assert_eq!(warpstride::ops::softmax(buffer.view(&[2, 2])?)?.download()?, [0.5, 0.5, 0.5, 0.5]);
+/// assert_eq!(warpstride::ops::softmax(buffer.view(&[2, 2])?)?.to_vec()?, [0.5, 0.5, 0.5, 0.5]);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```

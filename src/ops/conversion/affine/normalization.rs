@@ -36,7 +36,7 @@ impl Normalization {
     /// let images = device.upload(&[0_u8, 64, 128, 192, 254, 255])?;
     /// let around = Normalization::new(1.0, &[128.0; 3], &[2.0; 3])?;
     /// let planes = normalize::<f32>(images.view(&[1, 1, 2, 3])?, &around)?;
-    /// assert_eq!(planes.download()?, [-64.0, 32.0, -32.0, 63.0, 0.0, 63.5]);
+    /// assert_eq!(planes.to_vec()?, [-64.0, 32.0, -32.0, 63.0, 0.0, 63.5]);
     /// # }
     /// # Ok::<(), warpstride::Error>(())
     /// ```
