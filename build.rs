@@ -1,9 +1,9 @@
 //! Supplies the PTX: the committed copy if it matches the sources, else a fresh one from
 //! `kernels/`.
 //!
-//! Nothing is silent and nothing is stale: where the PTX came from is baked into the crate, a committed copy counts only
-//! while its manifest matches the sources, and the entries of either are checked against what the host passes. Either is a
-//! folder with a file a family.
+//! Nothing is silent and nothing is stale: where the PTX came from is baked into the crate, a
+//! committed copy counts only while its manifest matches the sources, and the entries of either are
+//! checked against what the host passes. Either is a folder with a file a family.
 
 // The modules are shared with the crate and with its tests, which use more of them.
 #![allow(dead_code, unreachable_pub, unused_imports)]
@@ -105,7 +105,8 @@ fn from_source(root: &Path, out: &Path) -> Result<Supply, String> {
     Ok(Supply { provenance: format!("built from source, {manifest}"), folder })
 }
 
-/// Parts what the compiler wrote into a folder, a file a family: a module for the latest architecture that an entry of it needs.
+/// Parts what the compiler wrote into a folder, a file a family: a module for the latest
+/// architecture that an entry of it needs.
 fn part(compiled: &Path, folder: &Path) -> Result<(), String> {
     let text = read(compiled)?;
     let at_fault = |why: String| format!("{}: {why}", compiled.display());
@@ -122,7 +123,8 @@ fn part(compiled: &Path, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes what `src/ptx/mod.rs` includes: the texts of all entries, one behind the other, and where each of them is.
+/// Writes what `src/ptx/mod.rs` includes: the texts of all entries, one behind the other, and where
+/// each of them is.
 fn include(folder: &Path, out: &Path) -> Result<(), String> {
     let (mut header, mut all, mut places) = (None, String::new(), Vec::new());
     for family in Family::all() {

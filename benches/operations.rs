@@ -118,7 +118,8 @@ impl Arrays {
         match operation {
             Operation::Elementwise(operation) => {
                 let operands = Operands { dst: c, a, b };
-                // SAFETY: three arrays of `len` numbers, which live as long as `self`, on one stream.
+                // SAFETY: three arrays of `len` numbers, which live as long as `self`, on one
+                // stream.
                 unsafe { ops::elementwise_raw(&self.device, operation, self.number, 0.5, len, operands, stream) }
             }
             Operation::Reduction(reduction) => {

@@ -1,11 +1,12 @@
-//! PTX modules taken apart: their header, their entries, and whether these are what the host launches.
+//! PTX modules taken apart: their header, their entries, and whether these are what the host
+//! launches.
 
 use super::abi::Entry;
 
 /// A module: entries under a header.
 pub struct Module<'a> {
-    /// What stands before and behind the architecture at the module's head. Both parts with an architecture between,
-    /// and an entry, are a module too.
+    /// What stands before and behind the architecture at the module's head. Both parts with an
+    /// architecture between, and an entry, are a module too.
     pub header: [&'a str; 2],
     /// The texts of the entries.
     pub entries: Vec<&'a str>,
@@ -15,7 +16,8 @@ const ENTRY: &str = ".visible .entry ";
 const TARGET: &str = ".target ";
 
 impl<'a> Module<'a> {
-    /// Takes a text apart. The error names what else it declares, which a module of one entry would miss.
+    /// Takes a text apart. The error names what else it declares, which a module of one entry would
+    /// miss.
     pub fn parse(ptx: &'a str) -> Result<Self, String> {
         let find = |what: &str, from: usize| ptx[from..].find(what).map(|at| from + at);
         let mut end = find(ENTRY, 0).ok_or("the PTX has no entry")?;
@@ -25,7 +27,8 @@ impl<'a> Module<'a> {
         let mut entries = Vec::new();
         while let Some(start) = find(ENTRY, end) {
             only(&[], &ptx[end..start])?;
-            // The first brace at the start of a line: those of a body are indented, or what is behind them would be seen.
+            // The first brace at the start of a line: those of a body are indented, or what is
+            // behind them would be seen.
             end = find("\n}", start).ok_or("the PTX ends inside an entry")? + "\n}".len();
             entries.push(&ptx[start..end]);
         }
@@ -33,7 +36,8 @@ impl<'a> Module<'a> {
         Ok(Self { header, entries })
     }
 
-    /// The entries, which must be the expected ones, in their order. The error names the first that differs.
+    /// The entries, which must be the expected ones, in their order. The error names the first that
+    /// differs.
     pub fn take(&self, expected: &[Entry]) -> Result<Vec<&'a str>, String> {
         let extra = self.entries.iter().map(|text| name(text)).find(|&name| expected.iter().all(|of| of.name != name));
         if let Some(name) = extra {
@@ -81,7 +85,8 @@ fn name(entry: &str) -> &str {
     entry.strip_prefix(ENTRY).and_then(|rest| rest.split_once('(')).map_or("", |(name, _)| name.trim())
 }
 
-/// Whether an entry takes the parameter that the host passes, and needs the architecture that the host thinks it needs.
+/// Whether an entry takes the parameter that the host passes, and needs the architecture that the
+/// host thinks it needs.
 fn check(text: &str, expected: &Entry) -> Result<(), String> {
     let Entry { name, param_bytes, param_align, capability } = *expected;
     let list = text.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(list, _)| list);
@@ -117,7 +122,8 @@ fn only(directives: &[&str], text: &str) -> Result<(), String> {
     }
 }
 
-/// Size and alignment of a list of one parameter: `.param .align 8 .b8 name[64]`, or `.param .b64 name`.
+/// Size and alignment of a list of one parameter: `.param .align 8 .b8 name[64]`, or
+/// `.param .b64 name`.
 fn parameter(list: &str) -> Option<(usize, usize)> {
     let words: Vec<&str> = list.split_whitespace().collect();
     match words[..] {

@@ -7,8 +7,8 @@
 //!   hardware does with them.
 //! - The second is easy to measure wrong: with data in the cache, with the launch in the time, or
 //!   on a GPU that has not woken up. `roofline::measure::time` holds the stream until all samples
-//!   are queued, puts events around each, and takes the median. You keep the data cold: each run takes
-//!   the next set of a `Rotation`.
+//!   are queued, puts events around each, and takes the median. You keep the data cold: each run
+//!   takes the next set of a `Rotation`.
 //! - The third is not on the data sheet, because no kernel reaches that number. `Peaks` measures
 //!   the best kernels that only read, only write and copy.
 //!

@@ -1,10 +1,12 @@
-//! The contract between host and kernels: which kernels there are, their parameters, and the constants of their launches, in one
-//! place.
+//! The contract between host and kernels: which kernels there are, their parameters, and the
+//! constants of their launches, in one place.
 //!
-//! This file is compiled three times: into the crate, into `kernels/` (device code, `no_std`) and into `build.rs`, which
-//! checks the parameters of every compiled entry against [`ENTRIES`]. So it uses nothing but `core`.
+//! This file is compiled three times: into the crate, into `kernels/` (device code, `no_std`) and
+//! into `build.rs`, which checks the parameters of every compiled entry against [`ENTRIES`]. So it
+//! uses nothing but `core`.
 //!
-//! An entry takes one struct by value, so its PTX has one parameter whose size and alignment are the struct's.
+//! An entry takes one struct by value, so its PTX has one parameter whose size and alignment are
+//! the struct's.
 
 #[path = "abi/affine.rs"]
 mod affine;

@@ -60,8 +60,8 @@ pub unsafe trait Element: sealed::Sealed + Copy + Send + Sync + PartialEq + fmt:
 macro_rules! elements {
     ($($type:ty => $dtype:ident),* $(,)?) => {$(
         impl sealed::Sealed for $type {}
-        // SAFETY: a number, or two of one type beside each other: no padding, every pattern is a value; the assertion
-        // below holds its size to that of the data type.
+        // SAFETY: a number, or two of one type beside each other: no padding, every pattern is a
+        // value; the assertion below holds its size to that of the data type.
         unsafe impl Element for $type {
             const DTYPE: DType = DType::$dtype;
         }
@@ -77,8 +77,8 @@ elements! {
 #[cfg(feature = "half")]
 elements! { half::f16 => F16, half::bf16 => Bf16 }
 
-/// A number that kernels compute with: halves in single precision, the others in their own type, and
-/// each result is rounded once.
+/// A number that kernels compute with: halves in single precision, the others in their own type,
+/// and each result is rounded once.
 pub trait Number: Element {
     /// The type in which sums are computed and returned.
     type Sum: Number;

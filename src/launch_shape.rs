@@ -26,5 +26,6 @@ pub const MAX_GRID_X: u32 = i32::MAX as u32;
 pub const MAX_GRID_YZ: u32 = 65_535;
 /// Most threads that CUDA allows in a block.
 pub const MAX_BLOCK_THREADS: u32 = 1024;
-/// Most bytes of shared memory of a block, static and dynamic together, that a kernel gets without asking for more.
+/// Most bytes of shared memory of a block, static and dynamic together, that a kernel gets without
+/// asking for more.
 pub const MAX_SHARED_BYTES: u32 = 48 << 10;

@@ -1,5 +1,5 @@
-//! Transposes, permutes and copies on NVIDIA GPUs at the speed of the memory, and a software GPU that
-//! runs the same PTX where there is no GPU.
+//! Transposes, permutes and copies on NVIDIA GPUs at the speed of the memory, and a software GPU
+//! that runs the same PTX where there is no GPU.
 //!
 //! ```
 //! # #[cfg(feature = "interp")] {
@@ -50,14 +50,14 @@
 //!
 //! # Where to read on
 //!
-//! Read the lessons in `examples/` in order, then the modules from the ground up. [`ops`] lists every
-//! operation, and [`View`] every way to look at memory. The README lists the features.
+//! Read the lessons in `examples/` in order, then the modules from the ground up. [`ops`] lists
+//! every operation, and [`View`] every way to look at memory. The README lists the features.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // In dependency order, by levels: a module imports from its own level and those above
-// (`tests/it/architecture.rs` has the levels, and checks). Hidden modules are for this package's own
-// binary, tests and benches; they change in any version.
+// (`tests/it/architecture.rs` has the levels, and checks). Hidden modules are for this package's
+// own binary, tests and benches; they change in any version.
 pub mod error;
 #[doc(hidden)]
 pub mod abi;

@@ -1,4 +1,5 @@
-//! The command line: what was typed in `args`, one file a command, what all of them print with in `output`.
+//! The command line: what was typed in `args`, one file a command, what all of them print with in
+//! `output`.
 
 mod cli;
 

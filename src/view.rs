@@ -1,9 +1,10 @@
 //! Views: parts of a buffer, seen in another order, without moving anything.
 //!
-//! A [`View`] may be copied and may overlap itself (broadcast, diagonal): it only reads. A [`ViewMut`] is neither: the
-//! borrow checker sees that nothing else looks at the buffer while it lives, and its layout reaches each element once. Both
-//! borrow the buffer. Every operation is O(1), consumes the view and returns another; they are those of [`Layout`], which
-//! has their documentation in full. Both deal in device memory only: no operation here moves an element.
+//! A [`View`] may be copied and may overlap itself (broadcast, diagonal): it only reads. A
+//! [`ViewMut`] is neither: the borrow checker sees that nothing else looks at the buffer while it
+//! lives, and its layout reaches each element once. Both borrow the buffer. Every operation is
+//! O(1), consumes the view and returns another; they are those of [`Layout`], which has their
+//! documentation in full. Both deal in device memory only: no operation here moves an element.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,8 +26,9 @@ pub struct View<'a, T> {
 
 /// Elements of a buffer, to read and write; nothing else looks at them while this lives.
 pub struct ViewMut<'a, T> {
-    // Shared, because what it protects lies on the device: that there is no other view of these elements is kept by how
-    // views are made, always from an exclusive borrow or by consuming another.
+    // Shared, because what it protects lies on the device: that there is no other view of these
+    // elements is kept by how views are made, always from an exclusive borrow or by consuming
+    // another.
     memory: &'a Allocation,
     layout: Layout,
     of: PhantomData<&'a mut [T]>,
@@ -37,7 +39,8 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// `Layout` where the shape has another number of elements than the buffer; see [`Layout::row_major`].
+    /// `Layout` where the shape has another number of elements than the buffer; see
+    /// [`Layout::row_major`].
     pub fn view(&self, shape: &[usize]) -> Result<View<'_, T>> {
         self.view_with(self.whole(shape)?)
     }
@@ -150,7 +153,8 @@ macro_rules! operations {
                 self.layout.is_empty()
             }
 
-            /// Whether the elements lie one beside the other in C order. See [`Layout::is_standard_layout`].
+            /// Whether the elements lie one beside the other in C order. See
+            /// [`Layout::is_standard_layout`].
             pub fn is_standard_layout(&self) -> bool {
                 self.layout.is_standard_layout()
             }
@@ -160,8 +164,8 @@ macro_rules! operations {
                 self.memory.device()
             }
 
-            /// The device address of the buffer, which is where the layout's storage starts; not where index `[0, 0, ...]`
-            /// lies, which is `layout().offset()` elements behind it.
+            /// The device address of the buffer, which is where the layout's storage starts; not
+            /// where index `[0, 0, ...]` lies, which is `layout().offset()` elements behind it.
             pub fn storage_address(&self) -> u64 {
                 self.memory.address()
             }
@@ -177,8 +181,8 @@ macro_rules! operations {
                 Self { layout: self.layout.t(), ..self }
             }
 
-            /// Part of an axis, every `|step|`-th index, backwards for a negative step. See [`Layout::slice`], also for
-            /// errors.
+            /// Part of an axis, every `|step|`-th index, backwards for a negative step. See
+            /// [`Layout::slice`], also for errors.
             pub fn slice(self, axis: usize, range: impl RangeBounds<usize>, step: isize) -> Result<Self> {
                 self.map(|layout| layout.slice(axis, range, step))
             }
@@ -188,15 +192,16 @@ macro_rules! operations {
                 self.map(|layout| layout.reverse(axis))
             }
 
-            /// The indices before `mid` and those from it, along one axis: two views that share no element. See
-            /// [`Layout::split_at`], also for errors.
+            /// The indices before `mid` and those from it, along one axis: two views that share no
+            /// element. See [`Layout::split_at`], also for errors.
             pub fn split_at(self, axis: usize, mid: usize) -> Result<(Self, Self)> {
                 let (before, from) = self.layout.split_at(axis, mid)?;
                 let with = |layout| Self { memory: self.memory, layout, of: PhantomData };
                 Ok((with(before), with(from)))
             }
 
-            /// The part at one index of an axis, without that axis. See [`Layout::index_axis`], also for errors.
+            /// The part at one index of an axis, without that axis. See [`Layout::index_axis`],
+            /// also for errors.
             pub fn index_axis(self, axis: usize, index: usize) -> Result<Self> {
                 self.map(|layout| layout.index_axis(axis, index))
             }
@@ -211,7 +216,8 @@ macro_rules! operations {
                 self.map(|layout| layout.remove_axis(axis))
             }
 
-            /// The elements whose indices on axes `a` and `b` are equal. See [`Layout::diagonal`], also for errors.
+            /// The elements whose indices on axes `a` and `b` are equal. See [`Layout::diagonal`],
+            /// also for errors.
             pub fn diagonal(self, a: usize, b: usize) -> Result<Self> {
                 self.map(|layout| layout.diagonal(a, b))
             }
@@ -226,8 +232,8 @@ macro_rules! operations {
                 self.map(|layout| layout.split_axis(axis, extents))
             }
 
-            /// The same elements in the same order under another shape, or the answer that only a copy has it. See
-            /// [`Layout::reshape`], also for errors.
+            /// The same elements in the same order under another shape, or the answer that only a
+            /// copy has it. See [`Layout::reshape`], also for errors.
             pub fn reshape(self, shape: &[usize]) -> Result<Reshape<Self>> {
                 Ok(self.layout.reshape(shape)?.map(|layout| Self { layout, ..self }))
             }
@@ -278,8 +284,8 @@ impl<T> Clone for View<'_, T> {
 impl<T> Copy for View<'_, T> {}
 
 impl<T: Element> View<'_, T> {
-    /// The array repeated to `shape`. See [`Layout::broadcast`], also for errors. A [`ViewMut`] has no such operation: the
-    /// result reaches elements more than once.
+    /// The array repeated to `shape`. See [`Layout::broadcast`], also for errors. A [`ViewMut`] has
+    /// no such operation: the result reaches elements more than once.
     pub fn broadcast(self, shape: &[usize]) -> Result<Self> {
         self.map(|layout| layout.broadcast(shape))
     }
@@ -291,8 +297,8 @@ impl<T: Element> ViewMut<'_, T> {
         View { memory: self.memory, layout: self.layout, of: PhantomData }
     }
 
-    /// The same elements to write, for as long as this is borrowed: for a view that is needed again after an operation that
-    /// consumes one.
+    /// The same elements to write, for as long as this is borrowed: for a view that is needed again
+    /// after an operation that consumes one.
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
         ViewMut { memory: self.memory, layout: self.layout, of: PhantomData }
     }

@@ -1,5 +1,6 @@
-//! What a launch costs beside the launch: no allocation on the host, and no call of the driver but the launches, and the
-//! waits of streams where the stream changes. Counted, not timed; `benches/launch.rs` has the nanoseconds.
+//! What a launch costs beside the launch: no allocation on the host, and no call of the driver but
+//! the launches, and the waits of streams where the stream changes. Counted, not timed;
+//! `benches/launch.rs` has the nanoseconds.
 
 use std::alloc::{GlobalAlloc, Layout as HostLayout, System};
 use std::cell::Cell;
@@ -19,14 +20,16 @@ use idle::{Calls, Idle};
 /// Calls of each operation that are counted.
 const REPEATS: u64 = 100;
 
-/// The system's allocator, which counts for each thread: the threads of other tests must not be seen.
+/// The system's allocator, which counts for each thread: the threads of other tests must not be
+/// seen.
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: the system's allocator with the same arguments; counting allocates nothing, since the counter needs no drop.
+// SAFETY: the system's allocator with the same arguments; counting allocates nothing, since the
+// counter needs no drop.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: HostLayout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -106,7 +109,8 @@ fn raw_operations_and_kept_plans_only_launch() {
     let (from, to, stream) = (source.address(), destination.address(), device.default_stream().handle());
     let [matrix, turned] = [[96, 40], [40, 96]].map(|shape| Layout::row_major(&shape).unwrap());
     only_launches("transpose_raw", 1, &driver, || {
-        // SAFETY: two buffers of as many elements as the layouts have, on a driver that touches nothing.
+        // SAFETY: two buffers of as many elements as the layouts have, on a driver that touches
+        // nothing.
         unsafe { ops::transpose_raw(&device, from, &matrix, to, &turned, 4, None, stream) }
     });
     only_launches("copy_into_raw", 1, &driver, || {
@@ -165,7 +169,8 @@ fn every_kind_of_permute_only_launches() {
         let entry = plan().unwrap().entry();
         assert!(entry.is_some_and(|entry| entry.starts_with(kernel)), "{entry:?} is no {kernel}");
         only_launches(kernel, 1, &driver, || {
-            // SAFETY: two buffers of at least as many elements as the layouts have, on a driver that touches nothing.
+            // SAFETY: two buffers of at least as many elements as the layouts have, on a driver
+            // that touches nothing.
             unsafe { plan()?.launch_raw(&device, from, to, stream) }
         });
     }

@@ -1,4 +1,5 @@
-//! Short and long forms of tests: `cargo test` runs the short ones, `WARPSTRIDE_LONG=1 cargo test` and `.ci/run` the long ones.
+//! Short and long forms of tests: `cargo test` runs the short ones, `WARPSTRIDE_LONG=1 cargo test`
+//! and `.ci/run` the long ones.
 //!
 //! Test binaries share this file, and with few features none uses all of it.
 

@@ -95,7 +95,8 @@ unsafe impl Driver for Idle {
     }
 }
 
-// SAFETY: no address is backed by memory, and no host memory is made; every call that would read or write some fails.
+// SAFETY: no address is backed by memory, and no host memory is made; every call that would read or
+// write some fails.
 unsafe impl Memory for Idle {
     fn memory(&self) -> Result<(u64, u64)> {
         self.other();

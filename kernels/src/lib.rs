@@ -1,10 +1,12 @@
-//! The kernels of warpstride: entry points only, which [`abi`]'s table lists. Their bodies are in [`movement`], [`arithmetic`],
-//! [`conversion`] and [`probe`], a file a family or several that share a body. What bodies speak through is in [`thread`], which
-//! has what Rust has no word for and what a thread moves at a time; in [`block`], which has what threads share; and in
-//! [`index`], which leads from numbers to places.
+//! The kernels of warpstride: entry points only, which [`abi`]'s table lists. Their bodies are in
+//! [`movement`], [`arithmetic`], [`conversion`] and [`probe`], a file a family or several that
+//! share a body. What bodies speak through is in [`thread`], which has what Rust has no word for
+//! and what a thread moves at a time; in [`block`], which has what threads share; and in [`index`],
+//! which leads from numbers to places.
 #![no_std]
 #![feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx)]
-// Shuffles have to be intrinsics, see `thread`, and `core` has none of them; the toolchain is pinned.
+// Shuffles have to be intrinsics, see `thread`, and `core` has none of them; the toolchain is
+// pinned.
 #![expect(internal_features)]
 
 #[path = "../../src/abi.rs"]

@@ -3,12 +3,12 @@
 use super::params;
 
 params! {
-    /// Division by a number known before the launch, as a multiplication (Granlund and Montgomery 1994):
-    /// `n / value = mulhi(2 * n, multiplier) >> shift`, where `shift = ceil(log2(value))`.
+    /// Division by a number known before the launch, as a multiplication (Granlund and Montgomery
+    /// 1994): `n / value = mulhi(2 * n, multiplier) >> shift`, where `shift = ceil(log2(value))`.
     ///
-    /// Narrow: `multiplier = ceil(2^(31 + shift) / value)` for `n < 2^31`, by a 32-bit `mulhi`. Wide:
-    /// `ceil(2^(63 + shift) / value)` for `n < 2^63`, by a 64-bit one. Of 31 (63) bits the multiplier fits a word, which of 32
-    /// (64) it would not.
+    /// Narrow: `multiplier = ceil(2^(31 + shift) / value)` for `n < 2^31`, by a 32-bit `mulhi`.
+    /// Wide: `ceil(2^(63 + shift) / value)` for `n < 2^63`, by a 64-bit one. Of 31 (63) bits the
+    /// multiplier fits a word, which of 32 (64) it would not.
     #[derive(Hash)]
     pub struct Divisor {
         /// What is divided by; at least 1.
@@ -21,19 +21,22 @@ params! {
 }
 
 impl Divisor {
-    /// For [`Index::Narrow`](super::Index::Narrow): divides numbers below 2^31 by a `value` from 1 to 2^31.
+    /// For [`Index::Narrow`](super::Index::Narrow): divides numbers below 2^31 by a `value` from 1
+    /// to 2^31.
     pub const fn narrow(value: u64) -> Self {
         Self::of_bits(value, 31)
     }
 
-    /// For [`Index::Wide`](super::Index::Wide): divides numbers below 2^63 by a `value` from 1 to 2^63.
+    /// For [`Index::Wide`](super::Index::Wide): divides numbers below 2^63 by a `value` from 1 to
+    /// 2^63.
     pub const fn wide(value: u64) -> Self {
         Self::of_bits(value, 63)
     }
 
     const fn of_bits(value: u64, bits: u32) -> Self {
         let shift = value.next_power_of_two().trailing_zeros();
-        // A plan has many divisors, and a division of 64 bits takes a host a third of the time of one of 128.
+        // A plan has many divisors, and a division of 64 bits takes a host a third of the time of
+        // one of 128.
         let multiplier = if bits + shift < 64 {
             (1u64 << (bits + shift)).div_ceil(value)
         } else {
@@ -57,7 +60,8 @@ mod tests {
         (product >> 64) as u64 >> by.shift
     }
 
-    /// Numbers of up to `bits` bits in which bounds are most likely to lie: those around powers of two, and random ones.
+    /// Numbers of up to `bits` bits in which bounds are most likely to lie: those around powers of
+    /// two, and random ones.
     fn numbers(bits: u32) -> impl Iterator<Item = u64> + Clone {
         let around = (0..=bits).flat_map(|power| [(1u64 << power) - 1, 1 << power, (1 << power) + 1]);
         let random = (1u64..200).map(move |i| {

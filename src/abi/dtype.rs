@@ -1,6 +1,7 @@
 //! The types of elements, as data.
 
-/// An element type as data: for files, command lines and reports, where the type is known only at run time.
+/// An element type as data: for files, command lines and reports, where the type is known only at
+/// run time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DType {
     /// Unsigned, 8 bits.

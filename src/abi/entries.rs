@@ -18,8 +18,8 @@ pub struct Entry {
     pub capability: (u32, u32),
 }
 
-/// One of [`ENTRIES`], by its place there: what a plan keeps, and a launch needs no search for. Displayed as the entry's
-/// name.
+/// One of [`ENTRIES`], by its place there: what a plan keeps, and a launch needs no search for.
+/// Displayed as the entry's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EntryId(usize);
 
@@ -29,8 +29,8 @@ impl EntryId {
         (0..COUNT).map(Self)
     }
 
-    /// The entry that does the same with hints to the L2 cache, where there is one and a device of this compute capability has
-    /// it; else itself.
+    /// The entry that does the same with hints to the L2 cache, where there is one and a device of
+    /// this compute capability has it; else itself.
     pub fn hinted(self, capability: (u32, u32)) -> Self {
         let hinted = HINTED[self.0];
         if capability >= hinted.entry().capability { hinted } else { self }
@@ -297,7 +297,8 @@ impl Family {
         LINES[self.0].stem
     }
 
-    /// The entry that a key names; `None` where the family has a gap, of which [`gap`](Self::gap) says why.
+    /// The entry that a key names; `None` where the family has a gap, of which [`gap`](Self::gap)
+    /// says why.
     pub const fn find(self, key: Key) -> Option<EntryId> {
         let mut place = FIRST[self.0];
         while place < FIRST[self.0 + 1] {

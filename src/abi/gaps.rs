@@ -16,7 +16,8 @@ impl Gap {
 }
 
 impl Family {
-    /// Why the family has no entry of this key; `None` where it has one, and where the key is of no family.
+    /// Why the family has no entry of this key; `None` where it has one, and where the key is of no
+    /// family.
     pub fn gap(self, key: Key) -> Option<&'static str> {
         LINES[self.0].gaps.iter().find(|gap| gap.has(key)).map(|gap| gap.reason)
     }

@@ -18,7 +18,8 @@ unsafe impl Params for i64 {}
 // SAFETY: elements of an array follow each other without padding.
 unsafe impl<T: Params, const N: usize> Params for [T; N] {}
 
-/// Defines parameters, or parts of them, as structs in C's layout, and proves that they are [`Params`].
+/// Defines parameters, or parts of them, as structs in C's layout, and proves that they are
+/// [`Params`].
 macro_rules! params {
     ($($(#[$meta:meta])* pub struct $name:ident {
         $($(#[$doc:meta])* pub $field:ident: $type:ty,)+
@@ -30,7 +31,8 @@ macro_rules! params {
             $($(#[$doc])* pub $field: $type,)+
         }
 
-        // SAFETY: the fields' types have no padding, and the assertion shows that there is none between them or behind.
+        // SAFETY: the fields' types have no padding, and the assertion shows that there is none
+        // between them or behind.
         unsafe impl $crate::abi::Params for $name {}
         const _: () = {
             const fn has_no_padding<T: $crate::abi::Params>() {}
@@ -57,8 +59,8 @@ params! {
         pub dst_stride: i64,
     }
 
-    /// Where rows, or images, lie that may be two axes in one: row `r` lies `(r % inner) * inner_stride + (r / inner) *
-    /// outer_stride` elements from row 0.
+    /// Where rows, or images, lie that may be two axes in one: row `r` lies
+    /// `(r % inner) * inner_stride + (r / inner) * outer_stride` elements from row 0.
     #[derive(Hash)]
     pub struct Fold {
         /// Rows of the inner axis.
@@ -69,11 +71,12 @@ params! {
         pub outer_stride: i64,
     }
 
-    /// Where the quads of a range of elements lie: `first` elements before the first whole quad of the destination, `quads` whole
-    /// ones, and the rest of `len` elements behind them.
+    /// Where the quads of a range of elements lie: `first` elements before the first whole quad of
+    /// the destination, `quads` whole ones, and the rest of `len` elements behind them.
     ///
-    /// Lane `i` of the grid moves quad `i`, and the lanes below `len - quads * lanes of a quad` one of the other elements each. Where
-    /// the sides do not start equally far from a quad, there are no quads.
+    /// Lane `i` of the grid moves quad `i`, and the lanes below `len - quads * lanes of a quad` one
+    /// of the other elements each. Where the sides do not start equally far from a quad, there are
+    /// no quads.
     pub struct Span {
         /// Elements.
         pub len: u64,

@@ -4,16 +4,16 @@
 //! along which it is instantiated, and the body. There is an entry for each combination of the
 //! axes' values, and for each of several lists of axes that `and` joins. What these leave out is a
 //! gap, which an `except` names with its reason: entries and gaps together are all combinations,
-//! which a test holds, of every width, index and hint where a line has that axis. Each value adds its suffix to the entry's name. The axes
-//! are `W`, the width of elements; `I`, the arithmetic of indices; `C`, what the L2 cache is told;
-//! `T`, a type of numbers; `S` and `D`, the types of source and destination; `N`, channels; and
-//! `X`, the quads that a thread moves.
+//! which a test holds, of every width, index and hint where a line has that axis. Each value adds
+//! its suffix to the entry's name. The axes are `W`, the width of elements; `I`, the arithmetic of
+//! indices; `C`, what the L2 cache is told; `T`, a type of numbers; `S` and `D`, the types of
+//! source and destination; `N`, channels; and `X`, the quads that a thread moves.
 //!
-//! `kernels/src/lib.rs` makes the entries of it, where the body is code and an axis a type or a constant; `entries` what the host
-//! knows of them. So this file has no code of its own.
+//! `kernels/src/lib.rs` makes the entries of it, where the body is code and an axis a type or a
+//! constant; `entries` what the host knows of them. So this file has no code of its own.
 
-/// The parameters that families take and the constants of their launches, in files with the names of the
-/// bodies' files in `kernels/src`.
+/// The parameters that families take and the constants of their launches, in files with the names
+/// of the bodies' files in `kernels/src`.
 pub mod params {
     mod accesses;
     mod affine;

@@ -108,7 +108,8 @@ impl<T: Element> DeviceArray<T> {
         self.buffer
     }
 
-    /// Looks at the array, to read. Every way to look at a part of it, or in another order, is a method of [`View`].
+    /// Looks at the array, to read. Every way to look at a part of it, or in another order, is a
+    /// method of [`View`].
     pub fn view(&self) -> View<'_, T> {
         View::of_array(self)
     }
@@ -118,7 +119,8 @@ impl<T: Element> DeviceArray<T> {
         ViewMut::of_array(self)
     }
 
-    /// Looks at a part of an axis, at every `|step|`-th index, backwards for a negative step. See [`Layout::slice`], also for errors.
+    /// Looks at a part of an axis, at every `|step|`-th index, backwards for a negative step. See
+    /// [`Layout::slice`], also for errors.
     pub fn slice(&self, axis: usize, range: impl RangeBounds<usize>, step: isize) -> Result<View<'_, T>> {
         self.view().slice(axis, range, step)
     }

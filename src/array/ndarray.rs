@@ -9,7 +9,8 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::memory::DeviceBuffer;
 
 impl Device {
-    /// Uploads an array in C order. On the host, an array in another order is copied to C order first.
+    /// Uploads an array in C order. On the host, an array in another order is copied to C order
+    /// first.
     ///
     /// # Errors
     ///
@@ -36,12 +37,13 @@ impl<T: Element> DeviceArray<T> {
 }
 
 impl<T: Element> DeviceBuffer<T> {
-    /// The elements as an array of this shape in C order (in Fortran order for a `shape.f()`), when all work queued on the
-    /// buffer has run.
+    /// The elements as an array of this shape in C order (in Fortran order for a `shape.f()`), when
+    /// all work queued on the buffer has run.
     ///
     /// # Errors
     ///
-    /// `Layout` where the shape has another number of elements than the buffer, and what the copy failed with.
+    /// `Layout` where the shape has another number of elements than the buffer, and what the copy
+    /// failed with.
     pub fn download_array<D: Dimension>(&self, shape: impl Into<StrideShape<D>>) -> Result<Array<T, D>> {
         let shape = shape.into();
         let wanted = shape.raw_dim().clone();

@@ -14,7 +14,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// Which device to open. As text: `auto`, `cuda` (the first GPU), `cuda:1`, `soft`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Backend {
-    /// The first NVIDIA GPU where there is one that works, else the software GPU; [`Device::choice`](super::Device::choice) says which and why.
+    /// The first NVIDIA GPU where there is one that works, else the software GPU;
+    /// [`Device::choice`](super::Device::choice) says which and why.
     #[default]
     Auto,
     /// The NVIDIA GPU of this number, from 0.
@@ -56,7 +57,8 @@ impl fmt::Display for Backend {
 /// How cargo had this crate optimised.
 pub(super) const OPT_LEVEL: &str = env!("WARPSTRIDE_OPT_LEVEL");
 
-/// What to say of the software GPU where nothing was optimised, as in the dev build of a program that uses the crate.
+/// What to say of the software GPU where nothing was optimised, as in the dev build of a program
+/// that uses the crate.
 pub(super) fn slow(opt_level: &str) -> &'static str {
     match opt_level {
         "0" => {
@@ -72,11 +74,13 @@ pub(super) fn slow(opt_level: &str) -> &'static str {
 pub struct Availability {
     /// What [`Device::open`](super::Device::open) would be given.
     pub backend: Backend,
-    /// What the device is, or what keeps it from being opened: no driver library, a driver too old, no device.
+    /// What the device is, or what keeps it from being opened: no driver library, a driver too old,
+    /// no device.
     pub info: Result<DeviceInfo>,
 }
 
-/// Every device that could be opened; where there is no NVIDIA GPU one entry says why, and another for the software GPU.
+/// Every device that could be opened; where there is no NVIDIA GPU one entry says why, and another
+/// for the software GPU.
 pub fn probe() -> Vec<Availability> {
     let mut found = match cuda_count() {
         Ok(count) => {

@@ -7,15 +7,16 @@ use crate::driver::{Driver, EventHandle};
 use crate::error::{Error, Result};
 use crate::stream::{Inner, Stream, foreign};
 
-/// The driver, the streams to wait for when all work is waited for, and the first failure of a drop.
+/// The driver, the streams to wait for when all work is waited for, and the first failure of a
+/// drop.
 pub(crate) struct Context {
     driver: Arc<dyn Driver>,
     /// All streams, each until its drop has retired its event.
     streams: Mutex<Vec<Weak<Inner>>>,
     /// Told when a stream leaves the list.
     left: Condvar,
-    /// Events that stand for the last work of dropped streams, until they serve a new stream. Once made, an event of a stream
-    /// is destroyed only with the context.
+    /// Events that stand for the last work of dropped streams, until they serve a new stream. Once
+    /// made, an event of a stream is destroyed only with the context.
     retired: Mutex<Vec<EventHandle>>,
     drop_error: Mutex<Option<Error>>,
 }
@@ -39,15 +40,15 @@ impl Context {
         if std::ptr::eq(self, other) { Ok(()) } else { Err(foreign(what)) }
     }
 
-    /// Waits for the work of every stream, also of those that were dropped; for all of it, whatever fails. The first failure
-    /// is returned.
+    /// Waits for the work of every stream, also of those that were dropped; for all of it, whatever
+    /// fails. The first failure is returned.
     pub(crate) fn synchronize(&self) -> Result<()> {
         let mut outcome = Ok(());
         for stream in self.live_streams() {
             outcome = outcome.and(stream.synchronize());
         }
-        // A copy of the list: the driver may wait long, and new streams look for an event meanwhile. One that they take has
-        // been passed.
+        // A copy of the list: the driver may wait long, and new streams look for an event
+        // meanwhile. One that they take has been passed.
         let retired = lock(&self.retired).clone();
         for event in retired {
             // SAFETY: an event that was retired lives as long as `self`.
@@ -64,7 +65,8 @@ impl Context {
             let live: Vec<_> = streams.iter().map(Weak::upgrade).collect();
             // What was taken may be the last by now, whose drop wants the list.
             drop(streams);
-            // One that was dropped since they were counted has not retired its event yet: it is waited for, like the others.
+            // One that was dropped since they were counted has not retired its event yet: it is
+            // waited for, like the others.
             if let Some(live) = live.into_iter().collect::<Option<Vec<_>>>() {
                 return live.into_iter().map(|inner| Stream { inner }).collect();
             }
@@ -113,7 +115,8 @@ impl Drop for Context {
     fn drop(&mut self) {
         let retired = self.retired.get_mut().unwrap_or_else(PoisonError::into_inner);
         for event in std::mem::take(retired) {
-            // SAFETY: retired events are live, and nobody else holds these any more. A failure has nobody left to tell.
+            // SAFETY: retired events are live, and nobody else holds these any more. A failure has
+            // nobody left to tell.
             let _ = unsafe { self.driver.event_destroy(event) };
         }
     }

@@ -15,8 +15,8 @@ pub(crate) struct Kernels {
     kernels: [Kernel; ENTRIES.len()],
 }
 
-/// One kernel: a module of its own, which its first launch loads, because all of them would take a GPU a second to compile
-/// where a program launches a few.
+/// One kernel: a module of its own, which its first launch loads, because all of them would take a
+/// GPU a second to compile where a program launches a few.
 struct Kernel {
     module: OnceLock<ModuleHandle>,
     function: OnceLock<FunctionHandle>,
@@ -42,7 +42,8 @@ impl Kernels {
     }
 
     fn module(&self, entry: EntryId) -> Result<ModuleHandle> {
-        // std's OnceLock cannot be set by something that fails, so the lock lets one thread try at a time.
+        // std's OnceLock cannot be set by something that fails, so the lock lets one thread try at
+        // a time.
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let module = &self.kernels[entry.place()].module;
         if let Some(&module) = module.get() {
@@ -53,7 +54,8 @@ impl Kernels {
         Ok(*module.get_or_init(|| loaded))
     }
 
-    /// Whether the device has what the entry needs. A plan for another device may have one that it has not.
+    /// Whether the device has what the entry needs. A plan for another device may have one that it
+    /// has not.
     fn check(&self, entry: EntryId) -> Result<()> {
         let info = self.context.driver().info();
         let (has, needs) = (info.compute_capability, entry.entry().capability);

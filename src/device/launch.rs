@@ -7,19 +7,21 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 
 impl Device {
-    /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others allocate nothing.
+    /// Queues a launch of one of the crate's kernels. The first launch of each loads it; the others
+    /// allocate nothing.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the device does not allow the shape, or its compute capability is less than the entry needs; and
-    /// what the driver failed with.
+    /// `InvalidArgument` where the device does not allow the shape, or its compute capability is
+    /// less than the entry needs; and what the driver failed with.
     ///
     /// # Safety
     ///
     /// - `entry` takes a `P`.
     /// - `stream` is a live stream of this device's driver.
     /// - Every address that the kernel reads or writes with `params` lies within a live allocation.
-    /// - No other work that may run at the same time writes what the kernel reads or writes, or reads what it writes.
+    /// - No other work that may run at the same time writes what the kernel reads or writes, or
+    ///   reads what it writes.
     pub(crate) unsafe fn launch<P: Params>(
         &self,
         entry: EntryId,
@@ -30,7 +32,8 @@ impl Device {
         debug_assert_eq!(entry.entry().param_bytes, size_of::<P>(), "{entry} takes another parameter");
         check_shape(self.info(), entry, shape)?;
         let function = self.kernels().function(entry)?;
-        // SAFETY: as many readable bytes as a `P` has, none of them padding, for as long as `params` is borrowed.
+        // SAFETY: as many readable bytes as a `P` has, none of them padding, for as long as
+        // `params` is borrowed.
         let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(params).cast::<u8>(), size_of::<P>()) };
         // SAFETY: the module lives as long as the device; the rest as the caller promises.
         unsafe { self.driver().launch(function, shape, bytes, stream) }

@@ -1,8 +1,8 @@
 //! Opening a device, and what belongs to it.
 //!
-//! The first launch of a kernel on a device loads it: the host waits until a GPU's driver has compiled it, which takes
-//! milliseconds, and perhaps for work that runs. So launch once before you measure, and before you capture a CUDA graph or
-//! queue behind work that waits for the host.
+//! The first launch of a kernel on a device loads it: the host waits until a GPU's driver has
+//! compiled it, which takes milliseconds, and perhaps for work that runs. So launch once before you
+//! measure, and before you capture a CUDA graph or queue behind work that waits for the host.
 
 mod backend;
 mod context;
@@ -24,7 +24,8 @@ use crate::stream::{Event, Stream};
 use backend::{OPT_LEVEL, open_cuda, open_soft, slow};
 use kernels::Kernels;
 
-/// An open device. A clone is the same device; it closes when the last clone, stream, event and buffer of it is gone.
+/// An open device. A clone is the same device; it closes when the last clone, stream, event and
+/// buffer of it is gone.
 #[derive(Clone)]
 pub struct Device {
     inner: Arc<Inner>,
@@ -44,8 +45,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `Unavailable` where the backend is not there, `DriverTooOld` where its driver cannot run our PTX, and what else the
-    /// driver failed with. [`Backend::Auto`] fails only if neither a GPU nor the software GPU can be opened.
+    /// `Unavailable` where the backend is not there, `DriverTooOld` where its driver cannot run our
+    /// PTX, and what else the driver failed with. [`Backend::Auto`] fails only if neither a GPU nor
+    /// the software GPU can be opened.
     pub fn open(backend: Backend) -> Result<Self> {
         match backend {
             Backend::Cuda(ordinal) => Self::open_gpu(ordinal, "as asked"),
@@ -63,14 +65,16 @@ impl Device {
         }
     }
 
-    /// A GPU, if it can run our kernels: a driver that cannot says so only when it loads one, and the smallest tells.
+    /// A GPU, if it can run our kernels: a driver that cannot says so only when it loads one, and
+    /// the smallest tells.
     fn open_gpu(ordinal: u32, why: &str) -> Result<Self> {
         let device = Self::with(open_cuda(ordinal)?, why)?;
         device.kernels().function(SPIN.get(Key::ONLY))?;
         Ok(device)
     }
 
-    /// A device over a driver of your own making: a software GPU with another seed, or a driver that traces another.
+    /// A device over a driver of your own making: a software GPU with another seed, or a driver
+    /// that traces another.
     ///
     /// # Errors
     ///
@@ -103,7 +107,8 @@ impl Device {
         self.inner.context.driver()
     }
 
-    /// What all launches so far counted, added up; `None` on a device that does not count. Waits for all work first.
+    /// What all launches so far counted, added up; `None` on a device that does not count. Waits
+    /// for all work first.
     ///
     /// # Errors
     ///
@@ -118,8 +123,8 @@ impl Device {
         self.driver().reset_persisting_l2()
     }
 
-    /// The stream that is used where none is named. It is a stream like any other: CUDA's legacy default stream is never
-    /// used.
+    /// The stream that is used where none is named. It is a stream like any other: CUDA's legacy
+    /// default stream is never used.
     pub fn default_stream(&self) -> &Stream {
         &self.inner.default_stream
     }
@@ -151,9 +156,10 @@ impl Device {
         self.inner.context.synchronize()
     }
 
-    /// The first failure of a drop (of a buffer, stream or event) since this was last asked, which the drop itself could not
-    /// return. What it failed to free may be lost to the device. Work is not: that of a dropped stream is waited for all the
-    /// same, in the drop itself where the driver left no other way.
+    /// The first failure of a drop (of a buffer, stream or event) since this was last asked, which
+    /// the drop itself could not return. What it failed to free may be lost to the device. Work is
+    /// not: that of a dropped stream is waited for all the same, in the drop itself where the
+    /// driver left no other way.
     pub fn take_drop_error(&self) -> Option<Error> {
         self.inner.context.take_drop_error()
     }

@@ -1,9 +1,10 @@
 //! Buffers of cudarc, on its streams.
 //!
-//! [`Device::from_cudarc`] opens the GPU of a `CudaContext`: both use its primary context, so addresses and streams of one are
-//! good for the other. The operations here are queued on the caller's stream like any call of cudarc's: they wait for what
-//! used the buffers on other streams before, and later uses on whichever stream wait for them, by the events that cudarc
-//! keeps for each buffer. Nothing is allocated, and nothing waits on the host.
+//! [`Device::from_cudarc`] opens the GPU of a `CudaContext`: both use its primary context, so
+//! addresses and streams of one are good for the other. The operations here are queued on the
+//! caller's stream like any call of cudarc's: they wait for what used the buffers on other streams
+//! before, and later uses on whichever stream wait for them, by the events that cudarc keeps for
+//! each buffer. Nothing is allocated, and nothing waits on the host.
 //!
 //! ```no_run
 //! use cudarc::driver::CudaContext;
@@ -21,15 +22,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! cudarc is of one CUDA version in a program, and linked in one way. Both are yours to choose, or candle's or CubeCL's where
-//! they have cudarc:
+//! cudarc is of one CUDA version in a program, and linked in one way. Both are yours to choose, or
+//! candle's or CubeCL's where they have cudarc:
 //!
 //! ```toml
 //! cudarc = { version = "0.19", features = ["cuda-12080"] }
 //! warpstride = { version = "0.1", default-features = false, features = ["cudarc"] }
 //! ```
 //!
-//! Where nobody chooses, cudarc is loaded at run time, and of the version that `nvcc` is of, else of the latest that it knows.
+//! Where nobody chooses, cudarc is loaded at run time, and of the version that `nvcc` is of, else
+//! of the latest that it knows.
 
 use std::sync::Arc;
 
@@ -48,8 +50,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the context is not the primary one of its GPU, as `CudaContext::new` makes it; else those of
-    /// [`Device::open`].
+    /// `InvalidArgument` where the context is not the primary one of its GPU, as `CudaContext::new`
+    /// makes it; else those of [`Device::open`].
     pub fn from_cudarc(context: &CudaContext) -> Result<Self> {
         check_primary(context)?;
         // Where the number is too large there is no such device either, and opening it says so.
@@ -57,15 +59,16 @@ impl Device {
     }
 }
 
-/// Queues a copy of `src`, seen by `src_layout`, to `dst`, seen by `dst_layout`, on `stream`. Elements with equal indices go
-/// to one another, so that of a matrix `dst_layout.t()` makes it a transpose. The layouts count from the first element of
-/// the slices.
+/// Queues a copy of `src`, seen by `src_layout`, to `dst`, seen by `dst_layout`, on `stream`.
+/// Elements with equal indices go to one another, so that of a matrix `dst_layout.t()` makes it a
+/// transpose. The layouts count from the first element of the slices.
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ, a layout is of a larger storage than its slice, or `dst_layout` may reach an element
-/// twice. `InvalidArgument` where `device` is not the GPU of the stream's context, that context is not the primary one, or a
-/// slice is not of the same `CudaContext` as the stream. And what the driver or cudarc failed with.
+/// `Layout` where the shapes differ, a layout is of a larger storage than its slice, or
+/// `dst_layout` may reach an element twice. `InvalidArgument` where `device` is not the GPU of the
+/// stream's context, that context is not the primary one, or a slice is not of the same
+/// `CudaContext` as the stream. And what the driver or cudarc failed with.
 pub fn copy_into<T: Element>(
     device: &Device,
     src: CudaView<'_, T>,
@@ -81,21 +84,23 @@ pub fn copy_into<T: Element>(
     check_same("destination", dst.stream(), stream)?;
 
     let queued = {
-        // From here `stream` waits for former uses; when the guards are dropped, events behind the launch are recorded.
+        // From here `stream` waits for former uses; when the guards are dropped, events behind the
+        // launch are recorded.
         let (src, _read) = src.view_ptr(stream);
         let (dst, _written) = dst.view_ptr_mut(stream);
         check_events(stream.context(), "waiting for earlier uses of the buffers")?;
         let handle = StreamHandle(stream.cu_stream() as usize as u64);
-        // SAFETY: the layouts lie within the slices, as checked; both are memory of the device's context, and the stream is
-        // one of it, as checked. cudarc frees a slice behind the events that the guards record, and orders other work by
-        // them. The two share no element: one is borrowed exclusively.
+        // SAFETY: the layouts lie within the slices, as checked; both are memory of the device's
+        // context, and the stream is one of it, as checked. cudarc frees a slice behind the events
+        // that the guards record, and orders other work by them. The two share no element: one is
+        // borrowed exclusively.
         unsafe { ops::copy_into_raw(device, src, src_layout, dst, dst_layout, size_of::<T>(), handle) }
     };
     queued.and(check_events(stream.context(), "recording the use of the buffers"))
 }
 
-/// Queues the transpose of `src`, a matrix of `shape` `[rows, cols]`, into `dst`, of `[cols, rows]`, on `stream`. Both are in C
-/// order.
+/// Queues the transpose of `src`, a matrix of `shape` `[rows, cols]`, into `dst`, of
+/// `[cols, rows]`, on `stream`. Both are in C order.
 ///
 /// # Errors
 ///
@@ -148,8 +153,8 @@ fn check_device(device: &Device, context: &CudaContext) -> Result<()> {
     ))
 }
 
-/// Whether cudarc orders uses of the slice against the stream's work: it does within one `CudaContext`, not between two of
-/// the same GPU.
+/// Whether cudarc orders uses of the slice against the stream's work: it does within one
+/// `CudaContext`, not between two of the same GPU.
 fn check_same(which: &str, slice: &CudaStream, stream: &CudaStream) -> Result<()> {
     if Arc::ptr_eq(slice.context(), stream.context()) {
         return Ok(());
@@ -160,7 +165,8 @@ fn check_same(which: &str, slice: &CudaStream, stream: &CudaStream) -> Result<()
     ))
 }
 
-/// What cudarc failed with where it could not return it: its waits and records keep their error in the context.
+/// What cudarc failed with where it could not return it: its waits and records keep their error in
+/// the context.
 fn check_events(context: &CudaContext, what: &str) -> Result<()> {
     context.check_err().map_err(|error| {
         let told = format!("cudarc failed when {what}, or before: {error}; synchronize the stream and try again");

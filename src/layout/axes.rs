@@ -36,7 +36,8 @@ pub struct Axes {
 enum Order {
     /// Numbers that count from 0, or from the end where they are negative.
     Numbers(Vec<i64>),
-    /// For each axis of the result, the index of its name before the arrow; and the number of those names.
+    /// For each axis of the result, the index of its name before the arrow; and the number of those
+    /// names.
     Names { sources: Vec<usize>, rank: usize },
 }
 

@@ -1,10 +1,11 @@
 //! Device memory that knows its element type.
 //!
-//! Uses of one buffer are totally ordered, on whatever streams they are queued: a buffer remembers the stream of its last
-//! use, and a use on another stream makes that stream wait first. So safe code can neither forget a wait nor race, and needs
-//! events only for times. Copies between host and device return when they are done. Dropping a buffer is safe at any time:
-//! the driver lets queued work that uses it run first. On CUDA that waits for all work in the device's primary context, other
-//! libraries' included, and must not happen while a stream is captured into a graph.
+//! Uses of one buffer are totally ordered, on whatever streams they are queued: a buffer remembers
+//! the stream of its last use, and a use on another stream makes that stream wait first. So safe
+//! code can neither forget a wait nor race, and needs events only for times. Copies between host
+//! and device return when they are done. Dropping a buffer is safe at any time: the driver lets
+//! queued work that uses it run first. On CUDA that waits for all work in the device's primary
+//! context, other libraries' included, and must not happen while a stream is captured into a graph.
 
 mod allocation;
 
@@ -78,8 +79,9 @@ impl<T: Element> DeviceBuffer<T> {
         self.len == 0
     }
 
-    /// The device address of the first element, aligned to 256 bytes; 0 for an empty buffer. Live as long as the buffer.
-    /// Work that is queued by this address alone is not seen by the buffer: ordering it is the caller's, also before the drop.
+    /// The device address of the first element, aligned to 256 bytes; 0 for an empty buffer. Live
+    /// as long as the buffer. Work that is queued by this address alone is not seen by the buffer:
+    /// ordering it is the caller's, also before the drop.
     pub fn address(&self) -> u64 {
         self.memory.address()
     }
@@ -93,10 +95,12 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// `OutOfMemory` where the host has not as many bytes, and what the copy or the work before it failed with.
+    /// `OutOfMemory` where the host has not as many bytes, and what the copy or the work before it
+    /// failed with.
     pub fn download(&self) -> Result<Vec<T>> {
         let mut elements: Vec<T> = room_for(self.len)?;
-        // SAFETY: the vector has room for `len` elements of `size_of::<T>()` bytes, as many as the buffer has.
+        // SAFETY: the vector has room for `len` elements of `size_of::<T>()` bytes, as many as the
+        // buffer has.
         unsafe { self.memory.download(elements.as_mut_ptr().cast()) }?;
         // SAFETY: the copy has written all of them, and every pattern of bytes is an element.
         unsafe { elements.set_len(self.len) };
@@ -107,18 +111,22 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the lengths differ, and what the copy or the work before it failed with.
+    /// `InvalidArgument` where the lengths differ, and what the copy or the work before it failed
+    /// with.
     pub fn download_into(&self, elements: &mut [T]) -> Result<()> {
         self.check_len(elements.len())?;
-        // SAFETY: the slice has as many bytes as the buffer, is borrowed exclusively, and takes any pattern of bytes.
+        // SAFETY: the slice has as many bytes as the buffer, is borrowed exclusively, and takes any
+        // pattern of bytes.
         unsafe { self.memory.download(elements.as_mut_ptr().cast()) }
     }
 
-    /// Overwrites the elements, when all work queued on the buffer has run. Returns when they are copied.
+    /// Overwrites the elements, when all work queued on the buffer has run. Returns when they are
+    /// copied.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the lengths differ, and what the copy or the work before it failed with.
+    /// `InvalidArgument` where the lengths differ, and what the copy or the work before it failed
+    /// with.
     pub fn upload_from(&mut self, elements: &[T]) -> Result<()> {
         self.check_len(elements.len())?;
         // SAFETY: the slice has as many bytes as the buffer, none of them padding, and is borrowed.

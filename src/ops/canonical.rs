@@ -1,8 +1,9 @@
 //! Two layouts of one shape as the fewest axes that move the same elements.
 //!
-//! Whoever plans looks at strides, and the same work can be written down in many ways: with axes of one index, in any order
-//! of axes, with an axis cut in two, backwards on both sides. All of them come to the same axes here. The steps are those of
-//! HPTT (Springer, Su and Bientinesi 2017) and of NumPy's iterator.
+//! Whoever plans looks at strides, and the same work can be written down in many ways: with axes of
+//! one index, in any order of axes, with an axis cut in two, backwards on both sides. All of them
+//! come to the same axes here. The steps are those of HPTT (Springer, Su and Bientinesi 2017) and
+//! of NumPy's iterator.
 
 #![forbid(unsafe_code)]
 
@@ -22,10 +23,11 @@ pub(in crate::ops) struct Axis {
     pub(in crate::ops) dst: isize,
 }
 
-/// What is to be moved: element `src_start + sum(i * src)` of the source's storage to element `dst_start + sum(i * dst)` of
-/// the destination's, for all indices `i` of the axes.
+/// What is to be moved: element `src_start + sum(i * src)` of the source's storage to element
+/// `dst_start + sum(i * dst)` of the destination's, for all indices `i` of the axes.
 ///
-/// The axes are sorted by the destination's stride, the shortest first, and no two neighbours could be one.
+/// The axes are sorted by the destination's stride, the shortest first, and no two neighbours could
+/// be one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::ops) struct Canonical {
     /// Bytes of an element. After [`Canonical::widened`] an element is several of the layouts'.
@@ -51,7 +53,8 @@ impl Canonical {
         self.axes().first().is_some_and(|axis| axis.extent == 0)
     }
 
-    /// The work of two layouts of one shape, which has elements; the destination does not overlap itself.
+    /// The work of two layouts of one shape, which has elements; the destination does not overlap
+    /// itself.
     pub(in crate::ops) fn new(src: &Layout, dst: &Layout, width: usize) -> Self {
         let none = Axis { extent: 1, src: 0, dst: 0 };
         let (src_start, dst_start) = (src.offset(), dst.offset());
@@ -70,7 +73,8 @@ impl Canonical {
     /// Adds an axis, forwards in the destination.
     fn push(&mut self, mut axis: Axis) {
         if axis.dst < 0 {
-            // The walk starts at the other end. The layouts' invariants keep both ends in their storages.
+            // The walk starts at the other end. The layouts' invariants keep both ends in their
+            // storages.
             let last = (axis.extent - 1) as isize;
             self.src_start = self.src_start.wrapping_add_signed(last * axis.src);
             self.dst_start = self.dst_start.wrapping_add_signed(last * axis.dst);
@@ -99,14 +103,15 @@ impl Canonical {
         self.truncate((fused + 1).min(self.rank));
     }
 
-    /// Leaves the axes from `rank` on as they are in a new value, so that equal work compares equal.
+    /// Leaves the axes from `rank` on as they are in a new value, so that equal work compares
+    /// equal.
     fn truncate(&mut self, rank: usize) {
         self.axes[rank..].fill(Axis { extent: 1, src: 0, dst: 0 });
         self.rank = rank;
     }
 
-    /// The same work in the widest elements, of at most 16 bytes, that are contiguous on both sides and that the alignment of
-    /// the storages and of every stride allows.
+    /// The same work in the widest elements, of at most 16 bytes, that are contiguous on both sides
+    /// and that the alignment of the storages and of every stride allows.
     pub(in crate::ops) fn widened(mut self, src_align: Align, dst_align: Align) -> Self {
         let &[Axis { extent, src: 1, dst: 1 }, ref outer @ ..] = self.axes() else { return self };
         let strides = outer.iter().fold(0, |bits, axis| bits | axis.src | axis.dst) as usize;
@@ -161,8 +166,8 @@ impl Canonical {
         }
     }
 
-    /// The source's storage from its first element to its last, where each is there once and nothing else
-    /// is; else empty.
+    /// The source's storage from its first element to its last, where each is there once and
+    /// nothing else is; else empty.
     pub(in crate::ops) fn src_span(&self) -> Range<usize> {
         // Without gaps, every stride is the product of the extents of the shorter ones.
         let (mut len, mut below) = (1, 0);

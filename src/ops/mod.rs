@@ -29,8 +29,9 @@
 //! Each operation has a plan: [`PermutePlan`], [`TransposePlan`], [`InPlacePlan`], [`IndexedPlan`],
 //! [`ElementwisePlan`], [`FillPlan`], [`ReductionPlan`], [`DotPlan`], [`SoftmaxPlan`],
 //! [`MeanVariancePlan`], [`CastPlan`] and [`AffinePlan`]. A plan is pure: layouts, element types,
-//! alignments and the architecture decide it, without a device. A program can compare, print and keep
-//! it, and launch it as often as it likes: safely over views, or over addresses by `launch_raw`.
+//! alignments and the architecture decide it, without a device. A program can compare, print and
+//! keep it, and launch it as often as it likes: safely over views, or over addresses by
+//! `launch_raw`.
 //!
 //! ```
 //! use warpstride::ops::{Align, PermutePlan, Target};
@@ -46,8 +47,9 @@
 //!
 //! # Memory of others
 //!
-//! Open the GPU that the memory is on by its number ([`Backend::Cuda`](crate::device::Backend::Cuda)). On CUDA we use the
-//! primary context of a device, as nearly everybody does, so that addresses and streams need no translation:
+//! Open the GPU that the memory is on by its number
+//! ([`Backend::Cuda`](crate::device::Backend::Cuda)). On CUDA we use the primary context of a
+//! device, as nearly everybody does, so that addresses and streams need no translation:
 //!
 //! | from | address | handle of the stream |
 //! |---|---|---|
@@ -60,15 +62,16 @@
 //!
 //! # The raw contract
 //!
-//! A raw entry point, and `launch_raw` of a plan, queues its work and returns. It checks what addresses show: that
-//! they are aligned and that operands are apart. The caller promises the rest:
+//! A raw entry point, and `launch_raw` of a plan, queues its work and returns. It checks what
+//! addresses show: that they are aligned and that operands are apart. The caller promises the rest:
 //!
-//! - Every element of each operand's layout, from the operand's address, lies within memory that the device can
-//!   access and that lives until the work has run.
-//! - The stream is a live stream of the device's context. On CUDA this is a `CUstream` of the device's primary
-//!   context, which the CUDA runtime, cudarc and candle use; 0 is its default stream.
-//! - From the call until the work has run, no other work writes what it reads, or reads or writes what it writes,
-//!   unless that work is ordered before or after it on the stream or by events.
+//! - Every element of each operand's layout, from the operand's address, lies within memory that
+//!   the device can access and that lives until the work has run.
+//! - The stream is a live stream of the device's context. On CUDA this is a `CUstream` of the
+//!   device's primary context, which the CUDA runtime, cudarc and candle use; 0 is its default
+//!   stream.
+//! - From the call until the work has run, no other work writes what it reads, or reads or writes
+//!   what it writes, unless that work is ordered before or after it on the stream or by events.
 
 mod arithmetic;
 mod canonical;

@@ -7,8 +7,9 @@ use crate::layout::Layout;
 
 /// So many blocks, numbered along x and then y. More than a grid allows are refused by the launch.
 ///
-/// Of more than x has, y is rounded up. What the blocks beyond do, where they are not left out, is the first image again, with
-/// the same values: those of tiles, stacked or not, packed axes and fields, which takes storages of 4 TB.
+/// Of more than x has, y is rounded up. What the blocks beyond do, where they are not left out, is
+/// the first image again, with the same values: those of tiles, stacked or not, packed axes and
+/// fields, which takes storages of 4 TB.
 pub(super) fn grid(blocks: u64) -> [u32; 3] {
     let x = blocks.clamp(1, u64::from(MAX_GRID_X));
     [x as u32, u32::try_from(blocks.div_ceil(x)).unwrap_or(u32::MAX), 1]
@@ -35,8 +36,9 @@ pub(super) fn divisor(index: Index) -> fn(u64) -> Divisor {
 /// More elements than any tile is long.
 pub(super) const BEYOND: usize = 1 << 16;
 
-/// Narrow arithmetic where it counts every element, and reaches it on both sides from any other: kernels may start their walk
-/// at another corner than the axes do, as tiles do where the source runs backwards.
+/// Narrow arithmetic where it counts every element, and reaches it on both sides from any other:
+/// kernels may start their walk at another corner than the axes do, as tiles do where the source
+/// runs backwards.
 pub(super) fn index(canonical: &Canonical) -> Index {
     let reach = |stride: fn(&Walk) -> isize| -> usize {
         // No overflow: it is the distance of two elements of one storage.
@@ -47,7 +49,8 @@ pub(super) fn index(canonical: &Canonical) -> Index {
     if most <= i32::MAX as usize - BEYOND { Index::Narrow } else { Index::Wide }
 }
 
-/// Narrow arithmetic where it reaches every element of a layout from any other, and counts every index.
+/// Narrow arithmetic where it reaches every element of a layout from any other, and counts every
+/// index.
 pub(super) fn index_of(layout: &Layout) -> Index {
     let reach = layout.storage_range().len();
     let most = layout.shape().iter().fold(reach.saturating_sub(1), |most, &extent| most.max(extent));

@@ -132,7 +132,8 @@ pub(super) fn check_disjoint(dst: &Layout) -> Result<()> {
     ))
 }
 
-/// Queues `launch` on `stream` behind all former uses of these memories, which must be of the stream's device.
+/// Queues `launch` on `stream` behind all former uses of these memories, which must be of the
+/// stream's device.
 pub(super) fn queue_among<const N: usize>(
     memories: [&Allocation; N],
     stream: &Stream,
@@ -147,15 +148,16 @@ pub(super) fn queue_among<const N: usize>(
     queue_in_order(stream, memories.map(Allocation::last_use), launch)
 }
 
-/// What can be seen to be wrong with raw addresses, of a source and a destination, each with its layout and the width of its
-/// elements: not aligned to them, or one side over the other.
+/// What can be seen to be wrong with raw addresses, of a source and a destination, each with its
+/// layout and the width of its elements: not aligned to them, or one side over the other.
 pub(super) fn check_addresses(source: (u64, &Layout, usize), destination: (u64, &Layout, usize)) -> Result<()> {
     check_aligned(&[("source", source.0, source.2 as u64), ("destination", destination.0, destination.2 as u64)])?;
     let range = |(address, layout, width)| byte_range(address, layout, width);
     check_apart(range(source), range(destination))
 }
 
-/// Whether each raw address, of the operand that it is named after, is a multiple of what it is given with.
+/// Whether each raw address, of the operand that it is named after, is a multiple of what it is
+/// given with.
 pub(super) fn check_aligned(addresses: &[(&str, u64, u64)]) -> Result<()> {
     match addresses.iter().find(|(_, address, align)| !address.is_multiple_of(*align)) {
         None => Ok(()),
@@ -185,7 +187,8 @@ pub(super) fn check_named_apart(names: [&str; 2], one: Range<u128>, other: Range
     ))
 }
 
-/// The bytes from the first to the last that a layout reaches. Wide, because a raw address may be anything.
+/// The bytes from the first to the last that a layout reaches. Wide, because a raw address may be
+/// anything.
 pub(super) fn byte_range(address: u64, layout: &Layout, width: usize) -> Range<u128> {
     let elements = layout.storage_range();
     let at = |element: usize| u128::from(address) + element as u128 * width as u128;
@@ -207,7 +210,8 @@ pub(super) fn check_shapes(one: &Layout, other: &Layout) -> Result<()> {
     ))
 }
 
-/// Bytes from the start of a storage to its first element, where the elements lie in C order without gaps.
+/// Bytes from the start of a storage to its first element, where the elements lie in C order
+/// without gaps.
 pub(super) fn start<T: Element>(layout: &Layout) -> Result<u64> {
     if layout.is_standard_layout() {
         return Ok((layout.offset() * size_of::<T>()) as u64);
@@ -223,8 +227,8 @@ pub(super) fn start<T: Element>(layout: &Layout) -> Result<u64> {
     ))
 }
 
-/// What can be seen to be wrong with the raw addresses of a source and a destination of so many bytes: not a multiple of their
-/// elements' width, or one over the other.
+/// What can be seen to be wrong with the raw addresses of a source and a destination of so many
+/// bytes: not a multiple of their elements' width, or one over the other.
 pub(super) fn check_contiguous_addresses([src, dst]: [(u64, u64); 2], bytes: [u128; 2]) -> Result<()> {
     check_aligned(&[("source", src.0, src.1), ("destination", dst.0, dst.1)])?;
     let [from, to] = [src.0, dst.0].map(u128::from);

@@ -204,8 +204,8 @@ impl<P: Placed> Step<P> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the device does not allow the shape or is older than the entry needs;
-    /// else the driver's error.
+    /// `InvalidArgument` where the device does not allow the shape or is older than the entry
+    /// needs; else the driver's error.
     ///
     /// # Safety
     ///

@@ -67,14 +67,15 @@ pub struct ProbeShape {
     pub steps: u32,
     /// Threads of a block.
     pub threads: u32,
-    /// Whether the L2 cache is told to keep what is loaded longest and what is stored shortest: of copies, from compute capability
-    /// 8.0 on; others do without.
+    /// Whether the L2 cache is told to keep what is loaded longest and what is stored shortest: of
+    /// copies, from compute capability 8.0 on; others do without.
     #[cfg_attr(feature = "serde", serde(default))]
     pub hinted: bool,
 }
 
 impl ProbeShape {
-    /// Those that ceilings are looked for with on such a device: with hints too, where the kernel comes with them.
+    /// Those that ceilings are looked for with on such a device: with hints too, where the kernel
+    /// comes with them.
     pub fn all(access: Access, target: Target) -> impl Iterator<Item = Self> {
         let entry = access.family().get(Key::steps(PROBE_STEPS[0]));
         let hints: &[bool] = if entry == entry.hinted(target.compute_capability) { &[false] } else { &[false, true] };
@@ -95,13 +96,15 @@ impl fmt::Display for ProbeShape {
     }
 }
 
-/// Queues a probe on `stream`: of the bytes of `src` that are read, and of those of `dst` that are written, which for reads are 16
-/// at least, and change where what is read exclusive-ors to a certain word.
+/// Queues a probe on `stream`: of the bytes of `src` that are read, and of those of `dst` that are
+/// written, which for reads are 16 at least, and change where what is read exclusive-ors to a
+/// certain word.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where the bytes are no multiple of [`ProbeShape::block_bytes`] or more than 2^31 - 1 times as many, do not start
-/// on 16, differ in number, or are not of the stream's device; `Layout` where a view has gaps; and what the driver failed with.
+/// `InvalidArgument` where the bytes are no multiple of [`ProbeShape::block_bytes`] or more than
+/// 2^31 - 1 times as many, do not start on 16, differ in number, or are not of the stream's device;
+/// `Layout` where a view has gaps; and what the driver failed with.
 pub fn probe(
     access: Access,
     shape: ProbeShape,
@@ -135,23 +138,26 @@ pub fn probe(
     let memories = [src.memory(), dst.memory()];
     queue_among(memories, stream, || {
         let [src, dst] = [0, 1].map(|at| memories[at].address() + starts[at]);
-        // The data of arrays that were never written may be anything: where it is this, one quad of `dst` changes.
+        // The data of arrays that were never written may be anything: where it is this, one quad of
+        // `dst` changes.
         let params = ProbeParams { src, dst, never: 0x9e37_79b9 };
         let device = memories[1].device();
         let entry = if shape.hinted { entry.hinted(device.info().compute_capability) } else { entry };
-        // SAFETY: the entry takes these parameters; its one row of blocks has exactly the bytes of the views, which lie within buffers
-        // that live until their drops, aligned to 16; what is written is borrowed exclusively; other work is ordered by
-        // `queue_among`, which also holds all to one device.
+        // SAFETY: the entry takes these parameters; its one row of blocks has exactly the bytes of
+        // the views, which lie within buffers that live until their drops, aligned to 16; what is
+        // written is borrowed exclusively; other work is ordered by `queue_among`, which also holds
+        // all to one device.
         unsafe { device.launch(entry, &launch, &params, stream.handle()) }
     })
 }
 
-/// Queues the driver's own copy from `src` to `dst` on `stream`: no ceiling, but what programs call a copy.
+/// Queues the driver's own copy from `src` to `dst` on `stream`: no ceiling, but what programs call
+/// a copy.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where the lengths differ or the three are not of one device, `Layout` where a view has gaps, and what the
-/// driver failed with.
+/// `InvalidArgument` where the lengths differ or the three are not of one device, `Layout` where a
+/// view has gaps, and what the driver failed with.
 pub fn memcpy(src: View<'_, u8>, dst: ViewMut<'_, u8>, stream: &Stream) -> Result<()> {
     if src.len() != dst.len() {
         return Err(Error::new(
@@ -163,8 +169,8 @@ pub fn memcpy(src: View<'_, u8>, dst: ViewMut<'_, u8>, stream: &Stream) -> Resul
     let memories = [src.memory(), dst.memory()];
     queue_among(memories, stream, || {
         let [from, to] = [0, 1].map(|at| memories[at].address() + starts[at]);
-        // SAFETY: as many bytes of two live buffers, of which one is borrowed exclusively: they do not overlap. Other work is
-        // ordered by `queue_among`, which also holds all to one device.
+        // SAFETY: as many bytes of two live buffers, of which one is borrowed exclusively: they do
+        // not overlap. Other work is ordered by `queue_among`, which also holds all to one device.
         unsafe { memories[1].device().driver().copy_d2d(to, from, src.len() as u64, stream.handle()) }
     })
 }

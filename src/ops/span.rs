@@ -8,8 +8,8 @@ use crate::ops::units::VECTOR;
 
 /// Where contiguous elements start: the remainder of their address modulo 256 bytes.
 ///
-/// Operations on contiguous arrays move vectors of 16 bytes where all operands have some at the same
-/// elements. So their plans depend on starts, where plans for layouts depend on an
+/// Operations on contiguous arrays move vectors of 16 bytes where all operands have some at the
+/// same elements. So their plans depend on starts, where plans for layouts depend on an
 /// [`Align`](crate::ops::Align).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Phase(u8);
@@ -83,8 +83,8 @@ impl Contiguous {
         self.start
     }
 
-    /// The bytes from the start of a view's storage to its first element, where the view is what the
-    /// plan was made for.
+    /// The bytes from the start of a view's storage to its first element, where the view is what
+    /// the plan was made for.
     ///
     /// # Errors
     ///
@@ -151,9 +151,9 @@ pub(super) fn span(len: u64, width: u64, starts: &[Phase]) -> Span {
     common_span(len, VECTOR as u64 / width, starts.iter().map(|&start| (start, width)))
 }
 
-/// The runs of `count` elements that start on a multiple of their own bytes, at the same elements of
-/// all sides: each a start and the width of its elements, which divides the start. A run of the side
-/// with the widest elements is a vector.
+/// The runs of `count` elements that start on a multiple of their own bytes, at the same elements
+/// of all sides: each a start and the width of its elements, which divides the start. A run of the
+/// side with the widest elements is a vector.
 pub(super) fn common_span(len: u64, count: u64, sides: impl IntoIterator<Item = (Phase, u64)>) -> Span {
     let mut firsts = sides.into_iter().map(|(start, width)| (count - start.bytes() / width % count) % count);
     let first = firsts.next().unwrap_or(0);

@@ -9,16 +9,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::launch_shape::LaunchShape;
 use crate::stream::Stream;
 
-/// The longest that the software GPU spins: it counts instructions, and stops a kernel that seems never to end.
+/// The longest that the software GPU spins: it counts instructions, and stops a kernel that seems
+/// never to end.
 const LONGEST_ON_SOFT: Duration = Duration::from_secs(1);
 
-/// Keeps a stream busy for a time, so that what is queued meanwhile starts without gaps. At most about 584 years on a GPU, and
-/// one second on the software GPU.
+/// Keeps a stream busy for a time, so that what is queued meanwhile starts without gaps. At most
+/// about 584 years on a GPU, and one second on the software GPU.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where the stream is of another device, or the time longer than one second on the software GPU; and what
-/// the driver failed with.
+/// `InvalidArgument` where the stream is of another device, or the time longer than one second on
+/// the software GPU; and what the driver failed with.
 pub fn spin(device: &Device, time: Duration, stream: &Stream) -> Result<()> {
     device.context().check_same(stream.context(), "the device and the stream")?;
     if device.info().kind == DriverKind::Soft && time > LONGEST_ON_SOFT {
@@ -31,6 +32,7 @@ pub fn spin(device: &Device, time: Duration, stream: &Stream) -> Result<()> {
     }
     let params = SpinParams { nanoseconds: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) };
     let shape = LaunchShape { grid: [1; 3], block: [1; 3], dynamic_shared: 0 };
-    // SAFETY: `spin` takes these parameters and touches no memory; the stream is live and of this device.
+    // SAFETY: `spin` takes these parameters and touches no memory; the stream is live and of this
+    // device.
     unsafe { device.launch(SPIN.get(Key::ONLY), &shape, &params, stream.handle()) }
 }

@@ -8,8 +8,8 @@ use crate::error::{Error, ErrorKind, Result, counted};
 pub struct Align(u64);
 
 impl Align {
-    /// Of what the driver allocates, and so of every [`DeviceBuffer`](crate::memory::DeviceBuffer): 256 bytes. See
-    /// [`Memory::alloc`](crate::driver::Memory::alloc).
+    /// Of what the driver allocates, and so of every [`DeviceBuffer`](crate::memory::DeviceBuffer):
+    /// 256 bytes. See [`Memory::alloc`](crate::driver::Memory::alloc).
     pub const ALLOCATION: Self = Self(256);
 
     /// Of an address, or of a number of bytes.

@@ -1,15 +1,17 @@
 //! The PTX this crate was built with: kernels for every GPU from [`TARGET`] on.
 //!
-//! `build.rs` supplies it, from the committed copy or from `kernels/`, and checks its entries against
-//! [`ENTRIES`]. They share nothing but the header, which it checks too: so a device loads each
-//! kernel alone, by its first launch, where all of them would take a second to compile. Some are for
-//! later architectures ([`Entry::capability`](crate::abi::Entry::capability)), and have others that do the same for the rest.
+//! `build.rs` supplies it, from the committed copy or from `kernels/`, and checks its entries
+//! against [`ENTRIES`]. They share nothing but the header, which it checks too: so a device loads
+//! each kernel alone, by its first launch, where all of them would take a second to compile. Some
+//! are for later architectures ([`Entry::capability`](crate::abi::Entry::capability)), and have
+//! others that do the same for the rest.
 
 use std::ops::Range;
 
 use crate::abi::{ENTRIES, EntryId};
 
-/// Where it came from: `prebuilt` or `built from source`, the compiler, the target and the sources' hash.
+/// Where it came from: `prebuilt` or `built from source`, the compiler, the target and the sources'
+/// hash.
 pub const PROVENANCE: &str = env!("WARPSTRIDE_PTX_PROVENANCE");
 
 /// The oldest architecture that it has kernels for; the driver compiles them for later ones.
@@ -43,7 +45,8 @@ fn module_of(places: impl IntoIterator<Item = usize>, (major, minor): (u32, u32)
     module
 }
 
-/// Whether a text is what [`module`] makes of one of the entries: a kernel of this crate, and so one that ends.
+/// Whether a text is what [`module`] makes of one of the entries: a kernel of this crate, and so
+/// one that ends.
 #[cfg(feature = "interp")]
 pub(crate) fn is_own(text: &str) -> bool {
     let rest = text.split_once(".visible .entry ").map(|(_, rest)| rest);

@@ -21,9 +21,9 @@ impl Event {
         Ok(Self { context: Arc::clone(context), handle })
     }
 
-    /// Whether the latest record has been passed; true of an event never recorded. It does not wait for that; but the
-    /// software GPU, on which nothing else makes progress, runs one piece of work for an answer of no, and lets one thread in
-    /// at a time.
+    /// Whether the latest record has been passed; true of an event never recorded. It does not wait
+    /// for that; but the software GPU, on which nothing else makes progress, runs one piece of work
+    /// for an answer of no, and lets one thread in at a time.
     ///
     /// # Errors
     ///
@@ -43,13 +43,13 @@ impl Event {
         unsafe { self.driver().event_synchronize(self.handle) }
     }
 
-    /// Milliseconds from `start` to this event, both recorded and passed. On the software GPU this is host time, which says
-    /// nothing of a GPU.
+    /// Milliseconds from `start` to this event, both recorded and passed. On the software GPU this
+    /// is host time, which says nothing of a GPU.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where `start` is of another device, else what the driver call failed with, as when one of the two
-    /// was not recorded or not passed yet.
+    /// `InvalidArgument` where `start` is of another device, else what the driver call failed with,
+    /// as when one of the two was not recorded or not passed yet.
     pub fn elapsed_ms_since(&self, start: &Self) -> Result<f32> {
         self.context.check_same(&start.context, "the two events")?;
         // SAFETY: both events are live as long as their owners.

@@ -1,7 +1,8 @@
 //! Streams and events.
 //!
-//! Work queued on one stream runs in the order it was queued; work on different streams runs in any order that waits and
-//! events allow. Buffers keep that order right by themselves: see [`crate::memory`].
+//! Work queued on one stream runs in the order it was queued; work on different streams runs in any
+//! order that waits and events allow. Buffers keep that order right by themselves: see
+//! [`crate::memory`].
 
 mod event;
 mod last_use;
@@ -27,8 +28,8 @@ pub struct Stream {
 pub(crate) struct Inner {
     context: Arc<Context>,
     handle: StreamHandle,
-    /// Where the stream stood when another was last made to wait for it; made with the stream, so that ordering two streams
-    /// allocates nothing.
+    /// Where the stream stood when another was last made to wait for it; made with the stream, so
+    /// that ordering two streams allocates nothing.
     passed: EventHandle,
 }
 
@@ -51,11 +52,13 @@ impl Stream {
         unsafe { self.driver().stream_synchronize(self.inner.handle) }
     }
 
-    /// Lets work queued here from now on wait for the event's latest record; an event never recorded holds nothing back.
+    /// Lets work queued here from now on wait for the event's latest record; an event never
+    /// recorded holds nothing back.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the event is of another device, else what the driver call failed with.
+    /// `InvalidArgument` where the event is of another device, else what the driver call failed
+    /// with.
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context().check_same(event.context(), "the stream and the event")?;
         // SAFETY: both are live, of the same driver, as long as their owners.
@@ -66,14 +69,16 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the event is of another device, else what the driver call failed with.
+    /// `InvalidArgument` where the event is of another device, else what the driver call failed
+    /// with.
     pub fn record(&self, event: &Event) -> Result<()> {
         self.context().check_same(event.context(), "the stream and the event")?;
         // SAFETY: both are live, of the same driver, as long as their owners.
         unsafe { self.driver().event_record(event.handle(), self.inner.handle) }
     }
 
-    /// The driver's handle, for raw entry points; on CUDA a `CUstream`. Live as long as this stream.
+    /// The driver's handle, for raw entry points; on CUDA a `CUstream`. Live as long as this
+    /// stream.
     pub fn handle(&self) -> StreamHandle {
         self.inner.handle
     }
@@ -91,10 +96,11 @@ impl Stream {
         if Arc::ptr_eq(&self.inner, &other.inner) {
             return Ok(());
         }
-        // Another thread may record the event anew before the wait below: it then stands for more work, never for less.
-        // SAFETY: the event and the stream are live as long as `other`.
+        // Another thread may record the event anew before the wait below: it then stands for more
+        // work, never for less. SAFETY: the event and the stream are live as long as `other`.
         unsafe { self.driver().event_record(other.inner.passed, other.inner.handle) }?;
-        // SAFETY: the event is live as long as `other`, the stream as long as `self`, and they are of one context.
+        // SAFETY: the event is live as long as `other`, the stream as long as `self`, and they are
+        // of one context.
         unsafe { self.driver().event_wait(other.inner.passed, self.inner.handle) }
     }
 }
@@ -103,12 +109,12 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let _last = Retire(self);
         let driver = self.context.driver();
-        // The event stands for the stream's last work from here on, so that `Context::synchronize` still waits for it.
-        // SAFETY: both are live until the end of this function.
+        // The event stands for the stream's last work from here on, so that `Context::synchronize`
+        // still waits for it. SAFETY: both are live until the end of this function.
         let recorded = unsafe { driver.event_record(self.passed, self.handle) };
         if recorded.is_err() {
-            // The event does not stand for the last work, for which nobody could wait later. One error is told: the first.
-            // SAFETY: the stream is live until the end of this function.
+            // The event does not stand for the last work, for which nobody could wait later. One
+            // error is told: the first. SAFETY: the stream is live until the end of this function.
             let _ = unsafe { driver.stream_synchronize(self.handle) };
         }
         self.context.note_drop(recorded, || "recording the end of a dropped stream".into());
@@ -118,8 +124,8 @@ impl Drop for Inner {
     }
 }
 
-/// Retires the event of a stream whose drop ends, also by a panic of its driver: else `Context::synchronize`, which waits for
-/// streams being dropped, would wait for ever.
+/// Retires the event of a stream whose drop ends, also by a panic of its driver: else
+/// `Context::synchronize`, which waits for streams being dropped, would wait for ever.
 struct Retire<'a>(&'a Inner);
 
 impl Drop for Retire<'_> {

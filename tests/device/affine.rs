@@ -188,8 +188,8 @@ fn same<D: Kind>(one: D, other: D) -> bool {
     one.bits() == other.bits() || one.value().is_nan() && other.value().is_nan()
 }
 
-/// Maps on the device and by the host; all of the destination's storage must agree, what lies between its elements included. The
-/// entry is that of the kernel.
+/// Maps on the device and by the host; all of the destination's storage must agree, what lies
+/// between its elements included. The entry is that of the kernel.
 fn check<S: Kind, D: Kind<Value = S::Value>>(
     device: &Device,
     random: &mut Random,
@@ -360,7 +360,8 @@ fn raw_addresses_of_any_alignment(setup: &Setup) {
             values.expect(&elements[from..], &src, &mut expected[to..], &dst);
             let (source, to) = (source.address() + from as u64, result.address() + 2 * to as u64);
             let sides = ((source, &src, DType::U8), (to, &dst, DType::F16));
-            // SAFETY: the buffers hold the layouts behind these offsets, and live until the download.
+            // SAFETY: the buffers hold the layouts behind these offsets, and live until the
+            // download.
             unsafe { ops::affine_into_raw(&device, sides.0, sides.1, values.raw(), stream.handle()) }.unwrap();
             assert!(result.download().unwrap() == expected, "from {from} to {to}, channels {channels:?}");
             let aligned = |(address, layout, dtype)| (layout, Align::of(address), dtype);
@@ -383,8 +384,8 @@ fn offsets_beyond_31_bits(setup: &Setup) {
     }
 }
 
-/// Images that lie more than 2^31 elements apart: the ends of one buffer, or on the software GPU, whose memory is small but whose
-/// allocations lie far apart, two buffers.
+/// Images that lie more than 2^31 elements apart: the ends of one buffer, or on the software GPU,
+/// whose memory is small but whose allocations lie far apart, two buffers.
 fn far_apart<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut Random) {
     const ROOM: usize = 64 * 64;
     let elements: Vec<S> = (0..2 * ROOM).map(|_| S::of_bits(random.bits())).collect();

@@ -16,8 +16,8 @@ cases! {
     SoftwareGpu("it opens devices of several architectures") a_device_gets_no_kernel_that_its_architecture_has_not,
 }
 
-/// The entries whose modules were loaded for a transpose on a device of this compute capability, by plans for it and for
-/// another.
+/// The entries whose modules were loaded for a transpose on a device of this compute capability, by
+/// plans for it and for another.
 fn transpose(compute_capability: (u32, u32), other: (u32, u32)) -> [Result<&'static str>; 2] {
     let config = Config { compute_capability, memory_bytes: SOFT_MEMORY_BYTES, ..Config::default() };
     let trace = Arc::new(Trace::new(Arc::new(Soft::with_config(config))));
@@ -31,7 +31,8 @@ fn transpose(compute_capability: (u32, u32), other: (u32, u32)) -> [Result<&'sta
         let plan = PermutePlan::tuned(&src, align, &dst, align, 4, target, tiles).unwrap();
         let (source, result) = (device.upload(&elements).unwrap(), device.zeros::<u32>(elements.len()).unwrap());
         let modules = trace.live().modules.len();
-        // SAFETY: both buffers hold the layouts, are aligned as allocations are, and live until the stream is synchronised.
+        // SAFETY: both buffers hold the layouts, are aligned as allocations are, and live until the
+        // stream is synchronised.
         let launched = unsafe { plan.launch_raw(&device, source.address(), result.address(), stream.handle()) };
         stream.synchronize().unwrap();
         let loaded = trace.live().modules.len() - modules;

@@ -1,6 +1,8 @@
-//! Element-wise operations and reductions of every number type, by raw addresses, against the host's arithmetic.
+//! Element-wise operations and reductions of every number type, by raw addresses, against the
+//! host's arithmetic.
 //!
-//! Halves are computed in single precision and rounded once, which the host does too: element-wise results are equal bit for bit.
+//! Halves are computed in single precision and rounded once, which the host does too: element-wise
+//! results are equal bit for bit.
 
 use approx::assert_relative_eq;
 use half::{bf16, f16};
@@ -149,7 +151,8 @@ fn elementwise<K: Kind>(device: &Device, numbers: &mut Random, lengths: &[usize]
                 let result = device.upload(&old).unwrap();
                 let [dst, first, second] = starts;
                 let operands = Operands { dst: at(&result, dst), a: at(&source, first), b: at(&other, second) };
-                // SAFETY: `len` elements of buffers that live to the end of the round, which are downloaded after this.
+                // SAFETY: `len` elements of buffers that live to the end of the round, which are
+                // downloaded after this.
                 unsafe { ops::elementwise_raw(device, operation, K::DTYPE, 0.3, len as u64, operands, handle(device)) }
                     .unwrap();
                 let mut expected = old.clone();
@@ -210,7 +213,8 @@ fn reduce<K: Kind, R: Element>(
     let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
     let result = device.alloc::<R>(1).unwrap();
     let operands = Reduced { a: at(source.0, source.1), result: result.address(), scratch: scratch.address() };
-    // SAFETY: the buffers have so many elements, a result and the scratch, and live until the download.
+    // SAFETY: the buffers have so many elements, a result and the scratch, and live until the
+    // download.
     unsafe { ops::reduce_raw(device, reduction, K::DTYPE, &[len], None, operands, handle(device)) }.unwrap();
     result.download().unwrap()[0]
 }
@@ -260,7 +264,8 @@ fn sums_are_near_those_in_double_precision_and_the_same_every_time(setup: &Setup
         let from = (&source, 1);
         let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, from, len - 1));
         let expected: f64 = elements[1..].iter().map(|&element| K::value(element)).sum();
-        // A thread joins few of them one after the other, and the rest pair by pair: some roundings of 2^-24 each.
+        // A thread joins few of them one after the other, and the rest pair by pair: some roundings
+        // of 2^-24 each.
         let tolerance = if size_of::<K::Sum>() == 8 { 1e-14 } else { 2e-6 };
         assert_relative_eq!(sum, expected, max_relative = tolerance);
         let again = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, from, len - 1));

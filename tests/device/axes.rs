@@ -1,4 +1,5 @@
-//! Reductions along one axis, and operations that need a whole row, of every number type, by raw addresses, against the host's.
+//! Reductions along one axis, and operations that need a whole row, of every number type, by raw
+//! addresses, against the host's.
 
 use approx::assert_relative_eq;
 use warpstride::device::Device;
@@ -29,8 +30,9 @@ cases! {
     Any what_has_no_such_axis_is_refused,
 }
 
-/// `[outer, n, inner]` of every path: rows that share a block and rows of one, rows in parts; columns of quads and of elements,
-/// columns that share a block, columns in parts, blocks of which the last has fewer columns; axes of length one and none.
+/// `[outer, n, inner]` of every path: rows that share a block and rows of one, rows in parts;
+/// columns of quads and of elements, columns that share a block, columns in parts, blocks of which
+/// the last has fewer columns; axes of length one and none.
 const EXTENTS: [[usize; 3]; 17] = [
     [5, 1, 1],
     [700, 3, 1],
@@ -69,7 +71,8 @@ fn reduce<K: Kind, R: Element>(
     let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
     let result = device.alloc::<R>(extents[0] * extents[2]).unwrap();
     let operands = Reduced { a: at(source.0, source.1), result: result.address(), scratch: scratch.address() };
-    // SAFETY: the buffers have so many elements, results and the scratch, and live until the download.
+    // SAFETY: the buffers have so many elements, results and the scratch, and live until the
+    // download.
     unsafe { ops::reduce_raw(device, reduction, K::DTYPE, &extents, Some(1), operands, handle(device)) }.unwrap();
     result.download().unwrap()
 }
@@ -211,7 +214,8 @@ fn sums_along_an_axis_are_the_same_every_time(setup: &Setup) {
         assert!(one == other, "{extents:?}");
         let expected = by_column(&values::<F32>(&elements), extents, |column| column.sum::<f64>());
         for (&found, expected) in one.iter().zip(expected) {
-            // A thread joins few of them one after the other, and what threads have is joined apart: some roundings of 2^-24 each.
+            // A thread joins few of them one after the other, and what threads have is joined
+            // apart: some roundings of 2^-24 each.
             assert_relative_eq!(f64::from(found), expected, max_relative = 4e-6);
         }
     }
@@ -242,8 +246,8 @@ fn views_are_reduced_along_each_of_their_axes(setup: &Setup) {
 const ROWS: [[usize; 2]; 9] =
     [[5, 1], [40, 3], [7, 64], [9, 129], [3, 1000], [2, 4099], [2, 16_384], [1, 33_000], [0, 4]];
 
-/// The rounding of a result: of halves that of their own type, else some of the type that is computed in; of double precision more,
-/// because the host sums one element after the other.
+/// The rounding of a result: of halves that of their own type, else some of the type that is
+/// computed in; of double precision more, because the host sums one element after the other.
 fn rounding<K: Kind>() -> f64 {
     match K::DTYPE {
         DType::F16 => f64::powi(2.0, -11),
@@ -289,7 +293,8 @@ fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]])
     }
 }
 
-/// Rows that add roundings up where sums are made one after the other, or are scaled at every element.
+/// Rows that add roundings up where sums are made one after the other, or are scaled at every
+/// element.
 fn softmax_of_many_terms_is_within_its_bound(setup: &Setup) {
     let (device, mut random) = (device(setup), Random::new(87));
     let ramp = |step: f32| (0..1 << 19).map(|place| place as f32 * step).collect::<Vec<_>>();
@@ -413,7 +418,8 @@ fn variance_of_many_far_from_zero_does_not_cancel(setup: &Setup) {
             assert_relative_eq!(f64::from(mean), expected, max_relative = f64::powi(2.0, -20));
             assert_relative_eq!(f64::from(variance), squares / n as f64, max_relative = 1e-5);
         }
-        // As NumPy has it: of infinity, and of a sum that is none, the mean is infinite, and nothing differs from it by a number.
+        // As NumPy has it: of infinity, and of a sum that is none, the mean is infinite, and
+        // nothing differs from it by a number.
         let of_one = [f32::INFINITY, f32::NAN].into_iter().flat_map(|one| [0, 7, n - 1].map(|place| (place, one)));
         let rows = of_one.map(|(place, one)| (with(&threes, place, one), one));
         for (numbers, expected) in rows.chain([(vec![f32::MAX; n], f32::INFINITY)]) {
@@ -442,7 +448,8 @@ fn moments<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {
             // SAFETY: the buffers have so many elements and results, and live until the downloads.
             unsafe { ops::mean_variance_raw(device, K::DTYPE, shape, from, results, handle(device)) }.unwrap();
             let (mean, variance) = (mean.download().unwrap(), variance.download().unwrap());
-            // Of single precision: some roundings of 2^-24 of the mean, whose square counts for nothing in the variance.
+            // Of single precision: some roundings of 2^-24 of the mean, whose square counts for
+            // nothing in the variance.
             let tolerance = if size_of::<K::Sum>() == 8 { 1e-14 } else { 2e-6 };
             for row in 0..rows {
                 let numbers = values::<K>(&elements[start + row * n..][..n]);

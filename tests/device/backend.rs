@@ -58,7 +58,8 @@ pub(crate) enum Needs {
     NvidiaGpu,
 }
 
-/// Lists the cases of a module: `cases! { Any copies_come_back, SoftwareGpu("its work runs late") nothing_has_happened }`.
+/// Lists the cases of a module:
+/// `cases! { Any copies_come_back, SoftwareGpu("its work runs late") nothing_has_happened }`.
 macro_rules! cases {
     ($($needs:ident $(($why:literal))? $name:ident),* $(,)?) => {
         pub(crate) fn cases() -> Vec<crate::backend::Case> {
@@ -81,7 +82,8 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Runs `body` on the driver under 64 seeds where it has one, else once; a failing seed is named.
+    /// Runs `body` on the driver under 64 seeds where it has one, else once; a failing seed is
+    /// named.
     pub(crate) fn for_each_seed(&self, body: impl Fn(&Arc<dyn Driver>)) {
         let Some(seeded) = self.seeded else { return body(&self.driver) };
         for seed in 0..64 {
@@ -137,7 +139,8 @@ fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
-/// Runs the case of that name in another process: a GPU is lost to the process that a kernel faulted in.
+/// Runs the case of that name in another process: a GPU is lost to the process that a kernel
+/// faulted in.
 fn run_in_child(name: &str) -> Result<(), Failed> {
     let child =
         std::process::Command::new(std::env::current_exe()?).args(["--exact", name]).env(CHILD, "1").output()?;
@@ -189,7 +192,8 @@ fn open_soft(seed: u64) -> Arc<dyn Driver> {
     use warpstride::driver::soft::{Config, Soft};
     let mut config = Config { seed, memory_bytes: SOFT_MEMORY_BYTES, ..Config::default() };
     if crate::debug_build::path().is_some() {
-        // The software GPU takes a debug build of our kernels for somebody else's, and it is many times the work.
+        // The software GPU takes a debug build of our kernels for somebody else's, and it is many
+        // times the work.
         config.interp.work_limit = u64::MAX;
     }
     Arc::new(Soft::with_config(config))

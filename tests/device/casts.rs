@@ -93,8 +93,9 @@ fn cast(number: Exact, to: DType) -> Option<u64> {
     Some(bits & mask)
 }
 
-/// The half nearest to a number, of two the even one, found by bisection: halves without their sign are ordered as their bits. The
-/// infinite one stands for the power of two that would follow the largest.
+/// The half nearest to a number, of two the even one, found by bisection: halves without their sign
+/// are ordered as their bits. The infinite one stands for the power of two that would follow the
+/// largest.
 fn nearest(number: Exact, to: DType, infinity: u16) -> u64 {
     let negative = match number {
         Exact::Whole(whole) => whole < 0,
@@ -185,7 +186,8 @@ fn every_pair(device: &Device, random: &mut Random) {
     }
 }
 
-/// Casts elements that start so many elements behind an allocation's start, and looks at what lies around them too.
+/// Casts elements that start so many elements behind an allocation's start, and looks at what lies
+/// around them too.
 fn check(device: &Device, (from, src_start): (DType, usize), (to, dst_start): (DType, usize), bits: &[u64]) {
     let mut elements = vec![0; src_start];
     elements.extend(bits);

@@ -14,7 +14,8 @@ fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i * 31 + i / 251 + 7) as u8).collect()
 }
 
-/// Host to device, device to device, device to host, each with its own offset; the bytes around stay.
+/// Host to device, device to device, device to host, each with its own offset; the bytes around
+/// stay.
 fn every_size_and_offset_comes_back(setup: &Setup) {
     let program = Program::new(&setup.driver);
     let stream = program.stream().unwrap();

@@ -1,4 +1,5 @@
-//! A driver that runs the crate's kernels as a debug build of them, which `scripts/debug-kernels` makes.
+//! A driver that runs the crate's kernels as a debug build of them, which `scripts/debug-kernels`
+//! makes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -18,7 +19,8 @@ pub(crate) fn path() -> Option<OsString> {
     std::env::var_os("WARPSTRIDE_DEBUG_KERNELS")
 }
 
-/// Another driver, on which a module of one of the crate's entries is that entry of the debug build.
+/// Another driver, on which a module of one of the crate's entries is that entry of the debug
+/// build.
 #[derive(Debug)]
 pub(crate) struct DebugBuild {
     inner: Arc<dyn Driver>,
@@ -61,8 +63,8 @@ done:
 }
 ";
 
-/// `name` of a debug build and what it reaches: most of the rest is the core library, all of it, and more than the software GPU
-/// takes.
+/// `name` of a debug build and what it reaches: most of the rest is the core library, all of it,
+/// and more than the software GPU takes.
 fn module(text: &str, name: &str) -> String {
     // Behind the code come names of files, and debug sections of which nothing here is told.
     let (code, rest) = text.split_once("\n\t.file").expect("a debug build names its files");
@@ -96,7 +98,8 @@ fn module(text: &str, name: &str) -> String {
     [&code[..starts[0]], &reached, "\n\t.file", files, "\n"].concat()
 }
 
-/// Its words, but for those of comments: each function is announced in one, behind the function before.
+/// Its words, but for those of comments: each function is announced in one, behind the function
+/// before.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     let words = code.flat_map(|code| code.split(|c: char| !(c.is_ascii_alphanumeric() || "_$.%".contains(c))));

@@ -1,5 +1,5 @@
-//! Every entry of the PTX on a few small shapes: as it is shipped, and as a debug build, whose assertions and checked arithmetic
-//! find what happens to come out right.
+//! Every entry of the PTX on a few small shapes: as it is shipped, and as a debug build, whose
+//! assertions and checked arithmetic find what happens to come out right.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -74,7 +74,8 @@ fn launch_all(driver: &Arc<dyn Driver>) {
     assert!(forgotten.is_empty(), "no shape in this file is planned for {forgotten:?}: add one for each");
 }
 
-/// Whether the features have what an entry is launched with: without `half` there are no halves, which affine maps mostly are of.
+/// Whether the features have what an entry is launched with: without `half` there are no halves,
+/// which affine maps mostly are of.
 fn can_be(name: &str) -> bool {
     cfg!(feature = "half") || !name.starts_with("affine_")
 }
@@ -83,7 +84,8 @@ fn c_order(shape: &[usize]) -> Layout {
     Layout::row_major(shape).unwrap()
 }
 
-/// Source layouts that go to C order, and which of the kernels each is for; all batches of two without gaps.
+/// Source layouts that go to C order, and which of the kernels each is for; all batches of two
+/// without gaps.
 fn sources<T>() -> Vec<Layout> {
     let lanes = 16 / size_of::<T>();
     let turned = |rows: usize, cols: usize| c_order(&[2, cols, rows]).permuted_axes(&[0, 2, 1]).unwrap();
@@ -163,10 +165,11 @@ impl Far<'_> {
 
     fn copy(&self, src: u64, src_layout: &Layout, dst: u64, dst_layout: &Layout, width: usize) {
         let stream = self.device.default_stream().handle();
-        // SAFETY: the caller's buffers hold the layouts, and live until it has downloaded the result.
+        // SAFETY: the caller's buffers hold the layouts, and live until it has downloaded the
+        // result.
         unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream) }.unwrap();
-        // By the kernels for as many elements as lie between the storages too, with hints to the cache and without, where they are
-        // others.
+        // By the kernels for as many elements as lie between the storages too, with hints to the
+        // cache and without, where they are others.
         let (src_align, dst_align, target) = (Align::of(src), Align::of(dst), Target::of(self.device));
         let chosen = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap();
         for target in [target, Target { compute_capability: (7, 5) }] {
@@ -220,7 +223,8 @@ fn wide<T: Sample>(device: &Device, random: &mut Random) {
     assert!(source.download().unwrap() == elements, "{} in place", T::DTYPE);
 }
 
-/// The wide entries for lines: plans choose them from 2^31 contiguous elements on, which are too many here.
+/// The wide entries for lines: plans choose them from 2^31 contiguous elements on, which are too
+/// many here.
 fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
     const ROWS: usize = 12;
     const COLS: usize = 16;
@@ -275,8 +279,8 @@ fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
     }
 }
 
-/// Element-wise entries with hints to the L2 cache, which are chosen for more elements than are quick here: as those without, which
-/// `arithmetic` holds to the host's results.
+/// Element-wise entries with hints to the L2 cache, which are chosen for more elements than are
+/// quick here: as those without, which `arithmetic` holds to the host's results.
 fn hinted_elementwise(driver: &Arc<dyn Driver>, random: &mut Random) {
     // Elements before the first quad, so many quads, and an element behind the last.
     const QUADS: usize = 70;
@@ -307,7 +311,8 @@ fn launch(program: &Program, entry: EntryId, (grid, block): ([u32; 3], u32), par
     let (function, stream) = (module.function(entry.name()).unwrap(), program.stream().unwrap());
     let shape = LaunchShape { grid, block: [block, 1, 1], dynamic_shared: 0 };
     for params in params {
-        // SAFETY: the entry takes these parameters, whose buffers the caller holds until after the wait.
+        // SAFETY: the entry takes these parameters, whose buffers the caller holds until after the
+        // wait.
         unsafe { stream.launch(function, &shape, &params) }.unwrap();
     }
     stream.synchronize().unwrap();

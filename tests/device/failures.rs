@@ -75,7 +75,8 @@ fn a_failed_device_still_releases(setup: &Setup) {
     assert_eq!(program.failure().unwrap().kind(), ErrorKind::KernelFault);
 }
 
-/// A download whose wait fails returns the caller's memory, so its copy, which is queued behind the fault, must never run.
+/// A download whose wait fails returns the caller's memory, so its copy, which is queued behind the
+/// fault, must never run.
 fn a_copy_behind_a_fault_never_runs(setup: &Setup) {
     let device = Device::with_driver(Arc::clone(&setup.driver)).unwrap();
     let program = Program::new(&setup.driver);
@@ -123,8 +124,8 @@ fn whole_program(program: &Program) -> Result<Vec<u8>> {
     Ok(output.get())
 }
 
-/// Runs the program over `inner` with the failures that `inject` asks for: its outcome, the failures of releases included,
-/// and the calls it made. Nothing may be left alive.
+/// Runs the program over `inner` with the failures that `inject` asks for: its outcome, the
+/// failures of releases included, and the calls it made. Nothing may be left alive.
 fn run_with(inner: &Arc<dyn Driver>, inject: impl FnOnce(&Trace)) -> (Result<Vec<u8>>, Vec<Call>) {
     let trace = Arc::new(Trace::new(Arc::clone(inner)));
     inject(&trace);

@@ -14,7 +14,8 @@ cases! {
     SoftwareGpu("it counts bank conflicts") lanes_never_share_a_bank,
 }
 
-/// Numbers of fields that the short form takes, 9 of up to 63: primes, powers of two, and what lies between.
+/// Numbers of fields that the short form takes, 9 of up to 63: primes, powers of two, and what lies
+/// between.
 const FEW: [usize; 9] = [2, 3, 4, 7, 12, 16, 17, 33, 64];
 
 /// The entry that copied one layout to the other, as it should.

@@ -1,6 +1,7 @@
-//! Permutes under every checker, between bytes that are nobody's: on the source's side nothing but the elements was ever
-//! written, so that initcheck tells of each read beside them; on the destination's, all that lies beside the elements is
-//! compared. Both storages end with the layouts, and start anywhere that the elements allow. The short form has a third or a quarter of
+//! Permutes under every checker, between bytes that are nobody's: on the source's side nothing but
+//! the elements was ever written, so that initcheck tells of each read beside them; on the
+//! destination's, all that lies beside the elements is compared. Both storages end with the
+//! layouts, and start anywhere that the elements allow. The short form has a third or a quarter of
 //! the random arrays of each sort.
 
 use std::collections::BTreeMap;
@@ -51,7 +52,8 @@ impl Guarded {
         if self.random.coin() { 0 } else { self.random.below(40) }
     }
 
-    /// Copies what has elements; all of the destination's storage must agree, and no checker find anything.
+    /// Copies what has elements; all of the destination's storage must agree, and no checker find
+    /// anything.
     fn permute<T: Sample>(&mut self, src: &Layout, dst: &Layout) {
         let (src, dst) = (trimmed(src), trimmed(dst));
         let (src_lead, dst_lead) = (self.lead(), self.lead());
@@ -65,7 +67,8 @@ impl Guarded {
         let stream = self.device.default_stream();
         for run in runs(&src) {
             let (to, part) = (from + (run.start * width) as u64, &elements[run]);
-            // SAFETY: a part of the source's buffer, and as much of the elements, both alive until the stream is synchronised.
+            // SAFETY: a part of the source's buffer, and as much of the elements, both alive until
+            // the stream is synchronised.
             unsafe { self.soft.copy_h2d(to, part.as_ptr().cast(), size_of_val(part), stream.handle()) }.unwrap();
         }
         naive::copy(&elements, &src, &mut expected[dst_lead..], &dst);
@@ -78,7 +81,8 @@ impl Guarded {
         }
         .unwrap();
         let about = || format!("{plan}: {} of {src:?} from {src_lead} to {dst:?} at {dst_lead}", T::DTYPE);
-        // SAFETY: both buffers hold the layouts behind these elements, and live until the stream is synchronised.
+        // SAFETY: both buffers hold the layouts behind these elements, and live until the stream is
+        // synchronised.
         unsafe { plan.launch_raw(&self.device, from, to, stream.handle()) }.unwrap();
         stream.synchronize().unwrap_or_else(|error| panic!("{}: {error}", about()));
         assert!(result.download().unwrap() == expected, "{}", about());
@@ -86,7 +90,8 @@ impl Guarded {
         *self.kernels.entry(family(plan.entry())).or_default() += 1;
     }
 
-    /// The same in place, of a matrix or a batch of them, where what lies between the elements is written.
+    /// The same in place, of a matrix or a batch of them, where what lies between the elements is
+    /// written.
     fn transpose<T: Sample>(&mut self, layout: &Layout) {
         let layout = trimmed(layout);
         let (lead, scratch_lead, width) = (self.lead(), self.lead(), size_of::<T>());
@@ -103,7 +108,8 @@ impl Guarded {
             (buffer.address() + (lead * width) as u64, scratch.address() + (scratch_lead * width) as u64);
         let about = || format!("{plan}: {} of {layout:?} from {lead}", T::DTYPE);
         let stream = self.device.default_stream();
-        // SAFETY: both buffers are as long as the plan asks for, and live until the stream is synchronised.
+        // SAFETY: both buffers are as long as the plan asks for, and live until the stream is
+        // synchronised.
         unsafe { ops::transpose_in_place_raw(&self.device, matrix, &layout, width, room, stream.handle()) }.unwrap();
         stream.synchronize().unwrap_or_else(|error| panic!("{}: {error}", about()));
         assert!(buffer.download().unwrap() == expected, "{}", about());

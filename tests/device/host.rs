@@ -117,7 +117,8 @@ fn uses_on_many_streams_are_ordered(setup: &Setup) {
     });
 }
 
-/// Each thread reads one buffer on a stream of its own; then it is overwritten on yet another, while the reads are queued.
+/// Each thread reads one buffer on a stream of its own; then it is overwritten on yet another,
+/// while the reads are queued.
 fn readers_on_many_threads_are_ordered_before_the_writer(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let device = Device::with_driver(Arc::clone(driver)).unwrap();
@@ -205,7 +206,8 @@ fn a_failed_drop_is_kept(setup: &Setup) {
     assert_eq!(device.take_drop_error(), None);
 }
 
-/// Queues a copy of four sevens to page-locked memory on `stream`. Freeing the buffer would run it, so it comes along.
+/// Queues a copy of four sevens to page-locked memory on `stream`. Freeing the buffer would run it,
+/// so it comes along.
 fn queue_sevens<'p>(program: &'p Program, device: &Device, stream: &Stream) -> (Pinned<'p>, DeviceBuffer<u8>) {
     let buffer = device.upload(&[7_u8; 4]).unwrap();
     let host = program.pinned(4).unwrap();

@@ -1,4 +1,5 @@
-//! Normalisation of images, by raw addresses and by views, against the host's arithmetic bit by bit.
+//! Normalisation of images, by raw addresses and by views, against the host's arithmetic bit by
+//! bit.
 
 use half::{bf16, f16};
 use warpstride::device::Device;
@@ -130,7 +131,8 @@ fn planes_are_written_once_in_whole_sectors(setup: &Setup) {
     assert!(got.iter().enumerate().all(|(at, &value)| Some(value) == normalization(3).apply(at / 4096 % 3, 7)));
     let Some((after, before)) = device.counters().unwrap().zip(before) else { return };
     let counters = after - before;
-    // For each plane a warp reads 3 x 4 bytes a lane in as many loads, each of which meets all twelve sectors; it writes whole ones.
+    // For each plane a warp reads 3 x 4 bytes a lane in as many loads, each of which meets all
+    // twelve sectors; it writes whole ones.
     let warps = 3 * 2 * 64 * 64 / 4 / 32;
     assert_eq!(counters.global_load.sectors, 36 * warps);
     assert_eq!(counters.global_store.sectors, 16 * warps);

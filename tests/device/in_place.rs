@@ -24,7 +24,8 @@ cases! {
     SoftwareGpu("it counts sectors") square_matrices_are_read_and_written_once,
 }
 
-/// What the storage of `layout` holds after its matrices, the last two axes, are transposed to `result`.
+/// What the storage of `layout` holds after its matrices, the last two axes, are transposed to
+/// `result`.
 pub(crate) fn expected<T: Sample>(before: &[T], layout: &Layout, result: &Layout) -> Vec<T> {
     let mut after = before.to_vec();
     if layout.rank() == 2 {
@@ -38,7 +39,8 @@ pub(crate) fn expected<T: Sample>(before: &[T], layout: &Layout, result: &Layout
     after
 }
 
-/// Transposes on the device and by the oracle; all bytes of the storage must agree, those between the elements included.
+/// Transposes on the device and by the oracle; all bytes of the storage must agree, those between
+/// the elements included.
 pub(crate) fn check<T: Sample>(device: &Device, layout: Layout, random: &mut Random) {
     let plan = InPlacePlan::new(&layout, size_of::<T>()).unwrap();
     let before: Vec<T> = random.elements(layout.storage_len());
@@ -199,7 +201,8 @@ fn raw_addresses_and_their_scratch(setup: &Setup) {
     let scratch = device.alloc::<u8>(plan.scratch_bytes()).unwrap();
     let raw = |matrix: u64, scratch: u64| {
         let stream = device.default_stream().handle();
-        // SAFETY: both buffers are live until the stream is synchronised; where the call is refused nothing is queued.
+        // SAFETY: both buffers are live until the stream is synchronised; where the call is refused
+        // nothing is queued.
         unsafe { ops::transpose_in_place_raw(&device, matrix, &layout, 2, scratch, stream) }
     };
     raw(matrix.address(), scratch.address()).unwrap();

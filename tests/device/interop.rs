@@ -53,7 +53,8 @@ fn any_layout_of_cudarcs_slices(_setup: &Setup) {
     }
 }
 
-/// Uploads on one stream, transposes to and fro on others, and drops each slice as soon as it was read.
+/// Uploads on one stream, transposes to and fro on others, and drops each slice as soon as it was
+/// read.
 fn cudarc_waits_for_us_and_we_for_cudarc(_setup: &Setup) {
     let (context, device) = open();
     let shape @ [rows, cols] = [1031, 517];

@@ -1,4 +1,5 @@
-//! More elements than 32 bits count, on a GPU: the host makes them by a formula and checks them by it.
+//! More elements than 32 bits count, on a GPU: the host makes them by a formula and checks them by
+//! it.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -27,7 +28,8 @@ fn element<T: Sample>(number: usize) -> T {
     T::sample((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Brings a view of that layout into C order; element `at` of the result must be element `from(at)` of the storage.
+/// Brings a view of that layout into C order; element `at` of the result must be element `from(at)`
+/// of the storage.
 fn moves<T: Sample>(setup: &Setup, src: Layout, from: impl Fn(usize) -> usize + Sync) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let device = device(setup);

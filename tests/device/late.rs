@@ -58,7 +58,8 @@ fn synchronising_another_stream_is_not_enough(setup: &Setup) {
     assert!(seen.into_inner().unwrap().contains(&0), "some seed shows that it has not happened");
 }
 
-/// A consumer that does not wait for its producer reads old bytes under some seeds and new ones under others.
+/// A consumer that does not wait for its producer reads old bytes under some seeds and new ones
+/// under others.
 fn a_forgotten_wait_between_streams_is_seen(setup: &Setup) {
     let seen = Mutex::new(BTreeSet::new());
     setup.for_each_seed(|driver| {
@@ -71,7 +72,8 @@ fn a_forgotten_wait_between_streams_is_seen(setup: &Setup) {
     assert_eq!(seen.into_inner().unwrap(), [1, 2].into());
 }
 
-/// Two streams append to a log in three pieces each, and every interleaving of the pieces shows in what the log is then.
+/// Two streams append to a log in three pieces each, and every interleaving of the pieces shows in
+/// what the log is then.
 fn seeds_give_every_order_that_is_legal_and_no_other(setup: &Setup) {
     let seen = Mutex::new(BTreeSet::new());
     setup.for_each_seed(|driver| {
@@ -98,7 +100,8 @@ fn seeds_give_every_order_that_is_legal_and_no_other(setup: &Setup) {
     assert_eq!(seen.into_inner().unwrap(), legal);
 }
 
-/// The orders of three pieces of one stream and three of another: for each place, whether the other's comes.
+/// The orders of three pieces of one stream and three of another: for each place, whether the
+/// other's comes.
 fn interleavings() -> impl Iterator<Item = [bool; 6]> {
     let orders = (0..1_u8 << 6).filter(|order| order.count_ones() == 3);
     orders.map(|order| std::array::from_fn(|place| order >> place & 1 == 1))

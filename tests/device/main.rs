@@ -1,9 +1,10 @@
-//! Tests of a device: every case runs on every backend, and is named after it: `[soft] copies::...`, `[cuda:0 NAME] ...`.
+//! Tests of a device: every case runs on every backend, and is named after it:
+//! `[soft] copies::...`, `[cuda:0 NAME] ...`.
 //!
 //! A case that does not run is listed as ignored, with the reason and with what runs it.
 //!
-//! To add cases, write a module whose functions take a [`Setup`](backend::Setup), list them with [`cases!`](backend), and
-//! add it to `main`.
+//! To add cases, write a module whose functions take a [`Setup`](backend::Setup), list them with
+//! [`cases!`](backend), and add it to `main`.
 
 mod backend;
 mod debug_build;

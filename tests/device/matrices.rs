@@ -98,7 +98,8 @@ impl Random {
         }
     }
 
-    /// A layout of this shape that does not overlap itself: a part of a larger matrix in either order, stepped and reversed.
+    /// A layout of this shape that does not overlap itself: a part of a larger matrix in either
+    /// order, stepped and reversed.
     pub(crate) fn layout(&mut self, shape: [usize; 2]) -> Layout {
         let steps = [1 + self.below(3), 1 + self.below(3)];
         let before = [self.below(4), self.below(4)];
@@ -133,8 +134,8 @@ impl Random {
         order
     }
 
-    /// A shape of at most so many elements: of rank 0 to 6 mostly, of up to 16 at times; one axis in sixteen has one index,
-    /// and one array in 64 no element.
+    /// A shape of at most so many elements: of rank 0 to 6 mostly, of up to 16 at times; one axis
+    /// in sixteen has one index, and one array in 64 no element.
     pub(crate) fn shape(&mut self, most: usize) -> Vec<usize> {
         let rank = if self.below(8) == 0 { self.below(17) } else { self.below(7) };
         let mut room = most;
@@ -161,7 +162,8 @@ impl Random {
         shape
     }
 
-    /// The shape of a matrix, or of a few, of at most so many elements in all; every third is of whole 16 bytes.
+    /// The shape of a matrix, or of a few, of at most so many elements in all; every third is of
+    /// whole 16 bytes.
     pub(crate) fn matrices(&mut self, most: usize) -> Vec<usize> {
         let (multiple, rank) = (if self.below(3) == 0 { 16 } else { 1 }, 2 + self.below(2));
         let mut extent = |end: usize| (1 + self.below(end)).next_multiple_of(multiple);
@@ -173,8 +175,9 @@ impl Random {
         shape
     }
 
-    /// A layout of this shape that does not overlap itself: a part of a larger array with its axes in any order, some stepped
-    /// and some reversed. Half of the arrays have no gaps, so that there is something to fuse.
+    /// A layout of this shape that does not overlap itself: a part of a larger array with its axes
+    /// in any order, some stepped and some reversed. Half of the arrays have no gaps, so that there
+    /// is something to fuse.
     pub(crate) fn array(&mut self, shape: &[usize]) -> Layout {
         let (order, gaps) = (self.order(shape.len()), self.coin());
         let order = if self.below(4) == 0 { (0..shape.len()).collect() } else { order };

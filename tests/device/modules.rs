@@ -35,7 +35,8 @@ fn bad_ptx_is_refused_with_the_place(setup: &Setup) {
     let broken = AFFINE.replace("mul.wide.u32", "mul.wild.u33");
     let line = 1 + broken.lines().position(|line| line.contains("mul.wild")).unwrap();
     for (ptx, place) in [("this is no PTX".to_owned(), String::new()), (broken, format!("line {line}"))] {
-        // The software GPU may have an entry that it cannot run in a module: it says so when that is asked for.
+        // The software GPU may have an entry that it cannot run in a module: it says so when that
+        // is asked for.
         let refused = program.module(&ptx).and_then(|module| {
             let function = module.function("affine")?;
             let buffer = program.buffer(4)?;

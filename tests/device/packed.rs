@@ -1,5 +1,5 @@
-//! Tiles of several axes: parts of axes at their ends, both sides' and one's alone, on every alignment, reversed, broadcast and
-//! among other elements, against the oracle.
+//! Tiles of several axes: parts of axes at their ends, both sides' and one's alone, on every
+//! alignment, reversed, broadcast and among other elements, against the oracle.
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
@@ -33,7 +33,8 @@ fn permuted<T: Sample>(device: &Device, shape: &[usize], axes: &[usize], random:
     packed::<T>(device, src, Layout::row_major(src.shape()).unwrap(), random)
 }
 
-/// At every width but 16 bytes, of which small arrays have whole quads, a third of these or more is for `packed`.
+/// At every width but 16 bytes, of which small arrays have whole quads, a third of these or more is
+/// for `packed`.
 fn axes_end_within_a_tile(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let mut taken = 0;
@@ -94,8 +95,8 @@ fn axes_backwards_and_broadcast(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(63)));
 }
 
-/// What lies between the elements of the destination must stay, and what lies between those of the source is not read: their
-/// storages end with them.
+/// What lies between the elements of the destination must stay, and what lies between those of the
+/// source is not read: their storages end with them.
 fn parts_of_larger_arrays(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let whole = [11, 10, 9, 14];
@@ -132,8 +133,8 @@ fn parts_of_larger_arrays(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(64)));
 }
 
-/// Copies views that start so many bytes into their storages, with what surrounds them, by the kernels for large arrays, and says
-/// by which.
+/// Copies views that start so many bytes into their storages, with what surrounds them, by the
+/// kernels for large arrays, and says by which.
 fn copied_from(
     device: &Device,
     width: usize,
@@ -151,7 +152,8 @@ fn copied_from(
     let tiles = TileShape::of(target);
     let plan = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
     let stream = device.default_stream();
-    // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is synchronised.
+    // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is
+    // synchronised.
     unsafe { plan.launch_raw(device, src, dst, stream.handle()) }.unwrap();
     stream.synchronize().unwrap();
     let agrees = result.download().unwrap() == expected;
@@ -176,7 +178,8 @@ fn narrow_elements_from_and_to_every_misalignment(setup: &Setup) {
     assert!(taken >= 80, "packed was taken {taken} times of 120");
 }
 
-/// Two arrays of 2 to 6 axes of odd and even extents, the source's in any order, some of them backwards or a part of a longer one.
+/// Two arrays of 2 to 6 axes of odd and even extents, the source's in any order, some of them
+/// backwards or a part of a longer one.
 pub(crate) fn random_axes(most: usize, random: &mut Random) -> [Layout; 2] {
     let rank = 2 + random.below(5);
     let mut shape = vec![1; rank];

@@ -27,9 +27,9 @@ pub(crate) fn device(setup: &Setup) -> Device {
     Device::with_driver(Arc::clone(&setup.driver)).unwrap()
 }
 
-/// Copies on the device and by the oracle; all bytes of the destination's storage must agree, those that no element of the
-/// destination has included. The entry is that of the kernel for large arrays that did it; small ones are copied by theirs
-/// as well, see [`check_small`].
+/// Copies on the device and by the oracle; all bytes of the destination's storage must agree, those
+/// that no element of the destination has included. The entry is that of the kernel for large
+/// arrays that did it; small ones are copied by theirs as well, see [`check_small`].
 pub(crate) fn check<T: Sample>(
     device: &Device,
     src_layout: Layout,
@@ -43,8 +43,8 @@ pub(crate) fn check<T: Sample>(
 /// What any device that we support can run.
 const OLDEST: Target = Target { compute_capability: abi::OLDEST };
 
-/// [`check`], and the entries of the kernels: of that for large arrays, and of that for the array's size, if it is another. What
-/// the oldest device would have for large arrays is run too.
+/// [`check`], and the entries of the kernels: of that for large arrays, and of that for the array's
+/// size, if it is another. What the oldest device would have for large arrays is run too.
 pub(crate) fn check_small<T: Sample>(
     device: &Device,
     src_layout: Layout,
@@ -77,7 +77,8 @@ pub(crate) fn check_small<T: Sample>(
             ops::copy_into(from, to, device.default_stream()).unwrap();
         } else {
             let stream = device.default_stream();
-            // SAFETY: both buffers hold the layouts, are aligned as allocations are, and live until the stream is synchronised.
+            // SAFETY: both buffers hold the layouts, are aligned as allocations are, and live until
+            // the stream is synchronised.
             unsafe { plan.launch_raw(device, source.address(), result.address(), stream.handle()) }.unwrap();
             stream.synchronize().unwrap();
         }
@@ -110,7 +111,8 @@ fn random_layouts_at_every_width(setup: &Setup) {
         at_every_width!(run(&device, most, &mut random, &mut kernels));
     }
     println!("{kernels:?}");
-    // One pair in so many at least, about half of what they are: a kernel that the planner loses must be missed.
+    // One pair in so many at least, about half of what they are: a kernel that the planner loses
+    // must be missed.
     for (kernel, one_in) in [
         ("copy", 20),
         ("patch", 5),
@@ -187,7 +189,8 @@ fn raw_addresses_of_any_alignment(setup: &Setup) {
             let (source, result) = (device.upload(&src).unwrap(), device.upload(&expected).unwrap());
             naive::copy(&src[from..], &src_layout, &mut expected[to..], &dst_layout);
             let (src, dst) = (source.address() + from as u64, result.address() + to as u64);
-            // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is synchronised.
+            // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream
+            // is synchronised.
             unsafe { ops::copy_into_raw(&device, src, &src_layout, dst, &dst_layout, 1, stream.handle()) }.unwrap();
             stream.synchronize().unwrap();
             assert!(result.download().unwrap() == expected, "{src_layout:?} from {from} to {to}");
@@ -201,7 +204,8 @@ fn raw_addresses_that_overlap_or_are_misaligned_are_refused(setup: &Setup) {
     let (matrix, none) = (Layout::row_major(&[8, 8]).unwrap(), Layout::row_major(&[0, 8]).unwrap());
     let raw = |src: u64, dst: u64, layout: &Layout, width: usize| {
         let (src, dst) = (memory.address() + src, memory.address() + dst);
-        // SAFETY: the buffer is live until the stream is synchronised; where the call is refused nothing is queued.
+        // SAFETY: the buffer is live until the stream is synchronised; where the call is refused
+        // nothing is queued.
         unsafe {
             ops::copy_into_raw(&device, src, layout, dst, &layout.t().t(), width, device.default_stream().handle())
         }
@@ -223,8 +227,9 @@ fn raw_addresses_that_overlap_or_are_misaligned_are_refused(setup: &Setup) {
     device.synchronize().unwrap();
 }
 
-/// Rows that lie more than 2^31 elements apart: the ends of one buffer, or on the software GPU, whose memory is small but
-/// whose allocations lie far apart, two buffers. Written and read, forwards and backwards.
+/// Rows that lie more than 2^31 elements apart: the ends of one buffer, or on the software GPU,
+/// whose memory is small but whose allocations lie far apart, two buffers. Written and read,
+/// forwards and backwards.
 fn offsets_beyond_31_bits(setup: &Setup) {
     let device = device(setup);
     let elements: Vec<u8> = Random::new(24).elements(66);

@@ -1,6 +1,7 @@
 //! What device programs are written with here: owners that release in order, over the raw driver.
 //!
-//! An owner that cannot release keeps the error for [`Program::failure`], so that a test sees failures of releases too.
+//! An owner that cannot release keeps the error for [`Program::failure`], so that a test sees
+//! failures of releases too.
 
 use std::cell::RefCell;
 use std::ptr::NonNull;
@@ -168,15 +169,16 @@ impl Pinned<'_> {
     /// Writes `bytes` at its beginning.
     pub(crate) fn set(&self, bytes: &[u8]) {
         assert!(bytes.len() <= self.bytes);
-        // SAFETY: as many bytes are ours. Cases that write under a queued copy do so on purpose, and on the software GPU,
-        // where nothing runs meanwhile.
+        // SAFETY: as many bytes are ours. Cases that write under a queued copy do so on purpose,
+        // and on the software GPU, where nothing runs meanwhile.
         unsafe { self.memory.as_ptr().copy_from(bytes.as_ptr(), bytes.len()) };
     }
 
     /// A copy of all bytes.
     pub(crate) fn get(&self) -> Vec<u8> {
-        // SAFETY: the memory was zeroed when it was made, so it is initialised; nobody writes while this borrow lasts: on a
-        // GPU cases wait first, and on the software GPU nothing runs meanwhile.
+        // SAFETY: the memory was zeroed when it was made, so it is initialised; nobody writes while
+        // this borrow lasts: on a GPU cases wait first, and on the software GPU nothing runs
+        // meanwhile.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.bytes) }.to_vec()
     }
 }

@@ -1,5 +1,5 @@
-//! Random programs: every backend gives what the software GPU gives without a driver, bit for bit. On a GPU this is the
-//! test that PTX means here what it means there.
+//! Random programs: every backend gives what the software GPU gives without a driver, bit for bit.
+//! On a GPU this is the test that PTX means here what it means there.
 
 #[path = "../programs/mod.rs"]
 mod programs;
@@ -67,8 +67,9 @@ fn random_programs_give_what_the_software_gpu_gives(setup: &Setup) {
     assert!(differing.is_empty(), "{} of {count} programs differ:\n{}", differing.len(), differing.join("\n"));
 }
 
-/// What programs are drawn from: whatever the table spells; on a GPU of the record's kind what the record's are drawn from, so that
-/// they are the same programs; and where a record is made, or on another GPU, what of the table its assembler takes.
+/// What programs are drawn from: whatever the table spells; on a GPU of the record's kind what the
+/// record's are drawn from, so that they are the same programs; and where a record is made, or on
+/// another GPU, what of the table its assembler takes.
 fn catalog(setup: &Setup) -> Catalog {
     if setup.is_soft() {
         return Catalog::new("sm_90", |_| true);
@@ -98,8 +99,8 @@ fn run(device: &program::Program, program: &Program) -> warpstride::Result<Vec<u
     let stream = device.stream()?;
     stream.fill(&output, 0, 0, output.bytes)?;
     let params = program.params(output.address, input.address);
-    // SAFETY: programs stay within the two buffers, which live until the stream is synchronised, and the parameters are
-    // as their entry declares them.
+    // SAFETY: programs stay within the two buffers, which live until the stream is synchronised,
+    // and the parameters are as their entry declares them.
     unsafe { stream.launch(module.function("random")?, &program.shape, &params) }?;
     device.download(&output, &stream)
 }

@@ -22,16 +22,17 @@ cases! {
 /// Bytes of the shortest run that needs `rows`.
 const SHORTEST: usize = 64;
 
-/// A copy on the device, between buffers that end where the layouts do: whatever is accessed outside them is a fault on the
-/// software GPU.
+/// A copy on the device, between buffers that end where the layouts do: whatever is accessed
+/// outside them is a fault on the software GPU.
 struct Case<'a> {
     device: &'a Device,
     random: Random,
 }
 
 impl Case<'_> {
-    /// Copies elements of `width` bytes between storages so many bytes behind an allocation's start. Asserts which entry does it,
-    /// and that every byte that no element of the destination has stays as it was.
+    /// Copies elements of `width` bytes between storages so many bytes behind an allocation's
+    /// start. Asserts which entry does it, and that every byte that no element of the destination
+    /// has stays as it was.
     fn check(&mut self, from: (usize, &Layout), to: (usize, &Layout), width: usize, entry: &str) {
         let ((src_lead, src_layout), (dst_lead, dst_layout)) = (from, to);
         let src: Vec<u8> = self.random.elements(src_lead + src_layout.storage_len() * width);
@@ -44,7 +45,8 @@ impl Case<'_> {
         let plan = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap();
         assert_eq!(plan.entry(), Some(entry), "{plan}: {src_layout:?} from {src_lead} to {dst_layout:?} at {dst_lead}");
         let stream = self.device.default_stream();
-        // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is synchronised.
+        // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is
+        // synchronised.
         unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream.handle()) }.unwrap();
         stream.synchronize().unwrap();
         let agrees = result.download().unwrap() == expected;
@@ -100,7 +102,8 @@ fn runs_along_axes_of_any_stride(setup: &Setup) {
     });
 }
 
-/// Long enough that its quads are numbered from a line of the cache, and that it takes several blocks.
+/// Long enough that its quads are numbered from a line of the cache, and that it takes several
+/// blocks.
 fn one_long_run_from_and_to_every_misalignment(setup: &Setup) {
     with_device(setup, 32, |case| {
         for run in [64, 65, 4095, 4096, 4097, 50_001] {
@@ -136,8 +139,8 @@ fn aligned_runs_need_no_shift(setup: &Setup) {
     });
 }
 
-/// Rows that lie more than 2^31 bytes apart: the ends of one buffer, or on the software GPU, whose memory is small but whose
-/// allocations lie far apart, two buffers.
+/// Rows that lie more than 2^31 bytes apart: the ends of one buffer, or on the software GPU, whose
+/// memory is small but whose allocations lie far apart, two buffers.
 fn runs_beyond_31_bits(setup: &Setup) {
     const RUN: usize = 99;
     let device = Device::with_driver(Arc::clone(&setup.driver)).unwrap();

@@ -1,4 +1,5 @@
-//! Holds operations on zeros, infinities, NaN, ties and values out of range to `docs/semantics.md`, of which every line is a case.
+//! Holds operations on zeros, infinities, NaN, ties and values out of range to `docs/semantics.md`,
+//! of which every line is a case.
 
 #[path = "../semantics/mod.rs"]
 mod page;

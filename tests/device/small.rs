@@ -1,4 +1,5 @@
-//! The kernels for small arrays: at the edges of their patches and tiles, and from any layout that they take.
+//! The kernels for small arrays: at the edges of their patches and tiles, and from any layout that
+//! they take.
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;

@@ -1,5 +1,5 @@
-//! Batches of small matrices, several a tile: of every size that is taken, in batches of several axes, apart and backwards, against
-//! the oracle.
+//! Batches of small matrices, several a tile: of every size that is taken, in batches of several
+//! axes, apart and backwards, against the oracle.
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
@@ -32,7 +32,8 @@ fn turned<T: Sample>(device: &Device, shape: &[usize], random: &mut Random) -> &
     family(check::<T>(device, src, Layout::row_major(src.shape()).unwrap(), random))
 }
 
-/// In squares: rows and columns that fill a power of two and that do not, in stacks whose last is short.
+/// In squares: rows and columns that fill a power of two and that do not, in stacks whose last is
+/// short.
 fn matrices_of_whole_quads_fill_tiles_in_stacks(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let lanes = 16 / size_of::<T>();

@@ -1,4 +1,5 @@
-//! The tile kernels: matrices at their edges, on every alignment, batched, folded, reversed and far apart, against the oracle.
+//! The tile kernels: matrices at their edges, on every alignment, batched, folded, reversed and far
+//! apart, against the oracle.
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
@@ -26,9 +27,9 @@ const fn lanes<T>() -> usize {
     16 / size_of::<T>()
 }
 
-/// Copies by tiles, of the kernel named where it matters. Only where a side is packed structs of up to 64 fields may it be done
-/// as such instead: rows that lie apart never are. Short ragged rows may be taken for axes to be packed, and small matrices of
-/// whole quads may be stacked.
+/// Copies by tiles, of the kernel named where it matters. Only where a side is packed structs of up
+/// to 64 fields may it be done as such instead: rows that lie apart never are. Short ragged rows
+/// may be taken for axes to be packed, and small matrices of whole quads may be stacked.
 fn tiles<T: Sample>(device: &Device, src: Layout, dst: Layout, kernel: Option<&str>, random: &mut Random) {
     let entry = check::<T>(device, src, dst, random);
     let taken = family(entry);
@@ -58,7 +59,8 @@ fn pitched(rows: usize, cols: usize, pitch: usize, start: usize) -> Layout {
     Layout::new(&[rows, cols], &[pitch as isize, 1], start, start + rows * pitch).unwrap()
 }
 
-/// A matrix in C order and one in Fortran order, whose rows and columns start on quads, a quad or more apart.
+/// A matrix in C order and one in Fortran order, whose rows and columns start on quads, a quad or
+/// more apart.
 fn apart<T>([rows, cols]: [usize; 2]) -> [Layout; 2] {
     let pitch = |len: usize| (len + 1).next_multiple_of(lanes::<T>()) + lanes::<T>();
     [pitched(rows, cols, pitch(cols), 0), pitched(cols, rows, pitch(rows), 0).t()]
@@ -119,7 +121,8 @@ fn batches_of_several_axes(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(32)));
 }
 
-/// Axes shorter than a run of memory, as of tensors of many axes, are taken two by two, and longer ones may be.
+/// Axes shorter than a run of memory, as of tensors of many axes, are taken two by two, and longer
+/// ones may be.
 fn runs_of_two_axes(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         for shape in [[16, 6, 2, 3, 8, 16], [16, 9, 3, 2, 8, 12], [16, 14, 1, 2, 13, 8], [16, 5, 3, 2, 17, 6]] {
@@ -195,7 +198,8 @@ fn axes_backwards_and_broadcast(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(34)));
 }
 
-/// What lies between the elements of the destination must stay: `check` compares all of its storage.
+/// What lies between the elements of the destination must stay: `check` compares all of its
+/// storage.
 fn parts_of_larger_arrays(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let lanes = lanes::<T>();
@@ -235,7 +239,8 @@ fn long_and_narrow_matrices(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(36)));
 }
 
-/// What two tiles write of one sector need not meet in the L2 cache where the result is larger than 16 MiB.
+/// What two tiles write of one sector need not meet in the L2 cache where the result is larger than
+/// 16 MiB.
 fn large_matrices_whose_quads_are_off_sectors(setup: &Setup) {
     fn run<T: Sample>(device: &Device, rows: usize, cols: usize, kernel: &str, random: &mut Random) {
         let (src, dst) = (Layout::row_major(&[rows, cols]).unwrap(), Layout::column_major(&[rows, cols]).unwrap());
@@ -251,7 +256,8 @@ fn large_matrices_whose_quads_are_off_sectors(setup: &Setup) {
     run::<u32>(&device, 2056, 2052, "vector_tile", &mut random);
 }
 
-/// Two images, and two halves of one image's rows, more than 2^31 elements apart, as in `permutes::offsets_beyond_31_bits`.
+/// Two images, and two halves of one image's rows, more than 2^31 elements apart, as in
+/// `permutes::offsets_beyond_31_bits`.
 fn tiles_beyond_31_bits(setup: &Setup) {
     const SIDE: usize = 128;
     const IMAGE: usize = SIDE * SIDE;

@@ -26,8 +26,8 @@ fn ways() -> impl Iterator<Item = Option<Variant>> {
     Variant::ALL.into_iter().map(Some).chain([None])
 }
 
-/// Transposes on the device and by the oracle; all bytes of the destination's storage must agree, those that no element of
-/// the destination has included.
+/// Transposes on the device and by the oracle; all bytes of the destination's storage must agree,
+/// those that no element of the destination has included.
 pub(crate) fn check<T: Sample>(
     device: &Device,
     src_layout: Layout,
@@ -157,7 +157,8 @@ fn more_tiles_than_a_grid_has_in_y(setup: &Setup) {
     assert!(agrees, "{plan}");
 }
 
-/// The software GPU under test has not as much memory, but its allocations lie far apart: two of them are such a matrix.
+/// The software GPU under test has not as much memory, but its allocations lie far apart: two of
+/// them are such a matrix.
 fn offsets_beyond_31_bits_between_two_buffers(setup: &Setup) {
     let device = device(setup);
     let elements: Vec<u32> = Random::new(5).elements(2 * 33);
@@ -192,7 +193,8 @@ fn raw_addresses_on_a_stream_of_the_driver(setup: &Setup) {
     let source = device.upload(&elements).unwrap();
     let result = device.alloc::<u16>(elements.len()).unwrap();
     let raw = |from: u64, to: u64| {
-        // SAFETY: both buffers are live until the stream is synchronised; where the call is refused nothing is queued.
+        // SAFETY: both buffers are live until the stream is synchronised; where the call is refused
+        // nothing is queued.
         unsafe { ops::transpose_raw(&device, from, &src, to, &dst, 2, None, device.default_stream().handle()) }
     };
     raw(source.address(), result.address()).unwrap();

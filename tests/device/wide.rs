@@ -1,5 +1,5 @@
-//! The kernels with 64-bit arithmetic, of every width. The software GPU's allocations lie 2^40 bytes apart, so that two small
-//! ones are the ends of an array that is larger than any memory.
+//! The kernels with 64-bit arithmetic, of every width. The software GPU's allocations lie 2^40
+//! bytes apart, so that two small ones are the ends of an array that is larger than any memory.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,8 @@ fn every_wide_kernel_of_permutes_is_right(setup: &Setup) {
     assert!(all.all(|name| seen.contains(name)), "not all of the wide entries were run: {seen:?}");
 }
 
-/// Matrices at the ends of the array, aligned and not, forwards and backwards, to matrices and their transposes and back.
+/// Matrices at the ends of the array, aligned and not, forwards and backwards, to matrices and
+/// their transposes and back.
 fn run<T: Sample>(device: &Device, random: &mut Random, seen: &mut BTreeSet<&'static str>) {
     // Of which two fill a quarter of a tile.
     let few_squares = 128 / size_of::<T>();
@@ -116,7 +117,8 @@ impl<T: Sample> Work<'_, T> {
 
     fn copy(&self, src: u64, src_layout: &Layout, dst: u64, dst_layout: &Layout) -> &'static str {
         let (width, stream) = (size_of::<T>(), self.device.default_stream());
-        // SAFETY: the images are live until the stream is synchronised, and the layouts reach nothing else.
+        // SAFETY: the images are live until the stream is synchronised, and the layouts reach
+        // nothing else.
         unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream.handle()) }.unwrap();
         stream.synchronize().unwrap();
         let (src_align, dst_align) = (Align::of(src), Align::of(dst));

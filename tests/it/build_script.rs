@@ -97,8 +97,8 @@ fn the_committed_ptx_is_current() {
     assert_eq!(committed.check(&now), Ok(()), "run scripts/bless-ptx");
 }
 
-/// The committed files hold the table's entries, each once, in its family's file, in the table's order; and these are what a
-/// device loads.
+/// The committed files hold the table's entries, each once, in its family's file, in the table's
+/// order; and these are what a device loads.
 #[test]
 fn each_family_has_a_file_with_its_entries_in_order() {
     let files = manifest::ptx(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx")).expect("readable");
@@ -164,7 +164,8 @@ fn an_entry_must_be_a_module_of_its_own() {
     assert!(wrong(&whole.replace(".target sm_80\n", "")).contains("does not say its architecture"));
 }
 
-/// An entry that says too little would be refused by a driver, and one that says too much would be kept from devices that have it.
+/// An entry that says too little would be refused by a driver, and one that says too much would be
+/// kept from devices that have it.
 #[test]
 fn an_entry_says_which_architecture_it_needs() {
     let refused = |wrong: fn(&str) -> (u32, u32), name: &str| {

@@ -1,4 +1,5 @@
-//! The lists of permutes that are measured: `scripts/compare-peers` and `benches/permute.rs` take them as they are.
+//! The lists of permutes that are measured: `scripts/compare-peers` and `benches/permute.rs` take
+//! them as they are.
 
 use std::collections::HashSet;
 use std::fs;

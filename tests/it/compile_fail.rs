@@ -1,11 +1,14 @@
-//! Attacks on the borrow rules, and on the types of elements, that must not compile, each in a file named by it.
+//! Attacks on the borrow rules, and on the types of elements, that must not compile, each in a file
+//! named by it.
 //!
-//! The long form holds the compiler's whole messages, by trybuild, which builds this crate and all that it needs again. The short
-//! form compiles the same attacks against the crate that these tests were linked with, and holds the messages' codes.
+//! The long form holds the compiler's whole messages, by trybuild, which builds this crate and all
+//! that it needs again. The short form compiles the same attacks against the crate that these tests
+//! were linked with, and holds the messages' codes.
 //!
-//! The expected messages and codes are those of one compiler. Under any other it is enough that there is one, so that a new
-//! compiler with new words turns no test red: the attacks are then compiled from a copy, whose messages trybuild may
-//! overwrite. `TRYBUILD=overwrite` accepts new messages for the files themselves.
+//! The expected messages and codes are those of one compiler. Under any other it is enough that
+//! there is one, so that a new compiler with new words turns no test red: the attacks are then
+//! compiled from a copy, whose messages trybuild may overwrite. `TRYBUILD=overwrite` accepts new
+//! messages for the files themselves.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -36,11 +36,12 @@ fn count_width(variant: Option<Variant>, rows: usize, cols: usize, width: usize)
     }
 }
 
-/// A tile column read by the 32 lanes of a warp, `width` bytes each and `32 * width` bytes apart: 4-byte banks of which
-/// there are 32, served in groups of lanes that fill 128 bytes.
+/// A tile column read by the 32 lanes of a warp, `width` bytes each and `32 * width` bytes apart:
+/// 4-byte banks of which there are 32, served in groups of lanes that fill 128 bytes.
 fn conflicts_of_a_tiled_column(width: u64) -> u64 {
     let group = if width <= 4 { 32 } else { 128 / width };
-    // Lanes of a group are 8 * width words apart, so only 32 / gcd(8 * width, 32) banks serve as first word.
+    // Lanes of a group are 8 * width words apart, so only 32 / gcd(8 * width, 32) banks serve as
+    // first word.
     let banks = (32 / (8 * width).min(32)).min(group);
     let wavefronts = (32 / group) * (group / banks);
     wavefronts - 32 / group
@@ -103,9 +104,10 @@ fn a_column_loop_reads_a_sector_an_element() {
 
 /// Every figure that Nsight Compute counted on an H100 for a shape with ragged edges on both sides.
 ///
-/// All but one are equal. The hardware's wavefronts hold more than those of the access (passes lost to other traffic of the
-/// same memory, as we read it), another number on every run: the `tiled` bytes read 194251, 194291, 194299 and 194316 where
-/// the rules say 194250. This record caught one such pass, and it is taken out by name.
+/// All but one are equal. The hardware's wavefronts hold more than those of the access (passes lost
+/// to other traffic of the same memory, as we read it), another number on every run: the `tiled`
+/// bytes read 194251, 194291, 194299 and 194316 where the rules say 194250. This record caught one
+/// such pass, and it is taken out by name.
 #[test]
 #[cfg(feature = "serde")]
 fn counters_equal_the_hardwares() {

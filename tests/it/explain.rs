@@ -7,7 +7,8 @@ use warpstride::element::Element;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, Limit, PermutePlan, Plan, Quantity, Requested, Target};
 
-/// What a permute to C order, begun `start` elements into its source, is explained to ask for, and what it counts; with its kernel.
+/// What a permute to C order, begun `start` elements into its source, is explained to ask for, and
+/// what it counts; with its kernel.
 fn both<T: Element>(zero: T, shape: &[usize], axes: &[usize], start: usize) -> (&'static str, Requested, Counters) {
     let device = Device::open(Backend::Soft).expect("the software GPU is always there");
     let packed = Layout::row_major(shape).expect("a shape").permuted_axes(axes).expect("a permutation");

@@ -17,8 +17,8 @@ fn variant(rows: &[Value], name: &str) -> Value {
     rows.iter().find(|row| row["variant"] == name).expect("the variant").clone()
 }
 
-/// The counters at 16384 x 16384 are 16 times those at 4096 x 4096: the rows of both begin at the same places of their
-/// sectors, and both are whole tiles.
+/// The counters at 16384 x 16384 are 16 times those at 4096 x 4096: the rows of both begin at the
+/// same places of their sectors, and both are whole tiles.
 #[test]
 fn every_variant_is_predicted_within_a_fifth() {
     let (small, large) = (rows("compare-f32-4096.json"), rows("compare-f32-16384.json"));

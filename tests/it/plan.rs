@@ -173,8 +173,9 @@ fn arithmetic_is_wide_from_the_first_offset_that_needs_it() {
     assert_eq!(columns.entry(), Some("column_loop_b128_wide"));
 }
 
-/// Tiles walk forwards in the source, from another corner than the destination's first element where the source runs
-/// backwards: what is as far from neither end as it is long must be reached from both.
+/// Tiles walk forwards in the source, from another corner than the destination's first element
+/// where the source runs backwards: what is as far from neither end as it is long must be reached
+/// from both.
 #[test]
 fn arithmetic_is_wide_wherever_a_tile_may_start_too_far_from_an_element() {
     let (rows, cols) = (16, 70_000);
@@ -186,7 +187,8 @@ fn arithmetic_is_wide_wherever_a_tile_may_start_too_far_from_an_element() {
         // The same walk with the sides exchanged.
         [permute(&src, &dst, 1), permute(&dst, &src, 1)].map(|plan| plan.entry().unwrap())
     };
-    // So many elements apart, in whole quads, the last element lies as far from the first as narrow arithmetic reaches.
+    // So many elements apart, in whole quads, the last element lies as far from the first as narrow
+    // arithmetic reaches.
     let apart = (most + 1 - rows * cols) / 16 * 16;
     for backwards in [&[][..], &[1], &[2], &[1, 2], &[0, 2], &[0, 1, 2]] {
         assert_eq!(at(apart, backwards), ["vector_tile_b8_hinted"; 2], "{backwards:?} backwards");
@@ -351,7 +353,8 @@ fn structs_are_moved_by_quads_where_images_and_planes_start_on_them() {
     }
 }
 
-/// Shared memory that nothing uses keeps other blocks off the multiprocessor, as measured on an H100 and nowhere else.
+/// Shared memory that nothing uses keeps other blocks off the multiprocessor, as measured on an
+/// H100 and nowhere else.
 #[test]
 fn blocks_that_move_many_structs_take_more_shared_memory_than_these_on_an_h100() {
     let structs = |len: usize, major: u32| {

@@ -1,4 +1,5 @@
-//! How plans cut and number tiles, and when they take others: as an H100 was found to move them faster.
+//! How plans cut and number tiles, and when they take others: as an H100 was found to move them
+//! faster.
 
 use warpstride::layout::Layout;
 use warpstride::ops::Plan;
@@ -21,7 +22,8 @@ fn ragged_tiles_are_numbered_down_the_columns_that_stay_in_the_cache() {
     }
 }
 
-/// As an H100 was found to move them faster: blocks that run together move what is contiguous on one side.
+/// As an H100 was found to move them faster: blocks that run together move what is contiguous on
+/// one side.
 #[test]
 fn whole_tiles_follow_each_other_along_the_side_whose_axis_is_shorter() {
     for (shape, axes, width, expected) in [
@@ -86,7 +88,8 @@ fn images_follow_each_other_along_the_side_that_tiles_follow() {
             batch.split("value: ").skip(1).map(|rest| rest.split(',').next().unwrap().parse::<usize>().unwrap());
         extents.take(2).collect::<Vec<_>>()
     };
-    // Along the source's rows, which the last two axes are, or along the destination's, which the first two are.
+    // Along the source's rows, which the last two axes are, or along the destination's, which the
+    // first two are.
     assert_eq!(order(&[128, 36, 40, 32, 64]), [40, 36]);
     assert_eq!(order(&[64, 32, 36, 40, 128]), [36, 40]);
 }
@@ -126,7 +129,8 @@ fn small_matrices_of_narrow_elements_are_stacked() {
     }
 }
 
-/// As an H100 was found to move them faster, where the tiles tuned for large matrices are half empty.
+/// As an H100 was found to move them faster, where the tiles tuned for large matrices are half
+/// empty.
 #[test]
 fn ragged_tiles_are_cut_to_be_full() {
     for (shape, axes, width, expected) in [

@@ -1,4 +1,5 @@
-//! The shape of the PTX: what compiles without complaint, but would be slow, or two tiles instead of one.
+//! The shape of the PTX: what compiles without complaint, but would be slow, or two tiles instead
+//! of one.
 
 use std::sync::LazyLock;
 
@@ -37,7 +38,8 @@ fn the_module_is_for_what_its_entries_need_together() {
     assert!(from.iter().any(|from| ptx::PROVENANCE.starts_with(from)), "{}", ptx::PROVENANCE);
 }
 
-/// What a device loads for one kernel is that kernel, for the oldest architecture that has what is in it.
+/// What a device loads for one kernel is that kernel, for the oldest architecture that has what is
+/// in it.
 #[test]
 fn a_module_of_an_entry_has_the_header_and_the_entry() {
     let header = &TEXT[..TEXT.find("\n.visible").expect("entries")];
@@ -108,7 +110,8 @@ fn copy_and_naive_move_whole_elements() {
     }
 }
 
-/// A block's variable is local to the braces of inline assembly: inlined or copied twice, it would be two.
+/// A block's variable is local to the braces of inline assembly: inlined or copied twice, it would
+/// be two.
 #[test]
 fn shared_memory_is_reserved_at_most_once_in_every_entry() {
     for entry in ENTRIES {
@@ -126,8 +129,9 @@ fn every_access_to_global_memory_of_a_hinted_kernel_is_hinted() {
         let spelled = |what: &str| body.iter().filter(|line| line.starts_with(what)).count();
         for access in ["ld.global", "st.global"] {
             let (all, hinted) = (spelled(access), spelled(&format!("{access}.L2::cache_hint")));
-            // What fills no quad of structs or planes goes by elements, each loaded and stored in one place, as do the last bytes
-            // of a copy and the elements outside of quads of one operand or two; and so do the ends of runs.
+            // What fills no quad of structs or planes goes by elements, each loaded and stored in
+            // one place, as do the last bytes of a copy and the elements outside of quads of one
+            // operand or two; and so do the ends of runs.
             match entry.name {
                 name if name.starts_with("ragged") || name.starts_with("packed") => {
                     assert!(hinted > 0 && spelled(&format!("{access}.v4")) == 0, "{access} in {name}");

@@ -6,8 +6,9 @@ use warpstride::element::Element;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Affine, AffinePlan, Align, PermutePlan, Plan, Target, TileShape};
 
-/// What one transpose counts of `rows` x `cols` elements from element `from` on, whose rows are `gap` elements apart, to a result
-/// that starts `to` elements into its buffer; and the kernel that did it, which is one for large arrays unless `small`.
+/// What one transpose counts of `rows` x `cols` elements from element `from` on, whose rows are
+/// `gap` elements apart, to a result that starts `to` elements into its buffer; and the kernel that
+/// did it, which is one for large arrays unless `small`.
 fn count<T: Element>(
     zero: T,
     device: &Device,
@@ -90,7 +91,8 @@ fn vector_tiles_meet_no_bank_conflict() {
     }
 }
 
-/// Elements of 16 bytes always start on quads, but on sectors only every other does; that matters from 16 MiB on.
+/// Elements of 16 bytes always start on quads, but on sectors only every other does; that matters
+/// from 16 MiB on.
 #[test]
 fn large_matrices_of_quads_off_sectors_meet_no_bank_conflict() {
     let device = Device::open(Backend::Soft).expect("the software GPU is always there");
@@ -114,7 +116,8 @@ fn ragged_tiles_meet_no_bank_conflict() {
             for starts in [[0; 3], [1, 0, 0], [0, 1, 0], [1, 1, 2], [0, 3, 1], [lanes, 5, lanes + 1]] {
                 let (entry, got) = of_width(width, &device, shape, starts, false);
                 let case = format!("{shape:?} of {width} bytes, {starts:?}, by {entry:?}: {got:?}");
-                // Up to 64 rows or columns are the fields of structs, where rows lie one behind the other.
+                // Up to 64 rows or columns are the fields of structs, where rows lie one behind the
+                // other.
                 let packed = starts[2] == 0 && shape.iter().any(|&extent| extent <= 64);
                 let fields = |entry: &str| entry.contains("interleave") && packed;
                 assert!(entry.is_some_and(|entry| entry.starts_with("ragged_tile") || fields(entry)), "{case}");
@@ -187,7 +190,8 @@ fn batches_of_small_matrices_meet_no_bank_conflict() {
     run(0_u64, &device, &[128, 16, 16], &[0, 2, 1], "stacked_tile");
 }
 
-/// Counts of a transpose from one type to another of `rows` x `cols` elements, whose rows are `gap` elements apart on both sides.
+/// Counts of a transpose from one type to another of `rows` x `cols` elements, whose rows are `gap`
+/// elements apart on both sides.
 fn affine<S: Element, D: Element>(
     zeros: (S, D),
     device: &Device,

@@ -1,5 +1,6 @@
-//! Statements that change memory atomically: a thread's own, where the old value is known, or cells that threads share, by
-//! operations that give the same in any order and whose old values nobody keeps.
+//! Statements that change memory atomically: a thread's own, where the old value is known, or cells
+//! that threads share, by operations that give the same in any order and whose old values nobody
+//! keeps.
 
 use super::catalog::{Class, bits, last_type};
 use super::generate::Generator;
@@ -17,7 +18,8 @@ fn operation(opcode: &str) -> &str {
     opcode.split('.').find(known).unwrap_or_default()
 }
 
-/// Whether an atomic may be spelled so: every modifier once, and of a reduction no order that only a load has.
+/// Whether an atomic may be spelled so: every modifier once, and of a reduction no order that only
+/// a load has.
 fn is_legal(opcode: &str) -> bool {
     let once = |names: &[&str]| opcode.split('.').filter(|part| names.contains(part)).count() <= 1;
     let orders = ["relaxed", "acquire", "release", "acq_rel"];

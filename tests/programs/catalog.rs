@@ -1,4 +1,5 @@
-//! What programs are made of: the forms of the instruction table, by what the generator does with them.
+//! What programs are made of: the forms of the instruction table, by what the generator does with
+//! them.
 
 use std::collections::HashSet;
 
@@ -78,7 +79,8 @@ pub(crate) fn last_type(opcode: &str) -> &str {
 }
 
 impl Catalog {
-    /// Of every form, in the spellings that `accepts` says of a module's text that an assembler takes.
+    /// Of every form, in the spellings that `accepts` says of a module's text that an assembler
+    /// takes.
     pub(crate) fn new(target: &str, accepts: impl Fn(&str) -> bool) -> Self {
         let mut catalog = Self::of(target, coverage::forms(), &[]);
         for function in &mut catalog.values {
@@ -91,8 +93,8 @@ impl Catalog {
         catalog
     }
 
-    /// Of the forms with these patterns, without the spellings that were refused. An error names a pattern that the table
-    /// lacks.
+    /// Of the forms with these patterns, without the spellings that were refused. An error names a
+    /// pattern that the table lacks.
     pub(crate) fn recorded(target: &str, patterns: &[String], refused: &[String]) -> Result<Self, String> {
         if let Some(lost) = patterns.iter().find(|name| coverage::forms().all(|form| form.pattern() != **name)) {
             return Err(format!("the instruction table has no form `{lost}` any more"));
@@ -194,8 +196,9 @@ fn sort_out(all: &[String], accepts: &dyn Fn(&[String]) -> bool, taken: &mut Vec
     }
 }
 
-/// Whether its result depends on more than its sources' values, or not on them alone: approximations; addresses in other
-/// spaces; policies, which are opaque; parts of an instruction, which are none by themselves.
+/// Whether its result depends on more than its sources' values, or not on them alone:
+/// approximations; addresses in other spaces; policies, which are opaque; parts of an instruction,
+/// which are none by themselves.
 fn is_vague(pattern: &str) -> bool {
     ["approx", "full", "cvta", "isspacep", "createpolicy", " "].iter().any(|part| pattern.contains(part))
 }

@@ -1,4 +1,5 @@
-//! Statements of control: conditions, loops, jumps and ends, by conditions that lanes agree on or not.
+//! Statements of control: conditions, loops, jumps and ends, by conditions that lanes agree on or
+//! not.
 
 use super::catalog::Class;
 use super::generate::{Generator, Lanes};
@@ -22,7 +23,8 @@ fn condition(g: &mut Generator, uniform: bool) -> String {
     predicate
 }
 
-/// Writes statements whose lanes are those that `lanes` says; what may stand behind is as before, but for who has gone.
+/// Writes statements whose lanes are those that `lanes` says; what may stand behind is as before,
+/// but for who has gone.
 fn within(g: &mut Generator, lanes: Lanes, together: bool, write: impl FnOnce(&mut Generator)) {
     // Whoever goes from among known lanes would be waited for.
     let may_end = g.may_end && (lanes == Lanes::Unknown || together);
@@ -37,8 +39,8 @@ fn within(g: &mut Generator, lanes: Lanes, together: bool, write: impl FnOnce(&m
     }
 }
 
-/// The lanes of `lanes` for which a predicate holds, in a register; or unknown, where the table has no votes, and now and
-/// then, as more may be done then.
+/// The lanes of `lanes` for which a predicate holds, in a register; or unknown, where the table has
+/// no votes, and now and then, as more may be done then.
 fn those_with(g: &mut Generator, predicate: &str, negated: bool) -> Lanes {
     let Some(members) = g.members() else { return Lanes::Unknown };
     if !g.catalog.has("vote.sync.ballot.b32") {
@@ -81,8 +83,8 @@ pub(crate) fn branch(g: &mut Generator) {
     emit!(g, "{end}:");
 }
 
-/// A loop of few rounds: as many for all threads, or for each as many as a value of it says; with ways out, of which one
-/// may lead further than the other.
+/// A loop of few rounds: as many for all threads, or for each as many as a value of it says; with
+/// ways out, of which one may lead further than the other.
 pub(crate) fn repeat(g: &mut Generator) {
     if g.depth >= DEPTH {
         return;

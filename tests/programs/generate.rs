@@ -1,8 +1,9 @@
 //! From a seed to a program: registers, statements and what may stand where.
 //!
-//! Every thread has a pool of registers that hold its values. A statement reads and writes some of them, and all are stored
-//! at the end, so that nothing is computed in vain. What a statement needs for itself (addresses, counters) it takes fresh.
-//! To add a kind of statement, write a function that takes the generator and list it in [`STATEMENTS`].
+//! Every thread has a pool of registers that hold its values. A statement reads and writes some of
+//! them, and all are stored at the end, so that nothing is computed in vain. What a statement needs
+//! for itself (addresses, counters) it takes fresh. To add a kind of statement, write a function
+//! that takes the generator and list it in [`STATEMENTS`].
 
 use warpstride::launch_shape::LaunchShape;
 
@@ -11,7 +12,8 @@ use super::program::{INPUT, Node, OWN, POOL, Program, RECORD, register, register
 use super::random::{BRAIN, DOUBLE, Format, HALF, Random, SINGLE};
 use super::{atomic, control, memory, values, warp};
 
-/// A kind of statement: how often it is drawn, and the function that writes one, or nothing where it may not stand.
+/// A kind of statement: how often it is drawn, and the function that writes one, or nothing where
+/// it may not stand.
 type Statement = (usize, fn(&mut Generator));
 
 const STATEMENTS: &[Statement] = &[
@@ -72,7 +74,8 @@ pub(crate) struct Generator<'c> {
     pub(crate) some_ended: bool,
     /// Some threads may have gone to the epilogue, where they wait for no barrier.
     pub(crate) some_left: bool,
-    /// Cells that threads share, by number: what is done there, and where counting there wraps around.
+    /// Cells that threads share, by number: what is done there, and where counting there wraps
+    /// around.
     pub(crate) cells: Vec<(String, usize)>,
     fresh: [usize; 4],
     labels: usize,
@@ -310,7 +313,8 @@ fn epilogue() -> String {
     text + "    ret;\n}\n"
 }
 
-/// Eight bytes: values of one format or integers of one width, of those that arithmetic goes wrong on.
+/// Eight bytes: values of one format or integers of one width, of those that arithmetic goes wrong
+/// on.
 fn edge_bytes(random: &mut Random) -> [u8; 8] {
     let several = |random: &mut Random, bits: u32, value: &dyn Fn(&mut Random) -> u64| {
         (0..64 / bits).fold(0, |whole, at| whole | value(random) << (at * bits)).to_le_bytes()

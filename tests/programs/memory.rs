@@ -1,11 +1,12 @@
-//! Statements that load and store, without races: the input is only read, every thread has memory of its own in every
-//! space, and what threads hand each other they hand over between barriers.
+//! Statements that load and store, without races: the input is only read, every thread has memory
+//! of its own in every space, and what threads hand each other they hand over between barriers.
 
 use super::catalog::{Class, bits, last_type};
 use super::generate::Generator;
 use super::program::{INPUT, OWN};
 
-/// Whether a load or store may be spelled so: what an assembler takes of all that the table's lines spell.
+/// Whether a load or store may be spelled so: what an assembler takes of all that the table's lines
+/// spell.
 pub(crate) fn is_legal(opcode: &str) -> bool {
     let parts: Vec<&str> = opcode.split('.').collect();
     let has = |names: &[&str]| parts.iter().any(|part| names.contains(part));
@@ -14,7 +15,8 @@ pub(crate) fn is_legal(opcode: &str) -> bool {
     let evicts = parts.iter().filter(|part| part.starts_with("L1::")).count();
     let other_way = if parts[0] == "ld" { has(&["wb", "wt"]) } else { has(&["ca", "lu", "cv"]) };
     bytes(opcode) <= 16
-        // What is loaded as a float and stored in part is not always the bits that were loaded, seen in driver 580.
+        // What is loaded as a float and stored in part is not always the bits that were loaded,
+        // seen in driver 580.
         && !(parts[0] == "ld" && has(&["f32", "f64"]))
         // A kernel's parameters are no function's.
         && !opcode.contains("::func")
@@ -26,7 +28,8 @@ pub(crate) fn is_legal(opcode: &str) -> bool {
         && (!has(&["nc"]) || !ordered && !has(&["weak", "lu", "cv"]) && is_in_order(&parts))
 }
 
-/// Whether of a load that is not coherent the operator stands before `nc`, and the priority behind it.
+/// Whether of a load that is not coherent the operator stands before `nc`, and the priority behind
+/// it.
 fn is_in_order(parts: &[&str]) -> bool {
     let (before, behind) = parts.split_at(parts.iter().position(|part| *part == "nc").unwrap_or(0));
     !behind.iter().any(|part| ["ca", "cg", "cs"].contains(part)) && !before.iter().any(|part| part.starts_with("L1::"))

@@ -1,5 +1,5 @@
-//! Random programs: PTX drawn from a seed and the instruction table, with inputs and a launch's shape, whose results are
-//! defined bit for bit. A GPU and the software GPU must agree on them.
+//! Random programs: PTX drawn from a seed and the instruction table, with inputs and a launch's
+//! shape, whose results are defined bit for bit. A GPU and the software GPU must agree on them.
 //!
 //! Two test binaries share this folder, and neither uses all of it.
 

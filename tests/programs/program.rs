@@ -7,7 +7,8 @@ use super::catalog::Class;
 
 /// Registers of each class that hold a thread's values.
 pub(crate) const POOL: [usize; 4] = [4, 5, 8, 6];
-/// Bytes of a thread's registers in the output: 64-bit ones first, predicates last, as the bits of one number.
+/// Bytes of a thread's registers in the output: 64-bit ones first, predicates last, as the bits of
+/// one number.
 pub(crate) const RECORD: usize = 96;
 /// Bytes that a thread has for itself in each memory.
 pub(crate) const OWN: usize = 64;
@@ -55,7 +56,8 @@ impl Program {
         grid.iter().chain(&block).map(|extent| *extent as usize).product()
     }
 
-    /// Bytes of the output: every thread's registers and memory, and the shared cells; zero before the launch.
+    /// Bytes of the output: every thread's registers and memory, and the shared cells; zero before
+    /// the launch.
     pub(crate) fn output_bytes(&self) -> usize {
         self.threads() * (RECORD + OWN) + CELLS
     }

@@ -1,4 +1,5 @@
-//! Numbers drawn from a seed, the same on every machine, and the values that arithmetic goes wrong on.
+//! Numbers drawn from a seed, the same on every machine, and the values that arithmetic goes wrong
+//! on.
 
 /// xorshift64* (Vigna 2016).
 pub(crate) struct Random(u64);

@@ -1,4 +1,5 @@
-//! What a GPU made of random programs, small enough to be kept: a hash of each text and of each output.
+//! What a GPU made of random programs, small enough to be kept: a hash of each text and of each
+//! output.
 
 use sha2::{Digest, Sha256};
 
@@ -8,10 +9,12 @@ use super::program::Program;
 /// How many programs a record holds: 2,000, and some for those that the assembler gets wrong.
 pub(crate) const PROGRAMS: u64 = 2010;
 
-/// A program whose output is another one on the recorded device, because its assembler's code is not the PTX's.
+/// A program whose output is another one on the recorded device, because its assembler's code is
+/// not the PTX's.
 pub(crate) struct Miscompiled {
     pub(crate) seed: u64,
-    /// What an instruction of it begins with: without those that do, the program gives the same there.
+    /// What an instruction of it begins with: without those that do, the program gives the same
+    /// there.
     pub(crate) cause: &'static str,
     pub(crate) why: &'static str,
 }
@@ -25,9 +28,9 @@ pub(crate) const MISCOMPILED: [Miscompiled; 1] = [Miscompiled {
 }];
 
 impl Miscompiled {
-    /// What is known of a program that differs on a device: it is one of these, and without its cause the device `agrees` with the
-    /// software GPU, so that nothing else differs. Whether it has to differ is the assembler's affair, of which another version may
-    /// be right.
+    /// What is known of a program that differs on a device: it is one of these, and without its
+    /// cause the device `agrees` with the software GPU, so that nothing else differs. Whether it
+    /// has to differ is the assembler's affair, of which another version may be right.
     pub(crate) fn explains(program: &Program, agrees: impl Fn(&Program) -> bool) -> Option<&'static Miscompiled> {
         let known = MISCOMPILED.iter().find(|known| known.seed == program.seed)?;
         agrees(&program.clone().without(known.cause)).then_some(known)
@@ -46,7 +49,8 @@ pub(crate) struct Record {
     pub(crate) forms: Vec<String>,
     /// What of their spellings the device's assembler does not take.
     pub(crate) refused: Vec<String>,
-    /// Of each program, by seed: the hashes of its text and of its output, or [`DIFFERS`] where that is not the software GPU's.
+    /// Of each program, by seed: the hashes of its text and of its output, or [`DIFFERS`] where
+    /// that is not the software GPU's.
     pub(crate) programs: Vec<String>,
 }
 

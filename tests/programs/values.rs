@@ -16,7 +16,8 @@ pub(crate) fn compute(g: &mut Generator) {
     for (index, kind) in function.sources.iter().enumerate() {
         operands.push(operand(g, opcode, *kind, classes[1 + index], index, function.sources.len()));
     }
-    // NVIDIA's assembler drops the guard of `testp`, seen in 13.0 and 13.5: with one the hardware is not the measure.
+    // NVIDIA's assembler drops the guard of `testp`, seen in 13.0 and 13.5: with one the hardware
+    // is not the measure.
     let guard = if root(opcode) == "testp" { String::new() } else { g.guard() };
     let target = g.register(classes[0]);
     emit!(g, "{guard}{}", instruction(opcode, &target, &operands));
@@ -61,8 +62,9 @@ fn result_type(opcode: &str) -> &str {
     types.next().unwrap_or_default()
 }
 
-/// Makes any NaN the one with all bits set but the sign. Which bits a NaN has the ISA leaves open, and an assembler that
-/// folds a negation or a maximum into something else changes them: so it was seen on an H100.
+/// Makes any NaN the one with all bits set but the sign. Which bits a NaN has the ISA leaves open,
+/// and an assembler that folds a negation or a maximum into something else changes them: so it was
+/// seen on an H100.
 pub(crate) fn settle(g: &mut Generator, register: &str, kind: &str) {
     let infinity: u64 = match kind {
         "f16" | "f16x2" => 0x7c00,
@@ -85,7 +87,8 @@ pub(crate) fn settle(g: &mut Generator, register: &str, kind: &str) {
     emit!(g, "selp.b{width} {register}, {all:#x}, {register}, {nan};");
 }
 
-/// The registers' classes, of the result first. Conversions read and write types that the table's widths do not tell.
+/// The registers' classes, of the result first. Conversions read and write types that the table's
+/// widths do not tell.
 fn classes(opcode: &str, function: &Function) -> Vec<Class> {
     match conversion(opcode) {
         Some([to, from]) => [to].into_iter().chain(function.sources.iter().map(|_| from)).map(Class::of).collect(),
@@ -100,7 +103,8 @@ fn conversion(opcode: &str) -> Option<[&str; 2]> {
     if plain { Some([types.next()?, types.next()?]) } else { None }
 }
 
-/// A conversion's narrow integers may stand in wider registers, and do now and then; not beside halves.
+/// A conversion's narrow integers may stand in wider registers, and do now and then; not beside
+/// halves.
 fn widen(g: &mut Generator, opcode: &str, classes: &mut [Class]) {
     if opcode.contains("f16") {
         return;
@@ -116,8 +120,8 @@ fn operand(g: &mut Generator, opcode: &str, kind: Kind, class: Class, index: usi
     let root = root(opcode);
     // The manual restricts a field's place and length to 8 bits.
     if ["bfe", "bfi"].contains(&root) && index + 2 >= count {
-        // Constants beyond the width mean something else to the driver's assembler (580) than registers do; a field at 0 to 15
-        // of 1 to 16 bits lies within any.
+        // Constants beyond the width mean something else to the driver's assembler (580) than
+        // registers do; a field at 0 to 15 of 1 to 16 bits lies within any.
         if g.random.once_in(2) {
             return g.random.below(16).to_string();
         }
@@ -131,7 +135,8 @@ fn operand(g: &mut Generator, opcode: &str, kind: Kind, class: Class, index: usi
         emit!(g, "max.u{width} {divisor}, {from}, 1;");
         return divisor;
     }
-    // The assembler keeps 16 bits of a constant by which 16 bits are shifted, seen in 13.5; a register's it clamps.
+    // The assembler keeps 16 bits of a constant by which 16 bits are shifted, seen in 13.5; a
+    // register's it clamps.
     let shifts_half = ["shl", "shr"].contains(&root) && opcode.ends_with("16");
     if shifts_half && index == 1 && g.random.once_in(4) {
         return g.random.below(1 << 16).to_string();
@@ -173,7 +178,8 @@ pub(crate) fn special(g: &mut Generator) {
         0 => format!("{}.{}", g.random.pick(&names), g.random.pick(&["x", "y", "z"])),
         _ => (*g.random.pick(&masks)).to_owned(),
     };
-    // Without a guard: the assembler (13.0 and 13.5) moves a guarded one behind what changes its predicate.
+    // Without a guard: the assembler (13.0 and 13.5) moves a guarded one behind what changes its
+    // predicate.
     let target = g.register(Class::B32);
     emit!(g, "mov.u32 {target}, {name};");
 }

@@ -1,6 +1,8 @@
-//! Expressions as `docs/semantics.md` writes them: `sum_axis(f32[[1, nan], [3, 4]], 1)`. `scripts/semantics-oracle` reads them too.
+//! Expressions as `docs/semantics.md` writes them: `sum_axis(f32[[1, nan], [3, 4]], 1)`.
+//! `scripts/semantics-oracle` reads them too.
 //!
-//! An array is its type and its elements, by axes; `[0.1; 1000]` is as many of them, and `0x7fc00000` the bits of one.
+//! An array is its type and its elements, by axes; `[0.1; 1000]` is as many of them, and
+//! `0x7fc00000` the bits of one.
 
 use half::{bf16, f16};
 use warpstride::element::DType;

@@ -1,4 +1,5 @@
-//! Values and gradients against candle's own, on the CPU and, with the feature `cuda`, on a GPU where there is one.
+//! Values and gradients against candle's own, on the CPU and, with the feature `cuda`, on a GPU
+//! where there is one.
 
 use std::process::ExitCode;
 
@@ -44,7 +45,8 @@ fn numbers(shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
     Tensor::from_vec(numbers, shape, &Device::Cpu)?.to_dtype(dtype)?.to_device(device)
 }
 
-/// Values, shape and type. As f32, which has every number here: what candle 0.11 has from f8e4m3 to f64 calls itself for ever.
+/// Values, shape and type. As f32, which has every number here: what candle 0.11 has from f8e4m3 to
+/// f64 calls itself for ever.
 fn same(ours: &Tensor, candles: &Tensor) -> Result<()> {
     assert!(ours.is_contiguous());
     assert_eq!((ours.dims(), ours.dtype()), (candles.dims(), candles.dtype()));

@@ -59,8 +59,9 @@ fn lane() -> u64 {
 ///
 /// # Safety
 ///
-/// See [`ElementwiseParams`]: what the formula names is allocated and aligned to an element, and the quads of `span` to 16 bytes; nothing
-/// else writes it, and operands are `dst` or do not overlap it.
+/// See [`ElementwiseParams`]: what the formula names is allocated and aligned to an element, and
+/// the quads of `span` to 16 bytes; nothing else writes it, and operands are `dst` or do not
+/// overlap it.
 #[inline(always)]
 pub unsafe fn elementwise<T: Number, F: Formula, C: Cache<Quad>>(params: ElementwiseParams) {
     let (lane, cache) = (lane(), C::new());

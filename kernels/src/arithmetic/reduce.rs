@@ -92,13 +92,13 @@ impl<V: Value> Footprint for Values<V> {
     const BYTES: u32 = REDUCE_BLOCK * <V::Word as Word>::BYTES;
 }
 
-/// Runs of quads, as many at a time as there are blocks; then the threads' values, pair by pair. Every value is joined in an order
-/// that the numbers alone decide.
+/// Runs of quads, as many at a time as there are blocks; then the threads' values, pair by pair.
+/// Every value is joined in an order that the numbers alone decide.
 ///
 /// # Safety
 ///
-/// See [`ReduceParams`]: the operands are allocated and aligned to an element, their quads to 16 bytes, and nothing writes them;
-/// there is room for a result a block, which nothing else accesses.
+/// See [`ReduceParams`]: the operands are allocated and aligned to an element, their quads to 16
+/// bytes, and nothing writes them; there is room for a result a block, which nothing else accesses.
 #[inline(always)]
 pub unsafe fn reduce<T: Number, R: Reduction<T>>(params: ReduceParams) {
     let (a, b) = (Global::new(params.a), Global::new(params.b));
@@ -115,8 +115,8 @@ pub unsafe fn reduce<T: Number, R: Reduction<T>>(params: ReduceParams) {
     }
 }
 
-/// This thread's part of the quads: of whole runs without a question, because loads behind questions wait for them; of the last
-/// quads one by one.
+/// This thread's part of the quads: of whole runs without a question, because loads behind
+/// questions wait for them; of the last quads one by one.
 ///
 /// # Safety
 ///

@@ -108,8 +108,8 @@ impl<T: Number<Value: Pass>> Along<T> for ArgMax {
 ///
 /// # Safety
 ///
-/// See [`ReduceRowsParams`]: the rows are allocated and aligned to an element, and nothing writes them; there is room for the
-/// results, which nothing else accesses.
+/// See [`ReduceRowsParams`]: the rows are allocated and aligned to an element, and nothing writes
+/// them; there is room for the results, which nothing else accesses.
 #[inline(always)]
 pub unsafe fn reduce_rows<T: Number<Value: Pass>, R: Along<T>>(params: ReduceRowsParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<R::State>>());
@@ -118,7 +118,8 @@ pub unsafe fn reduce_rows<T: Number<Value: Pass>, R: Along<T>>(params: ReduceRow
     let start = part * params.part;
     let left = params.n - start;
     let part_len = if left < params.part { left } else { params.part };
-    // Nothing of a row that there is not, instead of a branch around it: that would be followed to a barrier of its own.
+    // Nothing of a row that there is not, instead of a branch around it: that would be followed to
+    // a barrier of its own.
     let len = if row < params.rows { part_len } else { 0 };
     let at = Global::new(params.a).offset((row * params.n + start) * u64::from(T::Word::BYTES));
     // SAFETY: this row's part, as the caller promises.
@@ -131,7 +132,8 @@ pub unsafe fn reduce_rows<T: Number<Value: Pass>, R: Along<T>>(params: ReduceRow
     }
 }
 
-/// This thread's part of `len` elements from an address on, the first of which lies at `start` along the axis.
+/// This thread's part of `len` elements from an address on, the first of which lies at `start`
+/// along the axis.
 ///
 /// # Safety
 ///
@@ -177,8 +179,8 @@ unsafe fn along<T: Number<Value: Pass>, R: Along<T>>(at: Global, start: u64, len
             state = R::join(state, states[lane]);
         }
     });
-    // The elements before the quads and those behind, numbered through: the last again instead of those that there are not, because
-    // loads behind questions wait for them.
+    // The elements before the quads and those behind, numbered through: the last again instead of
+    // those that there are not, because loads behind questions wait for them.
     let singles = len - quads * count;
     let mut single = lane;
     while single < singles {
@@ -209,12 +211,14 @@ impl<S: Pass, T: Number> Footprint for States<S, T> {
     const BYTES: u32 = REDUCE_COLUMNS_BLOCK * T::Word::COUNT as u32 * S::BYTES;
 }
 
-/// Threads across columns, each of a quad or an element, and down them; then what those of a column have, one after another.
+/// Threads across columns, each of a quad or an element, and down them; then what those of a column
+/// have, one after another.
 ///
 /// # Safety
 ///
-/// See [`ReduceColumnsParams`]: the array is allocated and aligned to an element, its rows to quads where lanes are quads, and
-/// nothing writes it; there is room for the results, which nothing else accesses.
+/// See [`ReduceColumnsParams`]: the array is allocated and aligned to an element, its rows to quads
+/// where lanes are quads, and nothing writes it; there is room for the results, which nothing else
+/// accesses.
 #[inline(always)]
 pub unsafe fn reduce_columns<T: Number<Value: Pass>, R: Along<T>>(params: ReduceColumnsParams) {
     let states = Shared::reserve::<States<R::State, T>>();
@@ -321,7 +325,8 @@ unsafe fn down_column<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
     let end = start + if left < params.part { left } else { params.part };
     let loads = if QUADS { DOWN } else { DOWN_ELEMENTS };
     let mut place = start + u64::from(y);
-    // An address that goes along instead of one from each place: that takes fewer registers, and so more threads are at work.
+    // An address that goes along instead of one from each place: that takes fewer registers, and so
+    // more threads are at work.
     let mut at = Global::new(params.a).offset(number(place) * bytes);
     let (step, pitch) = (u64::from(down), u64::from(down) * params.lanes.value * bytes);
     while place + (loads as u64 - 1) * step < end {

@@ -1,5 +1,6 @@
-//! Operations that need a whole row before they know what becomes of any of its elements. A row is read once: the threads of its
-//! group hold it in registers. Rows that are too long for that are read twice.
+//! Operations that need a whole row before they know what becomes of any of its elements. A row is
+//! read once: the threads of its group hold it in registers. Rows that are too long for that are
+//! read twice.
 
 use crate::abi::{RowwiseParams, held_quads};
 use crate::block::group::{Group, Pass, WarpValues};
@@ -70,8 +71,8 @@ impl Row {
         (side.offset(self.quad(u64::from(self.group.lane), W::BYTES)), u64::from(16 * self.group.size))
     }
 
-    /// The values that this thread holds, and one outside of quads where it has one. Where it [`holds`] nothing there are values of
-    /// the row too, or `missing` where that has no quads.
+    /// The values that this thread holds, and one outside of quads where it has one. Where it
+    /// [`holds`] nothing there are values of the row too, or `missing` where that has no quads.
     ///
     /// [`holds`]: Row::holds
     ///
@@ -84,7 +85,8 @@ impl Row {
         let mut values = [missing; HELD];
         if self.quads > 0 {
             let mut held = [[0; 4]; 8];
-            // Without a question, because loads behind questions wait for them: a thread that has no quad loads the row's first.
+            // Without a question, because loads behind questions wait for them: a thread that has
+            // no quad loads the row's first.
             let (mut at, next) = self.held_at::<T::Word>(self.src);
             for step in 0..steps {
                 let there = if self.holds(step) { at } else { self.src.offset(self.quad(0, T::Word::BYTES)) };
@@ -103,8 +105,8 @@ impl Row {
         (values, single.map(|at| (at, T::value(unsafe { T::Word::load_global(self.src.offset(at)) }))))
     }
 
-    /// Maps the values that this thread holds, and one outside of quads, and sums them: quads by themselves, so that few roundings
-    /// follow each other.
+    /// Maps the values that this thread holds, and one outside of quads, and sums them: quads by
+    /// themselves, so that few roundings follow each other.
     #[inline(always)]
     fn sum_mapped<T: Number>(
         &self,
@@ -184,8 +186,8 @@ impl Row {
         }
     }
 
-    /// Writes what becomes of every value of this thread's part of the row: from its end, which was read last and so is in the L2 cache
-    /// still.
+    /// Writes what becomes of every value of this thread's part of the row: from its end, which was
+    /// read last and so is in the L2 cache still.
     ///
     /// # Safety
     ///
@@ -263,8 +265,8 @@ impl<V: Value> Compensated<V> {
 ///
 /// # Safety
 ///
-/// See [`RowwiseParams`]: the rows of both sides are allocated and aligned to an element, and nothing else accesses those of the
-/// destination.
+/// See [`RowwiseParams`]: the rows of both sides are allocated and aligned to an element, and
+/// nothing else accesses those of the destination.
 #[inline(always)]
 pub unsafe fn softmax<T: Number<Value: Pass>>(params: RowwiseParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<T::Value>>());
@@ -303,10 +305,11 @@ unsafe fn softmax_held<T: Number<Value: Pass>>(row: &Row) {
     unsafe { row.store::<T>(&values, single.map(|(at, value)| (at, value * factor))) };
 }
 
-/// The greatest and the sum in one read: where a much greater one comes, what was summed is scaled (Milakov and Gimelshein 2018).
+/// The greatest and the sum in one read: where a much greater one comes, what was summed is scaled
+/// (Milakov and Gimelshein 2018).
 ///
-/// Only where it is much greater, because every scaling is rounded, and rows that rise would have one an element: until then terms
-/// are up to `e^SLACK`.
+/// Only where it is much greater, because every scaling is rounded, and rows that rise would have
+/// one an element: until then terms are up to `e^SLACK`.
 ///
 /// # Safety
 ///
@@ -342,14 +345,15 @@ unsafe fn softmax_long<T: Number<Value: Pass>>(row: &Row) {
 
 /// The mean of each row, and the mean of the squares of what its elements differ from it.
 ///
-/// Two passes, because the sum of squares less the square of the sum would cancel; and corrected ones (Chan, Golub and LeVeque 1983):
-/// the differences from the mean as it was rounded are summed too, which tells how far off it is. For of rows far from zero that is
-/// more than the elements differ.
+/// Two passes, because the sum of squares less the square of the sum would cancel; and corrected
+/// ones (Chan, Golub and LeVeque 1983): the differences from the mean as it was rounded are summed
+/// too, which tells how far off it is. For of rows far from zero that is more than the elements
+/// differ.
 ///
 /// # Safety
 ///
-/// See [`RowwiseParams`]: the rows are allocated and aligned to an element, and nothing writes them; there is room for two
-/// results a row, which nothing else accesses.
+/// See [`RowwiseParams`]: the rows are allocated and aligned to an element, and nothing writes
+/// them; there is room for two results a row, which nothing else accesses.
 #[inline(always)]
 pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: RowwiseParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<T::Value>>());
@@ -382,7 +386,8 @@ pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: RowwiseParams) {
     }
 }
 
-/// The mean of the row, and of what this thread has of it the differences from that and their squares, summed.
+/// The mean of the row, and of what this thread has of it the differences from that and their
+/// squares, summed.
 ///
 /// # Safety
 ///

@@ -1,4 +1,5 @@
-//! Groups of threads that make one value of theirs: a power of two of them, within a warp or of whole warps.
+//! Groups of threads that make one value of theirs: a power of two of them, within a warp or of
+//! whole warps.
 
 use core::marker::PhantomData;
 
@@ -9,8 +10,8 @@ use crate::thread::{self, B64, Footprint, Shared, Word};
 const WARP: u32 = 32;
 /// Most warps of a block.
 const WARPS: u32 = 32;
-/// Values that a group makes one after the other, each through shared memory of its own: so that none waits for the readers of
-/// the one before.
+/// Values that a group makes one after the other, each through shared memory of its own: so that
+/// none waits for the readers of the one before.
 const ROUNDS: u32 = 3;
 
 /// What threads pass to each other.
@@ -29,7 +30,8 @@ pub trait Pass: Copy {
     ///
     /// # Safety
     ///
-    /// `to` is aligned, and inside what the block has reserved; no other thread accesses it meanwhile.
+    /// `to` is aligned, and inside what the block has reserved; no other thread accesses it
+    /// meanwhile.
     unsafe fn store(self, to: Shared);
 
     /// Loads from shared memory.
@@ -137,7 +139,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// Of this thread, where a block has groups of `size` threads, a power of two; with room for [`WarpValues`].
+    /// Of this thread, where a block has groups of `size` threads, a power of two; with room for
+    /// [`WarpValues`].
     #[inline(always)]
     pub fn new(size: u32, values: Shared) -> Self {
         let power = size.trailing_zeros();
@@ -151,11 +154,13 @@ impl Group {
         }
     }
 
-    /// One value of all threads' of the group, for all of them: joined pair by pair, in an order that the size alone decides.
+    /// One value of all threads' of the group, for all of them: joined pair by pair, in an order
+    /// that the size alone decides.
     ///
     /// # Safety
     ///
-    /// Every thread of the block calls it together, and of each round below [`ROUNDS`] once; blocks are whole warps.
+    /// Every thread of the block calls it together, and of each round below [`ROUNDS`] once; blocks
+    /// are whole warps.
     #[inline(always)]
     pub unsafe fn join<P: Pass>(self, round: u32, value: P, neutral: P, join: impl Fn(P, P) -> P) -> P {
         // SAFETY: all lanes take as many turns.

@@ -14,7 +14,8 @@ pub fn linear<I: Index>() -> I {
     I::new(thread::block_y()) * I::new(thread::grid_x()) + I::new(thread::block_x())
 }
 
-/// Row and column, in tiles, of the tile that this block moves: only x may exceed 65 535, so rows take y and z.
+/// Row and column, in tiles, of the tile that this block moves: only x may exceed 65 535, so rows
+/// take y and z.
 #[inline(always)]
 pub fn tile_position<I: Index>() -> (I, I) {
     let row = I::new(thread::block_z()) * I::new(thread::grid_y()) + I::new(thread::block_y());
@@ -23,8 +24,8 @@ pub fn tile_position<I: Index>() -> (I, I) {
 
 /// How the rows of a tile lie in shared memory.
 ///
-/// Shared memory has 32 banks of 4 bytes. Lanes that access different words of one bank wait for each other, and a tile is
-/// written along its rows but read along its columns.
+/// Shared memory has 32 banks of 4 bytes. Lanes that access different words of one bank wait for
+/// each other, and a tile is written along its rows but read along its columns.
 pub trait Arrangement<W: Word> {
     /// Bytes from one row to the next.
     const PITCH: u32;
@@ -44,14 +45,16 @@ impl<W: Word> Arrangement<W> for Plain {
     const PITCH: u32 = TILE * W::BYTES;
 }
 
-/// Each row longer by one element, or by one bank where an element is less, so that columns step through the banks.
+/// Each row longer by one element, or by one bank where an element is less, so that columns step
+/// through the banks.
 pub struct Padded;
 
 impl<W: Word> Arrangement<W> for Padded {
     const PITCH: u32 = TILE * W::BYTES + if W::BYTES < 4 { 4 } else { W::BYTES };
 }
 
-/// The column exclusive-ored by the row: columns step through the banks, and the tile needs no more memory than it holds.
+/// The column exclusive-ored by the row: columns step through the banks, and the tile needs no more
+/// memory than it holds.
 pub struct Staggered;
 
 impl<W: Word> Arrangement<W> for Staggered {
@@ -89,10 +92,12 @@ impl<W: Word, A: Arrangement<W>> Tile<W, A> {
     ///
     /// # Safety
     ///
-    /// `row` and `column` are below `TILE`, and no other thread accesses the element before the next barrier.
+    /// `row` and `column` are below `TILE`, and no other thread accesses the element before the
+    /// next barrier.
     #[inline(always)]
     pub unsafe fn write(&self, row: u32, column: u32, value: W) {
-        // SAFETY: inside the tile, whose rows start aligned to the width; the rest as the caller promises.
+        // SAFETY: inside the tile, whose rows start aligned to the width; the rest as the caller
+        // promises.
         unsafe { value.store_shared(self.at(row, column)) }
     }
 
@@ -100,10 +105,12 @@ impl<W: Word, A: Arrangement<W>> Tile<W, A> {
     ///
     /// # Safety
     ///
-    /// `row` and `column` are below `TILE`, and no other thread writes the element before the next barrier.
+    /// `row` and `column` are below `TILE`, and no other thread writes the element before the next
+    /// barrier.
     #[inline(always)]
     pub unsafe fn read(&self, row: u32, column: u32) -> W {
-        // SAFETY: inside the tile, whose rows start aligned to the width; the rest as the caller promises.
+        // SAFETY: inside the tile, whose rows start aligned to the width; the rest as the caller
+        // promises.
         unsafe { W::load_shared(self.at(row, column)) }
     }
 }

@@ -1,4 +1,5 @@
-//! Elements scaled, shifted and converted on their way to another layout: one by one, in any layouts.
+//! Elements scaled, shifted and converted on their way to another layout: one by one, in any
+//! layouts.
 
 use crate::abi::{
     AFFINE_BF16, AFFINE_F16, AFFINE_U8, AffineElementsParams, AffineValues, ELEMENTS_BLOCK, elements_per_thread,
@@ -140,7 +141,8 @@ impl<'a, I: Index> Walk<'a, I> {
         for step in 0..STEPS {
             // One by one, so that uniform values need no division.
             let channel = if of.factors == 0 { I::new(0) } else { of.channel(self.numbers[step]) };
-            // SAFETY: the channel of a number, which is below the channels', as of a number beyond the last.
+            // SAFETY: the channel of a number, which is below the channels', as of a number beyond
+            // the last.
             values[step] = unsafe { of.pair::<V, I>(channel) }.apply(values[step]);
         }
         values
@@ -150,26 +152,28 @@ impl<'a, I: Index> Walk<'a, I> {
     ///
     /// # Safety
     ///
-    /// The destination is allocated, of this type and aligned to it, and no other thread accesses these elements.
+    /// The destination is allocated, of this type and aligned to it, and no other thread accesses
+    /// these elements.
     #[inline(always)]
     unsafe fn store<D: Number>(&self, values: [D::Value; STEPS]) {
         for step in 0..STEPS {
             if self.has(step) {
                 let to = Global::new(self.params.elements.dst).offset(self.offsets[step].dst.bytes::<D::Word>());
-                // SAFETY: the element's place in the destination, which is no other's; no two threads have one number.
+                // SAFETY: the element's place in the destination, which is no other's; no two
+                // threads have one number.
                 unsafe { D::word(values[step]).store_global(to) };
             }
         }
     }
 }
 
-/// Any layout to any layout. The types are parameters: the walk along the axes is most of the kernel, and all threads of a launch
-/// take the same branch.
+/// Any layout to any layout. The types are parameters: the walk along the axes is most of the
+/// kernel, and all threads of a launch take the same branch.
 ///
 /// # Safety
 ///
-/// See [`AffineElementsParams`]: both layouts and the channels' values are allocated, aligned to their types, and nothing else
-/// writes them.
+/// See [`AffineElementsParams`]: both layouts and the channels' values are allocated, aligned to
+/// their types, and nothing else writes them.
 #[inline(always)]
 pub unsafe fn affine_elements<I: Index>(params: AffineElementsParams) {
     let walk = Walk::<I>::new(&params);

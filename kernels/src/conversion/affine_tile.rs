@@ -1,4 +1,5 @@
-//! Elements scaled, shifted and converted on their way through tiles: a transpose whose sides have types of their own.
+//! Elements scaled, shifted and converted on their way through tiles: a transpose whose sides have
+//! types of their own.
 
 use crate::abi::{
     AFFINE_BF16, AFFINE_F16, AFFINE_PADDED_BLOCK, AFFINE_PADDED_SIDE, AFFINE_U8, AffineTileParams, VECTOR_TILE_THREADS,
@@ -81,12 +82,14 @@ impl<'a> Tile<'a> {
         } else {
             0
         };
-        // SAFETY: the element's channel: that of its image, of 0 where rows or columns are channels.
+        // SAFETY: the element's channel: that of its image, of 0 where rows or columns are
+        // channels.
         unsafe { self.params.values.pair(self.channel + Wide::truncate(along)) }
     }
 }
 
-/// A tile as rectangles of `COLS` elements of the source by `ROWS` of the destination, a quad of each: those of one thread.
+/// A tile as rectangles of `COLS` elements of the source by `ROWS` of the destination, a quad of
+/// each: those of one thread.
 struct Rectangles<'a, const COLS: usize, const ROWS: usize> {
     tile: Tile<'a>,
     across_log2: u32,
@@ -105,7 +108,8 @@ impl<'a, const COLS: usize, const ROWS: usize> Rectangles<'a, COLS, ROWS> {
         Rectangles { tile, across_log2, down_log2, shared }
     }
 
-    /// Column and row, in rectangles, of rectangle `step` of this thread: neighbours in a row are neighbouring threads.
+    /// Column and row, in rectangles, of rectangle `step` of this thread: neighbours in a row are
+    /// neighbouring threads.
     #[inline(always)]
     fn number(&self, step: usize) -> (u32, u32) {
         let number = thread::thread_x() + step as u32 * VECTOR_TILE_THREADS;
@@ -193,16 +197,19 @@ impl<'a, const COLS: usize, const ROWS: usize> Rectangles<'a, COLS, ROWS> {
     }
 }
 
-/// Where every row of both sides starts on 16 bytes and holds whole quads: as `vector_tile`, but what a thread turns in registers
-/// is a rectangle of `ROWS` rows of a quad of the source, which becomes `COLS` quads of the destination. So both sides of a tile
-/// are accessed 16 bytes at a time, whatever their widths, and the exchange holds what is written.
+/// Where every row of both sides starts on 16 bytes and holds whole quads: as `vector_tile`, but
+/// what a thread turns in registers is a rectangle of `ROWS` rows of a quad of the source, which
+/// becomes `COLS` quads of the destination. So both sides of a tile are accessed 16 bytes at a
+/// time, whatever their widths, and the exchange holds what is written.
 ///
-/// `COLS` and `ROWS` are the elements of a quad of the source and of the destination, `SQUARES` how many rectangles a thread moves,
-/// `QUADS` the product of `COLS` and `SQUARES` with the threads: generic arithmetic on constants is not stable.
+/// `COLS` and `ROWS` are the elements of a quad of the source and of the destination, `SQUARES` how
+/// many rectangles a thread moves, `QUADS` the product of `COLS` and `SQUARES` with the threads:
+/// generic arithmetic on constants is not stable.
 ///
 /// # Safety
 ///
-/// See [`AffineTileParams`]: all elements and the channels' values are allocated and nothing else writes them.
+/// See [`AffineTileParams`]: all elements and the channels' values are allocated and nothing else
+/// writes them.
 #[inline(always)]
 pub unsafe fn affine_tile<
     S: Scalar,
@@ -250,7 +257,8 @@ fn column<S: Scalar, D: Number<Value: Computed>, const ROWS: usize>(
     quad
 }
 
-/// Values in shared memory, whose rows are one longer than they hold, so that columns step through the banks.
+/// Values in shared memory, whose rows are one longer than they hold, so that columns step through
+/// the banks.
 struct Padded<W>(core::marker::PhantomData<W>);
 
 impl<W: Word> Footprint for Padded<W> {
@@ -275,7 +283,8 @@ impl<'a> Elements<'a> {
         Elements { tile, shared: Shared::reserve::<Padded<W>>() }
     }
 
-    /// Of element `step` of this thread in a round, its place along the lines that neighbouring threads go along, and its line.
+    /// Of element `step` of this thread in a round, its place along the lines that neighbouring
+    /// threads go along, and its line.
     #[inline(always)]
     fn number(round: u32, step: usize) -> (u32, u32) {
         let number = thread::thread_x() + (round * STEPS as u32 + step as u32) * AFFINE_PADDED_BLOCK;
@@ -291,7 +300,8 @@ impl<'a> Elements<'a> {
     ///
     /// # Safety
     ///
-    /// The source's elements are of this type and allocated, the tile was made for values of `V`, and nothing reads it.
+    /// The source's elements are of this type and allocated, the tile was made for values of `V`,
+    /// and nothing reads it.
     #[inline(always)]
     unsafe fn load<S: Scalar, V: Computed>(&self) {
         let tile = &self.tile;
@@ -322,7 +332,8 @@ impl<'a> Elements<'a> {
     ///
     /// # Safety
     ///
-    /// The destination's elements are of this type and allocated, no other block accesses them, and nothing writes the tile.
+    /// The destination's elements are of this type and allocated, no other block accesses them, and
+    /// nothing writes the tile.
     #[inline(always)]
     unsafe fn store<D: Number<Value: Computed>>(&self) {
         let tile = &self.tile;
@@ -343,8 +354,9 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Where rows start anywhere and end anywhere: element by element through a padded tile of values, which are rounded on their way
-/// out. The types are parameters, and all threads of a launch take the same branch.
+/// Where rows start anywhere and end anywhere: element by element through a padded tile of values,
+/// which are rounded on their way out. The types are parameters, and all threads of a launch take
+/// the same branch.
 ///
 /// # Safety
 ///

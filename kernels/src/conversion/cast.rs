@@ -10,7 +10,8 @@ use crate::thread::number::{Bf16, F16, Number};
 use crate::thread::quad::Lanes;
 use crate::thread::{self, B8, B16, B32, B32x2, B64, Global, Quad, Word};
 
-/// What numbers are taken as; methods are named by what they give, rounded to nearest even and saturated where that is needed.
+/// What numbers are taken as; methods are named by what they give, rounded to nearest even and
+/// saturated where that is needed.
 pub trait Value: Copy {
     fn u8(self) -> u8;
     fn i8(self) -> i8;
@@ -22,8 +23,9 @@ pub trait Value: Copy {
     fn i64(self) -> i64;
     fn f32(self) -> f32;
     fn f64(self) -> f64;
-    /// As `f32`, rounded to odd: what is not exact ends in a one. Rounded once more, to a half, that gives the number's nearest, where
-    /// two roundings to nearest might not (Boldo and Melquiond 2008).
+    /// As `f32`, rounded to odd: what is not exact ends in a one. Rounded once more, to a half,
+    /// that gives the number's nearest, where two roundings to nearest might not (Boldo and
+    /// Melquiond 2008).
     fn odd(self) -> f32;
 }
 
@@ -162,13 +164,13 @@ unsafe fn store_part(to: Global, quad: Quad, bytes: u32) {
     }
 }
 
-/// A quad of the wider type a thread, and as many elements of the other; and an element of those outside of quads. So lanes that
-/// follow each other access bytes that do, on both sides.
+/// A quad of the wider type a thread, and as many elements of the other; and an element of those
+/// outside of quads. So lanes that follow each other access bytes that do, on both sides.
 ///
 /// # Safety
 ///
-/// See [`CastParams`]: both sides are allocated and aligned to an element, and as `span` says; nothing else accesses what is
-/// written, or writes what is read.
+/// See [`CastParams`]: both sides are allocated and aligned to an element, and as `span` says;
+/// nothing else accesses what is written, or writes what is read.
 #[inline(always)]
 pub unsafe fn cast<S: Scalar, D: Scalar>(params: CastParams) {
     let lane = (block::linear::<Wide>() * Wide::new(CAST_BLOCK) + Wide::new(thread::thread_x())).0;

@@ -47,19 +47,22 @@ unsafe fn load<const BYTES: usize>(from: Global) -> [Quad; 2] {
     bytes
 }
 
-/// Quads of one plane, or of each, a thread: lanes that follow each other write quads that do, and the bytes that they read
-/// between them follow each other too. Planes that start anywhere are written element by element.
+/// Quads of one plane, or of each, a thread: lanes that follow each other write quads that do, and
+/// the bytes that they read between them follow each other too. Planes that start anywhere are
+/// written element by element.
 ///
 /// `BYTES` are those of the pixels of a quad: `CHANNELS` times its elements.
 ///
 /// # Safety
 ///
-/// See [`NormalizeParams`]: all images and planes are allocated, planes are aligned to an element, and nothing else accesses them.
+/// See [`NormalizeParams`]: all images and planes are allocated, planes are aligned to an element,
+/// and nothing else accesses them.
 #[inline(always)]
 pub unsafe fn normalize<T: Number<Value = f32>, const CHANNELS: usize, const BYTES: usize>(params: NormalizeParams) {
     let (row, chunk) = block::tile_position::<Wide>();
     let (row, chunk, pixels) = (row.0, chunk.0, params.pixels);
-    // Where blocks have a plane each, those of an image's first plane come first, and the last one's read what the L2 cache has.
+    // Where blocks have a plane each, those of an image's first plane come first, and the last
+    // one's read what the L2 cache has.
     let (image, plane) = if params.split != 0 { (row / CHANNELS as u64, row % CHANNELS as u64) } else { (row, 0) };
     if image >= params.images {
         return;
@@ -75,7 +78,8 @@ pub unsafe fn normalize<T: Number<Value = f32>, const CHANNELS: usize, const BYT
         for step in 0..u64::from(NORMALIZE_STEPS) {
             let pixel = first + (step * threads + lane) * lanes as u64;
             if pixel < pixels {
-                // SAFETY: whole pixels of the image, as many as a quad has elements: it has a multiple of that.
+                // SAFETY: whole pixels of the image, as many as a quad has elements: it has a
+                // multiple of that.
                 let bytes = unsafe { load::<BYTES>(src.offset(pixel * CHANNELS as u64)) };
                 crate::unrolled!(channel < 4 => {
                     if channel < CHANNELS && (params.split == 0 || channel as u64 == plane) {

@@ -14,7 +14,8 @@ pub struct Offsets<I> {
 
 /// Where the elements of these numbers lie. The first of the `rank` axes is the innermost.
 ///
-/// Spelled out axis by axis: a parameter whose place is computed at run time would be copied to local memory first.
+/// Spelled out axis by axis: a parameter whose place is computed at run time would be copied to
+/// local memory first.
 #[inline(always)]
 pub fn offsets<I: Index, const N: usize>(numbers: [I; N], axes: &[Axis; MAX_AXES], rank: u64) -> [Offsets<I>; N] {
     let mut rest = numbers;

@@ -16,7 +16,8 @@ pub type Wide = Wrapping<u64>;
 
 /// Unsigned positions and two's complement offsets, in one integer type.
 ///
-/// It wraps, so that signed strides need no second type, and offsets of elements that a guard will leave out may overflow.
+/// It wraps, so that signed strides need no second type, and offsets of elements that a guard will
+/// leave out may overflow.
 pub trait Index: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
     /// A position inside a block, or a block's.
     fn new(value: u32) -> Self;

@@ -9,7 +9,8 @@ use crate::thread::{self, Global, Word};
 ///
 /// # Safety
 ///
-/// See [`ColumnParams`]: all elements are allocated and aligned to the width, and nothing else writes them.
+/// See [`ColumnParams`]: all elements are allocated and aligned to the width, and nothing else
+/// writes them.
 #[inline(always)]
 pub unsafe fn column_loop<W: Word, I: Index>(params: ColumnParams) {
     let i = block::linear::<I>() * I::new(COLUMN_BLOCK) + I::new(thread::thread_x());

@@ -10,7 +10,8 @@ use crate::thread::{self, B8, B128, Global, Word};
 ///
 /// # Safety
 ///
-/// See [`CopyParams`]: both ranges are allocated, aligned to 16 bytes, do not overlap, and nothing else writes them.
+/// See [`CopyParams`]: both ranges are allocated, aligned to 16 bytes, do not overlap, and nothing
+/// else writes them.
 #[inline(always)]
 pub unsafe fn copy<C: Cache<B128>>(params: CopyParams) {
     let width = u64::from(B128::BYTES);

@@ -7,12 +7,13 @@ use crate::index::axes;
 use crate::thread::cache::Cache;
 use crate::thread::{self, Global, Word};
 
-/// Numbers the elements in the destination's order, so that neighbouring lanes write side by side where it allows that.
-/// `STEPS` is [`elements_per_thread`].
+/// Numbers the elements in the destination's order, so that neighbouring lanes write side by side
+/// where it allows that. `STEPS` is [`elements_per_thread`].
 ///
 /// # Safety
 ///
-/// See [`ElementsParams`]: both layouts are allocated, aligned to the width, and nothing else writes them.
+/// See [`ElementsParams`]: both layouts are allocated, aligned to the width, and nothing else
+/// writes them.
 #[inline(always)]
 pub unsafe fn elements<W: Word, I: Index, C: Cache<W>, const STEPS: usize>(params: ElementsParams) {
     const { assert!(STEPS as u32 == elements_per_thread(W::BYTES), "the host counts blocks of as many elements") };
@@ -30,13 +31,15 @@ pub unsafe fn elements<W: Word, I: Index, C: Cache<W>, const STEPS: usize>(param
     let mut held = [W::ZERO; STEPS];
     for step in 0..STEPS {
         if numbers[step] < len {
-            // SAFETY: one of the source's `len` elements, which the caller promises to be allocated and aligned.
+            // SAFETY: one of the source's `len` elements, which the caller promises to be allocated
+            // and aligned.
             held[step] = unsafe { cache.load(at(src, offsets[step].src)) };
         }
     }
     for step in 0..STEPS {
         if numbers[step] < len {
-            // SAFETY: the same element's place in the destination, which is no other's; no two threads have one number.
+            // SAFETY: the same element's place in the destination, which is no other's; no two
+            // threads have one number.
             unsafe { cache.store(at(dst, offsets[step].dst), held[step]) };
         }
     }

@@ -43,7 +43,8 @@ use crate::thread::grain::Grain;
 use crate::thread::{self, Footprint, Global, Shared, Word};
 use crate::unrolled;
 
-/// Room for a chunk of `STEPS` granules a thread and its padding, whose group is never shorter than half a warp.
+/// Room for a chunk of `STEPS` granules a thread and its padding, whose group is never shorter than
+/// half a warp.
 struct Room<G, const STEPS: usize>(PhantomData<G>);
 
 impl<G: Word, const STEPS: usize> Footprint for Room<G, STEPS> {
@@ -107,7 +108,8 @@ impl<'a> Chunk<'a> {
         (number < self.run * self.params.fields.value as u32).then_some(number)
     }
 
-    /// The share of a plane that this thread moves in `step`, if it is one: a warp's are all of one field.
+    /// The share of a plane that this thread moves in `step`, if it is one: a warp's are all of one
+    /// field.
     #[inline(always)]
     pub fn place(&self, step: usize) -> Option<Place> {
         let number = thread::thread_x() + step as u32 * self.shares.threads;
@@ -135,10 +137,12 @@ impl<'a> Chunk<'a> {
         self.planes.offset(plane).offset(u64::from(position) * u64::from(W::BYTES))
     }
 
-    /// Where the first element of a granule of a plane lies in shared memory; the others are a struct further each.
+    /// Where the first element of a granule of a plane lies in shared memory; the others are a
+    /// struct further each.
     #[inline(always)]
     fn strided<W: Grain>(&self, Place { field, position }: Place) -> Shared {
-        // As `linear` pads: `fields << group_log2` granules are a group, which a field's share never leaves.
+        // As `linear` pads: `fields << group_log2` granules are a group, which a field's share
+        // never leaves.
         let pads = position >> (self.params.group_log2 as u32 & 31);
         let granules = position * self.params.fields.value as u32 + pads;
         self.shares.shared.offset(granules * W::Granule::BYTES + field * W::BYTES)
@@ -150,7 +154,8 @@ impl<'a> Chunk<'a> {
         self.params.fields.value as u32 * W::BYTES
     }
 
-    /// Where element `number` of those that fill no share lies packed and in its plane, if there are as many.
+    /// Where element `number` of those that fill no share lies packed and in its plane, if there
+    /// are as many.
     #[inline(always)]
     fn last<W: Word, I: Index>(&self, number: u32) -> Option<(Global, Global)> {
         let row = quotient(number, &self.params.fields);
@@ -191,7 +196,8 @@ pub const fn interleave_steps(width: u32) -> usize {
 ///
 /// # Safety
 ///
-/// See [`FieldsParams`]: all elements are allocated, granules are aligned on both sides, and nothing else writes them.
+/// See [`FieldsParams`]: all elements are allocated, granules are aligned on both sides, and
+/// nothing else writes them.
 #[inline(always)]
 pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsParams) {
     let shared = Shared::reserve::<Room<W::Granule, STEPS>>();
@@ -210,7 +216,8 @@ pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: Field
     }
     unrolled!(step < STEPS => {
         if let Some(number) = chunk.number(step) {
-            // SAFETY: within the room, which a chunk and its padding never exceed; each thread has its own granules.
+            // SAFETY: within the room, which a chunk and its padding never exceed; each thread has
+            // its own granules.
             unsafe { held[step].store_shared(chunk.linear::<W>(number)) };
         }
     });
@@ -221,10 +228,12 @@ pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: Field
             let mut granule = W::Granule::ZERO;
             for lane in 0..1 << W::COUNT_LOG2 {
                 let from = chunk.strided::<W>(place).offset(lane * chunk.pitch::<W>());
-                // SAFETY: an element that a granule before the barrier has written, and nothing writes any more.
+                // SAFETY: an element that a granule before the barrier has written, and nothing
+                // writes any more.
                 granule = unsafe { W::load_shared(from) }.with(granule, lane);
             }
-            // SAFETY: a granule of a plane, aligned and allocated as the caller promises, which no other thread has.
+            // SAFETY: a granule of a plane, aligned and allocated as the caller promises, which no
+            // other thread has.
             unsafe { granule.store_global(chunk.plane::<W, I>(place.field, place.position << W::COUNT_LOG2)) };
         }
     });
@@ -255,7 +264,8 @@ pub unsafe fn interleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsP
         if let Some(place) = chunk.place(step) {
             for lane in 0..1 << W::COUNT_LOG2 {
                 let to = chunk.strided::<W>(place).offset(lane * chunk.pitch::<W>());
-                // SAFETY: within the room, which a chunk and its padding never exceed; each thread has its own elements.
+                // SAFETY: within the room, which a chunk and its padding never exceed; each thread
+                // has its own elements.
                 unsafe { W::part(held[step], lane).store_shared(to) };
             }
         }
@@ -264,9 +274,11 @@ pub unsafe fn interleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsP
     unsafe { thread::barrier() };
     unrolled!(step < STEPS => {
         if let Some(number) = chunk.number(step) {
-            // SAFETY: all of its elements were written before the barrier, and nothing writes them any more.
+            // SAFETY: all of its elements were written before the barrier, and nothing writes them
+            // any more.
             let granule = unsafe { W::Granule::load_shared(chunk.linear::<W>(number)) };
-            // SAFETY: a granule of the structs, aligned and allocated as the caller promises, which no other thread has.
+            // SAFETY: a granule of the structs, aligned and allocated as the caller promises, which
+            // no other thread has.
             unsafe { granule.store_global(chunk.packed::<W>(number)) };
         }
     });

@@ -1,11 +1,15 @@
-//! Structs of few fields to planes and back by quads: 16 bytes a lane on both sides, where images and planes start on them.
+//! Structs of few fields to planes and back by quads: 16 bytes a lane on both sides, where images
+//! and planes start on them.
 //!
-//! It goes as in [`super::fields`]. Packed quads lie side by side in shared memory; of a plane's quad, a lane moves granule by
-//! granule what lies a struct apart there. So that 32 lanes never share banks,
+//! It goes as in [`super::fields`]. Packed quads lie side by side in shared memory; of a plane's
+//! quad, a lane moves granule by granule what lies a struct apart there. So that 32 lanes never
+//! share banks,
 //!
-//! - those whose quads are a multiple of all banks apart begin with different granules of them, and go around;
-//! - where `fields` shares a power of two with the banks, as many lanes are left that meet. They are of different groups of
-//!   structs, whose numbers are exclusive-ored into the places of granules.
+//! - those whose quads are a multiple of all banks apart begin with different granules of them, and
+//!   go around;
+//! - where `fields` shares a power of two with the banks, as many lanes are left that meet. They
+//!   are of different groups of structs, whose numbers are exclusive-ored into the places of
+//!   granules.
 
 use core::marker::PhantomData;
 
@@ -48,7 +52,8 @@ impl<'a, W: Grain> Quads<'a, W> {
         group & ((banks >> (self.chunk.params.group_log2 as u32 & 31)) - 1)
     }
 
-    /// Where a packed quad lies in shared memory, and what the places of its granules are exclusive-ored by.
+    /// Where a packed quad lies in shared memory, and what the places of its granules are
+    /// exclusive-ored by.
     #[inline(always)]
     fn linear(&self, number: u32) -> (Shared, u32) {
         let by = self.spread(quotient(number, &self.chunk.params.group));
@@ -89,7 +94,8 @@ impl<'a, W: Grain> Quads<'a, W> {
     /// Where an element of a plane's quad lies in shared memory.
     #[inline(always)]
     fn strided(&self, Place { field, position }: Place, element: u32) -> Shared {
-        // As `linear` has it: `fields << group_log2` quads are a group, which a field's share never leaves.
+        // As `linear` has it: `fields << group_log2` quads are a group, which a field's share never
+        // leaves.
         let by = self.spread(position >> (self.chunk.params.group_log2 as u32 & 31));
         let row = (position << Self::COUNT_LOG2) + element;
         let packed = (row * self.chunk.params.fields.value as u32 + field) * W::BYTES;
@@ -147,7 +153,8 @@ impl<'a, W: Grain> Quads<'a, W> {
 ///
 /// # Safety
 ///
-/// See [`FieldsParams`]: all elements are allocated, quads are aligned on both sides, and nothing else writes them.
+/// See [`FieldsParams`]: all elements are allocated, quads are aligned on both sides, and nothing
+/// else writes them.
 #[inline(always)]
 pub unsafe fn deinterleave_quads<W: Grain, C: Cache<Quad>>(params: FieldsParams) {
     let quads = Quads::<W>::new(&params, true);
@@ -174,10 +181,12 @@ pub unsafe fn deinterleave_quads<W: Grain, C: Cache<Quad>>(params: FieldsParams)
     unsafe { thread::barrier() };
     unrolled!(step < FIELDS_QUADS => {
         if let Some(place) = chunk.place(step) {
-            // SAFETY: elements that quads before the barrier have written, and nothing writes any more.
+            // SAFETY: elements that quads before the barrier have written, and nothing writes any
+            // more.
             let quad = unsafe { quads.gather(place) };
             let to = chunk.plane::<W, Wide>(place.field, place.position << Quads::<W>::COUNT_LOG2);
-            // SAFETY: a quad of a plane, aligned and allocated as the caller promises, which no other thread has.
+            // SAFETY: a quad of a plane, aligned and allocated as the caller promises, which no
+            // other thread has.
             unsafe { cache.store(to, quad) };
         }
     });
@@ -215,9 +224,11 @@ pub unsafe fn interleave_quads<W: Grain, C: Cache<Quad>>(params: FieldsParams) {
     unsafe { thread::barrier() };
     unrolled!(step < FIELDS_QUADS => {
         if let Some(number) = chunk.number(step) {
-            // SAFETY: all of its elements were written before the barrier, and nothing writes them any more.
+            // SAFETY: all of its elements were written before the barrier, and nothing writes them
+            // any more.
             let quad = unsafe { quads.get(number) };
-            // SAFETY: a quad of the structs, aligned and allocated as the caller promises, which no other thread has.
+            // SAFETY: a quad of the structs, aligned and allocated as the caller promises, which no
+            // other thread has.
             unsafe { cache.store(chunk.packed::<W>(number), quad) };
         }
     });

@@ -42,8 +42,9 @@ use crate::unrolled;
 /// Most elements of a tile that one thread moves.
 const MOST: usize = 16;
 
-/// Two tiles of a square matrix in shared memory, each row longer by a bank or an element: both are written along rows and
-/// read along columns without a bank conflict, see [`Padded`](block::Padded).
+/// Two tiles of a square matrix in shared memory, each row longer by a bank or an element: both are
+/// written along rows and read along columns without a bank conflict, see
+/// [`Padded`](block::Padded).
 struct Pair<W> {
     start: Shared,
     of: PhantomData<W>,
@@ -94,12 +95,13 @@ impl<I: Index> Corner<I> {
         (row < self.n && col < self.n).then(|| self.start.offset(offset.bytes::<W>()))
     }
 
-    /// Loads what this thread moves of the tile, zero outside the matrix: loads come before all uses, so that many are in
-    /// flight at a time.
+    /// Loads what this thread moves of the tile, zero outside the matrix: loads come before all
+    /// uses, so that many are in flight at a time.
     ///
     /// # Safety
     ///
-    /// The matrix lies in allocated memory, aligned to the width, and the tile is not written meanwhile.
+    /// The matrix lies in allocated memory, aligned to the width, and the tile is not written
+    /// meanwhile.
     #[inline(always)]
     unsafe fn load<W: Word>(&self) -> [W; MOST] {
         let mut held = [W::ZERO; MOST];
@@ -116,14 +118,15 @@ impl<I: Index> Corner<I> {
     ///
     /// # Safety
     ///
-    /// The matrix lies in allocated memory, aligned to the width; the pair is written and not written meanwhile, and no other
-    /// thread accesses this one's elements.
+    /// The matrix lies in allocated memory, aligned to the width; the pair is written and not
+    /// written meanwhile, and no other thread accesses this one's elements.
     #[inline(always)]
     unsafe fn store_turned<W: Word>(&self, pair: &Pair<W>, tile: u32) {
         for step in 0..Pair::<W>::STEPS {
             let (row, col) = Pair::<W>::place(step);
             if let Some(address) = self.at::<W>((row, col)) {
-                // SAFETY: inside the pair, which the caller promises to be written and not written meanwhile.
+                // SAFETY: inside the pair, which the caller promises to be written and not written
+                // meanwhile.
                 let turned = unsafe { W::load_shared(pair.at(tile, (col, row))) };
                 // SAFETY: an element of the matrix; the rest as the caller promises.
                 unsafe { turned.store_global(address) };
@@ -134,9 +137,10 @@ impl<I: Index> Corner<I> {
 
 /// Row and column of the tile that block `number` takes of those on or above the diagonal.
 ///
-/// The first row of the triangle and the last together are as long as the second and the last but one: folded, it is a
-/// rectangle of whole numbers (of odd rows, the first is as long as the second and the last). So every block has a pair,
-/// where half of a square grid would have none, and nobody takes a square root.
+/// The first row of the triangle and the last together are as long as the second and the last but
+/// one: folded, it is a rectangle of whole numbers (of odd rows, the first is as long as the second
+/// and the last). So every block has a pair, where half of a square grid would have none, and
+/// nobody takes a square root.
 #[inline(always)]
 fn upper_tile(tiles: u32, number: u32) -> (u32, u32) {
     let across = tiles | 1;
@@ -145,12 +149,13 @@ fn upper_tile(tiles: u32, number: u32) -> (u32, u32) {
     if x < tiles - y { (y, y + x) } else { (tiles - spare - y, x - spare) }
 }
 
-/// Exchanges a tile with the one across the diagonal, both turned; a tile on the diagonal it turns alone.
+/// Exchanges a tile with the one across the diagonal, both turned; a tile on the diagonal it turns
+/// alone.
 ///
 /// # Safety
 ///
-/// See [`SquareParams`]: the matrices are allocated, aligned to the width, reach no element twice, and nothing else
-/// accesses them.
+/// See [`SquareParams`]: the matrices are allocated, aligned to the width, reach no element twice,
+/// and nothing else accesses them.
 #[inline(always)]
 pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
     let pair = Pair::<W> { start: Shared::reserve::<Pair<W>>(), of: PhantomData };
@@ -172,7 +177,8 @@ pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
     };
     let tiles = [corner(i, j, params.n), corner(j, i, if i == j { 0 } else { params.n })];
 
-    // SAFETY: as the caller promises; a tile is this block's alone, which writes it after the barrier.
+    // SAFETY: as the caller promises; a tile is this block's alone, which writes it after the
+    // barrier.
     let first = unsafe { tiles[0].load::<W>() };
     // SAFETY: the same.
     let second = unsafe { tiles[1].load::<W>() };
@@ -187,16 +193,19 @@ pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
     });
     // SAFETY: every thread of the block comes here: above, all return or none.
     unsafe { thread::barrier() };
-    // Each takes what the other held; on the diagonal the second has nothing to take.
-    // SAFETY: behind the barrier, the pair is written and all threads have read the tile, of which each has its own elements.
+    // Each takes what the other held; on the diagonal the second has nothing to take. SAFETY:
+    // behind the barrier, the pair is written and all threads have read the tile, of which each has
+    // its own elements.
     unsafe { tiles[0].store_turned(&pair, u32::from(i != j)) };
     // SAFETY: the same.
     unsafe { tiles[1].store_turned(&pair, 0) };
 }
 
-/// Whole rows or whole columns of one matrix, and where each element's partner is: see [`LinesParams`].
+/// Whole rows or whole columns of one matrix, and where each element's partner is: see
+/// [`LinesParams`].
 ///
-/// Its elements are numbered as if it had all of the columns that a panel has; `None` is where the last panel has not.
+/// Its elements are numbered as if it had all of the columns that a panel has; `None` is where the
+/// last panel has not.
 struct Panel<'a, I> {
     params: &'a LinesParams,
     /// Elements from the start of the memory to the first of the matrix.
@@ -254,7 +263,8 @@ impl<'a, I: Index> Panel<'a, I> {
     fn partner(&self, Position { row, col }: Position<I>) -> Position<I> {
         let LinesParams { rows, cols, period, section, .. } = self.params;
         let (i, j) = (self.row + row, self.col + col);
-        // No sum exceeds the elements of the matrix, and none is negative: `i / period` is at most `rows`.
+        // No sum exceeds the elements of the matrix, and none is negative: `i / period` is at most
+        // `rows`.
         let turned =
             i * I::truncate(self.params.factor) + I::truncate(rows.value) - i.divide(period) + j.divide(section);
         let turned = remainder(turned, turned.divide(rows), rows);
@@ -265,7 +275,8 @@ impl<'a, I: Index> Panel<'a, I> {
         Position { row, col: remainder(moved, moved.divide(cols), cols) }
     }
 
-    /// Which element of the other memory an element goes to on its way out of the matrix, or comes from on its way back.
+    /// Which element of the other memory an element goes to on its way out of the matrix, or comes
+    /// from on its way back.
     #[inline(always)]
     fn other(&self, place: Position<I>, back: bool) -> I {
         let Position { row, col } = if (self.params.scatter != 0) == back { place } else { self.partner(place) };
@@ -284,8 +295,8 @@ impl Footprint for PanelRoom {
 ///
 /// # Safety
 ///
-/// See [`LinesParams`]: the matrices are allocated, aligned to the width, and nothing else accesses them; a panel has at
-/// most [`LINES_SHARED`] bytes, and partners are one to one.
+/// See [`LinesParams`]: the matrices are allocated, aligned to the width, and nothing else accesses
+/// them; a panel has at most [`LINES_SHARED`] bytes, and partners are one to one.
 #[inline(always)]
 pub unsafe fn permute_lines<W: Word, I: Index>(params: LinesParams) {
     let room = Shared::reserve::<PanelRoom>();
@@ -295,9 +306,11 @@ pub unsafe fn permute_lines<W: Word, I: Index>(params: LinesParams) {
     let mut at = I::new(thread::thread_x());
     while at < panel.len {
         if let Some(place) = panel.place(at) {
-            // SAFETY: an element of the panel, which is this block's alone and written after the barrier.
+            // SAFETY: an element of the panel, which is this block's alone and written after the
+            // barrier.
             let element = unsafe { W::load_global(panel.address::<W>(place)) };
-            // SAFETY: within the room, as large as a panel can be; partners are one to one, so it is this element's alone.
+            // SAFETY: within the room, as large as a panel can be; partners are one to one, so it
+            // is this element's alone.
             unsafe { element.store_shared(held(panel.other(place, false))) };
         }
         at = at + I::new(LINES_BLOCK);
@@ -307,21 +320,25 @@ pub unsafe fn permute_lines<W: Word, I: Index>(params: LinesParams) {
     let mut at = I::new(thread::thread_x());
     while at < panel.len {
         if let Some(place) = panel.place(at) {
-            // SAFETY: a place that was written before the barrier, as partners are one to one, and is written no more.
+            // SAFETY: a place that was written before the barrier, as partners are one to one, and
+            // is written no more.
             let element = unsafe { W::load_shared(held(panel.other(place, true))) };
-            // SAFETY: an element of the panel, which was read before the barrier and which this thread alone writes.
+            // SAFETY: an element of the panel, which was read before the barrier and which this
+            // thread alone writes.
             unsafe { element.store_global(panel.address::<W>(place)) };
         }
         at = at + I::new(LINES_BLOCK);
     }
 }
 
-/// Half of the same for panels that shared memory has no room for: writes panel `blockIdx.y` to the scratch, or back.
+/// Half of the same for panels that shared memory has no room for: writes panel `blockIdx.y` to the
+/// scratch, or back.
 ///
 /// # Safety
 ///
-/// See [`LinesParams`]: the matrices and the scratch are allocated, aligned to the width, and nothing else accesses them;
-/// partners are one to one. Writing back, the scratch holds what the other half has written.
+/// See [`LinesParams`]: the matrices and the scratch are allocated, aligned to the width, and
+/// nothing else accesses them; partners are one to one. Writing back, the scratch holds what the
+/// other half has written.
 #[inline(always)]
 pub unsafe fn spill_lines<W: Word, I: Index>(params: LinesParams) {
     let number = I::new(thread::block_y());
@@ -333,9 +350,10 @@ pub unsafe fn spill_lines<W: Word, I: Index>(params: LinesParams) {
     let held = (start + panel.other(place, back)).bytes::<W>();
     let (ours, scratch) = (panel.address::<W>(place), Global::new(params.scratch).offset(held));
     let (from, to) = if back { (scratch, ours) } else { (ours, scratch) };
-    // SAFETY: an element of the panel, or what the other half wrote of the scratch; this half writes only the other of the two.
+    // SAFETY: an element of the panel, or what the other half wrote of the scratch; this half
+    // writes only the other of the two.
     let element = unsafe { W::load_global(from) };
-    // SAFETY: in the scratch, within its room for a panel, a place that is this element's alone, as partners are one to one;
-    // or this thread's own element of the panel.
+    // SAFETY: in the scratch, within its room for a panel, a place that is this element's alone, as
+    // partners are one to one; or this thread's own element of the panel.
     unsafe { element.store_global(to) };
 }

@@ -6,11 +6,13 @@ use crate::index::Index;
 use crate::thread::Word;
 use crate::thread::matrix::{Matrix, Strip};
 
-/// A copy into the transposed view of the destination: neighbouring lanes write elements that are a row apart.
+/// A copy into the transposed view of the destination: neighbouring lanes write elements that are a
+/// row apart.
 ///
 /// # Safety
 ///
-/// See [`TransposeParams`]: both matrices are allocated, aligned to the width, and nothing else writes them.
+/// See [`TransposeParams`]: both matrices are allocated, aligned to the width, and nothing else
+/// writes them.
 #[inline(always)]
 pub unsafe fn naive<W: Word, I: Index>(params: TransposeParams) {
     let position = block::tile_position::<I>();

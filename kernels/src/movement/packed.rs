@@ -136,7 +136,8 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Writes where the runs of a side start; behind them there are none, up to a whole number of a thread's steps.
+    /// Writes where the runs of a side start; behind them there are none, up to a whole number of a
+    /// thread's steps.
     ///
     /// # Safety
     ///
@@ -148,7 +149,8 @@ impl<'a> Tile<'a> {
             let limits = [(side.chunked[0], self.valid[0]), (side.chunked[1], self.valid[1])];
             let place = walk(number, &side.outer, side.outer_rank, limits);
             let exists = number < side.runs as u32 && place.room != PAST;
-            // What does not exist has the address of what does, so that loads need not wait for conditions.
+            // What does not exist has the address of what does, so that loads need not wait for
+            // conditions.
             let entry = if exists { B32x2::new(place.stride, place.room) } else { NO_RUN };
             // SAFETY: within the table, and each thread has its own entries.
             unsafe { entry.store_shared(self.tables.offset(side.run_table as u32 + number * 8)) };
@@ -156,7 +158,8 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Writes where the elements of a run of the destination lie, as the words of narrow ones are gathered.
+    /// Writes where the elements of a run of the destination lie, as the words of narrow ones are
+    /// gathered.
     ///
     /// # Safety
     ///
@@ -204,7 +207,8 @@ impl<'a> Tile<'a> {
         unsafe { B16::load_shared(self.tables.offset(side.table as u32 + number * 2)) }.low()
     }
 
-    /// Whether a word of the source may be read as a whole though not all of it is of the run: nothing outside the elements is.
+    /// Whether a word of the source may be read as a whole though not all of it is of the run:
+    /// nothing outside the elements is.
     #[inline(always)]
     fn is_inside<W: Grain>(&self, at: Global) -> bool {
         let (start, end) = (Global::new(self.params.src_start), Global::new(self.params.src_end));
@@ -217,7 +221,8 @@ impl<'a> Tile<'a> {
         W::COUNT_LOG2 == 0 || side.aligned != 0 && self.len(side) & ((1 << W::COUNT_LOG2) - 1) == 0
     }
 
-    /// Whether the words that hold the source's runs in part, and one more behind each, may be read as a whole.
+    /// Whether the words that hold the source's runs in part, and one more behind each, may be read
+    /// as a whole.
     #[inline(always)]
     fn is_clear<W: Grain>(&self) -> bool {
         let room = |elements: u64| (elements + 8).wrapping_mul(u64::from(W::BYTES));
@@ -226,12 +231,14 @@ impl<'a> Tile<'a> {
         self.is_inside::<W>(low) && self.is_inside::<W>(high)
     }
 
-    /// Loads the words of the tile to shared memory: a thread has the same word of every so many runs.
+    /// Loads the words of the tile to shared memory: a thread has the same word of every so many
+    /// runs.
     ///
     /// # Safety
     ///
-    /// As the entry's; the tables have been written, and nothing else accesses the tile before the next barrier. `WHOLE` is
-    /// [`is_whole`](Self::is_whole), and without it `CLEAR` is [`is_clear`](Self::is_clear).
+    /// As the entry's; the tables have been written, and nothing else accesses the tile before the
+    /// next barrier. `WHOLE` is [`is_whole`](Self::is_whole), and without it `CLEAR` is
+    /// [`is_clear`](Self::is_clear).
     #[inline(always)]
     unsafe fn load<W: Grain, const WHOLE: bool, const CLEAR: bool>(&self, cache: impl Cache<W::Granule>) {
         let side = &self.params.src_side;
@@ -253,15 +260,16 @@ impl<'a> Tile<'a> {
                 unrolled!(step < LOADS => {
                     let at = at::<W>(src, entries[step]);
                     if WHOLE {
-                        // SAFETY: a word of the source; where there is no run, the same one of the first, which there is.
+                        // SAFETY: a word of the source; where there is no run, the same one of the
+                        // first, which there is.
                         held[step] = unsafe { cache.load(at) };
                     } else {
                         let lead = at.low() & (width - 1);
                         let (at, from) = (at.offset(u64::from(lead).wrapping_neg()), (word * width).wrapping_sub(lead) as i32);
                         let whole = from >= 0 && from + width as i32 <= len as i32;
                         if CLEAR || from < len as i32 && (whole || self.is_inside::<W>(at)) {
-                            // SAFETY: aligned, and of a source without gaps: `is_inside`, or, for all words of the tile,
-                            // `is_clear`; or all of it is of a run.
+                            // SAFETY: aligned, and of a source without gaps: `is_inside`, or, for
+                            // all words of the tile, `is_clear`; or all of it is of a run.
                             held[step] = unsafe { cache.load(at) };
                         } else {
                             entries[step] = NO_RUN;
@@ -325,7 +333,8 @@ impl<'a> Tile<'a> {
     ///
     /// # Safety
     ///
-    /// As the entry's; the tile has been loaded, and nothing writes it any more. `WHOLE` is [`is_whole`](Self::is_whole).
+    /// As the entry's; the tile has been loaded, and nothing writes it any more. `WHOLE` is
+    /// [`is_whole`](Self::is_whole).
     #[inline(always)]
     unsafe fn store<W: Grain, const WHOLE: bool>(&self, cache: impl Cache<W::Granule>) {
         let side = &self.params.dst_side;
@@ -386,8 +395,8 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Where the elements of a word of the destination lie in shared memory, from the start of the run, where that is the same
-    /// for every run.
+    /// Where the elements of a word of the destination lie in shared memory, from the start of the
+    /// run, where that is the same for every run.
     ///
     /// # Safety
     ///
@@ -473,7 +482,8 @@ struct Place {
 
 const NO_LIMITS: [(u64, u32); 2] = [(u64::MAX, 0); 2];
 
-/// Where a number lies by its digits; the last is not reduced. Past where the digit of a place is not below its limit.
+/// Where a number lies by its digits; the last is not reduced. Past where the digit of a place is
+/// not below its limit.
 #[expect(unused_assignments, reason = "the last axis has no rest to go on with")]
 #[inline(always)]
 fn walk(number: u32, digits: &[Digit; PACKED_AXES], rank: u64, limits: [(u64, u32); 2]) -> Place {

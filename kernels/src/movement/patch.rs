@@ -1,8 +1,9 @@
 //! Small arrays: one element a thread, and nothing that has to be waited for but its load.
 //!
-//! What a few kilobytes take is latency, not bandwidth: of the launch, of parameters that come from memory as well, of one trip
-//! to memory and back. So there are few parameters, no shared memory and no barrier, and threads enough for every
-//! multiprocessor; and a block is a patch rather than a run, so that both sides use the sectors that it touches.
+//! What a few kilobytes take is latency, not bandwidth: of the launch, of parameters that come from
+//! memory as well, of one trip to memory and back. So there are few parameters, no shared memory
+//! and no barrier, and threads enough for every multiprocessor; and a block is a patch rather than
+//! a run, so that both sides use the sectors that it touches.
 
 use crate::abi::{PATCH_BLOCK, PatchParams};
 use crate::index::axes;
@@ -13,7 +14,8 @@ use crate::thread::{self, Global, Word};
 ///
 /// # Safety
 ///
-/// See [`PatchParams`]: all elements are allocated, aligned to the width, and nothing else writes them.
+/// See [`PatchParams`]: all elements are allocated, aligned to the width, and nothing else writes
+/// them.
 #[inline(always)]
 pub unsafe fn patch<W: Word>(params: PatchParams) {
     let across_log2 = params.across_log2 as u32 & 31;

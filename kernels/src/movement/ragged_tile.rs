@@ -40,19 +40,22 @@ use crate::thread::quad::{self, Lanes};
 use crate::thread::{self, Global, Quad, Word};
 use crate::unrolled;
 
-/// Where rows start anywhere and end anywhere: quads within rows are still loaded and stored whole, shifted by what their
-/// row's start is off; only at the ends of rows single elements are.
+/// Where rows start anywhere and end anywhere: quads within rows are still loaded and stored whole,
+/// shifted by what their row's start is off; only at the ends of rows single elements are.
 ///
-/// The runs that a tile stores start and end on whole sectors, each row's own: a sector written in two parts costs more than
-/// the few rows, the margin, that are read twice for it. Where all rows of the destination start on sectors, none are.
+/// The runs that a tile stores start and end on whole sectors, each row's own: a sector written in
+/// two parts costs more than the few rows, the margin, that are read twice for it. Where all rows
+/// of the destination start on sectors, none are.
 ///
-/// Runs that it loads start and end anywhere, so loads have the L2 cache fetch whole lines: the tile beside it needs the rest.
+/// Runs that it loads start and end anywhere, so loads have the L2 cache fetch whole lines: the
+/// tile beside it needs the rest.
 ///
 /// # Safety
 ///
-/// See [`VectorTileParams`]: every row of the source is allocated, or, where `src_end` is not 0, all from `src_start` to there; the
-/// destination's elements are, and nothing else writes either. Blocks beyond the last image, of which only a grid of more than
-/// 2^31 - 1 has some, repeat the first one.
+/// See [`VectorTileParams`]: every row of the source is allocated, or, where `src_end` is not 0,
+/// all from `src_start` to there; the destination's elements are, and nothing else writes either.
+/// Blocks beyond the last image, of which only a grid of more than 2^31 - 1 has some, repeat the
+/// first one.
 #[inline(always)]
 pub unsafe fn ragged_tile<
     W: Word + Lanes,
@@ -67,8 +70,8 @@ pub unsafe fn ragged_tile<
     const { assert!(SQUARES as u32 == ragged_tile_squares(W::BYTES), "the host cuts tiles of as many squares") };
     let tile = Tile::<I>::new::<W, SQUARES, QUADS>(&params, params.margin as u32);
     let cache = C::new();
-    // Most tiles are inside the matrix: there, half of the instructions are not needed. Elements of 4 and of 8 bytes take so few
-    // that to find out costs as much.
+    // Most tiles are inside the matrix: there, half of the instructions are not needed. Elements of
+    // 4 and of 8 bytes take so few that to find out costs as much.
     let is_inner = !matches!(LANES, 2 | 4) && is_inner::<W, I>(&tile);
     if is_inner {
         // SAFETY: as the caller promises.
@@ -77,8 +80,9 @@ pub unsafe fn ragged_tile<
         // SAFETY: as the caller promises.
         unsafe { load_any::<W, I, LANES, SQUARES>(&tile, cache) };
     }
-    // SAFETY: every thread of the block comes here: nothing above returns, and where the compiler puts the barrier into both
-    // branches, all threads take the same: `is_inner` rests on the block's number and the parameters alone.
+    // SAFETY: every thread of the block comes here: nothing above returns, and where the compiler
+    // puts the barrier into both branches, all threads take the same: `is_inner` rests on the
+    // block's number and the parameters alone.
     unsafe { thread::barrier() };
     if is_inner {
         // SAFETY: as the caller promises, and the exchange is complete.
@@ -89,9 +93,10 @@ pub unsafe fn ragged_tile<
     }
 }
 
-/// Whether no thread of the block needs to look for an end: of the matrix, of what may be read, or of an inner axis of its rows
-/// or columns. What may be read then has a quad before and behind the tile's part of every row: of the first and the last,
-/// and the others lie between them, all on one index of the outer axis.
+/// Whether no thread of the block needs to look for an end: of the matrix, of what may be read, or
+/// of an inner axis of its rows or columns. What may be read then has a quad before and behind the
+/// tile's part of every row: of the first and the last, and the others lie between them, all on one
+/// index of the outer axis.
 #[inline(always)]
 fn is_inner<W: Word + Lanes, I: Index>(tile: &Tile<I>) -> bool {
     let (params, lanes) = (tile.params, W::COUNT as u32);
@@ -152,8 +157,8 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
                     let from = start.offset(((4 * group + i) as u64).wrapping_mul(pitch));
                     offs[i] = from.misalignment();
                     let low = from.offset(u64::from(offs[i]).wrapping_neg());
-                    // SAFETY: aligned, and at most one quad before or behind the tile's part of the row, as far as `is_inner`
-                    // found it readable.
+                    // SAFETY: aligned, and at most one quad before or behind the tile's part of the
+                    // row, as far as `is_inner` found it readable.
                     held[i][0] = unsafe { cache.load_of_line(low) };
                     if LANES > 1 {
                         // SAFETY: as above.
@@ -214,7 +219,8 @@ unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES:
     });
 }
 
-/// As [`Tile::exchange`], for tiles of eight squares a column and more, in which a square's columns lie equally far apart.
+/// As [`Tile::exchange`], for tiles of eight squares a column and more, in which a square's columns
+/// lie equally far apart.
 ///
 /// # Safety
 ///
@@ -240,8 +246,8 @@ struct Part {
 }
 
 impl Part {
-    /// Number `part` of a column whose share of this tile ends at `end`: its run starts on a whole sector of its own row, less than the
-    /// margin before what this tile adds.
+    /// Number `part` of a column whose share of this tile ends at `end`: its run starts on a whole
+    /// sector of its own row, less than the margin before what this tile adds.
     ///
     /// # Safety
     ///
@@ -252,11 +258,12 @@ impl Part {
         let off = end.sector_misalignment();
         let first = (tile.margin + part) * lanes - off / W::BYTES;
         let (number, lead) = (first / lanes, first % lanes);
-        // SAFETY: `part` is below the tile's own, so this is a quad of the column, written before the barrier and not since.
+        // SAFETY: `part` is below the tile's own, so this is a quad of the column, written before
+        // the barrier and not since.
         let mut quad = unsafe { thread::load_shared_quad(tile.place::<W>(column, number)) };
         if lanes > 1 {
-            // SAFETY: as above; with a lead, the run starts less than the margin before the tile's own, so that its last part
-            // ends inside the column.
+            // SAFETY: as above; with a lead, the run starts less than the margin before the tile's
+            // own, so that its last part ends inside the column.
             let high = unsafe { thread::load_shared_quad(tile.place::<W>(column, number + (lead != 0) as u32)) };
             quad = quad::shift::<W>(quad, high, lead * W::BYTES);
         }
@@ -282,8 +289,8 @@ unsafe fn store_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUAR
         for step in 0..(LANES * SQUARES) as u32 {
             // SAFETY: behind the barrier, and below the tile's own parts.
             let part = unsafe { Part::new::<W, I>(tile, column + step * columns, part, end) };
-            // SAFETY: all of an inner tile's rows and columns are the matrix's: a whole quad of a row of the destination, aligned
-            // by its sector, which no other thread has.
+            // SAFETY: all of an inner tile's rows and columns are the matrix's: a whole quad of a
+            // row of the destination, aligned by its sector, which no other thread has.
             unsafe { cache.store(part.to, part.quad) };
             end = end.offset(pitch);
         }
@@ -304,14 +311,16 @@ unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES
     for step in 0..(LANES * SQUARES) as u32 {
         let (column, part) = tile.part(step);
         let col = tile.col + I::new(column);
-        // As a difference, the tile's own parts would take registers: of 4-byte elements an H100 would have 8 blocks, not 9.
+        // As a difference, the tile's own parts would take registers: of 4-byte elements an H100
+        // would have 8 blocks, not 9.
         if part + tile.margin < 1 << tile.down_log2 && col < tile.cols() {
             let end = tile.dst::<W>(tile.row + I::new(tile.margin * lanes), col);
             // SAFETY: behind the barrier, and below the tile's own parts.
             let Part { first, to, quad } = unsafe { Part::new::<W, I>(tile, column, part, end) };
             let row = tile.row + I::new(first);
             if row < tile.rows() && !(tile.rows() - row < I::new(lanes)) {
-                // SAFETY: a whole quad of a row of the destination, aligned by its sector, which no other thread has.
+                // SAFETY: a whole quad of a row of the destination, aligned by its sector, which no
+                // other thread has.
                 unsafe { cache.store(to, quad) };
             } else {
                 unrolled!(lane < LANES => {
@@ -326,7 +335,8 @@ unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES
     }
 }
 
-/// Where the rows of a square lie: an inner stride apart, but on the next index of the outer axis from row `left` on.
+/// Where the rows of a square lie: an inner stride apart, but on the next index of the outer axis
+/// from row `left` on.
 struct SquareRows<I> {
     start: Global,
     /// Bytes from one to the next.
@@ -362,15 +372,16 @@ struct Unaligned {
     off: u32,
     /// Elements from here to the row's end.
     left: u32,
-    /// Whether the aligned quads that hold them lie within what may be read: the row, or a source without gaps.
+    /// Whether the aligned quads that hold them lie within what may be read: the row, or a source
+    /// without gaps.
     whole: bool,
 }
 
 impl Unaligned {
     const NONE: Self = Unaligned { from: Global::NONE, off: 0, left: 0, whole: false };
 
-    /// A quad at `from`, which is element `col` of a row. Nothing outside the row is read, or, where the matrix has no gaps,
-    /// nothing outside the matrix.
+    /// A quad at `from`, which is element `col` of a row. Nothing outside the row is read, or,
+    /// where the matrix has no gaps, nothing outside the matrix.
     #[inline(always)]
     fn new<W: Word + Lanes, I: Index>(from: Global, col: I, params: &VectorTileParams) -> Self {
         let (lanes, off) = (W::COUNT as u32, from.misalignment());

@@ -10,8 +10,9 @@ use crate::unrolled;
 
 const STEPS: usize = ROWS_PER_THREAD as usize;
 
-/// Numbers the aligned quads of the destination that runs lie in, run by run. Each is made of the two of the source that hold
-/// its bytes; only at the ends of runs, which may share their quads with others, fewer bytes are loaded and stored.
+/// Numbers the aligned quads of the destination that runs lie in, run by run. Each is made of the
+/// two of the source that hold its bytes; only at the ends of runs, which may share their quads
+/// with others, fewer bytes are loaded and stored.
 ///
 /// # Safety
 ///
@@ -43,7 +44,8 @@ pub unsafe fn rows<I: Index>(params: RowsParams) {
         held[step] = unsafe { pieces[step].load() };
     });
     unrolled!(step < STEPS => {
-        // SAFETY: as above; no two threads have one number, and so no two the same quad of the same run.
+        // SAFETY: as above; no two threads have one number, and so no two the same quad of the same
+        // run.
         unsafe { pieces[step].finish(held[step]) };
     });
 }
@@ -57,7 +59,8 @@ struct Piece {
     off: u32,
     /// The quad.
     dst: Global,
-    /// Bytes of the run before the quad, or less than them where there are many; negative before the run.
+    /// Bytes of the run before the quad, or less than them where there are many; negative before
+    /// the run.
     before: i32,
     /// Bytes of the run from the quad's first on, or less than them where there are many.
     left: i32,
@@ -91,7 +94,8 @@ impl Piece {
         self.before >= off && self.left >= if off == 0 { 16 } else { 32 - off }
     }
 
-    /// The quads of the source, where all is whole: the common case, for which no load waits for another.
+    /// The quads of the source, where all is whole: the common case, for which no load waits for
+    /// another.
     ///
     /// # Safety
     ///
@@ -118,7 +122,8 @@ impl Piece {
     #[inline(always)]
     unsafe fn finish(&self, [low, high]: [Quad; 2]) {
         if self.is_whole() {
-            // SAFETY: a whole aligned quad of the run in the destination, which no other thread has.
+            // SAFETY: a whole aligned quad of the run in the destination, which no other thread
+            // has.
             unsafe { thread::store_quad(self.dst, quad::shift::<B8>(low, high, self.off)) };
         } else if self.left > 0 && self.before > -16 {
             let off = self.off as i32;
@@ -127,7 +132,8 @@ impl Piece {
             // SAFETY: as above.
             let high = unsafe { quad::load_part(self.src.offset(16), off - self.before - 16, self.left + off - 16) };
             let shifted = quad::shift::<B8>(low, high, self.off);
-            // SAFETY: aligned, and of its bytes only those of the run in the destination: others may be another thread's.
+            // SAFETY: aligned, and of its bytes only those of the run in the destination: others
+            // may be another thread's.
             unsafe { quad::store_part(self.dst, -self.before, self.left, shifted) };
         }
     }

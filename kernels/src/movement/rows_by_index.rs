@@ -6,8 +6,8 @@ use crate::index::{Index, Wide};
 use crate::thread::{self, B32, B64, Global, Word};
 use crate::unrolled;
 
-/// Where word `number` of all rows lies: in the side whose rows are one behind the other, and in the other, if its index is one of
-/// that side's rows.
+/// Where word `number` of all rows lies: in the side whose rows are one behind the other, and in
+/// the other, if its index is one of that side's rows.
 ///
 /// # Safety
 ///
@@ -29,12 +29,13 @@ unsafe fn places<W: Word>(params: &IndexedRowsParams, number: u64) -> (u64, Opti
     (number * width, (index < params.rows).then(|| (index * params.words.value + word) * width))
 }
 
-/// Words of rows: `PUT` to the rows that the indices name, or taken from there. Lanes that follow each other have words that do.
+/// Words of rows: `PUT` to the rows that the indices name, or taken from there. Lanes that follow
+/// each other have words that do.
 ///
 /// # Safety
 ///
-/// See [`IndexedRowsParams`]: both sides and the indices are allocated and aligned, and nothing else accesses what is written, or
-/// writes what is read.
+/// See [`IndexedRowsParams`]: both sides and the indices are allocated and aligned, and nothing
+/// else accesses what is written, or writes what is read.
 #[inline(always)]
 pub unsafe fn rows_by_index<W: Word, const PUT: bool>(params: IndexedRowsParams) {
     const STEPS: usize = INDEXED_PER_THREAD as usize;
@@ -57,7 +58,8 @@ pub unsafe fn rows_by_index<W: Word, const PUT: bool>(params: IndexedRowsParams)
     });
     unrolled!(step < 4 => {
         if let Some(to) = to[step] {
-            // SAFETY: a word of a row of the destination, which is this thread's, or that of several whose order nobody promises.
+            // SAFETY: a word of a row of the destination, which is this thread's, or that of
+            // several whose order nobody promises.
             unsafe { held[step].store_global(to) };
         }
     });

@@ -1,8 +1,8 @@
-//! `vector_tile` for a single matrix that is small: with the few parameters of a transpose, no division, and one square a
-//! thread, so that there are blocks enough.
+//! `vector_tile` for a single matrix that is small: with the few parameters of a transpose, no
+//! division, and one square a thread, so that there are blocks enough.
 //!
-//! What is accessed once is said to be (`.cs`): on an H100 a matrix of 4 MiB then takes 6.5 us rather than 7.1, and a copy of as
-//! much 7.2. From 16 MiB on it is the slower way.
+//! What is accessed once is said to be (`.cs`): on an H100 a matrix of 4 MiB then takes 6.5 us
+//! rather than 7.1, and a copy of as much 7.2. From 16 MiB on it is the slower way.
 
 use crate::abi::{SMALL_TILE_ACROSS, SMALL_TILE_DOWN, TransposeParams};
 use crate::index::{Index, Narrow};
@@ -17,8 +17,8 @@ impl<const LANES: usize> Footprint for Tile<LANES> {
     const BYTES: u32 = 16 * SMALL_TILE_ACROSS * SMALL_TILE_DOWN * LANES as u32;
 }
 
-/// Where a quad lies in shared memory: eight lanes read quads that follow each other, and write some that are a step of
-/// `LANES` columns apart. The number of that step chooses the banks.
+/// Where a quad lies in shared memory: eight lanes read quads that follow each other, and write
+/// some that are a step of `LANES` columns apart. The number of that step chooses the banks.
 #[inline(always)]
 fn place<const LANES: usize>(tile: Shared, number: u32) -> Shared {
     let step = SMALL_TILE_DOWN * LANES as u32;
@@ -26,13 +26,13 @@ fn place<const LANES: usize>(tile: Shared, number: u32) -> Shared {
     tile.offset((number ^ (number / step & 7)) * 16)
 }
 
-/// Block `(x, y)` turns tile `(y, x)`, of [`SMALL_TILE_ACROSS`] x [`SMALL_TILE_DOWN`] squares of `LANES` x `LANES` elements, a
-/// thread each; `LANES` is `W::COUNT`.
+/// Block `(x, y)` turns tile `(y, x)`, of [`SMALL_TILE_ACROSS`] x [`SMALL_TILE_DOWN`] squares of
+/// `LANES` x `LANES` elements, a thread each; `LANES` is `W::COUNT`.
 ///
 /// # Safety
 ///
-/// See [`TransposeParams`]: both matrices are allocated and nothing else writes them. Their columns are contiguous, and every
-/// row of both starts on 16 bytes and holds whole quads.
+/// See [`TransposeParams`]: both matrices are allocated and nothing else writes them. Their columns
+/// are contiguous, and every row of both starts on 16 bytes and holds whole quads.
 #[inline(always)]
 pub unsafe fn small_tile<W: Word + Lanes, const LANES: usize>(params: TransposeParams) {
     let tile = Shared::reserve::<Tile<LANES>>();

@@ -1,7 +1,8 @@
 //! Batches of small matrices: the squares of [`super::vector_tile`], of several images a tile.
 //!
-//! A tile that a matrix does not fill leaves threads idle. Here the images of one axis of the batch are stacked: the numbers of
-//! squares, and of quads in shared memory, go on from one image to the next.
+//! A tile that a matrix does not fill leaves threads idle. Here the images of one axis of the batch
+//! are stacked: the numbers of squares, and of quads in shared memory, go on from one image to the
+//! next.
 
 use crate::abi::{StackedTileParams, VECTOR_TILE_THREADS, vector_tile_squares};
 use crate::block;
@@ -48,11 +49,13 @@ impl<I: Index> Stack<I> {
         }
     }
 
-    /// Where a quad lies in shared memory; they are numbered by image, then column, then part of the column.
+    /// Where a quad lies in shared memory; they are numbered by image, then column, then part of
+    /// the column.
     ///
-    /// Eight lanes read quads that follow each other. They write those of as many squares, whose numbers differ in bits of the
-    /// part, of the column's square and of the image: the latter two are exclusive-ored into what the part leaves of the three
-    /// bits that choose the banks. Every bit is so changed by higher ones only, as a square has eight columns and more, or an image
+    /// Eight lanes read quads that follow each other. They write those of as many squares, whose
+    /// numbers differ in bits of the part, of the column's square and of the image: the latter two
+    /// are exclusive-ored into what the part leaves of the three bits that choose the banks. Every
+    /// bit is so changed by higher ones only, as a square has eight columns and more, or an image
     /// more quads than `STACKED_QUADS`: no two have one place.
     #[inline(always)]
     fn place(&self, number: u32) -> Shared {
@@ -73,14 +76,15 @@ impl<I: Index> Stack<I> {
     }
 }
 
-/// Where every row of both sides starts on 16 bytes and holds whole quads, and a tile has room for several images.
+/// Where every row of both sides starts on 16 bytes and holds whole quads, and a tile has room for
+/// several images.
 ///
 /// `LANES`, `SQUARES` and `QUADS` are as of `vector_tile`.
 ///
 /// # Safety
 ///
-/// See [`StackedTileParams`]: all elements are allocated and nothing else writes them. Blocks beyond the last, of which only a grid
-/// of more than 2^31 - 1 has some, repeat the first ones.
+/// See [`StackedTileParams`]: all elements are allocated and nothing else writes them. Blocks
+/// beyond the last, of which only a grid of more than 2^31 - 1 has some, repeat the first ones.
 #[inline(always)]
 pub unsafe fn stacked_tile<
     W: Word + Lanes,
@@ -119,8 +123,8 @@ pub unsafe fn stacked_tile<
         let turned = W::turn(held[step]);
         unrolled!(lane < LANES => {
             let place = stack.place(square + ((lane as u32) << down_log2) + y);
-            // SAFETY: inside the tile, each thread has its own squares, and no two quads one place; before the barrier nothing reads
-            // it.
+            // SAFETY: inside the tile, each thread has its own squares, and no two quads one place;
+            // before the barrier nothing reads it.
             unsafe { thread::store_shared_quad(place, turned[lane]) };
         });
     });

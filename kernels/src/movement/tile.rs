@@ -1,4 +1,5 @@
-//! The transpose through a tile in shared memory: reads and writes along rows, and turns between them.
+//! The transpose through a tile in shared memory: reads and writes along rows, and turns between
+//! them.
 
 use crate::abi::{TILE_ROWS, TransposeParams};
 use crate::block::{self, Arrangement, Tile};
@@ -10,7 +11,8 @@ use crate::thread::{self, Word};
 ///
 /// # Safety
 ///
-/// See [`TransposeParams`]: both matrices are allocated, aligned to the width, and nothing else writes them.
+/// See [`TransposeParams`]: both matrices are allocated, aligned to the width, and nothing else
+/// writes them.
 #[inline(always)]
 pub unsafe fn tile<W: Word, I: Index, A: Arrangement<W>>(params: TransposeParams) {
     let tile = Tile::<W, A>::reserve();
@@ -22,7 +24,8 @@ pub unsafe fn tile<W: Word, I: Index, A: Arrangement<W>>(params: TransposeParams
     // SAFETY: as the caller promises.
     let held = unsafe { src.load() };
     for (step, value) in (0..).zip(held) {
-        // SAFETY: inside the tile, which is 32 wide and 4 x 8 high, and each thread has its own elements.
+        // SAFETY: inside the tile, which is 32 wide and 4 x 8 high, and each thread has its own
+        // elements.
         unsafe { tile.write(y + step * TILE_ROWS, x, value) };
     }
     // SAFETY: every thread of the block comes here: nothing above returns.

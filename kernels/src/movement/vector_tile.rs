@@ -51,10 +51,12 @@ impl<const COUNT: usize> Footprint for Quads<COUNT> {
     const BYTES: u32 = 16 * COUNT as u32;
 }
 
-/// Where a part of a column lies in shared memory, of `1 << (across_log2 + count_log2)` columns of `1 << down_log2` quads.
+/// Where a part of a column lies in shared memory, of `1 << (across_log2 + count_log2)` columns of
+/// `1 << down_log2` quads.
 ///
-/// Eight lanes read eight parts that follow each other, but write parts of as many columns that are `COUNT` columns apart:
-/// the number of that step, in the bits above, is exclusive-ored into the three that choose the banks.
+/// Eight lanes read eight parts that follow each other, but write parts of as many columns that are
+/// `COUNT` columns apart: the number of that step, in the bits above, is exclusive-ored into the
+/// three that choose the banks.
 #[inline(always)]
 pub fn place(count_log2: u32, across_log2: u32, down_log2: u32, start: Shared, column: u32, part: u32) -> Shared {
     let number = (column << down_log2) + part;
@@ -64,8 +66,8 @@ pub fn place(count_log2: u32, across_log2: u32, down_log2: u32, start: Shared, c
     start.offset((number ^ (((number >> from) << spread) & 7)) * 16)
 }
 
-/// The tile of a block: `across x down` squares of `W::COUNT` x `W::COUNT` elements, of which the first `margin` rows of squares are
-/// those that the tile above ends with.
+/// The tile of a block: `across x down` squares of `W::COUNT` x `W::COUNT` elements, of which the
+/// first `margin` rows of squares are those that the tile above ends with.
 pub struct Tile<'a, I> {
     pub params: &'a VectorTileParams,
     pub margin: u32,
@@ -102,7 +104,8 @@ impl<'a, I: Index> Tile<'a, I> {
         Tile { params, margin, across_log2, down_log2, row, col, src_start, dst_start, shared }
     }
 
-    /// Column and row, in squares, of square `step` of this thread: neighbours in a row are neighbouring threads.
+    /// Column and row, in squares, of square `step` of this thread: neighbours in a row are
+    /// neighbouring threads.
     #[inline(always)]
     pub fn square(&self, step: usize) -> (u32, u32) {
         let number = thread::thread_x() + step as u32 * VECTOR_TILE_THREADS;
@@ -162,8 +165,8 @@ impl<'a, I: Index> Tile<'a, I> {
 
 /// Where every row of both sides starts on 16 bytes and holds whole quads.
 ///
-/// `LANES` is `W::COUNT`, `SQUARES` how many a thread moves, `QUADS` their product with the threads and `LANES`: generic
-/// arithmetic on constants is not stable.
+/// `LANES` is `W::COUNT`, `SQUARES` how many a thread moves, `QUADS` their product with the threads
+/// and `LANES`: generic arithmetic on constants is not stable.
 ///
 /// # Safety
 ///

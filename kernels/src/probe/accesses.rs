@@ -6,7 +6,8 @@ use crate::index::Wide;
 use crate::thread::cache::{Cache, Unhinted};
 use crate::thread::{self, Global, Quad};
 
-/// Bytes from the start to this thread's quad of a number: each number a block's threads, side by side.
+/// Bytes from the start to this thread's quad of a number: each number a block's threads, side by
+/// side.
 #[inline(always)]
 fn quad<const STEPS: usize>(number: usize) -> u64 {
     let threads = u64::from(thread::block_width());

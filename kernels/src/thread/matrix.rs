@@ -51,8 +51,9 @@ impl<I: Index> Matrix<I> {
     }
 }
 
-/// What one thread moves of the tile at `(row, column)`, both in tiles: the elements at its own column and at the rows
-/// `thread_y`, `thread_y + TILE_ROWS`, ... of the tile, as far as the matrix reaches.
+/// What one thread moves of the tile at `(row, column)`, both in tiles: the elements at its own
+/// column and at the rows `thread_y`, `thread_y + TILE_ROWS`, ... of the tile, as far as the matrix
+/// reaches.
 pub struct Strip<W, I> {
     start: Global,
     offset: I,
@@ -85,7 +86,8 @@ impl<W: Word, I: Index> Strip<W, I> {
         (I::new(step * TILE_ROWS) < self.rows_left).then(|| self.start.offset(offset.bytes::<W>()))
     }
 
-    /// Loads the strip, zero outside the matrix: all loads are in flight before the first value is used.
+    /// Loads the strip, zero outside the matrix: all loads are in flight before the first value is
+    /// used.
     ///
     /// # Safety
     ///
@@ -106,7 +108,8 @@ impl<W: Word, I: Index> Strip<W, I> {
     ///
     /// # Safety
     ///
-    /// The matrix lies in allocated memory, aligned to the width, and no other thread accesses the strip meanwhile.
+    /// The matrix lies in allocated memory, aligned to the width, and no other thread accesses the
+    /// strip meanwhile.
     #[inline(always)]
     pub unsafe fn store(&self, value: impl Fn(u32) -> W) {
         for step in 0..STEPS {

@@ -1,8 +1,9 @@
-//! What one thread can do that Rust has no word for: special registers, and loads and stores by address space.
+//! What one thread can do that Rust has no word for: special registers, and loads and stores by
+//! address space.
 //!
-//! The only file with intrinsics and inline PTX. A Rust pointer read from a parameter struct compiles to *generic* loads
-//! and stores, and a 16-byte struct copy to two 8-byte ones, so each access is spelled out here: one instruction of the
-//! element's width, in the named address space.
+//! The only file with intrinsics and inline PTX. A Rust pointer read from a parameter struct
+//! compiles to *generic* loads and stores, and a 16-byte struct copy to two 8-byte ones, so each
+//! access is spelled out here: one instruction of the element's width, in the named address space.
 
 pub mod cache;
 pub mod grain;
@@ -60,7 +61,8 @@ pub fn high_product(a: u32, b: u32) -> u32 {
 /// Every thread of the block calls it, outside divergent control flow: `bar.sync` is aligned.
 #[inline(always)]
 pub unsafe fn barrier() {
-    // SAFETY: as the caller promises. The intrinsic, not `asm!`: only the intrinsic is convergent to LLVM.
+    // SAFETY: as the caller promises. The intrinsic, not `asm!`: only the intrinsic is convergent
+    // to LLVM.
     unsafe { nvptx::_syncthreads() }
 }
 
@@ -76,7 +78,8 @@ unsafe extern "C" {
 /// Every lane of the warp calls it together, with the same `across`, which is below 32.
 #[inline(always)]
 pub unsafe fn from_across(bits: u32, across: u32) -> u32 {
-    // SAFETY: as the caller promises. The intrinsic, not `asm!`: only the intrinsic is convergent to LLVM.
+    // SAFETY: as the caller promises. The intrinsic, not `asm!`: only the intrinsic is convergent
+    // to LLVM.
     unsafe { shuffle_butterfly(u32::MAX, bits, across, 31) }
 }
 
@@ -145,12 +148,13 @@ pub struct Shared(u32);
 impl Shared {
     /// Reserves room for one `F`, aligned to 16.
     ///
-    /// The variable is local to the braces of the `asm!`, so a second inlining of this function is a second variable:
-    /// a kernel calls it once and passes the address on.
+    /// The variable is local to the braces of the `asm!`, so a second inlining of this function is
+    /// a second variable: a kernel calls it once and passes the address on.
     #[inline(always)]
     pub fn reserve<F: Footprint>() -> Self {
         let address: u32;
-        // SAFETY: declares a variable and takes its address; nothing is accessed. Not `pure`, so that LLVM keeps it one.
+        // SAFETY: declares a variable and takes its address; nothing is accessed. Not `pure`, so
+        // that LLVM keeps it one.
         unsafe {
             asm!(
                 "{{ .shared .align 16 .b8 tile[{bytes}]; mov.u32 {address}, tile; }}",
@@ -327,8 +331,8 @@ macro_rules! word {
     };
 }
 
-// The narrow ones in 32-bit registers, which is what the hardware has: in 16 bits, LLVM packs several into one and unpacks
-// them again.
+// The narrow ones in 32-bit registers, which is what the hardware has: in 16 bits, LLVM packs
+// several into one and unpacks them again.
 word! { B8: 8, "b8", "{low}", reg32, u32: low }
 word! { B16: 16, "b16", "{low}", reg32, u32: low }
 word! { B32: 32, "b32", "{low}", reg32, u32: low }
@@ -336,7 +340,8 @@ word! { B64: 64, "b64", "{low}", reg64, u64: low }
 word! { B32x2: 64, "v2.b32", "{{{low}, {high}}}", reg32, u32: low high }
 word! { B128: 128, "v2.b64", "{{{low}, {high}}}", reg64, u64: low high }
 
-/// Sixteen bytes as four registers, each of which holds elements of its own: see [`crate::thread::quad`].
+/// Sixteen bytes as four registers, each of which holds elements of its own: see
+/// [`crate::thread::quad`].
 pub type Quad = [u32; 4];
 
 macro_rules! load_quad {

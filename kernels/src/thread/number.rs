@@ -6,7 +6,8 @@ use core::ops::{Add, Div, Mul, Sub};
 use crate::thread::quad::{Lanes, permute_bytes};
 use crate::thread::{B16, B32, B64, Quad, Word};
 
-/// What arithmetic is done in. Rust contracts no product and sum to one rounding, so that a CPU's result is the same.
+/// What arithmetic is done in. Rust contracts no product and sum to one rounding, so that a CPU's
+/// result is the same.
 pub trait Value:
     Number<Value = Self>
     + Copy
@@ -85,7 +86,8 @@ impl Number for F16 {
         B16::new(u32::from(nearest_half(value)))
     }
 
-    /// Two at a time, so that both are one instruction: as numbers of 32 bits that are shifted they are three, two of them slow.
+    /// Two at a time, so that both are one instruction: as numbers of 32 bits that are shifted they
+    /// are three, two of them slow.
     #[inline(always)]
     fn quad([a, b, c, d, e, f, g, h]: [f32; 8]) -> Quad {
         [[a, b], [c, d], [e, f], [g, h]].map(|pair| {
@@ -130,8 +132,9 @@ impl Number for Bf16 {
     }
 }
 
-/// Bits whose upper half is the nearest number's. By integers, because the instruction wants sm_80: the bits that go make the rest
-/// one more where they are more than half of its last place, or half and it is odd.
+/// Bits whose upper half is the nearest number's. By integers, because the instruction wants sm_80:
+/// the bits that go make the rest one more where they are more than half of its last place, or half
+/// and it is odd.
 #[inline(always)]
 fn nearest_upper_half(value: f32) -> u32 {
     let bits = value.to_bits();
@@ -203,12 +206,14 @@ const EXP_SHIFT: u32 = 64;
 /// What they are scaled by.
 pub const EXP_SCALE: f64 = (1_u128 << EXP_SHIFT) as f64;
 
-/// `2^64 e^x` of an `x` not above 8, by operations that every device rounds alike: to within 2 units in the last place, and in
-/// single precision a twentieth of one more for each that `x` is from zero.
+/// `2^64 e^x` of an `x` not above 8, by operations that every device rounds alike: to within 2
+/// units in the last place, and in single precision a twentieth of one more for each that `x` is
+/// from zero.
 ///
-/// As Cody and Waite (1980) do it: `x = n ln 2 + r`, a polynomial for `e^r`, and `2^n` as the bits of a number. `n` is rounded by
-/// a sum in whose last place ones lie; `ln 2` as a single is off by so little that it needs no second part. The polynomial is the
-/// one that is off least, relatively, for `r` within half of `ln 2`, of those that start with `1 + r` (Remez's exchange finds it).
+/// As Cody and Waite (1980) do it: `x = n ln 2 + r`, a polynomial for `e^r`, and `2^n` as the bits
+/// of a number. `n` is rounded by a sum in whose last place ones lie; `ln 2` as a single is off by
+/// so little that it needs no second part. The polynomial is the one that is off least, relatively,
+/// for `r` within half of `ln 2`, of those that start with `1 + r` (Remez's exchange finds it).
 /// Scaled, nothing that is to be told from zero is less than the least normal number.
 macro_rules! exponential {
     ($name:ident: $float:ident $bits:ident, least $least:literal, ones at $magic:literal, $mantissa:literal bits,

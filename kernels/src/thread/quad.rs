@@ -1,11 +1,12 @@
-//! Sixteen bytes in four registers, and the transposes of small matrices of elements that lie in several of them.
+//! Sixteen bytes in four registers, and the transposes of small matrices of elements that lie in
+//! several of them.
 
 use core::arch::asm;
 
 use crate::thread::{self, B8, B16, B32, Global, Quad, Word};
 
-/// A loop over a constant, unrolled by hand: where the compiler leaves an index of an array to run time, the array goes to local
-/// memory, and it gives up unrolling early.
+/// A loop over a constant, unrolled by hand: where the compiler leaves an index of an array to run
+/// time, the array goes to local memory, and it gives up unrolling early.
 #[cfg(not(debug_assertions))]
 #[macro_export]
 macro_rules! unrolled {
@@ -18,7 +19,8 @@ macro_rules! unrolled {
     (@ $step:ident $count:tt $body:block $($number:literal)*) => {$( if $number < $count { let $step = $number; $body } )*};
 }
 
-/// A loop over a constant. A debug build keeps every copy of a loop that is written out, and is there to be checked, not to be fast.
+/// A loop over a constant. A debug build keeps every copy of a loop that is written out, and is
+/// there to be checked, not to be fast.
 #[cfg(debug_assertions)]
 #[macro_export]
 macro_rules! unrolled {
@@ -40,7 +42,8 @@ pub trait Lanes: Sized {
     fn turn<const N: usize>(rows: [Quad; N]) -> [Quad; N];
 }
 
-/// The bytes of `low` (0 to 3) and `high` (4 to 7) that the four hexadecimal digits of `order` name, from the last.
+/// The bytes of `low` (0 to 3) and `high` (4 to 7) that the four hexadecimal digits of `order`
+/// name, from the last.
 #[inline(always)]
 pub fn permute_bytes<const ORDER: u32>(low: u32, high: u32) -> u32 {
     let picked: u32;
@@ -52,7 +55,8 @@ pub fn permute_bytes<const ORDER: u32>(low: u32, high: u32) -> u32 {
     picked
 }
 
-/// The 16 bytes from byte `off` of 32, which are `low` and then `high`; `off` is below 16 and a multiple of the element's width.
+/// The 16 bytes from byte `off` of 32, which are `low` and then `high`; `off` is below 16 and a
+/// multiple of the element's width.
 #[inline(always)]
 pub fn shift<W: Word>(low: Quad, high: Quad, off: u32) -> Quad {
     let [a, b, c, d] = low;
@@ -113,7 +117,8 @@ fn funnel(low: u32, high: u32, bits: u32) -> u32 {
     shifted
 }
 
-/// Loads the bytes of an aligned quad from `from` up to `to`, and no others; one of the two is outside the quad. Others are zero.
+/// Loads the bytes of an aligned quad from `from` up to `to`, and no others; one of the two is
+/// outside the quad. Others are zero.
 ///
 /// # Safety
 ///
@@ -143,7 +148,8 @@ pub unsafe fn load_part(at: Global, from: i32, to: i32) -> Quad {
     quad
 }
 
-/// Stores the bytes of an aligned quad from `from` up to `to`, and no others; one of the two is outside the quad.
+/// Stores the bytes of an aligned quad from `from` up to `to`, and no others; one of the two is
+/// outside the quad.
 ///
 /// # Safety
 ///
@@ -192,7 +198,8 @@ impl Ragged {
         } else {
             0
         };
-        // Of three bytes before the word's end the single one lies first; of three from its start, last.
+        // Of three bytes before the word's end the single one lies first; of three from its start,
+        // last.
         let (pair, single) = if begins { (2, 4 - count) } else { (0, count & 2) };
         Ragged {
             word: (if begins { from } else { to }) as u32 >> 2,

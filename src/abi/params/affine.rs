@@ -15,7 +15,8 @@ params! {
         pub factors: u64,
         /// Device address of the offset of channel 0, an `f32`.
         pub offsets: u64,
-        /// Values from those of a channel to those of the next: 1, or -1 where the last channel comes first.
+        /// Values from those of a channel to those of the next: 1, or -1 where the last channel
+        /// comes first.
         pub step: i64,
         /// Numbers that follow each other and are of one channel; for the entry's arithmetic.
         pub inner: Divisor,

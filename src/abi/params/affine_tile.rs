@@ -8,11 +8,13 @@ pub const AFFINE_PADDED_BLOCK: u32 = 256;
 pub const AFFINE_PADDED_SIDE: u32 = 64;
 
 params! {
-    /// Parameters of `affine_tile` and `affine_padded`: a batch of transposes, `dst[c, r] = fma(src[r, c], factor, offset)`,
-    /// contiguous along `c` in the source and along `r` in the destination. All divisors are for wide arithmetic.
+    /// Parameters of `affine_tile` and `affine_padded`: a batch of transposes,
+    /// `dst[c, r] = fma(src[r, c], factor, offset)`, contiguous along `c` in the source and along
+    /// `r` in the destination. All divisors are for wide arithmetic.
     ///
-    /// Of `affine_tile`, both addresses and the pitches and batch strides on both sides are multiples of 16 bytes, and so are `cols`
-    /// elements of the source and `rows` of the destination. Of `affine_padded`, they are multiples of an element.
+    /// Of `affine_tile`, both addresses and the pitches and batch strides on both sides are
+    /// multiples of 16 bytes, and so are `cols` elements of the source and `rows` of the
+    /// destination. Of `affine_padded`, they are multiples of an element.
     pub struct AffineTileParams {
         /// Device address of the first source element.
         pub src: u64,
@@ -24,11 +26,12 @@ params! {
         pub cols: u64,
         /// Elements from one row of the source to the next; signed.
         pub src_pitch: i64,
-        /// Elements from one row of the destination to the next, which is a column of the source; signed.
+        /// Elements from one row of the destination to the next, which is a column of the source;
+        /// signed.
         pub dst_pitch: i64,
-        /// Of `affine_tile`: base-2 logarithm of the rectangles along a row of a tile, of which it has as many as `vector_tile` has
-        /// squares of the source's width. A rectangle has a quad of the source's elements along a row, and one of the destination's
-        /// along a column.
+        /// Of `affine_tile`: base-2 logarithm of the rectangles along a row of a tile, of which it
+        /// has as many as `vector_tile` has squares of the source's width. A rectangle has a quad
+        /// of the source's elements along a row, and one of the destination's along a column.
         pub across_log2: u64,
         /// Tiles along a row of the source.
         pub tiles_across: Divisor,

@@ -6,7 +6,8 @@ use crate::abi::params;
 pub const COLUMN_BLOCK: u32 = 256;
 
 params! {
-    /// Parameters of `column_loop`: `dst[i * dst_stride] = src[i * src_stride]` for `i < len`, one launch a column.
+    /// Parameters of `column_loop`: `dst[i * dst_stride] = src[i * src_stride]` for `i < len`, one
+    /// launch a column.
     pub struct ColumnParams {
         /// Device address of the column's first element.
         pub src: u64,

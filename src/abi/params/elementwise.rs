@@ -18,7 +18,8 @@ params! {
         pub high: u64,
     }
 
-    /// Parameters of the element-wise kernels: `dst[i] = f(dst[i], a[i], b[i], scalar)`. Each reads only what its formula names.
+    /// Parameters of the element-wise kernels: `dst[i] = f(dst[i], a[i], b[i], scalar)`. Each reads
+    /// only what its formula names.
     pub struct ElementwiseParams {
         /// Device address of the first element to write.
         pub dst: u64,

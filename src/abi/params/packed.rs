@@ -25,11 +25,13 @@ params! {
         pub stride: i64,
     }
 
-    /// How one side of `packed` numbers the elements of a tile: so many runs of elements that follow each other in its memory.
+    /// How one side of `packed` numbers the elements of a tile: so many runs of elements that
+    /// follow each other in its memory.
     ///
-    /// A run is moved in words: 4 bytes, or one element if that is more. Tables lie in dynamic shared memory: of each run, 8 bytes,
-    /// where it starts on both sides; and of the destination, where elements are less than a word, 2 bytes for every element of a run,
-    /// where it lies in shared memory from there.
+    /// A run is moved in words: 4 bytes, or one element if that is more. Tables lie in dynamic
+    /// shared memory: of each run, 8 bytes, where it starts on both sides; and of the destination,
+    /// where elements are less than a word, 2 bytes for every element of a run, where it lies in
+    /// shared memory from there.
     pub struct PackedSide {
         /// Most words of a run: with those that it has in part.
         pub words: u64,
@@ -39,7 +41,8 @@ params! {
         pub down: u64,
         /// Elements of a run.
         pub len: u64,
-        /// Elements of it for each position of the axis `chunk`, which then is the outermost of the run.
+        /// Elements of it for each position of the axis `chunk`, which then is the outermost of the
+        /// run.
         pub unit: u64,
         /// The chunked axis that ends a run, 0 or 1; 2 where none does.
         pub chunk: u64,
@@ -67,8 +70,9 @@ params! {
 
     /// Parameters of `packed`: tiles that are several whole axes, and parts of up to two more.
     ///
-    /// Block `b` has the parts of the two chunked axes, and the index of the batch, that are the digits of `b`: the second chunk the
-    /// least, then the first, then the batch. A block has threads enough for `across * down` of either side.
+    /// Block `b` has the parts of the two chunked axes, and the index of the batch, that are the
+    /// digits of `b`: the second chunk the least, then the first, then the batch. A block has
+    /// threads enough for `across * down` of either side.
     pub struct PackedParams {
         /// Device address of the first source element.
         pub src: u64,
@@ -90,8 +94,9 @@ params! {
         pub above: u64,
         /// Where the tile starts in dynamic shared memory.
         pub tile: u64,
-        /// Bits of a destination word's number by which its elements are rotated in the table and in what is gathered by it: lanes
-        /// that would meet in a bank begin with different elements.
+        /// Bits of a destination word's number by which its elements are rotated in the table and
+        /// in what is gathered by it: lanes that would meet in a bank begin with different
+        /// elements.
         pub turn: u64,
         /// How the source numbers the tile.
         pub src_side: PackedSide,

@@ -6,10 +6,11 @@ use crate::abi::{Fold, params};
 pub const PATCH_BLOCK: u32 = 256;
 
 params! {
-    /// Parameters of `patch`: images of `rows` x `cols` elements, in any layouts. Strides are in elements and signed.
+    /// Parameters of `patch`: images of `rows` x `cols` elements, in any layouts. Strides are in
+    /// elements and signed.
     ///
-    /// Block `(x, y, z)` has patch `(y, x)` of image `z`: [`PATCH_BLOCK`] elements, a thread each, `1 << across_log2` of them along
-    /// a row.
+    /// Block `(x, y, z)` has patch `(y, x)` of image `z`: [`PATCH_BLOCK`] elements, a thread each,
+    /// `1 << across_log2` of them along a row.
     pub struct PatchParams {
         /// Device address of the first source element.
         pub src: u64,

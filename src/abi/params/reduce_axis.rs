@@ -6,10 +6,12 @@ use crate::abi::{Divisor, params};
 pub const REDUCE_COLUMNS_BLOCK: u32 = 256;
 
 params! {
-    /// Parameters of the reductions along the last axis of `rows` rows of `n` elements, one row behind the other.
+    /// Parameters of the reductions along the last axis of `rows` rows of `n` elements, one row
+    /// behind the other.
     ///
-    /// A group of threads, a power of two, takes a part of a row: block `(x, y)` part `y` of as many rows as it has groups, from group
-    /// number `x` times that on. What part `p` of row `r` comes to is result `p * rows + r`.
+    /// A group of threads, a power of two, takes a part of a row: block `(x, y)` part `y` of as
+    /// many rows as it has groups, from group number `x` times that on. What part `p` of row `r`
+    /// comes to is result `p * rows + r`.
     pub struct ReduceRowsParams {
         /// Device address of the first element.
         pub a: u64,
@@ -27,11 +29,13 @@ params! {
         pub group: u64,
     }
 
-    /// Parameters of the reductions along the middle axis of an array of `[outer, n, inner]` elements.
+    /// Parameters of the reductions along the middle axis of an array of `[outer, n, inner]`
+    /// elements.
     ///
-    /// A column is a quad of the inner axis, or an element, and numbered along inner and outer axis. Block `(x, y)` takes part `y` of
-    /// `across` columns from `x * across` on, with a row of threads each below the other as far as they go. What part `p` of column
-    /// `c` comes to is the result, or the quad of results, `p * columns + c`.
+    /// A column is a quad of the inner axis, or an element, and numbered along inner and outer
+    /// axis. Block `(x, y)` takes part `y` of `across` columns from `x * across` on, with a row of
+    /// threads each below the other as far as they go. What part `p` of column `c` comes to is the
+    /// result, or the quad of results, `p * columns + c`.
     pub struct ReduceColumnsParams {
         /// Device address of the first element.
         pub a: u64,

@@ -8,10 +8,12 @@ pub const INDEXED_BLOCK: u32 = 256;
 pub const INDEXED_PER_THREAD: u32 = 4;
 
 params! {
-    /// Parameters of `gather`, `dst[k] = src[indices[k]]`, and of `scatter`, `dst[indices[k]] = src[k]`: rows of words without gaps. A
-    /// row whose index is none of the rows' is left out.
+    /// Parameters of `gather`, `dst[k] = src[indices[k]]`, and of `scatter`,
+    /// `dst[indices[k]] = src[k]`: rows of words without gaps. A row whose index is none of the
+    /// rows' is left out.
     ///
-    /// Block `b` (x first, then y) moves [`INDEXED_PER_THREAD`] runs of [`INDEXED_BLOCK`] words, a lane one of each.
+    /// Block `b` (x first, then y) moves [`INDEXED_PER_THREAD`] runs of [`INDEXED_BLOCK`] words, a
+    /// lane one of each.
     pub struct IndexedRowsParams {
         /// Device address of the first row of the source, a multiple of a word.
         pub src: u64,

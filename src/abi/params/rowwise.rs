@@ -4,17 +4,18 @@ use crate::abi::params;
 
 /// Most threads that a row has in a normalisation, and so in a block.
 pub const ROWWISE_THREADS: u32 = 512;
-/// Quads of a row that one thread holds, of elements of so many bytes: 32 in single precision, so that two
-/// blocks of 512 threads have registers for them, and halves are widened.
+/// Quads of a row that one thread holds, of elements of so many bytes: 32 in single precision, so
+/// that two blocks of 512 threads have registers for them, and halves are widened.
 pub const fn held_quads(width: u32) -> u32 {
     if width < 4 { 4 } else { 8 }
 }
 
 params! {
-    /// Parameters of `softmax` and `mean_variance`: `rows` rows of `n` elements, one behind the other.
+    /// Parameters of `softmax` and `mean_variance`: `rows` rows of `n` elements, one behind the
+    /// other.
     ///
-    /// A group of threads, a power of two, takes a row, and holds it where it has no more than [`held_quads`] quads a thread, and no
-    /// more than one element a thread outside of them.
+    /// A group of threads, a power of two, takes a row, and holds it where it has no more than
+    /// [`held_quads`] quads a thread, and no more than one element a thread outside of them.
     pub struct RowwiseParams {
         /// Device address of the first element.
         pub src: u64,

@@ -2,18 +2,19 @@
 
 use crate::abi::{Axis, Divisor, MAX_AXES, params};
 
-/// An image of `stacked_tile` of elements of 4 bytes and more has more quads than these: of fewer, two could have one place in
-/// shared memory.
+/// An image of `stacked_tile` of elements of 4 bytes and more has more quads than these: of fewer,
+/// two could have one place in shared memory.
 pub const STACKED_QUADS: usize = 64;
 
 params! {
-    /// Parameters of `stacked_tile`: a batch of transposes `dst[c, r] = src[r, c]` of matrices so small that a tile has several, each
-    /// without gaps on both sides.
+    /// Parameters of `stacked_tile`: a batch of transposes `dst[c, r] = src[r, c]` of matrices so
+    /// small that a tile has several, each without gaps on both sides.
     ///
-    /// Addresses and strides on both sides are multiples of 16 bytes, `rows` and `cols` of the elements of 16 bytes. A tile has as
-    /// many squares as `vector_tile` of the same width, and room for `1 << across_log2` by `1 << down_log2` of each image: of
-    /// elements of 4 bytes and more, for more quads than [`STACKED_QUADS`]. Block `b` has tile `b % stacks` along the stacked axis,
-    /// of index `b / stacks` of the batch.
+    /// Addresses and strides on both sides are multiples of 16 bytes, `rows` and `cols` of the
+    /// elements of 16 bytes. A tile has as many squares as `vector_tile` of the same width, and
+    /// room for `1 << across_log2` by `1 << down_log2` of each image: of elements of 4 bytes and
+    /// more, for more quads than [`STACKED_QUADS`]. Block `b` has tile `b % stacks` along the
+    /// stacked axis, of index `b / stacks` of the batch.
     pub struct StackedTileParams {
         /// Device address of the first source element.
         pub src: u64,

@@ -10,9 +10,9 @@ pub const TILE_ROWS: u32 = 8;
 params! {
     /// Parameters of the transposes: `dst[c, r] = src[r, c]` for `r < rows`, `c < cols`.
     ///
-    /// Strides are in elements and signed; `src` and `dst` are the addresses of element `[0, 0]`. The tile of a block is
-    /// `(blockIdx.z * gridDim.y + blockIdx.y, blockIdx.x)` in rows and columns of `src`, because only x may exceed
-    /// 65,535.
+    /// Strides are in elements and signed; `src` and `dst` are the addresses of element `[0, 0]`.
+    /// The tile of a block is `(blockIdx.z * gridDim.y + blockIdx.y, blockIdx.x)` in rows and
+    /// columns of `src`, because only x may exceed 65,535.
     pub struct TransposeParams {
         /// Device address of `src[0, 0]`.
         pub src: u64,

@@ -127,8 +127,8 @@ fn indexed(rows: &args::Rows, is_put: bool) -> (Box<dyn Measured + '_>, args::Sa
     (Box::new(Conversion::Rows { shape, dtype, is_put }), samples)
 }
 
-/// A reduction along an axis, or over all elements. The index of the greatest element is found along the
-/// only axis.
+/// A reduction along an axis, or over all elements. The index of the greatest element is found
+/// along the only axis.
 fn reduction(reduction: Reduction, reduced: &args::Reduced) -> (Box<dyn Measured + '_>, args::Samples) {
     let args::Reduced { elements, shape, axis, dtype, samples } = reduced;
     let dtype = *dtype;

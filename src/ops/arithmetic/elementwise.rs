@@ -1,8 +1,8 @@
 //! Arithmetic on every element of contiguous arrays, by the names and byte counts of BabelStream
 //! (Deakin et al. 2018).
 //!
-//! Halves are computed in single precision and rounded once, the others in their own type, a product
-//! and a sum each rounded. So a CPU that does the same gets the same bits.
+//! Halves are computed in single precision and rounded once, the others in their own type, a
+//! product and a sum each rounded. So a CPU that does the same gets the same bits.
 
 mod plan;
 
@@ -143,7 +143,8 @@ fn result<T: Number>(
 /// # Errors
 ///
 /// `Layout` where the shapes differ or an operand does not lie in C order without gaps;
-/// `InvalidArgument` where the operands and the stream are not on one device; else the driver's error.
+/// `InvalidArgument` where the operands and the stream are not on one device; else the driver's
+/// error.
 pub fn mul_into<'a, T: Number>(
     scalar: T,
     a: impl Into<View<'a, T>>,

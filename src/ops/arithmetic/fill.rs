@@ -20,8 +20,8 @@ use crate::view::ViewMut;
 ///
 /// # Errors
 ///
-/// `Layout` where `dst` does not lie in C order without gaps, `InvalidArgument` where `stream` is of
-/// another device, else the driver's error.
+/// `Layout` where `dst` does not lie in C order without gaps, `InvalidArgument` where `stream` is
+/// of another device, else the driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -111,8 +111,8 @@ impl FillPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the elements do not start as planned, or are of another type; else the
-    /// driver's error.
+    /// `InvalidArgument` where the elements do not start as planned, or are of another type; else
+    /// the driver's error.
     ///
     /// # Safety
     ///
@@ -140,8 +140,8 @@ impl FillPlan {
     /// As [`fill_raw`], for elements that start as planned.
     unsafe fn place<T: Element>(&self, device: &Device, value: T, dst: u64, stream: StreamHandle) -> Result<()> {
         let Some(step) = &self.step else { return Ok(()) };
-        // SAFETY: the kernel sets a byte in each lane that the shape has beyond vectors, and the rest
-        // as the caller promises.
+        // SAFETY: the kernel sets a byte in each lane that the shape has beyond vectors, and the
+        // rest as the caller promises.
         unsafe { step.launch(device, (dst, pattern(value)), stream) }
     }
 }
@@ -149,7 +149,8 @@ impl FillPlan {
 /// The bytes of a value, repeated to 16: what repeats every element repeats every 16 bytes of the
 /// address.
 fn pattern<T: Element>(value: T) -> [u64; 2] {
-    // SAFETY: a value has so many readable bytes, none of them padding, for as long as `value` lives.
+    // SAFETY: a value has so many readable bytes, none of them padding, for as long as `value`
+    // lives.
     let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(&value).cast::<u8>(), size_of::<T>()) };
     let mut pattern = [[0; 8]; 2];
     pattern.as_flattened_mut().iter_mut().zip(bytes.iter().cycle()).for_each(|(to, from)| *to = *from);

@@ -1,9 +1,9 @@
-//! Contiguous arrays reduced along one axis or over all elements: sums, least and greatest elements,
-//! and indices of the greatest.
+//! Contiguous arrays reduced along one axis or over all elements: sums, least and greatest
+//! elements, and indices of the greatest.
 //!
-//! `axis` is `None` for all elements, as in NumPy and PyTorch, or the number of an axis: `sum(a, 1)`,
-//! `sum(a, None)`. The bare verbs return their result in a buffer of its own, `_into` writes into a
-//! destination.
+//! `axis` is `None` for all elements, as in NumPy and PyTorch, or the number of an axis:
+//! `sum(a, 1)`, `sum(a, None)`. The bare verbs return their result in a buffer of its own, `_into`
+//! writes into a destination.
 //!
 //! Every result is the same on every run and every device: which elements are joined, and in which
 //! order, depends on their number, and on how far from a multiple of 16 bytes they start.
@@ -45,8 +45,8 @@ pub enum Reduction {
     Min,
     /// The greatest; NaN where there is one.
     Max,
-    /// The index of the greatest, the first of several, as `u64`. NaN is greater than any number, as in
-    /// NumPy.
+    /// The index of the greatest, the first of several, as `u64`. NaN is greater than any number,
+    /// as in NumPy.
     ArgMax,
 }
 
@@ -120,8 +120,8 @@ impl fmt::Display for Reduction {
     }
 }
 
-/// Device memory of 1 MiB for the results of an array's parts. One reduction after the other may use
-/// it.
+/// Device memory of 1 MiB for the results of an array's parts. One reduction after the other may
+/// use it.
 #[derive(Debug)]
 pub struct Scratch(DeviceBuffer<u8>);
 
@@ -194,8 +194,8 @@ pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
     result(Reduction::Max, a, axis.into())
 }
 
-/// Finds the indices of the greatest elements along an axis, or the index in C order of the greatest
-/// of all: the first of several. NaN is greater than any number. As [`sum`].
+/// Finds the indices of the greatest elements along an axis, or the index in C order of the
+/// greatest of all: the first of several. NaN is greater than any number. As [`sum`].
 ///
 /// # Errors
 ///
@@ -233,8 +233,8 @@ fn check_axis(shape: &[usize], axis: usize) -> Result<()> {
     Err(Error::new(ErrorKind::Layout, format!("shape {shape:?} has no axis {axis}; {instead}")))
 }
 
-/// Queues the sums of `a` along an axis, or of all elements, on `stream`. Allocates nothing and waits
-/// for nothing.
+/// Queues the sums of `a` along an axis, or of all elements, on `stream`. Allocates nothing and
+/// waits for nothing.
 ///
 /// `dst` has the shape of `a` without the axis; over all elements it has one element.
 ///
@@ -321,13 +321,13 @@ fn queue<T: Number, R: Element>(
 /// # Errors
 ///
 /// `Layout` where the shape has no such axis; `InvalidArgument` where an address is not aligned, a
-/// result of `min`, `max` or `argmax` has no elements, the array has more bytes than can be addressed,
-/// or no kernel computes with the type; else the driver's error.
+/// result of `min`, `max` or `argmax` has no elements, the array has more bytes than can be
+/// addressed, or no kernel computes with the type; else the driver's error.
 ///
 /// # Safety
 ///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract), with the room that [`Reduced`] names for
-/// the results and the scratch, which overlap nothing else.
+/// The raw contract of [`ops`](crate::ops#the-raw-contract), with the room that [`Reduced`] names
+/// for the results and the scratch, which overlap nothing else.
 pub unsafe fn reduce_raw(
     device: &Device,
     reduction: Reduction,

@@ -85,8 +85,8 @@ fn elements([rows, n]: [u64; 2], dtype: DType) -> Result<u64> {
     })
 }
 
-/// The launch for rows; `None` where there are no elements. `aligned` where the sides have vectors in
-/// common, without which threads do not hold rows.
+/// The launch for rows; `None` where there are no elements. `aligned` where the sides have vectors
+/// in common, without which threads do not hold rows.
 fn step(
     entry: EntryId,
     dtype: DType,
@@ -106,8 +106,8 @@ fn step(
 fn group(n: u64, width: u64, aligned: bool) -> (u64, bool) {
     let (lanes, held) = (VECTOR / width, u64::from(held_quads(width as u32)));
     let vectors = n / lanes;
-    // The fewest threads that hold it. None takes more than one of the elements outside of vectors, of
-    // which there may be all but one of a vector on both sides.
+    // The fewest threads that hold it. None takes more than one of the elements outside of vectors,
+    // of which there may be all but one of a vector on both sides.
     let group = vectors.div_ceil(held).next_power_of_two().clamp(2 * lanes, u64::from(ROWWISE_THREADS));
     (group, aligned && vectors <= group * held)
 }

@@ -19,8 +19,8 @@ use crate::ops::{Align, PermutePlan, Target};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Converts elements to another type in a new buffer, on the default stream: `cast::<u8, _>(floats)`.
-/// See [`cast_into`].
+/// Converts elements to another type in a new buffer, on the default stream:
+/// `cast::<u8, _>(floats)`. See [`cast_into`].
 ///
 /// # Errors
 ///
@@ -46,17 +46,17 @@ pub fn cast<'a, D: Element, S: Element>(src: impl Into<View<'a, S>>) -> Result<D
 
 /// Queues `dst = src as D`, element by element, on `stream`. Reads `n` elements and writes as many.
 ///
-/// Numbers become what Rust's `as` makes of them. Integers that become narrower keep their low bits.
-/// Floats lose their fraction; those beyond an integer's range become its least or greatest, and NaN
-/// becomes 0. A number that becomes a float is rounded once, to the nearest and of two to the even one;
-/// if it is too large, it becomes infinite. NaN stays NaN, but its bits may change. Types that differ only
-/// in their sign are copied, and so are equal ones.
+/// Numbers become what Rust's `as` makes of them. Integers that become narrower keep their low
+/// bits. Floats lose their fraction; those beyond an integer's range become its least or greatest,
+/// and NaN becomes 0. A number that becomes a float is rounded once, to the nearest and of two to
+/// the even one; if it is too large, it becomes infinite. NaN stays NaN, but its bits may change.
+/// Types that differ only in their sign are copied, and so are equal ones.
 ///
 /// # Errors
 ///
 /// `Layout` where the shapes differ or an operand does not lie in C order without gaps;
-/// `InvalidArgument` where an element is complex, or the operands and the stream are not on one device;
-/// else the driver's error.
+/// `InvalidArgument` where an element is complex, or the operands and the stream are not on one
+/// device; else the driver's error.
 pub fn cast_into<'a, S: Element, D: Element>(
     src: impl Into<View<'a, S>>,
     dst: impl Into<ViewMut<'a, D>>,
@@ -73,8 +73,8 @@ pub fn cast_into<'a, S: Element, D: Element>(
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where an address is not a multiple of an element, the sides overlap, or a type is
-/// complex; else the driver's error.
+/// `InvalidArgument` where an address is not a multiple of an element, the sides overlap, or a type
+/// is complex; else the driver's error.
 ///
 /// # Safety
 ///
@@ -120,8 +120,8 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where a type is complex, a start is not a multiple of an element, or there are
-    /// more elements than can be addressed.
+    /// `InvalidArgument` where a type is complex, a start is not a multiple of an element, or there
+    /// are more elements than can be addressed.
     pub fn new(
         (src_start, from): (Phase, DType),
         (dst_start, to): (Phase, DType),
@@ -157,8 +157,8 @@ impl CastPlan {
         let [from, to] = [Operand::read("source", &src), Operand::written("destination", &dst)];
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
         queue([from, to], stream, |device, [src, dst], stream| {
-            // SAFETY: the views have as many contiguous elements as planned, within live buffers; the
-            // destination is borrowed exclusively; `queue` orders other work.
+            // SAFETY: the views have as many contiguous elements as planned, within live buffers;
+            // the destination is borrowed exclusively; `queue` orders other work.
             unsafe { self.place(device, [src + starts[0], dst + starts[1]], stream) }
         })
     }
@@ -167,8 +167,8 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where a side does not start as planned, or the sides overlap; else the driver's
-    /// error.
+    /// `InvalidArgument` where a side does not start as planned, or the sides overlap; else the
+    /// driver's error.
     ///
     /// # Safety
     ///
@@ -191,8 +191,8 @@ impl CastPlan {
             None => Ok(()),
             // SAFETY: the bits of one type are those of the other; the rest as the caller promises.
             Some(Work::Copy(plan)) => unsafe { plan.launch_raw(device, src, dst, stream) },
-            // SAFETY: the shape has a lane for every run and every other element; the rest as the caller
-            // promises.
+            // SAFETY: the shape has a lane for every run and every other element; the rest as the
+            // caller promises.
             Some(Work::Cast(step)) => unsafe { step.launch(device, [src, dst], stream) },
         }
     }
@@ -269,8 +269,8 @@ fn entry(from: DType, to: DType) -> Result<Option<EntryId>> {
     Ok(CAST.find(Key::types(from, to)))
 }
 
-/// The types whose kernel casts these, two of a kind where the bits stay. The sign of an integer matters
-/// only where wider integers or floats are made of it, or where a float becomes it.
+/// The types whose kernel casts these, two of a kind where the bits stay. The sign of an integer
+/// matters only where wider integers or floats are made of it, or where a float becomes it.
 fn kernel(from: DType, to: DType) -> (DType, DType) {
     let (Some(unsigned_from), Some(unsigned_to)) = (unsigned(from), unsigned(to)) else { return (from, to) };
     (if to.width() <= from.width() { unsigned_from } else { from }, unsigned_to)

@@ -1,5 +1,5 @@
-//! Batches of images made ready for a network: interleaved bytes to normalised planes, read once and
-//! written once.
+//! Batches of images made ready for a network: interleaved bytes to normalised planes, read once
+//! and written once.
 //!
 //! This is the affine map ([`affine_into`]) of images whose channels move before their pixels, by
 //! factors and offsets that go with the launch.
@@ -11,8 +11,8 @@ use crate::ops::affine::{Affine, Normalization, affine_into};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Normalises images of shape `[n, h, w, c]` into planes of shape `[n, c, h, w]` in a new buffer, on the
-/// default stream: see [`normalize_into`].
+/// Normalises images of shape `[n, h, w, c]` into planes of shape `[n, c, h, w]` in a new buffer,
+/// on the default stream: see [`normalize_into`].
 ///
 /// # Errors
 ///
@@ -26,14 +26,14 @@ pub fn normalize<'a, T: Number>(src: impl Into<View<'a, u8>>, normalization: &No
 }
 
 /// Queues the normalisation of images `src` of shape `[n, h, w, c]` into planes `dst` of shape
-/// `[n, c, h, w]` on `stream`, in half or single precision. Reads `n h w c` bytes and writes as many
-/// elements.
+/// `[n, c, h, w]` on `stream`, in half or single precision. Reads `n h w c` bytes and writes as
+/// many elements.
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes do not belong together or an operand does not lie in C order without gaps;
-/// `InvalidArgument` where the normalisation is for another number of channels, elements are doubles, or
-/// the operands and the stream are not on one device; else the driver's error.
+/// `Layout` where the shapes do not belong together or an operand does not lie in C order without
+/// gaps; `InvalidArgument` where the normalisation is for another number of channels, elements are
+/// doubles, or the operands and the stream are not on one device; else the driver's error.
 pub fn normalize_into<'a, T: Number>(
     src: impl Into<View<'a, u8>>,
     normalization: &Normalization,

@@ -33,21 +33,23 @@ impl Indexed {
         }
     }
 
-    /// Rows that the source and the destination have, where one side has `rows` and the other `count`.
+    /// Rows that the source and the destination have, where one side has `rows` and the other
+    /// `count`.
     fn sides(self, rows: u64, count: u64) -> [u64; 2] {
         if self == Self::Gather { [rows, count] } else { [count, rows] }
     }
 }
 
-/// Queues `dst[k] = src[indices[k]]` on `stream`, whole rows, along the first axis. Indices are `u32` or `i64`.
+/// Queues `dst[k] = src[indices[k]]` on `stream`, whole rows, along the first axis. Indices are
+/// `u32` or `i64`.
 ///
 /// An index that is none of the source's rows leaves its row of the destination as it is.
 ///
 /// # Errors
 ///
-/// `Layout` where rows differ in shape, there are not as many indices as rows of the destination, or an operand does not lie in C
-/// order without gaps; `InvalidArgument` where indices are of another type, or the operands are not of one device; and what the
-/// driver failed with.
+/// `Layout` where rows differ in shape, there are not as many indices as rows of the destination,
+/// or an operand does not lie in C order without gaps; `InvalidArgument` where indices are of
+/// another type, or the operands are not of one device; and what the driver failed with.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -72,10 +74,11 @@ pub fn gather_rows<'a, T: Element, I: Element>(
     queue_rows(Indexed::Gather, src, indices, dst, stream)
 }
 
-/// Queues `dst[indices[k]] = src[k]` on `stream`, whole rows, along the first axis. Indices are `u32` or `i64`.
+/// Queues `dst[indices[k]] = src[k]` on `stream`, whole rows, along the first axis. Indices are
+/// `u32` or `i64`.
 ///
-/// No index is there twice; a row that two name becomes a mixture of both, which may differ from run to run. A row whose index is
-/// none of the destination's is left out.
+/// No index is there twice; a row that two name becomes a mixture of both, which may differ from
+/// run to run. A row whose index is none of the destination's is left out.
 ///
 /// # Errors
 ///
@@ -140,8 +143,8 @@ pub struct IndexedRows {
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where indices are not `u32` or `i64` or not aligned to them, or the destination overlaps what is read; and what
-/// the driver failed with.
+/// `InvalidArgument` where indices are not `u32` or `i64` or not aligned to them, or the
+/// destination overlaps what is read; and what the driver failed with.
 ///
 /// # Safety
 ///
@@ -178,7 +181,8 @@ impl IndexedRows {
     }
 }
 
-/// How rows are taken or put by their indices: with which kernel, in what grid, with which parameters.
+/// How rows are taken or put by their indices: with which kernel, in what grid, with which
+/// parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexedPlan {
     /// `None` where there are no bytes.
@@ -202,8 +206,8 @@ impl Placed for IndexedRowsParams {
 }
 
 impl IndexedPlan {
-    /// Plans `count` rows of `row_bytes` bytes, taken from `rows` rows or put into them by indices of a type.
-    /// The first row of either side starts on `align`.
+    /// Plans `count` rows of `row_bytes` bytes, taken from `rows` rows or put into them by indices
+    /// of a type. The first row of either side starts on `align`.
     ///
     /// # Errors
     ///
@@ -243,9 +247,9 @@ impl IndexedPlan {
     ///
     /// # Errors
     ///
-    /// `Layout` where the views are not the planned ones or have gaps, `InvalidArgument` where indices are of
-    /// another type, rows start off the planned alignment, or the operands are not on one device; and the
-    /// driver's errors.
+    /// `Layout` where the views are not the planned ones or have gaps, `InvalidArgument` where
+    /// indices are of another type, rows start off the planned alignment, or the operands are not
+    /// on one device; and the driver's errors.
     pub fn launch<T: Element, I: Element>(
         &self,
         src: View<'_, T>,
@@ -276,20 +280,20 @@ impl IndexedPlan {
             [Operand::read("source", &src), Operand::read("indices", &indices), Operand::written("destination", &dst)];
         queue(operands, stream, |device, [src, indices, dst], stream| {
             let Some(step) = &self.step else { return Ok(()) };
-            // SAFETY: the views have the planned rows and indices without gaps, within buffers that live until their
-            // drops, aligned as planned. What is written is borrowed exclusively; `queue` orders other work and holds all
-            // to one device.
+            // SAFETY: the views have the planned rows and indices without gaps, within buffers that
+            // live until their drops, aligned as planned. What is written is borrowed exclusively;
+            // `queue` orders other work and holds all to one device.
             unsafe { step.launch(device, [src + starts[0], indices + starts[1], dst + starts[2]], stream) }
         })
     }
 
-    /// Queues the rows between memory that others own: the addresses of the first row of the source, the
-    /// first index and the first row of the destination.
+    /// Queues the rows between memory that others own: the addresses of the first row of the
+    /// source, the first index and the first row of the destination.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an address is not aligned as planned, or the destination overlaps what is
-    /// read; and the driver's errors.
+    /// `InvalidArgument` where an address is not aligned as planned, or the destination overlaps
+    /// what is read; and the driver's errors.
     ///
     /// # Safety
     ///
@@ -303,8 +307,8 @@ impl IndexedPlan {
         let width = self.index.width() as u64;
         check_contiguous_addresses([(indices, width), (dst, align)], [u128::from(self.count) * u128::from(width), to])?;
         let Some(step) = &self.step else { return Ok(()) };
-        // SAFETY: the shape has a lane for every word; the addresses are aligned and the destination lies apart, as
-        // checked; the rest as the caller promises.
+        // SAFETY: the shape has a lane for every word; the addresses are aligned and the
+        // destination lies apart, as checked; the rest as the caller promises.
         unsafe { step.launch(device, operands, stream) }
     }
 }

@@ -1,4 +1,5 @@
-//! Moves from any layout to any other: permutes, transposes, transposes in place, and rows by index.
+//! Moves from any layout to any other: permutes, transposes, transposes in place, and rows by
+//! index.
 
 pub(super) mod gather;
 pub(super) mod in_place;

@@ -52,8 +52,8 @@ impl Tuning {
     }
 
     /// The dynamic shared memory of a block that moves `chunk` bytes of a large array of structs.
-    /// What exceeds the chunk keeps other blocks off the multiprocessor. Of architectures without an
-    /// own policy none was measured, and theirs is the chunk.
+    /// What exceeds the chunk keeps other blocks off the multiprocessor. Of architectures without
+    /// an own policy none was measured, and theirs is the chunk.
     pub(in crate::ops) fn fields_room(&self, chunk: u32, target: Target) -> u32 {
         if target.compute_capability != self.compute_capability {
             return chunk;

@@ -10,16 +10,16 @@ use super::tile_shape::TileShape;
 pub(super) const SM_90: Tuning = Tuning {
     compute_capability: (9, 0),
     // What is stored to be evicted first is not there for the kernel that reads it next: a copy of
-    // what a copy with hints had just written took 9 % more at 17 MiB, both together, 3 % at 24, and
-    // from 32 MiB on no more than the hints had gained.
+    // what a copy with hints had just written took 9 % more at 17 MiB, both together, 3 % at 24,
+    // and from 32 MiB on no more than the hints had gained.
     unhinted: 32 << 20,
     tile_shapes: TILE_SHAPES,
     permutes: Permutes { small: SMALL, rows: ROWS, fields: FIELDS, stacked: STACKED, packed: PACKED, tiles: TILES },
     in_place: IN_PLACE,
 };
 
-/// Found on 16384 x 16384 and the like: runs of 256 bytes on both sides are what matters, and longer
-/// ones gain nothing.
+/// Found on 16384 x 16384 and the like: runs of 256 bytes on both sides are what matters, and
+/// longer ones gain nothing.
 const TILE_SHAPES: [TileShape; 5] = [
     TileShape { width: 1, micro_tiles_log2: 7, across_log2: 3, ragged_micro_tiles_log2: 7, ragged_across_log2: 3 },
     TileShape { width: 2, micro_tiles_log2: 8, across_log2: 4, ragged_micro_tiles_log2: 7, ragged_across_log2: 3 },
@@ -60,16 +60,18 @@ const FIELDS: Fields = Fields {
 
 const STACKED: Stacked = Stacked {
     cached_matrix: 1024,
-    // u16 8 x 8 are at 0.87 of the copy by `packed` and at 0.85 stacked; 8 x 16 are at 0.81 and 0.90.
+    // u16 8 x 8 are at 0.87 of the copy by `packed` and at 0.85 stacked; 8 x 16 are at 0.81 and
+    // 0.90.
     packed_matrix: 128,
     filled_part: 4,
 };
 
 const PACKED: Packed = Packed {
-    // Of 8, 12, 16 and 24 KiB the best in sum of the cases swept. Wide elements need more for runs of
-    // 256 bytes and longer on both sides.
+    // Of 8, 12, 16 and 24 KiB the best in sum of the cases swept. Wide elements need more for runs
+    // of 256 bytes and longer on both sides.
     tile: [12 << 10, 16 << 10],
-    // By what the software GPU counts of tiles of 256 and of 1024 bytes beside `elements`, not by times.
+    // By what the software GPU counts of tiles of 256 and of 1024 bytes beside `elements`, not by
+    // times.
     smallest_tile: 1024,
     smallest: 2048,
     short_run: TILES.run / 2,
@@ -77,8 +79,8 @@ const PACKED: Packed = Packed {
     // against 0.67.
     short_run_of_8: 3 * TILES.run / 2,
     short_run_of_16: 4 * TILES.run,
-    // Beside equal runs and 128 threads, these weights and the cost below made six of 14 packed cases
-    // 1 to 8 % faster and none more than 2 % slower.
+    // Beside equal runs and 128 threads, these weights and the cost below made six of 14 packed
+    // cases 1 to 8 % faster and none more than 2 % slower.
     weights: [[1, 1], [2, 1], [1, 2]],
     split_costs: [1, 2],
     start_steps: 4,

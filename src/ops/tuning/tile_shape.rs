@@ -78,8 +78,8 @@ impl TileShape {
 
     /// The most micro-tiles along a row of the source, as a base-2 logarithm.
     ///
-    /// A ragged tile shares two micro-tiles a column with the one above. Of eight, most are its own,
-    /// and the lanes that read them from shared memory are not so few that an H100 would serve
+    /// A ragged tile shares two micro-tiles a column with the one above. Of eight, most are its
+    /// own, and the lanes that read them from shared memory are not so few that an H100 would serve
     /// twice that number at once, which would then share banks.
     pub fn most_across(&self, ragged: bool) -> u32 {
         if ragged { self.ragged_micro_tiles_log2 - 3 } else { self.micro_tiles_log2 }

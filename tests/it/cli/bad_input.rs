@@ -1,4 +1,5 @@
-//! Everything a file, a folder or a device can have wrong: one sentence, exit 1, and the old output untouched.
+//! Everything a file, a folder or a device can have wrong: one sentence, exit 1, and the old output
+//! untouched.
 
 use std::fs;
 

@@ -70,7 +70,8 @@ fn counters_are_what_the_arithmetic_says() {
         assert_eq!(sectors(coalesced, "global_load"), 4.0, "{coalesced}");
         assert_eq!(sectors(coalesced, "global_store"), 4.0, "{coalesced}");
     }
-    // A column of a tile without padding lies in one bank: 31 passes too many for each of its 128 * 128 / 32 reads.
+    // A column of a tile without padding lies in one bank: 31 passes too many for each of its 128 *
+    // 128 / 32 reads.
     assert_eq!(conflicts("tiled"), Some(128 * 128 / 32 * 31));
     assert_eq!(conflicts("padded"), Some(0));
     assert_eq!(conflicts("staggered"), Some(0));

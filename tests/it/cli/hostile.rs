@@ -1,7 +1,8 @@
-//! Files made to last for ever, or to take all memory: each is ended with one sentence, within the time and memory given here.
+//! Files made to last for ever, or to take all memory: each is ended with one sentence, within the
+//! time and memory given here.
 //!
-//! By default a launch may do a 16th of its usual work, and has a fifteenth of the time, of which some goes to the start of the program;
-//! `WARPSTRIDE_LONG=1` has all of both.
+//! By default a launch may do a 16th of its usual work, and has a fifteenth of the time, of which
+//! some goes to the start of the program; `WARPSTRIDE_LONG=1` has all of both.
 
 use std::fmt::Write;
 use std::fs;
@@ -21,7 +22,8 @@ const SECONDS: u32 = 60;
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 const VPRINTF: &str = ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);\n";
 
-/// Runs the program on a file with such text, on two threads and with no more time and memory than there may be.
+/// Runs the program on a file with such text, on two threads and with no more time and memory than
+/// there may be.
 fn limited(text: &str, seconds: u32, words: &[&str]) -> Run {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("hostile.ptx");

@@ -1,4 +1,5 @@
-//! The headers that other writers make, and what is written back. `scripts/numpy-oracle` holds many more against NumPy.
+//! The headers that other writers make, and what is written back. `scripts/numpy-oracle` holds many
+//! more against NumPy.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! What becomes of an output: when it is on the disk, whose it is, and what signals and pipes do to it.
+//! What becomes of an output: when it is on the disk, whose it is, and what signals and pipes do to
+//! it.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -225,8 +226,8 @@ fn who_may_not_give_a_file_away_is_told() {
     assert_eq!((after.uid(), after.gid(), after.mode() & 0o7777), (NOBODY, NOBODY, 0o666), "and runs as nobody else");
 }
 
-/// A C library's `write` that notes the modes of files in the making, and an `fsync` that notes what it is called for and waits
-/// while a file is there.
+/// A C library's `write` that notes the modes of files in the making, and an `fsync` that notes
+/// what it is called for and waits while a file is there.
 const SHIM: &str = r#"
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -307,7 +308,8 @@ impl Watched {
         fs::read_to_string(self.shim.with_file_name("log")).unwrap_or_default()
     }
 
-    /// Starts `script`, in which `"$@"` is a transpose, and lets it write up to the first sync, where it waits.
+    /// Starts `script`, in which `"$@"` is a transpose, and lets it write up to the first sync,
+    /// where it waits.
     fn held(&self, script: &str) -> Child {
         fs::write(self.hold(), "").expect("writing");
         let _ = fs::remove_file(self.shim.with_file_name("log"));

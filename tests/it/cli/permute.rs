@@ -1,4 +1,5 @@
-//! `warpstride permute`: any rank, either order, and what it refuses. `scripts/numpy-oracle` holds its files against NumPy's.
+//! `warpstride permute`: any rank, either order, and what it refuses. `scripts/numpy-oracle` holds
+//! its files against NumPy's.
 
 use std::fs;
 

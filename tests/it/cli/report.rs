@@ -1,4 +1,5 @@
-//! `warpstride bench --all` on the software GPU, and `warpstride report` on what it and a GPU found.
+//! `warpstride bench --all` on the software GPU, and `warpstride report` on what it and a GPU
+//! found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,8 @@ fn suite(cache: &Path, args: &[&str]) -> Run {
     }
 }
 
-/// The same run as a GPU would have it: every case takes 1 ms, over and over, but for what `median` says.
+/// The same run as a GPU would have it: every case takes 1 ms, over and over, but for what `median`
+/// says.
 fn timed(median: impl Fn(&str) -> f64) -> Value {
     let mut run = MEASURED.run.clone();
     let shape = json!({ "steps": 1, "threads": 256 });

@@ -159,7 +159,8 @@ fn numbers_stand_where_the_kernel_reads_them() {
     assert_eq!(out[32..34], 0x4000_u16.to_le_bytes());
 }
 
-/// What `iota` and `random` make of every element type, through a kernel that touches nothing of it.
+/// What `iota` and `random` make of every element type, through a kernel that touches nothing of
+/// it.
 #[test]
 fn buffers_of_every_type_are_filled() {
     let folder = Folder::new();

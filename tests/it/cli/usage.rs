@@ -4,7 +4,8 @@ use std::process::Stdio;
 
 use super::{command, warpstride};
 
-/// Wrong usage: exit 2, an explanation on standard error that holds `part`, nothing on standard output.
+/// Wrong usage: exit 2, an explanation on standard error that holds `part`, nothing on standard
+/// output.
 #[track_caller]
 fn misused(args: &[&str], part: &str) {
     let run = warpstride(args);

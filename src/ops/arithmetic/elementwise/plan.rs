@@ -64,8 +64,8 @@ impl Placed for ElementwiseParams {
 }
 
 impl ElementwisePlan {
-    /// Plans an operation on `len` elements of a type. The start of a second source that the operation
-    /// does not have is ignored.
+    /// Plans an operation on `len` elements of a type. The start of a second source that the
+    /// operation does not have is ignored.
     ///
     /// # Errors
     ///
@@ -101,8 +101,8 @@ impl ElementwisePlan {
     ///
     /// # Errors
     ///
-    /// As [`mul_into`](super::mul_into); `Layout` also where an operand is not what the plan was made
-    /// for, `InvalidArgument` where there are more or fewer sources than the operation has.
+    /// As [`mul_into`](super::mul_into); `Layout` also where an operand is not what the plan was
+    /// made for, `InvalidArgument` where there are more or fewer sources than the operation has.
     pub fn launch<T: Number>(
         &self,
         scalar: f64,
@@ -129,9 +129,9 @@ impl ElementwisePlan {
         };
         queue([a, b, to], stream, |device, [a, b, dst], stream| {
             let operands = Operands { dst: dst + starts.dst, a: a + starts.a, b: b + starts.b };
-            // SAFETY: the views have as many contiguous elements as planned, within live buffers; the
-            // destination is borrowed exclusively, so that no source overlaps it; `queue` orders other
-            // work.
+            // SAFETY: the views have as many contiguous elements as planned, within live buffers;
+            // the destination is borrowed exclusively, so that no source overlaps it; `queue`
+            // orders other work.
             unsafe { self.place(device, scalar, operands, stream) }
         })
     }
@@ -190,8 +190,8 @@ impl ElementwisePlan {
 
     /// # Safety
     ///
-    /// As [`elementwise_raw`](super::elementwise_raw), for operands that start as planned, of which each
-    /// source is the destination or apart from it.
+    /// As [`elementwise_raw`](super::elementwise_raw), for operands that start as planned, of which
+    /// each source is the destination or apart from it.
     unsafe fn place(&self, device: &Device, scalar: f64, operands: Operands<u64>, stream: StreamHandle) -> Result<()> {
         let Some(step) = &self.step else { return Ok(()) };
         // SAFETY: the shape has a lane for every vector and every other element; the rest as the

@@ -1,7 +1,7 @@
 //! Reductions along one axis, the middle one of `[outer, n, inner]`.
 //!
-//! The last axis (`inner` is 1) is read along rows, any other down columns. Where results are few, an
-//! axis is split in parts, and a second launch joins their results.
+//! The last axis (`inner` is 1) is read along rows, any other down columns. Where results are few,
+//! an axis is split in parts, and a second launch joins their results.
 
 use super::pass::{Pass, Passes};
 use super::{Reduction, Scratch};
@@ -46,8 +46,8 @@ impl Cut {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the array has more bytes than can be addressed, or would have with one
-    /// element along axes of none.
+    /// `InvalidArgument` where the array has more bytes than can be addressed, or would have with
+    /// one element along axes of none.
     pub(super) fn new(
         reduction: Reduction,
         dtype: DType,
@@ -159,8 +159,8 @@ impl Threads {
         }
     }
 
-    /// The parts of an axis of `n` elements that would keep the device busy, where there are so many
-    /// blocks without parts.
+    /// The parts of an axis of `n` elements that would keep the device busy, where there are so
+    /// many blocks without parts.
     fn wanted(self, blocks: u64, n: u64, tuning: &Arithmetic) -> u64 {
         let Self::Columns { across, vectors } = self else { return BLOCKS / blocks };
         let few = vectors && blocks <= tuning.vector_blocks_at_once;

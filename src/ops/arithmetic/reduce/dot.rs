@@ -19,8 +19,8 @@ use crate::ops::units::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Sums the products of two arrays' elements into a new buffer of one element, on the default stream.
-/// Halves are computed in `f32`; the dot product of no elements is 0.
+/// Sums the products of two arrays' elements into a new buffer of one element, on the default
+/// stream. Halves are computed in `f32`; the dot product of no elements is 0.
 ///
 /// # Errors
 ///
@@ -35,8 +35,8 @@ pub fn dot<'a, T: Number>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) 
     Ok(result)
 }
 
-/// Queues the sum of the products of two arrays' elements on `stream`, into the one element of `dst`.
-/// Allocates nothing and waits for nothing.
+/// Queues the sum of the products of two arrays' elements on `stream`, into the one element of
+/// `dst`. Allocates nothing and waits for nothing.
 ///
 /// # Errors
 ///
@@ -53,8 +53,8 @@ pub fn dot_into<'a, T: Number>(
     DotPlan::new(T::DTYPE, a.len() as u64, starts)?.launch(a, b, scratch, dst, stream)
 }
 
-/// Queues the dot product of `len` elements of a type at two addresses. The result and the scratch are
-/// those of [`Reduced`](super::Reduced).
+/// Queues the dot product of `len` elements of a type at two addresses. The result and the scratch
+/// are those of [`Reduced`](super::Reduced).
 ///
 /// # Errors
 ///
@@ -63,8 +63,8 @@ pub fn dot_into<'a, T: Number>(
 ///
 /// # Safety
 ///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract), with [`Scratch::BYTES`] of scratch; the
-/// result and the scratch overlap nothing else.
+/// The raw contract of [`ops`](crate::ops#the-raw-contract), with [`Scratch::BYTES`] of scratch;
+/// the result and the scratch overlap nothing else.
 pub unsafe fn dot_raw(
     device: &Device,
     dtype: DType,
@@ -133,8 +133,9 @@ impl DotPlan {
         let starts = [self.operands[0].in_view(&a)?, self.operands[1].in_view(&b)?, first_byte(&to)?];
         queue([a, b, room, to], stream, |device, [a, b, scratch, result], stream| {
             let sides = [a + starts[0], b + starts[1], result + starts[2], scratch];
-            // SAFETY: the views have as many contiguous elements as planned and room for the result,
-            // within live buffers; what is written is borrowed exclusively; `queue` orders other work.
+            // SAFETY: the views have as many contiguous elements as planned and room for the
+            // result, within live buffers; what is written is borrowed exclusively; `queue` orders
+            // other work.
             unsafe { self.passes.launch(device, sides, stream) }
         })
     }
@@ -143,8 +144,8 @@ impl DotPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an operand does not start as planned, or an address is not aligned; else
-    /// the driver's error.
+    /// `InvalidArgument` where an operand does not start as planned, or an address is not aligned;
+    /// else the driver's error.
     ///
     /// # Safety
     ///

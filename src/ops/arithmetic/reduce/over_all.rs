@@ -14,8 +14,8 @@ use crate::ops::units::VECTOR;
 const VALUE: usize = 8;
 const _: () = assert!(REDUCE_BLOCKS as usize * VALUE <= Scratch::BYTES);
 
-/// The launches for `len` elements of `width` bytes that start there on each side: `entries` reduces
-/// them, and joins the blocks' values, which are of the type `outcome`.
+/// The launches for `len` elements of `width` bytes that start there on each side: `entries`
+/// reduces them, and joins the blocks' values, which are of the type `outcome`.
 pub(super) fn passes(
     [first, second]: [EntryId; 2],
     len: u64,

@@ -33,8 +33,8 @@ pub struct Reduced {
 
 /// How a reduction is launched: shape, axis, type and start decide it.
 ///
-/// Along the last axis, threads read rows; along another one, columns. Over all elements, blocks leave
-/// a value each. Where results are few, a second launch joins the results of parts.
+/// Along the last axis, threads read rows; along another one, columns. Over all elements, blocks
+/// leave a value each. Where results are few, a second launch joins the results of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReductionPlan {
     reduction: Reduction,
@@ -52,9 +52,9 @@ impl ReductionPlan {
     ///
     /// # Errors
     ///
-    /// `Layout` where the shape has no such axis; `InvalidArgument` where a result of `min`, `max` or
-    /// `argmax` has no elements, the array has more bytes than can be addressed, no kernel computes
-    /// with the type, or the start is not a multiple of an element.
+    /// `Layout` where the shape has no such axis; `InvalidArgument` where a result of `min`, `max`
+    /// or `argmax` has no elements, the array has more bytes than can be addressed, no kernel
+    /// computes with the type, or the start is not a multiple of an element.
     pub fn new(
         reduction: Reduction,
         dtype: DType,
@@ -110,8 +110,8 @@ impl ReductionPlan {
         self.check_results(a.shape(), &to)?;
         queue([from, room, to], stream, |device, [a, scratch, result], stream| {
             let operands = Reduced { a: a + starts[0], result: result + starts[1], scratch };
-            // SAFETY: the views have as many contiguous elements and results as planned, within live
-            // buffers; what is written is borrowed exclusively; `queue` orders other work.
+            // SAFETY: the views have as many contiguous elements and results as planned, within
+            // live buffers; what is written is borrowed exclusively; `queue` orders other work.
             unsafe { self.place(device, operands, stream) }
         })
     }
@@ -162,8 +162,8 @@ impl ReductionPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the array does not start as planned, or an address is not aligned; else
-    /// the driver's error.
+    /// `InvalidArgument` where the array does not start as planned, or an address is not aligned;
+    /// else the driver's error.
     ///
     /// # Safety
     ///
@@ -191,8 +191,8 @@ impl ReductionPlan {
     }
 }
 
-/// The extents of the axes before the reduced one, multiplied, of it, and of those behind it. More than
-/// 2^64 are as many.
+/// The extents of the axes before the reduced one, multiplied, of it, and of those behind it. More
+/// than 2^64 are as many.
 fn extents(shape: &[usize], axis: Option<usize>) -> [u64; 3] {
     let product = |extents: &[usize]| extents.iter().fold(1, |all: u64, &extent| all.saturating_mul(extent as u64));
     match axis {

@@ -53,22 +53,22 @@ fn without_last(shape: &[usize]) -> &[usize] {
 }
 
 /// Queues mean and variance of `a` along the last axis on `stream`. The variance is the mean of the
-/// squares of the differences from the mean, divided by the length, as in NumPy. Allocates nothing and
-/// waits for nothing.
+/// squares of the differences from the mean, divided by the length, as in NumPy. Allocates nothing
+/// and waits for nothing.
 ///
 /// Both results have the shape of `a` without the last axis; those of halves are `f32`.
 ///
-/// The mean comes first and then the differences from it, in a second pass over the elements, so that
-/// nothing cancels, however large the mean. The sum of the differences tells how far off the mean was
-/// rounded (Chan, Golub and LeVeque 1983), and in rows that are read twice, the roundings of sums are
-/// summed too. A row with infinity, or whose sum is beyond the greatest number, has an infinite mean and
-/// NaN as its variance; a row with NaN has NaN for both.
+/// The mean comes first and then the differences from it, in a second pass over the elements, so
+/// that nothing cancels, however large the mean. The sum of the differences tells how far off the
+/// mean was rounded (Chan, Golub and LeVeque 1983), and in rows that are read twice, the roundings
+/// of sums are summed too. A row with infinity, or whose sum is beyond the greatest number, has an
+/// infinite mean and NaN as its variance; a row with NaN has NaN for both.
 ///
 /// # Errors
 ///
 /// `Layout` where a result has another shape, or elements do not lie in C order without gaps;
-/// `InvalidArgument` where rows have no elements and there are some, or the operands and the stream are
-/// not on one device; else the driver's error.
+/// `InvalidArgument` where rows have no elements and there are some, or the operands and the stream
+/// are not on one device; else the driver's error.
 pub fn mean_variance_into<'a, T: Number>(
     a: impl Into<View<'a, T>>,
     mean: impl Into<ViewMut<'a, T::Sum>>,
@@ -81,15 +81,15 @@ pub fn mean_variance_into<'a, T: Number>(
     plan.launch(a, mean, variance, stream)
 }
 
-/// Queues [`mean_variance_into`] on rows at an address: `shape` is their number, and the elements of
-/// each. `results` are the addresses of the first mean and the first variance, of the type
+/// Queues [`mean_variance_into`] on rows at an address: `shape` is their number, and the elements
+/// of each. `results` are the addresses of the first mean and the first variance, of the type
 /// [`Number::Sum`].
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where an address is not aligned to an element, rows have no elements and there are
-/// some, there are more bytes than can be addressed, or no kernel computes with the type; else the
-/// driver's error.
+/// `InvalidArgument` where an address is not aligned to an element, rows have no elements and there
+/// are some, there are more bytes than can be addressed, or no kernel computes with the type; else
+/// the driver's error.
 ///
 /// # Safety
 ///
@@ -120,8 +120,9 @@ impl MeanVariancePlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where rows have no elements and there are some, the rows have more bytes than
-    /// can be addressed, no kernel computes with the type, or the start is not a multiple of an element.
+    /// `InvalidArgument` where rows have no elements and there are some, the rows have more bytes
+    /// than can be addressed, no kernel computes with the type, or the start is not a multiple of
+    /// an element.
     pub fn new(dtype: DType, shape: [u64; 2], start: Phase, target: Target) -> Result<Self> {
         let (entry, len) = (kernel(MEAN_VARIANCE, "mean and variance", dtype)?, elements(shape, dtype)?);
         let src = Contiguous::new("source", dtype, len, start)?;
@@ -167,7 +168,8 @@ impl MeanVariancePlan {
         queue([from, means, variances], stream, |device, [src, mean, variance], stream| {
             let results = [mean + starts[1], variance + starts[2]];
             // SAFETY: the views have as many contiguous elements as planned and two results a row,
-            // within live buffers; what is written is borrowed exclusively; `queue` orders other work.
+            // within live buffers; what is written is borrowed exclusively; `queue` orders other
+            // work.
             unsafe { self.place(device, src + starts[0], results, stream) }
         })
     }
@@ -176,8 +178,8 @@ impl MeanVariancePlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the rows do not start as planned, or a result is not aligned; else the
-    /// driver's error.
+    /// `InvalidArgument` where the rows do not start as planned, or a result is not aligned; else
+    /// the driver's error.
     ///
     /// # Safety
     ///
@@ -195,8 +197,8 @@ impl MeanVariancePlan {
     /// As [`mean_variance_raw`], for rows that start as planned.
     unsafe fn place(&self, device: &Device, src: u64, [dst, variances]: [u64; 2], stream: StreamHandle) -> Result<()> {
         let Some(step) = &self.step else { return Ok(()) };
-        // SAFETY: blocks are of whole groups, which hold their rows where the plan says so; the rest as
-        // the caller promises.
+        // SAFETY: blocks are of whole groups, which hold their rows where the plan says so; the
+        // rest as the caller promises.
         unsafe { step.launch(device, Sides { src, dst, variances }, stream) }
     }
 }

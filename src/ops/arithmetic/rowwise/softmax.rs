@@ -42,19 +42,20 @@ pub fn softmax<'a, T: Number>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T
     Ok(result)
 }
 
-/// Queues the softmax of `a` along the last axis on `stream`: each row becomes `e^(x - greatest)` over
-/// the sum of these. Allocates nothing and waits for nothing.
+/// Queues the softmax of `a` along the last axis on `stream`: each row becomes `e^(x - greatest)`
+/// over the sum of these. Allocates nothing and waits for nothing.
 ///
-/// Before halves are rounded from single precision, once, an element differs from the softmax in exact
-/// arithmetic by less than `48 + |x - greatest|` roundings (of 2^-24, in double precision of 2^-53) of
-/// itself, in rows that are read twice by less than twice that, and where it is below the least normal
-/// number, by half the least number above zero besides. A row with NaN or positive infinity, or of
-/// negative infinity alone, becomes NaN.
+/// Before halves are rounded from single precision, once, an element differs from the softmax in
+/// exact arithmetic by less than `48 + |x - greatest|` roundings (of 2^-24, in double precision of
+/// 2^-53) of itself, in rows that are read twice by less than twice that, and where it is below the
+/// least normal number, by half the least number above zero besides. A row with NaN or positive
+/// infinity, or of negative infinity alone, becomes NaN.
 ///
 /// # Errors
 ///
 /// `Layout` where the shapes differ or the elements do not lie in C order without gaps;
-/// `InvalidArgument` where the operands and the stream are not on one device; else the driver's error.
+/// `InvalidArgument` where the operands and the stream are not on one device; else the driver's
+/// error.
 pub fn softmax_into<'a, T: Number>(
     a: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
@@ -65,7 +66,8 @@ pub fn softmax_into<'a, T: Number>(
     SoftmaxPlan::new(T::DTYPE, rows_of(a.shape()), starts, Target::of(a.device()))?.launch(a, dst, stream)
 }
 
-/// Queues [`softmax_into`] on rows at an address: `shape` is their number, and the elements of each.
+/// Queues [`softmax_into`] on rows at an address: `shape` is their number, and the elements of
+/// each.
 ///
 /// # Errors
 ///
@@ -99,13 +101,13 @@ pub struct SoftmaxPlan {
 }
 
 impl SoftmaxPlan {
-    /// Plans the softmax of rows: `shape` is their number, and the elements of each; `starts` are those
-    /// of the source and the destination.
+    /// Plans the softmax of rows: `shape` is their number, and the elements of each; `starts` are
+    /// those of the source and the destination.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the rows have more bytes than can be addressed, no kernel computes with
-    /// the type, or a start is not a multiple of an element.
+    /// `InvalidArgument` where the rows have more bytes than can be addressed, no kernel computes
+    /// with the type, or a start is not a multiple of an element.
     pub fn new(dtype: DType, shape: [u64; 2], starts: [Phase; 2], target: Target) -> Result<Self> {
         let (entry, len) = (kernel(SOFTMAX, "softmax", dtype)?, elements(shape, dtype)?);
         let src = Contiguous::new("source", dtype, len, starts[0])?;
@@ -125,8 +127,8 @@ impl SoftmaxPlan {
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
         check_rows(self.rows, a.shape())?;
         queue([from, to], stream, |device, [src, dst], stream| {
-            // SAFETY: the views have as many contiguous elements as planned, within live buffers; the
-            // destination is borrowed exclusively; `queue` orders other work.
+            // SAFETY: the views have as many contiguous elements as planned, within live buffers;
+            // the destination is borrowed exclusively; `queue` orders other work.
             unsafe { self.place(device, src + starts[0], dst + starts[1], stream) }
         })
     }
@@ -135,8 +137,8 @@ impl SoftmaxPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an operand does not start as planned, or the two overlap and are not the
-    /// same; else the driver's error.
+    /// `InvalidArgument` where an operand does not start as planned, or the two overlap and are not
+    /// the same; else the driver's error.
     ///
     /// # Safety
     ///
@@ -164,8 +166,8 @@ impl SoftmaxPlan {
     /// As [`softmax_raw`], for operands that start as planned.
     unsafe fn place(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
         let Some(step) = &self.step else { return Ok(()) };
-        // SAFETY: every thread reads what it writes before it does; blocks are of whole groups, which
-        // hold their rows where the plan says so; the rest as the caller promises.
+        // SAFETY: every thread reads what it writes before it does; blocks are of whole groups,
+        // which hold their rows where the plan says so; the rest as the caller promises.
         unsafe { step.launch(device, Sides { src, dst, variances: 0 }, stream) }
     }
 }

@@ -1,4 +1,5 @@
-//! Two layouts as the fewest axes that move the same elements, one of which may be that of the channels.
+//! Two layouts as the fewest axes that move the same elements, one of which may be that of the
+//! channels.
 
 #![forbid(unsafe_code)]
 
@@ -87,7 +88,8 @@ impl Axes {
         self.as_slice().iter().map(|axis| axis.extent).product()
     }
 
-    /// The bytes from the first to the last element of both sides, whose storages lie at these addresses.
+    /// The bytes from the first to the last element of both sides, whose storages lie at these
+    /// addresses.
     pub(super) fn byte_ranges(&self, addresses: [u64; 2], widths: [usize; 2]) -> [Range<u128>; 2] {
         let range = |side: usize, start: usize, stride: fn(&Axis) -> isize| {
             let reach = |axis: &Axis| stride(axis).unsigned_abs() * (axis.extent - 1);

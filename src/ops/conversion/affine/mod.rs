@@ -1,11 +1,12 @@
-//! Elements scaled, shifted and converted on their way to another layout: `dst = factor * src + offset`,
-//! in one pass.
+//! Elements scaled, shifted and converted on their way to another layout:
+//! `dst = factor * src + offset`, in one pass.
 //!
-//! A permute reads and writes every element; a factor and an offset on the way cost no more bytes. So a
-//! scaled transpose, a cast into another order of axes, or the normalisation of images by their channels
-//! is one launch, where a permute, a cast and arithmetic one behind the other move the array three
-//! times. cuTENSOR has the like as `cutensorPermute`, `B = alpha * op(perm(A))`, with one scalar for all
-//! elements; factors and offsets by channel are those of cuDNN's and PyTorch's affine layers.
+//! A permute reads and writes every element; a factor and an offset on the way cost no more bytes.
+//! So a scaled transpose, a cast into another order of axes, or the normalisation of images by
+//! their channels is one launch, where a permute, a cast and arithmetic one behind the other move
+//! the array three times. cuTENSOR has the like as `cutensorPermute`, `B = alpha * op(perm(A))`,
+//! with one scalar for all elements; factors and offsets by channel are those of cuDNN's and
+//! PyTorch's affine layers.
 
 mod axes;
 mod normalization;
@@ -27,15 +28,15 @@ use crate::view::{View, ViewMut};
 
 /// The map of an element `x`: `x * factor + offset`, one fused multiply-add, rounded once.
 ///
-/// It is computed in single precision, and rounded once more where the result is a half; doubles are
-/// computed in their own type. So a CPU that does the same (`f32::mul_add`) gets the same bits, but for
-/// NaN, whose bits may differ.
+/// It is computed in single precision, and rounded once more where the result is a half; doubles
+/// are computed in their own type. So a CPU that does the same (`f32::mul_add`) gets the same bits,
+/// but for NaN, whose bits may differ.
 ///
 /// `A` says where the values of channels are: views, or device addresses for the raw functions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Affine<A> {
-    /// One factor and one offset for all elements, rounded to single precision where elements are not
-    /// doubles.
+    /// One factor and one offset for all elements, rounded to single precision where elements are
+    /// not doubles.
     Uniform {
         /// The factor of each element.
         factor: f64,
@@ -52,8 +53,8 @@ pub enum Affine<A> {
         /// The offsets of the channels.
         offsets: A,
     },
-    /// A factor and an offset for each index of an axis of 1 to 4 channels, which go with the launch:
-    /// for images of bytes without gaps, whose channels move before their pixels (see
+    /// A factor and an offset for each index of an axis of 1 to 4 channels, which go with the
+    /// launch: for images of bytes without gaps, whose channels move before their pixels (see
     /// [`normalize`](crate::ops::normalize())).
     Normalized {
         /// The axis of the operands, counted from 0.
@@ -92,8 +93,8 @@ impl Channels {
 }
 
 impl<A> Affine<A> {
-    /// Elements as they are, but of another type: a cast. The offset is -0, which leaves the sign of a
-    /// zero.
+    /// Elements as they are, but of another type: a cast. The offset is -0, which leaves the sign
+    /// of a zero.
     pub const IDENTITY: Self = Self::scale(1.0);
 
     /// Products alone. The offset is -0, which leaves the sign of a zero.
@@ -111,8 +112,8 @@ impl<A> Affine<A> {
     }
 }
 
-/// Maps every element of a view into a new buffer of its shape in C order, on the default stream: see
-/// [`affine_into`].
+/// Maps every element of a view into a new buffer of its shape in C order, on the default stream:
+/// see [`affine_into`].
 ///
 /// # Errors
 ///
@@ -130,14 +131,15 @@ pub fn affine<'a, D: Element, S: Element>(
 /// Queues `dst[i] = src[i] * factor + offset` for every index `i` of two views of one shape, in any
 /// layouts, on `stream`.
 ///
-/// Elements are mapped from `u8`, `f16`, `bf16` or `f32` to `f16`, `bf16` or `f32`, or from `f64` to
-/// `f64`. The layouts choose the kernel; see [`AffinePlan`].
+/// Elements are mapped from `u8`, `f16`, `bf16` or `f32` to `f16`, `bf16` or `f32`, or from `f64`
+/// to `f64`. The layouts choose the kernel; see [`AffinePlan`].
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ, or factors or offsets are not contiguous; `InvalidArgument` where
-/// there is no kernel for the types, the numbers of factors, offsets and channels differ, the shape has
-/// no such axis, or the operands and the stream are not on one device; else the driver's error.
+/// `Layout` where the shapes differ, or factors or offsets are not contiguous; `InvalidArgument`
+/// where there is no kernel for the types, the numbers of factors, offsets and channels differ, the
+/// shape has no such axis, or the operands and the stream are not on one device; else the driver's
+/// error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -175,8 +177,8 @@ pub fn affine_into<'a, S: Element, D: Element>(
 ///
 /// # Errors
 ///
-/// As [`affine_into`]; `InvalidArgument` also for an address that is not a multiple of an element, or
-/// where the destination overlaps the source or the channels' values. `Layout` also where the
+/// As [`affine_into`]; `InvalidArgument` also for an address that is not a multiple of an element,
+/// or where the destination overlaps the source or the channels' values. `Layout` also where the
 /// destination may reach an element twice, or the bytes of a side overflow.
 ///
 /// # Safety

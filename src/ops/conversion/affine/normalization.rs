@@ -6,10 +6,10 @@ use crate::error::{Error, ErrorKind, Result, counted};
 /// The normalisation of bytes by channel: `(scale * x - mean) / deviation`.
 ///
 /// It is computed as one multiply-add in single precision, `fma(x, factor, offset)` with
-/// `factor = scale / deviation` and `offset = -mean / deviation`, both computed in double precision and
-/// rounded to single, and rounded once more to halves. So a CPU that does the same
-/// ([`apply`](Self::apply)) gets the same bits; a chain of divisions, each rounded, differs in the last
-/// places.
+/// `factor = scale / deviation` and `offset = -mean / deviation`, both computed in double precision
+/// and rounded to single, and rounded once more to halves. So a CPU that does the same
+/// ([`apply`](Self::apply)) gets the same bits; a chain of divisions, each rounded, differs in the
+/// last places.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Normalization {
     channels: usize,
@@ -18,13 +18,14 @@ pub struct Normalization {
 }
 
 impl Normalization {
-    /// A normalisation with a mean and a deviation for each of 1 to 4 channels. For bytes that stand for
-    /// 0 to 1, as torchvision's `ToTensor` and `Normalize` take them, the scale is `1.0 / 255.0`.
+    /// A normalisation with a mean and a deviation for each of 1 to 4 channels. For bytes that
+    /// stand for 0 to 1, as torchvision's `ToTensor` and `Normalize` take them, the scale is
+    /// `1.0 / 255.0`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the numbers of means and deviations differ or are not 1 to 4, or a factor
-    /// or an offset is not finite, as for a deviation of 0.
+    /// `InvalidArgument` where the numbers of means and deviations differ or are not 1 to 4, or a
+    /// factor or an offset is not finite, as for a deviation of 0.
     ///
     /// ```
     /// # #[cfg(feature = "interp")] {
@@ -76,7 +77,8 @@ impl Normalization {
         self.channels
     }
 
-    /// Normalises a byte of a channel, to the bit as in planes of `f32`; `None` beyond the last channel.
+    /// Normalises a byte of a channel, to the bit as in planes of `f32`; `None` beyond the last
+    /// channel.
     pub fn apply(&self, channel: usize, byte: u8) -> Option<f32> {
         let known = channel < self.channels;
         known.then(|| f32::from(byte).mul_add(self.factors[channel], self.offsets[channel]))

@@ -23,11 +23,12 @@ use crate::view::{View, ViewMut};
 /// Bytes of a channel's factor, and of its offset.
 const VALUE: u64 = size_of::<f32>() as u64;
 
-/// How the elements of one layout become those of another, of another type: which kernel, in which grid,
-/// with which parameters.
+/// How the elements of one layout become those of another, of another type: which kernel, in which
+/// grid, with which parameters.
 ///
-/// Layouts, alignments and types alone decide a plan, without a device. Layouts that mean the same work
-/// give equal plans. A plan can be kept, and launches any number of times, with any factors and offsets.
+/// Layouts, alignments and types alone decide a plan, without a device. Layouts that mean the same
+/// work give equal plans. A plan can be kept, and launches any number of times, with any factors
+/// and offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AffinePlan {
     channels: Channels,
@@ -43,17 +44,17 @@ impl AffinePlan {
     /// Plans `dst[i, j, ...] = fma(src[i, j, ...], factor, offset)` for storages of these layouts,
     /// alignments and types, source first. `channels` says where factors and offsets are.
     ///
-    /// Images of bytes become planes by a kernel of their own, if the values go with the launch. Where
-    /// the sides are contiguous along different axes, a transpose by tiles does the work: in registers
-    /// where every row of both sides is whole vectors of 16 bytes, else through a padded tile. All
-    /// others go element by element.
+    /// Images of bytes become planes by a kernel of their own, if the values go with the launch.
+    /// Where the sides are contiguous along different axes, a transpose by tiles does the work: in
+    /// registers where every row of both sides is whole vectors of 16 bytes, else through a padded
+    /// tile. All others go element by element.
     ///
     /// # Errors
     ///
     /// `Layout` where the shapes differ, the destination may reach an element twice, the bytes of a
     /// storage overflow, or values go with the launch for other layouts than those of images;
-    /// `InvalidArgument` where there is no kernel for the types, an alignment is below an element, or the
-    /// shape has no such axis.
+    /// `InvalidArgument` where there is no kernel for the types, an alignment is below an element,
+    /// or the shape has no such axis.
     pub fn new(
         (src, src_align, from): (&Layout, Align, DType),
         (dst, dst_align, to): (&Layout, Align, DType),
@@ -87,8 +88,8 @@ impl AffinePlan {
         Ok(Self { planned: Some((task, work)), ..plan })
     }
 
-    /// Bytes of the source's elements, and of factors and offsets in device memory. The elements of a
-    /// broadcast source count each time they are read.
+    /// Bytes of the source's elements, and of factors and offsets in device memory. The elements of
+    /// a broadcast source count each time they are read.
     pub fn read(&self) -> u64 {
         let values = match self.channels {
             Channels::InMemory(_) => (self.len().min(1) * self.count.unwrap_or(0) as u64).saturating_mul(2 * VALUE),
@@ -110,8 +111,8 @@ impl AffinePlan {
     ///
     /// # Errors
     ///
-    /// As [`affine_into`](super::affine_into); `Layout` also where the views do not mean the work that was
-    /// planned.
+    /// As [`affine_into`](super::affine_into); `Layout` also where the views do not mean the work
+    /// that was planned.
     pub fn launch<S: Element, D: Element>(
         &self,
         src: View<'_, S>,
@@ -133,9 +134,9 @@ impl AffinePlan {
     ) -> Result<()> {
         let [from, to] = [Operand::read("source", &src), Operand::written("destination", &dst)];
         let launch = |device: &Device, src, affine, dst, stream| {
-            // SAFETY: the layouts lie within the buffers, and so do the channels' values; all live until
-            // their drops and are aligned as allocations are; the exclusive borrow of `dst` shows that it
-            // shares no element with them; `queue` orders other work.
+            // SAFETY: the layouts lie within the buffers, and so do the channels' values; all live
+            // until their drops and are aligned as allocations are; the exclusive borrow of `dst`
+            // shows that it shares no element with them; `queue` orders other work.
             unsafe { self.place(device, src, affine, dst, stream) }
         };
         match affine {
@@ -189,8 +190,9 @@ impl AffinePlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an address is not aligned as planned, the destination overlaps the source
-    /// or the channels' values, or the plan is for values elsewhere; else the driver's error.
+    /// `InvalidArgument` where an address is not aligned as planned, the destination overlaps the
+    /// source or the channels' values, or the plan is for values elsewhere; else the driver's
+    /// error.
     ///
     /// # Safety
     ///
@@ -215,15 +217,15 @@ impl AffinePlan {
             check_apart(range(factors), to.clone())?;
             check_apart(range(offsets), to)?;
         }
-        // SAFETY: as the caller promises; what is read and written does not overlap, and the addresses
-        // are aligned as planned.
+        // SAFETY: as the caller promises; what is read and written does not overlap, and the
+        // addresses are aligned as planned.
         unsafe { self.place(device, src, affine, dst, stream) }
     }
 
     /// # Safety
     ///
-    /// As [`affine_into_raw`](super::affine_into_raw), for the layouts and alignments that the plan was
-    /// made for; the destination shares no element with what is read.
+    /// As [`affine_into_raw`](super::affine_into_raw), for the layouts and alignments that the plan
+    /// was made for; the destination shares no element with what is read.
     unsafe fn place(
         &self,
         device: &Device,

@@ -199,8 +199,8 @@ impl Work {
     }
 }
 
-/// The values that are the same for all launches: the numbers of elements, or of images, that follow
-/// each other and have one channel, and of channels; without channels, as of one.
+/// The values that are the same for all launches: the numbers of elements, or of images, that
+/// follow each other and have one channel, and of channels; without channels, as of one.
 fn channels(axes: &[Axis], channel: Option<usize>, reversed: bool, divisor: fn(u64) -> Divisor) -> AffineValues {
     let (inner, count) =
         channel.map_or((1, 1), |at| (axes[..at].iter().map(|axis| axis.extent).product::<usize>(), axes[at].extent));

@@ -12,22 +12,24 @@ use crate::layout::Layout;
 use crate::stream::Stream;
 use crate::view::ViewMut;
 
-/// Queues the transpose of a matrix of `[rows, cols]`, or of each of `[batch, rows, cols]`, in its own memory on `stream`, and
-/// gives the view of the result, of `[cols, rows]`.
+/// Queues the transpose of a matrix of `[rows, cols]`, or of each of `[batch, rows, cols]`, in its
+/// own memory on `stream`, and gives the view of the result, of `[cols, rows]`.
 ///
 /// - A square matrix may have any strides, which the result has too. It is read and written once.
-/// - Any other is contiguous in C order, and so is the result. It is read and written twice, and a third time where its rows
-///   and columns have a common divisor. Where its rows or columns are too long for shared memory, this takes scratch memory,
-///   at most the greatest of 1/64 of the whole, one line of elements along the longer axis, and 32 bytes for each index of the
-///   shorter one ([`InPlacePlan::scratch_bytes`]), and gives it back at the end, which on CUDA waits for the device.
+/// - Any other is contiguous in C order, and so is the result. It is read and written twice, and a
+///   third time where its rows and columns have a common divisor. Where its rows or columns are too
+///   long for shared memory, this takes scratch memory, at most the greatest of 1/64 of the whole,
+///   one line of elements along the longer axis, and 32 bytes for each index of the shorter one
+///   ([`InPlacePlan::scratch_bytes`]), and gives it back at the end, which on CUDA waits for the
+///   device.
 ///
 /// [`transpose_into`](crate::ops::transpose_into) another buffer moves fewer bytes.
 ///
 /// # Errors
 ///
-/// `Layout` where the view is not such a matrix, `InvalidArgument` where matrix and stream are not of one device,
-/// `OutOfMemory` where the device has no room for the scratch, and what the driver failed with: then the elements may be in
-/// any order.
+/// `Layout` where the view is not such a matrix, `InvalidArgument` where matrix and stream are not
+/// of one device, `OutOfMemory` where the device has no room for the scratch, and what the driver
+/// failed with: then the elements may be in any order.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -49,21 +51,23 @@ pub fn transpose_in_place<'a, T: Element>(matrix: ViewMut<'a, T>, stream: &Strea
     plan.launch(matrix, bytes, stream)
 }
 
-/// Queues a transpose in memory that others own, by addresses: a buffer of cudarc, cust or candle, whose `CUdeviceptr` and
-/// `CUstream` these are.
+/// Queues a transpose in memory that others own, by addresses: a buffer of cudarc, cust or candle,
+/// whose `CUdeviceptr` and `CUstream` these are.
 ///
-/// `matrix` is the address of the storage that `layout` is of, `width` the bytes of an element, and `scratch` the address of
-/// [`InPlacePlan::scratch_bytes`] bytes; any where those are 0. The result's layout is as in [`transpose_in_place`].
+/// `matrix` is the address of the storage that `layout` is of, `width` the bytes of an element, and
+/// `scratch` the address of [`InPlacePlan::scratch_bytes`] bytes; any where those are 0. The
+/// result's layout is as in [`transpose_in_place`].
 ///
 /// # Errors
 ///
-/// As [`transpose_in_place`]; `InvalidArgument` also for a width that is not 1, 2, 4, 8 or 16, an address that is not a
-/// multiple of it, or a scratch that overlaps the matrix. `Layout` also where `layout` may reach an element twice.
+/// As [`transpose_in_place`]; `InvalidArgument` also for a width that is not 1, 2, 4, 8 or 16, an
+/// address that is not a multiple of it, or a scratch that overlaps the matrix. `Layout` also where
+/// `layout` may reach an element twice.
 ///
 /// # Safety
 ///
-/// [The raw contract](crate::ops#the-raw-contract), for the matrix and the scratch, which are both read and
-/// written.
+/// [The raw contract](crate::ops#the-raw-contract), for the matrix and the scratch, which are both
+/// read and written.
 pub unsafe fn transpose_in_place_raw(
     device: &Device,
     matrix: u64,

@@ -46,7 +46,8 @@ struct Pass {
     step: Step<LinesParams>,
     /// Panels of all matrices.
     panels: u64,
-    /// Panels that the scratch has room for; 0 where they go through shared memory, all in one launch.
+    /// Panels that the scratch has room for; 0 where they go through shared memory, all in one
+    /// launch.
     spilled: u64,
 }
 
@@ -80,16 +81,18 @@ struct Grid {
 impl InPlacePlan {
     /// Plans the transpose of a matrix, or of each of a batch, of elements of `width` bytes.
     ///
-    /// A square matrix exchanges its tiles across the diagonal, through shared memory. Any other, contiguous in C order, is
-    /// transposed by the decomposition of Catanzaro, Keller and Garland (2014): two or three passes that permute columns or
-    /// rows in themselves, for which panels of them go through shared memory, or through scratch memory where they are too
-    /// long. A matrix of more rows than columns runs the passes of its transpose backwards, so that columns are the shorter
-    /// lines, of which a panel takes several.
+    /// A square matrix exchanges its tiles across the diagonal, through shared memory. Any other,
+    /// contiguous in C order, is transposed by the decomposition of Catanzaro, Keller and Garland
+    /// (2014): two or three passes that permute columns or rows in themselves, for which panels of
+    /// them go through shared memory, or through scratch memory where they are too long. A matrix
+    /// of more rows than columns runs the passes of its transpose backwards, so that columns are
+    /// the shorter lines, of which a panel takes several.
     ///
     /// # Errors
     ///
-    /// `Layout` where it has not two or three axes, is neither square nor contiguous in C order, may reach an element twice,
-    /// or has more elements than a grid covers; `InvalidArgument` for a width that is not 1, 2, 4, 8 or 16.
+    /// `Layout` where it has not two or three axes, is neither square nor contiguous in C order,
+    /// may reach an element twice, or has more elements than a grid covers; `InvalidArgument` for a
+    /// width that is not 1, 2, 4, 8 or 16.
     pub fn new(layout: &Layout, width: usize) -> Result<Self> {
         check_width(width)?;
         check_bytes("matrix", layout, width)?;
@@ -127,9 +130,10 @@ impl InPlacePlan {
         Ok(plan)
     }
 
-    /// Bytes of scratch memory that the transpose needs beside the matrix: none for a square one, nor where panels of it fit in
-    /// shared memory. Else at most the greatest of 1/64 of the matrix's bytes, one line of elements along its longer axis, and
-    /// 32 bytes for each index of its shorter one.
+    /// Bytes of scratch memory that the transpose needs beside the matrix: none for a square one,
+    /// nor where panels of it fit in shared memory. Else at most the greatest of 1/64 of the
+    /// matrix's bytes, one line of elements along its longer axis, and 32 bytes for each index of
+    /// its shorter one.
     pub fn scratch_bytes(&self) -> usize {
         // What is left of the matrix's own bytes, which fit.
         self.passes.iter().flatten().map(|pass| pass.spilled * pass.panel_bytes(self.width)).max().unwrap_or(0) as usize
@@ -146,14 +150,14 @@ impl InPlacePlan {
         square.chain(self.passes.iter().flatten().map(|pass| pass.step.entry)).map(EntryId::name)
     }
 
-    /// Queues the transpose of `matrix` in its own memory on `stream`, and gives the view of the result.
-    /// `scratch` has at least [`InPlacePlan::scratch_bytes`], without gaps.
+    /// Queues the transpose of `matrix` in its own memory on `stream`, and gives the view of the
+    /// result. `scratch` has at least [`InPlacePlan::scratch_bytes`], without gaps.
     ///
     /// # Errors
     ///
-    /// `Layout` where the matrix is not the planned one, `InvalidArgument` where the scratch is too small or
-    /// not aligned to the elements, or the operands and the stream are not on one device; and the driver's
-    /// errors: then the elements may be in any order.
+    /// `Layout` where the matrix is not the planned one, `InvalidArgument` where the scratch is too
+    /// small or not aligned to the elements, or the operands and the stream are not on one device;
+    /// and the driver's errors: then the elements may be in any order.
     pub fn launch<'a, T: Element>(
         &self,
         matrix: ViewMut<'a, T>,
@@ -175,9 +179,9 @@ impl InPlacePlan {
             ));
         }
         queue(operands, stream, |device, [matrix, scratch], stream| {
-            // SAFETY: the layout lies within the buffer, which lives until its drop and which the view borrows exclusively;
-            // the scratch has as many bytes as the plan asks for; `queue` orders other work on both and holds all to one
-            // device.
+            // SAFETY: the layout lies within the buffer, which lives until its drop and which the
+            // view borrows exclusively; the scratch has as many bytes as the plan asks for; `queue`
+            // orders other work on both and holds all to one device.
             unsafe { self.queue(device, matrix, scratch + start, stream) }
         })?;
         let transposed = match *self.layout.shape() {
@@ -188,17 +192,18 @@ impl InPlacePlan {
         transposed.view().ok_or_else(|| not_in_place(&self.layout))
     }
 
-    /// Queues the transpose in memory that others own, of a storage and a scratch at these addresses.
+    /// Queues the transpose in memory that others own, of a storage and a scratch at these
+    /// addresses.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an address is not a multiple of the element's width, the scratch overlaps
-    /// the matrix, or the device does not allow a launch; and the driver's errors.
+    /// `InvalidArgument` where an address is not a multiple of the element's width, the scratch
+    /// overlaps the matrix, or the device does not allow a launch; and the driver's errors.
     ///
     /// # Safety
     ///
-    /// [The raw contract](crate::ops#the-raw-contract), for a storage of the planned layout, and a scratch
-    /// of [`InPlacePlan::scratch_bytes`]; any where those are 0. Both are read and written.
+    /// [The raw contract](crate::ops#the-raw-contract), for a storage of the planned layout, and a
+    /// scratch of [`InPlacePlan::scratch_bytes`]; any where those are 0. Both are read and written.
     pub unsafe fn launch_raw(&self, device: &Device, matrix: u64, scratch: u64, stream: StreamHandle) -> Result<()> {
         if self.launches() == 0 {
             return Ok(());
@@ -219,12 +224,12 @@ impl InPlacePlan {
     ///
     /// # Safety
     ///
-    /// As [`InPlacePlan::launch_raw`]; the addresses are aligned to the width, and the scratch does not
-    /// overlap the matrix.
+    /// As [`InPlacePlan::launch_raw`]; the addresses are aligned to the width, and the scratch does
+    /// not overlap the matrix.
     unsafe fn queue(&self, device: &Device, matrix: u64, scratch: u64, stream: StreamHandle) -> Result<()> {
         if let Some(square) = &self.square {
-            // SAFETY: `swap_tiles` reaches exactly the elements of the layout, which reaches none twice; the rest as
-            // the caller promises.
+            // SAFETY: `swap_tiles` reaches exactly the elements of the layout, which reaches none
+            // twice; the rest as the caller promises.
             unsafe { square.launch(device, matrix, stream) }?;
         }
         for pass in self.passes.iter().flatten() {
@@ -289,8 +294,9 @@ impl Pass {
     /// As [`InPlacePlan::queue`].
     unsafe fn launch(&self, device: &Device, operands: [u64; 2], stream: StreamHandle) -> Result<()> {
         if self.spilled == 0 {
-            // SAFETY: `permute_lines` reaches exactly the elements of the layout; a panel fits in its shared memory,
-            // and the partners are one to one by the paper's lemmas. The rest as the caller promises.
+            // SAFETY: `permute_lines` reaches exactly the elements of the layout; a panel fits in
+            // its shared memory, and the partners are one to one by the paper's lemmas. The rest as
+            // the caller promises.
             return unsafe { self.step.launch(device, operands, stream) };
         }
         let mut step = self.step;
@@ -300,7 +306,8 @@ impl Pass {
             step.shape.grid[1] = (step.params.end - step.params.first) as u32;
             for back in [0, 1] {
                 step.params.back = back;
-                // SAFETY: as above, and the scratch has room for `spilled` panels, the second launch's filled by the first.
+                // SAFETY: as above, and the scratch has room for `spilled` panels, the second
+                // launch's filled by the first.
                 unsafe { step.launch(device, operands, stream) }?;
             }
             step.params.first = step.params.end;
@@ -310,12 +317,13 @@ impl Pass {
 }
 
 impl Grid {
-    /// The passes that turn `rows` x `cols` into `cols` x `rows`, or back: then each inverse, in the opposite order. `None`
-    /// where a grid does not cover them.
+    /// The passes that turn `rows` x `cols` into `cols` x `rows`, or back: then each inverse, in
+    /// the opposite order. `None` where a grid does not cover them.
     ///
-    /// In the terms of [`LinesParams`], with `c` the greatest common divisor: first each column is rotated by the multiple of
-    /// `cols / c` that it has reached, which spreads the elements of a row over all columns; then each element goes to its
-    /// column, and at last to its row. Elements of a row that nothing divides are spread already.
+    /// In the terms of [`LinesParams`], with `c` the greatest common divisor: first each column is
+    /// rotated by the multiple of `cols / c` that it has reached, which spreads the elements of a
+    /// row over all columns; then each element goes to its column, and at last to its row. Elements
+    /// of a row that nothing divides are spread already.
     fn passes(&self, back: bool) -> Option<[Option<Pass>; 3]> {
         let common = gcd(self.rows, self.cols);
         let by = |value| self.divisor(value);
@@ -358,7 +366,8 @@ impl Grid {
         self.pass(0, height, self.cols, self.rows.div_ceil(height), fit == 0)
     }
 
-    /// Columns as many as fit in shared memory, a sector wide at least, or more of them through the scratch.
+    /// Columns as many as fit in shared memory, a sector wide at least, or more of them through the
+    /// scratch.
     fn column_panels(&self) -> Option<Pass> {
         let line = self.rows * self.width;
         let sector = SECTOR / self.width;
@@ -373,8 +382,8 @@ impl Grid {
         self.pass(1, self.rows, width, self.cols.div_ceil(width), spilled)
     }
 
-    /// A pass over panels of `height` x `width`, that does not say yet how it permutes; `None` where a grid does not cover
-    /// them.
+    /// A pass over panels of `height` x `width`, that does not say yet how it permutes; `None`
+    /// where a grid does not cover them.
     fn pass(&self, columns: u64, height: u64, width: u64, panels: u64, spilled: bool) -> Option<Pass> {
         let all = panels * self.batches;
         let len = height * width;
@@ -530,7 +539,8 @@ mod tests {
                 let (matrix, scratch) =
                     (device.upload(&bytes).unwrap(), device.alloc::<u8>(plan.scratch_bytes()).unwrap());
                 let stream = device.default_stream();
-                // SAFETY: both buffers are live until the stream is synchronised, and as long as the plan asks for.
+                // SAFETY: both buffers are live until the stream is synchronised, and as long as
+                // the plan asks for.
                 unsafe { plan.launch_raw(device, matrix.address(), scratch.address(), stream.handle()) }.unwrap();
                 stream.synchronize().unwrap();
                 let result = matrix.download().unwrap();

@@ -98,13 +98,13 @@ pub struct Requested {
 
 #[cfg(feature = "interp")]
 impl PermutePlan {
-    /// Counts what the plan's kernel asks of memory: the software GPU runs it without the arrays. Of
-    /// more than 256 blocks it runs that many, spread over the grid.
+    /// Counts what the plan's kernel asks of memory: the software GPU runs it without the arrays.
+    /// Of more than 256 blocks it runs that many, spread over the grid.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where no GPU has so many blocks, `OutOfMemory` where a side reaches over more
-    /// than 2^40 bytes.
+    /// `InvalidArgument` where no GPU has so many blocks, `OutOfMemory` where a side reaches over
+    /// more than 2^40 bytes.
     pub fn requested(&self) -> Result<Requested> {
         let Some(shape) = self.shape() else {
             let none = GlobalCounters::default();
@@ -125,8 +125,8 @@ impl PermutePlan {
         let ((_source, src), (_destination, dst)) =
             (storage(source.end, src_align)?, storage(destination.end, dst_align)?);
         let stream = device.default_stream();
-        // SAFETY: both storages are live until the stream is waited for, reach to the last element and are
-        // aligned as planned; nothing else uses them.
+        // SAFETY: both storages are live until the stream is waited for, reach to the last element
+        // and are aligned as planned; nothing else uses them.
         unsafe { self.launch_raw(&device, src, dst, stream.handle()) }?;
         stream.synchronize()?;
         let counted = device.counters()?.unwrap_or_default();
@@ -142,7 +142,8 @@ impl PermutePlan {
     }
 }
 
-/// Sectors that a walk along axes of these extents and strides touches, from a sector's boundary on.
+/// Sectors that a walk along axes of these extents and strides touches, from a sector's boundary
+/// on.
 fn sectors(axes: impl Iterator<Item = (usize, isize)>, width: usize) -> u64 {
     let width = width as u64;
     // A broadcast reads the same element again.
@@ -151,14 +152,15 @@ fn sectors(axes: impl Iterator<Item = (usize, isize)>, width: usize) -> u64 {
         .map(|(extent, stride)| (extent as u64, stride.unsigned_abs() as u64 * width))
         .collect();
     axes.sort_unstable_by_key(|&(_, stride)| stride);
-    // From the first to the last byte of a run of elements, between any two of which there is no room for a whole sector.
+    // From the first to the last byte of a run of elements, between any two of which there is no
+    // room for a whole sector.
     let mut run = width;
     let mut axes = axes.into_iter().peekable();
     while let Some((extent, stride)) = axes.next_if(|&(_, stride)| stride < run + SECTOR_BYTES) {
         run += (extent - 1) * stride;
     }
-    // Runs begin at every multiple of `step` within a sector in turn, and so touch one more than they fill in some of the
-    // cases.
+    // Runs begin at every multiple of `step` within a sector in turn, and so touch one more than
+    // they fill in some of the cases.
     let step = 1 << axes.clone().fold(SECTOR_BYTES, |bits, (_, stride)| bits | stride).trailing_zeros();
     let runs: u64 = axes.map(|(extent, _)| extent).product();
     let sectors =
@@ -197,7 +199,8 @@ mod tests {
         ] {
             assert_eq!(sectors(axes.iter().copied(), width), counted(&axes, width), "{axes:?} of {width} bytes");
         }
-        // Rows of 64 bytes, 100 bytes apart, begin at every multiple of 4 in turn, and are exact in the mean.
+        // Rows of 64 bytes, 100 bytes apart, begin at every multiple of 4 in turn, and are exact in
+        // the mean.
         let axes = [(800, 25), (16, 1)];
         assert_eq!(sectors(axes.into_iter(), 4), counted(&axes, 4));
     }

@@ -1,7 +1,9 @@
-//! Any layout to any layout of the same shape: copies, permutes, transposes, slices, reversals, broadcasts.
+//! Any layout to any layout of the same shape: copies, permutes, transposes, slices, reversals,
+//! broadcasts.
 //!
-//! One operation, [`copy_into`], does them all: what a permute is called in other libraries is a copy from a view whose axes
-//! are permuted. [`permute`] and [`contiguous`] are that copy into a new buffer.
+//! One operation, [`copy_into`], does them all: what a permute is called in other libraries is a
+//! copy from a view whose axes are permuted. [`permute`] and [`contiguous`] are that copy into a
+//! new buffer.
 
 mod explain;
 mod plan;
@@ -25,13 +27,13 @@ use crate::ops::{Align, Target, TileShape};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Queues a copy of every element of `src` to its place in `dst`, of the same shape, on `stream`. How it is done is chosen by
-/// the layouts; see [`PermutePlan`].
+/// Queues a copy of every element of `src` to its place in `dst`, of the same shape, on `stream`.
+/// How it is done is chosen by the layouts; see [`PermutePlan`].
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ, `InvalidArgument` where the two and the stream are not of one device, and what the
-/// driver failed with.
+/// `Layout` where the shapes differ, `InvalidArgument` where the two and the stream are not of one
+/// device, and what the driver failed with.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -59,8 +61,8 @@ pub fn copy_into<'a, T: Element>(
     plan.queue(&src, &dst, stream)
 }
 
-/// Queues [`copy_into`] by the kernels for large arrays, whatever the size, and with these tiles: for
-/// measuring which are the best. See [`PermutePlan::tuned`].
+/// Queues [`copy_into`] by the kernels for large arrays, whatever the size, and with these tiles:
+/// for measuring which are the best. See [`PermutePlan::tuned`].
 ///
 /// # Errors
 ///
@@ -77,16 +79,17 @@ pub fn copy_into_tuned<T: Element>(
     plan.queue(&src, &dst, stream)
 }
 
-/// Queues a copy between memory that others own, by addresses: buffers of cudarc, cust or candle, whose `CUdeviceptr` and
-/// `CUstream` these are.
+/// Queues a copy between memory that others own, by addresses: buffers of cudarc, cust or candle,
+/// whose `CUdeviceptr` and `CUstream` these are.
 ///
-/// `src` and `dst` are the addresses of the storages that the layouts are of, which have one shape; `width` is the bytes of
-/// an element.
+/// `src` and `dst` are the addresses of the storages that the layouts are of, which have one shape;
+/// `width` is the bytes of an element.
 ///
 /// # Errors
 ///
-/// As [`copy_into`]; `InvalidArgument` also for a width that is not 1, 2, 4, 8 or 16, an address that is not a multiple of
-/// it, or ranges that overlap. `Layout` also where `dst_layout` may reach an element twice, or the bytes overflow.
+/// As [`copy_into`]; `InvalidArgument` also for a width that is not 1, 2, 4, 8 or 16, an address
+/// that is not a multiple of it, or ranges that overlap. `Layout` also where `dst_layout` may reach
+/// an element twice, or the bytes overflow.
 ///
 /// # Safety
 ///
@@ -133,13 +136,14 @@ pub unsafe fn copy_into_raw(
     unsafe { plan.launch_raw(device, src, dst, stream) }
 }
 
-/// The elements with their axes in another order, in a new buffer, in C order: axis `i` of the result is axis `axes[i]` of
-/// `src`. Queued on the default stream of the source's device. NumPy: `ascontiguousarray(transpose(src, axes))`.
+/// The elements with their axes in another order, in a new buffer, in C order: axis `i` of the
+/// result is axis `axes[i]` of `src`. Queued on the default stream of the source's device. NumPy:
+/// `ascontiguousarray(transpose(src, axes))`.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where `axes` is not a permutation of the source's axes, `OutOfMemory` where the device has no room for
-/// the result, and what the driver failed with.
+/// `InvalidArgument` where `axes` is not a permutation of the source's axes, `OutOfMemory` where
+/// the device has no room for the result, and what the driver failed with.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -161,12 +165,13 @@ pub fn permute<'a, T: Element>(
     contiguous(src.permuted_axes(&axes.of(src.shape())?)?)
 }
 
-/// The elements of a view in a new buffer, in C order. Queued on the default stream of the view's device. Torch:
-/// `contiguous`, but always a copy.
+/// The elements of a view in a new buffer, in C order. Queued on the default stream of the view's
+/// device. Torch: `contiguous`, but always a copy.
 ///
 /// # Errors
 ///
-/// `Layout` or `OutOfMemory` where the device has no room for the result, and what the driver failed with.
+/// `Layout` or `OutOfMemory` where the device has no room for the result, and what the driver
+/// failed with.
 pub fn contiguous<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let src = src.into();
     let device = src.device();

@@ -22,9 +22,9 @@ use crate::view::{View, ViewMut};
 /// How the elements of one layout come to their places in another: with which kernel, in what grid,
 /// with which parameters.
 ///
-/// Layouts and alignments alone decide a plan, without a device. Layouts that mean the same work give
-/// equal plans. A plan can be kept, and launches any number of times: on views ([`PermutePlan::launch`])
-/// or on memory that others own ([`PermutePlan::launch_raw`]).
+/// Layouts and alignments alone decide a plan, without a device. Layouts that mean the same work
+/// give equal plans. A plan can be kept, and launches any number of times: on views
+/// ([`PermutePlan::launch`]) or on memory that others own ([`PermutePlan::launch_raw`]).
 ///
 /// Several strategies look at the work, one after the other, and the first that takes it does it:
 /// [`PermutePlan::explain`] has the verdict of each.
@@ -71,9 +71,9 @@ impl PermutePlan {
     ///
     /// # Errors
     ///
-    /// `Layout` where the shapes differ, `dst` may reach an element twice, or the bytes of a storage
-    /// overflow; `InvalidArgument` for a width that is not 1, 2, 4, 8 or 16, or an alignment below
-    /// it.
+    /// `Layout` where the shapes differ, `dst` may reach an element twice, or the bytes of a
+    /// storage overflow; `InvalidArgument` for a width that is not 1, 2, 4, 8 or 16, or an
+    /// alignment below it.
     pub fn new(
         src: &Layout,
         src_align: Align,
@@ -110,7 +110,8 @@ impl PermutePlan {
         Self::of(&canonical, [src_align, dst_align], target, Choice::Large(shape))
     }
 
-    /// Plans checked work. It cannot fail, and gives a result so that the plan, which is large, is written once.
+    /// Plans checked work. It cannot fail, and gives a result so that the plan, which is large, is
+    /// written once.
     fn of(canonical: &Canonical, aligns: [Align; 2], target: Target, choice: Choice) -> Result<Self> {
         if canonical.is_empty() {
             return Ok(Self {
@@ -171,10 +172,10 @@ impl PermutePlan {
             stream,
             |device, operands, stream| {
                 let Some(work) = &self.work else { return Ok(()) };
-                // SAFETY: the kernel reaches exactly the elements of the planned layouts, which are the
-                // views' and lie within buffers that live until their drops, aligned as allocations are.
-                // The two share no element, because `dst` is borrowed exclusively. `queue` orders other
-                // work and holds all to one device.
+                // SAFETY: the kernel reaches exactly the elements of the planned layouts, which are
+                // the views' and lie within buffers that live until their drops, aligned as
+                // allocations are. The two share no element, because `dst` is borrowed exclusively.
+                // `queue` orders other work and holds all to one device.
                 unsafe { work.step().queue(device, operands, stream) }
             },
         )
@@ -204,8 +205,8 @@ impl PermutePlan {
     /// # Errors
     ///
     /// `InvalidArgument` where an address is not aligned as planned, the two sides overlap, or the
-    /// device does not allow the launch's shape or is of an architecture before the planned one; and
-    /// the driver's errors.
+    /// device does not allow the launch's shape or is of an architecture before the planned one;
+    /// and the driver's errors.
     ///
     /// # Safety
     ///

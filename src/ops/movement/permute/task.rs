@@ -33,7 +33,8 @@ pub(super) struct Task<'a> {
 pub(super) enum Choice {
     /// Every kernel, with the target's tiles, which are cut to be full.
     Any,
-    /// The kernels for large arrays, whatever the size, with this shape of a tile, or without tiles.
+    /// The kernels for large arrays, whatever the size, with this shape of a tile, or without
+    /// tiles.
     Large(Option<TileShape>),
 }
 
@@ -103,8 +104,8 @@ impl<'a> Task<'a> {
         self.src_align.min(self.dst_align).bytes() as usize
     }
 
-    /// The family's kernel for elements of that width, with hints to the L2 cache where they are for an
-    /// array of this size; a decline where the family has none.
+    /// The family's kernel for elements of that width, with hints to the L2 cache where they are
+    /// for an array of this size; a decline where the family has none.
     pub(super) fn kernel(&self, family: Family, width: usize, index: Index) -> Result<EntryId, Decline> {
         Ok(self.hinted(self.unhinted(family, width, index)?))
     }

@@ -17,14 +17,14 @@ use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 use plan::check_matrices;
 
-/// The transpose of a matrix of `[rows, cols]` in a new buffer, in C order as `[cols, rows]`. Queued on the default stream of
-/// the source's device; how it is done is chosen by the layout, as in
-/// [`PermutePlan::new`](crate::ops::PermutePlan::new).
+/// The transpose of a matrix of `[rows, cols]` in a new buffer, in C order as `[cols, rows]`.
+/// Queued on the default stream of the source's device; how it is done is chosen by the layout, as
+/// in [`PermutePlan::new`](crate::ops::PermutePlan::new).
 ///
 /// # Errors
 ///
-/// `Layout` where `src` has not two axes, `OutOfMemory` where the device has no room for the result, and what the driver
-/// failed with.
+/// `Layout` where `src` has not two axes, `OutOfMemory` where the device has no room for the
+/// result, and what the driver failed with.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -46,13 +46,14 @@ pub fn transpose<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceAr
     Ok(result)
 }
 
-/// Queues the transpose of `src`, of `[rows, cols]`, into `dst`, of `[cols, rows]`, on `stream`. Without a variant, how it is
-/// done is chosen by the layouts, as in [`PermutePlan::new`](crate::ops::PermutePlan::new).
+/// Queues the transpose of `src`, of `[rows, cols]`, into `dst`, of `[cols, rows]`, on `stream`.
+/// Without a variant, how it is done is chosen by the layouts, as in
+/// [`PermutePlan::new`](crate::ops::PermutePlan::new).
 ///
 /// # Errors
 ///
-/// `Layout` where one is not a matrix or the shapes do not go together, `InvalidArgument` where the two and the stream are
-/// not of one device, and what the driver failed with.
+/// `Layout` where one is not a matrix or the shapes do not go together, `InvalidArgument` where the
+/// two and the stream are not of one device, and what the driver failed with.
 pub fn transpose_into<'a, T: Element>(
     src: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
@@ -67,15 +68,17 @@ pub fn transpose_into<'a, T: Element>(
     TransposePlan::new(src.layout(), dst.layout(), size_of::<T>(), variant)?.launch(src, dst, stream)
 }
 
-/// Queues a transpose between memory that others own, by addresses: buffers of cudarc, cust or candle, whose `CUdeviceptr`
-/// and `CUstream` these are.
+/// Queues a transpose between memory that others own, by addresses: buffers of cudarc, cust or
+/// candle, whose `CUdeviceptr` and `CUstream` these are.
 ///
-/// `src` and `dst` are the addresses of the storages that the layouts are of; `width` is the bytes of an element.
+/// `src` and `dst` are the addresses of the storages that the layouts are of; `width` is the bytes
+/// of an element.
 ///
 /// # Errors
 ///
-/// As [`transpose_into`]; `InvalidArgument` also for a width that is not 1, 2, 4, 8 or 16, an address that is not a multiple
-/// of it, or ranges that overlap. `Layout` also where `dst_layout` may reach an element twice.
+/// As [`transpose_into`]; `InvalidArgument` also for a width that is not 1, 2, 4, 8 or 16, an
+/// address that is not a multiple of it, or ranges that overlap. `Layout` also where `dst_layout`
+/// may reach an element twice.
 ///
 /// # Safety
 ///

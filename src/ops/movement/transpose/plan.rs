@@ -56,12 +56,14 @@ impl Placed for ColumnParams {
 }
 
 impl TransposePlan {
-    /// Plans `dst[c, r] = src[r, c]` for elements of `width` bytes by one of the variants, for whatever layouts.
+    /// Plans `dst[c, r] = src[r, c]` for elements of `width` bytes by one of the variants, for
+    /// whatever layouts.
     ///
     /// # Errors
     ///
-    /// `Layout` where one is not a matrix, the shapes do not go together, `dst` may reach an element twice, or there are
-    /// more elements than a grid covers; `InvalidArgument` for a width that is not 1, 2, 4, 8 or 16.
+    /// `Layout` where one is not a matrix, the shapes do not go together, `dst` may reach an
+    /// element twice, or there are more elements than a grid covers; `InvalidArgument` for a width
+    /// that is not 1, 2, 4, 8 or 16.
     pub fn new(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<Self> {
         check_width(width)?;
         check_bytes("source", src, width)?;
@@ -80,8 +82,9 @@ impl TransposePlan {
     ///
     /// # Errors
     ///
-    /// `Layout` where the views are not the planned ones, `InvalidArgument` where the two and the stream are
-    /// not on one device, or the device does not allow the launch; and the driver's errors.
+    /// `Layout` where the views are not the planned ones, `InvalidArgument` where the two and the
+    /// stream are not on one device, or the device does not allow the launch; and the driver's
+    /// errors.
     pub fn launch<'a, T: Element>(
         &self,
         src: impl Into<View<'a, T>>,
@@ -93,8 +96,9 @@ impl TransposePlan {
         operands[0].check(&self.src, self.width)?;
         operands[1].check(&self.dst, self.width)?;
         queue(operands, stream, |device, operands, stream| {
-            // SAFETY: the layouts lie within the buffers, which live until their drops, and share no element, as the
-            // exclusive borrow of `dst` shows; `queue` orders other work and holds all to one device.
+            // SAFETY: the layouts lie within the buffers, which live until their drops, and share
+            // no element, as the exclusive borrow of `dst` shows; `queue` orders other work and
+            // holds all to one device.
             unsafe { self.queue(device, operands, stream) }
         })
     }
@@ -103,8 +107,8 @@ impl TransposePlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an address is not a multiple of the element's width, the two sides overlap,
-    /// or the device does not allow the launch; and the driver's errors.
+    /// `InvalidArgument` where an address is not a multiple of the element's width, the two sides
+    /// overlap, or the device does not allow the launch; and the driver's errors.
     ///
     /// # Safety
     ///
@@ -122,17 +126,19 @@ impl TransposePlan {
     ///
     /// # Safety
     ///
-    /// As [`TransposePlan::launch_raw`]; the two sides share no element, and the addresses are aligned to
-    /// the width.
+    /// As [`TransposePlan::launch_raw`]; the two sides share no element, and the addresses are
+    /// aligned to the width.
     unsafe fn queue(&self, device: &Device, operands: [u64; 2], stream: StreamHandle) -> Result<()> {
         match &self.work {
             Work::Nothing => Ok(()),
-            // SAFETY: the tile kernels reach exactly the elements of the two layouts; the rest as the caller promises.
+            // SAFETY: the tile kernels reach exactly the elements of the two layouts; the rest as
+            // the caller promises.
             Work::Tiles(step) => unsafe { step.launch(device, operands, stream) },
             Work::Columns(columns) => {
                 let mut step = columns.first;
                 for _ in 0..columns.count {
-                    // SAFETY: as above, for one column of the source and one row of the destination.
+                    // SAFETY: as above, for one column of the source and one row of the
+                    // destination.
                     unsafe { step.launch(device, operands, stream) }?;
                     step.params.src = step.params.src.wrapping_add_signed(columns.src_step);
                     step.params.dst = step.params.dst.wrapping_add_signed(columns.dst_step);

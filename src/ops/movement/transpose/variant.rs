@@ -13,11 +13,13 @@ pub enum Variant {
     ColumnLoop,
     /// One element a thread step, read along rows and written along columns.
     Naive,
-    /// Through a tile in shared memory: both sides run along rows, but the tile's columns share banks.
+    /// Through a tile in shared memory: both sides run along rows, but the tile's columns share
+    /// banks.
     Tiled,
     /// `Tiled` with each row of the tile padded by a bank, so that columns meet no conflict.
     Padded,
-    /// `Tiled` with the column exclusive-ored by the row: no conflict and no padding. Elsewhere called swizzled.
+    /// `Tiled` with the column exclusive-ored by the row: no conflict and no padding. Elsewhere
+    /// called swizzled.
     Staggered,
 }
 

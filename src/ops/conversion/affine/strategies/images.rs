@@ -25,8 +25,8 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// The images, where the layouts of a shape `[n.., c, pixels..]` are theirs: the source lies in C
-    /// order as `[n.., pixels.., c]`, the destination as it is.
+    /// The images, where the layouts of a shape `[n.., c, pixels..]` are theirs: the source lies in
+    /// C order as `[n.., pixels.., c]`, the destination as it is.
     pub(super) fn of([src, dst]: [&Layout; 2], aligns: [Align; 2], types: [DType; 2], axis: usize) -> Option<Self> {
         // The source with its channels last.
         let mut order = [0; MAX_RANK];

@@ -76,8 +76,8 @@ impl Turned {
         let ([src_width, dst_width], [src_type, dst_type]) = (task.widths(), task.codes());
         let (rows, cols) = (matrices.rows.extent, matrices.cols.extent);
         let [across, down] = [cols.div_ceil(tile.width), rows.div_ceil(tile.height)];
-        // Where rows of the destination go on in the tile below, that writes the rest of a sector: soon,
-        // while the L2 cache has it.
+        // Where rows of the destination go on in the tile below, that writes the rest of a sector:
+        // soon, while the L2 cache has it.
         let down_first = ragged
             && rows.saturating_mul(tile.width * src_width.max(dst_width))
                 <= Tuning::of(task.target).permutes.tiles.column;

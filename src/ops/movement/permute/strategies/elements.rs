@@ -1,8 +1,8 @@
 //! Elements one by one in the destination's order, four a thread, whatever the layouts.
 //!
-//! Worth: it takes what no other strategy takes. Where both sides keep runs of whole 16-byte accesses
-//! together it moves them at a copy's speed: heads of 16 x 4096 x 32 x 128 of two bytes have
-//! 2940 GB/s, 2960 with hints, and runs of 3600 bytes 2798 (docs/adr/0009).
+//! Worth: it takes what no other strategy takes. Where both sides keep runs of whole 16-byte
+//! accesses together it moves them at a copy's speed: heads of 16 x 4096 x 32 x 128 of two bytes
+//! have 2940 GB/s, 2960 with hints, and runs of 3600 bytes 2798 (docs/adr/0009).
 
 use std::fmt;
 

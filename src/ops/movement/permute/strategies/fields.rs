@@ -1,11 +1,12 @@
-//! Packed structs of few fields on one side, and one plane a field on the other: arrays of structs and
-//! structs of arrays, images with their channels inside or outside.
+//! Packed structs of few fields on one side, and one plane a field on the other: arrays of structs
+//! and structs of arrays, images with their channels inside or outside.
 //!
 //! A block moves a chunk of structs through shared memory. Its lanes move one pack at a time as the
 //! structs lie: a vector where images and planes start on vectors, else a word of at least 4 bytes.
 //!
-//! Worth, on an H100 (docs/adr/0009): 2 bytes 33554432 x 8 are at 0.995 of the copy, by tiles at 0.907;
-//! f32 16777216 x 8 at 0.996, by tiles 0.991; f32 33554432 x 3 has 3012 GB/s by vectors, 2942 by words.
+//! Worth, on an H100 (docs/adr/0009): 2 bytes 33554432 x 8 are at 0.995 of the copy, by tiles at
+//! 0.907; f32 16777216 x 8 at 0.996, by tiles 0.991; f32 33554432 x 3 has 3012 GB/s by vectors,
+//! 2942 by words.
 
 use std::fmt;
 

@@ -35,8 +35,8 @@ pub(super) struct Long {
 }
 
 impl Matrices {
-    /// The matrices whose rows lie along the axis `row`, and whose columns along `col`. Sides that are
-    /// `long` are two axes where they can be, the others where one is too short.
+    /// The matrices whose rows lie along the axis `row`, and whose columns along `col`. Sides that
+    /// are `long` are two axes where they can be, the others where one is too short.
     #[inline]
     pub(super) fn new(canonical: &Canonical, [row, col]: [usize; 2], long: Long, tiles: &Tiles) -> Self {
         let axes = canonical.axes();
@@ -54,8 +54,8 @@ impl Matrices {
         for (position, &axis) in axes.iter().enumerate() {
             let bytes = |run: &[Walk; 2]| run[0].extent * canonical.width;
             let short = |run: &[Walk; 2]| run[1] == NONE && bytes(run) < tiles.run;
-            // Rows that end within a sector share it with the next index of the outer axis. The rows of a
-            // micro-tile are on one index of that, or of wide elements on two.
+            // Rows that end within a sector share it with the next index of the outer axis. The
+            // rows of a micro-tile are on one index of that, or of wide elements on two.
             let shares = rows[1] == NONE && bytes(&rows) < tiles.folded_row && !bytes(&rows).is_multiple_of(SECTOR);
             let wide = ragged_tile_folds(canonical.width as u32) && rows[0].extent >= lanes;
             let folds = (long.rows || short(&rows)) && rows[0].extent.is_multiple_of(lanes) || shares && wide;
@@ -93,17 +93,18 @@ impl Matrices {
         [&self.cols, &self.rows].map(|run| run[0].extent * run[1].extent)
     }
 
-    /// The lowest bits of all places that rows start at, in elements: of the source, and of the destination.
+    /// The lowest bits of all places that rows start at, in elements: of the source, and of the
+    /// destination.
     pub(super) fn starts(&self) -> [usize; 2] {
         let src = self.rows.iter().chain(self.batch()).fold(self.src_start, |bits, axis| bits | axis.src as usize);
         let dst = self.cols.iter().chain(self.batch()).fold(self.dst_start, |bits, axis| bits | axis.dst as usize);
         [src, dst]
     }
 
-    /// Whether tiles of whole vectors are the better ones: every row of both sides starts on a vector of
-    /// `lanes` elements and holds whole ones, and, where what is written does not stay in the L2 cache,
-    /// those of the destination start on sectors. A sector that two tiles write takes an H100 a fifth
-    /// of its speed.
+    /// Whether tiles of whole vectors are the better ones: every row of both sides starts on a
+    /// vector of `lanes` elements and holds whole ones, and, where what is written does not stay in
+    /// the L2 cache, those of the destination start on sectors. A sector that two tiles write takes
+    /// an H100 a fifth of its speed.
     pub(super) fn are_whole(&self, lanes: usize, [src_align, dst_align]: [Align; 2], small: bool) -> bool {
         let [src, dst] = self.starts();
         let write = if small { VECTOR } else { SECTOR };

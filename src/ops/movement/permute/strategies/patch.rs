@@ -45,7 +45,8 @@ impl Strategy for Patch {
         at_most(*len, most, "elements", "the array is too large for one element a thread")?;
         // One axis of rows, one of columns, two of images.
         at_most(axes.len(), 4, "axes", "a patch has no parameters for more axes")?;
-        // Lanes go along the source first: what is written waits in the L2 cache until its sectors are whole.
+        // Lanes go along the source first: what is written waits in the L2 cache until its sectors
+        // are whole.
         let first = (0..axes.len()).min_by_key(|&axis| axes[axis].src.unsigned_abs());
         let cols = first.map_or(NONE, |first| axes[first]);
         let mut others = (0..axes.len()).filter(|&axis| Some(axis) != first).map(|axis| axes[axis]);

@@ -1,13 +1,13 @@
 //! Tiles of ragged rows: accesses are shifted to the aligned middle of each row.
 //!
-//! What a tile writes starts and ends on whole sectors. For that it reads a halo, some rows of the tile
-//! above, again: that costs less than sectors that are written in two parts. Tiles are cut to be full,
-//! because an H100 takes about as long for an empty micro-tile.
+//! What a tile writes starts and ends on whole sectors. For that it reads a halo, some rows of the
+//! tile above, again: that costs less than sectors that are written in two parts. Tiles are cut to
+//! be full, because an H100 takes about as long for an empty micro-tile.
 //!
-//! Worth, on an H100, in parts of the copy: bytes 16383 x 16385 0.888, 2 bytes 12287 x 12289 0.912, 4 and
-//! 8 bytes 0.940 and 0.935. f32 33 x 65 x 127 x 129 by 3, 1, 0, 2 has 2586 GB/s since tiles are cut to
-//! be full (2174 before), and 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 2334 (2003 by `packed`)
-//! (docs/adr/0009).
+//! Worth, on an H100, in parts of the copy: bytes 16383 x 16385 0.888, 2 bytes 12287 x 12289 0.912,
+//! 4 and 8 bytes 0.940 and 0.935. f32 33 x 65 x 127 x 129 by 3, 1, 0, 2 has 2586 GB/s since tiles
+//! are cut to be full (2174 before), and 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 2334 (2003 by
+//! `packed`) (docs/adr/0009).
 
 use crate::abi::RAGGED_TILE;
 use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_least};

@@ -42,7 +42,8 @@ impl Strategy for Rows {
         let outer = &bytes.axes()[1..];
         // Warps that store whole lines are worth a few idle lanes where a run is long.
         let grain = if run < constants.long { VECTOR } else { LINE };
-        // How far behind the grain a run may start: all that is known is what every start is a multiple of.
+        // How far behind the grain a run may start: all that is known is what every start is a
+        // multiple of.
         let strides = outer.iter().fold(bytes.dst_start, |bits, axis| bits | axis.dst as usize);
         let known = strides.trailing_zeros().min(task.dst_align.bytes().trailing_zeros());
         let vectors = (run + grain - (1 << known.min(grain.trailing_zeros()))).div_ceil(VECTOR);

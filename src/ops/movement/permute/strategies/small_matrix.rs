@@ -1,11 +1,12 @@
 //! One small matrix: tiles in shared memory, with threads for every multiprocessor.
 //!
-//! Where rows are whole vectors, `small_tile` transposes micro-tiles in registers, one a thread; else
-//! `staggered` moves tiles of 32 x 32 elements. Both have the few parameters of a single matrix.
+//! Where rows are whole vectors, `small_tile` transposes micro-tiles in registers, one a thread;
+//! else `staggered` moves tiles of 32 x 32 elements. Both have the few parameters of a single
+//! matrix.
 //!
 //! Worth: at 1 to 8 MiB the time until the first load counts. The bounds were found by sweeps on an
-//! H100 whose figures the records do not keep; a copy of 4 MiB in the pattern of `small_tile` has 1279
-//! to 1291 GB/s where other shapes of a copy have 1165 to 1208 (docs/adr/0009).
+//! H100 whose figures the records do not keep; a copy of 4 MiB in the pattern of `small_tile` has
+//! 1279 to 1291 GB/s where other shapes of a copy have 1165 to 1208 (docs/adr/0009).
 
 use std::fmt;
 

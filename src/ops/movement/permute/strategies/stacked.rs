@@ -1,10 +1,10 @@
 //! Transposes of many small matrices, several of which fill a tile.
 //!
-//! The tile is that of `vector_tile`: its micro-tiles are transposed in registers, but they belong to
-//! several matrices.
+//! The tile is that of `vector_tile`: its micro-tiles are transposed in registers, but they belong
+//! to several matrices.
 //!
-//! Worth, on an H100: 8 x 16 of two bytes are at 0.90 of the copy, by `packed` at 0.81; 8 x 8 have 0.85,
-//! by `packed` 0.87, so `packed` keeps those.
+//! Worth, on an H100: 8 x 16 of two bytes are at 0.90 of the copy, by `packed` at 0.81; 8 x 8 have
+//! 0.85, by `packed` 0.87, so `packed` keeps those.
 
 use std::fmt;
 

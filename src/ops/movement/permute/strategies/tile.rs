@@ -16,8 +16,8 @@ use crate::ops::plan::Step;
 use crate::ops::tuning::{Kind, TileShape, Tiles};
 use crate::ops::units::{SECTOR, VECTOR};
 
-/// Rows of micro-tiles that a tile shares with the one above, where rows of the destination start off
-/// sectors.
+/// Rows of micro-tiles that a tile shares with the one above, where rows of the destination start
+/// off sectors.
 const HALO: usize = RAGGED_MARGIN as usize;
 
 /// Matrices, how tiles are cut from them, and in what order the tiles follow each other.
@@ -31,8 +31,8 @@ pub(in crate::ops::movement::permute) struct Tiling {
 }
 
 impl Tiling {
-    /// The tiles, where they are worth it. They are cut as they were tuned for large matrices, or, where
-    /// the plan may adapt, to be as full as they can.
+    /// The tiles, where they are worth it. They are cut as they were tuned for large matrices, or,
+    /// where the plan may adapt, to be as full as they can.
     pub(in crate::ops::movement::permute) fn new(task: &Task<'_>) -> Result<Self, Decline> {
         let Widened { canonical, len, .. } = task.widened();
         let (width, axes) = (canonical.width, canonical.axes());
@@ -135,8 +135,8 @@ impl Cutter<'_> {
         matrices.are_whole(self.lanes(), [self.task.src_align, self.task.dst_align], self.small)
     }
 
-    /// Base-2 logarithm of the micro-tiles along a row of a tile; a decline where most of the tile would
-    /// be empty.
+    /// Base-2 logarithm of the micro-tiles along a row of a tile; a decline where most of the tile
+    /// would be empty.
     fn across(&self, kind: Kind, matrices: &Matrices) -> Result<u32, Decline> {
         let empty = "most of a tile would be empty";
         let [cols, rows] = matrices.extents().map(|extent| extent.div_ceil(self.lanes()));
@@ -147,9 +147,9 @@ impl Cutter<'_> {
         Ok(split.across_log2)
     }
 
-    /// Of whole vectors, as `plain` matrices are: the side whose axis is the shorter one comes first and
-    /// goes on into its next axis, so that blocks that run together move what is contiguous on one
-    /// side; or the other one, or both, where tiles are fuller so.
+    /// Of whole vectors, as `plain` matrices are: the side whose axis is the shorter one comes
+    /// first and goes on into its next axis, so that blocks that run together move what is
+    /// contiguous on one side; or the other one, or both, where tiles are fuller so.
     #[inline]
     fn whole(&self, plain: Matrices) -> Result<Tiling, Decline> {
         let kind = if self.small { Kind::WholeSmall } else { Kind::Whole };
@@ -179,8 +179,8 @@ impl Cutter<'_> {
         }
     }
 
-    /// Of rows that start or end off vectors, or off the sectors that are written: cut to be full, where
-    /// the plan may adapt.
+    /// Of rows that start or end off vectors, or off the sectors that are written: cut to be full,
+    /// where the plan may adapt.
     #[inline]
     fn ragged(&self, matrices: Matrices) -> Result<Tiling, Decline> {
         let (lanes, tiles) = (self.lanes(), self.tiles());
@@ -197,9 +197,9 @@ impl Cutter<'_> {
             let fuller = |other: &Cut| other.cost(tiles) < cut.cost(tiles) - cut.cost(tiles) / tiles.fuller_part;
             cut = fullest.filter(fuller).unwrap_or(cut);
         }
-        // Tiles one below the other share the rows of a halo and the lines at their ends, which an H100 serves from its
-        // L2 cache where they follow each other, if all those of a column stay there until the next column needs
-        // their lines.
+        // Tiles one below the other share the rows of a halo and the lines at their ends, which an
+        // H100 serves from its L2 cache where they follow each other, if all those of a column stay
+        // there until the next column needs their lines.
         let down_first = rows * (VECTOR << cut.across_log2) <= tiles.column;
         Ok(Tiling { matrices, cut, down_first, is_ragged: true })
     }
@@ -218,8 +218,8 @@ struct Cut {
 }
 
 impl Cut {
-    /// Tiles of `1 << all_log2` micro-tiles of `lanes` elements, of whose rows `halo` are shared with the
-    /// tile above.
+    /// Tiles of `1 << all_log2` micro-tiles of `lanes` elements, of whose rows `halo` are shared
+    /// with the tile above.
     fn new(all_log2: u32, across_log2: u32, lanes: usize, halo: usize, [cols, rows]: [usize; 2]) -> Self {
         let down = (1 << (all_log2 - across_log2)) - halo;
         // Ragged runs start up to a sector early.
@@ -233,8 +233,8 @@ impl Cut {
         self.tiles_across * self.tiles_down * self.own
     }
 
-    /// What they take: about as long whether they are filled, but longer where runs of the source are
-    /// narrow.
+    /// What they take: about as long whether they are filled, but longer where runs of the source
+    /// are narrow.
     fn cost(&self, tiles: &Tiles) -> usize {
         let all = self.micro_tiles();
         if self.across_log2 > tiles.narrowest_log2 { all } else { all + all / tiles.narrow_part }

@@ -1,7 +1,8 @@
-//! What a block takes of the axes: tiles of several axes, grown until the runs of both sides are long.
+//! What a block takes of the axes: tiles of several axes, grown until the runs of both sides are
+//! long.
 //!
-//! A tile starts with one element. Again and again it takes more of the side whose run is the shorter,
-//! along the next axis of that side, until it has the bytes of a tile:
+//! A tile starts with one element. Again and again it takes more of the side whose run is the
+//! shorter, along the next axis of that side, until it has the bytes of a tile:
 //!
 //! ```text
 //! taken = 1 of every axis
@@ -83,8 +84,8 @@ impl Packing {
         Ok(Self { width, word: width.max(WORD), rank, axes, src_start, dst_start, taken, src, dst })
     }
 
-    /// What a block takes, and its threads: of tiles with runs about as long on both sides, or twice as long on one, what costs
-    /// the least.
+    /// What a block takes, and its threads: of tiles with runs about as long on both sides, or
+    /// twice as long on one, what costs the least.
     pub(super) fn grown(self, aligns: [Align; 2], constants: &tuning::Packed) -> (Self, usize) {
         let (mut best, mut least) = (self.clone(), (usize::MAX, 0));
         let most = constants.tile[usize::from(self.width >= 8)] / self.width;
@@ -101,10 +102,11 @@ impl Packing {
         (best, least.1)
     }
 
-    /// What it costs to move a word by the best number of threads, in parts of a thousand, and those threads.
+    /// What it costs to move a word by the best number of threads, in parts of a thousand, and
+    /// those threads.
     ///
-    /// It is the steps of all threads, idle or not, for a word, and, weighted for each side, the sectors
-    /// that runs lie in over those that they fill.
+    /// It is the steps of all threads, idle or not, for a word, and, weighted for each side, the
+    /// sectors that runs lie in over those that they fill.
     fn cost(&self, aligns: [Align; 2], constants: &tuning::Packed) -> (usize, usize) {
         let [src, dst] = self.grains(aligns);
         let [src_weight, dst_weight] = constants.split_costs;
@@ -118,7 +120,8 @@ impl Packing {
         (steps + src_weight * split(&self.src, src) + dst_weight * split(&self.dst, dst), threads)
     }
 
-    /// Takes more and more of the side whose run is the shorter, by these weights of the two, until so many elements are taken.
+    /// Takes more and more of the side whose run is the shorter, by these weights of the two, until
+    /// so many elements are taken.
     fn grow(&mut self, most: usize, [src_weight, dst_weight]: [usize; 2]) {
         let mut len = 1;
         loop {
@@ -173,7 +176,8 @@ impl Packing {
         None
     }
 
-    /// How many axes of the side's order are within a run of the tile, or of a part that a table holds.
+    /// How many axes of the side's order are within a run of the tile, or of a part that a table
+    /// holds.
     fn inner(&self, order: &Order) -> usize {
         let (mut inner, mut run) = (0, 1);
         for &axis in &order.axes[..order.contiguous.min(PACKED_AXES)] {

@@ -1,12 +1,13 @@
-//! Tiles of several axes: where what is contiguous on either side is many short axes, or lies off 16
-//! bytes.
+//! Tiles of several axes: where what is contiguous on either side is many short axes, or lies off
+//! 16 bytes.
 //!
 //! A block takes a part of several axes that is a few runs of memory on either side. It loads the
-//! source's runs into shared memory and stores the destination's from there, by tables that say where
-//! each run and each word of it lies.
+//! source's runs into shared memory and stores the destination's from there, by tables that say
+//! where each run and each word of it lies.
 //!
-//! Worth, on an H100, in parts of the copy (docs/adr/0009 and the tests beside this): f64 255 x 256 x 257 by
-//! 1, 2, 0 0.93; f64 matrices of 33 x 34 0.87 (tiles 0.66); 2 bytes 8 x 8 0.87 (stacked 0.85).
+//! Worth, on an H100, in parts of the copy (docs/adr/0009 and the tests beside this): f64 255 x 256
+//! x 257 by 1, 2, 0 0.93; f64 matrices of 33 x 34 0.87 (tiles 0.66); 2 bytes 8 x 8 0.87 (stacked
+//! 0.85).
 
 mod growth;
 mod room;
@@ -56,7 +57,8 @@ impl Strategy for Packed {
     }
 }
 
-/// Declines where an H100 was found to move it faster by tiles of one axis a side, or by `elements`.
+/// Declines where an H100 was found to move it faster by tiles of one axis a side, or by
+/// `elements`.
 fn is_better(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
     let Permutes { packed, tiles, stacked, .. } = task.permutes();
     let (bytes, width) = (task.bytes(), packing.width);
@@ -95,7 +97,8 @@ fn beside_ragged_tiles(packing: &Packing, task: &Task<'_>, tiling: &Tiling, shor
     let (filled, full) = (tiling.filled(width), tiling.full(tiles));
     let is_large = || at_least(bytes, tiles.small + 1, "bytes of a side", SMALL);
     let long = |most: usize| at_most(shortest, most - 1, "bytes of the shorter side's nearest axis", LONG);
-    // Rows that are folded are long: 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 is at 0.91 of the copy packed, at 1.02 by tiles.
+    // Rows that are folded are long: 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 is at 0.91 of the copy
+    // packed, at 1.02 by tiles.
     if width == 4 && bytes > tiles.small && tiling.has_folded_rows() {
         at_most(filled, full.saturating_sub(1), "micro-tiles that elements fill", "tiles of folded rows are full")?;
     }

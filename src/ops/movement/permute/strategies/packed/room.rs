@@ -16,8 +16,8 @@ pub(super) struct Room {
 }
 
 impl Packing {
-    /// The strides in shared memory, in the source's order: as short as words allow, or so that elements of the destination that
-    /// follow each other are `step` words apart, modulo the banks.
+    /// The strides in shared memory, in the source's order: as short as words allow, or so that
+    /// elements of the destination that follow each other are `step` words apart, modulo the banks.
     fn room(&self, aligned: bool, step: Option<usize>, spread_part: usize) -> Room {
         let wanted = step.map(|step| self.wanted(step));
         let (mut strides, mut bytes, mut unmet) = ([0; MAX_RANK], self.width, 0);
@@ -66,7 +66,8 @@ impl Packing {
         wanted
     }
 
-    /// Rounds that the lanes of a warp need for their first words of the destination, beyond one each.
+    /// Rounds that the lanes of a warp need for their first words of the destination, beyond one
+    /// each.
     pub(super) fn conflicts(&self, words: &[u16; BANKS], turn: usize) -> usize {
         // All of these are powers of two.
         let (banks, lanes) = (BANKS / self.word, self.word / self.width);
@@ -108,7 +109,8 @@ impl Packing {
         words
     }
 
-    /// The strides in shared memory with the fewest bank conflicts, and the least memory among those; and the turn.
+    /// The strides in shared memory with the fewest bank conflicts, and the least memory among
+    /// those; and the turn.
     pub(super) fn arrangement(&self, [src_aligned, dst_aligned]: [bool; 2], spread_part: usize) -> (Room, usize) {
         let turn = if self.width < 4 && dst_aligned { 32 - 8 * self.width } else { 0 };
         let best_turn = |room: Room| {

@@ -33,7 +33,8 @@ impl Lay {
     }
 }
 
-/// The threads of a block whose steps are the fewest, and those steps. Before its first words, a thread spends as long as on a few.
+/// The threads of a block whose steps are the fewest, and those steps. Before its first words, a
+/// thread spends as long as on a few.
 pub(super) fn threads([src, dst]: [Lay; 2], constants: &tuning::Packed) -> (usize, usize) {
     let steps = |threads: usize| {
         threads * (src.steps(threads, PACKED_STEPS) + dst.steps(threads, PACKED_STORES) + constants.start_steps)
@@ -117,7 +118,8 @@ impl Packing {
         (Walk { extent: extent.div_ceil(taken), src: src * taken as isize, dst: dst * taken as isize }, taken, extent)
     }
 
-    /// The axes of which a tile has a part, and the one past them all where there are fewer: the source's, the destination's.
+    /// The axes of which a tile has a part, and the one past them all where there are fewer: the
+    /// source's, the destination's.
     pub(super) fn chunks(&self) -> [usize; 2] {
         let end = |order: &Order| self.frontier(order).map(|(_, axis)| axis).filter(|&axis| self.taken[axis] > 1);
         let (src, dst) = (end(&self.src), end(&self.dst));

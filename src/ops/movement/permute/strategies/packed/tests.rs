@@ -62,7 +62,8 @@ fn small_matrices_go_side_by_side() {
     assert_eq!(chunk, [6, 1]);
 }
 
-/// Destinations off sectors: f64 255 x 256 x 257 was at 0.93 of the copy with runs twice as long there, at 0.80 with equal ones.
+/// Destinations off sectors: f64 255 x 256 x 257 was at 0.93 of the copy with runs twice as long
+/// there, at 0.80 with equal ones.
 #[test]
 fn runs_are_longer_on_the_side_that_is_off_sectors() {
     for (shape, axes, width, [src, dst]) in
