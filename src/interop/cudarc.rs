@@ -27,7 +27,7 @@
 //!
 //! ```toml
 //! cudarc = { version = "0.19", features = ["cuda-12080"] }
-//! warpstride = { version = "0.1", default-features = false, features = ["cudarc"] }
+//! warpstride = { version = "0.2", default-features = false, features = ["cudarc"] }
 //! ```
 //!
 //! Where nobody chooses, cudarc is loaded at run time, and of the version that `nvcc` is of, else
