@@ -30,8 +30,8 @@ pub(crate) struct Block {
 ///
 /// An implementation promises, to callers that keep their side:
 ///
-/// - A block stays valid until it is given back, holds the bytes that were asked for, and shares
-///   none with another block that is out.
+/// - A block stays valid until it is given back, and shares no byte with another block that is out.
+///   Its address is a multiple of 256, and its `bytes` are exactly those that were asked for.
 /// - Work on the stream that a block was asked for, or on any stream where none was named, may use
 ///   it at once: it runs after all work that used the same memory before.
 pub(crate) unsafe trait Allocate: Send + Sync + fmt::Debug {

@@ -19,7 +19,9 @@ use crate::error::Result;
 /// - A copy or fill that ran, of which a successful wait tells, has written all its bytes, and none
 ///   beyond.
 /// - An allocation stays valid until it is freed, holds as many bytes as were asked for, and shares
-///   none with another; host memory moreover is initialised, and aligned as promised.
+///   none with another. Device memory is aligned to 256 bytes; host memory is initialised, and
+///   aligned as its method says.
+/// - A release lets work that is queued and uses the memory run first, as its method says.
 pub unsafe trait Memory: Send + Sync {
     /// Free and total bytes of device memory.
     fn memory(&self) -> Result<(u64, u64)>;

@@ -97,7 +97,8 @@ impl Stream {
             return Ok(());
         }
         // Another thread may record the event anew before the wait below: it then stands for more
-        // work, never for less. SAFETY: the event and the stream are live as long as `other`.
+        // work, never for less.
+        // SAFETY: the event and the stream are live as long as `other`.
         unsafe { self.driver().event_record(other.inner.passed, other.inner.handle) }?;
         // SAFETY: the event is live as long as `other`, the stream as long as `self`, and they are
         // of one context.
@@ -110,11 +111,13 @@ impl Drop for Inner {
         let _last = Retire(self);
         let driver = self.context.driver();
         // The event stands for the stream's last work from here on, so that `Context::synchronize`
-        // still waits for it. SAFETY: both are live until the end of this function.
+        // still waits for it.
+        // SAFETY: both are live until the end of this function.
         let recorded = unsafe { driver.event_record(self.passed, self.handle) };
         if recorded.is_err() {
-            // The event does not stand for the last work, for which nobody could wait later. One
-            // error is told: the first. SAFETY: the stream is live until the end of this function.
+            // The event does not stand for the last work, for which nobody could wait later. Only
+            // the first error is reported.
+            // SAFETY: the stream is live until the end of this function.
             let _ = unsafe { driver.stream_synchronize(self.handle) };
         }
         self.context.note_drop(recorded, || "recording the end of a dropped stream".into());

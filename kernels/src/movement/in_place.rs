@@ -193,9 +193,9 @@ pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
     });
     // SAFETY: every thread of the block comes here: above, all return or none.
     unsafe { thread::barrier() };
-    // Each takes what the other held; on the diagonal the second has nothing to take. SAFETY:
-    // behind the barrier, the pair is written and all threads have read the tile, of which each has
-    // its own elements.
+    // Each takes what the other held; on the diagonal the second has nothing to take.
+    // SAFETY: behind the barrier, the pair is written and all threads have read the tile, of which
+    // each has its own elements.
     unsafe { tiles[0].store_turned(&pair, u32::from(i != j)) };
     // SAFETY: the same.
     unsafe { tiles[1].store_turned(&pair, 0) };
