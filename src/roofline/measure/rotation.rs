@@ -6,7 +6,7 @@
 use super::has_times;
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::memory::DeviceBuffer;
 use crate::ops;
 use crate::view::{View, ViewMut};
@@ -115,8 +115,18 @@ impl Rotation {
     ///
     /// `OutOfMemory` where the device has no room, and what else the driver failed with.
     pub fn zeros<T: Element>(&self, len: usize) -> Result<RotatingBuffer<T>> {
-        let step = len.next_multiple_of(ALIGN / size_of::<T>());
-        Ok(RotatingBuffer { all: self.device.zeros(step * self.sets)?, len, step })
+        let step = len.checked_next_multiple_of(ALIGN / size_of::<T>());
+        let Some((step, all)) = step.and_then(|step| Some((step, step.checked_mul(self.sets)?))) else {
+            return Err(Error::new(
+                ErrorKind::Layout,
+                format!(
+                    "{} arrays of {} have more bytes than can be addressed; use shorter ones",
+                    self.sets,
+                    counted(len, "element")
+                ),
+            ));
+        };
+        Ok(RotatingBuffer { all: self.device.zeros(all)?, len, step, sets: self.sets })
     }
 
     /// An array in each set that holds `elements`.
@@ -126,7 +136,7 @@ impl Rotation {
     /// As [`zeros`](Self::zeros).
     pub fn upload<T: Element>(&self, elements: &[T]) -> Result<RotatingBuffer<T>> {
         if self.sets == 1 {
-            return Ok(RotatingBuffer { all: self.device.upload(elements)?, len: elements.len(), step: 0 });
+            return Ok(RotatingBuffer { all: self.device.upload(elements)?, len: elements.len(), step: 0, sets: 1 });
         }
         let mut arrays = self.zeros(elements.len())?;
         arrays.upload_first(elements)?;
@@ -150,6 +160,7 @@ pub struct RotatingBuffer<T: Element> {
     len: usize,
     /// Elements from one array to the next.
     step: usize,
+    sets: usize,
 }
 
 #[expect(clippy::len_without_is_empty, reason = "an array without elements is not timed")]
@@ -159,9 +170,10 @@ impl<T: Element> RotatingBuffer<T> {
         self.len
     }
 
-    /// The device address of a set's array, for kernels that are launched with addresses.
+    /// The device address of a set's array, for kernels that are launched with addresses. It means
+    /// nothing for a set that the rotation does not have.
     pub fn address(&self, set: usize) -> u64 {
-        self.all.address() + (set * self.step * size_of::<T>()) as u64
+        self.all.address().wrapping_add(set.wrapping_mul(self.step * size_of::<T>()) as u64)
     }
 
     /// The array of a set, as one axis.
@@ -170,7 +182,7 @@ impl<T: Element> RotatingBuffer<T> {
     ///
     /// `InvalidArgument` where there is no such set.
     pub fn view(&self, set: usize) -> Result<View<'_, T>> {
-        let start = set * self.step;
+        let start = self.start(set)?;
         self.all.view(&[self.all.len()])?.slice(0, start..start + self.len, 1)
     }
 
@@ -180,8 +192,19 @@ impl<T: Element> RotatingBuffer<T> {
     ///
     /// As [`view`](Self::view).
     pub fn view_mut(&mut self, set: usize) -> Result<ViewMut<'_, T>> {
-        let (start, room) = (set * self.step, self.all.len());
+        let (start, room) = (self.start(set)?, self.all.len());
         self.all.view_mut(&[room])?.slice(0, start..start + self.len, 1)
+    }
+
+    /// The elements before a set's array.
+    fn start(&self, set: usize) -> Result<usize> {
+        if set < self.sets {
+            return Ok(set * self.step);
+        }
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("there is no set {set}; the rotation has {}, counted from 0", counted(self.sets, "set")),
+        ))
     }
 
     /// Gives the first set's array other elements, as many as it has.
@@ -217,6 +240,21 @@ mod tests {
         assert_eq!(cold_sets(1 << 20, 50 << 20), 200);
         assert_eq!(cold_sets(1 << 30, 50 << 20), 1);
         assert_eq!(cold_sets(0, 0), 1);
+    }
+
+    #[test]
+    #[cfg(feature = "interp")]
+    fn a_set_that_is_not_there_is_refused() {
+        let device = Device::open(crate::device::Backend::Soft).unwrap();
+        let rotation = Rotation::new(&device, &[16]);
+        for mut arrays in [rotation.upload(&[1.0_f32; 4]).unwrap(), rotation.zeros::<f32>(4).unwrap()] {
+            assert_eq!(arrays.view(0).unwrap().shape(), [4]);
+            for set in [1, usize::MAX] {
+                assert!(arrays.view(set).unwrap_err().to_string().contains("1 set"));
+                assert!(arrays.view_mut(set).is_err());
+            }
+        }
+        assert!(rotation.zeros::<u8>(usize::MAX).is_err());
     }
 }
 
