@@ -62,8 +62,9 @@
 //!
 //! # The raw contract
 //!
-//! A raw entry point, and `launch_raw` of a plan, queues its work and returns. It checks what
-//! addresses show: that they are aligned and that operands are apart. The caller promises the rest:
+//! A raw entry point, and `launch_raw` of a plan, queues its work and returns. It checks that
+//! addresses are aligned and, where its errors say so, that operands are apart. The caller promises
+//! the rest:
 //!
 //! - Every element of each operand's layout, from the operand's address, lies within memory that
 //!   the device can access and that lives until the work has run.
