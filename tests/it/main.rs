@@ -16,6 +16,8 @@ mod explain;
 mod in_place;
 #[cfg(feature = "interp")]
 mod interp;
+#[cfg(feature = "interp")]
+mod kept_plans;
 mod layout;
 #[path = "../long.rs"]
 mod long;
