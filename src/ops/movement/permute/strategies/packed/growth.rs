@@ -87,19 +87,23 @@ impl Packing {
     /// What a block takes, and its threads: of tiles with runs about as long on both sides, or
     /// twice as long on one, what costs the least.
     pub(super) fn grown(self, aligns: [Align; 2], constants: &tuning::Packed) -> (Self, usize) {
-        let (mut best, mut least) = (self.clone(), (usize::MAX, 0));
+        let mut best: Option<(Self, (usize, usize))> = None;
         let most = constants.tile[usize::from(self.width >= 8)] / self.width;
         for weights in constants.weights {
             let mut packing = self.clone();
             packing.grow(most, weights);
+            // Different weights often take the same.
+            if best.as_ref().is_some_and(|(best, _)| best.taken == packing.taken) {
+                continue;
+            }
             packing.src.inner = packing.inner(&packing.src);
             packing.dst.inner = packing.inner(&packing.dst);
             let cost = packing.cost(aligns, constants);
-            if cost.0 < least.0 {
-                (best, least) = (packing, cost);
+            if best.as_ref().is_none_or(|(_, least)| cost.0 < least.0) {
+                best = Some((packing, cost));
             }
         }
-        (best, least.1)
+        best.map_or((self, 0), |(packing, (_, threads))| (packing, threads))
     }
 
     /// What it costs to move a word by the best number of threads, in parts of a thousand, and
