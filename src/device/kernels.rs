@@ -29,16 +29,22 @@ impl Kernels {
     }
 
     /// The function of an entry.
+    #[inline]
     pub(crate) fn function(&self, entry: EntryId) -> Result<FunctionHandle> {
-        let kernel = &self.kernels[entry.place()];
-        if let Some(&function) = kernel.function.get() {
-            return Ok(function);
+        match self.kernels[entry.place()].function.get() {
+            Some(&function) => Ok(function),
+            None => self.loaded(entry),
         }
+    }
+
+    /// The same at an entry's first launch.
+    #[cold]
+    fn loaded(&self, entry: EntryId) -> Result<FunctionHandle> {
         let module = self.module(entry)?;
         // SAFETY: the module is live until `self` is dropped.
         let function = unsafe { self.context.driver().function(module, entry.name()) }?;
         // Another thread that was as fast found the same.
-        Ok(*kernel.function.get_or_init(|| function))
+        Ok(*self.kernels[entry.place()].function.get_or_init(|| function))
     }
 
     fn module(&self, entry: EntryId) -> Result<ModuleHandle> {

@@ -22,6 +22,7 @@ impl Device {
     /// - Every address that the kernel reads or writes with `params` lies within a live allocation.
     /// - No other work that may run at the same time writes what the kernel reads or writes, or
     ///   reads what it writes.
+    #[inline]
     pub(crate) unsafe fn launch<P: Params>(
         &self,
         entry: EntryId,
@@ -40,21 +41,29 @@ impl Device {
     }
 }
 
-/// Whether the device allows the shape.
+/// Whether the device allows the shape. Every launch asks, so the common answer takes few steps.
+#[inline]
 fn check_shape(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape) -> Result<()> {
-    let threads = shape.block.iter().try_fold(1u32, |product, &extent| product.checked_mul(extent));
-    let refused = if shape.grid.contains(&0) || shape.block.contains(&0) {
-        "an extent of 0"
-    } else if shape.grid.iter().zip(info.max_grid).any(|(&extent, most)| extent > most) {
+    // Less 1, an extent of 0 is the greatest of all.
+    let is_outside = |extent: u64, most: u32| extent.wrapping_sub(1) >= u64::from(most);
+    let [x, y, z] = shape.block.map(u64::from);
+    let threads = (x * y).saturating_mul(z);
+    let refused = if shape.grid.iter().zip(info.max_grid).any(|(&extent, most)| is_outside(extent.into(), most)) {
         "a larger grid than it allows"
-    } else if threads.is_none_or(|threads| threads > info.max_block_threads) {
+    } else if is_outside(threads, info.max_block_threads) {
         "more threads in a block than it allows"
     } else if shape.dynamic_shared > info.shared_bytes_per_block {
         "more shared memory in a block than it allows"
     } else {
         return Ok(());
     };
-    Err(Error::new(
+    let is_empty = shape.grid.contains(&0) || shape.block.contains(&0);
+    Err(refusal(info, entry, shape, if is_empty { "an extent of 0" } else { refused }))
+}
+
+#[cold]
+fn refusal(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape, refused: &str) -> Error {
+    Error::new(
         ErrorKind::InvalidArgument,
         format!(
             "{} cannot launch {entry} with {refused}: grid {:?} of at most {:?}, block {:?} of at most {}, {} of \
@@ -67,7 +76,7 @@ fn check_shape(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape) -> Result
             counted(shape.dynamic_shared, "byte"),
             info.shared_bytes_per_block
         ),
-    ))
+    )
 }
 
 #[cfg(test)]

@@ -40,12 +40,14 @@ pub(in crate::ops) struct Canonical {
     axes: [Axis; MAX_RANK],
 }
 
+/// An axis from the rank on.
+const UNUSED: Axis = Axis { extent: 0, src: 0, dst: 0 };
+
 impl Canonical {
     /// The work of no elements.
     pub(in crate::ops) fn empty(width: usize) -> Self {
-        let mut axes = [Axis { extent: 1, src: 0, dst: 0 }; MAX_RANK];
-        axes[0].extent = 0;
-        Self { width, src_start: 0, dst_start: 0, rank: 1, axes }
+        // An unused axis has no index either.
+        Self { width, src_start: 0, dst_start: 0, rank: 1, axes: [UNUSED; MAX_RANK] }
     }
 
     /// Whether there are no elements.
@@ -53,25 +55,31 @@ impl Canonical {
         self.axes().first().is_some_and(|axis| axis.extent == 0)
     }
 
-    /// The work of two layouts of one shape, which has elements; the destination does not overlap
-    /// itself.
+    /// The work of two layouts of one shape, of which the destination does not overlap itself.
     pub(in crate::ops) fn new(src: &Layout, dst: &Layout, width: usize) -> Self {
-        let none = Axis { extent: 1, src: 0, dst: 0 };
-        let (src_start, dst_start) = (src.offset(), dst.offset());
-        let mut canonical = Self { width, src_start, dst_start, rank: 0, axes: [none; MAX_RANK] };
-        for ((&extent, &src), &dst) in src.shape().iter().zip(src.strides()).zip(dst.strides()) {
-            if extent > 1 {
-                canonical.push(Axis { extent, src, dst });
-            }
-        }
-        // No two strides of the destination are equal, or it would overlap itself.
-        canonical.axes[..canonical.rank].sort_unstable_by_key(|axis| axis.dst);
-        canonical.fuse();
+        let mut canonical = Self::empty(width);
+        canonical.fill(src, dst);
         canonical
     }
 
-    /// Adds an axis, forwards in the destination.
-    fn push(&mut self, mut axis: Axis) {
+    /// Makes the empty work that of two layouts, as [`Canonical::new`] does: in place, because it
+    /// is large.
+    pub(in crate::ops) fn fill(&mut self, src: &Layout, dst: &Layout) {
+        if src.is_empty() {
+            return;
+        }
+        (self.src_start, self.dst_start, self.rank) = (src.offset(), dst.offset(), 0);
+        // Backwards, because the last axis of most destinations is the shortest stride.
+        for ((&extent, &src), &dst) in src.shape().iter().zip(src.strides()).zip(dst.strides()).rev() {
+            if extent > 1 {
+                self.insert(Axis { extent, src, dst });
+            }
+        }
+        self.fuse();
+    }
+
+    /// Adds an axis at its place, forwards in the destination.
+    fn insert(&mut self, mut axis: Axis) {
         if axis.dst < 0 {
             // The walk starts at the other end. The layouts' invariants keep both ends in their
             // storages.
@@ -80,7 +88,13 @@ impl Canonical {
             self.dst_start = self.dst_start.wrapping_add_signed(last * axis.dst);
             axis = Axis { extent: axis.extent, src: -axis.src, dst: -axis.dst };
         }
-        self.axes[self.rank] = axis;
+        // No two strides of the destination are equal, or it would overlap itself.
+        let mut at = self.rank;
+        while at > 0 && self.axes[at - 1].dst > axis.dst {
+            self.axes[at] = self.axes[at - 1];
+            at -= 1;
+        }
+        self.axes[at] = axis;
         self.rank += 1;
     }
 
@@ -103,10 +117,9 @@ impl Canonical {
         self.truncate((fused + 1).min(self.rank));
     }
 
-    /// Leaves the axes from `rank` on as they are in a new value, so that equal work compares
-    /// equal.
+    /// Leaves the axes from `rank` on unused, so that equal work compares equal.
     fn truncate(&mut self, rank: usize) {
-        self.axes[rank..].fill(Axis { extent: 1, src: 0, dst: 0 });
+        self.axes[rank..self.rank].fill(UNUSED);
         self.rank = rank;
     }
 
@@ -180,21 +193,38 @@ impl Canonical {
         if len == self.len() { self.src_start - below..self.src_start - below + len } else { 0..0 }
     }
 
-    /// The bytes from the first to the last that each side reaches, of storages at these addresses.
-    /// Wide, because a raw address may be anything.
-    pub(in crate::ops) fn byte_ranges(&self, [src, dst]: [u64; 2]) -> [Range<u128>; 2] {
-        let range = |address: u64, start: usize, stride: fn(&Axis) -> isize| {
-            let (mut first, mut last) = (start, start);
-            for axis in self.axes() {
+    /// The bytes that each side reaches of its storage.
+    pub(in crate::ops) fn reach(&self) -> [Reach; 2] {
+        let mut ends = [[self.src_start; 2], [self.dst_start; 2]];
+        for axis in self.axes() {
+            for ([first, last], stride) in ends.iter_mut().zip([axis.src, axis.dst]) {
                 // The layouts' invariants keep both ends in their storages.
-                let steps = stride(axis).wrapping_mul(axis.extent as isize - 1);
-                let end = if steps < 0 { &mut first } else { &mut last };
+                let steps = stride.wrapping_mul(axis.extent as isize - 1);
+                let end = if steps < 0 { first } else { last };
                 *end = end.wrapping_add_signed(steps);
             }
-            let at = |element: usize| u128::from(address) + element as u128 * self.width as u128;
-            at(first)..at(last + 1)
-        };
-        [range(src, self.src_start, |axis| axis.src), range(dst, self.dst_start, |axis| axis.dst)]
+        }
+        // A storage has at most isize::MAX bytes, as every plan checks.
+        ends.map(|[first, last]| Reach { first: first * self.width, end: (last + 1) * self.width })
+    }
+}
+
+/// The bytes from the first to the last that one side reaches, counted from the start of its
+/// storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::ops) struct Reach {
+    /// The first byte.
+    pub(in crate::ops) first: usize,
+    /// The byte behind the last.
+    pub(in crate::ops) end: usize,
+}
+
+impl Reach {
+    /// The same bytes of a storage at this address. Wide, because a raw address may be anything.
+    #[inline]
+    pub(in crate::ops) fn at(self, address: u64) -> Range<u128> {
+        let at = |bytes: usize| u128::from(address) + bytes as u128;
+        at(self.first)..at(self.end)
     }
 }
 

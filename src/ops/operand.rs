@@ -156,35 +156,50 @@ pub(super) fn check_addresses(source: (u64, &Layout, usize), destination: (u64, 
     check_apart(range(source), range(destination))
 }
 
-/// Whether each raw address, of the operand that it is named after, is a multiple of what it is
-/// given with.
+/// Whether each raw address, of the operand that it is named after, is a multiple of the power of
+/// two that it is given with. Every raw launch asks, so the answer takes few steps.
+#[inline]
 pub(super) fn check_aligned(addresses: &[(&str, u64, u64)]) -> Result<()> {
-    match addresses.iter().find(|(_, address, align)| !address.is_multiple_of(*align)) {
-        None => Ok(()),
-        Some((which, address, align)) => Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!("the {which}'s address {address:#x} is not aligned to {align} bytes; pass a multiple of {align}"),
-        )),
+    for &(which, address, align) in addresses {
+        if address & (align - 1) != 0 {
+            return Err(misaligned(which, address, align));
+        }
     }
+    Ok(())
+}
+
+#[cold]
+fn misaligned(which: &str, address: u64, align: u64) -> Error {
+    Error::new(
+        ErrorKind::InvalidArgument,
+        format!("the {which}'s address {address:#x} is not aligned to {align} bytes; pass a multiple of {align}"),
+    )
 }
 
 /// Whether what is read and what is written, in bytes, have none in common.
+#[inline]
 pub(super) fn check_apart(source: Range<u128>, destination: Range<u128>) -> Result<()> {
     check_named_apart(["source", "destination"], source, destination)
 }
 
 /// Whether two operands of these names have no byte in common.
+#[inline]
 pub(super) fn check_named_apart(names: [&str; 2], one: Range<u128>, other: Range<u128>) -> Result<()> {
     if one.start >= other.end || other.start >= one.end {
         return Ok(());
     }
-    Err(Error::new(
+    Err(overlapping(names, one, other))
+}
+
+#[cold]
+fn overlapping(names: [&str; 2], one: Range<u128>, other: Range<u128>) -> Error {
+    Error::new(
         ErrorKind::InvalidArgument,
         format!(
             "the {}, bytes {:#x} to {:#x}, and the {}, bytes {:#x} to {:#x}, overlap; use other memory for the {}",
             names[0], one.start, one.end, names[1], other.start, other.end, names[1]
         ),
-    ))
+    )
 }
 
 /// The bytes from the first to the last that a layout reaches. Wide, because a raw address may be

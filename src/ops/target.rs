@@ -25,18 +25,21 @@ impl Align {
     }
 
     /// Whether elements of `width` bytes can lie there.
+    #[inline]
     pub(super) fn check(self, which: &str, width: usize) -> Result<()> {
-        if self.0 >= width as u64 {
-            return Ok(());
-        }
-        Err(Error::new(
+        if self.0 >= width as u64 { Ok(()) } else { Err(self.too_little(which, width)) }
+    }
+
+    #[cold]
+    fn too_little(self, which: &str, width: usize) -> Error {
+        Error::new(
             ErrorKind::InvalidArgument,
             format!(
                 "the {which}'s storage is aligned to {} and its elements are of {width}; use a storage that is aligned \
                  to its elements",
                 counted(self.0, "byte")
             ),
-        ))
+        )
     }
 }
 

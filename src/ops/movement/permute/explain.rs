@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::PermutePlan;
-use super::strategy::{Decline, STRATEGIES, Taken};
+use super::strategy::{Decline, STRATEGIES};
 #[cfg(feature = "interp")]
 use crate::counters::GlobalCounters;
 #[cfg(feature = "interp")]
@@ -71,10 +71,8 @@ fn verdicts(plan: &PermutePlan) -> Vec<Verdict> {
     let task = plan.task();
     let verdict = STRATEGIES.iter().map(|strategy| {
         let strategy_name = strategy.name();
-        match strategy.consider(&task) {
-            Ok(Taken { reason, .. }) => {
-                Verdict { strategy: strategy_name, takes: true, reason: reason.into(), quantity: None }
-            }
+        match strategy.consider(&task, &mut None) {
+            Ok(reason) => Verdict { strategy: strategy_name, takes: true, reason: reason.into(), quantity: None },
             Err(Decline { reason, quantity }) => {
                 Verdict { strategy: strategy_name, takes: false, reason: reason.into(), quantity: Some(quantity) }
             }
@@ -111,16 +109,15 @@ impl PermutePlan {
             return Ok(Requested { load: none, store: none, exact: true });
         };
         let device = Device::with_driver(Arc::new(Soft::counting(MOST_BLOCKS)))?;
-        let storage = |bytes: u128, align: Align| -> Result<(DeviceBuffer<u8>, u64)> {
+        let storage = |bytes: usize, align: Align| -> Result<(DeviceBuffer<u8>, u64)> {
             // From an address that is a multiple of the alignment and of no more.
             let start = align.bytes() % Align::ALLOCATION.bytes();
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
             let storage = device.alloc(bytes.saturating_add(start as usize))?;
             let address = storage.address() + start;
             Ok((storage, address))
         };
         // Each side's storage ends with its last element.
-        let [source, destination] = self.canonical.byte_ranges([0, 0]);
+        let [source, destination] = self.reach;
         let [src_align, dst_align] = self.aligns;
         let ((_source, src), (_destination, dst)) =
             (storage(source.end, src_align)?, storage(destination.end, dst_align)?);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::strategy::{Launch, STRATEGIES, Taken};
+use super::strategy::{Launch, STRATEGIES};
 use super::task::{Choice, Task};
 use crate::device::Device;
 use crate::driver::StreamHandle;
@@ -10,7 +10,7 @@ use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
-use crate::ops::canonical::Canonical;
+use crate::ops::canonical::{Canonical, Reach};
 use crate::ops::operand::{
     Operand, check_aligned, check_apart, check_bytes, check_disjoint, check_shapes, check_width, queue,
 };
@@ -57,6 +57,8 @@ pub struct PermutePlan {
     reason: &'static str,
     /// The work in elements of the layouts' width.
     pub(super) canonical: Canonical,
+    /// The bytes of each side that the kernel touches.
+    pub(super) reach: [Reach; 2],
     pub(super) aligns: [Align; 2],
     target: Target,
     choice: Choice,
@@ -83,8 +85,7 @@ impl PermutePlan {
         target: Target,
     ) -> Result<Self> {
         check([src, dst], [src_align, dst_align], width)?;
-        let canonical = canonical(src, dst, width);
-        Self::of(&canonical, [src_align, dst_align], target, Choice::Any)
+        Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Any))
     }
 
     /// Plans the same by kernels for large arrays, whatever the size, and with these tiles: for
@@ -104,32 +105,30 @@ impl PermutePlan {
         tiles: &[TileShape],
     ) -> Result<Self> {
         check([src, dst], [src_align, dst_align], width)?;
-        let canonical = canonical(src, dst, width);
-        let width = canonical.widened(src_align, dst_align).width;
-        let shape = tiles.iter().find(|shape| shape.width() == width).copied();
-        Self::of(&canonical, [src_align, dst_align], target, Choice::Large(shape))
+        let widened = Canonical::new(src, dst, width).widened(src_align, dst_align).width;
+        let shape = tiles.iter().find(|shape| shape.width() == widened).copied();
+        Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Large(shape)))
     }
 
-    /// Plans checked work. It cannot fail, and gives a result so that the plan, which is large, is
-    /// written once.
-    fn of(canonical: &Canonical, aligns: [Align; 2], target: Target, choice: Choice) -> Result<Self> {
-        if canonical.is_empty() {
-            return Ok(Self {
-                work: None,
-                reason: "there are no elements",
-                canonical: *canonical,
-                aligns,
-                target,
-                choice,
-            });
+    /// Plans checked work. The plan is large, so its parts are made in place.
+    fn of([src, dst]: [&Layout; 2], width: usize, aligns: [Align; 2], target: Target, choice: Choice) -> Self {
+        let canonical = Canonical::empty(width);
+        let (reason, reach) = ("there are no elements", [Reach::default(); 2]);
+        let mut plan = Self { work: None, reason, canonical, reach, aligns, target, choice };
+        plan.canonical.fill(src, dst);
+        plan.reach = plan.canonical.reach();
+        plan.choose();
+        plan
+    }
+
+    /// Lets the strategies look at the work, and the first that takes it do it.
+    fn choose(&mut self) {
+        if self.canonical.is_empty() {
+            return;
         }
-        let task = Task::new(canonical, aligns, target, choice);
-        for strategy in &STRATEGIES {
-            if let Ok(Taken { launch, reason }) = strategy.consider(&task) {
-                return Ok(Self { work: Some(launch), reason, canonical: *canonical, aligns, target, choice });
-            }
-        }
-        unreachable!("the last strategy takes every task")
+        let task = Task::new(&self.canonical, self.aligns, self.target, self.choice);
+        let takes = STRATEGIES.iter().find_map(|strategy| strategy.consider(&task, &mut self.work).ok());
+        self.reason = takes.expect("the last strategy takes every task");
     }
 
     /// What the strategies looked at.
@@ -184,7 +183,7 @@ impl PermutePlan {
     /// Whether two layouts mean the work that was planned.
     fn check(&self, width: usize, src: &Layout, dst: &Layout) -> Result<()> {
         check_shapes(src, dst)?;
-        if width == self.canonical.width && canonical(src, dst, width) == self.canonical {
+        if width == self.canonical.width && Canonical::new(src, dst, width) == self.canonical {
             return Ok(());
         }
         Err(Error::new(
@@ -215,8 +214,8 @@ impl PermutePlan {
         let Some(work) = &self.work else { return Ok(()) };
         let [src_align, dst_align] = self.aligns.map(Align::bytes);
         check_aligned(&[("source", src, src_align), ("destination", dst, dst_align)])?;
-        let [from, to] = self.canonical.byte_ranges([src, dst]);
-        check_apart(from, to)?;
+        let [from, to] = self.reach;
+        check_apart(from.at(src), to.at(dst))?;
         // SAFETY: the kernel reaches exactly the elements of the planned layouts, in accesses that
         // the alignments allow. The two sides do not overlap; the rest as the caller promises.
         unsafe { work.step().queue(device, [src, dst], stream) }
@@ -240,12 +239,6 @@ fn check([src, dst]: [&Layout; 2], [src_align, dst_align]: [Align; 2], width: us
         dst_align.check("destination", width)?;
     }
     Ok(())
-}
-
-/// The work of two layouts of one shape.
-#[inline]
-fn canonical(src: &Layout, dst: &Layout, width: usize) -> Canonical {
-    if src.is_empty() { Canonical::empty(width) } else { Canonical::new(src, dst, width) }
 }
 
 impl Plan for PermutePlan {

@@ -19,8 +19,9 @@ pub(super) trait Strategy: Sync {
     /// Its name in explanations.
     fn name(&self) -> &'static str;
 
-    /// Takes the task with a launch and a reason, or declines it.
-    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline>;
+    /// Takes the task: writes the launch, in place because it is large, and returns the reason. Or
+    /// declines the task, and writes nothing.
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline>;
 }
 
 /// Every strategy, in the order in which they look at a task.
@@ -40,12 +41,6 @@ pub(super) static STRATEGIES: [&dyn Strategy; 10] = [
     &strategies::ragged_tile::RaggedTile,
     &strategies::elements::Elements,
 ];
-
-/// A strategy's launch, and why it is the strategy's to do.
-pub(super) struct Taken {
-    pub(super) launch: Launch,
-    pub(super) reason: &'static str,
-}
 
 /// Why a strategy does not take a task. It is data while planning, and text when it is explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,11 +158,16 @@ macro_rules! placed_with_span {
         impl Placed for $params {
             type Operands = [u64; 2];
 
-            fn at(self, [src, dst]: [u64; 2]) -> Self {
-                let start = if self.src_end == 0 { 0 } else { src.wrapping_add(self.src_start) };
-                let end = if self.src_end == 0 { 0 } else { src.wrapping_add(self.src_end) };
-                let (src, dst) = (src.wrapping_add(self.src), dst.wrapping_add(self.dst));
-                Self { src, dst, src_start: start, src_end: end, ..self }
+            // In place, because these are large.
+            #[inline]
+            fn at(mut self, [src, dst]: [u64; 2]) -> Self {
+                if self.src_end != 0 {
+                    self.src_start = src.wrapping_add(self.src_start);
+                    self.src_end = src.wrapping_add(self.src_end);
+                }
+                self.src = src.wrapping_add(self.src);
+                self.dst = dst.wrapping_add(self.dst);
+                self
             }
         }
     )*};

@@ -10,7 +10,7 @@ use std::fmt;
 use crate::abi::{COPY, COPY_BLOCK, CopyParams, Key};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_least};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least};
 use crate::ops::movement::permute::task::{Task, power_of_two};
 use crate::ops::numbering::grid;
 use crate::ops::plan::Step;
@@ -24,7 +24,7 @@ impl Strategy for Copy {
         "copy"
     }
 
-    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let canonical = task.canonical;
         let (together, len) = (canonical.together(), canonical.len());
         at_least(together, len, "elements that follow each other on both sides", "a side has gaps or another order")?;
@@ -41,7 +41,8 @@ impl Strategy for Copy {
             params: CopyParams { src, dst, bytes },
         };
         let reason = "both sides lie in memory alike, without gaps and on 16 bytes";
-        Ok(Taken { launch: Launch::Copy(step), reason })
+        *launch = Some(Launch::Copy(step));
+        Ok(reason)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::abi::{ELEMENTS, ELEMENTS_BLOCK, ElementsParams, elements_per_thread};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::ops::canonical::{Axis, Canonical};
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy};
 use crate::ops::movement::permute::task::{Task, Widened};
 use crate::ops::numbering::{axes, divisor, grid};
 use crate::ops::plan::Step;
@@ -24,7 +24,7 @@ impl Strategy for Elements {
         "elements"
     }
 
-    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let Widened { canonical, len, index } = task.widened();
         let width = canonical.width;
         let params = ElementsParams {
@@ -40,7 +40,8 @@ impl Strategy for Elements {
         let has_runs = canonical.axes().iter().any(|axis| axis.dst == 1 && axis.src == 1);
         let entry = task.unhinted(ELEMENTS, width, *index)?;
         let entry = if has_runs { task.hinted(entry) } else { entry };
-        Ok(Taken { launch: Launch::Elements(Step { entry, shape, params }), reason: reason(canonical) })
+        *launch = Some(Launch::Elements(Step { entry, shape, params }));
+        Ok(reason(canonical))
     }
 }
 

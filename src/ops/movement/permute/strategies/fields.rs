@@ -16,7 +16,7 @@ use crate::abi::{
 };
 use crate::launch_shape::LaunchShape;
 use crate::ops::canonical::{Axis as Walk, Canonical};
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_least, at_most, found};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most, found};
 use crate::ops::movement::permute::task::{Task, Widened, power_of_two};
 use crate::ops::numbering::{axes, divisor, grid};
 use crate::ops::plan::Step;
@@ -127,7 +127,7 @@ impl Strategy for Fields {
         "fields"
     }
 
-    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let Widened { canonical, index, .. } = task.widened();
         let (width, constants) = (canonical.width, &task.permutes().fields);
         let images = Images::of(canonical, constants.most)?;
@@ -156,7 +156,8 @@ impl Strategy for Fields {
         // Kernels that move vectors have 64-bit arithmetic throughout.
         let index = if vectors.is_some() { Index::Wide } else { *index };
         let step = step(task, canonical, &images, cut, index)?;
-        Ok(Taken { launch: Launch::Fields(step), reason: reason(images.is_packed_src, vectors.is_some()) })
+        *launch = Some(Launch::Fields(step));
+        Ok(reason(images.is_packed_src, vectors.is_some()))
     }
 }
 

@@ -12,7 +12,7 @@ use super::tile::fold;
 use crate::abi::{Divisor, Index, PATCH, PATCH_BLOCK, PatchParams};
 use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::ops::canonical::Axis as Walk;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_least, at_most};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
 use crate::ops::movement::permute::task::{Task, Widened};
 use crate::ops::plan::Step;
 
@@ -32,7 +32,7 @@ impl Strategy for Patch {
         "patch"
     }
 
-    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let widened @ Widened { canonical, len, .. } = task.widened();
         let (width, constants) = (canonical.width, &task.permutes().small);
         is_small_allowed(task, widened)?;
@@ -79,7 +79,8 @@ impl Strategy for Patch {
         let step = Step { entry, shape: shape(grid, [PATCH_BLOCK, 1, 1])?, params };
         let reason =
             "it is so small that the launch takes the time: one element a thread, few parameters, no shared memory";
-        Ok(Taken { launch: Launch::Patch(step), reason })
+        *launch = Some(Launch::Patch(step));
+        Ok(reason)
     }
 }
 

@@ -10,7 +10,7 @@
 //! `packed`) (docs/adr/0009).
 
 use crate::abi::RAGGED_TILE;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_least};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least};
 use crate::ops::movement::permute::task::Task;
 
 /// Takes matrices whose rows start or end off vectors, or off the sectors that are written.
@@ -21,12 +21,13 @@ impl Strategy for RaggedTile {
         "ragged_tile"
     }
 
-    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
         let whole = "every row is whole vectors, and no access needs a shift";
         at_least(usize::from(tiling.is_ragged()), 1, "sides with ragged rows", whole)?;
         let reason = "the sides are contiguous along different axes, and rows start or end off 16 bytes, or off the sectors of 32 that \
              are written: tiles whose accesses are shifted to the aligned middle of each row";
-        Ok(Taken { launch: Launch::Tile(tiling.step(task, RAGGED_TILE)?), reason })
+        *launch = Some(Launch::Tile(tiling.step(task, RAGGED_TILE)?));
+        Ok(reason)
     }
 }

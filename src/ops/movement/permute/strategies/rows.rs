@@ -11,7 +11,7 @@ use std::fmt;
 use crate::abi::{Key, ROWS, ROWS_BLOCK, ROWS_PER_THREAD, RowsParams};
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_least, at_most};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
 use crate::ops::movement::permute::task::Task;
 use crate::ops::numbering::{axes, divisor, grid, index};
 use crate::ops::plan::Step;
@@ -25,7 +25,7 @@ impl Strategy for Rows {
         "rows"
     }
 
-    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let constants = &task.permutes().rows;
         let together = task.widened().canonical.width;
         at_most(
@@ -65,7 +65,8 @@ impl Strategy for Rows {
         let reason = "both sides keep runs of bytes together that start or end off 16 bytes: 16-byte accesses shifted to \
                       where each run starts in the destination";
         let step = Step { entry: task.hinted(ROWS.get(Key::index(index))), shape, params };
-        Ok(Taken { launch: Launch::Rows(step), reason })
+        *launch = Some(Launch::Rows(step));
+        Ok(reason)
     }
 }
 

@@ -12,7 +12,7 @@ use std::fmt;
 
 use super::patch::{is_small_allowed, shape};
 use crate::abi::{Index, SMALL_TILE, SMALL_TILE_ACROSS, SMALL_TILE_DOWN, STAGGERED, TILE, TILE_ROWS, TransposeParams};
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_least, at_most};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
 use crate::ops::movement::permute::task::{Task, Widened};
 use crate::ops::plan::Step;
 use crate::ops::units::VECTOR;
@@ -25,7 +25,7 @@ impl Strategy for SmallMatrix {
         "small_matrix"
     }
 
-    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let widened @ Widened { canonical, len, .. } = task.widened();
         let (width, constants) = (canonical.width, &task.permutes().small);
         is_small_allowed(task, widened)?;
@@ -72,7 +72,8 @@ impl Strategy for SmallMatrix {
         let step = Step { entry: task.kernel(family, width, Index::Narrow)?, shape, params };
         let reason = "it is one small matrix, which few parameters describe: tiles in shared memory, with threads for every \
                       multiprocessor";
-        Ok(Taken { launch: Launch::Matrix(step), reason })
+        *launch = Some(Launch::Matrix(step));
+        Ok(reason)
     }
 }
 

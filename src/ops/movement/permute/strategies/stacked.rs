@@ -12,7 +12,7 @@ use crate::abi::{Divisor, STACKED_TILE, StackedTileParams, VECTOR_TILE_THREADS, 
 use crate::error::counted;
 use crate::launch_shape::LaunchShape;
 use crate::ops::canonical::Axis as Walk;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_least, at_most, found};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most, found};
 use crate::ops::movement::permute::task::{Task, Widened, power_of_two};
 use crate::ops::numbering::{axes, divisor, grid};
 use crate::ops::plan::Step;
@@ -26,7 +26,7 @@ impl Strategy for Stacked {
         "stacked"
     }
 
-    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let Widened { canonical, index, .. } = task.widened();
         let (width, walks, constants) = (canonical.width, canonical.axes(), &task.permutes().stacked);
         let lanes = VECTOR / width;
@@ -79,7 +79,8 @@ impl Strategy for Stacked {
         let shape = LaunchShape { grid: grid(blocks as u64), block: [VECTOR_TILE_THREADS, 1, 1], dynamic_shared: 0 };
         let entry = task.kernel(STACKED_TILE, width, *index)?;
         let reason = "the sides hold many small matrices of whole 16-byte accesses, several of which fill a tile: turned in registers";
-        Ok(Taken { launch: Launch::Stacked(Step { entry, shape, params }), reason })
+        *launch = Some(Launch::Stacked(Step { entry, shape, params }));
+        Ok(reason)
     }
 }
 

@@ -8,7 +8,7 @@
 //! copy, f64 256 x 384 x 320 from 0.900 to 0.945 (docs/adr/0009).
 
 use crate::abi::VECTOR_TILE;
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_most};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_most};
 use crate::ops::movement::permute::task::Task;
 
 /// Takes matrices whose rows are whole vectors on both sides.
@@ -19,11 +19,12 @@ impl Strategy for VectorTile {
         "vector_tile"
     }
 
-    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
         let ragged = "rows start or end off vectors, or off the sectors that are written";
         at_most(usize::from(tiling.is_ragged()), 0, "sides with ragged rows", ragged)?;
         let reason = "the sides are contiguous along different axes, and every row is whole 16-byte accesses: tiles turned in registers";
-        Ok(Taken { launch: Launch::Tile(tiling.step(task, VECTOR_TILE)?), reason })
+        *launch = Some(Launch::Tile(tiling.step(task, VECTOR_TILE)?));
+        Ok(reason)
     }
 }

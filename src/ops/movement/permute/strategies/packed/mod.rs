@@ -19,7 +19,7 @@ use super::tile::Tiling;
 use crate::abi::{PACKED, PackedParams};
 use crate::error::counted;
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES};
-use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, Taken, at_least, at_most};
+use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least, at_most};
 use crate::ops::movement::permute::task::{Task, Widened, power_of_two};
 use crate::ops::numbering::{axes, divisor, grid};
 use crate::ops::plan::Step;
@@ -36,7 +36,7 @@ impl Strategy for Packed {
         "packed"
     }
 
-    fn consider(&self, task: &Task<'_>) -> Result<Taken, Decline> {
+    fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline> {
         let Widened { canonical, .. } = task.widened();
         let constants = &task.permutes().packed;
         if task.tiling().is_ok() {
@@ -53,7 +53,8 @@ impl Strategy for Packed {
         let step = step(&packing, threads, task)?;
         let reason = "the sides are contiguous along different axes, several of which make a run: tiles of those axes, moved in \
                       the runs of either side";
-        Ok(Taken { launch: Launch::Packed(step), reason })
+        *launch = Some(Launch::Packed(step));
+        Ok(reason)
     }
 }
 

@@ -20,7 +20,9 @@ fn task(canonical: &Canonical) -> Task<'_> {
 }
 
 fn plan(canonical: &Canonical) -> Option<PackedParams> {
-    match Packed.consider(&task(canonical)).ok()?.launch {
+    let mut launch = None;
+    Packed.consider(&task(canonical), &mut launch).ok()?;
+    match launch? {
         Launch::Packed(step) => Some(step.params),
         _ => None,
     }
