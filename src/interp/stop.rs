@@ -5,6 +5,7 @@ use std::fmt;
 use super::check::Finding;
 use crate::error::{Error, ErrorKind};
 
+pub use super::mem::Nearest;
 pub use super::reason::{BadAccess, Place, Reason, Waiting};
 pub use super::vocabulary::{AccessKind, Space};
 
