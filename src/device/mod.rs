@@ -73,8 +73,8 @@ impl Device {
         Ok(device)
     }
 
-    /// A device over a driver of your own making: a software GPU with another seed, or a driver
-    /// that traces another.
+    /// A device over a driver of your own making: a software GPU with another seed or with
+    /// checkers, or a driver that wraps another.
     ///
     /// # Errors
     ///

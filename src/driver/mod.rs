@@ -6,11 +6,15 @@
 //! foresee. Handles are plain numbers and addresses plain `u64`, so that views do arithmetic
 //! without asking.
 //!
-//! Implementations: [`cuda`] (an NVIDIA GPU), [`soft`] (the software GPU), and [`trace`], which
-//! wraps any of them, records calls and injects failures. One conformance suite (`tests/device`)
-//! runs on all of them.
+//! Implementations: `cuda` (an NVIDIA GPU), `soft` (the software GPU), and `trace`, which wraps any
+//! of them, records calls and injects failures, for this package's tests. One conformance suite
+//! (`tests/device`) runs on all of them. [`Device::driver`](crate::Device::driver) gives the driver
+//! of an open device, and [`Device::with_driver`](crate::Device::with_driver) opens a device over a
+//! driver of yours.
 
+// Hidden: `Backend::Cuda` opens it.
 #[cfg(feature = "cuda")]
+#[doc(hidden)]
 pub mod cuda;
 mod host_memory;
 mod memory;
@@ -18,8 +22,10 @@ mod modules;
 #[cfg(feature = "interp")]
 pub mod soft;
 mod streams;
+#[doc(hidden)]
 pub mod trace;
 
+#[doc(hidden)]
 pub use host_memory::available_memory;
 pub use memory::Memory;
 pub use modules::Modules;

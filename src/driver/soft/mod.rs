@@ -49,7 +49,7 @@ pub struct Config {
     /// nobody waits for yet may run in between. Default 0.
     pub seed: u64,
     /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half
-    /// of the host's [`available_memory`] where that is less and the system says.
+    /// of the host's available memory where that is less and the system says.
     pub memory_bytes: u64,
     /// What it says that it is, major and minor: kernels are chosen by it, and run and count alike.
     /// Default 9.0, an H100's, whose counters it has.

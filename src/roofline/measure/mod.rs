@@ -16,7 +16,9 @@ mod clocks;
 mod rotation;
 mod throttle;
 
-pub use clocks::{Clocks, Identity};
+pub use clocks::Clocks;
+#[doc(hidden)]
+pub use clocks::Identity;
 pub(super) use rotation::cold_bytes;
 pub use rotation::{RotatingBuffer, Rotation};
 
