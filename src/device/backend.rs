@@ -81,6 +81,15 @@ pub struct Availability {
 
 /// Every device that could be opened; where there is no NVIDIA GPU one entry says why, and another
 /// for the software GPU.
+///
+/// ```
+/// for found in warpstride::device::probe() {
+///     match found.info {
+///         Ok(info) => println!("{}: {}", found.backend, info.name),
+///         Err(reason) => println!("{}: {reason}", found.backend),
+///     }
+/// }
+/// ```
 pub fn probe() -> Vec<Availability> {
     let mut found = match cuda_count() {
         Ok(count) => {

@@ -13,6 +13,20 @@ use crate::ops::units::SECTOR;
 ///
 /// Layouts, element types, alignments and the architecture alone decide a plan. So a plan needs no
 /// device, equal arguments give equal plans, and one plan launches as often as its caller likes.
+///
+/// ```
+/// use warpstride::ops::{CastPlan, Phase, Target};
+/// use warpstride::{DType, Plan};
+///
+/// let target = Target { compute_capability: (9, 0) };
+/// let (from, to) = ((Phase::ALIGNED, DType::U8), (Phase::ALIGNED, DType::F32));
+/// let plan = CastPlan::new(from, to, 1 << 20, target)?;
+/// assert_eq!(plan, CastPlan::new(from, to, 1 << 20, target)?); // arguments alone decide
+/// let explained = plan.explain();
+/// assert_eq!((plan.launches(), explained.read, explained.written), (1, 1 << 20, 4 << 20));
+/// println!("{}: {}", plan.entry().expect("a kernel"), explained.reason);
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 pub trait Plan: fmt::Debug + fmt::Display {
     /// Names the kernel of the first launch; `None` where the operation launches nothing.
     fn entry(&self) -> Option<&'static str>;

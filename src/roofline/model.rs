@@ -128,6 +128,21 @@ impl DeviceModel {
     /// accesses that were counted: a plain bound. Memory, L2 cache, L1 cache and launching work at
     /// the same time, so the slowest of them decides; what is in none of the counters (latency that
     /// too few warps hide, barriers) makes a real kernel slower than this.
+    ///
+    /// ```
+    /// # #[cfg(feature = "interp")] {
+    /// use warpstride::roofline::model::DeviceModel;
+    /// use warpstride::{Backend, Device, ops};
+    ///
+    /// let device = Device::open(Backend::Soft)?;
+    /// let matrix = device.array(&[256, 256], &[1.0_f32; 256 * 256])?;
+    /// ops::transpose(&matrix)?;
+    /// let counters = device.counters()?.expect("the software GPU counts");
+    /// let predicted = DeviceModel::H100.predict(&counters, 4 << 16, 4 << 16, 1);
+    /// println!("{:.4} ms on an H100, bound by {}", predicted.ms, predicted.bound.name());
+    /// # }
+    /// # Ok::<(), warpstride::Error>(())
+    /// ```
     pub fn predict(&self, counters: &Counters, read: u64, written: u64, launches: u64) -> Prediction {
         if launches == 0 {
             return Prediction { ms: 0.0, bound: Bound::Launches };
