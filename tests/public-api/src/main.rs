@@ -40,24 +40,27 @@ fn list(items: &[PublicItem]) {
     let of = |is: fn(&PublicItem) -> bool| items.iter().filter(|item| is(item)).map(PublicItem::id).collect();
     let modules: HashSet<_> = of(|item| kind(item) == Some("mod"));
     let implementations: HashSet<_> = of(|item| is_implementation(item) && item.to_string().contains(" for "));
-    let (mut listed, mut members, mut paged, mut all) = (HashSet::new(), HashSet::new(), HashSet::new(), 0);
+    let (mut listed, mut counted, mut paged) = (HashSet::new(), HashSet::new(), HashSet::new());
     for item in items {
         let is_in = |parents: &HashSet<_>| item.parent_id().is_some_and(|parent| parents.contains(&parent));
         let kind = kind(item);
         let is_member = kind.is_none() && !is_implementation(item);
         if kind == Some("fn") && is_in(&implementations)
-            || is_member && !members.insert(item.id())
+            || is_member && counted.contains(&item.id())
             || !listed.insert(item.to_string())
         {
             continue;
         }
         println!("{item}");
-        all += usize::from(!is_implementation(item));
+        if !is_implementation(item) {
+            counted.insert(item.id());
+        }
         if is_in(&modules) && kind.is_some_and(|kind| WITH_A_PAGE.contains(&kind)) {
             paged.insert(item.id());
         }
     }
-    eprintln!("public-api: {} items with a page, {all} with their methods, fields and variants", paged.len());
+    let (paged, all) = (paged.len(), counted.len());
+    eprintln!("public-api: {paged} items with a page, {all} with their methods, fields and variants");
 }
 
 /// `fn`, `struct` and so on; `None` for fields, variants and implementations.
