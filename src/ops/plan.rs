@@ -42,6 +42,22 @@ pub trait Plan: fmt::Debug + fmt::Display {
 }
 
 /// A plan to read, as a database prints a query plan.
+///
+/// ```
+/// use warpstride::ops::{Align, PermutePlan, Target};
+/// use warpstride::{Layout, Plan};
+///
+/// let from = Layout::row_major(&[4096, 4096])?.t();
+/// let to = Layout::row_major(&[4096, 4096])?;
+/// let target = Target { compute_capability: (9, 0) };
+/// let explained = PermutePlan::new(&from, Align::ALLOCATION, &to, Align::ALLOCATION, 4, target)?.explain();
+/// let chosen = explained.verdicts.iter().find(|verdict| verdict.takes).expect("one takes it");
+/// println!("{}: {}", chosen.strategy, chosen.reason);
+/// for declined in explained.verdicts.iter().filter(|verdict| !verdict.takes) {
+///     println!("not {}: {}", declined.strategy, declined.why());
+/// }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explanation {
     /// The kernel of the first launch.

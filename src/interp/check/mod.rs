@@ -92,6 +92,15 @@ pub enum Check {
 }
 
 /// A set of checkers. Its text form is `memcheck,racecheck`, or `all`.
+///
+/// ```
+/// use warpstride::interp::Checks;
+/// use warpstride::interp::check::Check;
+///
+/// let checks: Checks = "memcheck,racecheck".parse()?;
+/// assert_eq!(checks, Checks::from(Check::Memcheck) | Check::Racecheck.into());
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Checks(u8);
 
