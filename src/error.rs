@@ -50,6 +50,14 @@ impl ErrorKind {
 }
 
 /// An error: its [`ErrorKind`] and one sentence that names the operands and what to do next.
+///
+/// ```
+/// use warpstride::{Backend, ErrorKind};
+///
+/// let error = "gpu".parse::<Backend>().unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::InvalidArgument); // for code
+/// assert_eq!(error.to_string(), "`gpu` names no device; use auto, cuda, cuda:N with N from 0, or soft");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     // Boxed so that `Result<(), Error>` stays two words on the launch path.

@@ -20,12 +20,17 @@ impl fmt::Display for LaunchShape {
     }
 }
 
+// Hidden: `DeviceInfo` has the limits of each device.
 /// Largest grid extent in x that CUDA allows.
+#[doc(hidden)]
 pub const MAX_GRID_X: u32 = i32::MAX as u32;
 /// Largest grid extent in y and z that CUDA allows.
+#[doc(hidden)]
 pub const MAX_GRID_YZ: u32 = 65_535;
 /// Most threads that CUDA allows in a block.
+#[doc(hidden)]
 pub const MAX_BLOCK_THREADS: u32 = 1024;
 /// Most bytes of shared memory of a block, static and dynamic together, that a kernel gets without
 /// asking for more.
+#[doc(hidden)]
 pub const MAX_SHARED_BYTES: u32 = 48 << 10;

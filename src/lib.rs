@@ -59,6 +59,11 @@
 // (`tests/it/architecture.rs` has the levels, and checks). Hidden modules are for this package's
 // own binary, tests and benches; they change in any version.
 pub mod error;
+// Private for documentation: rustdoc's JSON, from which `scripts/public-api` lists the public items,
+// leaves out what a hidden module defines, and `element` has `DType` from here.
+#[cfg(docsrs)]
+mod abi;
+#[cfg(not(docsrs))]
 #[doc(hidden)]
 pub mod abi;
 pub mod counters;

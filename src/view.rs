@@ -18,6 +18,19 @@ use crate::layout::{Layout, Reshape};
 use crate::memory::{Allocation, DeviceBuffer};
 
 /// Elements of a buffer, to read.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::{Backend, Device, ops};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let matrix = device.array(&[2, 4], &[1, 2, 3, 4, 5, 6, 7, 8])?;
+/// let view = matrix.view().slice(1, .., 2)?.t(); // every second column, as rows
+/// assert_eq!((view.shape(), view.strides()), (&[2, 2][..], &[2, 4][..]));
+/// assert_eq!(ops::contiguous(view)?.to_vec()?, [1, 5, 3, 7]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 pub struct View<'a, T> {
     memory: &'a Allocation,
     layout: Layout,
@@ -25,6 +38,20 @@ pub struct View<'a, T> {
 }
 
 /// Elements of a buffer, to read and write; nothing else looks at them while this lives.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::{Backend, Device, ops};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let mut matrix = device.array(&[2, 3], &[1, 2, 3, 4, 5, 6])?;
+/// let (upper, lower) = matrix.view_mut().split_at(0, 1)?; // two views, of other elements
+/// ops::fill_into(0, upper, device.default_stream())?;
+/// ops::fill_into(9, lower, device.default_stream())?;
+/// assert_eq!(matrix.to_vec()?, [0, 0, 0, 9, 9, 9]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 pub struct ViewMut<'a, T> {
     // Shared, because what it protects lies on the device: that there is no other view of these
     // elements is kept by how views are made, always from an exclusive borrow or by consuming

@@ -12,6 +12,13 @@ use crate::driver::{DeviceInfo, Driver};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Which device to open. As text: `auto`, `cuda` (the first GPU), `cuda:1`, `soft`.
+///
+/// ```
+/// use warpstride::Backend;
+///
+/// assert_eq!("cuda:1".parse(), Ok(Backend::Cuda(1)));
+/// assert_eq!(Backend::Soft.to_string(), "soft");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Backend {
     /// The first NVIDIA GPU where there is one that works, else the software GPU;
@@ -81,6 +88,15 @@ pub struct Availability {
 
 /// Every device that could be opened; where there is no NVIDIA GPU one entry says why, and another
 /// for the software GPU.
+///
+/// ```
+/// for found in warpstride::device::probe() {
+///     match found.info {
+///         Ok(info) => println!("{}: {}", found.backend, info.name),
+///         Err(reason) => println!("{}: {reason}", found.backend),
+///     }
+/// }
+/// ```
 pub fn probe() -> Vec<Availability> {
     let mut found = match cuda_count() {
         Ok(count) => {

@@ -26,6 +26,19 @@ use kernels::Kernels;
 
 /// An open device. A clone is the same device; it closes when the last clone, stream, event and
 /// buffer of it is gone.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::{Backend, Device};
+///
+/// let device = Device::open(Backend::Auto)?;
+/// println!("{}", device.choice()); // which one it took, and why
+/// let matrix = device.array(&[2, 3], &[1, 2, 3, 4, 5, 6])?;
+/// assert_eq!(matrix.view().t().shape(), [3, 2]);
+/// assert_eq!(matrix.device(), &device.clone());
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Device {
     inner: Arc<Inner>,
@@ -73,8 +86,8 @@ impl Device {
         Ok(device)
     }
 
-    /// A device over a driver of your own making: a software GPU with another seed, or a driver
-    /// that traces another.
+    /// A device over a driver of your own making: a software GPU with another seed or with
+    /// checkers, or a driver that wraps another.
     ///
     /// # Errors
     ///
@@ -113,6 +126,21 @@ impl Device {
     /// # Errors
     ///
     /// What the work failed with.
+    ///
+    /// ```
+    /// # #[cfg(feature = "interp")] {
+    /// use warpstride::{Backend, Device, ops};
+    ///
+    /// let device = Device::open(Backend::Soft)?;
+    /// let matrix = device.array(&[64, 64], &[1.0_f32; 64 * 64])?;
+    /// let before = device.counters()?;
+    /// ops::contiguous(&matrix)?; // a copy
+    /// let counted = device.counters()?.zip(before).map(|(after, before)| after - before);
+    /// let sectors = counted.expect("the software GPU counts").global_store.sectors;
+    /// assert_eq!(sectors, 64 * 64 * 4 / 32); // no sector is written in parts
+    /// # }
+    /// # Ok::<(), warpstride::Error>(())
+    /// ```
     pub fn counters(&self) -> Result<Option<Counters>> {
         self.synchronize()?;
         Ok(self.driver().counters())

@@ -6,11 +6,53 @@
 //! foresee. Handles are plain numbers and addresses plain `u64`, so that views do arithmetic
 //! without asking.
 //!
-//! Implementations: [`cuda`] (an NVIDIA GPU), [`soft`] (the software GPU), and [`trace`], which
-//! wraps any of them, records calls and injects failures. One conformance suite (`tests/device`)
-//! runs on all of them.
+//! Implementations: `cuda` (an NVIDIA GPU), `soft` (the software GPU), and `trace`, which wraps any
+//! of them, records calls and injects failures, for this package's tests. One conformance suite
+//! (`tests/device`) runs on all of them. [`Device::driver`](crate::Device::driver) gives the driver
+//! of an open device, and [`Device::with_driver`](crate::Device::with_driver) opens a device over a
+//! driver of yours.
+//!
+//! A kernel of your own, on any device:
+//!
+//! ```
+//! # #[cfg(feature = "interp")] {
+//! use warpstride::launch_shape::LaunchShape;
+//! use warpstride::{Backend, Device};
+//!
+//! let ptx = "
+//!     .version 7.0
+//!     .target sm_75
+//!     .address_size 64
+//!     .visible .entry square(.param .u64 out) {
+//!         .reg .b32 %r<3>;
+//!         .reg .b64 %rd<4>;
+//!         ld.param.u64 %rd1, [out];
+//!         mov.u32 %r1, %tid.x;
+//!         mul.lo.s32 %r2, %r1, %r1;
+//!         mul.wide.u32 %rd2, %r1, 4;
+//!         add.s64 %rd3, %rd1, %rd2;
+//!         st.global.u32 [%rd3], %r2;
+//!         ret;
+//!     }";
+//! let device = Device::open(Backend::Soft)?; // a GPU runs the same text
+//! let out = device.alloc_array::<u32>(&[32])?;
+//! let (driver, stream) = (device.driver(), device.default_stream());
+//! let shape = LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 };
+//! let module = driver.module_load(ptx)?;
+//! // SAFETY: the module is live, its kernel takes one address, and 32 words are there.
+//! unsafe {
+//!     let square = driver.function(module, "square")?;
+//!     driver.launch(square, &shape, &out.view().storage_address().to_le_bytes(), stream.handle())?;
+//! }
+//! stream.synchronize()?;
+//! assert_eq!(out.to_vec()?[31], 31 * 31);
+//! # }
+//! # Ok::<(), warpstride::Error>(())
+//! ```
 
+// Hidden: `Backend::Cuda` opens it.
 #[cfg(feature = "cuda")]
+#[doc(hidden)]
 pub mod cuda;
 mod host_memory;
 mod memory;
@@ -18,8 +60,10 @@ mod modules;
 #[cfg(feature = "interp")]
 pub mod soft;
 mod streams;
+#[doc(hidden)]
 pub mod trace;
 
+#[doc(hidden)]
 pub use host_memory::available_memory;
 pub use memory::Memory;
 pub use modules::Modules;

@@ -54,8 +54,8 @@
 //! | a kernel with the functions that it may call | 131,072 instructions, 32,768 registers of each width | |
 //! | a kernel's parameters | 4,096 bytes | |
 //! | the steps of the search for reconvergence points | 67,108,864 | |
-//! | [`coverage::survey`] | 1,048,576 instructions; a function counts once for each kernel that calls it | |
-//! | a block | 1,024 threads, 48 KiB of shared memory | [`MAX_BLOCK_THREADS`], [`MAX_SHARED_BYTES`] |
+//! | the survey of `ptx-forms` | 1,048,576 instructions; a function counts once for each kernel that calls it | |
+//! | a block | 1,024 threads, 48 KiB of shared memory | |
 //! | a thread | 512 KiB of local memory; each call takes at least 16 bytes, so calls nest at most 32,768 deep | |
 //! | a variable in constant memory | 64 KiB | |
 //! | the data of all initialisers | 1 GiB | |
@@ -67,9 +67,6 @@
 //! | findings of a launch | 100 in full; 4,194,304 more are counted | [`check::MAX_FINDINGS`] |
 //! | blocks of a launch under racecheck | 134,217,727 | |
 //! | places where threads publish earlier accesses, as racecheck follows them | 524,288 | |
-//!
-//! [`MAX_BLOCK_THREADS`]: crate::launch_shape::MAX_BLOCK_THREADS
-//! [`MAX_SHARED_BYTES`]: crate::launch_shape::MAX_SHARED_BYTES
 
 #![deny(unsafe_code)]
 
@@ -79,12 +76,14 @@ pub mod check;
 pub(crate) mod clock;
 mod code;
 mod config;
+// Hidden: what `ptx-forms` prints, and the tests check form by form.
+#[doc(hidden)]
 pub mod coverage;
 mod exec;
 mod isa;
 mod lower;
-pub mod mem;
-pub mod model;
+mod mem;
+mod model;
 mod modifiers;
 mod module;
 mod parse;

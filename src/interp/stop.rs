@@ -1,10 +1,39 @@
 //! Why a launch stopped, as data; `Display` renders it as one sentence.
+//!
+//! ```
+//! use warpstride::interp::stop::Reason;
+//! use warpstride::interp::{Args, Config, Memory, Module, run};
+//! use warpstride::launch_shape::LaunchShape;
+//!
+//! let ptx = "
+//!     .version 7.0
+//!     .target sm_75
+//!     .address_size 64
+//!     .visible .entry last(.param .u64 out) {
+//!         .reg .b32 %r<2>;
+//!         .reg .b64 %rd<2>;
+//!         ld.param.u64 %rd1, [out];
+//!         mov.u32 %r1, %tid.x;
+//!         st.global.u32 [%rd1], %r1;
+//!         ret;
+//!     }";
+//! let module = Module::parse(ptx)?;
+//! let kernel = module.kernel("last").expect("it is there");
+//! let params = Args::new(kernel).value(0_u64)?.finish()?; // a null pointer
+//! let shape = LaunchShape { grid: [1, 1, 1], block: [1, 1, 1], dynamic_shared: 0 };
+//! let stop = run(kernel, &shape, &params, &Memory::new(1 << 20), &Config::default()).unwrap_err();
+//! assert!(matches!(&stop.reason, Reason::OutOfBounds(access) if access.address == 0));
+//! assert_eq!(stop.place.as_ref().expect("an instruction stopped").line, 10);
+//! println!("{stop}");
+//! # Ok::<(), warpstride::Error>(())
+//! ```
 
 use std::fmt;
 
 use super::check::Finding;
 use crate::error::{Error, ErrorKind};
 
+pub use super::mem::Nearest;
 pub use super::reason::{BadAccess, Place, Reason, Waiting};
 pub use super::vocabulary::{AccessKind, Space};
 

@@ -7,4 +7,6 @@
 pub mod npy;
 mod replace;
 
-pub use replace::{Destination, DestinationKind, Owner, is_same_file, remove_unfinished_and, write_standard_output};
+pub use replace::Destination;
+#[doc(hidden)]
+pub use replace::{DestinationKind, Owner, is_same_file, remove_unfinished_and, write_standard_output};

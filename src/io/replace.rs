@@ -149,6 +149,7 @@ impl Destination {
     }
 
     /// How a result gets there.
+    #[doc(hidden)]
     pub fn kind(&self) -> DestinationKind {
         self.kind
     }
@@ -166,6 +167,7 @@ impl Destination {
     ///
     /// `Io` where the file or its folder may not be written, or the folder lets only owners replace
     /// a file.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<Owner> {
         if self.kind != DestinationKind::File {
             return Ok(Owner::Kept);

@@ -4,6 +4,16 @@ use super::{Layout, mismatch};
 use crate::error::{Result, counted};
 
 /// The result of a reshape.
+///
+/// ```
+/// use warpstride::Layout;
+/// use warpstride::layout::Reshape;
+///
+/// let matrix = Layout::row_major(&[4, 6])?;
+/// assert!(matrix.reshape(&[2, 12])?.view().is_some());
+/// assert_eq!(matrix.t().reshape(&[24])?, Reshape::NeedsCopy);
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reshape<V = Layout> {
     /// The elements stay in place.

@@ -19,6 +19,19 @@ use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 
 /// Elements in device memory. A buffer of no elements is one too, and asks nothing of the driver.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let mut buffer = device.upload(&[1, 2, 3, 4, 5, 6])?;
+/// assert_eq!(buffer.view(&[2, 3])?.t().strides(), [1, 3]); // nothing moved
+/// buffer.upload_from(&[6, 5, 4, 3, 2, 1])?;
+/// assert_eq!(buffer.download()?, [6, 5, 4, 3, 2, 1]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 pub struct DeviceBuffer<T> {
     memory: Allocation,
     len: usize,

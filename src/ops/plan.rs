@@ -13,6 +13,20 @@ use crate::ops::units::SECTOR;
 ///
 /// Layouts, element types, alignments and the architecture alone decide a plan. So a plan needs no
 /// device, equal arguments give equal plans, and one plan launches as often as its caller likes.
+///
+/// ```
+/// use warpstride::ops::{CastPlan, Phase, Target};
+/// use warpstride::{DType, Plan};
+///
+/// let target = Target { compute_capability: (9, 0) };
+/// let (from, to) = ((Phase::ALIGNED, DType::U8), (Phase::ALIGNED, DType::F32));
+/// let plan = CastPlan::new(from, to, 1 << 20, target)?;
+/// assert_eq!(plan, CastPlan::new(from, to, 1 << 20, target)?); // arguments alone decide
+/// let explained = plan.explain();
+/// assert_eq!((plan.launches(), explained.read, explained.written), (1, 1 << 20, 4 << 20));
+/// println!("{}: {}", plan.entry().expect("a kernel"), explained.reason);
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 pub trait Plan: fmt::Debug + fmt::Display {
     /// Names the kernel of the first launch; `None` where the operation launches nothing.
     fn entry(&self) -> Option<&'static str>;
@@ -28,6 +42,22 @@ pub trait Plan: fmt::Debug + fmt::Display {
 }
 
 /// A plan to read, as a database prints a query plan.
+///
+/// ```
+/// use warpstride::ops::{Align, PermutePlan, Target};
+/// use warpstride::{Layout, Plan};
+///
+/// let from = Layout::row_major(&[4096, 4096])?.t();
+/// let to = Layout::row_major(&[4096, 4096])?;
+/// let target = Target { compute_capability: (9, 0) };
+/// let explained = PermutePlan::new(&from, Align::ALLOCATION, &to, Align::ALLOCATION, 4, target)?.explain();
+/// let chosen = explained.verdicts.iter().find(|verdict| verdict.takes).expect("one takes it");
+/// println!("{}: {}", chosen.strategy, chosen.reason);
+/// for declined in explained.verdicts.iter().filter(|verdict| !verdict.takes) {
+///     println!("not {}: {}", declined.strategy, declined.why());
+/// }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explanation {
     /// The kernel of the first launch.

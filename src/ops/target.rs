@@ -4,6 +4,13 @@ use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result, counted};
 
 /// What the address of a storage is known to be a multiple of: a power of two up to 256.
+///
+/// ```
+/// use warpstride::ops::Align;
+///
+/// assert_eq!(Align::of(0x7f00_0000_1010).bytes(), 16); // of memory of others
+/// assert_eq!(Align::ALLOCATION.bytes(), 256); // of ours
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Align(u64);
 

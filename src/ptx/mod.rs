@@ -1,10 +1,9 @@
 //! The PTX this crate was built with: kernels for every GPU from [`TARGET`] on.
 //!
 //! `build.rs` supplies it, from the committed copy or from `kernels/`, and checks its entries
-//! against [`ENTRIES`]. They share nothing but the header, which it checks too: so a device loads
-//! each kernel alone, by its first launch, where all of them would take a second to compile. Some
-//! are for later architectures ([`Entry::capability`](crate::abi::Entry::capability)), and have
-//! others that do the same for the rest.
+//! against `ENTRIES`. They share nothing but the header, which it checks too: so a device loads each
+//! kernel alone, by its first launch, where all of them would take a second to compile. Some are
+//! for later architectures (`Entry::capability`), and have others that do the same for the rest.
 
 use std::ops::Range;
 
@@ -20,7 +19,7 @@ pub const TARGET: &str = env!("WARPSTRIDE_PTX_TARGET");
 /// The texts of all entries.
 const TEXTS: &str = include_str!(concat!(env!("OUT_DIR"), "/entries.ptx"));
 
-/// The header around its architecture, and where each of [`ENTRIES`] is in [`TEXTS`].
+/// The header around its architecture, and where each of `ENTRIES` is in [`TEXTS`].
 static PLACES: ([&str; 2], [Range<usize>; ENTRIES.len()]) = include!(concat!(env!("OUT_DIR"), "/places.rs"));
 
 /// A module of one entry, for the architecture that the entry needs.

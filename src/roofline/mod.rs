@@ -1,19 +1,26 @@
 //! Measures operations, and holds them against the most that the device can do.
 //!
-//! | file | what it has |
+//! | module | what it has |
 //! |---|---|
 //! | [`measure`] | device time, cold buffers, clocks |
-//! | [`peak`], [`model`] | the ceilings of a device: measured, and computed from counters |
-//! | [`record`], [`run`] | one measurement, and those that were made together |
-//! | [`compare`] | two runs, case by case |
-//! | [`table`], `export` | records as tables, and runs as text, JSON, Markdown, CSV, SVG and HTML |
+//! | [`peak`] | the ceilings of a device, measured |
+//! | [`model`] | the time that counters predict |
+//!
+//! `warpstride bench` writes what it measures as JSON, Markdown, CSV, SVG and HTML; its records and
+//! their exporters are not part of this interface.
 
+// Hidden modules are those of the command line's bench.
+#[doc(hidden)]
 pub mod compare;
+#[doc(hidden)]
 #[cfg(feature = "export")]
 pub mod export;
 pub mod measure;
 pub mod model;
 pub mod peak;
+#[doc(hidden)]
 pub mod record;
+#[doc(hidden)]
 pub mod run;
+#[doc(hidden)]
 pub mod table;

@@ -53,29 +53,6 @@ pub struct DeviceModel {
     pub launch_us: f64,
 }
 
-/// The NVIDIA H100 SXM, measured on one.
-pub const H100: DeviceModel = DeviceModel {
-    name: "h100",
-    // `warpstride peaks` of 2026-11-21, arrays of 1 GiB.
-    memory: Ceilings { read: 3191.0, write: 3278.0, copy: 3047.0 },
-    // The same: reading 32 MiB over and over.
-    l2_gbps: 4417.0,
-    // A kernel whose warps access 32 rows of a 16384 x 16384 matrix of f32 at once, loading or
-    // storing.
-    scattered_loads: 249.6,
-    scattered_stores: 60.1,
-    // The device's attribute; the clock by NVML under load. A kernel of nothing but 32-way bank
-    // conflicts makes 261.4 x 10^9 passes a second, which is one a clock of each.
-    multiprocessors: 132,
-    sm_ghz: 1.98,
-    // What `copy` takes at 4096 x 4096 beyond its bytes at the speed above (`benches/record`,
-    // 2026-11-20).
-    ramp_us: 4.4,
-    // The middle of what `column_loop` takes over its launches in six processes: 2.16 to 2.52 at
-    // 4096 x 4096, 2.27 to 2.63 at 16384 x 16384, its samples in one within 0.2 %.
-    launch_us: 2.4,
-};
-
 /// What bounds a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
@@ -113,21 +90,59 @@ pub struct Prediction {
 }
 
 impl DeviceModel {
+    /// The NVIDIA H100 SXM, measured on one.
+    pub const H100: Self = Self {
+        name: "h100",
+        // `warpstride peaks` of 2026-11-21, arrays of 1 GiB.
+        memory: Ceilings { read: 3191.0, write: 3278.0, copy: 3047.0 },
+        // The same: reading 32 MiB over and over.
+        l2_gbps: 4417.0,
+        // A kernel whose warps access 32 rows of a 16384 x 16384 matrix of f32 at once, loading or
+        // storing.
+        scattered_loads: 249.6,
+        scattered_stores: 60.1,
+        // The device's attribute; the clock by NVML under load. A kernel of nothing but 32-way bank
+        // conflicts makes 261.4 x 10^9 passes a second, which is one a clock of each.
+        multiprocessors: 132,
+        sm_ghz: 1.98,
+        // What `copy` takes at 4096 x 4096 beyond its bytes at the speed above (`benches/record`,
+        // 2026-11-20).
+        ramp_us: 4.4,
+        // The middle of what `column_loop` takes over its launches in six processes: 2.16 to 2.52 at
+        // 4096 x 4096, 2.27 to 2.63 at 16384 x 16384, its samples in one within 0.2 %.
+        launch_us: 2.4,
+    };
+
     /// The devices that there is a model of.
-    pub const ALL: [Self; 1] = [H100];
+    pub const ALL: [Self; 1] = [Self::H100];
 
     /// The model of a device by the name that its driver gives it, if there is one.
     pub fn of(device: &str) -> Option<Self> {
         // The boards for PCIe have fewer multiprocessors and another memory, and a slice (`H100
         // 80GB HBM3 MIG 1g.10gb`) a part of both.
         let others = ["PCIe", "NVL", "MIG"];
-        (device.contains("H100") && !others.iter().any(|other| device.contains(other))).then_some(H100)
+        (device.contains("H100") && !others.iter().any(|other| device.contains(other))).then_some(Self::H100)
     }
 
     /// How long it takes in `launches` launches to read and write so many bytes, each once, by the
     /// accesses that were counted: a plain bound. Memory, L2 cache, L1 cache and launching work at
     /// the same time, so the slowest of them decides; what is in none of the counters (latency that
     /// too few warps hide, barriers) makes a real kernel slower than this.
+    ///
+    /// ```
+    /// # #[cfg(feature = "interp")] {
+    /// use warpstride::roofline::model::DeviceModel;
+    /// use warpstride::{Backend, Device, ops};
+    ///
+    /// let device = Device::open(Backend::Soft)?;
+    /// let matrix = device.array(&[256, 256], &[1.0_f32; 256 * 256])?;
+    /// ops::transpose(&matrix)?;
+    /// let counters = device.counters()?.expect("the software GPU counts");
+    /// let predicted = DeviceModel::H100.predict(&counters, 4 << 16, 4 << 16, 1);
+    /// println!("{:.4} ms on an H100, bound by {}", predicted.ms, predicted.bound.name());
+    /// # }
+    /// # Ok::<(), warpstride::Error>(())
+    /// ```
     pub fn predict(&self, counters: &Counters, read: u64, written: u64, launches: u64) -> Prediction {
         if launches == 0 {
             return Prediction { ms: 0.0, bound: Bound::Launches };
@@ -159,7 +174,7 @@ mod tests {
 
     #[test]
     fn only_whole_boards_of_the_kind_are_modelled() {
-        assert_eq!(DeviceModel::of("NVIDIA H100 80GB HBM3"), Some(H100));
+        assert_eq!(DeviceModel::of("NVIDIA H100 80GB HBM3"), Some(DeviceModel::H100));
         for other in
             ["NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA A100-SXM4-40GB"]
         {

@@ -30,6 +30,7 @@ pub struct Best {
     /// GB/s (10^9 bytes a second), read and written, at the median of its samples.
     pub gbps: f64,
     /// Its launch shape.
+    #[doc(hidden)]
     pub shape: ProbeShape,
 }
 

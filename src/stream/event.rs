@@ -10,6 +10,22 @@ use crate::error::Result;
 /// A point in a stream that other streams and the host can wait for, with the time it was passed.
 ///
 /// [`super::Stream::record`] queues it; recording it again moves it.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::{Backend, Device, ops};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let (stream, start, end) = (device.stream()?, device.event()?, device.event()?);
+/// let mut ones = device.alloc_array::<f32>(&[1000])?;
+/// stream.record(&start)?;
+/// ops::fill_into(1.0, &mut ones, &stream)?;
+/// stream.record(&end)?;
+/// end.synchronize()?; // for a stream: `other.wait(&end)`
+/// assert!(end.query()? && end.elapsed_ms_since(&start)? >= 0.0);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 pub struct Event {
     context: Arc<Context>,
     handle: EventHandle,

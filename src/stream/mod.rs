@@ -20,6 +20,21 @@ use crate::error::{Error, ErrorKind, Result};
 /// A queue of work on a device. A clone is the same stream.
 ///
 /// Dropping the last handle waits for nothing, unless the driver fails: what is queued still runs.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::{Backend, Device, ops};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let (first, second) = (device.stream()?, device.stream()?);
+/// let a = device.array(&[3], &[1.0_f32, 2.0, 3.0])?;
+/// let (mut b, mut c) = (device.alloc_array(&[3])?, device.alloc_array(&[3])?);
+/// ops::copy_into(&a, &mut b, &first)?;
+/// ops::mul_into(2.0, &b, &mut c, &second)?; // `b` makes `second` wait for `first`
+/// assert_eq!(c.to_vec()?, [2.0, 4.0, 6.0]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Stream {
     pub(crate) inner: Arc<Inner>,

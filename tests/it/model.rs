@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use warpstride::counters::Counters;
-use warpstride::roofline::model::{Bound, H100};
+use warpstride::roofline::model::{Bound, DeviceModel};
 
 fn rows(file: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/record/2026-11-21-h100").join(file);
@@ -35,7 +35,7 @@ fn every_variant_is_predicted_within_a_fifth() {
         for (size, rows) in [(4096_u64, &small), (16384, &large)] {
             let bytes = 4 * size * size;
             let launches = if name == "column_loop" { size } else { 1 };
-            let predicted = H100.predict(&(counters * (size / 4096).pow(2)), bytes, bytes, launches);
+            let predicted = DeviceModel::H100.predict(&(counters * (size / 4096).pow(2)), bytes, bytes, launches);
             let measured = variant(rows, name)["ms"].as_f64().expect("a time");
             let error = predicted.ms / measured - 1.0;
             println!(

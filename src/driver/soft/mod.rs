@@ -49,7 +49,7 @@ pub struct Config {
     /// nobody waits for yet may run in between. Default 0.
     pub seed: u64,
     /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half
-    /// of the host's [`available_memory`] where that is less and the system says.
+    /// of the host's available memory where that is less and the system says.
     pub memory_bytes: u64,
     /// What it says that it is, major and minor: kernels are chosen by it, and run and count alike.
     /// Default 9.0, an H100's, whose counters it has.
@@ -66,6 +66,23 @@ impl Default for Config {
 }
 
 /// An open software GPU.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use warpstride::driver::soft::{Config, Soft};
+/// use warpstride::interp::{self, Checks};
+/// use warpstride::{Device, ops};
+///
+/// // Finds races, reads of bytes that nobody wrote, and the like, in all that runs on the device.
+/// let interp = interp::Config { checks: Checks::ALL, ..interp::Config::default() };
+/// let soft = Arc::new(Soft::with_config(Config { interp, ..Config::default() }));
+/// let device = Device::with_driver(soft.clone())?;
+/// let matrix = device.array(&[2, 3], &[1, 2, 3, 4, 5, 6])?;
+/// assert_eq!(ops::transpose(&matrix)?.to_vec()?, [1, 4, 2, 5, 3, 6]);
+/// assert_eq!(soft.findings(), []);
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 pub struct Soft {
     info: DeviceInfo,
     memory: Memory,

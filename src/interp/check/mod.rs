@@ -14,6 +14,36 @@
 //!
 //! The checkers as observers of one execution follow GPU Ocelot's trace generators and Oclgrind's
 //! plugins. The single report for each pair of instructions follows Oclgrind.
+//!
+//! ```
+//! use warpstride::interp::check::{Check, Problem};
+//! use warpstride::interp::{Args, Config, Memory, Module, run};
+//! use warpstride::launch_shape::LaunchShape;
+//!
+//! let ptx = "
+//!     .version 7.0
+//!     .target sm_75
+//!     .address_size 64
+//!     .visible .entry last(.param .u64 out) {
+//!         .reg .b32 %r<2>;
+//!         .reg .b64 %rd<2>;
+//!         ld.param.u64 %rd1, [out];
+//!         mov.u32 %r1, %tid.x;
+//!         st.global.u32 [%rd1], %r1;
+//!         ret;
+//!     }";
+//! let module = Module::parse(ptx)?;
+//! let kernel = module.kernel("last").expect("it is there");
+//! let memory = Memory::new(1 << 20);
+//! let params = Args::new(kernel).value(memory.alloc(4)?)?.finish()?;
+//! let shape = LaunchShape { grid: [1, 1, 1], block: [64, 1, 1], dynamic_shared: 0 };
+//! let config = Config { checks: Check::Racecheck.into(), ..Config::default() };
+//! let report = run(kernel, &shape, &params, &memory, &config).map_err(|stop| *stop)?;
+//! let finding = &report.findings[0]; // all 64 threads store to one word
+//! assert!(matches!(finding.problem, Problem::Race { .. }) && finding.place.line == 10);
+//! println!("{finding}");
+//! # Ok::<(), warpstride::Error>(())
+//! ```
 
 mod finding;
 mod initcheck;
@@ -62,6 +92,15 @@ pub enum Check {
 }
 
 /// A set of checkers. Its text form is `memcheck,racecheck`, or `all`.
+///
+/// ```
+/// use warpstride::interp::Checks;
+/// use warpstride::interp::check::Check;
+///
+/// let checks: Checks = "memcheck,racecheck".parse()?;
+/// assert_eq!(checks, Checks::from(Check::Memcheck) | Check::Racecheck.into());
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Checks(u8);
 

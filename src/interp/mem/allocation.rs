@@ -26,7 +26,7 @@ const POISON: u32 = 0xA5A5_A5A5;
 static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
 /// One allocation's contents.
-pub struct Allocation {
+pub(crate) struct Allocation {
     base: u64,
     bytes: u64,
     /// The bits of an offset that select its contents: all of them, except in address-only memory.
@@ -75,20 +75,20 @@ impl Allocation {
 
     /// The first address.
     #[inline]
-    pub fn base(&self) -> u64 {
+    pub(crate) fn base(&self) -> u64 {
         self.base
     }
 
     /// The size in bytes.
     #[inline]
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// The contents as little-endian words. The last word is whole even if `bytes` is not a
     /// multiple of 4.
     #[inline]
-    pub fn words(&self) -> &[AtomicU32] {
+    pub(crate) fn words(&self) -> &[AtomicU32] {
         &self.words
     }
 
@@ -117,63 +117,63 @@ impl Allocation {
 
     /// The offset of `address` in the allocation, if `bytes` bytes from there lie within it.
     #[inline]
-    pub fn offset(&self, address: u64, bytes: u64) -> Option<u64> {
+    pub(crate) fn offset(&self, address: u64, bytes: u64) -> Option<u64> {
         let offset = address.checked_sub(self.base)?;
         (offset <= self.bytes && bytes <= self.bytes - offset).then_some(offset)
     }
 
     /// The byte at `offset`, which is in bounds.
     #[inline]
-    pub fn load8(&self, offset: u64) -> u8 {
+    pub(crate) fn load8(&self, offset: u64) -> u8 {
         (self.word(offset).load(Relaxed) >> (offset % 4 * 8)) as u8
     }
 
     /// The 2 bytes at `offset`, which is even and in bounds.
     #[inline]
-    pub fn load16(&self, offset: u64) -> u16 {
+    pub(crate) fn load16(&self, offset: u64) -> u16 {
         (self.word(offset).load(Relaxed) >> (offset % 4 * 8)) as u16
     }
 
     /// The 4 bytes at `offset`, a multiple of 4 in bounds.
     #[inline]
-    pub fn load32(&self, offset: u64) -> u32 {
+    pub(crate) fn load32(&self, offset: u64) -> u32 {
         self.word(offset).load(Relaxed)
     }
 
     /// The 8 bytes at `offset`, a multiple of 8 in bounds. They are two words and not atomic as a
     /// whole, because only a race could see the difference.
     #[inline]
-    pub fn load64(&self, offset: u64) -> u64 {
+    pub(crate) fn load64(&self, offset: u64) -> u64 {
         u64::from(self.load32(offset)) | u64::from(self.load32(offset + 4)) << 32
     }
 
     /// Stores a byte.
     #[inline]
-    pub fn store8(&self, offset: u64, value: u8) {
+    pub(crate) fn store8(&self, offset: u64, value: u8) {
         self.store_part(offset, 0xff, u32::from(value));
     }
 
     /// Stores 2 bytes at an even offset.
     #[inline]
-    pub fn store16(&self, offset: u64, value: u16) {
+    pub(crate) fn store16(&self, offset: u64, value: u16) {
         self.store_part(offset, 0xffff, u32::from(value));
     }
 
     /// Stores 4 bytes at a multiple of 4.
     #[inline]
-    pub fn store32(&self, offset: u64, value: u32) {
+    pub(crate) fn store32(&self, offset: u64, value: u32) {
         self.word(offset).store(value, Relaxed);
     }
 
     /// Stores 8 bytes at a multiple of 8.
     #[inline]
-    pub fn store64(&self, offset: u64, value: u64) {
+    pub(crate) fn store64(&self, offset: u64, value: u64) {
         self.store32(offset, value as u32);
         self.store32(offset + 4, (value >> 32) as u32);
     }
 
     /// The 8 bytes at `offset`, a multiple of 8 in bounds, as a single whole store left them.
-    pub fn load64_whole(&self, offset: u64) -> u64 {
+    pub(crate) fn load64_whole(&self, offset: u64) -> u64 {
         let _guard = self.lock(offset);
         self.load64(offset)
     }
@@ -181,7 +181,7 @@ impl Allocation {
     /// Atomically replaces the 2 bytes at an even offset by `function` of them, and returns the old
     /// value.
     #[inline]
-    pub fn update16(&self, offset: u64, function: impl Fn(u16) -> u16) -> u16 {
+    pub(crate) fn update16(&self, offset: u64, function: impl Fn(u16) -> u16) -> u16 {
         let shift = offset % 4 * 8;
         let merge = |word: u32| word & !(0xffff << shift) | u32::from(function((word >> shift) as u16)) << shift;
         (self.update32(offset, merge) >> shift) as u16
@@ -190,7 +190,7 @@ impl Allocation {
     /// Atomically replaces the 4 bytes around `offset` by `function` of them, and returns the old
     /// value.
     #[inline]
-    pub fn update32(&self, offset: u64, function: impl Fn(u32) -> u32) -> u32 {
+    pub(crate) fn update32(&self, offset: u64, function: impl Fn(u32) -> u32) -> u32 {
         let word = self.word(offset);
         let mut old = word.load(Relaxed);
         while let Err(now) = word.compare_exchange_weak(old, function(old), AcqRel, Acquire) {
@@ -201,7 +201,7 @@ impl Allocation {
 
     /// Atomically replaces the 8 bytes at a multiple of 8 by `function` of them, and returns the
     /// old value.
-    pub fn update64(&self, offset: u64, function: impl Fn(u64) -> u64) -> u64 {
+    pub(crate) fn update64(&self, offset: u64, function: impl Fn(u64) -> u64) -> u64 {
         let _guard = self.lock(offset);
         let old = self.load64(offset);
         self.store64(offset, function(old));

@@ -49,7 +49,7 @@ enum Slot {
 
 /// The allocations at the time when a launch began.
 #[derive(Clone)]
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     slots: Arc<Vec<Slot>>,
     unseen: u64,
 }
@@ -239,7 +239,7 @@ impl Memory {
     }
 
     /// The current allocations.
-    pub fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let state = self.lock();
         Snapshot { slots: Arc::clone(&state.slots), unseen: state.unseen }
     }
@@ -301,13 +301,13 @@ impl State {
 impl Snapshot {
     /// The live allocation whose number is in `address`. The address may still lie beyond its end.
     #[inline]
-    pub fn find(&self, address: u64) -> Option<&Allocation> {
+    pub(crate) fn find(&self, address: u64) -> Option<&Allocation> {
         find(&self.slots, address)
     }
 
     /// The allocation, live or freed, that `address` was probably meant for: the one that contains
     /// it, or else the closer of the previous one's end and the next one's beginning.
-    pub fn nearest(&self, address: u64) -> Option<Nearest> {
+    pub(crate) fn nearest(&self, address: u64) -> Option<Nearest> {
         let last = self.slots.len().checked_sub(1)?;
         let mut number = number_of(address).unwrap_or(0).min(last);
         let bytes = match &self.slots[number] {

@@ -2,9 +2,10 @@
 
 mod allocation;
 pub(crate) mod cells;
-pub mod global;
+mod global;
 pub(crate) mod space;
 pub(crate) mod written;
 
-pub use allocation::Allocation;
-pub use global::{Memory, Nearest, Snapshot};
+pub(crate) use allocation::Allocation;
+pub(crate) use global::Snapshot;
+pub use global::{Memory, Nearest};

@@ -10,7 +10,7 @@ use super::coalesce::SECTOR_BYTES;
 
 /// The way in which the hardware updates shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Update {
+pub(crate) enum Update {
     /// One instruction.
     #[default]
     Native,
@@ -24,18 +24,18 @@ pub enum Update {
 
 /// The cost of one update by a warp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// The number of instructions: one, or one for each turn of the loop.
-    pub turns: u32,
+    pub(crate) turns: u32,
     /// The wavefronts of all these instructions.
-    pub updates: Wavefronts,
+    pub(crate) updates: Wavefronts,
     /// The wavefronts of the loop's loads; there is one load for each turn.
-    pub loads: Wavefronts,
+    pub(crate) loads: Wavefronts,
 }
 
 /// The sectors of an update of global memory by the lanes of `mask`, each at its aligned address.
 /// Each sector counts as often as the largest number of its lanes that update one address.
-pub fn sectors(addresses: &[u64; 32], mask: u32) -> u32 {
+pub(crate) fn sectors(addresses: &[u64; 32], mask: u32) -> u32 {
     let lanes = || (0..32).filter(|lane| mask >> lane & 1 == 1).map(|lane| addresses[lane]);
     let mut wanted: Vec<(u64, u64)> = lanes().map(|address| (address / SECTOR_BYTES, address)).collect();
     wanted.sort_unstable();
@@ -45,7 +45,7 @@ pub fn sectors(addresses: &[u64; 32], mask: u32) -> u32 {
 
 /// The cost of an update of shared memory by the lanes of `mask`, of `bytes` bytes (2, 4 or 8) each
 /// at its aligned address.
-pub fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> Cost {
+pub(crate) fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> Cost {
     let none = Wavefronts { taken: 0, ideal: 0 };
     let groups = if bytes <= 4 { [mask, 0] } else { [mask & 0xffff, mask & 0xffff_0000] };
     let served = groups.map(|group| most_in_a_bank(addresses, group));
@@ -65,7 +65,7 @@ pub fn shared(addresses: &[u32; 32], mask: u32, bytes: u32, update: Update) -> C
 
 /// The fewest wavefronts possible for an update by `lanes` lanes that took `wavefronts`: the value
 /// of [`banks::ideal_wavefronts`], doubled if each lane takes two passes.
-pub fn ideal_wavefronts(wavefronts: u32, lanes: u32, bytes: u32, update: Update) -> u32 {
+pub(crate) fn ideal_wavefronts(wavefronts: u32, lanes: u32, bytes: u32, update: Update) -> u32 {
     let passes = match update {
         Update::Native | Update::Count => 1,
         Update::Compare | Update::Loop => 2,

@@ -10,7 +10,7 @@
 
 /// Whether lanes read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     /// `ld.shared`
     Load,
     /// `st.shared`
@@ -19,17 +19,17 @@ pub enum Access {
 
 /// Wavefronts of one access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wavefronts {
+pub(crate) struct Wavefronts {
     /// The wavefronts that the access takes.
-    pub taken: u32,
+    pub(crate) taken: u32,
     /// The wavefronts that an access of this width takes without a bank conflict.
-    pub ideal: u32,
+    pub(crate) ideal: u32,
 }
 
 /// The wavefronts of an access by the lanes of `mask`, each to `bytes` bytes (1, 2, 4, 8 or 16) at
 /// its aligned address.
 #[inline]
-pub fn wavefronts(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) -> Wavefronts {
+pub(crate) fn wavefronts(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) -> Wavefronts {
     let words = addresses.map(|address| address / 4);
     if bytes <= 4 {
         let taken = narrow_group(&words, mask);
@@ -50,14 +50,14 @@ pub fn wavefronts(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) 
 /// taken if lanes share data. Bank conflicts refer to another ideal, [`Wavefronts::ideal`], which
 /// does not allow for inactive lanes. Equal to the profiler's value on an H100.
 #[inline]
-pub fn ideal_wavefronts(wavefronts: u32, lanes: u32, bytes: u32) -> u32 {
+pub(crate) fn ideal_wavefronts(wavefronts: u32, lanes: u32, bytes: u32) -> u32 {
     wavefronts.min((lanes * bytes).div_ceil(128))
 }
 
 /// The number of neighbouring lanes that are served together: all 32, or fewer if each accesses 8
 /// or 16 bytes.
 #[inline]
-pub fn group_lanes(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) -> u32 {
+pub(crate) fn group_lanes(addresses: &[u32; 32], mask: u32, bytes: u32, access: Access) -> u32 {
     if bytes <= 4 {
         return 32;
     }

@@ -1,12 +1,12 @@
 //! Coalescing: the 32-byte sectors that one request to global memory touches.
 
 /// Bytes of a sector, the unit in which the caches move data.
-pub const SECTOR_BYTES: u64 = 32;
+pub(crate) const SECTOR_BYTES: u64 = 32;
 
 /// The number of distinct sectors touched by the lanes of `mask`, each of which accesses `bytes`
 /// bytes (at most 32) at its address.
 #[inline]
-pub fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
+pub(crate) fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
     let first = addresses.map(|address| address / SECTOR_BYTES);
     let last = addresses.map(|address| (address + u64::from(bytes) - 1) / SECTOR_BYTES);
     // Addresses are usually sorted. A sector is then new if it differs from the previous lane's.
@@ -24,7 +24,7 @@ pub fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
 /// `sectors`: the fewest sectors that hold the lanes' bytes side by side, or the sectors touched if
 /// lanes share data. Equal to the profiler's value on an H100.
 #[inline]
-pub fn ideal_sectors(sectors: u32, lanes: u32, bytes: u32) -> u32 {
+pub(crate) fn ideal_sectors(sectors: u32, lanes: u32, bytes: u32) -> u32 {
     sectors.min((lanes * bytes).div_ceil(SECTOR_BYTES as u32))
 }
 

@@ -2,6 +2,6 @@
 //!
 //! The rules are Nsight Compute's for compute capability 7.0 and later, checked against an H100.
 
-pub mod atomics;
-pub mod banks;
-pub mod coalesce;
+pub(crate) mod atomics;
+pub(crate) mod banks;
+pub(crate) mod coalesce;

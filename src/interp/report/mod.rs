@@ -55,14 +55,14 @@ pub struct InstructionReport {
     /// Its accesses to global memory. An instruction with generic addresses may access several
     /// spaces.
     pub global: GlobalCounters,
-    /// The fewest sectors possible for each of these accesses, summed:
-    /// [`ideal_sectors`](super::model::coalesce::ideal_sectors).
+    /// The fewest sectors possible for each of these accesses, summed: active lanes x bytes / 32,
+    /// rounded up, and never more than the sectors touched.
     pub ideal_sectors: u64,
     /// Its accesses to shared memory.
     pub shared: SharedCounters,
-    /// The fewest wavefronts possible for each of these accesses, summed; see
-    /// [`banks`](super::model::banks::ideal_wavefronts), or for atomics
-    /// [`atomics`](super::model::atomics::ideal_wavefronts).
+    /// The fewest wavefronts possible for each of these accesses, summed: active lanes x bytes /
+    /// 128, rounded up, and never more than the wavefronts taken. Atomics that the hardware does in
+    /// two passes need twice that.
     pub ideal_wavefronts: u64,
     /// The loads of the loop that replaces an atomic in shared memory if the hardware has no
     /// instruction for it. The launch's loads include them.

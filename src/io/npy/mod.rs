@@ -98,6 +98,7 @@ impl Reader {
     }
 
     /// The element type's name: `f32`, and `bool` for truth values.
+    #[doc(hidden)]
     pub fn type_name(&self) -> &'static str {
         if self.descr == "|b1" { "bool" } else { self.dtype.name() }
     }

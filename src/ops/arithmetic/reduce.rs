@@ -122,6 +122,22 @@ impl fmt::Display for Reduction {
 
 /// Device memory of 1 MiB for the results of an array's parts. One reduction after the other may
 /// use it.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::ops::{Scratch, max_into, sum_into};
+/// use warpstride::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let mut scratch = Scratch::new(&device)?;
+/// let numbers = device.array(&[2, 2], &[1.0_f32, 2.0, 3.0, 4.0])?;
+/// let (mut sum, mut greatest) = (device.alloc_array(&[1])?, device.alloc_array(&[2])?);
+/// sum_into(&numbers, None, &mut scratch, &mut sum, device.default_stream())?;
+/// max_into(&numbers, 0, &mut scratch, &mut greatest, device.default_stream())?;
+/// assert_eq!((sum.item()?, greatest.to_vec()?), (10.0, vec![3.0, 4.0]));
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Scratch(DeviceBuffer<u8>);
 

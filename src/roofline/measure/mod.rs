@@ -16,7 +16,9 @@ mod clocks;
 mod rotation;
 mod throttle;
 
-pub use clocks::{Clocks, Identity};
+pub use clocks::Clocks;
+#[doc(hidden)]
+pub use clocks::Identity;
 pub(super) use rotation::cold_bytes;
 pub use rotation::{RotatingBuffer, Rotation};
 
@@ -110,6 +112,21 @@ impl Timing {
 ///
 /// `Unavailable` on the software GPU, whose times say nothing about a GPU; what `launch` and the
 /// driver failed with.
+///
+/// ```no_run
+/// use warpstride::roofline::{measure, peak::Peaks};
+/// use warpstride::{Backend, Device, ops};
+///
+/// let device = Device::open(Backend::Cuda(0))?;
+/// let stream = device.default_stream();
+/// let a = device.array(&[1 << 26], &vec![1.0_f32; 1 << 26])?; // 256 MiB: a few times the L2
+/// let mut b = device.alloc_array(&[1 << 26])?;
+/// let timing = measure::time(&device, stream, 20, || ops::mul_into(2.0, &a, &mut b, stream))?;
+/// let gbps = timing.gbps(2 * 4 << 26); // read and written
+/// let ceiling = Peaks::measure(&device, |_| ())?.ceilings().of(4 << 26, 4 << 26);
+/// println!("{gbps:.0} GB/s, {:.1} % of what a copy reaches", 100.0 * gbps / ceiling);
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 pub fn time(
     device: &Device,
     stream: &Stream,

@@ -99,12 +99,14 @@ impl Rotation {
     }
 
     /// Bytes that an array of `bytes` takes of its allocation.
+    #[doc(hidden)]
     pub fn padded(bytes: usize) -> usize {
         bytes.saturating_add(ALIGN - 1) / ALIGN * ALIGN
     }
 
     /// Arrays that the device must have room for, where a set has `each`: one more while several
     /// sets are filled.
+    #[doc(hidden)]
     pub fn arrays(&self, each: usize) -> usize {
         if self.sets > 1 { each * self.sets + 1 } else { each }
     }

@@ -41,6 +41,24 @@ impl<P> Operands<P> {
 ///
 /// Where all operands start equally far from a multiple of 16 bytes, they move by vectors, else
 /// element by element. Arrays that the L2 cache cannot hold are moved with hints to it.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::ops::{Elementwise, ElementwisePlan, Operands, Phase, Target};
+/// use warpstride::{Backend, DType, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let starts = Operands { dst: Phase::ALIGNED, a: Phase::ALIGNED, b: Phase::ALIGNED };
+/// let plan = ElementwisePlan::new(Elementwise::Triad, DType::F32, 3, starts, Target::of(&device))?;
+/// let (a, b) = (device.array(&[3], &[1.0_f32, 2.0, 3.0])?, device.array(&[3], &[1.0_f32; 3])?);
+/// let mut sum = device.alloc_array::<f32>(&[3])?;
+/// for scalar in [10.0, 20.0] {
+///     plan.launch(scalar, &[a.view(), b.view()], sum.view_mut(), device.default_stream())?;
+///     assert_eq!(sum.to_vec()?[2], 3.0 + scalar as f32);
+/// }
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ElementwisePlan {
     operation: Elementwise,

@@ -33,6 +33,23 @@ use crate::view::{View, ViewMut};
 /// but for NaN, whose bits may differ.
 ///
 /// `A` says where the values of channels are: views, or device addresses for the raw functions.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::ops::{Affine, affine};
+/// use warpstride::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let bytes = device.array(&[2, 2], &[0_u8, 64, 128, 255])?;
+/// let halved = affine::<f32, _>(bytes.view().t(), Affine::Uniform { factor: 0.5, offset: -32.0 })?;
+/// assert_eq!(halved.to_vec()?, [-32.0, 32.0, 0.0, 95.5]);
+///
+/// let (factors, offsets) = (device.array(&[2], &[1.0, 2.0])?, device.array(&[2], &[0.0, 1.0])?);
+/// let map = Affine::PerChannel { axis: 1, factors: factors.view(), offsets: offsets.view() };
+/// assert_eq!(affine::<f32, _>(&bytes, map)?.to_vec()?, [0.0, 129.0, 128.0, 511.0]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Affine<A> {
     /// One factor and one offset for all elements, rounded to single precision where elements are

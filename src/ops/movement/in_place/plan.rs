@@ -29,6 +29,21 @@ const SECTOR: u64 = units::SECTOR as u64;
 /// How a transpose in place is done: which kernels, in what grids, with which parameters.
 ///
 /// A layout alone decides a plan. It can be kept, and launches any number of times.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::ops::InPlacePlan;
+/// use warpstride::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let mut matrix = device.array(&[2, 3], &[1, 2, 3, 4, 5, 6])?;
+/// let plan = InPlacePlan::new(matrix.layout(), size_of::<i32>())?;
+/// let mut scratch = device.alloc_array(&[plan.scratch_bytes()])?; // for many launches
+/// plan.launch(matrix.view_mut(), scratch.view_mut(), device.default_stream())?;
+/// assert_eq!(matrix.into_buffer().download()?, [1, 4, 2, 5, 3, 6]);
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InPlacePlan {
     /// The one launch that a square matrix takes.

@@ -54,6 +54,22 @@ pub fn transpose<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceAr
 ///
 /// `Layout` where one is not a matrix or the shapes do not go together, `InvalidArgument` where the
 /// two and the stream are not of one device, and what the driver failed with.
+///
+/// ```
+/// # #[cfg(feature = "interp")] {
+/// use warpstride::ops::{Variant, transpose_into};
+/// use warpstride::{Backend, Device};
+///
+/// let device = Device::open(Backend::Soft)?;
+/// let matrix = device.array(&[2, 3], &[1, 2, 3, 4, 5, 6])?;
+/// let mut result = device.alloc_array(&[3, 2])?;
+/// for variant in [None, Some(Variant::Naive), Some(Variant::Staggered)] {
+///     transpose_into(&matrix, &mut result, variant, device.default_stream())?;
+///     assert_eq!(result.to_vec()?, [1, 4, 2, 5, 3, 6]);
+/// }
+/// # }
+/// # Ok::<(), warpstride::Error>(())
+/// ```
 pub fn transpose_into<'a, T: Element>(
     src: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
