@@ -152,7 +152,13 @@ impl CastPlan {
     /// # Errors
     ///
     /// As [`cast_into`]; `Layout` also where an operand is not what the plan was made for.
-    pub fn launch<S: Element, D: Element>(&self, src: View<'_, S>, dst: ViewMut<'_, D>, stream: &Stream) -> Result<()> {
+    pub fn launch<'a, S: Element, D: Element>(
+        &self,
+        src: impl Into<View<'a, S>>,
+        dst: impl Into<ViewMut<'a, D>>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
         check_shapes(src.layout(), dst.layout())?;
         let [from, to] = [Operand::read("source", &src), Operand::written("destination", &dst)];
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];

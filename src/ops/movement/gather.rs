@@ -250,13 +250,14 @@ impl IndexedPlan {
     /// `Layout` where the views are not the planned ones or have gaps, `InvalidArgument` where
     /// indices are of another type, rows start off the planned alignment, or the operands are not
     /// on one device; and the driver's errors.
-    pub fn launch<T: Element, I: Element>(
+    pub fn launch<'a, T: Element, I: Element>(
         &self,
-        src: View<'_, T>,
-        indices: View<'_, I>,
-        dst: ViewMut<'_, T>,
+        src: impl Into<View<'a, T>>,
+        indices: impl Into<View<'a, I>>,
+        dst: impl Into<ViewMut<'a, T>>,
         stream: &Stream,
     ) -> Result<()> {
+        let (src, indices, dst) = (src.into(), indices.into(), dst.into());
         let shapes = [src.shape(), indices.shape(), dst.shape()];
         let sides = self.way.sides(self.rows, self.count);
         let (&[count], [of_src, src_row @ ..], [of_dst, dst_row @ ..]) = (shapes[1], shapes[0], shapes[2]) else {

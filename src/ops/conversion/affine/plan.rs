@@ -114,13 +114,14 @@ impl AffinePlan {
     ///
     /// As [`affine_into`](super::affine_into); `Layout` also where the views do not mean the work
     /// that was planned.
-    pub fn launch<S: Element, D: Element>(
+    pub fn launch<'a, S: Element, D: Element>(
         &self,
-        src: View<'_, S>,
+        src: impl Into<View<'a, S>>,
         affine: Affine<View<'_, f32>>,
-        dst: ViewMut<'_, D>,
+        dst: impl Into<ViewMut<'a, D>>,
         stream: &Stream,
     ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
         self.check_views(&Operand::read("source", &src), &Operand::written("destination", &dst))?;
         self.run(src, affine, dst, stream)
     }

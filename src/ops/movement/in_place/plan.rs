@@ -158,12 +158,13 @@ impl InPlacePlan {
     /// `Layout` where the matrix is not the planned one, `InvalidArgument` where the scratch is too
     /// small or not aligned to the elements, or the operands and the stream are not on one device;
     /// and the driver's errors: then the elements may be in any order.
-    pub fn launch<'a, T: Element>(
+    pub fn launch<'a, 'b, T: Element>(
         &self,
-        matrix: ViewMut<'a, T>,
-        scratch: ViewMut<'_, u8>,
+        matrix: impl Into<ViewMut<'a, T>>,
+        scratch: impl Into<ViewMut<'b, u8>>,
         stream: &Stream,
     ) -> Result<ViewMut<'a, T>> {
+        let (matrix, scratch) = (matrix.into(), scratch.into());
         let operands = [Operand::written("matrix", &matrix), Operand::written("scratch", &scratch)];
         operands[0].check(&self.layout, self.width)?;
         let start = start::<u8>(scratch.layout())?;
