@@ -120,8 +120,9 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where a type is complex, a start is not a multiple of an element, or there
-    /// are more elements than can be addressed.
+    /// `InvalidArgument` where a type is complex, a start is not a multiple of an element, or the
+    /// bits stay and there are more elements than can be addressed; `Layout` where these elements
+    /// have more bytes than can be addressed.
     pub fn new(
         (src_start, from): (Phase, DType),
         (dst_start, to): (Phase, DType),

@@ -129,7 +129,8 @@ impl Values {
             }
             Self::InMemory { factors, offsets, last } => {
                 let first = if planned.step < 0 { last } else { 0 };
-                AffineValues { factors: factors + first, offsets: offsets + first, ..planned }
+                let [factors, offsets] = [factors, offsets].map(|values| values.wrapping_add(first));
+                AffineValues { factors, offsets, ..planned }
             }
             Self::WithLaunch(_) => planned,
         }
@@ -144,7 +145,8 @@ impl Placed for NormalizeParams {
             Values::WithLaunch(by) => by.bits(),
             _ => [self.factors, self.offsets],
         };
-        Self { src: src + self.src, dst: dst + self.dst, factors, offsets, ..self }
+        let (src, dst) = (src.wrapping_add(self.src), dst.wrapping_add(self.dst));
+        Self { src, dst, factors, offsets, ..self }
     }
 }
 

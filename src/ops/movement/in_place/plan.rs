@@ -180,9 +180,10 @@ impl InPlacePlan {
             ));
         }
         queue(operands, stream, |device, [matrix, scratch], stream| {
-            // SAFETY: the layout lies within the buffer, which lives until its drop and which the
-            // view borrows exclusively; the scratch has as many bytes as the plan asks for; `queue`
-            // orders other work on both and holds all to one device.
+            // SAFETY: the matrix has the planned layout, as `Operand::check` saw, which lies within
+            // its buffer. The scratch has the bytes that the plan asks for and starts on a multiple
+            // of the width, as checked above. Both are borrowed exclusively, so they share no byte.
+            // `queue` holds all to one device and orders other work on both.
             unsafe { self.queue(device, matrix, scratch + start, stream) }
         })?;
         let transposed = match *self.layout.shape() {
@@ -217,7 +218,8 @@ impl InPlacePlan {
             let (of_matrix, from) = (byte_range(matrix, &self.layout, self.width), u128::from(scratch));
             check_named_apart(["matrix", "scratch"], of_matrix, from..from + bytes)?;
         }
-        // SAFETY: as the caller promises; the addresses are aligned and apart, as checked.
+        // SAFETY: `check_aligned` and `check_named_apart` saw that the addresses are aligned and
+        // that matrix and scratch share no byte; the caller promises the rest of the raw contract.
         unsafe { self.queue(device, matrix, scratch, stream) }
     }
 
@@ -229,12 +231,14 @@ impl InPlacePlan {
     /// not overlap the matrix.
     unsafe fn queue(&self, device: &Device, matrix: u64, scratch: u64, stream: StreamHandle) -> Result<()> {
         if let Some(square) = &self.square {
-            // SAFETY: `swap_tiles` reaches exactly the elements of the layout, which reaches none
-            // twice; the rest as the caller promises.
+            // SAFETY: `square` made the parameters of the layout, so that the kernel reaches its
+            // elements and no others; `new` refused layouts that reach one twice. The caller
+            // promises that they exist and are aligned, and that no other work is on them.
             unsafe { square.launch(device, matrix, stream) }?;
         }
         for pass in self.passes.iter().flatten() {
-            // SAFETY: as the caller promises.
+            // SAFETY: `new` made the pass of this layout, and the scratch has room for
+            // `pass.spilled` panels, the greatest of which `scratch_bytes` gives.
             unsafe { pass.launch(device, [matrix, scratch], stream) }?;
         }
         Ok(())
