@@ -121,8 +121,9 @@ impl fmt::Display for Quantity {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(walk) = &self.walk {
-            let elements = counted(self.written / walk.width as u64, "element");
-            write!(f, "{elements} of {walk}")?;
+            // A plan's elements have bytes; anybody may write an explanation by hand.
+            let elements = self.written.checked_div(walk.width as u64).unwrap_or(0);
+            write!(f, "{} of {walk}", counted(elements, "element"))?;
         }
         writeln!(f, "kernel   {}", self.entry.unwrap_or("none"))?;
         writeln!(f, "because  {}", self.reason)?;
