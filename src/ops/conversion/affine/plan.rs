@@ -371,8 +371,9 @@ impl Plan for AffinePlan {
             let Some((task, _)) = &self.planned else { break };
             let declined = (strategy.plan)(task).err();
             let takes = declined.is_none();
-            let reason = declined.unwrap_or(strategy.about).into();
-            verdicts.push(Verdict { strategy: strategy.name, takes, reason, quantity: None });
+            let reason = declined.map_or(strategy.about, |decline| decline.reason).into();
+            let quantity = declined.map(|decline| decline.quantity);
+            verdicts.push(Verdict { strategy: strategy.name, takes, reason, quantity });
             if takes {
                 break;
             }
