@@ -26,6 +26,9 @@ const NARROW: &[(&str, &[&str])] = &[
     ("io", &["element", "error"]),
 ];
 
+/// What may not know the kernels: their names, parameters and table.
+const KNOW_NO_KERNELS: &[&str] = &["cli", "interp", "main"];
+
 /// Rooms that have levels of their own, from the bottom up: a module of the room imports from its
 /// own level and below.
 const ROOMS: &[(&str, &[&[&str]])] = &[(
@@ -176,6 +179,15 @@ fn nothing_imports_upwards_within_a_room() {
         }
     }
     assert!(wrong.is_empty(), "imports against the order within a room:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn neither_the_software_gpu_nor_the_command_line_knows_kernels() {
+    let knows = |source: &Source| imports(&source.code).iter().any(|name| name == "abi" || name == "kernel");
+    let all = sources();
+    let ignorant = all.iter().filter(|source| KNOW_NO_KERNELS.contains(&&*source.module));
+    let wrong: Vec<_> = ignorant.filter(|source| knows(source)).map(|source| &source.path).collect();
+    assert!(wrong.is_empty(), "plans name their kernels (Plan::entry), and these name them too: {wrong:?}");
 }
 
 #[test]
