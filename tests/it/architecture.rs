@@ -254,22 +254,56 @@ const TABLES: &[&str] = &["src/interp/isa.rs"];
 /// Most lines of a file.
 const LONGEST: usize = 600;
 
-#[test]
-fn files_are_short_enough_to_read() {
+/// Every file of Rust, by its path in the repository, with its text.
+fn texts() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     for folder in ["benches", "build", "examples", "kernels/src", "src", "tests"] {
         collect(&root.join(folder), &mut files);
     }
-    let mut long = Vec::new();
-    for file in files {
+    let read = |file: PathBuf| {
         let path = file.strip_prefix(root).expect("it was found there").to_str().expect("plain names").to_owned();
-        let lines = fs::read_to_string(&file).expect("readable").lines().count();
+        (path, fs::read_to_string(&file).expect("readable"))
+    };
+    files.into_iter().map(read).collect()
+}
+
+#[test]
+fn files_are_short_enough_to_read() {
+    let mut long = Vec::new();
+    for (path, text) in texts() {
+        let lines = text.lines().count();
         if lines > LONGEST && !TABLES.contains(&path.as_str()) {
             long.push(format!("{path}: {lines}"));
         }
     }
     assert!(long.is_empty(), "files of more than {LONGEST} lines:\n{}", long.join("\n"));
+}
+
+/// Most characters of a line of prose. Code, also that in comments, has [`WIDEST_CODE`]; rows of
+/// tables cannot be wrapped.
+const WIDEST: usize = 100;
+const WIDEST_CODE: usize = 120;
+
+#[test]
+fn comments_are_narrow_enough_to_read() {
+    let mut wide = Vec::new();
+    for (path, text) in texts().into_iter().filter(|(path, _)| !TABLES.contains(&path.as_str())) {
+        let mut in_code = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            let Some(comment) = line.trim_start().strip_prefix("//") else {
+                in_code = false;
+                continue;
+            };
+            let comment = comment.trim_start_matches(['/', '!']).trim_start();
+            let most = if in_code { WIDEST_CODE } else { WIDEST };
+            in_code ^= comment.starts_with("```");
+            if line.chars().count() > most && (in_code || !comment.starts_with('|')) {
+                wide.push(format!("{path}:{number}"));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "comments of more than {WIDEST} characters a line:\n{}", wide.join("\n"));
 }
 
 /// A kernel is chosen by its family and a key (`abi::Key`): a name that another line of the table
