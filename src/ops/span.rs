@@ -1,9 +1,11 @@
 //! Contiguous operands: where their vectors lie, and what a launch checks of them.
 
+use std::ops::Range;
+
 use crate::abi::Span;
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::ops::operand::{Operand, check_aligned, start};
+use crate::ops::operand::{Operand, bytes_from, check_aligned, start};
 use crate::ops::units::VECTOR;
 
 /// Where contiguous elements start: the remainder of their address modulo 256 bytes.
@@ -76,6 +78,11 @@ impl Contiguous {
     /// Bytes of the elements; more than 2^64 are as many.
     pub(super) fn bytes(&self) -> u64 {
         self.len.saturating_mul(self.dtype.width() as u64)
+    }
+
+    /// Their bytes, where the first is at an address.
+    pub(super) fn range(&self, address: u64) -> Range<u128> {
+        bytes_from(address, u128::from(self.len) * self.dtype.width() as u128)
     }
 
     /// Where they start.

@@ -12,7 +12,8 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::Result;
 use crate::launch_shape::LaunchShape;
-use crate::ops::plan::{Limit, Placed, Quantity, Step};
+pub(super) use crate::ops::plan::{Decline, at_least, at_most, found};
+use crate::ops::plan::{Placed, Step};
 
 /// One way to permute: a kernel, or a few that share a description, and the work they are best for.
 pub(super) trait Strategy: Sync {
@@ -41,35 +42,6 @@ pub(super) static STRATEGIES: [&dyn Strategy; 10] = [
     &strategies::ragged_tile::RaggedTile,
     &strategies::elements::Elements,
 ];
-
-/// Why a strategy does not take a task. It is data while planning, and text when it is explained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Decline {
-    pub(super) reason: &'static str,
-    pub(super) quantity: Quantity,
-}
-
-/// Declines where there is less of a quantity than a strategy needs.
-#[inline]
-pub(super) fn at_least(value: usize, least: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
-    if value >= least { Ok(()) } else { Err(decline(value, Limit::AtLeast(least as u64), name, reason)) }
-}
-
-/// Declines where there is more of a quantity than a strategy allows.
-#[inline]
-pub(super) fn at_most(value: usize, most: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
-    if value <= most { Ok(()) } else { Err(decline(value, Limit::AtMost(most as u64), name, reason)) }
-}
-
-/// Declines where there is none of what a strategy looks for.
-#[inline]
-pub(super) fn found<T>(found: Option<T>, name: &'static str, reason: &'static str) -> Result<T, Decline> {
-    found.ok_or_else(|| decline(0, Limit::AtLeast(1), name, reason))
-}
-
-fn decline(value: usize, limit: Limit, name: &'static str, reason: &'static str) -> Decline {
-    Decline { reason, quantity: Quantity { name, value: value as u64, limit } }
-}
 
 /// The launch of a strategy, by its parameters.
 #[expect(clippy::large_enum_variant, reason = "a plan is copied, and made without allocating")]
