@@ -30,7 +30,7 @@ use crate::element::{DType, Element, Number};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::DeviceBuffer;
 use crate::ops::Target;
-use crate::ops::arithmetic::sum_type;
+use crate::ops::arithmetic::{entry, sum_type};
 use crate::ops::operand::Operand;
 use crate::ops::span::{Phase, phase};
 use crate::stream::Stream;
@@ -39,7 +39,7 @@ use crate::view::{View, ViewMut};
 /// What becomes of the elements along an axis, or of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reduction {
-    /// Their sum, of halves in single precision; 0 of none.
+    /// Their sum; 0 of none. Halves are summed in single precision, integers in 64 bits.
     Sum,
     /// The least; NaN where there is one.
     Min,
@@ -83,14 +83,16 @@ impl Reduction {
         if self == Self::Sum { sum_type(dtype) } else { dtype }
     }
 
-    /// The kernels over all elements; `None` of indices, which are found along an only axis.
-    fn over_all(self) -> Option<Family> {
-        match self {
-            Self::Sum => Some(SUM),
-            Self::Min => Some(MIN),
-            Self::Max => Some(MAX),
-            Self::ArgMax => None,
-        }
+    /// The kernels over all elements; `None` of indices and of integers, which are reduced along an
+    /// only axis.
+    fn over_all(self, dtype: DType) -> Option<Family> {
+        let family = match self {
+            Self::Sum => SUM,
+            Self::Min => MIN,
+            Self::Max => MAX,
+            Self::ArgMax => return None,
+        };
+        entry(family, dtype).is_some().then_some(family)
     }
 
     /// The kernels along the last axis.
@@ -146,6 +148,9 @@ impl Scratch {
 
 /// Sums the elements along an axis, or all, into a new buffer, on the default stream. Halves are
 /// summed in `f32`; the sum of no elements is 0.
+///
+/// Integers are summed in `u64`, or `i64` if they have a sign. A sum beyond it wraps around
+/// (modulo 2^64), as NumPy's does.
 ///
 /// The result has the shape of `a` without the axis, in C order; over all elements it is one value.
 ///

@@ -6,7 +6,7 @@ use super::Elementwise;
 use crate::abi::{ELEMENTWISE_BLOCK, ElementwiseParams};
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::element::{DType, Number};
+use crate::element::{DType, Float};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::arithmetic::kernel;
@@ -103,7 +103,7 @@ impl ElementwisePlan {
     ///
     /// As [`mul_into`](super::mul_into); `Layout` also where an operand is not what the plan was
     /// made for, `InvalidArgument` where there are more or fewer sources than the operation has.
-    pub fn launch<T: Number>(
+    pub fn launch<T: Float>(
         &self,
         scalar: f64,
         sources: &[View<'_, T>],

@@ -77,7 +77,7 @@ impl ReductionPlan {
                 format!("there is no {reduction} of no elements, in shape {shape:?}; give at least one"),
             ));
         }
-        let (passes, cut) = match (axis, reduction.over_all()) {
+        let (passes, cut) = match (axis, reduction.over_all(dtype)) {
             (None, Some(family)) => {
                 let outcome = reduction.result(dtype);
                 let entries = [kernel(family, reduction, dtype)?, kernel(family, reduction, outcome)?];

@@ -7,7 +7,7 @@ use crate::abi::{MEAN_VARIANCE, RowwiseParams};
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::element::{DType, Number};
+use crate::element::{DType, Float, Number};
 use crate::error::{Error, ErrorKind, Result};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
@@ -39,7 +39,7 @@ pub type Moments<T> = (DeviceArray<<T as Number>::Sum>, DeviceArray<<T as Number
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn mean_variance<'a, T: Number>(a: impl Into<View<'a, T>>) -> Result<Moments<T>> {
+pub fn mean_variance<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<Moments<T>> {
     let a = a.into();
     let shape = without_last(a.shape());
     let device = a.device();
@@ -69,7 +69,7 @@ fn without_last(shape: &[usize]) -> &[usize] {
 /// `Layout` where a result has another shape, or elements do not lie in C order without gaps;
 /// `InvalidArgument` where rows have no elements and there are some, or the operands and the stream
 /// are not on one device; else the driver's error.
-pub fn mean_variance_into<'a, T: Number>(
+pub fn mean_variance_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     mean: impl Into<ViewMut<'a, T::Sum>>,
     variance: impl Into<ViewMut<'a, T::Sum>>,
@@ -141,7 +141,7 @@ impl MeanVariancePlan {
     /// # Errors
     ///
     /// As [`mean_variance_into`]; `Layout` also where `a` is not what the plan was made for.
-    pub fn launch<T: Number>(
+    pub fn launch<T: Float>(
         &self,
         a: View<'_, T>,
         mean: ViewMut<'_, T::Sum>,

@@ -7,7 +7,7 @@ use crate::abi::{RowwiseParams, SOFTMAX};
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::element::{DType, Number};
+use crate::element::{DType, Float};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
@@ -35,7 +35,7 @@ use crate::view::{View, ViewMut};
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn softmax<'a, T: Number>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+pub fn softmax<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let a = a.into();
     let mut result = a.device().alloc_array::<T>(a.shape())?;
     softmax_into(a, &mut result, a.device().default_stream())?;
@@ -56,7 +56,7 @@ pub fn softmax<'a, T: Number>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T
 /// `Layout` where the shapes differ or the elements do not lie in C order without gaps;
 /// `InvalidArgument` where the operands and the stream are not on one device; else the driver's
 /// error.
-pub fn softmax_into<'a, T: Number>(
+pub fn softmax_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
@@ -121,7 +121,7 @@ impl SoftmaxPlan {
     /// # Errors
     ///
     /// As [`softmax_into`]; `Layout` also where an operand is not what the plan was made for.
-    pub fn launch<T: Number>(&self, a: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    pub fn launch<T: Float>(&self, a: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
         check_shapes(a.layout(), dst.layout())?;
         let [from, to] = [Operand::read("source", &a), Operand::written("destination", &dst)];
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
