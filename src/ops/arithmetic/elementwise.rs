@@ -151,8 +151,7 @@ pub fn mul_into<'a, T: Float>(
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Elementwise::Mul, scalar.to_f64(), &[a], dst, stream)
+    queue(Elementwise::Mul, scalar.to_f64(), &[a.into()], dst.into(), stream)
 }
 
 /// Queues `dst = a + b` on `stream`. Moves `3 n` elements.
@@ -166,8 +165,7 @@ pub fn add_into<'a, T: Float>(
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, b, dst) = (a.into(), b.into(), dst.into());
-    queue(Elementwise::Add, 0.0, &[a, b], dst, stream)
+    queue(Elementwise::Add, 0.0, &[a.into(), b.into()], dst.into(), stream)
 }
 
 /// Queues `dst = a + scalar * b` on `stream`. Moves `3 n` elements.
@@ -182,8 +180,7 @@ pub fn triad_into<'a, T: Float>(
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, b, dst) = (a.into(), b.into(), dst.into());
-    queue(Elementwise::Triad, scalar.to_f64(), &[a, b], dst, stream)
+    queue(Elementwise::Triad, scalar.to_f64(), &[a.into(), b.into()], dst.into(), stream)
 }
 
 /// Queues `dst = dst + (a + scalar * b)` on `stream`. Moves `4 n` elements.
@@ -198,8 +195,7 @@ pub fn nstream_into<'a, T: Float>(
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, b, dst) = (a.into(), b.into(), dst.into());
-    queue(Elementwise::NStream, scalar.to_f64(), &[a, b], dst, stream)
+    queue(Elementwise::NStream, scalar.to_f64(), &[a.into(), b.into()], dst.into(), stream)
 }
 
 /// Queues `dst = dst + scalar * a` on `stream`. Moves `3 n` elements.
@@ -213,8 +209,7 @@ pub fn axpy_into<'a, T: Float>(
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Elementwise::Axpy, scalar.to_f64(), &[a], dst, stream)
+    queue(Elementwise::Axpy, scalar.to_f64(), &[a.into()], dst.into(), stream)
 }
 
 /// Plans and launches.

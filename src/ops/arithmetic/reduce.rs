@@ -175,8 +175,7 @@ impl Scratch {
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T::Sum>> {
-    let a = a.into();
-    result(Reduction::Sum, a, axis.into())
+    result(Reduction::Sum, a.into(), axis.into())
 }
 
 /// Finds the least elements along an axis, or of all; NaN where there is one. As [`sum`].
@@ -185,8 +184,7 @@ pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
 ///
 /// As [`sum`]; `InvalidArgument` where a result has no elements.
 pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
-    let a = a.into();
-    result(Reduction::Min, a, axis.into())
+    result(Reduction::Min, a.into(), axis.into())
 }
 
 /// Finds the greatest elements along an axis, or of all; NaN where there is one. As [`sum`].
@@ -195,8 +193,7 @@ pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
 ///
 /// As [`min`].
 pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
-    let a = a.into();
-    result(Reduction::Max, a, axis.into())
+    result(Reduction::Max, a.into(), axis.into())
 }
 
 /// Finds the indices of the greatest elements along an axis, or the index in C order of the
@@ -206,8 +203,7 @@ pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
 ///
 /// As [`min`].
 pub fn argmax<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<u64>> {
-    let a = a.into();
-    result(Reduction::ArgMax, a, axis.into())
+    result(Reduction::ArgMax, a.into(), axis.into())
 }
 
 /// Reduces into a new buffer, with scratch memory of its own.
@@ -254,8 +250,7 @@ pub fn sum_into<'a, T: Number>(
     dst: impl Into<ViewMut<'a, T::Sum>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Reduction::Sum, a, axis.into(), scratch, dst, stream)
+    queue(Reduction::Sum, a.into(), axis.into(), scratch, dst.into(), stream)
 }
 
 /// Queues the least elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
@@ -270,8 +265,7 @@ pub fn min_into<'a, T: Number>(
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Reduction::Min, a, axis.into(), scratch, dst, stream)
+    queue(Reduction::Min, a.into(), axis.into(), scratch, dst.into(), stream)
 }
 
 /// Queues the greatest elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
@@ -286,8 +280,7 @@ pub fn max_into<'a, T: Number>(
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Reduction::Max, a, axis.into(), scratch, dst, stream)
+    queue(Reduction::Max, a.into(), axis.into(), scratch, dst.into(), stream)
 }
 
 /// Queues the indices of the greatest elements of `a` along an axis, or of all, on `stream`: see
@@ -303,8 +296,7 @@ pub fn argmax_into<'a, T: Number>(
     dst: impl Into<ViewMut<'a, u64>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Reduction::ArgMax, a, axis.into(), scratch, dst, stream)
+    queue(Reduction::ArgMax, a.into(), axis.into(), scratch, dst.into(), stream)
 }
 
 /// Plans and launches.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Sides, check_rows, elements, reason, rows_of, step};
+use super::{Sides, check_rows, counted_rows, elements, reason, rows_of, step};
 use crate::abi::{RowwiseParams, SOFTMAX};
 use crate::array::DeviceArray;
 use crate::device::Device;
@@ -13,7 +13,7 @@ use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::operand::{Operand, check_shapes, queue};
-use crate::ops::plan::{Explanation, Plan, Step};
+use crate::ops::plan::{AtMostOne, Explanation, Plan};
 use crate::ops::span::{Contiguous, Phase, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -97,7 +97,7 @@ pub struct SoftmaxPlan {
     rows: [u64; 2],
     src: Contiguous,
     dst: Contiguous,
-    step: Option<Step<RowwiseParams>>,
+    step: AtMostOne<RowwiseParams>,
 }
 
 impl SoftmaxPlan {
@@ -165,33 +165,32 @@ impl SoftmaxPlan {
     ///
     /// As [`softmax_raw`], for operands that start as planned.
     unsafe fn place(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
-        let Some(step) = &self.step else { return Ok(()) };
         // SAFETY: every thread reads what it writes before it does; blocks are of whole groups,
         // which hold their rows where the plan says so; the rest as the caller promises.
-        unsafe { step.launch(device, Sides { src, dst, variances: 0 }, stream) }
+        unsafe { self.step.launch(device, Sides { src, dst, variances: 0 }, stream) }
     }
 }
 
 impl Plan for SoftmaxPlan {
     fn entry(&self) -> Option<&'static str> {
-        self.step.map(|step| step.entry.name())
+        self.step.entry()
     }
 
     fn shape(&self) -> Option<LaunchShape> {
-        self.step.map(|step| step.shape)
+        self.step.shape()
     }
 
     fn launches(&self) -> u64 {
-        u64::from(self.step.is_some())
+        self.step.count()
     }
 
     fn explain(&self) -> Explanation {
-        Explanation::of(self, reason(self.step), self.src.bytes(), self.dst.bytes())
+        Explanation::of(self, self.step.reason(reason), self.src.bytes(), self.dst.bytes())
     }
 }
 
 impl fmt::Display for SoftmaxPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::fmt(&self.step, f)
+        self.step.write(f, counted_rows(self.rows))
     }
 }
