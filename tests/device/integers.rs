@@ -69,7 +69,7 @@ macro_rules! of_every_integer {
 
 /// Launches every kernel of this file, on few elements.
 pub(crate) fn launch_all(device: &Device, random: &mut Random) {
-    of_every_integer!(reduced(device, random, &[[3, 100, 1], [2, 9, 64], [1, 40_000, 3]]));
+    of_every_integer!(reduced(device, random, &[[3, 100, 1], [2, 9, 64]]));
 }
 
 /// Any of the type's values: half of them within four of an end, where ties and overflows are.

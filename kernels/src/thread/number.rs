@@ -245,8 +245,8 @@ macro_rules! same {
 
 same! { f32 B32 exp32 "fma.rn.f32" reg32, f64 B64 exp64 "fma.rn.f64" reg64 }
 
-/// Integers. Those of 8 and 16 bits are computed in 32; for these, an instruction adds the products
-/// of the numbers in a register and of as many ones.
+/// Integers. Those of 8 and 16 bits are computed in 32, and one instruction adds all in a register:
+/// it multiplies them by ones first.
 macro_rules! integers {
     ($($type:ident $word:ident $value:ident $sum:ident $($add:literal of $ones:literal)?;)*) => {$(
         impl Number for $type {
@@ -288,7 +288,8 @@ macro_rules! integers {
 
                 #[inline(always)]
                 fn greatest(quad: Quad) -> Option<($value, u32)> {
-                    // Behind each number what is the greater, the lower its lane.
+                    // Four bits below each number are greater for a lower lane, so that the first of
+                    // equal numbers is the greatest.
                     let mut greatest = $value::MIN;
                     crate::unrolled!(lane < 16 => {
                         if lane < $word::COUNT {
