@@ -171,6 +171,8 @@ impl Scratch {
 /// assert_eq!(ops::sum(matrix, 1)?.to_vec()?, [8.0, 13.0]);
 /// assert_eq!(ops::max(matrix, 0)?.to_vec()?, [4.0, 5.0, 9.0]);
 /// assert_eq!(ops::argmax(matrix, 1)?.to_vec()?, [1, 2]);
+/// let bytes = device.array(&[3], &[200_u8; 3])?;
+/// assert_eq!(ops::sum(&bytes, None)?.item()?, 600_u64);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
