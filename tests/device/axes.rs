@@ -33,7 +33,7 @@ cases! {
 /// `[outer, n, inner]` of every path: rows that share a block and rows of one, rows in parts;
 /// columns of quads and of elements, columns that share a block, columns in parts, blocks of which
 /// the last has fewer columns; axes of length one and none.
-const EXTENTS: [[usize; 3]; 17] = [
+pub(crate) const EXTENTS: [[usize; 3]; 17] = [
     [5, 1, 1],
     [700, 3, 1],
     [300, 33, 1],

@@ -8,11 +8,11 @@ use crate::block;
 use crate::conversion::cast::{self, Scalar};
 use crate::index::Index;
 use crate::index::axes::{self, Offsets};
-use crate::thread::number::{Bf16, F16, Number, Value};
+use crate::thread::number::{Bf16, F16, Number, Real};
 use crate::thread::{self, B32, Global, Word};
 
 /// What is computed in.
-pub trait Computed: Value {
+pub trait Computed: Real {
     /// The value of a number.
     fn take<N: cast::Value>(number: N) -> Self;
 }
