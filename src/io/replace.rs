@@ -453,25 +453,32 @@ mod tests {
 
     use super::*;
 
+    /// Held by each test that writes: [`remove_unfinished_and`] removes the temporary files of all.
+    static ALONE: Mutex<()> = Mutex::new(());
+
     #[test]
     fn a_writer_that_panics_leaves_nothing_behind() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
         let destination = Destination::new(&folder.path().join("result")).unwrap();
-        let mut temporary = PathBuf::new();
+        let (mut temporary, mut was_listed) = (PathBuf::new(), false);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             destination.replace(|_| {
                 temporary = fs::read_dir(folder.path())?.next().expect("the temporary file")?.path();
-                assert!(unfinished().iter().any(|path| path.file_name() == temporary.file_name()));
+                was_listed = unfinished().iter().any(|path| path.file_name() == temporary.file_name());
                 panic!("as a writer may")
             })
         }));
-        assert!(outcome.is_err() && !temporary.exists() && !destination.path().exists());
+        let payload = outcome.unwrap_err();
+        assert_eq!(payload.downcast_ref::<&str>(), Some(&"as a writer may"));
+        assert!(was_listed && !temporary.exists() && !destination.path().exists());
         // Another program may make a file of that name.
         assert!(unfinished().iter().all(|path| path.file_name() != temporary.file_name()));
     }
 
     #[test]
     fn what_ends_a_program_replaces_no_file() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
         let destination = Destination::new(&folder.path().join("result")).unwrap();
         let mut outcome = Ok(());
