@@ -7,6 +7,6 @@
 pub mod npy;
 mod replace;
 
-pub use replace::Destination;
+pub use replace::{Destination, Owner, remove_unfinished_and};
 #[doc(hidden)]
-pub use replace::{DestinationKind, Owner, is_same_file, remove_unfinished_and, write_standard_output};
+pub use replace::{DestinationKind, is_same_file, write_standard_output};

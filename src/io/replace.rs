@@ -26,8 +26,25 @@ thread_local! {
 }
 
 /// Removes the temporary file of every replacement that is under way, and calls `end` before
-/// another one can begin: what a program does about a signal that ends it. Where `end` returns,
-/// those replacements fail. `end` itself can replace no file: [`Destination::replace`] fails there.
+/// another one can begin.
+///
+/// A program calls this on a thread that receives the signals that end it, and exits in `end`; it
+/// is no signal handler, because it takes a lock. Where `end` returns, those replacements fail.
+/// `end` itself can replace no file: [`Destination::replace`] fails there.
+///
+/// ```
+/// use warpstride::io::{Destination, remove_unfinished_and};
+///
+/// let folder = tempfile::tempdir()?;
+/// let destination = Destination::new(&folder.path().join("result.txt"))?;
+/// let replaced = destination.replace(|file| {
+///     file.write_all(b"half of it")?;
+///     remove_unfinished_and(|| ()); // as the thread does that receives a signal
+///     Ok(())
+/// });
+/// assert!(replaced.is_err() && std::fs::read_dir(folder.path())?.next().is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn remove_unfinished_and(end: impl FnOnce()) {
     /// Ends the end, also where it panics.
     struct Ends;
@@ -124,11 +141,11 @@ pub enum DestinationKind {
     StandardOutput,
 }
 
-/// Whose a file will be that replaces another.
+/// Whether a new file keeps the owner and the group of the one that it replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// The owner and the group that the old file had; for a new file those of any file of this
-    /// program.
+    /// The owner and the group of the old file; where there is none, those of any file that this
+    /// program makes.
     Kept,
     /// The user who runs this program: only root may give the file to the old one's owner and
     /// group.
@@ -206,15 +223,15 @@ impl Destination {
         &self.path
     }
 
-    /// Makes sure that the file may be replaced, by making a temporary file beside it and removing
-    /// that again: before long work, whose result could not be kept. For a stream there is nothing
-    /// to check.
+    /// Checks that the file may be replaced, by making a temporary file beside it and removing that
+    /// again, and gives the owner of the new file. A program calls this before long work, whose
+    /// result it could not keep otherwise. For a pipe or a device there is nothing to check, and
+    /// the owner is kept.
     ///
     /// # Errors
     ///
     /// `Io` where the file or its folder may not be written, or the folder lets only owners replace
     /// a file.
-    #[doc(hidden)]
     pub fn check(&self) -> Result<Owner> {
         if self.kind != DestinationKind::File {
             return Ok(Owner::Kept);
