@@ -28,6 +28,7 @@ cases! {
     Any rows_become_their_softmax_in_place,
     Any mean_and_variance_are_near_those_in_double_precision,
     Any what_has_no_such_axis_is_refused,
+    Any results_over_other_operands_are_refused,
 }
 
 /// `[outer, n, inner]` of every path: rows that share a block and rows of one, rows in parts;
@@ -499,4 +500,31 @@ fn what_has_no_such_axis_is_refused(setup: &Setup) {
         let shown = error.unwrap_err().to_string();
         assert!(shown.contains("overlap") && operands.iter().all(|name| shown.contains(name)), "{shown}");
     }
+}
+
+fn results_over_other_operands_are_refused(setup: &Setup) {
+    let device = device(setup);
+    let (array, room) = (device.zeros::<f32>(100_000).unwrap(), device.alloc::<u8>(2 * Scratch::BYTES).unwrap());
+    let (a, scratch) = (array.address(), room.address());
+    let apart = Reduced { a, result: scratch + Scratch::BYTES as u64, scratch };
+    let rows = |rows: usize| [rows, array.len() / rows];
+    for (shape, axis, operands, names) in [
+        (rows(1000), Some(1), Reduced { result: a + 4, ..apart }, ["the array", "the result"]),
+        (rows(1000), Some(0), Reduced { result: a + 399_996, ..apart }, ["the array", "the result"]),
+        (rows(1), None, Reduced { scratch: a + 16, ..apart }, ["the array", "the scratch"]),
+        (rows(1), Some(1), Reduced { result: scratch + 16, ..apart }, ["the result", "the scratch"]),
+    ] {
+        // SAFETY: refused before anything is queued.
+        let error = unsafe {
+            ops::reduce_raw(&device, Reduction::Sum, DType::F32, &shape, axis, operands, handle(&device)).unwrap_err()
+        };
+        let shown = error.to_string();
+        assert!(shown.contains("overlap") && names.iter().all(|name| shown.contains(name)), "{shown}");
+    }
+    // One launch leaves the scratch alone.
+    let operands = Reduced { scratch: a, ..apart };
+    // SAFETY: array and results are as long as the shape says, and live until the stream is done.
+    unsafe { ops::reduce_raw(&device, Reduction::Sum, DType::F32, &rows(1000), Some(1), operands, handle(&device)) }
+        .unwrap();
+    device.default_stream().synchronize().unwrap();
 }

@@ -336,8 +336,9 @@ fn queue<T: Number, R: Element>(
 /// # Errors
 ///
 /// `Layout` where the shape has no such axis; `InvalidArgument` where an address is not aligned, a
-/// result of `min`, `max` or `argmax` has no elements, the array has more bytes than can be
-/// addressed, or no kernel computes with the type; else the driver's error.
+/// result of `min`, `max` or `argmax` has no elements, the result or the scratch overlaps another
+/// operand, the array has more bytes than can be addressed, or no kernel computes with the type;
+/// else the driver's error.
 ///
 /// # Safety
 ///

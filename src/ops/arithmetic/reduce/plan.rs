@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
-use crate::ops::operand::{Operand, check_aligned, queue};
+use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
 use crate::ops::plan::{Explanation, Plan};
 use crate::ops::span::{Contiguous, Phase, first_byte};
 use crate::ops::tuning::Arithmetic;
@@ -164,8 +164,8 @@ impl ReductionPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the array does not start as planned, or an address is not aligned;
-    /// else the driver's error.
+    /// `InvalidArgument` where the array does not start as planned, an address is not aligned, or
+    /// the result or the scratch overlaps another operand; else the driver's error.
     ///
     /// # Safety
     ///
@@ -174,7 +174,17 @@ impl ReductionPlan {
         self.a.check_address("array", operands.a)?;
         let width = self.reduction.result(self.a.dtype).width() as u64;
         check_aligned(&[("result", operands.result, width), ("scratch", operands.scratch, VECTOR as u64)])?;
-        // SAFETY: the caller holds the operands, and the checks above their starts and alignments.
+        let [outer, _, inner] = self.extents;
+        let results = u128::from(outer) * u128::from(inner) * u128::from(width);
+        // One launch leaves the scratch alone.
+        let room = if self.launches() > 1 { Scratch::BYTES as u128 } else { 0 };
+        check_written_apart(
+            &[("array", self.a.range(operands.a))],
+            &[("result", bytes_from(operands.result, results)), ("scratch", bytes_from(operands.scratch, room))],
+        )?;
+        // SAFETY: the array starts as planned, every address is aligned, and what is written shares
+        // no byte with anything else, as checked above; the caller promises the rest of the raw
+        // contract.
         unsafe { self.place(device, operands, stream) }
     }
 
