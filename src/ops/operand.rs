@@ -1,4 +1,5 @@
-//! Operands: whether views and raw addresses are what an operation takes, checked in one place.
+//! Operands: whether views and raw addresses are what an operation takes, checked here and, where
+//! plans depend on the starts of contiguous elements, in `span.rs`.
 
 use std::ops::Range;
 
@@ -194,6 +195,23 @@ pub(super) fn check_written_apart(read: &[(&str, Range<u128>)], written: &[(&str
         }
     }
     Ok(())
+}
+
+/// Whether two operands of these names, each of `bytes` without gaps, are the same memory or have
+/// no byte in common.
+pub(super) fn check_same_or_apart(names: [&str; 2], one: u64, other: u64, bytes: u64) -> Result<()> {
+    if one == other || one.abs_diff(other) >= bytes {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!(
+            "the {} at {one:#x} overlaps the {} at {other:#x}, and each has {}; pass the same address or memory apart",
+            names[0],
+            names[1],
+            counted(bytes, "byte")
+        ),
+    ))
 }
 
 /// The bytes from an address on, without gaps. Wide, because a raw address may be anything.

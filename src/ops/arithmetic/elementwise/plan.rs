@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::arithmetic::kernel;
 use crate::ops::numbering::grid;
-use crate::ops::operand::{Operand, check_shapes, queue};
+use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
 use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
 use crate::ops::span::{Contiguous, Phase, lanes, reason, span};
 use crate::ops::units::VECTOR;
@@ -175,27 +175,11 @@ impl ElementwisePlan {
         self.operands.dst.check_address("destination", operands.dst)?;
         for ((which, address), planned) in sources.iter().zip([self.operands.a, self.operands.b]) {
             planned.check_address(which, *address)?;
-            self.check_apart(which, *address, operands.dst)?;
+            check_same_or_apart([which, "destination"], *address, operands.dst, self.operands.dst.bytes())?;
         }
         // SAFETY: as the caller promises; the operands start as planned, and each source is the
         // destination or apart from it.
         unsafe { self.place(device, scalar, operands, stream) }
-    }
-
-    /// Whether a source is the destination or apart from it.
-    fn check_apart(&self, which: &str, source: u64, dst: u64) -> Result<()> {
-        let (apart, bytes) = (u128::from(source.abs_diff(dst)), self.operands.dst.bytes());
-        if apart == 0 || apart >= u128::from(bytes) {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the {which} at {source:#x} overlaps the destination at {dst:#x}, and each has {}; pass the same \
-                 address or memory apart",
-                counted(bytes, "byte")
-            ),
-        ))
     }
 
     fn other_sources(&self, given: usize) -> Error {

@@ -8,11 +8,11 @@ use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::{DType, Float};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::Result;
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
-use crate::ops::operand::{Operand, check_shapes, queue};
+use crate::ops::operand::{Operand, check_same_or_apart, check_shapes, queue};
 use crate::ops::plan::{AtMostOne, Explanation, Plan};
 use crate::ops::span::{Contiguous, Phase, phase};
 use crate::stream::Stream;
@@ -146,17 +146,7 @@ impl SoftmaxPlan {
     pub unsafe fn launch_raw(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
         self.src.check_address("source", src)?;
         self.dst.check_address("destination", dst)?;
-        let (apart, bytes) = (src.abs_diff(dst), self.src.bytes());
-        if apart > 0 && apart < bytes {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "the rows at {src:#x} overlap the result at {dst:#x}, and each has {}; pass the same address or \
-                     memory apart",
-                    counted(bytes, "byte")
-                ),
-            ));
-        }
+        check_same_or_apart(["source", "destination"], src, dst, self.src.bytes())?;
         // SAFETY: as the caller promises.
         unsafe { self.place(device, src, dst, stream) }
     }
