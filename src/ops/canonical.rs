@@ -195,18 +195,25 @@ impl Canonical {
 
     /// The bytes that each side reaches of its storage.
     pub(in crate::ops) fn reach(&self) -> [Reach; 2] {
-        let mut ends = [[self.src_start; 2], [self.dst_start; 2]];
-        for axis in self.axes() {
-            for ([first, last], stride) in ends.iter_mut().zip([axis.src, axis.dst]) {
-                // The layouts' invariants keep both ends in their storages.
-                let steps = stride.wrapping_mul(axis.extent as isize - 1);
-                let end = if steps < 0 { first } else { last };
-                *end = end.wrapping_add_signed(steps);
-            }
-        }
-        // A storage has at most isize::MAX bytes, as every plan checks.
-        ends.map(|[first, last]| Reach { first: first * self.width, end: (last + 1) * self.width })
+        reach(self.axes(), [(self.src_start, self.width), (self.dst_start, self.width)])
     }
+}
+
+/// The bytes that the source and the destination of these axes reach, which have elements. Each
+/// side has the element at which it starts, and the bytes of one.
+pub(in crate::ops) fn reach(axes: &[Axis], sides: [(usize, usize); 2]) -> [Reach; 2] {
+    let mut ends = sides.map(|(start, _)| [start; 2]);
+    for axis in axes {
+        for ([first, last], stride) in ends.iter_mut().zip([axis.src, axis.dst]) {
+            // The layouts' invariants keep both ends in their storages.
+            let steps = stride.wrapping_mul(axis.extent as isize - 1);
+            let end = if steps < 0 { first } else { last };
+            *end = end.wrapping_add_signed(steps);
+        }
+    }
+    // A storage has at most isize::MAX bytes, as every plan checks.
+    let bytes = |[first, last]: [usize; 2], width| Reach { first: first * width, end: (last + 1) * width };
+    [bytes(ends[0], sides[0].1), bytes(ends[1], sides[1].1)]
 }
 
 /// The bytes from the first to the last that one side reaches, counted from the start of its

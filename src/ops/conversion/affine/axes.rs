@@ -3,11 +3,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::ops::Range;
-
 use crate::error::Result;
 use crate::layout::{Layout, MAX_RANK};
-use crate::ops::canonical::{Axis, Canonical};
+use crate::ops::canonical::{Axis, Canonical, Reach, reach};
 
 /// As [`Canonical`], but the channels' axis is fused with no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,27 +86,15 @@ impl Axes {
         self.as_slice().iter().map(|axis| axis.extent).product()
     }
 
-    /// The bytes from the first to the last element of both sides, whose storages lie at these
-    /// addresses.
-    pub(super) fn byte_ranges(&self, addresses: [u64; 2], widths: [usize; 2]) -> [Range<u128>; 2] {
-        let range = |side: usize, start: usize, stride: fn(&Axis) -> isize| {
-            let reach = |axis: &Axis| stride(axis).unsigned_abs() * (axis.extent - 1);
-            let sum = |is_back: bool| -> usize {
-                self.as_slice().iter().filter(|axis| (stride(axis) < 0) == is_back).map(reach).sum()
-            };
-            let at = |element: usize| u128::from(addresses[side]) + element as u128 * widths[side] as u128;
-            at(start - sum(true))..at(start + sum(false) + 1)
-        };
-        [range(0, self.src_start, |axis| axis.src), range(1, self.dst_start, |axis| axis.dst)]
+    /// The bytes that each side reaches of its storage, whose elements have these bytes.
+    pub(super) fn reach(&self, widths: [usize; 2]) -> [Reach; 2] {
+        reach(self.as_slice(), [(self.src_start, widths[0]), (self.dst_start, widths[1])])
     }
 
     /// The farthest that any two elements lie apart on a side, in elements.
-    pub(super) fn reach(&self) -> usize {
-        let reach = |stride: fn(&Axis) -> isize| -> usize {
-            // No overflow: it is the distance of two elements of one storage.
-            self.as_slice().iter().map(|axis| stride(axis).unsigned_abs() * (axis.extent - 1)).sum()
-        };
-        reach(|axis| axis.src).max(reach(|axis| axis.dst))
+    pub(super) fn farthest(&self) -> usize {
+        let [src, dst] = self.reach([1; 2]).map(|side| side.end - side.first - 1);
+        src.max(dst)
     }
 }
 
@@ -128,7 +114,7 @@ mod tests {
         let axes = Axes::new(&images, &images, Some(1)).unwrap();
         let axis = |extent, stride| Axis { extent, src: stride, dst: stride };
         assert_eq!(axes.as_slice(), [axis(20, 1), axis(3, 20), axis(2, 60)]);
-        assert_eq!((axes.channel, axes.reversed, axes.len(), axes.reach()), (Some(1), false, 120, 119));
+        assert_eq!((axes.channel, axes.reversed, axes.len(), axes.farthest()), (Some(1), false, 120, 119));
         // Of one channel there is no axis.
         assert_eq!(Axes::new(&c_order(&[1, 9]), &c_order(&[1, 9]), Some(0)).unwrap().channel, None);
     }
@@ -143,5 +129,8 @@ mod tests {
         let back = axes.forwards_in_source(1);
         assert_eq!((back.reversed, back.src_start, back.dst_start), (false, 0, 8));
         assert_eq!(back.as_slice()[1], Axis { extent: 3, src: 4, dst: -4 });
+        // Both walks reach the same bytes.
+        let all = [Reach { first: 0, end: 12 }, Reach { first: 0, end: 48 }];
+        assert_eq!([axes.reach([1, 4]), back.reach([1, 4])], [all; 2]);
     }
 }

@@ -210,15 +210,15 @@ impl AffinePlan {
         let Some((task, _)) = &self.planned else { return Ok(()) };
         let [src_align, dst_align] = self.aligns.map(Align::bytes);
         check_aligned(&[("source", src, src_align), ("destination", dst, dst_align)])?;
-        let [from, to] = task.axes.byte_ranges([src, dst], self.types.map(DType::width));
+        let [from, to] = task.axes.reach(self.types.map(DType::width));
         let (mut factors_at, mut offsets_at) = (bytes_from(0, 0), bytes_from(0, 0));
         if let Affine::PerChannel { factors, offsets, .. } = affine {
             check_aligned(&[("factors", factors, VALUE), ("offsets", offsets, VALUE)])?;
             let bytes = u128::from(VALUE) * self.count.unwrap_or(0) as u128;
             (factors_at, offsets_at) = (bytes_from(factors, bytes), bytes_from(offsets, bytes));
         }
-        let read = [("source", from), ("factors", factors_at), ("offsets", offsets_at)];
-        check_written_apart(&read, &[("destination", to)])?;
+        let read = [("source", from.at(src)), ("factors", factors_at), ("offsets", offsets_at)];
+        check_written_apart(&read, &[("destination", to.at(dst))])?;
         // SAFETY: `check_aligned` and `check_written_apart` saw that the addresses are aligned as
         // planned and that the destination shares no byte with what is read; the caller promises
         // the rest of the raw contract.

@@ -15,7 +15,7 @@ use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
 use crate::ops::numbering::index_of;
 use crate::ops::operand::{
-    Operand, byte_range, check_aligned, check_bytes, check_named_apart, check_width, entry, queue, start,
+    Operand, byte_range, bytes_from, check_aligned, check_bytes, check_named_apart, check_width, entry, queue, start,
 };
 use crate::ops::plan::{Explanation, Placed, Step};
 use crate::ops::tuning::{InPlace, Tuning};
@@ -230,8 +230,8 @@ impl InPlacePlan {
         check_aligned(&[("matrix", matrix, width)])?;
         if bytes > 0 {
             check_aligned(&[("scratch", scratch, width)])?;
-            let (of_matrix, from) = (byte_range(matrix, &self.layout, self.width), u128::from(scratch));
-            check_named_apart(["matrix", "scratch"], of_matrix, from..from + bytes)?;
+            let of_matrix = byte_range(matrix, &self.layout, self.width);
+            check_named_apart(["matrix", "scratch"], of_matrix, bytes_from(scratch, bytes))?;
         }
         // SAFETY: `check_aligned` and `check_named_apart` saw that the addresses are aligned and
         // that matrix and scratch share no byte; the caller promises the rest of the raw contract.

@@ -16,7 +16,7 @@ const LIKE: u32 = 4;
 pub(super) fn plan(task: &Task) -> Result<Work, Decline> {
     task.check_in_memory()?;
     let (walk, [src_width, dst_width], [src_type, dst_type]) = (&task.axes, task.widths(), task.codes());
-    let is_narrow = walk.len().max(walk.reach()) <= i32::MAX as usize - BEYOND;
+    let is_narrow = walk.len().max(walk.farthest()) <= i32::MAX as usize - BEYOND;
     let index = if is_narrow { Index::Narrow } else { Index::Wide };
     let elements = ElementsParams {
         src: (walk.src_start * src_width) as u64,
