@@ -37,6 +37,32 @@ fn only_on_the_planned(launch: impl Fn(View<'_, f32>, ViewMut<'_, f32>, &Device)
 }
 
 #[test]
+fn plans_of_arithmetic_launch_on_arrays() {
+    let device = device();
+    let (target, stream) = (Target::of(&device), device.default_stream());
+    let [mut a, b] = [[1.0_f32, 2.0, 3.0, 4.0], [4.0; 4]].map(|numbers| device.array(&[2, 2], &numbers).unwrap());
+    let mut result = device.alloc_array::<f32>(&[2, 2]).unwrap();
+    let mut scratch = Scratch::new(&device).unwrap();
+    let starts = Operands { dst: START, a: START, b: START };
+    let plan = ElementwisePlan::new(Elementwise::Add, DType::F32, 4, starts, target).unwrap();
+    plan.launch(0.0, &[&a, &b], &mut result, stream).unwrap();
+    assert_eq!(result.to_vec().unwrap(), [5.0, 6.0, 7.0, 8.0]);
+    FillPlan::new(DType::F32, 4, START).unwrap().launch(1.0_f32, &mut a, stream).unwrap();
+    SoftmaxPlan::new(DType::F32, [2, 2], [START; 2], target).unwrap().launch(&a, &mut result, stream).unwrap();
+    assert_eq!(result.to_vec().unwrap(), [0.5; 4]);
+    let [mut mean, mut variance] = [(); 2].map(|()| device.alloc_array::<f32>(&[2]).unwrap());
+    let plan = MeanVariancePlan::new(DType::F32, [2, 2], START, target).unwrap();
+    plan.launch(&b, &mut mean, &mut variance, stream).unwrap();
+    assert_eq!([mean.to_vec().unwrap(), variance.to_vec().unwrap()], [[4.0; 2], [0.0; 2]]);
+    let plan = ReductionPlan::new(Reduction::Sum, DType::F32, &[2, 2], Some(1), START, target).unwrap();
+    plan.launch(&b, &mut scratch, &mut mean, stream).unwrap();
+    assert_eq!(mean.to_vec().unwrap(), [8.0; 2]);
+    let mut product = device.alloc_array::<f32>(&[]).unwrap();
+    DotPlan::new(DType::F32, 4, [START; 2]).unwrap().launch(&a, &b, &mut scratch, &mut product, stream).unwrap();
+    assert_eq!(product.to_vec().unwrap(), [16.0]);
+}
+
+#[test]
 fn plans_of_contiguous_arrays_refuse_others() {
     let target = Target::of(&device());
     let starts = Operands { dst: START, a: START, b: START };

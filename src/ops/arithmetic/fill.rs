@@ -97,7 +97,8 @@ impl FillPlan {
     /// # Errors
     ///
     /// As [`fill_into`]; `Layout` also where `dst` is not what the plan was made for.
-    pub fn launch<T: Element>(&self, value: T, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    pub fn launch<'a, T: Element>(&self, value: T, dst: impl Into<ViewMut<'a, T>>, stream: &Stream) -> Result<()> {
+        let dst = dst.into();
         let to = Operand::written("destination", &dst);
         let start = self.dst.in_view(&to)?;
         queue([to], stream, |device, [dst], stream| {

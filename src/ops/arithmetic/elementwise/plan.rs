@@ -53,7 +53,7 @@ impl<P> Operands<P> {
 /// let (a, b) = (device.array(&[3], &[1.0_f32, 2.0, 3.0])?, device.array(&[3], &[1.0_f32; 3])?);
 /// let mut sum = device.alloc_array::<f32>(&[3])?;
 /// for scalar in [10.0, 20.0] {
-///     plan.launch(scalar, &[a.view(), b.view()], sum.view_mut(), device.default_stream())?;
+///     plan.launch(scalar, &[&a, &b], &mut sum, device.default_stream())?;
 ///     assert_eq!(sum.to_vec()?[2], 3.0 + scalar as f32);
 /// }
 /// # }
@@ -121,11 +121,11 @@ impl ElementwisePlan {
     ///
     /// As [`mul_into`](super::mul_into); `Layout` also where an operand is not what the plan was
     /// made for, `InvalidArgument` where there are more or fewer sources than the operation has.
-    pub fn launch<T: Float>(
+    pub fn launch<'a, T: Float>(
         &self,
         scalar: f64,
-        sources: &[View<'_, T>],
-        dst: ViewMut<'_, T>,
+        sources: &[impl Into<View<'a, T>> + Copy],
+        dst: impl Into<ViewMut<'a, T>>,
         stream: &Stream,
     ) -> Result<()> {
         let (a, b) = match (sources, self.operation.sources()) {
@@ -133,9 +133,10 @@ impl ElementwisePlan {
             ([a, b], 2) => (a, b),
             _ => return Err(self.other_sources(sources.len())),
         };
+        let (a, b, dst) = ((*a).into(), (*b).into(), dst.into());
         let [a, b, to] = [
-            Operand::read("first operand", a),
-            Operand::read("second operand", b),
+            Operand::read("first operand", &a),
+            Operand::read("second operand", &b),
             Operand::written("destination", &dst),
         ];
         check_shapes(a.layout, to.layout)?;

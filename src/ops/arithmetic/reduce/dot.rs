@@ -108,14 +108,15 @@ impl DotPlan {
     /// # Errors
     ///
     /// As [`dot_into`]; `Layout` also where an operand is not what the plan was made for.
-    pub fn launch<T: Float>(
+    pub fn launch<'a, T: Float>(
         &self,
-        a: View<'_, T>,
-        b: View<'_, T>,
+        a: impl Into<View<'a, T>>,
+        b: impl Into<View<'a, T>>,
         scratch: &mut Scratch,
-        dst: ViewMut<'_, T::Sum>,
+        dst: impl Into<ViewMut<'a, T::Sum>>,
         stream: &Stream,
     ) -> Result<()> {
+        let (a, b, dst) = (a.into(), b.into(), dst.into());
         check_shapes(a.layout(), b.layout())?;
         if dst.len() != 1 {
             return Err(Error::new(

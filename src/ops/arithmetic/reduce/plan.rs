@@ -96,14 +96,14 @@ impl ReductionPlan {
     ///
     /// As [`sum_into`](super::sum_into); `Layout` also where `a` is not what the plan was made for,
     /// `InvalidArgument` where the results are of another type than [`Reduction::result`].
-    pub fn launch<T: Number, R: Element>(
+    pub fn launch<'a, T: Number, R: Element>(
         &self,
-        a: View<'_, T>,
+        a: impl Into<View<'a, T>>,
         scratch: &mut Scratch,
-        dst: ViewMut<'_, R>,
+        dst: impl Into<ViewMut<'a, R>>,
         stream: &Stream,
     ) -> Result<()> {
-        let room = scratch.view_mut()?;
+        let (a, dst, room) = (a.into(), dst.into(), scratch.view_mut()?);
         let [from, room, to] =
             [Operand::read("array", &a), Operand::written("scratch", &room), Operand::written("destination", &dst)];
         let starts = [self.a.in_view(&from)?, first_byte(&to)?];

@@ -141,13 +141,14 @@ impl MeanVariancePlan {
     /// # Errors
     ///
     /// As [`mean_variance_into`]; `Layout` also where `a` is not what the plan was made for.
-    pub fn launch<T: Float>(
+    pub fn launch<'a, T: Float>(
         &self,
-        a: View<'_, T>,
-        mean: ViewMut<'_, T::Sum>,
-        variance: ViewMut<'_, T::Sum>,
+        a: impl Into<View<'a, T>>,
+        mean: impl Into<ViewMut<'a, T::Sum>>,
+        variance: impl Into<ViewMut<'a, T::Sum>>,
         stream: &Stream,
     ) -> Result<()> {
+        let (a, mean, variance) = (a.into(), mean.into(), variance.into());
         let shape = without_last(a.shape());
         let [from, means, variances] =
             [Operand::read("source", &a), Operand::written("mean", &mean), Operand::written("variance", &variance)];

@@ -121,7 +121,13 @@ impl SoftmaxPlan {
     /// # Errors
     ///
     /// As [`softmax_into`]; `Layout` also where an operand is not what the plan was made for.
-    pub fn launch<T: Float>(&self, a: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    pub fn launch<'a, T: Float>(
+        &self,
+        a: impl Into<View<'a, T>>,
+        dst: impl Into<ViewMut<'a, T>>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let (a, dst) = (a.into(), dst.into());
         check_shapes(a.layout(), dst.layout())?;
         let [from, to] = [Operand::read("source", &a), Operand::written("destination", &dst)];
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];

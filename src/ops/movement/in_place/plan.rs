@@ -39,7 +39,7 @@ const SECTOR: u64 = units::SECTOR as u64;
 /// let mut matrix = device.array(&[2, 3], &[1, 2, 3, 4, 5, 6])?;
 /// let plan = InPlacePlan::new(matrix.layout(), size_of::<i32>())?;
 /// let mut scratch = device.alloc_array(&[plan.scratch_bytes()])?; // for many launches
-/// plan.launch(matrix.view_mut(), scratch.view_mut(), device.default_stream())?;
+/// plan.launch(&mut matrix, &mut scratch, device.default_stream())?;
 /// assert_eq!(matrix.into_buffer().download()?, [1, 4, 2, 5, 3, 6]);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
