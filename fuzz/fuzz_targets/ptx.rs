@@ -10,8 +10,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use warpstride::launch_shape::LaunchShape;
 use warpstride::interp::{Config, Memory, Module, run};
+use warpstride::launch_shape::LaunchShape;
 
 fuzz_target!(|text: &str| {
     let Ok(module) = Module::parse(text) else { return };
