@@ -86,7 +86,7 @@ impl Packing {
 
     /// What a block takes, and its threads: of tiles with runs about as long on both sides, or
     /// twice as long on one, what costs the least.
-    pub(super) fn grown(self, aligns: [Align; 2], constants: &tuning::Packed) -> (Self, usize) {
+    pub(super) fn grown(&self, aligns: [Align; 2], constants: &tuning::Packed) -> (Self, usize) {
         let mut best: Option<(Self, (usize, usize))> = None;
         let most = constants.tile[usize::from(self.width >= 8)] / self.width;
         for weights in constants.weights {
@@ -103,7 +103,9 @@ impl Packing {
                 best = Some((packing, cost));
             }
         }
-        best.map_or((self, 0), |(packing, (_, threads))| (packing, threads))
+        // The first weights are better than none.
+        let (packing, (_, threads)) = best.expect("the constants have weights");
+        (packing, threads)
     }
 
     /// What it costs to move a word by the best number of threads, in parts of a thousand, and
