@@ -23,7 +23,8 @@ use crate::view::ViewMut;
 ///   ([`InPlacePlan::scratch_bytes`]), and gives it back at the end, which on CUDA waits for the
 ///   device.
 ///
-/// [`transpose_into`](crate::ops::transpose_into) another buffer moves fewer bytes.
+/// [`transpose_into`](crate::ops::transpose_into) another buffer moves fewer bytes. An array keeps
+/// its own shape; reshape it to the result's.
 ///
 /// # Errors
 ///
