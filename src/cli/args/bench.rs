@@ -70,21 +70,36 @@ pub(in crate::cli) struct Listed {
 }
 
 /// The operations in the order of [`Operation`], which is their one list: with the arguments that
-/// they take beside `--samples`, in brackets where they may be left out.
+/// they take beside `--samples`.
 pub(in crate::cli) fn operations() -> Vec<Listed> {
     let bench = Operation::augment_subcommands(clap::Command::new("bench"));
-    let argument = |argument: &clap::Arg| {
-        let name = argument.get_long().filter(|&name| name != "samples")?;
-        let value = argument.get_value_names().unwrap_or_default().iter().map(|name| format!(" {name}"));
-        let text = format!("--{name}{}", value.collect::<String>());
-        Some(if argument.is_required_set() { text } else { format!("[{text}]") })
-    };
     let listed = |command: &clap::Command| Listed {
         op: command.get_name().into(),
-        arguments: command.get_arguments().filter_map(argument).collect::<Vec<_>>().join(" "),
+        arguments: arguments(command),
         about: command.get_about().map(ToString::to_string).unwrap_or_default(),
     };
     bench.get_subcommands().map(listed).collect()
+}
+
+/// The arguments of an operation, in brackets where they may be left out. One of two alternatives is
+/// given, which stand in parentheses.
+fn arguments(command: &clap::Command) -> String {
+    let excludes = |one, other: &clap::Arg| {
+        let of = |arg| command.get_arg_conflicts_with(arg).into_iter().map(clap::Arg::get_id);
+        of(one).any(|id| id == other.get_id()) || of(other).any(|id| id == one.get_id())
+    };
+    let all: Vec<_> = command.get_arguments().filter(|arg| arg.get_long() != Some("samples")).collect();
+    let (choice, rest): (Vec<_>, Vec<_>) = all.iter().partition(|arg| all.iter().any(|other| excludes(arg, other)));
+    let text = |arg: &&clap::Arg| {
+        let value = arg.get_value_names().unwrap_or_default().iter().map(|name| format!(" {name}"));
+        let text = format!("--{}{}", arg.get_long().unwrap_or_default(), value.collect::<String>());
+        let is_needed = arg.is_required_set() || choice.contains(arg) && arg.get_default_values().is_empty();
+        if is_needed { text } else { format!("[{text}]") }
+    };
+    let joined = |args: &[&clap::Arg]| args.iter().map(text).collect::<Vec<_>>().join(" ");
+    let Some(first) = choice.first() else { return joined(&rest) };
+    let (one, other): (Vec<_>, Vec<_>) = choice.iter().partition(|arg| !excludes(first, arg));
+    format!("({} | {}) {}", joined(&one), joined(&other), joined(&rest)).trim_end().into()
 }
 
 /// The operations. This is their one list: `--list`, the help and the run come from it.
@@ -149,6 +164,8 @@ impl Operation {
 
 /// An array in C order and its axes in another, or drawn ones.
 #[derive(Args)]
+#[command(override_usage = "warpstride bench permute --shape <S> --axes <A> [--dtype <TYPE>] [OPTIONS]\n       \
+                      warpstride bench permute --random <SEED,N> [OPTIONS]")]
 pub(in crate::cli) struct Permutes {
     /// Extents of the array, which lies in C order
     #[arg(long, value_name = "S", required_unless_present = "random")]

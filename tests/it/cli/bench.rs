@@ -116,6 +116,19 @@ fn the_operations_are_listed() {
     assert_eq!(names[..3], ["permute", "affine", "copy"]);
     let text = warpstride(["bench", "--list"]).succeeded().stdout;
     assert_eq!(text.lines().count(), names.len(), "{text}");
+    for (op, arguments) in [
+        ("permute", "(--shape S --axes A [--dtype TYPE] | --random SEED,N)"),
+        ("affine", "--shape S --axes A --from TYPE --to TYPE [--channels AXIS]"),
+        ("sum", "(--elements N | --shape S --axis K) [--dtype TYPE]"),
+    ] {
+        let mut entries = listed["operations"].as_array().expect("a list").iter();
+        let entry = entries.find(|entry| entry["op"] == op).expect("it is listed");
+        assert_eq!(entry["arguments"], arguments, "{op}");
+    }
+    let help = warpstride(["bench", "permute", "--help"]).succeeded().stdout;
+    for usage in ["permute --shape <S> --axes <A> [--dtype <TYPE>] [OPTIONS]", "permute --random <SEED,N> [OPTIONS]"] {
+        assert!(help.contains(usage), "{help}");
+    }
 }
 
 #[test]
@@ -125,7 +138,11 @@ fn every_listed_operation_runs_under_its_name_with_the_arguments_listed() {
         let text = |member: &str| entry[member].as_str().expect("a text");
         let op = text("op");
         let mut words = vec!["bench", op];
-        for word in text("arguments").split(' ').filter(|word| !word.contains(['[', ']'])) {
+        // The first of two alternatives, which stand in parentheses.
+        let (one, rest) = text("arguments").split_once(" | ").unwrap_or((text("arguments"), ""));
+        let rest = rest.split_once(") ").map_or("", |(_, rest)| rest);
+        let given = one.trim_start_matches('(').split(' ').chain(rest.split(' '));
+        for word in given.filter(|word| !word.is_empty() && !word.contains(['[', ']'])) {
             words.push(match word {
                 "N" => "64",
                 "K" => "2",
@@ -136,14 +153,6 @@ fn every_listed_operation_runs_under_its_name_with_the_arguments_listed() {
                 "TYPE" => "f32",
                 option => option,
             });
-        }
-        // An array of one's own, or drawn ones.
-        if text("arguments").contains("[--random SEED,N]") {
-            words.extend(["--shape", "4,6", "--axes", "1,0"]);
-        }
-        // An array or an axis of one: both are optional.
-        if text("arguments").contains("[--elements N]") {
-            words.extend(["--elements", "64"]);
         }
         let document = document(&words);
         assert_eq!((&document["op"], &document["verified"]), (&op.into(), &true.into()), "{words:?}");
