@@ -210,11 +210,7 @@ unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
     let singles = len - quads * count;
     let mut single = lane;
     while single < singles {
-        let element = |step: usize| {
-            let number = single + step as u64 * size;
-            let number = if number < singles { number } else { singles - 1 };
-            if number < first { number } else { number + quads * count }
-        };
+        let element = |step: usize| aside(single + step as u64 * size, singles, first, [quads, count]);
         let mut held = [T::Word::ZERO; ASIDE];
         for step in 0..ASIDE {
             // SAFETY: an element of the row.
@@ -228,6 +224,14 @@ unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
         single += ASIDE as u64 * size;
     }
     state
+}
+
+/// The place of an element outside of the quads, which lie behind the first elements: the last for
+/// numbers that are too great.
+#[inline(always)]
+fn aside(number: u64, singles: u64, first: u64, [quads, count]: [u64; 2]) -> u64 {
+    let number = if number < singles { number } else { singles - 1 };
+    if number < first { number } else { number + quads * count }
 }
 
 /// Columns that a thread has room for: those of a quad, and eight at least.
@@ -313,6 +317,22 @@ unsafe fn columns<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUADS: b
     }
 }
 
+/// A quad, or an element as the first of a quad.
+///
+/// # Safety
+///
+/// It is allocated and aligned, and nothing writes it.
+#[inline(always)]
+unsafe fn load_columns<T: Number, const QUADS: bool>(at: Global) -> Quad {
+    if QUADS {
+        // SAFETY: as the caller promises.
+        unsafe { thread::load_quad(at) }
+    } else {
+        // SAFETY: as the caller promises.
+        unsafe { T::Word::load_global(at) }.put([0; 4], 0)
+    }
+}
+
 /// What every `down`th row of the block's part, from the `y`th on, comes to in a column.
 ///
 /// # Safety
@@ -330,15 +350,8 @@ unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUAD
     let outer = Wide::truncate(column).divide(&params.lanes).0;
     let lane = column - outer * params.lanes.value;
     let number = |place: u64| (outer * params.n + place) * params.lanes.value + lane;
-    let load = |at: Global| {
-        if QUADS {
-            // SAFETY: a quad of the array.
-            unsafe { thread::load_quad(at) }
-        } else {
-            // SAFETY: an element of the array.
-            unsafe { T::Word::load_global(at) }.put([0; 4], 0)
-        }
-    };
+    // SAFETY: a quad or an element of the array.
+    let load = |at: Global| unsafe { load_columns::<T, QUADS>(at) };
     let mut states = [R::START; LANES];
     let take = |states: &mut [R::State; LANES], quad: Quad, place: u64| {
         let named = if R::PLACES && params.places != 0 {
