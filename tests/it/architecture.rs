@@ -310,14 +310,65 @@ fn comments_are_narrow_enough_to_read() {
 /// begins with too, or a suffix that means another thing, would choose another one.
 #[test]
 fn no_kernel_is_chosen_by_a_part_of_its_name() {
-    let chooses = |source: &&Source| source.module == "ops" || source.path == "device/launch.rs";
-    for source in sources().iter().filter(chooses) {
+    let parts = [
+        "starts_with(",
+        "ends_with(",
+        "strip_prefix(",
+        "strip_suffix(",
+        "contains(",
+        "find(",
+        "split_once(",
+        "split_at(",
+    ];
+    let names = [".name().", ".stem().", ".entry().", "entry."];
+    let of_names = parts.iter().flat_map(|part| names.map(|name| format!("{name}{part}")));
+    let of_any = parts.map(|part| format!("{part}\""));
+    let (of_names, mut seen) = (of_names.collect::<Vec<_>>(), 0);
+    // The software GPU knows no kernels, and the table makes their names.
+    for source in sources().iter().filter(|source| !["interp", "abi"].contains(&&*source.module)) {
+        seen += 1;
         // Tests may look at names.
         let code = source.code.split("mod tests").next().unwrap_or_default();
-        let parts = ["starts_with(\"", "ends_with(\"", "strip_prefix(\"", "strip_suffix(\"", "contains(\"", "find(\""];
-        let found: Vec<_> = parts.into_iter().filter(|part| code.contains(part)).collect();
-        assert!(found.is_empty(), "{} has {found:?}", source.path);
+        // A chain of calls may stand on several lines.
+        let code = code.split_whitespace().collect::<String>();
+        let chooses = source.module == "ops" || source.path == "device/launch.rs";
+        let mut parts = of_names.iter().chain(of_any.iter().filter(|_| chooses));
+        let found = parts.find(|part| code.contains(part.as_str()));
+        assert!(found.is_none(), "{} has {found:?}", source.path);
     }
+    assert!(seen > 100, "only {seen} files");
+}
+
+/// Clippy has no version for the kernels' compiler, so this test counts as
+/// `clippy::too_many_lines` does: the lines of a body, without comments and blank lines.
+#[test]
+fn functions_of_kernels_are_short_enough_to_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let limits = fs::read_to_string(root.join("clippy.toml")).expect("readable");
+    let limit = limits.lines().find_map(|line| line.strip_prefix("too-many-lines-threshold = "));
+    let most: usize = limit.expect("clippy.toml has it").parse().expect("a number");
+    let (mut functions, mut long) = (0, Vec::new());
+    for (path, text) in texts().iter().filter(|(path, _)| path.starts_with("kernels/src")) {
+        let code = text.lines().map(|line| line.split("//").next().unwrap_or("").trim_end());
+        let code: Vec<_> = code.filter(|line| !line.is_empty()).collect();
+        for (at, line) in code.iter().enumerate() {
+            let item = line.trim_start();
+            if !item.starts_with("fn ") && !item.contains(" fn ") {
+                continue;
+            }
+            functions += 1;
+            // rustfmt puts the end of a body below the start of its signature.
+            let end = format!("{}}}", &line[..line.len() - item.len()]);
+            let body = code[at..].iter().position(|line| line.ends_with(['{', ';', '}'])).map(|start| at + start);
+            let Some(start) = body.filter(|&start| code[start].ends_with('{')) else { continue };
+            let lines = code[start + 1..].iter().position(|line| *line == end).expect("an end");
+            if lines > most {
+                long.push(format!("{path}: {lines} lines: {item}"));
+            }
+        }
+    }
+    assert!(functions > 100, "only {functions} functions");
+    assert!(long.is_empty(), "functions of more than {most} lines:\n{}", long.join("\n"));
 }
 
 /// Things that messages count, and that `error::counted` is to count: of one of them there is no
