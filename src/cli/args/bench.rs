@@ -81,8 +81,8 @@ pub(in crate::cli) fn operations() -> Vec<Listed> {
     bench.get_subcommands().map(listed).collect()
 }
 
-/// The arguments of an operation, in brackets where they may be left out. One of two alternatives is
-/// given, which stand in parentheses.
+/// The arguments of an operation, in brackets where they may be left out. Two alternatives stand in
+/// parentheses, and one of them is given.
 fn arguments(command: &clap::Command) -> String {
     let excludes = |one, other: &clap::Arg| {
         let of = |arg| command.get_arg_conflicts_with(arg).into_iter().map(clap::Arg::get_id);

@@ -86,8 +86,8 @@ impl Draws {
         }
     }
 
-    /// An array of 2 to 5 axes, with at most [`BYTES`] and at least two thirds of them, and its axes
-    /// in another order. Short extents are as likely as long ones: their logarithms are drawn.
+    /// An array of 2 to 5 axes, with at most [`BYTES`] and at least two thirds of them, and its
+    /// axes in another order. Short extents are as likely as long ones: their logarithms are drawn.
     fn case(&mut self) -> (DType, Vec<usize>, Vec<usize>) {
         let (dtype, rank) = (TYPES[self.below(TYPES.len())], 2 + self.below(4));
         let (mut shape, mut left) = (Vec::with_capacity(rank), BYTES / dtype.width());
