@@ -424,7 +424,7 @@ fn plans_can_be_read_and_compared() {
     );
     assert_eq!(
         permute(&c_order(1, 100), &c_order(1, 100), 8).to_string(),
-        "copy_b128_hinted: 800 bytes, grid 1 x 1 x 1 of blocks 1024 x 1 x 1: both sides lie in memory alike"
+        "copy_b128_hinted: 800 bytes, grid 1 x 1 x 1 of blocks 1024 x 1 x 1: both sides lie alike in memory"
     );
     let (forwards, backwards) = (c_order(5, 3), c_order(5, 3).reverse(0).unwrap());
     assert_eq!(

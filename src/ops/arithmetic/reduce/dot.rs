@@ -19,14 +19,14 @@ use crate::ops::units::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Sums the products of two arrays' elements into a new buffer of one element, on the default
-/// stream. Halves are computed in `f32`; the dot product of no elements is 0.
+/// Returns the dot product of two arrays in a new buffer of one element, queued on the default
+/// stream. Halves are computed in `f32`. Without elements it is 0.
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ, or the elements do not lie in C order without gaps;
-/// `InvalidArgument` where the arrays are not on one device; `OutOfMemory` where the device has no
-/// room; else the driver's error.
+/// `Layout` if the shapes differ, or the elements do not lie in C order without gaps;
+/// `InvalidArgument` if the arrays are not on one device; `OutOfMemory` if the device has no room;
+/// else the driver's error.
 pub fn dot<'a, T: Number>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T::Sum>> {
     let (a, b) = (a.into(), b.into());
     let device = a.device();
@@ -35,12 +35,12 @@ pub fn dot<'a, T: Number>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) 
     Ok(result)
 }
 
-/// Queues the sum of the products of two arrays' elements on `stream`, into the one element of
-/// `dst`. Allocates nothing and waits for nothing.
+/// Queues the dot product of two arrays on `stream`, into the one element of `dst`. Allocates
+/// nothing and waits for nothing.
 ///
 /// # Errors
 ///
-/// As [`dot`]; `Layout` also where `dst` has not one element.
+/// As [`dot`]; `Layout` also if `dst` does not have one element.
 pub fn dot_into<'a, T: Number>(
     a: impl Into<View<'a, T>>,
     b: impl Into<View<'a, T>>,
@@ -53,18 +53,18 @@ pub fn dot_into<'a, T: Number>(
     DotPlan::new(T::DTYPE, a.len() as u64, starts)?.launch(a, b, scratch, dst, stream)
 }
 
-/// Queues the dot product of `len` elements of a type at two addresses. The result and the scratch
-/// are those of [`Reduced`](super::Reduced).
+/// Queues the dot product of `len` elements of a type at two addresses. Result and scratch are as
+/// in [`Reduced`](super::Reduced).
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where an address is not aligned, or no kernel computes with the type; else the
+/// `InvalidArgument` if an address is not aligned, or no kernel computes with the type; else the
 /// driver's error.
 ///
 /// # Safety
 ///
 /// The raw contract of [`ops`](crate::ops#the-raw-contract), with [`Scratch::BYTES`] of scratch;
-/// the result and the scratch overlap nothing else.
+/// the result and the scratch overlap no other operand.
 pub unsafe fn dot_raw(
     device: &Device,
     dtype: DType,
@@ -79,7 +79,7 @@ pub unsafe fn dot_raw(
     unsafe { plan.launch_raw(device, operands, result, scratch, stream) }
 }
 
-/// How a dot product is launched: length, type and starts decide it.
+/// A plan of a dot product. Length, type and starts decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DotPlan {
     operands: [Contiguous; 2],
@@ -87,11 +87,11 @@ pub struct DotPlan {
 }
 
 impl DotPlan {
-    /// Plans the dot product of `len` elements of a type that start there.
+    /// Plans the dot product of `len` elements of a type with these starts.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where no kernel computes with the type, or a start is not a multiple of an
+    /// `InvalidArgument` if no kernel computes with the type, or a start is not a multiple of an
     /// element.
     pub fn new(dtype: DType, len: u64, starts: [Phase; 2]) -> Result<Self> {
         let (outcome, width) = (sum_type(dtype), dtype.width() as u64);
@@ -107,7 +107,7 @@ impl DotPlan {
     ///
     /// # Errors
     ///
-    /// As [`dot_into`]; `Layout` also where an operand is not what the plan was made for.
+    /// As [`dot_into`]; `Layout` also if an operand does not match the plan.
     pub fn launch<T: Number>(
         &self,
         a: View<'_, T>,
@@ -133,8 +133,8 @@ impl DotPlan {
         let starts = [self.operands[0].in_view(&a)?, self.operands[1].in_view(&b)?, first_byte(&to)?];
         queue([a, b, room, to], stream, |device, [a, b, scratch, result], stream| {
             let sides = [a + starts[0], b + starts[1], result + starts[2], scratch];
-            // SAFETY: the views have as many contiguous elements as planned and room for the
-            // result, within live buffers; what is written is borrowed exclusively; `queue` orders
+            // SAFETY: the views have the planned number of contiguous elements and room for the
+            // result, within live buffers; written memory is borrowed exclusively; `queue` orders
             // other work.
             unsafe { self.passes.launch(device, sides, stream) }
         })
@@ -144,7 +144,7 @@ impl DotPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an operand does not start as planned, or an address is not aligned;
+    /// `InvalidArgument` if an operand does not start as planned, or an address is not aligned;
     /// else the driver's error.
     ///
     /// # Safety

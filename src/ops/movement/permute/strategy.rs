@@ -1,4 +1,4 @@
-//! The ways to permute: a list of strategies, of which the first that takes the work does it.
+//! The list of strategies that permute: the first that takes the work gives the launch.
 
 use std::fmt;
 
@@ -14,21 +14,21 @@ use crate::error::Result;
 use crate::launch_shape::LaunchShape;
 use crate::ops::plan::{Limit, Placed, Quantity, Step};
 
-/// One way to permute: a kernel, or a few that share a description, and the work they are best for.
+/// One way to permute: a kernel, or a few with one description, and the work they are best for.
 pub(super) trait Strategy: Sync {
     /// Its name in explanations.
     fn name(&self) -> &'static str;
 
-    /// Takes the task: writes the launch, in place because it is large, and returns the reason. Or
-    /// declines the task, and writes nothing.
+    /// Takes the task: writes the launch in place, because it is large, and returns the reason. Or
+    /// declines the task and writes nothing.
     fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline>;
 }
 
 /// Every strategy, in the order in which they look at a task.
 ///
-/// Special shapes come first: what is a copy of bytes, what is long runs, what is small, what is
-/// structs or stacks of small matrices. Then come tiles, of several axes where one a side is too
-/// short. `elements` takes everything.
+/// Special shapes come first: copies of bytes, long runs, small arrays, structs, and stacks of
+/// small matrices. Tiles follow, those of several axes where one axis per side is too short.
+/// `elements` takes everything.
 pub(super) static STRATEGIES: [&dyn Strategy; 10] = [
     &strategies::copy::Copy,
     &strategies::rows::Rows,
@@ -42,26 +42,26 @@ pub(super) static STRATEGIES: [&dyn Strategy; 10] = [
     &strategies::elements::Elements,
 ];
 
-/// Why a strategy does not take a task. It is data while planning, and text when it is explained.
+/// Why a strategy declines a task. It stays data while planning and becomes text in an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Decline {
     pub(super) reason: &'static str,
     pub(super) quantity: Quantity,
 }
 
-/// Declines where there is less of a quantity than a strategy needs.
+/// Declines a task that has less of a quantity than the strategy needs.
 #[inline]
 pub(super) fn at_least(value: usize, least: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
     if value >= least { Ok(()) } else { Err(decline(value, Limit::AtLeast(least as u64), name, reason)) }
 }
 
-/// Declines where there is more of a quantity than a strategy allows.
+/// Declines a task that has more of a quantity than the strategy allows.
 #[inline]
 pub(super) fn at_most(value: usize, most: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
     if value <= most { Ok(()) } else { Err(decline(value, Limit::AtMost(most as u64), name, reason)) }
 }
 
-/// Declines where there is none of what a strategy looks for.
+/// Declines a task that lacks what the strategy looks for.
 #[inline]
 pub(super) fn found<T>(found: Option<T>, name: &'static str, reason: &'static str) -> Result<T, Decline> {
     found.ok_or_else(|| decline(0, Limit::AtLeast(1), name, reason))
@@ -71,7 +71,7 @@ fn decline(value: usize, limit: Limit, name: &'static str, reason: &'static str)
     Decline { reason, quantity: Quantity { name, value: value as u64, limit } }
 }
 
-/// The launch of a strategy, by its parameters.
+/// The launch of a strategy, by its type of parameters.
 #[expect(clippy::large_enum_variant, reason = "a plan is copied, and made without allocating")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Launch {
@@ -87,7 +87,7 @@ pub(super) enum Launch {
 }
 
 impl Launch {
-    /// What all launches have.
+    /// Returns what all launches share.
     pub(super) fn step(&self) -> &dyn AnyStep {
         match self {
             Self::Copy(step) => step,
@@ -103,12 +103,12 @@ impl Launch {
     }
 }
 
-/// A [`Step`] of a source and a destination, whatever its parameters.
+/// A [`Step`] with a source and a destination, whatever its parameters.
 pub(super) trait AnyStep: fmt::Display {
-    /// The kernel's name.
+    /// Returns the kernel's name.
     fn entry(&self) -> &'static str;
 
-    /// The launch's shape.
+    /// Returns the launch's shape.
     fn shape(&self) -> LaunchShape;
 
     /// Queues the launch on storages at these addresses.
@@ -137,7 +137,8 @@ where
     }
 }
 
-/// Parameters whose `src` and `dst` count from the starts of the storages, and no other address.
+/// Implements [`Placed`] for parameters whose only addresses are `src` and `dst`, which count from
+/// the starts of the storages.
 macro_rules! placed {
     ($($params:ty),*) => {$(
         impl Placed for $params {
@@ -152,13 +153,14 @@ macro_rules! placed {
 
 placed!(CopyParams, RowsParams, PatchParams, TransposeParams, FieldsParams, StackedTileParams, ElementsParams);
 
-/// Parameters that also have the addresses of a source without gaps, or 0 of one with gaps.
+/// Implements [`Placed`] for parameters that also hold the addresses of a source without gaps, or 0
+/// for one with gaps.
 macro_rules! placed_with_span {
     ($($params:ty),*) => {$(
         impl Placed for $params {
             type Operands = [u64; 2];
 
-            // In place, because these are large.
+            // In place, because the parameters are large.
             #[inline]
             fn at(mut self, [src, dst]: [u64; 2]) -> Self {
                 if self.src_end != 0 {
