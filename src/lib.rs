@@ -59,8 +59,8 @@
 // (`tests/it/architecture.rs` has the levels, and checks). Hidden modules are for this package's
 // own binary, tests and benches; they change in any version.
 pub mod error;
-// Private for documentation: rustdoc's JSON, from which `scripts/public-api` lists the public items,
-// leaves out what a hidden module defines, and `element` has `DType` from here.
+// Private for documentation: `scripts/public-api` lists the public items from rustdoc's JSON, which
+// leaves out the items of a hidden module, and `element` re-exports `DType` from this one.
 #[cfg(docsrs)]
 mod abi;
 #[cfg(not(docsrs))]

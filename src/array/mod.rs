@@ -125,14 +125,28 @@ impl<T: Element> DeviceArray<T> {
         self.view().slice(axis, range, step)
     }
 
-    /// Gives the same elements in the same order another shape. Moves nothing.
+    /// Gives the same elements in the same order another shape. Moves nothing. To look at them
+    /// under another shape and keep this one, reshape a view ([`View::reshape`]).
     ///
     /// # Errors
     ///
-    /// `Layout` where the shape has another number of elements.
-    pub fn reshape(self, shape: &[usize]) -> Result<Self> {
-        let layout = row_major(shape, self.len(), "the array")?;
-        Ok(Self { layout, ..self })
+    /// `Layout` where the shape has another number of elements; the array keeps its shape.
+    ///
+    /// ```
+    /// # #[cfg(feature = "interp")] {
+    /// use warpstride::{Backend, Device};
+    ///
+    /// let device = Device::open(Backend::Soft)?;
+    /// let mut array = device.array(&[2, 3], &[1, 2, 3, 4, 5, 6])?;
+    /// array.reshape(&[6])?;
+    /// assert!(array.reshape(&[4]).is_err());
+    /// assert_eq!(array.shape(), [6]);
+    /// # }
+    /// # Ok::<(), warpstride::Error>(())
+    /// ```
+    pub fn reshape(&mut self, shape: &[usize]) -> Result<()> {
+        self.layout = row_major(shape, self.len(), "the array")?;
+        Ok(())
     }
 
     /// Downloads the one element of an array, after all work queued on the array has run.

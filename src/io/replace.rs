@@ -1,5 +1,6 @@
 //! A file that is replaced whole or not at all, or a stream that a result goes into.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -7,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf, is_separator};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -19,15 +20,61 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+thread_local! {
+    /// Whether this thread holds the lock for [`remove_unfinished_and`], and so cannot wait for it.
+    static ENDS: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Removes the temporary file of every replacement that is under way, and calls `end` before
 /// another one can begin: what a program does about a signal that ends it. Where `end` returns,
-/// those replacements fail.
+/// those replacements fail. `end` itself can replace no file: [`Destination::replace`] fails there.
 pub fn remove_unfinished_and(end: impl FnOnce()) {
+    /// Ends the end, also where it panics.
+    struct Ends;
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            ENDS.set(false);
+        }
+    }
+
+    if ENDS.get() {
+        // Within `end`: the files are removed.
+        return end();
+    }
     let unfinished = unfinished();
+    ENDS.set(true);
+    let _ends = Ends;
     for path in &*unfinished {
         let _ = fs::remove_file(path);
     }
     end();
+}
+
+/// A temporary file, which the list of unfinished ones has until it is renamed or removed. It is
+/// removed where nobody renames it, also by a panic.
+struct Temporary {
+    file: File,
+    path: Option<TempPath>,
+}
+
+impl Temporary {
+    /// Gives the file its place.
+    fn persist(mut self, place: &Path) -> io::Result<()> {
+        let mut unfinished = unfinished();
+        let Some(path) = self.path.take() else { return Ok(()) };
+        unfinished.remove::<Path>(&path);
+        path.persist(place).map_err(|error| error.error)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let Some(path) = self.path.take() else { return };
+        let mut unfinished = unfinished();
+        unfinished.remove::<Path>(&path);
+        // Gone before the lock is.
+        drop(path);
+    }
 }
 
 /// Writes to standard output. A reader that closes it has read enough, which is not an error.
@@ -185,9 +232,9 @@ impl Destination {
         // Whether a file can be made there is known only once one was. It goes again: the work may
         // take long.
         let temporary = self.temporary()?;
-        let is_as_before = old.as_ref().map_or(Ok(true), |old| take_over(temporary.as_file(), old));
-        let is_kept = old.is_some_and(|old| is_kept(&old, self.folder(), temporary.as_file()));
-        self.discard(temporary);
+        let is_as_before = old.as_ref().map_or(Ok(true), |old| take_over(&temporary.file, old));
+        let is_kept = old.is_some_and(|old| is_kept(&old, self.folder(), &temporary.file));
+        drop(temporary);
         if is_kept {
             let sentence = format!(
                 "cannot write {path}: it belongs to another user, and in its folder only owners may replace a file; name another \
@@ -205,7 +252,8 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// `Io` where `write` or the system fails; the file is then what it was.
+    /// `Io` where `write` or the system fails, or the program ends ([`remove_unfinished_and`]); the
+    /// file is then what it was.
     pub fn replace(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         let path = self.path.display();
         let stream_failed = |error| failed(error, format_args!("into {path}"), "check what reads it");
@@ -221,14 +269,10 @@ impl Destination {
             }
             DestinationKind::File => {
                 let temporary = self.temporary()?;
-                let filled = into(&mut temporary.as_file()).and_then(|()| self.settle(temporary.as_file()));
-                match filled {
-                    Ok(()) => self.persist(temporary),
-                    Err(error) => {
-                        self.discard(temporary);
-                        Err(failed(error, path, "check the room on its disk"))
-                    }
-                }
+                into(&mut &temporary.file)
+                    .and_then(|()| self.settle(&temporary.file))
+                    .map_err(|error| failed(error, path, "check the room on its disk"))?;
+                self.persist(temporary)
             }
         }
     }
@@ -243,7 +287,11 @@ impl Destination {
     }
 
     /// Makes a file beside the destination, which [`remove_unfinished_and`] removes from now on.
-    fn temporary(&self) -> Result<NamedTempFile> {
+    fn temporary(&self) -> Result<Temporary> {
+        if ENDS.get() {
+            let path = self.path.display();
+            return refused(ErrorKind::Io, format!("cannot write {path}: the program ends; write it before"));
+        }
         let mut unfinished = unfinished();
         // Opened here, and so with the permissions that any program gives a new file. In place of
         // an old one, which may be private, it is for its owner alone until it is complete and has
@@ -255,23 +303,15 @@ impl Destination {
                 let path = self.path.display();
                 io_error(format_args!("cannot write {path}: check that its folder exists and may be written"), error)
             })?;
-        unfinished.insert(temporary.path().to_owned());
-        Ok(temporary)
+        let (file, path) = temporary.into_parts();
+        unfinished.insert(path.to_path_buf());
+        Ok(Temporary { file, path: Some(path) })
     }
 
-    fn discard(&self, temporary: NamedTempFile) {
-        let mut unfinished = unfinished();
-        unfinished.remove(temporary.path());
-        // Gone before the lock is.
-        drop(temporary);
-    }
-
-    fn persist(&self, temporary: NamedTempFile) -> Result<()> {
-        let mut unfinished = unfinished();
-        unfinished.remove(temporary.path());
-        let persisted = temporary.persist(&self.path).map(drop).map_err(|error| error.error);
-        drop(unfinished);
-        persisted.map_err(|error| failed(error, self.path.display(), "check the permissions of its folder"))?;
+    fn persist(&self, temporary: Temporary) -> Result<()> {
+        temporary
+            .persist(&self.path)
+            .map_err(|error| failed(error, self.path.display(), "check the permissions of its folder"))?;
         #[cfg(unix)]
         {
             // The rename too. A file system that cannot has its own ways, and the file is there.
@@ -405,4 +445,42 @@ fn take_over(file: &File, old: &Metadata) -> io::Result<bool> {
 fn take_over(file: &File, old: &Metadata) -> io::Result<bool> {
     file.set_permissions(old.permissions())?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn a_writer_that_panics_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let destination = Destination::new(&folder.path().join("result")).unwrap();
+        let mut temporary = PathBuf::new();
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            destination.replace(|_| {
+                temporary = fs::read_dir(folder.path())?.next().expect("the temporary file")?.path();
+                assert!(unfinished().iter().any(|path| path.file_name() == temporary.file_name()));
+                panic!("as a writer may")
+            })
+        }));
+        assert!(outcome.is_err() && !temporary.exists() && !destination.path().exists());
+        // Another program may make a file of that name.
+        assert!(unfinished().iter().all(|path| path.file_name() != temporary.file_name()));
+    }
+
+    #[test]
+    fn what_ends_a_program_replaces_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let destination = Destination::new(&folder.path().join("result")).unwrap();
+        let mut outcome = Ok(());
+        remove_unfinished_and(|| {
+            remove_unfinished_and(|| outcome = destination.replace(|file| file.write_all(b"late")));
+        });
+        let error = outcome.unwrap_err();
+        assert!(error.kind() == ErrorKind::Io && error.to_string().contains("the program ends"), "{error}");
+        destination.replace(|file| file.write_all(b"after it")).unwrap();
+        assert_eq!(fs::read(destination.path()).unwrap(), b"after it");
+    }
 }

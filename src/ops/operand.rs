@@ -67,16 +67,22 @@ impl<'a> Operand<'a> {
 }
 
 /// Queues the launches of a plan on `stream` behind all former uses of its operands, which must be
-/// on the stream's device.
-/// `launch` gets that device, the addresses of the operands' storages, and the stream.
+/// on the stream's device. `launch` gets that device, the addresses of the operands' storages, and
+/// the stream.
 pub(super) fn queue<const N: usize>(
     operands: [Operand<'_>; N],
     stream: &Stream,
     launch: impl FnOnce(&Device, [u64; N], StreamHandle) -> Result<()>,
 ) -> Result<()> {
     let memories = operands.map(|operand| operand.memory);
+    for pair in memories.windows(2) {
+        pair[1].device().context().check_same(pair[0].device().context(), "the buffers")?;
+    }
     let Some(last) = memories.last() else { return Ok(()) };
-    queue_among(memories, stream, || launch(last.device(), memories.map(Allocation::address), stream.handle()))
+    last.device().context().check_same(stream.context(), "the buffers and the stream")?;
+    queue_in_order(stream, memories.map(Allocation::last_use), || {
+        launch(last.device(), memories.map(Allocation::address), stream.handle())
+    })
 }
 
 /// Whether the kernels have elements of `width` bytes.
@@ -132,30 +138,6 @@ pub(super) fn check_disjoint(dst: &Layout) -> Result<()> {
     ))
 }
 
-/// Queues `launch` on `stream` behind all former uses of these memories, which must be of the
-/// stream's device.
-pub(super) fn queue_among<const N: usize>(
-    memories: [&Allocation; N],
-    stream: &Stream,
-    launch: impl FnOnce() -> Result<()>,
-) -> Result<()> {
-    for pair in memories.windows(2) {
-        pair[1].device().context().check_same(pair[0].device().context(), "the buffers")?;
-    }
-    if let Some(memory) = memories.first() {
-        memory.device().context().check_same(stream.context(), "the buffers and the stream")?;
-    }
-    queue_in_order(stream, memories.map(Allocation::last_use), launch)
-}
-
-/// What can be seen to be wrong with raw addresses, of a source and a destination, each with its
-/// layout and the width of its elements: not aligned to them, or one side over the other.
-pub(super) fn check_addresses(source: (u64, &Layout, usize), destination: (u64, &Layout, usize)) -> Result<()> {
-    check_aligned(&[("source", source.0, source.2 as u64), ("destination", destination.0, destination.2 as u64)])?;
-    let range = |(address, layout, width)| byte_range(address, layout, width);
-    check_apart(range(source), range(destination))
-}
-
 /// Whether each raw address, of the operand that it is named after, is a multiple of the power of
 /// two that it is given with. Every raw launch asks, so the answer takes few steps.
 #[inline]
@@ -176,7 +158,7 @@ fn misaligned(which: &str, address: u64, align: u64) -> Error {
     )
 }
 
-/// Whether what is read and what is written, in bytes, have none in common.
+/// Whether the bytes of a source and of a destination have none in common.
 #[inline]
 pub(super) fn check_apart(source: Range<u128>, destination: Range<u128>) -> Result<()> {
     check_named_apart(["source", "destination"], source, destination)
@@ -202,8 +184,24 @@ fn overlapping(names: [&str; 2], one: Range<u128>, other: Range<u128>) -> Error 
     )
 }
 
-/// The bytes from the first to the last that a layout reaches. Wide, because a raw address may be
-/// anything.
+/// Whether each operand that is written, its name beside its bytes, has no byte in common with
+/// those that are read and the others that are written.
+pub(super) fn check_written_apart(read: &[(&str, Range<u128>)], written: &[(&str, Range<u128>)]) -> Result<()> {
+    for (at, (name, range)) in written.iter().enumerate() {
+        let others = read.iter().chain(&written[..at]).filter(|(_, taken)| !taken.is_empty() && !range.is_empty());
+        for (other, taken) in others {
+            check_named_apart([other, name], taken.clone(), range.clone())?;
+        }
+    }
+    Ok(())
+}
+
+/// The bytes from an address on, without gaps. Wide, because a raw address may be anything.
+pub(super) fn bytes_from(address: u64, bytes: u128) -> Range<u128> {
+    u128::from(address)..u128::from(address) + bytes
+}
+
+/// The bytes from the first to the last that a layout reaches.
 pub(super) fn byte_range(address: u64, layout: &Layout, width: usize) -> Range<u128> {
     let elements = layout.storage_range();
     let at = |element: usize| u128::from(address) + element as u128 * width as u128;
@@ -240,12 +238,4 @@ pub(super) fn start<T: Element>(layout: &Layout) -> Result<u64> {
             layout.strides()
         ),
     ))
-}
-
-/// What can be seen to be wrong with the raw addresses of a source and a destination of so many
-/// bytes: not a multiple of their elements' width, or one over the other.
-pub(super) fn check_contiguous_addresses([src, dst]: [(u64, u64); 2], bytes: [u128; 2]) -> Result<()> {
-    check_aligned(&[("source", src.0, src.1), ("destination", dst.0, dst.1)])?;
-    let [from, to] = [src.0, dst.0].map(u128::from);
-    check_apart(from..from + bytes[0], to..to + bytes[1])
 }

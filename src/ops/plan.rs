@@ -151,8 +151,9 @@ impl fmt::Display for Quantity {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(walk) = &self.walk {
-            let elements = counted(self.written / walk.width as u64, "element");
-            write!(f, "{elements} of {walk}")?;
+            // A plan's elements have bytes; anybody may write an explanation by hand.
+            let elements = self.written.checked_div(walk.width as u64).unwrap_or(0);
+            write!(f, "{} of {walk}", counted(elements, "element"))?;
         }
         writeln!(f, "kernel   {}", self.entry.unwrap_or("none"))?;
         writeln!(f, "because  {}", self.reason)?;
@@ -209,6 +210,35 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", if self.takes { "takes   " } else { "declines" }, self.strategy, self.why())
     }
+}
+
+/// Why a strategy does not take a task. It is data while planning, and text when it is explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Decline {
+    pub(super) reason: &'static str,
+    pub(super) quantity: Quantity,
+}
+
+/// Declines where there is less of a quantity than a strategy needs.
+#[inline]
+pub(super) fn at_least(value: usize, least: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
+    if value >= least { Ok(()) } else { Err(decline(value, Limit::AtLeast(least as u64), name, reason)) }
+}
+
+/// Declines where there is more of a quantity than a strategy allows.
+#[inline]
+pub(super) fn at_most(value: usize, most: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
+    if value <= most { Ok(()) } else { Err(decline(value, Limit::AtMost(most as u64), name, reason)) }
+}
+
+/// Declines where there is none of what a strategy looks for.
+#[inline]
+pub(super) fn found<T>(found: Option<T>, name: &'static str, reason: &'static str) -> Result<T, Decline> {
+    found.ok_or_else(|| decline(0, Limit::AtLeast(1), name, reason))
+}
+
+fn decline(value: usize, limit: Limit, name: &'static str, reason: &'static str) -> Decline {
+    Decline { reason, quantity: Quantity { name, value: value as u64, limit } }
 }
 
 /// One launch: the kernel's entry, the launch's shape, and the parameters, whose addresses count

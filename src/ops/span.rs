@@ -1,9 +1,11 @@
 //! Contiguous operands: where their vectors lie, and the checks of a launch.
 
+use std::ops::Range;
+
 use crate::abi::Span;
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::ops::operand::{Operand, check_aligned, start};
+use crate::ops::operand::{Operand, bytes_from, check_aligned, start};
 use crate::ops::units::VECTOR;
 
 /// Where contiguous elements start: the remainder of their address modulo 256 bytes.
@@ -78,7 +80,12 @@ impl Contiguous {
         self.len.saturating_mul(self.dtype.width() as u64)
     }
 
-    /// Returns the start.
+    /// Their bytes, where the first is at an address.
+    pub(super) fn range(&self, address: u64) -> Range<u128> {
+        bytes_from(address, u128::from(self.len) * self.dtype.width() as u128)
+    }
+
+    /// Where they start.
     pub(super) fn start(&self) -> Phase {
         self.start
     }

@@ -1,9 +1,9 @@
 //! The PTX this crate was built with: kernels for every GPU from [`TARGET`] on.
 //!
 //! `build.rs` supplies it, from the committed copy or from `kernels/`, and checks its entries
-//! against `ENTRIES`. They share nothing but the header, which it checks too: so a device loads each
-//! kernel alone, by its first launch, where all of them would take a second to compile. Some are
-//! for later architectures (`Entry::capability`), and have others that do the same for the rest.
+//! against `ENTRIES`. The entries share the header alone, which it checks too. So a device loads
+//! each kernel alone at its first launch; to compile all of them would take a second. Some entries
+//! are for later architectures (`Entry::capability`), and others do the same for the rest.
 
 use std::ops::Range;
 

@@ -108,8 +108,8 @@ impl DeviceModel {
         // What `copy` takes at 4096 x 4096 beyond its bytes at the speed above (`benches/record`,
         // 2026-11-20).
         ramp_us: 4.4,
-        // The middle of what `column_loop` takes over its launches in six processes: 2.16 to 2.52 at
-        // 4096 x 4096, 2.27 to 2.63 at 16384 x 16384, its samples in one within 0.2 %.
+        // The middle of what `column_loop` takes over its launches in six processes: 2.16 to 2.52
+        // at 4096 x 4096, 2.27 to 2.63 at 16384 x 16384, its samples in one within 0.2 %.
         launch_us: 2.4,
     };
 

@@ -331,6 +331,25 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     let apart = Operands { dst: c.address(), a: a.address(), b: a.address() };
     assert!(refused(Operands { a: a.address() + 2, ..apart }).contains("multiple of 4"));
     assert!(refused(Operands { b: c.address() + 4, ..apart }).contains("overlaps the destination"));
+    let room = device.alloc::<u8>(2 * Scratch::BYTES).unwrap();
+    let (to, scratch) = (c.address(), room.address());
+    let len = 1 << 16;
+    let long = device.zeros::<f32>(len).unwrap();
+    let refused = |operands: [u64; 2], len: usize, to: u64, scratch: u64| {
+        // SAFETY: refused before anything is queued.
+        unsafe { ops::dot_raw(&device, DType::F32, len as u64, operands, to, scratch, stream.handle()) }
+            .unwrap_err()
+            .to_string()
+    };
+    let apart = [a.address(), long.address()];
+    let shown = refused(apart, 12, apart[0] + 4, scratch);
+    assert!(shown.contains("the first operand, bytes") && shown.contains("and the result"), "{shown}");
+    let shown = refused(apart, 12, apart[1] + 44, scratch);
+    assert!(shown.contains("the second operand, bytes") && shown.contains("overlap"), "{shown}");
+    let shown = refused([long.address(); 2], len, to, long.address() + 16);
+    assert!(shown.contains("the first operand, bytes") && shown.contains("and the scratch"), "{shown}");
+    let shown = refused([long.address(); 2], len, scratch + 16, scratch);
+    assert!(shown.contains("the result, bytes") && shown.contains("and the scratch"), "{shown}");
     let elsewhere = crate::permutes::device(setup);
     let theirs = elsewhere.upload(&[1.0_f32; 12]).unwrap();
     let error = ops::dot(a.view(&[12]).unwrap(), theirs.view(&[12]).unwrap()).unwrap_err();

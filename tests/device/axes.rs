@@ -488,4 +488,15 @@ fn what_has_no_such_axis_is_refused(setup: &Setup) {
     // SAFETY: refused before anything is queued.
     let error = unsafe { ops::softmax_raw(&device, F32::DTYPE, [3, 4], from, from + 16, handle(&device)) }.unwrap_err();
     assert!(error.to_string().contains("overlap"), "{error}");
+    let apart = wrong.address();
+    for (results, operands) in [
+        ([from + 44, apart], ["the source", "the mean"]),
+        ([apart, from], ["the source", "the variance"]),
+        ([apart, apart + 8], ["the mean", "the variance"]),
+    ] {
+        // SAFETY: refused before anything is queued.
+        let error = unsafe { ops::mean_variance_raw(&device, F32::DTYPE, [3, 4], from, results, handle(&device)) };
+        let shown = error.unwrap_err().to_string();
+        assert!(shown.contains("overlap") && operands.iter().all(|name| shown.contains(name)), "{shown}");
+    }
 }

@@ -264,9 +264,9 @@ fn everything(driver: Arc<Trace>) -> Result<()> {
     stream.record(&event)?;
     device.default_stream().wait(&event)?;
     event.query()?;
-    let back = ops::transpose(result.view(&[8, 6])?)?;
+    let mut back = ops::transpose(result.view(&[8, 6])?)?;
     let (mut copied, mut columns) = (device.alloc::<u32>(48)?, device.alloc::<u32>(48)?);
-    let back = back.reshape(&[48])?;
+    back.reshape(&[48])?;
     ops::copy_into(&back, copied.view_mut(&[48])?, &stream)?;
     let by_columns = Some(Variant::ColumnLoop);
     ops::transpose_into(copied.view(&[6, 8])?, columns.view_mut(&[8, 6])?, by_columns, &stream)?;

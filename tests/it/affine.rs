@@ -4,7 +4,7 @@ use warpstride::ErrorKind;
 use warpstride::element::DType;
 use warpstride::error::Result;
 use warpstride::layout::Layout;
-use warpstride::ops::{AffinePlan, Align, Plan, Target};
+use warpstride::ops::{AffinePlan, Align, Channels, Limit, Plan, Quantity, Target};
 
 const TARGET: Target = Target { compute_capability: (9, 0) };
 
@@ -35,6 +35,33 @@ fn transposes_go_by_tiles_and_all_else_element_by_element() {
     assert_eq!(entry(&[640, 480], &[0, 1], None), "affine_elements");
     assert_eq!(entry(&[8, 1080, 1920, 3], &[0, 3, 1, 2], Some(1)), "affine_elements");
     assert_eq!(entry(&[1 << 16, 1 << 15, 3], &[2, 0, 1], None), "affine_elements_wide");
+}
+
+#[test]
+fn every_decline_names_the_quantity_that_decided() {
+    let explained = |shape: &[usize], axes: &[usize], channels: Channels| {
+        let src = c_order(shape).permuted_axes(axes).unwrap();
+        let (dst, align) = (c_order(src.shape()), Align::ALLOCATION);
+        AffinePlan::new((&src, align, DType::U8), (&dst, align, DType::F16), channels, TARGET).unwrap().explain()
+    };
+    let declines = |shape: &[usize], axes: &[usize], channels: Channels| {
+        let explanation = explained(shape, axes, channels);
+        let (last, before) = explanation.verdicts.split_last().unwrap();
+        assert!(last.takes && last.quantity.is_none(), "{explanation}");
+        let deciding = before.iter().map(|verdict| verdict.quantity.unwrap_or_else(|| panic!("{verdict}")));
+        deciding.map(|Quantity { name, value, limit }| (name, value, limit)).collect::<Vec<_>>()
+    };
+    let launch = ("channels whose values go with the launch", 0, Limit::AtLeast(1));
+    assert_eq!(declines(&[8, 9, 10, 3], &[0, 3, 1, 2], Channels::WithLaunch(1)), []);
+    assert_eq!(declines(&[640, 480], &[1, 0], Channels::Uniform), [launch]);
+    let cut = "bytes that every row starts on and is a multiple of";
+    assert_eq!(declines(&[648, 484], &[1, 0], Channels::Uniform), [launch, (cut, 4, Limit::AtLeast(16))]);
+    assert_eq!(declines(&[641, 480], &[1, 0], Channels::Uniform), [launch, (cut, 2, Limit::AtLeast(16))]);
+    let along = ("axes along which only the destination is contiguous", 0, Limit::AtLeast(1));
+    assert_eq!(declines(&[640, 480], &[0, 1], Channels::Uniform), [launch, along, along]);
+    let [_, (_, value, _), (name, used, limit)] = declines(&[640, 3], &[1, 0], Channels::Uniform)[..] else { panic!() };
+    assert_eq!((value, name, used), (1, "elements of a tile that the matrix fills", 3 * 64));
+    assert!(matches!(limit, Limit::AtLeast(least) if least > used), "{limit:?}");
 }
 
 #[test]

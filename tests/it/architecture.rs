@@ -1,5 +1,6 @@
 //! The shape of the crate as a test: who may import whom, and where `unsafe` may stand.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,25 +27,42 @@ const NARROW: &[(&str, &[&str])] = &[
     ("io", &["element", "error"]),
 ];
 
+/// What may not know the kernels: their names, parameters and table.
+const KNOW_NO_KERNELS: &[&str] = &["cli", "interp", "main"];
+
 /// Rooms that have levels of their own, from the bottom up: a module of the room imports from its
 /// own level and below.
-const ROOMS: &[(&str, &[&[&str]])] = &[(
-    "interp",
-    &[
-        &["clock", "vocabulary"],
-        &["mem", "model", "modifiers"],
-        // What PTX says, and what its instructions compute.
-        &["isa", "parse", "reason", "semantics", "variables"],
-        &["code"],
-        &["cfg", "check", "work"],
-        &["lower"],
-        &["module"],
-        // How a launch is run, and what comes of it.
-        &["config", "report", "stop"],
-        &["exec"],
-        &["args", "coverage"],
-    ],
-)];
+const ROOMS: &[(&str, &[&[&str]])] = &[
+    (
+        "interp",
+        &[
+            &["clock", "vocabulary"],
+            &["mem", "model", "modifiers"],
+            // What PTX says, and what its instructions compute.
+            &["isa", "parse", "reason", "semantics", "variables"],
+            &["code"],
+            &["cfg", "check", "work"],
+            &["lower"],
+            &["module"],
+            // How a launch is run, and what comes of it.
+            &["config", "report", "stop"],
+            &["exec"],
+            &["args", "coverage"],
+        ],
+    ),
+    (
+        "ops",
+        &[
+            &["target", "units"],
+            // What every operation is made of: operands, plans, walks and thresholds.
+            &["canonical", "operand", "plan", "tuning"],
+            &["numbering", "span"],
+            &["arithmetic", "movement", "probe", "spin"],
+            // Where the bits stay, a conversion is a move.
+            &["conversion"],
+        ],
+    ),
+];
 
 /// Files that may hold `unsafe`, with what for. Anything else is safe Rust.
 const UNSAFE: &[&str] = &[
@@ -132,9 +150,21 @@ fn nothing_imports_upwards() {
     assert!(wrong.is_empty(), "imports against the dependency order:\n{}", wrong.join("\n"));
 }
 
-/// The module of `room` that a path of `code` in the file `path` leads to, for each path that leads
-/// into the room's own level: `crate::room::module`, or `super::module` with as many `super` as
-/// lead there. Also items of the room itself, which are above all its modules.
+/// The module or the name that each name of a file is taken from by `use module::name` or
+/// `use module::{name, name}`.
+fn taken_from(code: &str) -> BTreeMap<&str, &str> {
+    let mut found = BTreeMap::new();
+    for statement in code.split(';').filter_map(|statement| Some(statement.rsplit_once("use ")?.1)) {
+        let Some((module, names)) = statement.split_once("::") else { continue };
+        let names = names.trim_matches(|c: char| "{}".contains(c) || c.is_whitespace()).split(',').map(str::trim);
+        found.extend(names.filter(|name| !name.is_empty() && *name != module).map(|name| (name, module)));
+    }
+    found
+}
+
+/// The name of `room` that a path of `code` in the file `path` leads to, for each path that leads
+/// into the room's own level: `crate::room::name`, or `super::name` with as many `super` as lead
+/// there. The name is a module, or an item that the room takes from one.
 fn imports_within(room: &str, path: &str, code: &str) -> Vec<String> {
     let depth = path.trim_end_matches("/mod.rs").matches('/').count();
     let mut found = Vec::new();
@@ -159,15 +189,20 @@ fn imports_within(room: &str, path: &str, code: &str) -> Vec<String> {
 fn nothing_imports_upwards_within_a_room() {
     let mut wrong = Vec::new();
     for &(room, levels) in ROOMS {
-        let level = |module: &str| levels.iter().position(|level| level.contains(&module));
-        for source in sources().iter().filter(|source| source.module == room && source.path != format!("{room}/mod.rs"))
-        {
+        let all = sources();
+        let own_file = all.iter().find(|source| source.path == format!("{room}/mod.rs")).expect("a room has a file");
+        let taken = taken_from(&own_file.code);
+        let level = |name: &str| {
+            let of = |module: &str| levels.iter().position(|level| level.contains(&module));
+            std::iter::successors(Some(name), |name| taken.get(name).copied()).take(4).find_map(of)
+        };
+        for source in all.iter().filter(|source| source.module == room && source.path != own_file.path) {
             let module = source.path.split('/').nth(1).expect("a module").trim_end_matches(".rs");
             let own = level(module).unwrap_or_else(|| panic!("{} belongs to no level of {room}", source.path));
             let code = source.code.split("mod tests").next().unwrap_or_default();
             for name in imports_within(room, &source.path, code) {
                 // Where a file has modules of its own, `super` leads less far: a name that the room
-                // has not is theirs.
+                // has not is theirs. A type of the room itself is above all its modules.
                 let is_item = name.starts_with(|first: char| first.is_ascii_uppercase());
                 if level(&name).map_or(is_item, |imported| imported > own) {
                     wrong.push(format!("{} imports {name}", source.path));
@@ -176,6 +211,15 @@ fn nothing_imports_upwards_within_a_room() {
         }
     }
     assert!(wrong.is_empty(), "imports against the order within a room:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn neither_the_software_gpu_nor_the_command_line_knows_kernels() {
+    let knows = |source: &Source| imports(&source.code).iter().any(|name| name == "abi" || name == "kernel");
+    let all = sources();
+    let ignorant = all.iter().filter(|source| KNOW_NO_KERNELS.contains(&&*source.module));
+    let wrong: Vec<_> = ignorant.filter(|source| knows(source)).map(|source| &source.path).collect();
+    assert!(wrong.is_empty(), "plans name their kernels (Plan::entry), and these name them too: {wrong:?}");
 }
 
 #[test]
@@ -210,22 +254,56 @@ const TABLES: &[&str] = &["src/interp/isa.rs"];
 /// Most lines of a file.
 const LONGEST: usize = 600;
 
-#[test]
-fn files_are_short_enough_to_read() {
+/// Every file of Rust, by its path in the repository, with its text.
+fn texts() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     for folder in ["benches", "build", "examples", "kernels/src", "src", "tests"] {
         collect(&root.join(folder), &mut files);
     }
-    let mut long = Vec::new();
-    for file in files {
+    let read = |file: PathBuf| {
         let path = file.strip_prefix(root).expect("it was found there").to_str().expect("plain names").to_owned();
-        let lines = fs::read_to_string(&file).expect("readable").lines().count();
+        (path, fs::read_to_string(&file).expect("readable"))
+    };
+    files.into_iter().map(read).collect()
+}
+
+#[test]
+fn files_are_short_enough_to_read() {
+    let mut long = Vec::new();
+    for (path, text) in texts() {
+        let lines = text.lines().count();
         if lines > LONGEST && !TABLES.contains(&path.as_str()) {
             long.push(format!("{path}: {lines}"));
         }
     }
     assert!(long.is_empty(), "files of more than {LONGEST} lines:\n{}", long.join("\n"));
+}
+
+/// Most characters of a line of prose. Code, also that in comments, has [`WIDEST_CODE`]; rows of
+/// tables cannot be wrapped.
+const WIDEST: usize = 100;
+const WIDEST_CODE: usize = 120;
+
+#[test]
+fn comments_are_narrow_enough_to_read() {
+    let mut wide = Vec::new();
+    for (path, text) in texts().into_iter().filter(|(path, _)| !TABLES.contains(&path.as_str())) {
+        let mut in_code = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            let Some(comment) = line.trim_start().strip_prefix("//") else {
+                in_code = false;
+                continue;
+            };
+            let comment = comment.trim_start_matches(['/', '!']).trim_start();
+            let most = if in_code { WIDEST_CODE } else { WIDEST };
+            in_code ^= comment.starts_with("```");
+            if line.chars().count() > most && (in_code || !comment.starts_with('|')) {
+                wide.push(format!("{path}:{number}"));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "comments of more than {WIDEST} characters a line:\n{}", wide.join("\n"));
 }
 
 /// A kernel is chosen by its family and a key (`abi::Key`): a name that another line of the table

@@ -5,7 +5,7 @@ use warpstride::counters::{Counters, GlobalCounters};
 use warpstride::device::{Backend, Device};
 use warpstride::element::Element;
 use warpstride::layout::Layout;
-use warpstride::ops::{self, Align, Limit, PermutePlan, Plan, Quantity, Requested, Target};
+use warpstride::ops::{self, Align, Explanation, Limit, PermutePlan, Plan, Quantity, Requested, Target, Walk};
 
 /// What a permute to C order, begun `start` elements into its source, is explained to ask for, and
 /// what it counts; with its kernel.
@@ -106,6 +106,13 @@ fn arrays_that_no_host_holds_are_explained() {
     let requested = plan.requested().unwrap();
     let (expected, ideal) = (requested.load.sectors, plan.explain().walk.unwrap().read_sectors);
     assert!(!requested.exact && expected.abs_diff(ideal) * 20 <= ideal, "{requested:?} of {ideal}");
+}
+
+#[test]
+fn an_explanation_by_hand_is_shown_too() {
+    let walk = Walk { width: 0, axes: Vec::new(), read_sectors: 0, written_sectors: 0 };
+    let shown = Explanation { walk: Some(walk), written: 12, ..Explanation::default() }.to_string();
+    assert!(shown.starts_with("0 elements of 0 bytes along 0 axes"), "{shown}");
 }
 
 /// A layout for each strategy, by its name: what it is there for.

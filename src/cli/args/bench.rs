@@ -8,8 +8,8 @@ use serde::Serialize;
 use warpstride::element::DType;
 use warpstride::error::counted;
 
-use super::values::{Numbers, castable, images, mappable, number, plane, run_name, shape};
-use super::{Axes, Permuted};
+use super::Axes;
+use super::values::{Numbers, Random, castable, images, mappable, number, plane, run_name, shape};
 
 /// Why a `bench` without an operation is wrong usage.
 pub(in crate::cli) const NO_OPERATION: &str =
@@ -91,12 +91,7 @@ pub(in crate::cli) fn operations() -> Vec<Listed> {
 #[derive(Subcommand)]
 pub(in crate::cli) enum Operation {
     /// Put the axes of an array in another order, into C order
-    Permute {
-        #[command(flatten)]
-        permuted: Permuted,
-        #[command(flatten)]
-        samples: Samples,
-    },
+    Permute(Permutes),
     /// Permute, scale, shift and convert: c = f * a + o
     Affine(Affine),
     /// Copy: c = a, the operation that others are held against
@@ -143,11 +138,33 @@ impl Operation {
     /// The order of its axes, where it has one; fails where its values do not go together.
     pub(in crate::cli) fn axes(&self) -> Result<Vec<usize>, String> {
         match self {
-            Self::Permute { permuted, .. } => permuted.axes.of(&permuted.shape).map_err(|wrong| wrong.to_string()),
+            Self::Permute(Permutes { shape: Some(shape), axes: Some(axes), .. }) => {
+                axes.of(shape).map_err(|wrong| wrong.to_string())
+            }
             Self::Affine(affine) => affine.axes(),
             _ => Ok(Vec::new()),
         }
     }
+}
+
+/// An array in C order and its axes in another, or drawn ones.
+#[derive(Args)]
+pub(in crate::cli) struct Permutes {
+    /// Extents of the array, which lies in C order
+    #[arg(long, value_name = "S", required_unless_present = "random")]
+    pub(in crate::cli) shape: Option<Numbers>,
+    /// Its axes in the order of the result: 0,3,1,2, 'nhwc->nchw' or 'n h w c -> n c h w'
+    #[arg(long, value_name = "A", allow_hyphen_values = true, required_unless_present = "random")]
+    pub(in crate::cli) axes: Option<Axes>,
+    /// Its element type
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    pub(in crate::cli) dtype: DType,
+    /// Measure N permutes with drawn shapes, axes and types instead, each beside a copy; a seed
+    /// draws the same ones everywhere. The software GPU counts smaller ones
+    #[arg(long, value_name = "SEED,N", conflicts_with_all = ["shape", "axes", "dtype"])]
+    pub(in crate::cli) random: Option<Random>,
+    #[command(flatten)]
+    pub(in crate::cli) samples: Samples,
 }
 
 /// Arrays of one axis.

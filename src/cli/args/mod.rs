@@ -21,14 +21,14 @@ use warpstride::roofline::model::DeviceModel;
 use warpstride::interp::Checks;
 
 pub(super) use bench::{
-    Affine, Arithmetic, Bench, Cast, Elements, Images, Listed, NO_OPERATION, Operation, Reduced, Rows, Rowwise,
-    Samples, Strided, operations,
+    Affine, Arithmetic, Bench, Cast, Elements, Images, Listed, NO_OPERATION, Operation, Permutes, Reduced, Rows,
+    Rowwise, Samples, Strided, operations,
 };
 #[cfg(feature = "interp")]
 use run_ptx::extents;
 #[cfg(feature = "interp")]
 pub(super) use run_ptx::{Argument, Dump, Fill, Value};
-pub(super) use values::Numbers;
+pub(super) use values::{Numbers, Random};
 use values::{model, shape};
 pub(super) use warpstride::layout::Axes;
 

@@ -34,6 +34,25 @@ impl FromStr for Numbers {
     }
 }
 
+/// The seed of drawn cases, and their number.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cli) struct Random {
+    pub(in crate::cli) seed: u64,
+    pub(in crate::cli) count: usize,
+}
+
+impl FromStr for Random {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (seed, count) = text.split_once(',').unwrap_or((text, ""));
+        match (seed.trim().parse(), count.trim().parse()) {
+            (Ok(seed), Ok(count @ 1..=1000)) => Ok(Self { seed, count }),
+            _ => Err("give a seed and a number of cases from 1 to 1000 as two whole numbers, such as 1,20".into()),
+        }
+    }
+}
+
 pub(super) fn shape(text: &str) -> Result<[usize; 2], String> {
     match text.parse::<Numbers>().as_deref() {
         Ok(&[rows, cols]) => Ok([rows, cols]),

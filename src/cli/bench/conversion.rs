@@ -4,11 +4,12 @@ use anyhow::{Context, Result};
 use bytemuck::Pod;
 use half::{bf16, f16};
 use rayon::prelude::*;
-use warpstride::abi::{GATHER, Key, SCATTER};
 use warpstride::device::Device;
 use warpstride::element::{DType, Element, Number};
 use warpstride::layout::Layout;
-use warpstride::ops::{self, AffinePlan, Align, CastPlan, Channels, Normalization, PermutePlan, Phase, Plan, Target};
+use warpstride::ops::{
+    self, AffinePlan, Align, CastPlan, Channels, Indexed, IndexedPlan, Normalization, PermutePlan, Phase, Plan, Target,
+};
 use warpstride::roofline::measure::Rotation;
 use warpstride::roofline::record::{Group, Subject};
 
@@ -290,9 +291,9 @@ fn moved<T: Element + Pod>(bench: &Bench<'_>, [count, row]: [usize; 2], is_put: 
         let expected = elements[from[at / row] as usize * row + at % row];
         bytemuck::bytes_of(&found) == bytemuck::bytes_of(&expected)
     };
-    let access = 1 << ((row * size_of::<T>()) | 16).trailing_zeros();
-    let family = if is_put { SCATTER } else { GATHER };
-    let kernel = family.find(Key::width(access)).map_or("nothing", |entry| entry.name());
+    let (way, row_bytes) = (if is_put { Indexed::Scatter } else { Indexed::Gather }, (row * size_of::<T>()) as u64);
+    let plan = IndexedPlan::new(way, count as u64, count as u64, row_bytes, DType::U32, Align::ALLOCATION)?;
+    let kernel = plan.entry().unwrap_or("nothing");
     bench.outcome(kernel, &elements, elements.len(), is_right, |source, result| {
         let stream = source.device().default_stream();
         let (source, result) = (source.split_axis(0, &[count, row])?, result.split_axis(0, &[count, row])?);

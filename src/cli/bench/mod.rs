@@ -7,6 +7,7 @@ mod conversion;
 mod axis;
 mod outcome;
 mod permute;
+mod random;
 mod suite;
 
 use std::slice;
@@ -42,6 +43,9 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
             _ => list(output),
         };
     };
+    if let args::Operation::Permute(args::Permutes { random: Some(random), samples, .. }) = operation {
+        return random::run(args, *random, usize::from(samples.samples), backend, output);
+    }
     let axes = operation.axes().map_err(|wrong| Error::new(ErrorKind::InvalidArgument, wrong))?;
     let (measured, args::Samples { samples }) = measured(operation, &axes);
     let (subject, samples) = (measured.subject()?, usize::from(samples));
@@ -86,7 +90,8 @@ fn measured<'a>(operation: &'a args::Operation, axes: &'a [usize]) -> (Box<dyn M
     };
     let elementwise = |operation, numbers| on_arrays(Arithmetic::Elementwise(operation), numbers);
     match operation {
-        Operation::Permute { permuted: args::Permuted { shape, dtype, .. }, samples } => {
+        Operation::Permute(args::Permutes { shape, dtype, samples, .. }) => {
+            let shape = shape.as_deref().unwrap_or(&[]);
             (Box::new(Moved { op: "permute", dtype: *dtype, shape, axes: Some(axes) }), *samples)
         }
         Operation::Affine(args::Affine { shape, from, to, channels, samples, .. }) => {
@@ -146,6 +151,14 @@ fn reduction(reduction: Reduction, reduced: &args::Reduced) -> (Box<dyn Measured
 fn along_rows(along: Along, rows: &args::Rowwise) -> (Box<dyn Measured + '_>, args::Samples) {
     let args::Rowwise { shape, dtype, samples } = rows;
     (Box::new(AlongAxis { along, shape, axis: shape.len().saturating_sub(1), dtype: *dtype }), *samples)
+}
+
+/// Halves the longest axis until the shape has at most so many elements.
+fn shrink(shape: &mut [usize], most: usize) {
+    while shape.iter().product::<usize>() > most {
+        let Some(longest) = shape.iter_mut().max() else { return };
+        *longest = longest.div_ceil(2);
+    }
 }
 
 /// Lists the operations, with the arguments and the sentence that the help has.

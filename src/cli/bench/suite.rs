@@ -14,13 +14,13 @@ use warpstride::roofline::peak::Peaks;
 use warpstride::roofline::record::{Record, Subject};
 use warpstride::roofline::run::Run;
 
-use super::Measured;
 use super::affine::Mapped;
 use super::arithmetic::{self, Arithmetic, Computed, Operands};
 use super::axis::{Along, AlongAxis};
 use super::conversion::Conversion;
 use super::outcome::Outcome;
 use super::permute::Moved;
+use super::{Measured, shrink};
 use crate::cli::output::Output;
 use crate::cli::runs::Kept;
 use crate::cli::{args, compare as ladder, open, peaks};
@@ -29,7 +29,7 @@ use crate::cli::{args, compare as ladder, open, peaks};
 const SAMPLES: usize = 20;
 /// Bytes of an array of the streams where they are only counted.
 const COUNTED: usize = 64 << 10;
-/// Most elements that the software GPU permutes for a case.
+/// Most elements of a case on the software GPU, which is soon done with them.
 const SMALL: usize = 1 << 14;
 /// Permutes that convert what they move: from which type to which, the axis of the result whose
 /// indices have factors and offsets of their own, the shape, and the axes. Images of pixels to
@@ -157,7 +157,7 @@ impl Suite<'_> {
     /// Makes the shape small where the device is the software GPU.
     fn fit(&self, shape: &mut [usize]) {
         if !self.timed {
-            shrink(shape);
+            shrink(shape, SMALL);
         }
     }
 
@@ -224,13 +224,5 @@ impl Suite<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Halves the longest axis until the software GPU is soon done with it.
-fn shrink(shape: &mut [usize]) {
-    while shape.iter().product::<usize>() > SMALL {
-        let Some(longest) = shape.iter_mut().max() else { return };
-        *longest = longest.div_ceil(2);
     }
 }

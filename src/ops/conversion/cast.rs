@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::numbering::grid;
-use crate::ops::operand::{Operand, check_contiguous_addresses, check_shapes, queue};
+use crate::ops::operand::{Operand, check_apart, check_shapes, queue};
 use crate::ops::plan::{Explanation, Placed, Plan, Step};
 use crate::ops::span::{Contiguous, Phase, common_span, lanes, phase, reason};
 use crate::ops::units::VECTOR;
@@ -73,8 +73,8 @@ pub fn cast_into<'a, S: Element, D: Element>(
 ///
 /// # Errors
 ///
-/// `InvalidArgument` if an address is not a multiple of an element, the sides overlap, or a type is
-/// complex; else the driver's error.
+/// As [`CastPlan::new`]; `InvalidArgument` also where the sides overlap or the device does not
+/// allow the launch; else the driver's error.
 ///
 /// # Safety
 ///
@@ -120,8 +120,9 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if a type is complex, a start is not a multiple of an element, or the
-    /// elements exceed the address space.
+    /// `InvalidArgument` where a type is complex, a start is not a multiple of an element, or the
+    /// bits stay and there are more elements than can be addressed; `Layout` where these elements
+    /// have more bytes than can be addressed.
     pub fn new(
         (src_start, from): (Phase, DType),
         (dst_start, to): (Phase, DType),
@@ -151,14 +152,21 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// As [`cast_into`]; `Layout` also if an operand does not match the plan.
-    pub fn launch<S: Element, D: Element>(&self, src: View<'_, S>, dst: ViewMut<'_, D>, stream: &Stream) -> Result<()> {
+    /// As [`cast_into`]; `Layout` also where an operand is not what the plan was made for.
+    pub fn launch<'a, S: Element, D: Element>(
+        &self,
+        src: impl Into<View<'a, S>>,
+        dst: impl Into<ViewMut<'a, D>>,
+        stream: &Stream,
+    ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
         check_shapes(src.layout(), dst.layout())?;
         let [from, to] = [Operand::read("source", &src), Operand::written("destination", &dst)];
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
         queue([from, to], stream, |device, [src, dst], stream| {
-            // SAFETY: the views have the planned number of contiguous elements, within live
-            // buffers; the destination is borrowed exclusively; `queue` orders other work.
+            // SAFETY: `in_view` saw that both views have the planned elements without gaps, and
+            // their starts, within buffers that the views borrow. The destination is borrowed
+            // exclusively; `queue` holds all to one device and orders other work.
             unsafe { self.place(device, [src + starts[0], dst + starts[1]], stream) }
         })
     }
@@ -167,8 +175,8 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if a side does not start as planned, or the sides overlap; else the
-    /// driver's error.
+    /// `InvalidArgument` where a side does not start as planned, the sides overlap, or the device
+    /// does not allow the launch; else the driver's error.
     ///
     /// # Safety
     ///
@@ -176,10 +184,9 @@ impl CastPlan {
     pub unsafe fn launch_raw(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
         self.src.check_address("source", src)?;
         self.dst.check_address("destination", dst)?;
-        let widths = [self.src, self.dst].map(|side| side.dtype.width() as u64);
-        let bytes = widths.map(|width| u128::from(self.src.len) * u128::from(width));
-        check_contiguous_addresses([(src, widths[0]), (dst, widths[1])], bytes)?;
-        // SAFETY: as the caller promises.
+        check_apart(self.src.range(src), self.dst.range(dst))?;
+        // SAFETY: `check_address` saw that both sides start as planned, and `check_apart` that they
+        // share no byte; the caller promises the rest of the raw contract.
         unsafe { self.place(device, [src, dst], stream) }
     }
 

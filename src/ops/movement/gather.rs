@@ -9,7 +9,7 @@ use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::numbering::grid;
-use crate::ops::operand::{Operand, check_aligned, check_contiguous_addresses, queue, start};
+use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue, start};
 use crate::ops::plan::{Explanation, Placed, Step};
 use crate::ops::units::VECTOR;
 use crate::ops::{Align, Plan};
@@ -250,13 +250,14 @@ impl IndexedPlan {
     /// `Layout` where the views are not the planned ones or have gaps, `InvalidArgument` where
     /// indices are of another type, rows start off the planned alignment, or the operands are not
     /// on one device; and the driver's errors.
-    pub fn launch<T: Element, I: Element>(
+    pub fn launch<'a, T: Element, I: Element>(
         &self,
-        src: View<'_, T>,
-        indices: View<'_, I>,
-        dst: ViewMut<'_, T>,
+        src: impl Into<View<'a, T>>,
+        indices: impl Into<View<'a, I>>,
+        dst: impl Into<ViewMut<'a, T>>,
         stream: &Stream,
     ) -> Result<()> {
+        let (src, indices, dst) = (src.into(), indices.into(), dst.into());
         let shapes = [src.shape(), indices.shape(), dst.shape()];
         let sides = self.way.sides(self.rows, self.count);
         let (&[count], [of_src, src_row @ ..], [of_dst, dst_row @ ..]) = (shapes[1], shapes[0], shapes[2]) else {
@@ -280,9 +281,11 @@ impl IndexedPlan {
             [Operand::read("source", &src), Operand::read("indices", &indices), Operand::written("destination", &dst)];
         queue(operands, stream, |device, [src, indices, dst], stream| {
             let Some(step) = &self.step else { return Ok(()) };
-            // SAFETY: the views have the planned rows and indices without gaps, within buffers that
-            // live until their drops, aligned as planned. What is written is borrowed exclusively;
-            // `queue` orders other work and holds all to one device.
+            // SAFETY: the checks above found the planned numbers of rows, of bytes a row and of
+            // indices in the views, all without gaps, and rows that start on the planned alignment.
+            // A view lies within its buffer, which it borrows. The kernel leaves out indices that
+            // are none of `rows`, so that it reaches these elements alone. `dst` is borrowed
+            // exclusively; `queue` orders other work and holds all to one device.
             unsafe { step.launch(device, [src + starts[0], indices + starts[1], dst + starts[2]], stream) }
         })
     }
@@ -297,18 +300,24 @@ impl IndexedPlan {
     ///
     /// # Safety
     ///
-    /// [The raw contract](crate::ops#the-raw-contract).
+    /// [The raw contract](crate::ops#the-raw-contract), for rows of the planned bytes without gaps:
+    /// to gather, the planned `rows` rows of the source and `count` rows of the destination; to
+    /// scatter, `count` rows of the source and `rows` rows of the destination; and for both `count`
+    /// indices of the planned type.
     pub unsafe fn launch_raw(&self, device: &Device, operands: [u64; 3], stream: StreamHandle) -> Result<()> {
         let [src, indices, dst] = operands;
-        let [from, to] =
-            self.way.sides(self.rows, self.count).map(|rows| u128::from(rows) * u128::from(self.row_bytes));
-        let align = self.align.bytes();
-        check_contiguous_addresses([(src, align), (dst, align)], [from, to])?;
-        let width = self.index.width() as u64;
-        check_contiguous_addresses([(indices, width), (dst, align)], [u128::from(self.count) * u128::from(width), to])?;
+        let (align, width) = (self.align.bytes(), self.index.width());
+        check_aligned(&[("source", src, align), ("indices", indices, width as u64), ("destination", dst, align)])?;
+        let bytes = |rows: u64| u128::from(rows) * u128::from(self.row_bytes);
+        let [from, to] = self.way.sides(self.rows, self.count).map(bytes);
+        let of_indices = bytes_from(indices, u128::from(self.count) * width as u128);
+        let read = [("source", bytes_from(src, from)), ("indices", of_indices)];
+        check_written_apart(&read, &[("destination", bytes_from(dst, to))])?;
         let Some(step) = &self.step else { return Ok(()) };
-        // SAFETY: the shape has a lane for every word; the addresses are aligned and the
-        // destination lies apart, as checked; the rest as the caller promises.
+        // SAFETY: `new` gave the shape a lane for every word of `count` rows, and the kernel leaves
+        // out indices that are none of `rows`. `check_aligned` and `check_written_apart` saw
+        // that the addresses are aligned and that the destination shares no byte with what is read;
+        // the caller promises that the rows and the indices exist, and the order of other work.
         unsafe { step.launch(device, operands, stream) }
     }
 }

@@ -48,6 +48,38 @@ fn permutes_of_every_width_and_rank_are_right() {
 }
 
 #[test]
+fn drawn_permutes_are_right_small_on_the_software_gpu_and_the_same_for_a_seed() {
+    let drawn = |random: &str| document(&["bench", "permute", "--random", random]);
+    let (few, more) = (drawn("7,3"), drawn("7,5"));
+    let cases = |document: &Value| document["cases"].as_array().expect("a list").clone();
+    assert_eq!((few["schema"].as_u64(), few.get("score")), (Some(2), Some(&Value::Null)), "{few}");
+    assert_eq!((cases(&few).len(), cases(&more).len()), (3, 5));
+    assert_eq!(cases(&few)[..], cases(&more)[..3], "a seed draws the same cases");
+    assert_ne!(cases(&few)[0]["name"], cases(&drawn("8,1"))[0]["name"]);
+    for case in cases(&more) {
+        assert_eq!((&case["op"], &case["verified"]), (&"permute".into(), &true.into()), "{case}");
+        assert!(case["dtype"].is_string() && case["read"].as_u64() <= Some(1 << 20), "{case}");
+        let (shape, axes) = (case["shape"].as_array().unwrap(), case["axes"].as_array().unwrap());
+        assert!((2..=5).contains(&shape.len()) && shape.len() == axes.len(), "{case}");
+        assert!(axes.windows(2).any(|pair| pair[0].as_u64() > pair[1].as_u64()), "{case}");
+    }
+    let text = warpstride(["--device", "soft", "bench", "permute", "--random", "7,2"]).succeeded().stdout;
+    assert!(text.contains("permute") && !text.contains("score"), "{text}");
+    for wrong in ["7", "7,0", "x,3", "7,3,1", "-1,3", "7,1001"] {
+        let run = warpstride(["bench", "permute", "--random", wrong]);
+        assert_eq!(run.code, Some(2), "{wrong}");
+    }
+    for other in [["--shape", "4,6"], ["--axes", "1,0"], ["--dtype", "u8"]] {
+        assert_eq!(
+            warpstride([&["bench", "permute", "--random", "7,3"], &other[..]].concat()).code,
+            Some(2),
+            "{other:?}"
+        );
+    }
+    assert_eq!(warpstride(["bench", "permute", "--shape", "4,6"]).code, Some(2), "axes are missing");
+}
+
+#[test]
 fn an_array_without_elements_needs_no_kernel() {
     let document = permute("0,5", "1,0", "f32");
     assert_eq!(
@@ -104,6 +136,10 @@ fn every_listed_operation_runs_under_its_name_with_the_arguments_listed() {
                 "TYPE" => "f32",
                 option => option,
             });
+        }
+        // An array of one's own, or drawn ones.
+        if text("arguments").contains("[--random SEED,N]") {
+            words.extend(["--shape", "4,6", "--axes", "1,0"]);
         }
         // An array or an axis of one: both are optional.
         if text("arguments").contains("[--elements N]") {

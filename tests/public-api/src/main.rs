@@ -2,8 +2,8 @@
 //! counts them on standard error.
 //!
 //! An item that has two paths is listed in both places, and its methods and fields at the first.
-//! Methods that a trait declares are listed with the trait, and for a type that implements it stands
-//! the line `impl Trait for Type`.
+//! Methods that a trait declares are listed with the trait. A type that implements it has the line
+//! `impl Trait for Type`.
 
 use std::collections::HashSet;
 use std::process::ExitCode;

@@ -12,7 +12,7 @@ use crate::element::{DType, Number};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::arithmetic::{kernel, sum_type};
-use crate::ops::operand::{Operand, check_aligned, check_shapes, queue};
+use crate::ops::operand::{Operand, bytes_from, check_aligned, check_shapes, check_written_apart, queue};
 use crate::ops::plan::{Explanation, Plan};
 use crate::ops::span::{Contiguous, Phase, first_byte, phase};
 use crate::ops::units::VECTOR;
@@ -58,13 +58,13 @@ pub fn dot_into<'a, T: Number>(
 ///
 /// # Errors
 ///
-/// `InvalidArgument` if an address is not aligned, or no kernel computes with the type; else the
-/// driver's error.
+/// `InvalidArgument` where an address is not aligned, the result or the scratch overlaps another
+/// operand, or no kernel computes with the type; else the driver's error.
 ///
 /// # Safety
 ///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract), with [`Scratch::BYTES`] of scratch;
-/// the result and the scratch overlap no other operand.
+/// The raw contract of [`ops`](crate::ops#the-raw-contract), for one result and
+/// [`Scratch::BYTES`] of scratch.
 pub unsafe fn dot_raw(
     device: &Device,
     dtype: DType,
@@ -133,9 +133,11 @@ impl DotPlan {
         let starts = [self.operands[0].in_view(&a)?, self.operands[1].in_view(&b)?, first_byte(&to)?];
         queue([a, b, room, to], stream, |device, [a, b, scratch, result], stream| {
             let sides = [a + starts[0], b + starts[1], result + starts[2], scratch];
-            // SAFETY: the views have the planned number of contiguous elements and room for the
-            // result, within live buffers; written memory is borrowed exclusively; `queue` orders
-            // other work.
+            // SAFETY: `in_view` saw that both views have the planned elements without gaps, and
+            // their starts; `dst` has one element, as checked above, and a `Scratch` has room for
+            // the parts of any plan. All lie within buffers that their views borrow, and what is
+            // written is borrowed exclusively. `queue` holds all to one device and orders other
+            // work.
             unsafe { self.passes.launch(device, sides, stream) }
         })
     }
@@ -144,8 +146,8 @@ impl DotPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if an operand does not start as planned, or an address is not aligned;
-    /// else the driver's error.
+    /// `InvalidArgument` where an operand does not start as planned, an address is not aligned, or
+    /// the result or the scratch overlaps another operand; else the driver's error.
     ///
     /// # Safety
     ///
@@ -163,7 +165,15 @@ impl DotPlan {
         self.operands[1].check_address("second operand", b)?;
         let width = sum_type(self.operands[0].dtype).width() as u64;
         check_aligned(&[("result", result, width), ("scratch", scratch, VECTOR as u64)])?;
-        // SAFETY: as the caller promises.
+        // One launch leaves the scratch alone.
+        let room = if self.passes.second.is_some() { Scratch::BYTES as u128 } else { 0 };
+        check_written_apart(
+            &[("first operand", self.operands[0].range(a)), ("second operand", self.operands[1].range(b))],
+            &[("result", bytes_from(result, width.into())), ("scratch", bytes_from(scratch, room))],
+        )?;
+        // SAFETY: the operands start as planned, every address is aligned, and what is written
+        // shares no byte with anything else, as checked above; the caller promises the rest of the
+        // raw contract.
         unsafe { self.passes.launch(device, [a, b, result, scratch], stream) }
     }
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::{kernel, sum_type};
-use crate::ops::operand::{Operand, check_aligned, queue};
+use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
 use crate::ops::plan::{Explanation, Plan, Step};
 use crate::ops::span::{Contiguous, Phase, first_byte, phase};
 use crate::stream::Stream;
@@ -87,13 +87,13 @@ pub fn mean_variance_into<'a, T: Number>(
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where an address is not aligned to an element, rows have no elements and there
-/// are some, there are more bytes than can be addressed, or no kernel computes with the type; else
-/// the driver's error.
+/// `InvalidArgument` where an address is not aligned to an element, a result overlaps another
+/// operand, rows have no elements and there are some, there are more bytes than can be addressed,
+/// or no kernel computes with the type; else the driver's error.
 ///
 /// # Safety
 ///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract); the results overlap nothing else.
+/// The raw contract of [`ops`](crate::ops#the-raw-contract), for a mean and a variance a row.
 pub unsafe fn mean_variance_raw(
     device: &Device,
     dtype: DType,
@@ -178,8 +178,8 @@ impl MeanVariancePlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the rows do not start as planned, or a result is not aligned; else
-    /// the driver's error.
+    /// `InvalidArgument` where the rows do not start as planned, or a result is not aligned or
+    /// overlaps another operand; else the driver's error.
     ///
     /// # Safety
     ///
@@ -188,7 +188,11 @@ impl MeanVariancePlan {
         self.src.check_address("source", src)?;
         let width = sum_type(self.src.dtype).width() as u64;
         check_aligned(&[("mean", results[0], width), ("variance", results[1], width)])?;
-        // SAFETY: as the caller promises.
+        let bytes = u128::from(self.rows[0]) * u128::from(width);
+        let [mean, variance] = results.map(|address| bytes_from(address, bytes));
+        check_written_apart(&[("source", self.src.range(src))], &[("mean", mean), ("variance", variance)])?;
+        // SAFETY: the rows start as planned, the results are aligned, and the three share no byte,
+        // as checked above; the caller promises the rest of the raw contract.
         unsafe { self.place(device, src, results, stream) }
     }
 

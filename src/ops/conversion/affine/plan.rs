@@ -1,7 +1,6 @@
 //! From two layouts and their types to a launch.
 
 use std::fmt;
-use std::ops::Range;
 
 use super::axes::Axes;
 use super::strategies::{Added, STRATEGIES, Task, Values, Work};
@@ -13,7 +12,9 @@ use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
-use crate::ops::operand::{Operand, check_aligned, check_apart, check_bytes, check_disjoint, queue};
+use crate::ops::operand::{
+    Operand, bytes_from, check_aligned, check_bytes, check_disjoint, check_written_apart, queue,
+};
 use crate::ops::plan::{Explanation, Plan, Verdict};
 use crate::ops::span::first_byte;
 use crate::ops::{Align, Target};
@@ -113,13 +114,14 @@ impl AffinePlan {
     ///
     /// As [`affine_into`](super::affine_into); `Layout` also where the views do not mean the work
     /// that was planned.
-    pub fn launch<S: Element, D: Element>(
+    pub fn launch<'a, S: Element, D: Element>(
         &self,
-        src: View<'_, S>,
+        src: impl Into<View<'a, S>>,
         affine: Affine<View<'_, f32>>,
-        dst: ViewMut<'_, D>,
+        dst: impl Into<ViewMut<'a, D>>,
         stream: &Stream,
     ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
         self.check_views(&Operand::read("source", &src), &Operand::written("destination", &dst))?;
         self.run(src, affine, dst, stream)
     }
@@ -209,16 +211,17 @@ impl AffinePlan {
         let [src_align, dst_align] = self.aligns.map(Align::bytes);
         check_aligned(&[("source", src, src_align), ("destination", dst, dst_align)])?;
         let [from, to] = task.axes.byte_ranges([src, dst], self.types.map(DType::width));
-        check_apart(from, to.clone())?;
+        let (mut factors_at, mut offsets_at) = (bytes_from(0, 0), bytes_from(0, 0));
         if let Affine::PerChannel { factors, offsets, .. } = affine {
             check_aligned(&[("factors", factors, VALUE), ("offsets", offsets, VALUE)])?;
             let bytes = u128::from(VALUE) * self.count.unwrap_or(0) as u128;
-            let range = |address: u64| -> Range<u128> { address.into()..u128::from(address) + bytes };
-            check_apart(range(factors), to.clone())?;
-            check_apart(range(offsets), to)?;
+            (factors_at, offsets_at) = (bytes_from(factors, bytes), bytes_from(offsets, bytes));
         }
-        // SAFETY: as the caller promises; what is read and written does not overlap, and the
-        // addresses are aligned as planned.
+        let read = [("source", from), ("factors", factors_at), ("offsets", offsets_at)];
+        check_written_apart(&read, &[("destination", to)])?;
+        // SAFETY: `check_aligned` and `check_written_apart` saw that the addresses are aligned as
+        // planned and that the destination shares no byte with what is read; the caller promises
+        // the rest of the raw contract.
         unsafe { self.place(device, src, affine, dst, stream) }
     }
 
@@ -368,8 +371,9 @@ impl Plan for AffinePlan {
             let Some((task, _)) = &self.planned else { break };
             let declined = (strategy.plan)(task).err();
             let takes = declined.is_none();
-            let reason = declined.unwrap_or(strategy.about).into();
-            verdicts.push(Verdict { strategy: strategy.name, takes, reason, quantity: None });
+            let reason = declined.map_or(strategy.about, |decline| decline.reason).into();
+            let quantity = declined.map(|decline| decline.quantity);
+            verdicts.push(Verdict { strategy: strategy.name, takes, reason, quantity });
             if takes {
                 break;
             }

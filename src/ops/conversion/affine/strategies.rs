@@ -19,7 +19,7 @@ use crate::error::{Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::layout::Layout;
 use crate::ops::canonical::Axis;
-use crate::ops::plan::{Placed, Step};
+use crate::ops::plan::{Decline, Placed, Step, at_most};
 use crate::ops::units::VECTOR;
 use crate::ops::{Align, Target};
 
@@ -29,11 +29,12 @@ pub(super) struct Task {
     pub(super) axes: Axes,
     /// The types of source and destination.
     types: [DType; 2],
-    /// Whether both storages start on a vector.
-    vectors: bool,
+    /// The bytes that the starts of both storages are multiples of, up to those of a vector.
+    align: usize,
     /// The images, where values go with the launch and the layouts are theirs.
     images: Option<images::Images>,
-    with_launch: bool,
+    /// The channels whose values go with the launch.
+    with_launch: usize,
     target: Target,
 }
 
@@ -46,13 +47,18 @@ impl Task {
         target: Target,
     ) -> Result<Self> {
         let axes = Axes::new(src, dst, channels.axis())?;
-        let vectors = aligns[0].min(aligns[1]).bytes() >= VECTOR as u64;
-        let images = match channels {
-            Channels::WithLaunch(axis) => images::Images::of([src, dst], aligns, types, axis),
-            _ => None,
+        let align = VECTOR.min(aligns[0].min(aligns[1]).bytes() as usize);
+        let (images, with_launch) = match channels {
+            Channels::WithLaunch(axis) => (images::Images::of([src, dst], aligns, types, axis), src.shape()[axis]),
+            _ => (None, 0),
         };
-        let with_launch = matches!(channels, Channels::WithLaunch(_));
-        Ok(Self { axes, types, vectors, images, with_launch, target })
+        Ok(Self { axes, types, align, images, with_launch, target })
+    }
+
+    /// Declines values that go with the launch, for the kernels of any layout.
+    fn check_in_memory(&self) -> Result<(), Decline> {
+        let reason = "its kernels read factors and offsets from device memory, and these go with the launch";
+        at_most(self.with_launch, 0, WITH_LAUNCH, reason)
     }
 
     fn widths(&self) -> [usize; 2] {
@@ -71,7 +77,7 @@ pub(super) struct Strategy {
     /// Why it takes what it takes.
     pub(super) about: &'static str,
     /// Plans the work, or says why it declines.
-    pub(super) plan: fn(&Task) -> Result<Work, &'static str>,
+    pub(super) plan: fn(&Task) -> Result<Work, Decline>,
 }
 
 /// The strategies, in the order in which they look at the work.
@@ -90,8 +96,8 @@ pub(super) const STRATEGIES: [Strategy; 4] = [
     Strategy { name: "elements", about: "element by element, in the destination's order", plan: elements::plan },
 ];
 
-/// Why the kernels of any layout decline.
-const WITH_LAUNCH: &str = "its kernels read factors and offsets from device memory, and these go with the launch";
+/// The quantity that tells images from the work of the other strategies.
+const WITH_LAUNCH: &str = "channels whose values go with the launch";
 
 /// A launch, by its kernel's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +135,8 @@ impl Values {
             }
             Self::InMemory { factors, offsets, last } => {
                 let first = if planned.step < 0 { last } else { 0 };
-                AffineValues { factors: factors + first, offsets: offsets + first, ..planned }
+                let [factors, offsets] = [factors, offsets].map(|values| values.wrapping_add(first));
+                AffineValues { factors, offsets, ..planned }
             }
             Self::WithLaunch(_) => planned,
         }
@@ -144,7 +151,8 @@ impl Placed for NormalizeParams {
             Values::WithLaunch(by) => by.bits(),
             _ => [self.factors, self.offsets],
         };
-        Self { src: src + self.src, dst: dst + self.dst, factors, offsets, ..self }
+        let (src, dst) = (src.wrapping_add(self.src), dst.wrapping_add(self.dst));
+        Self { src, dst, factors, offsets, ..self }
     }
 }
 

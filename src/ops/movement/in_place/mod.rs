@@ -36,15 +36,19 @@ use crate::view::ViewMut;
 /// use warpstride::device::{Backend, Device};
 ///
 /// let device = Device::open(Backend::Soft)?;
-/// let mut matrix = device.upload(&[1, 2, 3, 4, 5, 6])?;
-/// let view = matrix.view_mut(&[2, 3])?;
-/// let transposed = warpstride::ops::transpose_in_place(view, device.default_stream())?;
+/// let mut matrix = device.array(&[2, 3], &[1, 2, 3, 4, 5, 6])?;
+/// let transposed = warpstride::ops::transpose_in_place(&mut matrix, device.default_stream())?;
 /// assert_eq!(transposed.shape(), [3, 2]);
-/// assert_eq!(matrix.download()?, [1, 4, 2, 5, 3, 6]);
+/// matrix.reshape(&[3, 2])?;
+/// assert_eq!(matrix.to_vec()?, [1, 4, 2, 5, 3, 6]);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn transpose_in_place<'a, T: Element>(matrix: ViewMut<'a, T>, stream: &Stream) -> Result<ViewMut<'a, T>> {
+pub fn transpose_in_place<'a, T: Element>(
+    matrix: impl Into<ViewMut<'a, T>>,
+    stream: &Stream,
+) -> Result<ViewMut<'a, T>> {
+    let matrix = matrix.into();
     let plan = InPlacePlan::new(matrix.layout(), size_of::<T>())?;
     let mut scratch = matrix.device().alloc::<u8>(plan.scratch_bytes())?;
     let bytes = scratch.view_mut(&[plan.scratch_bytes()])?;

@@ -173,12 +173,13 @@ impl InPlacePlan {
     /// `Layout` where the matrix is not the planned one, `InvalidArgument` where the scratch is too
     /// small or not aligned to the elements, or the operands and the stream are not on one device;
     /// and the driver's errors: then the elements may be in any order.
-    pub fn launch<'a, T: Element>(
+    pub fn launch<'a, 'b, T: Element>(
         &self,
-        matrix: ViewMut<'a, T>,
-        scratch: ViewMut<'_, u8>,
+        matrix: impl Into<ViewMut<'a, T>>,
+        scratch: impl Into<ViewMut<'b, u8>>,
         stream: &Stream,
     ) -> Result<ViewMut<'a, T>> {
+        let (matrix, scratch) = (matrix.into(), scratch.into());
         let operands = [Operand::written("matrix", &matrix), Operand::written("scratch", &scratch)];
         operands[0].check(&self.layout, self.width)?;
         let start = start::<u8>(scratch.layout())?;
@@ -194,9 +195,10 @@ impl InPlacePlan {
             ));
         }
         queue(operands, stream, |device, [matrix, scratch], stream| {
-            // SAFETY: the layout lies within the buffer, which lives until its drop and which the
-            // view borrows exclusively; the scratch has as many bytes as the plan asks for; `queue`
-            // orders other work on both and holds all to one device.
+            // SAFETY: the matrix has the planned layout, as `Operand::check` saw, which lies within
+            // its buffer. The scratch has the bytes that the plan asks for and starts on a multiple
+            // of the width, as checked above. Both are borrowed exclusively, so they share no byte.
+            // `queue` holds all to one device and orders other work on both.
             unsafe { self.queue(device, matrix, scratch + start, stream) }
         })?;
         let transposed = match *self.layout.shape() {
@@ -231,7 +233,8 @@ impl InPlacePlan {
             let (of_matrix, from) = (byte_range(matrix, &self.layout, self.width), u128::from(scratch));
             check_named_apart(["matrix", "scratch"], of_matrix, from..from + bytes)?;
         }
-        // SAFETY: as the caller promises; the addresses are aligned and apart, as checked.
+        // SAFETY: `check_aligned` and `check_named_apart` saw that the addresses are aligned and
+        // that matrix and scratch share no byte; the caller promises the rest of the raw contract.
         unsafe { self.queue(device, matrix, scratch, stream) }
     }
 
@@ -243,12 +246,14 @@ impl InPlacePlan {
     /// not overlap the matrix.
     unsafe fn queue(&self, device: &Device, matrix: u64, scratch: u64, stream: StreamHandle) -> Result<()> {
         if let Some(square) = &self.square {
-            // SAFETY: `swap_tiles` reaches exactly the elements of the layout, which reaches none
-            // twice; the rest as the caller promises.
+            // SAFETY: `square` made the parameters of the layout, so that the kernel reaches its
+            // elements and no others; `new` refused layouts that reach one twice. The caller
+            // promises that they exist and are aligned, and that no other work is on them.
             unsafe { square.launch(device, matrix, stream) }?;
         }
         for pass in self.passes.iter().flatten() {
-            // SAFETY: as the caller promises.
+            // SAFETY: `new` made the pass of this layout, and the scratch has room for
+            // `pass.spilled` panels, the greatest of which `scratch_bytes` gives.
             unsafe { pass.launch(device, [matrix, scratch], stream) }?;
         }
         Ok(())

@@ -12,7 +12,8 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::Result;
 use crate::launch_shape::LaunchShape;
-use crate::ops::plan::{Limit, Placed, Quantity, Step};
+pub(super) use crate::ops::plan::{Decline, at_least, at_most, found};
+use crate::ops::plan::{Placed, Step};
 
 /// One way to permute: a kernel, or a few with one description, and the work they are best for.
 pub(super) trait Strategy: Sync {
@@ -42,36 +43,7 @@ pub(super) static STRATEGIES: [&dyn Strategy; 10] = [
     &strategies::elements::Elements,
 ];
 
-/// Why a strategy declines a task. It stays data while planning and becomes text in an explanation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Decline {
-    pub(super) reason: &'static str,
-    pub(super) quantity: Quantity,
-}
-
-/// Declines a task that has less of a quantity than the strategy needs.
-#[inline]
-pub(super) fn at_least(value: usize, least: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
-    if value >= least { Ok(()) } else { Err(decline(value, Limit::AtLeast(least as u64), name, reason)) }
-}
-
-/// Declines a task that has more of a quantity than the strategy allows.
-#[inline]
-pub(super) fn at_most(value: usize, most: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
-    if value <= most { Ok(()) } else { Err(decline(value, Limit::AtMost(most as u64), name, reason)) }
-}
-
-/// Declines a task that lacks what the strategy looks for.
-#[inline]
-pub(super) fn found<T>(found: Option<T>, name: &'static str, reason: &'static str) -> Result<T, Decline> {
-    found.ok_or_else(|| decline(0, Limit::AtLeast(1), name, reason))
-}
-
-fn decline(value: usize, limit: Limit, name: &'static str, reason: &'static str) -> Decline {
-    Decline { reason, quantity: Quantity { name, value: value as u64, limit } }
-}
-
-/// The launch of a strategy, by its type of parameters.
+/// The launch of a strategy, by its parameters.
 #[expect(clippy::large_enum_variant, reason = "a plan is copied, and made without allocating")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Launch {

@@ -13,7 +13,9 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_X, MAX_GRID_YZ};
 use crate::layout::Layout;
 use crate::ops::Plan;
-use crate::ops::operand::{Operand, check_addresses, check_bytes, check_disjoint, check_width, entry, queue};
+use crate::ops::operand::{
+    Operand, byte_range, check_aligned, check_apart, check_bytes, check_disjoint, check_width, entry, queue,
+};
 use crate::ops::plan::{Explanation, Placed, Step};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -95,9 +97,10 @@ impl TransposePlan {
         operands[0].check(&self.src, self.width)?;
         operands[1].check(&self.dst, self.width)?;
         queue(operands, stream, |device, operands, stream| {
-            // SAFETY: the layouts lie within the buffers, which live until their drops, and share
-            // no element, because `dst` is borrowed exclusively; `queue` orders other work and
-            // requires one device.
+            // SAFETY: the views have the planned layouts, as `Operand::check` saw, and a view's
+            // layout lies within its buffer, which a view borrows. `dst` is borrowed exclusively,
+            // so the two sides share no element. Both addresses are those of allocations, which are
+            // aligned to 256 bytes. `queue` holds all to one device and orders other work on both.
             unsafe { self.queue(device, operands, stream) }
         })
     }
@@ -116,8 +119,11 @@ impl TransposePlan {
         if self.launches() == 0 {
             return Ok(());
         }
-        check_addresses((src, &self.src, self.width), (dst, &self.dst, self.width))?;
-        // SAFETY: as the caller promises; the ranges do not overlap and are aligned, as checked.
+        let width = self.width as u64;
+        check_aligned(&[("source", src, width), ("destination", dst, width)])?;
+        check_apart(byte_range(src, &self.src, self.width), byte_range(dst, &self.dst, self.width))?;
+        // SAFETY: `check_aligned` and `check_apart` saw that the addresses are aligned to the width
+        // and that the two sides share no byte; the caller promises the rest of the raw contract.
         unsafe { self.queue(device, [src, dst], stream) }
     }
 
@@ -130,14 +136,17 @@ impl TransposePlan {
     unsafe fn queue(&self, device: &Device, operands: [u64; 2], stream: StreamHandle) -> Result<()> {
         match &self.work {
             Work::Nothing => Ok(()),
-            // SAFETY: the tile kernels reach exactly the elements of the two layouts; the rest as
-            // the caller promises.
+            // SAFETY: `tiles` made the parameters of the two layouts, and the kernels compare each
+            // row and column with the extents, so they reach the layouts' elements and no others.
+            // The caller promises that those exist, are aligned and are apart.
             Work::Tiles(step) => unsafe { step.launch(device, operands, stream) },
             Work::Columns(columns) => {
                 let mut step = columns.first;
                 for _ in 0..columns.count {
-                    // SAFETY: as above, for one column of the source and one row of the
-                    // destination.
+                    // SAFETY: `columns` made the parameters for the first column of the source and
+                    // the first row of the destination, whose elements the kernel counts; each step
+                    // moves both to the next, of which there are `count`. The caller promises that
+                    // their elements exist, are aligned and are apart.
                     unsafe { step.launch(device, operands, stream) }?;
                     step.params.src = step.params.src.wrapping_add_signed(columns.src_step);
                     step.params.dst = step.params.dst.wrapping_add_signed(columns.dst_step);

@@ -1,6 +1,6 @@
 //! Any layouts, element by element.
 
-use super::{Step, Task, WITH_LAUNCH, Work, channels};
+use super::{Decline, Step, Task, Work, channels};
 use crate::abi::{
     AFFINE_ELEMENTS, AFFINE_ELEMENTS_F64, AffineElementsParams, ELEMENTS_BLOCK, ElementsParams, Index, Key,
     elements_per_thread,
@@ -13,10 +13,8 @@ use crate::ops::numbering::{BEYOND, axes, divisor, grid};
 const LIKE: u32 = 4;
 
 /// Takes all that reads its values from memory.
-pub(super) fn plan(task: &Task) -> Result<Work, &'static str> {
-    if task.with_launch {
-        return Err(WITH_LAUNCH);
-    }
+pub(super) fn plan(task: &Task) -> Result<Work, Decline> {
+    task.check_in_memory()?;
     let (walk, [src_width, dst_width], [src_type, dst_type]) = (&task.axes, task.widths(), task.codes());
     let is_narrow = walk.len().max(walk.reach()) <= i32::MAX as usize - BEYOND;
     let index = if is_narrow { Index::Narrow } else { Index::Wide };

@@ -1,11 +1,12 @@
 //! Images of bytes to planes, by values that go with the launch.
 
-use super::{Step, Task, Work};
+use super::{Decline, Step, Task, WITH_LAUNCH, Work};
 use crate::abi::{Key, NORMALIZE, NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams};
 use crate::element::DType;
 use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::layout::{Layout, MAX_RANK};
 use crate::ops::Align;
+use crate::ops::plan::{at_least, found};
 use crate::ops::tuning::Arithmetic;
 use crate::ops::units;
 
@@ -51,15 +52,16 @@ impl Images {
 }
 
 /// Blocks of all planes of an image, or of one plane each.
-pub(super) fn plan(task: &Task) -> Result<Work, &'static str> {
-    if !task.with_launch {
-        return Err("factors and offsets are not given with the launch, but uniform or in device memory");
-    }
-    let Images { count, pixels, channels, starts, aligns } =
-        task.images.ok_or("the sides are not images of u8 and planes in C order without gaps")?;
+pub(super) fn plan(task: &Task) -> Result<Work, Decline> {
+    let elsewhere = "factors and offsets are not given with the launch, but uniform or in device memory";
+    at_least(task.with_launch, 1, WITH_LAUNCH, elsewhere)?;
+    let others = "the sides are not images of u8 and planes in C order without gaps";
+    let images = found(task.images, "sides that are images and their planes", others)?;
+    let Images { count, pixels, channels, starts, aligns } = images;
     let to = task.types[1];
     let key = Key::channels(channels as usize).and(Key::dtype(to));
-    let entry = NORMALIZE.find(key).ok_or("images have 1 to 4 channels and become f16, bf16 or f32")?;
+    let of_no_kernel = "images have 1 to 4 channels and become f16, bf16 or f32";
+    let entry = found(NORMALIZE.find(key), "kernels for these channels and types", of_no_kernel)?;
     let width = to.width() as u64;
     // The pixels of a vector of a plane, and the access that loads them.
     let lanes = VECTOR / width;

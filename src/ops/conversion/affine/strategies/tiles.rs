@@ -1,6 +1,6 @@
 //! Transposes by tiles, where the sides are contiguous along different axes.
 
-use super::{Step, Task, WITH_LAUNCH, Work, channels};
+use super::{Decline, Step, Task, Work, channels};
 use crate::abi::{
     AFFINE_PADDED, AFFINE_PADDED_BLOCK, AFFINE_PADDED_F64, AFFINE_PADDED_SIDE, AFFINE_TILE, AffineTileParams, Divisor,
     EntryId, Key, VECTOR_TILE_THREADS,
@@ -12,37 +12,40 @@ use crate::ops::TileShape;
 use crate::ops::canonical::Axis;
 use crate::ops::conversion::affine::axes::Axes;
 use crate::ops::numbering::{axes, grid};
+use crate::ops::plan::{at_least, found};
 use crate::ops::tuning::{Arithmetic, Kind, Tuning};
 use crate::ops::units::VECTOR;
 
+/// Why a tile declines a matrix that is too small for it.
+const EMPTY: &str = "most of a tile would be empty";
+
 /// Tiles that are transposed in registers, of so many rectangles as those of `vector_tile` have
 /// micro-tiles: where every row is whole vectors, unless most of a tile is empty.
-pub(super) fn vectors(task: &Task) -> Result<Work, &'static str> {
+pub(super) fn vectors(task: &Task) -> Result<Work, Decline> {
     let turned = Turned::of(task)?;
-    if !turned.matrices.are_whole_vectors(task) {
-        return Err("a row of a side does not start on 16 bytes or hold whole vectors");
-    }
+    let cut = "a row of a side does not start on 16 bytes or hold whole vectors";
+    at_least(turned.matrices.common_bytes(task), VECTOR, "bytes that every row starts on and is a multiple of", cut)?;
     let [lanes, rows] = task.widths().map(|width| VECTOR / width);
     let tuned = TileShape::of(task.target).iter().find(|shape| shape.width() == VECTOR / lanes);
     let extents = (turned.matrices.cols.extent / lanes, turned.matrices.rows.extent / rows);
     let tiles = &Tuning::of(task.target).permutes.tiles;
     let split = tuned.map(|tuned| tuned.split(Kind::Whole, extents.0, extents.1, tiles));
-    let split = split.filter(|split| split.used >= split.fewest(tiles)).ok_or("most of a tile would be empty")?;
+    let split = found(split, "shapes of tiles for elements of this width", "no tile has elements of this width")?;
+    at_least(split.used, split.fewest(tiles), "micro-tiles of a tile that the matrix fills", EMPTY)?;
     let (across_log2, down_log2) = (split.across_log2, split.down_log2());
     let [from, to] = task.types;
-    let entry = AFFINE_TILE.find(Key::types(from, to)).ok_or("no tile maps these types")?;
+    let entry = found(AFFINE_TILE.find(Key::types(from, to)), "kernels for these types", "no tile maps these types")?;
     let [height, width] = [rows << down_log2, lanes << across_log2];
     Ok(turned.work(task, Tile { entry, threads: VECTOR_TILE_THREADS, across_log2, height, width }, false))
 }
 
 /// Padded tiles, unless most of one is empty.
-pub(super) fn padded(task: &Task) -> Result<Work, &'static str> {
+pub(super) fn padded(task: &Task) -> Result<Work, Decline> {
     let turned = Turned::of(task)?;
     let side = AFFINE_PADDED_SIDE as usize;
     let used = turned.matrices.rows.extent.min(side) * turned.matrices.cols.extent.min(side);
-    if Arithmetic::of(task.target).padded_part * used < side * side {
-        return Err("most of a tile would be empty");
-    }
+    let fewest = (side * side).div_ceil(Arithmetic::of(task.target).padded_part);
+    at_least(used, fewest, "elements of a tile that the matrix fills", EMPTY)?;
     let entry = if task.types[1] == DType::F64 { AFFINE_PADDED_F64 } else { AFFINE_PADDED }.get(Key::ONLY);
     let tile = Tile { entry, threads: AFFINE_PADDED_BLOCK, across_log2: 0, height: side, width: side };
     Ok(turned.work(task, tile, true))
@@ -58,14 +61,14 @@ struct Turned {
 }
 
 impl Turned {
-    fn of(task: &Task) -> Result<Self, &'static str> {
-        if task.with_launch {
-            return Err(WITH_LAUNCH);
-        }
-        let axes = task.axes.as_slice();
-        let find = |is: fn(&Axis) -> bool| axes.iter().position(is).ok_or("the sides are contiguous along one axis");
-        let row = find(|axis| axis.dst == 1 && axis.src.unsigned_abs() != 1)?;
-        let col = find(|axis| axis.src.unsigned_abs() == 1)?;
+    fn of(task: &Task) -> Result<Self, Decline> {
+        task.check_in_memory()?;
+        let find = |is: fn(&Axis) -> bool| task.axes.as_slice().iter().position(is);
+        let along_one = "the sides are not contiguous along two axes, one each";
+        let row = find(|axis| axis.dst == 1 && axis.src.unsigned_abs() != 1);
+        let row = found(row, "axes along which only the destination is contiguous", along_one)?;
+        let col = find(|axis| axis.src.unsigned_abs() == 1);
+        let col = found(col, "axes along which the source is contiguous", along_one)?;
         let walk = task.axes.forwards_in_source(col);
         Ok(Self { matrices: Matrices::new(&walk, row, col), walk, row, col })
     }
@@ -154,11 +157,14 @@ impl Matrices {
         &self.batch[..self.rank]
     }
 
-    /// Whether every row of both sides starts on a vector and holds whole ones.
-    fn are_whole_vectors(&self, task: &Task) -> bool {
-        let [lanes, rows] = task.widths().map(|width| VECTOR / width);
-        task.vectors
-            && (self.starts[0] | self.cols.extent).is_multiple_of(lanes)
-            && (self.starts[1] | self.rows.extent).is_multiple_of(rows)
+    /// The bytes, up to those of a vector, that the start and the length of every row of both sides
+    /// are multiples of.
+    fn common_bytes(&self, task: &Task) -> usize {
+        let [from, to] = task.widths();
+        let sides = [(self.starts[0] | self.cols.extent, from), (self.starts[1] | self.rows.extent, to)];
+        sides
+            .map(|(elements, width)| width << elements.trailing_zeros().min(VECTOR.ilog2()))
+            .into_iter()
+            .fold(task.align, usize::min)
     }
 }
