@@ -139,14 +139,13 @@ pub fn probe(
     let launch = LaunchShape { grid: grid(bytes / block), block: [shape.threads, 1, 1], dynamic_shared: 0 };
     let operands = [Operand::read("source", &src), Operand::written("destination", &dst)];
     queue(operands, stream, |device, [src, dst], stream| {
-        // The data of arrays that were never written may be anything: where it is this, one quad of
+        // Arrays that were never written may hold any data. If it gives this value, one vector of
         // `dst` changes.
         let params = ProbeParams { src: src + starts[0], dst: dst + starts[1], never: 0x9e37_79b9 };
         let entry = if shape.hinted { entry.hinted(device.info().compute_capability) } else { entry };
         // SAFETY: the entry takes these parameters; its one row of blocks has exactly the bytes of
-        // the views, which lie within buffers that live until their drops, aligned to 16; what is
-        // written is borrowed exclusively; other work is ordered by `queue`, which also holds all
-        // to one device.
+        // the views, which lie within buffers that live until their drops, aligned to 16; the
+        // written view is borrowed exclusively; `queue` orders other work and requires one device.
         unsafe { device.launch(entry, &launch, &params, stream) }
     })
 }
@@ -168,8 +167,8 @@ pub fn memcpy(src: View<'_, u8>, dst: ViewMut<'_, u8>, stream: &Stream) -> Resul
     let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];
     let (operands, bytes) = ([Operand::read("source", &src), Operand::written("destination", &dst)], src.len() as u64);
     queue(operands, stream, |device, [from, to], stream| {
-        // SAFETY: as many bytes of two live buffers, of which one is borrowed exclusively: they do
-        // not overlap. Other work is ordered by `queue`, which also holds all to one device.
+        // SAFETY: both are live buffers with this number of bytes, and one is borrowed exclusively,
+        // so they do not overlap. `queue` orders other work and requires one device.
         unsafe { device.driver().copy_d2d(to + starts[1], from + starts[0], bytes, stream) }
     })
 }

@@ -80,12 +80,12 @@ impl Contiguous {
         self.len.saturating_mul(self.dtype.width() as u64)
     }
 
-    /// Their bytes, where the first is at an address.
+    /// Returns the bytes of the elements if the first is at this address.
     pub(super) fn range(&self, address: u64) -> Range<u128> {
         bytes_from(address, u128::from(self.len) * self.dtype.width() as u128)
     }
 
-    /// Where they start.
+    /// Returns the start.
     pub(super) fn start(&self) -> Phase {
         self.start
     }

@@ -39,8 +39,8 @@ impl Event {
     }
 
     /// Whether the latest record has been passed; true if the event was never recorded. It does not
-    /// wait. Work on the software GPU makes no progress by itself, so there an answer of no runs one
-    /// piece of work, and one thread polls at a time.
+    /// wait. Work on the software GPU makes no progress by itself, so there an answer of no runs
+    /// one piece of work, and one thread polls at a time.
     ///
     /// # Errors
     ///

@@ -73,7 +73,7 @@ pub fn cast_into<'a, S: Element, D: Element>(
 ///
 /// # Errors
 ///
-/// As [`CastPlan::new`]; `InvalidArgument` also where the sides overlap or the device does not
+/// As [`CastPlan::new`]; `InvalidArgument` also if the sides overlap or the device does not
 /// allow the launch; else the driver's error.
 ///
 /// # Safety
@@ -120,8 +120,8 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where a type is complex, a start is not a multiple of an element, or the
-    /// bits stay and there are more elements than can be addressed; `Layout` where these elements
+    /// `InvalidArgument` if a type is complex, a start is not a multiple of an element, or the
+    /// bits stay and there are more elements than can be addressed; `Layout` if these elements
     /// have more bytes than can be addressed.
     pub fn new(
         (src_start, from): (Phase, DType),
@@ -152,7 +152,7 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// As [`cast_into`]; `Layout` also where an operand is not what the plan was made for.
+    /// As [`cast_into`]; `Layout` also if an operand is not what the plan was made for.
     pub fn launch<'a, S: Element, D: Element>(
         &self,
         src: impl Into<View<'a, S>>,
@@ -175,7 +175,7 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where a side does not start as planned, the sides overlap, or the device
+    /// `InvalidArgument` if a side does not start as planned, the sides overlap, or the device
     /// does not allow the launch; else the driver's error.
     ///
     /// # Safety
