@@ -1,4 +1,4 @@
-//! Copies that keep runs of bytes together, wherever on either side they start.
+//! Copies of runs of bytes that are contiguous on both sides, whatever their starts.
 
 use std::sync::Arc;
 
@@ -22,17 +22,16 @@ cases! {
 /// Bytes of the shortest run that needs `rows`.
 const SHORTEST: usize = 64;
 
-/// A copy on the device, between buffers that end where the layouts do: whatever is accessed
-/// outside them is a fault on the software GPU.
+/// A copy on the device between buffers that end where the layouts do: on the software GPU, an
+/// access outside them is a fault.
 struct Case<'a> {
     device: &'a Device,
     random: Random,
 }
 
 impl Case<'_> {
-    /// Copies elements of `width` bytes between storages so many bytes behind an allocation's
-    /// start. Asserts which entry does it, and that every byte that no element of the destination
-    /// has stays as it was.
+    /// Copies elements of `width` bytes between storages this number of bytes after an allocation's
+    /// start. Asserts the entry, and that all bytes outside of the destination's elements stay.
     fn check(&mut self, from: (usize, &Layout), to: (usize, &Layout), width: usize, entry: &str) {
         let ((src_lead, src_layout), (dst_lead, dst_layout)) = (from, to);
         let src: Vec<u8> = self.random.elements(src_lead + src_layout.storage_len() * width);
@@ -45,7 +44,7 @@ impl Case<'_> {
         let plan = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap();
         assert_eq!(plan.entry(), Some(entry), "{plan}: {src_layout:?} from {src_lead} to {dst_layout:?} at {dst_lead}");
         let stream = self.device.default_stream();
-        // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is
+        // SAFETY: both buffers hold the layouts after these offsets, and live until the stream is
         // synchronised.
         unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream.handle()) }.unwrap();
         stream.synchronize().unwrap();
@@ -59,12 +58,12 @@ fn with_device(setup: &Setup, seed: u64, run: impl FnOnce(&mut Case<'_>)) {
     run(&mut Case { device: &device, random: Random::new(seed) });
 }
 
-/// Rows of so many elements, so many of them apart; the storage ends with the last row.
+/// Returns rows of `run` elements, `pitch` elements apart; the storage ends with the last row.
 fn pitched(rows: usize, run: usize, pitch: usize) -> Layout {
     Layout::new(&[rows, run], &[pitch as isize, 1], 0, (rows - 1) * pitch + run).unwrap()
 }
 
-/// Pitches are odd, so that the rows of one copy start at several places of a quad.
+/// Pitches are odd, so that the rows of one copy start at several offsets in a vector.
 fn runs_of_every_length_from_and_to_every_misalignment(setup: &Setup) {
     with_device(setup, 30, |case| {
         for run in (64..=600).filter(|run| [0, 1, 2, 8, 14, 15].contains(&(run % 16)) || *run < 100) {
@@ -102,8 +101,8 @@ fn runs_along_axes_of_any_stride(setup: &Setup) {
     });
 }
 
-/// Long enough that its quads are numbered from a line of the cache, and that it takes several
-/// blocks.
+/// The run is so long that its vectors are numbered from a line of the cache, and that it takes
+/// several blocks.
 fn one_long_run_from_and_to_every_misalignment(setup: &Setup) {
     with_device(setup, 32, |case| {
         for run in [64, 65, 4095, 4096, 4097, 50_001] {
@@ -139,7 +138,7 @@ fn aligned_runs_need_no_shift(setup: &Setup) {
     });
 }
 
-/// Rows that lie more than 2^31 bytes apart: the ends of one buffer, or on the software GPU, whose
+/// Rows that lie more than 2^31 bytes apart: the ends of one buffer or, on the software GPU, whose
 /// memory is small but whose allocations lie far apart, two buffers.
 fn runs_beyond_31_bits(setup: &Setup) {
     const RUN: usize = 99;
