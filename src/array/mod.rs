@@ -31,7 +31,7 @@ use crate::view::{View, ViewMut};
 /// ```
 pub struct DeviceArray<T> {
     buffer: DeviceBuffer<T>,
-    // Row-major, of as many elements as the buffer has.
+    // The layout is row-major, with the buffer's number of elements.
     layout: Layout,
 }
 

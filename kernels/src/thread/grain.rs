@@ -3,7 +3,7 @@
 use crate::thread::quad::Lanes;
 use crate::thread::{B8, B16, B32, B64, B128, Word};
 
-/// Elements that move several at a time, as many as fill 4 bytes.
+/// Elements that move together, several of which fill 4 bytes.
 pub trait Grain: Word {
     /// The word that moves.
     type Granule: Word + Lanes;

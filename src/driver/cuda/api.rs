@@ -1,10 +1,10 @@
 //! The CUDA driver's functions, declared here and found in its library at run time.
 //!
-//! Nothing of them comes from a crate of bindings, so that no dependency decides at which CUDA
-//! version, and linked in which way, this crate builds: `docs/adr/0004-host-binding.md` says why.
-//! The table is filled before the first call, and a function that an old driver lacks is one error
-//! when the device is opened. Results come back as plain numbers: a newer driver may answer with
-//! codes that nobody here knows.
+//! The declarations come from no crate of bindings, so no dependency decides with which CUDA
+//! version this crate builds, and how it links: `docs/adr/0004-host-binding.md` says why. The table
+//! is filled before the first call, and a function that an old driver lacks is one error when the
+//! device is opened. Results are plain numbers: a newer driver may answer with codes that this
+//! crate does not know.
 //!
 //! With the feature `cudarc` the compiler compares the declarations with cudarc's, which come from
 //! CUDA's own headers.

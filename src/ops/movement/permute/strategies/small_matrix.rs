@@ -28,7 +28,7 @@ impl Strategy for SmallMatrix {
         let widened @ Widened { canonical, len, .. } = task.widened();
         let (width, constants) = (canonical.width, &task.permutes().small);
         is_small_allowed(task, widened)?;
-        let many = "there is more than one matrix";
+        let many = "the array is not a single matrix";
         let axes = canonical.axes();
         at_least(axes.len(), 2, "axes", many)?;
         at_most(axes.len(), 2, "axes", many)?;
