@@ -77,20 +77,38 @@ elements! {
 #[cfg(feature = "half")]
 elements! { half::f16 => F16, half::bf16 => Bf16 }
 
-/// A number that kernels compute with. They compute halves in single precision and other types in
-/// their own, and round each result once.
+/// A number that reductions take: a float or an integer.
 pub trait Number: Element {
-    /// The type in which sums are computed and returned.
+    /// The type in which sums are computed and returned: the float itself, or `f32` for halves; an
+    /// integer of 64 bits with or without a sign, modulo 2^64, for integers.
     type Sum: Number;
-    /// Returns the exact value.
+}
+
+/// A number that kernels do arithmetic with: halves in single precision, the others in their own
+/// type, and each result is rounded once.
+pub trait Float: Number {
+    /// The value, exactly.
     fn to_f64(self) -> f64;
 }
 
 macro_rules! numbers {
-    ($($type:ty => $sum:ty, |$value:ident| $double:expr;)*) => {$(
+    ($($type:ty => $sum:ty),* $(,)?) => {$(
         impl Number for $type {
             type Sum = $sum;
+        }
+    )*};
+}
 
+numbers! {
+    u8 => u64, u16 => u64, u32 => u64, u64 => u64, i8 => i64, i16 => i64, i32 => i64, i64 => i64, f32 => f32, f64 => f64,
+}
+
+#[cfg(feature = "half")]
+numbers! { half::f16 => f32, half::bf16 => f32 }
+
+macro_rules! floats {
+    ($($type:ty: |$value:ident| $double:expr;)*) => {$(
+        impl Float for $type {
             fn to_f64(self) -> f64 {
                 let $value = self;
                 $double
@@ -99,15 +117,15 @@ macro_rules! numbers {
     )*};
 }
 
-numbers! {
-    f32 => f32, |value| f64::from(value);
-    f64 => f64, |value| value;
+floats! {
+    f32: |value| f64::from(value);
+    f64: |value| value;
 }
 
 #[cfg(feature = "half")]
-numbers! {
-    half::f16 => f32, |value| value.to_f64();
-    half::bf16 => f32, |value| value.to_f64();
+floats! {
+    half::f16: |value| value.to_f64();
+    half::bf16: |value| value.to_f64();
 }
 
 #[cfg(test)]

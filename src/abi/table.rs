@@ -181,15 +181,18 @@ macro_rules! families {
                 = elementwise::<T, Axpy, Unhinted>;
             /// Sums of elements.
             SUM sum(ReduceParams) for type T in [F16 Bf16 f32 f64]
+                except T in [u8 i8 u16 i16 u32 i32 u64 i64] because "the kernels along an axis reduce all integers too"
                 = reduce::<T, Sum>;
             /// Sums of products.
             DOT dot(ReduceParams) for type T in [F16 Bf16 f32 f64]
                 = reduce::<T, Dot>;
             /// Least elements.
             MIN min(ReduceParams) for type T in [F16 Bf16 f32 f64]
+                except T in [u8 i8 u16 i16 u32 i32 u64 i64] because "the kernels along an axis reduce all integers too"
                 = reduce::<T, Min>;
             /// Greatest elements.
             MAX max(ReduceParams) for type T in [F16 Bf16 f32 f64]
+                except T in [u8 i8 u16 i16 u32 i32 u64 i64] because "the kernels along an axis reduce all integers too"
                 = reduce::<T, Max>;
             /// Images to normalised planes.
             NORMALIZE normalize(NormalizeParams)
@@ -253,30 +256,38 @@ macro_rules! families {
             SCATTER scatter(IndexedRowsParams) for type W in [B8 B16 B32 B64 B128]
                 = rows_by_index::<W, true>;
             /// Sums along the last axis.
-            SUM_ROWS sum_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
+            SUM_ROWS sum_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64]
+                except T in [i64] because "sums of u64 have the same bits"
                 = reduce_rows::<T, Sum>;
             /// Sums along another axis, or of parts.
-            SUM_COLUMNS sum_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_columns::<T, Sum>;
+            SUM_COLUMNS sum_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64]
+                except T in [i64] because "sums of u64 have the same bits"
+                = reduce_columns::<T, Sum, { column_lanes::<<T as Number>::Word>() }>;
             /// Least elements along the last axis.
-            MIN_ROWS min_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
+            MIN_ROWS min_rows(ReduceRowsParams)
+                for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
                 = reduce_rows::<T, Min>;
             /// Least elements along another axis, or of parts.
-            MIN_COLUMNS min_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_columns::<T, Min>;
+            MIN_COLUMNS min_columns(ReduceColumnsParams)
+                for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
+                = reduce_columns::<T, Min, { column_lanes::<<T as Number>::Word>() }>;
             /// Greatest elements along the last axis.
-            MAX_ROWS max_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
+            MAX_ROWS max_rows(ReduceRowsParams)
+                for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
                 = reduce_rows::<T, Max>;
             /// Greatest elements along another axis, or of parts.
-            MAX_COLUMNS max_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_columns::<T, Max>;
-            /// Indices of the greatest elements along the last axis.
-            ARGMAX_ROWS argmax_rows(ReduceRowsParams) for type T in [F16 Bf16 f32 f64]
+            MAX_COLUMNS max_columns(ReduceColumnsParams)
+                for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
+                = reduce_columns::<T, Max, { column_lanes::<<T as Number>::Word>() }>;
+            /// Places of the greatest elements along the last axis.
+            ARGMAX_ROWS argmax_rows(ReduceRowsParams)
+                for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
                 = reduce_rows::<T, ArgMax>;
-            /// Indices of the greatest elements along another axis, or of parts.
-            ARGMAX_COLUMNS argmax_columns(ReduceColumnsParams) for type T in [F16 Bf16 f32 f64]
-                = reduce_columns::<T, ArgMax>;
-            /// Softmax of rows.
+            /// Places of the greatest elements along another axis, or of parts.
+            ARGMAX_COLUMNS argmax_columns(ReduceColumnsParams)
+                for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
+                = reduce_columns::<T, ArgMax, { column_lanes::<<T as Number>::Word>() }>;
+            /// Rows of positive numbers whose sum is 1.
             SOFTMAX softmax(RowwiseParams) for type T in [F16 Bf16 f32 f64]
                 = softmax::<T>;
             /// Mean and variance of rows.

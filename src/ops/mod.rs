@@ -8,11 +8,11 @@
 //! | transpose by a kernel that I choose, to compare | [`transpose_into`] with a [`Variant`] |
 //! | transpose in the same memory | [`transpose_in_place`] |
 //! | take or put rows by their indices | [`gather_rows`], [`scatter_rows`] |
-//! | add, scale, combine | [`add`], [`mul`], [`triad`], [`nstream_into`], [`axpy_into`] |
+//! | add, scale, combine floats | [`add`], [`mul`], [`triad`], [`nstream_into`], [`axpy_into`] |
 //! | fill | [`fill_into`] |
-//! | reduce along one axis or all | [`sum`], [`min`], [`max`], [`argmax`] |
-//! | multiply and sum | [`dot`] |
-//! | normalise rows | [`softmax`], [`mean_variance`] |
+//! | reduce floats or integers along one axis or all | [`sum`], [`min`], [`max`], [`argmax`] |
+//! | multiply and sum floats | [`dot`] |
+//! | normalise rows of floats | [`softmax`], [`mean_variance`] |
 //! | change the element type | [`cast()`] |
 //! | scale, shift and convert, whatever the layout | [`affine()`] |
 //! | normalise images of bytes into planes | [`normalize()`] |

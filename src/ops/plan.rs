@@ -276,6 +276,55 @@ impl<P: Placed> Step<P> {
     }
 }
 
+/// The launch of a plan that has one, or none where there are no elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AtMostOne<P>(pub(super) Option<Step<P>>);
+
+impl<P: Placed> AtMostOne<P> {
+    /// As [`Plan::entry`].
+    pub(super) fn entry(&self) -> Option<&'static str> {
+        self.0.map(|step| step.entry.name())
+    }
+
+    /// As [`Plan::shape`].
+    pub(super) fn shape(&self) -> Option<LaunchShape> {
+        self.0.map(|step| step.shape)
+    }
+
+    /// As [`Plan::launches`].
+    pub(super) fn count(&self) -> u64 {
+        u64::from(self.0.is_some())
+    }
+
+    /// Why the kernel does the work, by the launch's parameters.
+    pub(super) fn reason(&self, why: impl FnOnce(&P) -> String) -> String {
+        self.0.as_ref().map_or("there are no elements".into(), |step| why(&step.params))
+    }
+
+    /// Queues the launch, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Step::launch`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Step::launch`].
+    pub(super) unsafe fn launch(&self, device: &Device, operands: P::Operands, stream: StreamHandle) -> Result<()> {
+        let Some(step) = &self.0 else { return Ok(()) };
+        // SAFETY: as the caller promises.
+        unsafe { step.launch(device, operands, stream) }
+    }
+
+    /// Writes the launch and the elements that it is for.
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, elements: impl fmt::Display) -> fmt::Result {
+        match &self.0 {
+            Some(step) => write!(f, "{}: {elements}, {}", step.entry, step.shape),
+            None => f.write_str("nothing to compute"),
+        }
+    }
+}
+
 impl Explanation {
     /// Explains a plan that has one way only, by the bytes it reads and writes.
     pub(super) fn of(plan: &impl Plan, reason: String, read: u64, written: u64) -> Self {

@@ -30,10 +30,10 @@ cases! {
     Any what_has_no_such_axis_is_refused,
 }
 
-/// `[outer, n, inner]` for every path: rows that share a block, rows of one, rows in parts; columns
-/// of vectors and of elements, columns that share a block, columns in parts, last blocks with fewer
-/// columns; axes of length one and zero.
-const EXTENTS: [[usize; 3]; 17] = [
+/// `[outer, n, inner]` of every path: rows that share a block and rows of one, rows in parts;
+/// columns of quads and of elements, columns that share a block, columns in parts, blocks of which
+/// the last has fewer columns; axes of length one and none.
+pub(crate) const EXTENTS: [[usize; 3]; 17] = [
     [5, 1, 1],
     [700, 3, 1],
     [300, 33, 1],

@@ -22,7 +22,7 @@ use crate::backend::{Setup, cases};
 use crate::debug_build::DebugBuild;
 use crate::matrices::{Random, Sample, at_every_width};
 use crate::program::{Program, assert_same};
-use crate::{arithmetic, axes, casts, images, in_place, naive, permutes, transposes};
+use crate::{arithmetic, axes, casts, images, in_place, integers, naive, permutes, transposes};
 
 cases! {
     SoftwareGpu("it has memory wherever 64-bit arithmetic reaches") every_entry_is_launched_and_right,
@@ -59,6 +59,7 @@ fn launch_all(driver: &Arc<dyn Driver>) {
     images::launch_all(&device, &mut Random::new(62));
     casts::launch_all(&device, &mut Random::new(63));
     axes::launch_all(&device, &mut Random::new(64));
+    integers::launch_all(&device, &mut Random::new(68));
     #[cfg(feature = "half")]
     affine::launch_all(&device, &mut Random::new(65));
     ops::spin(&device, Duration::from_micros(1), device.default_stream()).unwrap();

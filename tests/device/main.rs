@@ -30,6 +30,7 @@ mod guards;
 mod host;
 mod images;
 mod in_place;
+mod integers;
 #[cfg(feature = "cudarc")]
 mod interop;
 mod large;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         host::cases(),
         arithmetic::cases(),
         axes::cases(),
+        integers::cases(),
         images::cases(),
         #[cfg(feature = "half")]
         affine::cases(),

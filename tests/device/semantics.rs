@@ -7,7 +7,7 @@ mod page;
 use half::{bf16, f16};
 use warpstride::DeviceArray;
 use warpstride::device::Device;
-use warpstride::element::{DType, Element, Number};
+use warpstride::element::{DType, Element, Float, Number};
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{self, Affine, Normalization};
 use warpstride::view::View;
@@ -100,7 +100,7 @@ macro_rules! typed {
             other => panic!("{} is for no {other}", stringify!($function)),
         }
     };
-    ($dtype:expr, numbers, $function:ident $arguments:tt) => {
+    ($dtype:expr, floats, $function:ident $arguments:tt) => {
         typed!($dtype, [F16 f16, Bf16 bf16, F32 f32, F64 f64], $function $arguments)
     };
     ($dtype:expr, all, $function:ident $arguments:tt) => {
@@ -113,13 +113,14 @@ macro_rules! typed {
 fn evaluate(device: &Device, expression: &Expression<'_>) -> std::result::Result<Array, ErrorKind> {
     let dtype = expression.array(usize::from(!matches!(expression.arguments[0], page::Argument::Array(_)))).dtype;
     let result = match expression.function {
-        "add" | "mul" | "triad" | "axpy" => typed!(dtype, numbers, elementwise(device, expression)),
+        "add" | "mul" | "triad" | "axpy" => typed!(dtype, floats, elementwise(device, expression)),
         "transpose" => typed!(dtype, all, transposed(device, expression)),
         "cast" => typed!(dtype, all, cast_from(device, expression)),
         "affine" => typed!(dtype, [F32 f32, F64 f64], scaled(device, expression)),
         "normalize" => normalized(device, expression),
         "gather_rows" | "scatter_rows" => typed!(dtype, all, by_index(device, expression)),
-        _ => typed!(dtype, numbers, reduced(device, expression)),
+        "sum" | "min" | "max" | "argmax" => typed!(dtype, all, reduced(device, expression)),
+        _ => typed!(dtype, floats, of_rows(device, expression)),
     };
     result.map_err(|error| error.kind())
 }
@@ -151,7 +152,7 @@ fn scalar<T: Sample>(expression: &Expression<'_>, at: usize) -> T {
     T::of(page::bits(T::DTYPE, &expression.number(at).to_string()))
 }
 
-fn elementwise<T: Sample + Number>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
+fn elementwise<T: Sample + Float>(device: &Device, expression: &Expression<'_>) -> Result<Array> {
     let stream = device.default_stream();
     let is_scaled = matches!(expression.function, "mul" | "axpy");
     let (a, shape) = upload::<T>(device, expression, usize::from(is_scaled));
@@ -182,24 +183,30 @@ where
 {
     let (buffer, shape) = upload::<T>(device, expression, 0);
     let a = buffer.view(shape)?;
-    let axis = |_: View<'_, T>| expression.number(1) as usize;
+    let axis = (expression.arguments.len() > 1).then(|| expression.number(1) as usize);
     Ok(match expression.function {
-        "sum" => one(ops::sum(a, None)?.item()?),
+        "sum" => downloaded(&ops::sum(a, axis)?),
+        "min" => downloaded(&ops::min(a, axis)?),
+        "max" => downloaded(&ops::max(a, axis)?),
+        _ => downloaded(&ops::argmax(a, axis)?),
+    })
+}
+
+fn of_rows<T>(device: &Device, expression: &Expression<'_>) -> Result<Array>
+where
+    T: Sample + Float<Sum: Sample>,
+{
+    let (buffer, shape) = upload::<T>(device, expression, 0);
+    let a = buffer.view(shape)?;
+    Ok(match expression.function {
         "dot" => {
             let (b, other) = upload(device, expression, 1);
             one(ops::dot(a, b.view(other)?)?.item()?)
         }
-        "min" => one(ops::min(a, None)?.item()?),
-        "max" => one(ops::max(a, None)?.item()?),
-        "argmax" => one(ops::argmax(a, None)?.item()?),
         "argmin" => {
             let negated = ops::mul(T::of(page::bits(T::DTYPE, "-1.0")), a)?;
             one(ops::argmax(&negated, None)?.item()?)
         }
-        "sum_axis" => downloaded(&ops::sum(a, axis(a))?),
-        "min_axis" => downloaded(&ops::min(a, axis(a))?),
-        "max_axis" => downloaded(&ops::max(a, axis(a))?),
-        "argmax_axis" => downloaded(&ops::argmax(a, axis(a))?),
         "mean" => downloaded(&ops::mean_variance(a)?.0),
         "variance" => downloaded(&ops::mean_variance(a)?.1),
         "softmax" => downloaded(&ops::softmax(a)?),

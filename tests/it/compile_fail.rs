@@ -70,7 +70,7 @@ fn with_their_codes() {
 
 /// Their messages quote the crate's text, of which the codes alone are held.
 #[test]
-fn integers_have_no_sums_and_bools_are_no_elements() {
+fn integers_have_no_dot_product_and_bools_are_no_elements() {
     let compile = Compile::new();
     for attack in attacks_in(&Path::new(OWN).join("types")) {
         let found = compile.errors(&attack);

@@ -5,7 +5,7 @@ use crate::block;
 use crate::index::span;
 use crate::index::{Index, Wide};
 use crate::thread::cache::Cache;
-use crate::thread::number::{Number, Value};
+use crate::thread::number::{Number, Real};
 use crate::thread::quad::Lanes;
 use crate::thread::{self, B8, Global, Quad, Word};
 
@@ -16,8 +16,8 @@ pub trait Formula {
     /// Whether it reads a second operand.
     const SECOND: bool = false;
 
-    /// Returns the new value.
-    fn value<V: Value>(old: V, a: V, b: V, scalar: V) -> V;
+    /// The new value.
+    fn value<V: Real>(old: V, a: V, b: V, scalar: V) -> V;
 }
 
 macro_rules! formulas {
@@ -29,7 +29,7 @@ macro_rules! formulas {
             $($(const $flag: bool = true;)+)?
 
             #[inline(always)]
-            fn value<V: Value>($old: V, $a: V, $b: V, $scalar: V) -> V {
+            fn value<V: Real>($old: V, $a: V, $b: V, $scalar: V) -> V {
                 $value
             }
         }
@@ -63,7 +63,7 @@ fn lane() -> u64 {
 /// and the vectors of `span` to 16 bytes; no other work writes them, and operands are `dst` or do
 /// not overlap it.
 #[inline(always)]
-pub unsafe fn elementwise<T: Number, F: Formula, C: Cache<Quad>>(params: ElementwiseParams) {
+pub unsafe fn elementwise<T: Number<Value: Real>, F: Formula, C: Cache<Quad>>(params: ElementwiseParams) {
     let (lane, cache) = (lane(), C::new());
     let scalar = T::Value::of(f64::from_bits(params.scalar));
     let width = u64::from(T::Word::BYTES);
@@ -95,7 +95,7 @@ pub unsafe fn elementwise<T: Number, F: Formula, C: Cache<Quad>>(params: Element
 
 /// Applies the formula to each element of vectors.
 #[inline(always)]
-fn by_lanes<T: Number, F: Formula>(old: Quad, a: Quad, b: Quad, scalar: T::Value) -> Quad {
+fn by_lanes<T: Number<Value: Real>, F: Formula>(old: Quad, a: Quad, b: Quad, scalar: T::Value) -> Quad {
     let mut result = [0; 4];
     crate::unrolled!(lane < 16 => {
         if lane < T::Word::COUNT {

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use crate::abi::{REDUCE_BLOCK, REDUCE_STEPS, ReduceParams};
 use crate::index::span;
-use crate::thread::number::{Number, Value};
+use crate::thread::number::{Number, Real, Value};
 use crate::thread::quad::Lanes;
 use crate::thread::{self, Footprint, Global, Quad, Shared, Word};
 
@@ -12,22 +12,27 @@ const STEPS: usize = REDUCE_STEPS as usize;
 
 /// A reduction of values to one.
 pub trait Reduction<T: Number> {
-    /// The type of the result.
-    type Result: Number<Value = T::Value>;
+    /// What they are joined in.
+    type Value: Value;
+    /// What is written.
+    type Result: Number<Value = Self::Value>;
     /// Whether there is a second operand.
     const SECOND: bool = false;
-    /// The value that changes no other.
-    const NEUTRAL: T::Value;
+    /// What changes nothing.
+    const NEUTRAL: Self::Value;
 
-    /// Maps an element to its value.
+    /// Whether values are added.
+    const ADDS: bool = false;
+
+    /// What an element counts.
+    fn term(a: T::Value, b: T::Value) -> Self::Value;
+    /// What the elements of a quad count, where that takes fewer instructions than one by one.
     #[inline(always)]
-    fn term(a: T::Value, b: T::Value) -> T::Value {
-        let _ = b;
-        a
+    fn quad(_: Quad) -> Option<Self::Value> {
+        None
     }
-
-    /// Joins two values.
-    fn join(one: T::Value, other: T::Value) -> T::Value;
+    /// Of two.
+    fn join(one: Self::Value, other: Self::Value) -> Self::Value;
 }
 
 /// The sum.
@@ -40,16 +45,29 @@ pub struct Min;
 pub struct Max;
 
 impl<T: Number> Reduction<T> for Sum {
-    type Result = T::Value;
-    const NEUTRAL: T::Value = T::Value::ZERO;
+    type Value = T::Sum;
+    type Result = T::Sum;
+    const NEUTRAL: T::Sum = T::Sum::ZERO;
+    const ADDS: bool = true;
 
     #[inline(always)]
-    fn join(one: T::Value, other: T::Value) -> T::Value {
-        one + other
+    fn term(a: T::Value, _: T::Value) -> T::Sum {
+        T::term(a)
+    }
+
+    #[inline(always)]
+    fn quad(quad: Quad) -> Option<T::Sum> {
+        T::sum(quad)
+    }
+
+    #[inline(always)]
+    fn join(one: T::Sum, other: T::Sum) -> T::Sum {
+        one.plus(other)
     }
 }
 
-impl<T: Number> Reduction<T> for Dot {
+impl<T: Number<Value: Real>> Reduction<T> for Dot {
+    type Value = T::Value;
     type Result = T::Value;
     const SECOND: bool = true;
     const NEUTRAL: T::Value = T::Value::ZERO;
@@ -66,8 +84,14 @@ impl<T: Number> Reduction<T> for Dot {
 }
 
 impl<T: Number> Reduction<T> for Min {
+    type Value = T::Value;
     type Result = T;
-    const NEUTRAL: T::Value = T::Value::INFINITY;
+    const NEUTRAL: T::Value = T::Value::GREATEST;
+
+    #[inline(always)]
+    fn term(a: T::Value, _: T::Value) -> T::Value {
+        a
+    }
 
     #[inline(always)]
     fn join(one: T::Value, other: T::Value) -> T::Value {
@@ -76,8 +100,14 @@ impl<T: Number> Reduction<T> for Min {
 }
 
 impl<T: Number> Reduction<T> for Max {
+    type Value = T::Value;
     type Result = T;
-    const NEUTRAL: T::Value = T::Value::NEGATIVE_INFINITY;
+    const NEUTRAL: T::Value = T::Value::LEAST;
+
+    #[inline(always)]
+    fn term(a: T::Value, _: T::Value) -> T::Value {
+        a
+    }
 
     #[inline(always)]
     fn join(one: T::Value, other: T::Value) -> T::Value {
@@ -123,7 +153,7 @@ pub unsafe fn reduce<T: Number, R: Reduction<T>>(params: ReduceParams) {
 ///
 /// As for [`reduce`].
 #[inline(always)]
-unsafe fn quads<T: Number, R: Reduction<T>>(params: &ReduceParams, a: Global, b: Global) -> T::Value {
+unsafe fn quads<T: Number, R: Reduction<T>>(params: &ReduceParams, a: Global, b: Global) -> R::Value {
     let blocks = u64::from(thread::grid_x());
     let (run, threads) = (u64::from(REDUCE_BLOCK * REDUCE_STEPS), u64::from(REDUCE_BLOCK));
     let whole = params.span.quads / run * run;
@@ -161,7 +191,7 @@ unsafe fn quads<T: Number, R: Reduction<T>>(params: &ReduceParams, a: Global, b:
 
 /// Joins each element of a vector to the value of its lane.
 #[inline(always)]
-fn join_lanes<T: Number, R: Reduction<T>>(joined: &mut [T::Value; 8], (a, b): (Quad, Quad)) {
+fn join_lanes<T: Number, R: Reduction<T>>(joined: &mut [R::Value; 8], (a, b): (Quad, Quad)) {
     crate::unrolled!(lane < 8 => {
         if lane < T::Word::COUNT {
             let [a, b] = [a, b].map(|quad| T::value(T::Word::get(quad, lane)));
@@ -180,8 +210,8 @@ unsafe fn singles<T: Number, R: Reduction<T>>(
     params: &ReduceParams,
     a: Global,
     b: Global,
-    value: T::Value,
-) -> T::Value {
+    value: R::Value,
+) -> R::Value {
     let mut value = value;
     let mut lane = u64::from(thread::block_x()) * u64::from(REDUCE_BLOCK) + u64::from(thread::thread_x());
     while let Some(element) = span::single(&params.span, T::Word::COUNT as u64, lane) {
@@ -202,24 +232,24 @@ unsafe fn singles<T: Number, R: Reduction<T>>(
 ///
 /// Every thread of the block calls it, once.
 #[inline(always)]
-unsafe fn across<T: Number, R: Reduction<T>>(value: T::Value) -> T::Value {
+unsafe fn across<T: Number, R: Reduction<T>>(value: R::Value) -> R::Value {
     type WordOf<V> = <V as Number>::Word;
-    let values = Shared::reserve::<Values<T::Value>>();
+    let values = Shared::reserve::<Values<R::Value>>();
     let thread = thread::thread_x();
-    let at = |thread: u32| values.offset(thread * WordOf::<T::Value>::BYTES);
+    let at = |thread: u32| values.offset(thread * WordOf::<R::Value>::BYTES);
     let mut value = value;
     let mut half = REDUCE_BLOCK / 2;
-    // SAFETY: this thread's memory.
-    unsafe { T::Value::word(value).store_shared(at(thread)) };
+    // SAFETY: this thread's place.
+    unsafe { R::Value::word(value).store_shared(at(thread)) };
     while half > 0 {
         // SAFETY: all threads go through the same number of rounds.
         unsafe { thread::barrier() };
         if thread < half {
-            // SAFETY: the memory of a thread that is done, which wrote it before the barrier.
-            let other = unsafe { WordOf::<T::Value>::load_shared(at(thread + half)) };
-            value = R::join(value, T::Value::value(other));
-            // SAFETY: this thread's memory, which no thread reads before the next barrier.
-            unsafe { T::Value::word(value).store_shared(at(thread)) };
+            // SAFETY: the place of a thread that is done, which has written it before the barrier.
+            let other = unsafe { WordOf::<R::Value>::load_shared(at(thread + half)) };
+            value = R::join(value, R::Value::value(other));
+            // SAFETY: this thread's place, which none reads before the next barrier.
+            unsafe { R::Value::word(value).store_shared(at(thread)) };
         }
         half /= 2;
     }

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use super::reduce::{Max, Min, Reduction, Sum};
-use crate::abi::{REDUCE_COLUMNS_BLOCK, REDUCE_STEPS, ReduceColumnsParams, ReduceRowsParams};
+use crate::abi::{REDUCE_STEPS, ReduceColumnsParams, ReduceRowsParams, reduce_columns_block};
 use crate::block::group::{Group, Pass, Placed, WarpValues};
 use crate::index::{Index, Wide, quotient};
 use crate::thread::number::{Number, Value};
@@ -27,9 +27,14 @@ pub trait Along<T: Number> {
     /// Whether indices matter.
     const PLACES: bool;
 
-    /// Adds one element, which lies after all before.
+    /// Whether values are added.
+    const ADDS: bool = false;
+
+    /// One more, which lies behind all so far.
     fn take(state: Self::State, value: T::Value, place: u64) -> Self::State;
-    /// Joins two states, in any order of their elements.
+    /// All elements of a quad at once, where that takes fewer instructions than one by one.
+    fn take_quad(state: Self::State, quad: Quad, place: u64) -> Option<Self::State>;
+    /// Of two, wherever they lie.
     fn join(one: Self::State, other: Self::State) -> Self::State;
 
     /// Writes element `at` of the result; for argmax also its value, if there are `values`.
@@ -42,23 +47,29 @@ pub trait Along<T: Number> {
 
 macro_rules! values {
     ($($reduction:ident)*) => {$(
-        impl<T: Number<Value: Pass>> Along<T> for $reduction {
-            type State = T::Value;
-            const START: T::Value = <Self as Reduction<T>>::NEUTRAL;
+        impl<T: Number<Value: Pass, Sum: Pass>> Along<T> for $reduction {
+            type State = <Self as Reduction<T>>::Value;
+            const START: Self::State = <Self as Reduction<T>>::NEUTRAL;
             const PLACES: bool = false;
+            const ADDS: bool = <Self as Reduction<T>>::ADDS;
 
             #[inline(always)]
-            fn take(state: T::Value, value: T::Value, _: u64) -> T::Value {
-                <Self as Reduction<T>>::join(state, value)
+            fn take(state: Self::State, value: T::Value, _: u64) -> Self::State {
+                <Self as Reduction<T>>::join(state, <Self as Reduction<T>>::term(value, value))
             }
 
             #[inline(always)]
-            fn join(one: T::Value, other: T::Value) -> T::Value {
+            fn take_quad(state: Self::State, quad: Quad, _: u64) -> Option<Self::State> {
+                Some(<Self as Reduction<T>>::join(state, <Self as Reduction<T>>::quad(quad)?))
+            }
+
+            #[inline(always)]
+            fn join(one: Self::State, other: Self::State) -> Self::State {
                 <Self as Reduction<T>>::join(one, other)
             }
 
             #[inline(always)]
-            unsafe fn write(state: T::Value, result: u64, _: u64, at: u64) {
+            unsafe fn write(state: Self::State, result: u64, _: u64, at: u64) {
                 let to = Global::new(result).offset(at * u64::from(<<Self as Reduction<T>>::Result as Number>::Word::BYTES));
                 // SAFETY: as the caller promises.
                 unsafe { <Self as Reduction<T>>::Result::word(state).store_global(to) };
@@ -74,14 +85,20 @@ pub struct ArgMax;
 
 impl<T: Number<Value: Pass>> Along<T> for ArgMax {
     type State = Placed<T::Value>;
-    // If no element is greater than this, all are equal to it, and the first of them lies at 0.
-    const START: Placed<T::Value> = Placed { value: T::Value::NEGATIVE_INFINITY, place: 0 };
+    // What is never greater than this is nothing but this, and the first of it lies at 0.
+    const START: Placed<T::Value> = Placed { value: T::Value::LEAST, place: 0 };
     const PLACES: bool = true;
 
     #[inline(always)]
     fn take(state: Self::State, value: T::Value, place: u64) -> Self::State {
         let is_less_or_same = value <= state.value;
         if !is_less_or_same && !state.value.is_nan() { Placed { value, place } } else { state }
+    }
+
+    #[inline(always)]
+    fn take_quad(state: Self::State, quad: Quad, place: u64) -> Option<Self::State> {
+        let (value, lane) = T::greatest(quad)?;
+        Some(<Self as Along<T>>::take(state, value, place + u64::from(lane)))
     }
 
     #[inline(always)]
@@ -112,7 +129,7 @@ impl<T: Number<Value: Pass>> Along<T> for ArgMax {
 /// See [`ReduceRowsParams`]: the rows are allocated and aligned to an element, and no work writes
 /// them; there is memory for the results, which no other work accesses.
 #[inline(always)]
-pub unsafe fn reduce_rows<T: Number<Value: Pass>, R: Along<T>>(params: ReduceRowsParams) {
+pub unsafe fn reduce_rows<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(params: ReduceRowsParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<R::State>>());
     let row = u64::from(thread::block_x()) * u64::from(group.count) + u64::from(group.number);
     let part = u64::from(thread::block_y());
@@ -140,7 +157,12 @@ pub unsafe fn reduce_rows<T: Number<Value: Pass>, R: Along<T>>(params: ReduceRow
 ///
 /// They are allocated and aligned to an element, and no work writes them.
 #[inline(always)]
-unsafe fn along<T: Number<Value: Pass>, R: Along<T>>(at: Global, start: u64, len: u64, group: Group) -> R::State {
+unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
+    at: Global,
+    start: u64,
+    len: u64,
+    group: Group,
+) -> R::State {
     let (width, count) = (T::Word::BYTES, T::Word::COUNT as u64);
     let before = u64::from((16 - at.misalignment()) % 16 / width);
     let first = if before < len { before } else { len };
@@ -149,11 +171,15 @@ unsafe fn along<T: Number<Value: Pass>, R: Along<T>>(at: Global, start: u64, len
     let whole = at.offset(first * u64::from(width));
     // SAFETY: a whole vector of the row.
     let load = |quad: u64| unsafe { thread::load_quad(whole.offset(16 * quad)) };
-    // A state for each lane of a vector, so that they do not wait for each other.
-    let mut states = [R::START; 8];
+    // A state for each place in a quad, so that they do not wait for each other.
+    let mut states = [R::START; 16];
     let mut take = |quad: Quad, number: u64| {
         let place = start + first + number * count;
-        crate::unrolled!(lane < 8 => {
+        if let Some(state) = R::take_quad(states[0], quad, place) {
+            states[0] = state;
+            return;
+        }
+        crate::unrolled!(lane < 16 => {
             if lane < T::Word::COUNT {
                 states[lane] = R::take(states[lane], T::value(T::Word::get(quad, lane)), place + lane as u64);
             }
@@ -175,7 +201,7 @@ unsafe fn along<T: Number<Value: Pass>, R: Along<T>>(at: Global, start: u64, len
         quad += size;
     }
     let mut state = R::START;
-    crate::unrolled!(lane < 8 => {
+    crate::unrolled!(lane < 16 => {
         if lane < T::Word::COUNT {
             state = R::join(state, states[lane]);
         }
@@ -205,11 +231,16 @@ unsafe fn along<T: Number<Value: Pass>, R: Along<T>>(at: Global, start: u64, len
     state
 }
 
-/// Shared memory for each column's states of a thread.
+/// Columns that a thread has room for: those of a quad, and eight at least.
+pub const fn column_lanes<W: Lanes>() -> usize {
+    if W::COUNT > 8 { W::COUNT } else { 8 }
+}
+
+/// What a thread has of columns, for each.
 struct States<S, T>(PhantomData<(S, T)>);
 
 impl<S: Pass, T: Number> Footprint for States<S, T> {
-    const BYTES: u32 = REDUCE_COLUMNS_BLOCK * T::Word::COUNT as u32 * S::BYTES;
+    const BYTES: u32 = reduce_columns_block(T::Word::BYTES) * T::Word::COUNT as u32 * S::BYTES;
 }
 
 /// Reduces columns, with threads across columns, each of a vector or an element, and threads down
@@ -221,14 +252,16 @@ impl<S: Pass, T: Number> Footprint for States<S, T> {
 /// vectors if lanes are vectors, and no work writes it; there is memory for the results, which no
 /// other work accesses.
 #[inline(always)]
-pub unsafe fn reduce_columns<T: Number<Value: Pass>, R: Along<T>>(params: ReduceColumnsParams) {
+pub unsafe fn reduce_columns<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const LANES: usize>(
+    params: ReduceColumnsParams,
+) {
     let states = Shared::reserve::<States<R::State, T>>();
     if params.quads != 0 {
         // SAFETY: as the caller promises.
-        unsafe { columns::<T, R, true>(&params, states) }
+        unsafe { columns::<T, R, true, LANES>(&params, states) }
     } else {
         // SAFETY: as the caller promises.
-        unsafe { columns::<T, R, false>(&params, states) }
+        unsafe { columns::<T, R, false, LANES>(&params, states) }
     }
 }
 
@@ -236,7 +269,7 @@ pub unsafe fn reduce_columns<T: Number<Value: Pass>, R: Along<T>>(params: Reduce
 ///
 /// As for [`reduce_columns`].
 #[inline(always)]
-unsafe fn columns<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
+unsafe fn columns<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUADS: bool, const LANES: usize>(
     params: &ReduceColumnsParams,
     shared: Shared,
 ) {
@@ -250,8 +283,8 @@ unsafe fn columns<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
     let at = |lane: u32, y: u32, x: u32| shared.offset((lane * threads + y * across + x) * R::State::BYTES);
     if y < down && column < params.columns {
         // SAFETY: a column of the array.
-        let states = unsafe { down_column::<T, R, QUADS>(params, column, y, down) };
-        crate::unrolled!(lane < 8 => {
+        let states = unsafe { down_column::<T, R, QUADS, LANES>(params, column, y, down) };
+        crate::unrolled!(lane < 16 => {
             if lane < count as usize {
                 // SAFETY: this thread's memory.
                 unsafe { states[lane].store(at(lane as u32, y, x)) };
@@ -287,12 +320,12 @@ unsafe fn columns<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
 ///
 /// As for [`reduce_columns`]; the column is one of the array.
 #[inline(always)]
-unsafe fn down_column<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
+unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUADS: bool, const LANES: usize>(
     params: &ReduceColumnsParams,
     column: u64,
     y: u32,
     down: u32,
-) -> [R::State; 8] {
+) -> [R::State; LANES] {
     let count = if QUADS { T::Word::COUNT } else { 1 };
     let bytes = u64::from(T::Word::BYTES) * count as u64;
     let outer = Wide::truncate(column).divide(&params.lanes).0;
@@ -307,15 +340,15 @@ unsafe fn down_column<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
             unsafe { T::Word::load_global(at) }.put([0; 4], 0)
         }
     };
-    let mut states = [R::START; 8];
-    let mut take = |quad: Quad, place: u64| {
+    let mut states = [R::START; LANES];
+    let take = |states: &mut [R::State; LANES], quad: Quad, place: u64| {
         let named = if R::PLACES && params.places != 0 {
             // SAFETY: an index for every element, if there are indices.
             unsafe { B64::load_global(Global::new(params.places).offset(8 * number(place))) }.low()
         } else {
             place
         };
-        crate::unrolled!(lane < 8 => {
+        crate::unrolled!(lane < 16 => {
             if lane < count {
                 states[lane] = R::take(states[lane], T::value(T::Word::get(quad, lane)), named);
             }
@@ -336,15 +369,28 @@ unsafe fn down_column<T: Number<Value: Pass>, R: Along<T>, const QUADS: bool>(
             held[number] = load(at);
             at = at.offset(pitch);
         }
-        crate::unrolled!(number < 8 => {
-            if number < loads {
-                take(held[number], place + number as u64 * step);
-            }
-        });
+        if R::ADDS && T::ADDS_IN_VALUES {
+            // One addition of 64 bits a column, instead of one for each load.
+            crate::unrolled!(lane < 16 => {
+                if lane < count {
+                    let mut sum = T::Value::ZERO;
+                    for number in 0..loads {
+                        sum = sum.plus(T::value(T::Word::get(held[number], lane)));
+                    }
+                    states[lane] = R::take(states[lane], sum, place);
+                }
+            });
+        } else {
+            crate::unrolled!(number < 8 => {
+                if number < loads {
+                    take(&mut states, held[number], place + number as u64 * step);
+                }
+            });
+        }
         place += loads as u64 * step;
     }
     while place < end {
-        take(load(at), place);
+        take(&mut states, load(at), place);
         at = at.offset(pitch);
         place += step;
     }

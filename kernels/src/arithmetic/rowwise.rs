@@ -3,7 +3,7 @@
 
 use crate::abi::{RowwiseParams, held_quads};
 use crate::block::group::{Group, Pass, WarpValues};
-use crate::thread::number::{EXP_SCALE, Number, Value};
+use crate::thread::number::{EXP_SCALE, Number, Real, Value};
 use crate::thread::quad::Lanes;
 use crate::thread::{self, Global, Shared, Word};
 
@@ -30,7 +30,7 @@ struct Row {
 impl Row {
     /// Returns this thread's row.
     #[inline(always)]
-    fn new<T: Number>(params: &RowwiseParams, group: Group) -> Self {
+    fn new<T: Number<Value: Real>>(params: &RowwiseParams, group: Group) -> Self {
         let number = u64::from(thread::block_x()) * u64::from(group.count) + u64::from(group.number);
         let width = u64::from(T::Word::BYTES);
         let [src, dst] = [params.src, params.dst].map(|start| Global::new(start).offset(number * params.n * width));
@@ -80,7 +80,7 @@ impl Row {
     ///
     /// The group holds the row: see [`RowwiseParams`].
     #[inline(always)]
-    unsafe fn hold<T: Number>(&self, missing: T::Value) -> ([T::Value; HELD], Single<T::Value>) {
+    unsafe fn hold<T: Number<Value: Real>>(&self, missing: T::Value) -> ([T::Value; HELD], Single<T::Value>) {
         let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
         let mut values = [missing; HELD];
         if self.quads > 0 {
@@ -108,7 +108,7 @@ impl Row {
     /// Maps the values that this thread holds, and a single one, and sums them: each vector
     /// separately, so that few roundings follow each other.
     #[inline(always)]
-    fn sum_mapped<T: Number>(
+    fn sum_mapped<T: Number<Value: Real>>(
         &self,
         values: &mut [T::Value; HELD],
         single: &mut Single<T::Value>,
@@ -142,7 +142,7 @@ impl Row {
     ///
     /// As for [`hold`](Row::hold); no other work accesses the destination.
     #[inline(always)]
-    unsafe fn store<T: Number>(&self, values: &[T::Value; HELD], single: Single<T::Value>) {
+    unsafe fn store<T: Number<Value: Real>>(&self, values: &[T::Value; HELD], single: Single<T::Value>) {
         let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
         let (mut at, next) = self.held_at::<T::Word>(self.dst);
         crate::unrolled!(step < 8 => {
@@ -167,7 +167,7 @@ impl Row {
     ///
     /// The row is allocated and aligned to an element, and no work writes it.
     #[inline(always)]
-    unsafe fn each<T: Number>(&self, mut take: impl FnMut(T::Value)) {
+    unsafe fn each<T: Number<Value: Real>>(&self, mut take: impl FnMut(T::Value)) {
         let (mut quad, mut single) = (u64::from(self.group.lane), u64::from(self.group.lane));
         while quad < self.quads {
             // SAFETY: a vector of the row.
@@ -193,7 +193,7 @@ impl Row {
     ///
     /// As for [`each`](Row::each); no other work accesses this part of the destination.
     #[inline(always)]
-    unsafe fn map<T: Number>(&self, become_: impl Fn(T::Value) -> T::Value) {
+    unsafe fn map<T: Number<Value: Real>>(&self, become_: impl Fn(T::Value) -> T::Value) {
         let (size, lane) = (u64::from(self.group.size), u64::from(self.group.lane));
         let mut left = (self.quads + (size - 1 - lane)) >> size.trailing_zeros();
         while left > 0 {
@@ -222,12 +222,12 @@ impl Row {
 }
 
 #[inline(always)]
-fn larger<V: Value>(one: V, other: V) -> V {
+fn larger<V: Real>(one: V, other: V) -> V {
     one.larger(other)
 }
 
 #[inline(always)]
-fn sum<V: Value>(one: V, other: V) -> V {
+fn sum<V: Real>(one: V, other: V) -> V {
     one + other
 }
 
@@ -238,7 +238,7 @@ struct Compensated<V> {
     lost: V,
 }
 
-impl<V: Value> Compensated<V> {
+impl<V: Real> Compensated<V> {
     const ZERO: Self = Compensated { sum: V::ZERO, lost: V::ZERO };
 
     #[inline(always)]
@@ -268,7 +268,7 @@ impl<V: Value> Compensated<V> {
 /// See [`RowwiseParams`]: the rows of both sides are allocated and aligned to an element, and no
 /// other work accesses those of the destination.
 #[inline(always)]
-pub unsafe fn softmax<T: Number<Value: Pass>>(params: RowwiseParams) {
+pub unsafe fn softmax<T: Number<Value: Real + Pass>>(params: RowwiseParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<T::Value>>());
     let row = Row::new::<T>(&params, group);
     if params.held != 0 {
@@ -284,8 +284,8 @@ pub unsafe fn softmax<T: Number<Value: Pass>>(params: RowwiseParams) {
 ///
 /// As for [`softmax`]; the group holds the row.
 #[inline(always)]
-unsafe fn softmax_held<T: Number<Value: Pass>>(row: &Row) {
-    let least = T::Value::NEGATIVE_INFINITY;
+unsafe fn softmax_held<T: Number<Value: Real + Pass>>(row: &Row) {
+    let least = T::Value::LEAST;
     // SAFETY: as the caller promises.
     let (mut values, mut single) = unsafe { row.hold::<T>(least) };
     let mut most = single.map_or(least, |(_, value)| value);
@@ -315,8 +315,8 @@ unsafe fn softmax_held<T: Number<Value: Pass>>(row: &Row) {
 ///
 /// As for [`softmax`].
 #[inline(always)]
-unsafe fn softmax_long<T: Number<Value: Pass>>(row: &Row) {
-    let least = T::Value::NEGATIVE_INFINITY;
+unsafe fn softmax_long<T: Number<Value: Real + Pass>>(row: &Row) {
+    let least = T::Value::LEAST;
     let unscale = T::Value::of(1.0 / EXP_SCALE);
     // There is no difference before the first number.
     let or_zero = |shift: T::Value| if shift > least { shift } else { T::Value::ZERO };
@@ -354,7 +354,7 @@ unsafe fn softmax_long<T: Number<Value: Pass>>(row: &Row) {
 /// See [`RowwiseParams`]: the rows are allocated and aligned to an element, and no work writes
 /// them; there is memory for two results a row, which no other work accesses.
 #[inline(always)]
-pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: RowwiseParams) {
+pub unsafe fn mean_variance<T: Number<Value: Real + Pass>>(params: RowwiseParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<T::Value>>());
     let [mean_at, variance_at] = [params.dst, params.variances].map(Global::new);
     // A row has no destination, and so whole vectors wherever it starts.
@@ -392,7 +392,7 @@ pub unsafe fn mean_variance<T: Number<Value: Pass>>(params: RowwiseParams) {
 ///
 /// As for [`mean_variance`]; the group holds the row.
 #[inline(always)]
-unsafe fn moments_held<T: Number<Value: Pass>>(row: &Row, count: T::Value) -> (T::Value, T::Value, T::Value) {
+unsafe fn moments_held<T: Number<Value: Real + Pass>>(row: &Row, count: T::Value) -> (T::Value, T::Value, T::Value) {
     let zero = T::Value::ZERO;
     // SAFETY: as the caller promises.
     let (mut values, mut single) = unsafe { row.hold::<T>(zero) };
@@ -410,7 +410,7 @@ unsafe fn moments_held<T: Number<Value: Pass>>(row: &Row, count: T::Value) -> (T
 ///
 /// As for [`mean_variance`].
 #[inline(always)]
-unsafe fn moments_long<T: Number<Value: Pass>>(row: &Row, count: T::Value) -> (T::Value, T::Value, T::Value) {
+unsafe fn moments_long<T: Number<Value: Real + Pass>>(row: &Row, count: T::Value) -> (T::Value, T::Value, T::Value) {
     let mut total = Compensated::ZERO;
     // SAFETY: as the caller promises.
     unsafe { row.each::<T>(|value| total = total.plus(value)) };

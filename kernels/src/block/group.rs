@@ -4,7 +4,7 @@
 use core::marker::PhantomData;
 
 use crate::thread::number::{Number, Value};
-use crate::thread::{self, B64, Footprint, Shared, Word};
+use crate::thread::{self, B32, B64, Footprint, Shared, Word};
 
 /// Lanes of a warp.
 const WARP: u32 = 32;
@@ -43,20 +43,20 @@ pub trait Pass: Copy {
 }
 
 macro_rules! pass {
-    ($($value:ident)*) => {$(
+    ($($value:ident $word:ident)*) => {$(
         impl Pass for $value {
-            const BYTES: u32 = <Self as Number>::Word::BYTES;
+            const BYTES: u32 = $word::BYTES;
 
             #[inline(always)]
             unsafe fn from_across(self, across: u32) -> Self {
                 // SAFETY: as the caller promises.
                 let half = |bits: u32| unsafe { thread::from_across(bits, across) };
-                let bits = self.to_bits();
+                let bits = Self::word(self).low();
                 if Self::BYTES == 4 {
-                    return $value::from_bits(half(bits as u32) as _);
+                    return Self::value($word::new(half(bits as u32) as _));
                 }
                 let (low, high) = (half(bits as u32), half((bits as u64 >> 32) as u32));
-                $value::from_bits((u64::from(low) | u64::from(high) << 32) as _)
+                Self::value($word::new((u64::from(low) | u64::from(high) << 32) as _))
             }
 
             #[inline(always)]
@@ -68,13 +68,13 @@ macro_rules! pass {
             #[inline(always)]
             unsafe fn load(from: Shared) -> Self {
                 // SAFETY: as the caller promises.
-                Self::value(unsafe { <Self as Number>::Word::load_shared(from) })
+                Self::value(unsafe { $word::load_shared(from) })
             }
         }
     )*};
 }
 
-pass! { f32 f64 }
+pass! { f32 B32 f64 B64 u32 B32 i32 B32 u64 B64 i64 B64 }
 
 /// A value, and its index along an axis.
 #[derive(Clone, Copy)]

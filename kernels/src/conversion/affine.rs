@@ -8,12 +8,12 @@ use crate::block;
 use crate::conversion::cast::{self, Scalar};
 use crate::index::Index;
 use crate::index::axes::{self, Offsets};
-use crate::thread::number::{Bf16, F16, Number, Value};
+use crate::thread::number::{Bf16, F16, Number, Real};
 use crate::thread::{self, B32, Global, Word};
 
-/// The type of arithmetic.
-pub trait Computed: Value {
-    /// Returns the value of a number.
+/// What is computed in.
+pub trait Computed: Real {
+    /// The value of a number.
     fn take<N: cast::Value>(number: N) -> Self;
 }
 

@@ -3,7 +3,7 @@
 use crate::abi::{NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams};
 use crate::block;
 use crate::index::Wide;
-use crate::thread::number::{Number, Value};
+use crate::thread::number::{Number, Real};
 use crate::thread::quad::Lanes;
 use crate::thread::{self, B8, B32, B32x2, Global, Quad, Word};
 

@@ -4,32 +4,30 @@ use core::arch::asm;
 use core::ops::{Add, Div, Mul, Sub};
 
 use crate::thread::quad::{Lanes, permute_bytes};
-use crate::thread::{B16, B32, B64, Quad, Word};
+use crate::thread::{B8, B16, B32, B64, Quad, Word};
+
+/// What numbers are compared and summed in.
+pub trait Value: Number<Value = Self> + Copy + PartialOrd {
+    /// Zero.
+    const ZERO: Self;
+    /// What no number is above.
+    const GREATEST: Self;
+    /// What no number is below.
+    const LEAST: Self;
+    /// The sum of two; of integers modulo a power of two.
+    fn plus(self, other: Self) -> Self;
+    /// Whether it is no number.
+    fn is_nan(self) -> bool;
+}
 
 /// The type of arithmetic. Rust does not contract a product and a sum to one rounding, so a CPU's
 /// result is the same.
-pub trait Value:
-    Number<Value = Self>
-    + Copy
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + PartialOrd
-{
-    /// Zero.
-    const ZERO: Self;
+pub trait Real: Value + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> {
     /// One.
     const ONE: Self;
-    /// The greatest value.
-    const INFINITY: Self;
-    /// The least value.
-    const NEGATIVE_INFINITY: Self;
-    /// Returns the value nearest to a double.
+    /// The nearest of a double.
     fn of(double: f64) -> Self;
-    /// Whether it is not a number.
-    fn is_nan(self) -> bool;
-    /// Returns `2^64` times `e` to the power of a number of at most 8: see [`exponential`].
+    /// `2^64` times `e` to the power of a number that is not above 8: see [`exponential`].
     fn scaled_exp(self) -> Self;
     /// Returns the larger of two; if one is NaN, the other.
     fn larger(self, other: Self) -> Self;
@@ -43,10 +41,30 @@ pub trait Number {
     type Word: Word + Lanes;
     /// The type of its arithmetic.
     type Value: Value;
+    /// What sums of many are computed in, and returned.
+    type Sum: Value;
 
     /// Returns the value of these bits.
     fn value(word: Self::Word) -> Self::Value;
-    /// Returns the bits of the nearest number, ties to even.
+    /// A value as a term of sums.
+    fn term(value: Self::Value) -> Self::Sum;
+
+    /// Whether the sum of eight values is one: of narrow integers.
+    const ADDS_IN_VALUES: bool = false;
+
+    /// The sum of a quad's numbers, where there is an instruction for several of them.
+    #[inline(always)]
+    fn sum(_: Quad) -> Option<Self::Sum> {
+        None
+    }
+
+    /// The greatest of a quad's numbers and its first lane, where both fit in one value.
+    #[inline(always)]
+    fn greatest(_: Quad) -> Option<(Self::Value, u32)> {
+        None
+    }
+
+    /// The bits of the nearest number, ties to even.
     fn word(value: Self::Value) -> Self::Word;
 
     /// Returns the vector of numbers nearest to the first of eight values.
@@ -70,6 +88,12 @@ pub struct Bf16;
 impl Number for F16 {
     type Word = B16;
     type Value = f32;
+    type Sum = f32;
+
+    #[inline(always)]
+    fn term(value: f32) -> f32 {
+        value
+    }
 
     #[inline(always)]
     fn value(word: B16) -> f32 {
@@ -114,6 +138,12 @@ fn nearest_half(value: f32) -> u16 {
 impl Number for Bf16 {
     type Word = B16;
     type Value = f32;
+    type Sum = f32;
+
+    #[inline(always)]
+    fn term(value: f32) -> f32 {
+        value
+    }
 
     #[inline(always)]
     fn value(word: B16) -> f32 {
@@ -147,10 +177,16 @@ macro_rules! same {
         impl Number for $value {
             type Word = $word;
             type Value = $value;
+            type Sum = $value;
 
             #[inline(always)]
             fn value(word: $word) -> $value {
                 $value::from_bits(word.low())
+            }
+
+            #[inline(always)]
+            fn term(value: $value) -> $value {
+                value
             }
 
             #[inline(always)]
@@ -161,18 +197,26 @@ macro_rules! same {
 
         impl Value for $value {
             const ZERO: Self = 0.0;
-            const ONE: Self = 1.0;
-            const INFINITY: Self = $value::INFINITY;
-            const NEGATIVE_INFINITY: Self = $value::NEG_INFINITY;
+            const GREATEST: Self = $value::INFINITY;
+            const LEAST: Self = $value::NEG_INFINITY;
 
             #[inline(always)]
-            fn of(double: f64) -> Self {
-                double as $value
+            fn plus(self, other: Self) -> Self {
+                self + other
             }
 
             #[inline(always)]
             fn is_nan(self) -> bool {
                 self != self
+            }
+        }
+
+        impl Real for $value {
+            const ONE: Self = 1.0;
+
+            #[inline(always)]
+            fn of(double: f64) -> Self {
+                double as $value
             }
 
             #[inline(always)]
@@ -201,7 +245,99 @@ macro_rules! same {
 
 same! { f32 B32 exp32 "fma.rn.f32" reg32, f64 B64 exp64 "fma.rn.f64" reg64 }
 
-/// The power of two that scales exponentials.
+/// Integers. Those of 8 and 16 bits are computed in 32, and one instruction adds all in a register:
+/// it multiplies them by ones first.
+macro_rules! integers {
+    ($($type:ident $word:ident $value:ident $sum:ident $($add:literal of $ones:literal)?;)*) => {$(
+        impl Number for $type {
+            type Word = $word;
+            type Value = $value;
+            type Sum = $sum;
+
+            #[inline(always)]
+            fn value(word: $word) -> $value {
+                word.low() as $type as $value
+            }
+
+            #[inline(always)]
+            fn term(value: $value) -> $sum {
+                value as $sum
+            }
+
+            #[inline(always)]
+            fn word(value: $value) -> $word {
+                $word::new(value as _)
+            }
+
+            $(
+                const ADDS_IN_VALUES: bool = true;
+
+                #[inline(always)]
+                fn sum([a, b, c, d]: Quad) -> Option<$sum> {
+                    let add = |sum: $value, word: u32| {
+                        let added: $value;
+                        // SAFETY: arithmetic.
+                        unsafe {
+                            asm!(concat!($add, " {}, {}, {}, {};"), out(reg32) added, in(reg32) word,
+                                in(reg32) $ones, in(reg32) sum, options(pure, nomem, nostack))
+                        };
+                        added
+                    };
+                    Some(add(add(add(add(0, a), b), c), d) as $sum)
+                }
+
+                #[inline(always)]
+                fn greatest(quad: Quad) -> Option<($value, u32)> {
+                    // Four bits below each number are greater for a lower lane, so that the first of
+                    // equal numbers is the greatest.
+                    let mut greatest = $value::MIN;
+                    crate::unrolled!(lane < 16 => {
+                        if lane < $word::COUNT {
+                            let both = Self::value($word::get(quad, lane)) << 4 | (15 - lane) as $value;
+                            greatest = if both > greatest { both } else { greatest };
+                        }
+                    });
+                    Some((greatest >> 4, 15 - (greatest & 15) as u32))
+                }
+            )?
+        }
+    )*};
+}
+
+integers! {
+    u8 B8 u32 u64 "dp4a.u32.u32" of 0x0101_0101_u32;
+    i8 B8 i32 i64 "dp4a.s32.s32" of 0x0101_0101_u32;
+    u16 B16 u32 u64 "dp2a.lo.u32.u32" of 0x0101_u32;
+    i16 B16 i32 i64 "dp2a.lo.s32.s32" of 0x0101_u32;
+    u32 B32 u32 u64;
+    i32 B32 i32 i64;
+    u64 B64 u64 u64;
+    i64 B64 i64 i64;
+}
+
+macro_rules! integer_values {
+    ($($value:ident)*) => {$(
+        impl Value for $value {
+            const ZERO: Self = 0;
+            const GREATEST: Self = $value::MAX;
+            const LEAST: Self = $value::MIN;
+
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                false
+            }
+        }
+    )*};
+}
+
+integer_values! { u32 i32 u64 i64 }
+
+/// The power of two that exponentials are scaled by.
 const EXP_SHIFT: u32 = 64;
 /// The scale of exponentials.
 pub const EXP_SCALE: f64 = (1_u128 << EXP_SHIFT) as f64;
@@ -227,7 +363,7 @@ macro_rules! exponential {
             let mut r = x;
             $(r = n.fma(-$part, r);)*
             let mut sum = $last;
-            $(sum = Value::fma(sum, r, $coefficient);)*
+            $(sum = Real::fma(sum, r, $coefficient);)*
             let scale = ($bias + EXP_SHIFT as $bits) << $mantissa;
             sum * $float::from_bits((shifted.to_bits() << $mantissa).wrapping_add(scale))
         }

@@ -2,8 +2,11 @@
 
 use crate::abi::{Divisor, params};
 
-/// Threads in a block of the reductions down columns.
-pub const REDUCE_COLUMNS_BLOCK: u32 = 256;
+/// Threads in a block of the reductions down columns, of elements of so many bytes: fewer where a
+/// thread has 16 columns, so that shared memory has room for an element and its place of each.
+pub const fn reduce_columns_block(width: u32) -> u32 {
+    if width == 1 { 128 } else { 256 }
+}
 
 params! {
     /// Parameters of the reductions along the last axis of `rows` contiguous rows of `n` elements.

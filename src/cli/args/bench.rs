@@ -9,7 +9,7 @@ use warpstride::element::DType;
 use warpstride::error::counted;
 
 use super::Axes;
-use super::values::{Numbers, Random, castable, images, mappable, number, plane, run_name, shape};
+use super::values::{Numbers, Random, castable, images, mappable, number, plane, reducible, run_name, shape};
 
 /// Why a `bench` without an operation is wrong usage.
 pub(in crate::cli) const NO_OPERATION: &str =
@@ -228,8 +228,8 @@ pub(in crate::cli) struct Reduced {
     /// The axis to reduce, counted from 0
     #[arg(long, value_name = "K", requires = "shape", conflicts_with = "elements")]
     pub(in crate::cli) axis: Option<usize>,
-    /// Element type: f16, bf16, f32 or f64
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = number)]
+    /// Element type, which is not complex
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = reducible)]
     pub(in crate::cli) dtype: DType,
     #[command(flatten)]
     pub(in crate::cli) samples: Samples,

@@ -88,6 +88,12 @@ pub(super) fn number(text: &str) -> Result<DType, String> {
     one_of(text, "arithmetic is on", &[DType::F16, DType::Bf16, DType::F32, DType::F64])
 }
 
+/// A type that is reduced.
+pub(super) fn reducible(text: &str) -> Result<DType, String> {
+    let types: Vec<_> = DType::ALL.into_iter().filter(|dtype| !dtype.is_complex()).collect();
+    one_of(text, "reductions are of", &types)
+}
+
 /// A type that images become.
 pub(super) fn plane(text: &str) -> Result<DType, String> {
     one_of(text, "images become planes of", &[DType::F16, DType::Bf16, DType::F32])

@@ -4,7 +4,7 @@ use anyhow::Result;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use warpstride::device::Device;
-use warpstride::element::{DType, Number};
+use warpstride::element::{DType, Float, Number};
 use warpstride::error::Error;
 use warpstride::memory::DeviceBuffer;
 use warpstride::ops::{
@@ -33,8 +33,63 @@ pub(super) enum Arithmetic {
     Dot,
 }
 
+/// A number that the host makes and reads.
+pub(super) trait HostNumber: Number {
+    /// Floats from -2 to 2; integers of 16 bits at most, so that doubles hold their sums exactly.
+    fn of_bits(bits: u16) -> Self;
+    /// The value.
+    fn value(self) -> f64;
+    /// The value of a sum.
+    fn sum_value(sum: Self::Sum) -> f64;
+}
+
+macro_rules! host_numbers {
+    ($($type:ident: |$bits:ident| $number:expr;)*) => {$(
+        impl HostNumber for $type {
+            fn of_bits($bits: u16) -> Self {
+                $number
+            }
+
+            fn value(self) -> f64 {
+                self as f64
+            }
+
+            fn sum_value(sum: Self::Sum) -> f64 {
+                sum as f64
+            }
+        }
+    )*};
+    ($($type:ident)*) => { host_numbers! { $($type: |bits| bits as $type;)* } };
+}
+
+host_numbers! { u8 i8 u16 i16 u32 i32 u64 i64 }
+host_numbers! {
+    f32: |bits| Self::nearest(f64::from(bits) / 16384.0 - 2.0);
+    f64: |bits| Self::nearest(f64::from(bits) / 16384.0 - 2.0);
+}
+
+macro_rules! host_halves {
+    ($($type:ident)*) => {$(
+        impl HostNumber for $type {
+            fn of_bits(bits: u16) -> Self {
+                Self::nearest(f64::from(bits) / 16384.0 - 2.0)
+            }
+
+            fn value(self) -> f64 {
+                self.to_f64()
+            }
+
+            fn sum_value(sum: f32) -> f64 {
+                f64::from(sum)
+            }
+        }
+    )*};
+}
+
+host_halves! { f16 bf16 }
+
 /// A number that the host computes with as the kernels do.
-pub(super) trait Computed: Number {
+pub(super) trait Computed: HostNumber + Float {
     /// The nearest to a value.
     fn nearest(value: f64) -> Self;
     /// What an operation makes of elements.
@@ -51,8 +106,8 @@ macro_rules! computed {
 
             fn compute(operation: Elementwise, old: Self, a: Self, b: Self) -> Self {
                 // The kernels take the scalar as this type has it.
-                let scalar = Self::nearest(SCALAR).to_f64() as $in;
-                let [old, a, b] = [old, a, b].map(|number| number.to_f64() as $in);
+                let scalar = Self::nearest(SCALAR).value() as $in;
+                let [old, a, b] = [old, a, b].map(|number| number.value() as $in);
                 let $value = match operation {
                     Elementwise::Mul => scalar * a,
                     Elementwise::Add => a + b,
@@ -129,10 +184,10 @@ impl Arithmetic {
             Self::Reduction(Reduction::Min) => Ok(arrays.extreme.download()?[0] == extreme(a, |x, y| x < y)),
             Self::Reduction(Reduction::Max) => Ok(arrays.extreme.download()?[0] == extreme(a, |x, y| x > y)),
             Self::Reduction(_) | Self::Dot => {
-                let ones = |at: usize| if self == Self::Dot { b[at].to_f64() } else { 1.0 };
-                let terms = || (0..a.len()).into_par_iter().map(|at| a[at].to_f64() * ones(at));
+                let ones = |at: usize| if self == Self::Dot { b[at].value() } else { 1.0 };
+                let terms = || (0..a.len()).into_par_iter().map(|at| a[at].value() * ones(at));
                 let (expected, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
-                let got = arrays.sum.download()?[0].to_f64();
+                let got = T::sum_value(arrays.sum.download()?[0]);
                 // Some roundings of the terms' sum, each of 2^-24 or 2^-53.
                 let rounding = if size_of::<T::Sum>() == 8 { f64::EPSILON } else { f64::from(f32::EPSILON) };
                 Ok((got - expected).abs() <= 32.0 * rounding * size)
@@ -180,15 +235,15 @@ impl OnArrays {
 }
 
 /// The element that comes before all others.
-fn extreme<T: Number>(elements: &[T], before: impl Fn(f64, f64) -> bool + Sync) -> T {
-    let better = |best: T, next: T| if before(next.to_f64(), best.to_f64()) { next } else { best };
+fn extreme<T: HostNumber>(elements: &[T], before: impl Fn(f64, f64) -> bool + Sync) -> T {
+    let better = |best: T, next: T| if before(next.value(), best.value()) { next } else { best };
     elements.par_iter().copied().reduce(|| elements[0], better)
 }
 
-/// Numbers from -2 to 2 of a fixed sequence, another for each array.
-pub(super) fn numbers<T: Computed>(len: usize, array: usize) -> Result<Vec<T>> {
+/// Numbers of a fixed sequence, another for each array.
+pub(super) fn numbers<T: HostNumber>(len: usize, array: usize) -> Result<Vec<T>> {
     let bits = reference::random::<u16>(len + array)?;
-    Ok(bits[array..].par_iter().map(|&bits| T::nearest(f64::from(bits) / 16384.0 - 2.0)).collect())
+    Ok(bits[array..].par_iter().map(|&bits| T::of_bits(bits)).collect())
 }
 
 /// Numbers on the host and on a device, for one operation or several in a row.

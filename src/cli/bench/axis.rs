@@ -6,13 +6,13 @@ use anyhow::{Context, Result};
 use half::{bf16, f16};
 use rayon::prelude::*;
 use warpstride::device::Device;
-use warpstride::element::{DType, Number};
+use warpstride::element::DType;
 use warpstride::error::{Error, counted};
 use warpstride::ops::{self, MeanVariancePlan, Phase, Plan, Reduction, ReductionPlan, Scratch, SoftmaxPlan, Target};
 use warpstride::roofline::measure::{self, RotatingBuffer, Rotation, Timing};
 use warpstride::roofline::record::{Group, Subject};
 
-use super::arithmetic::{Computed, numbers};
+use super::arithmetic::{Computed, HostNumber, numbers};
 use super::outcome::Outcome;
 use super::permute::copy;
 use super::{Measured, SMALL};
@@ -67,11 +67,27 @@ impl Measured for AlongAxis<'_> {
         // results, each set.
         let rotation = Rotation::new(device, &[read, written]);
         ensure_room(Rotation::padded(read.max(written)), 2, &[(device, rotation.arrays(3).max(4))])?;
+        let Along::Reduction(reduction) = self.along else {
+            return match self.dtype {
+                DType::F16 => self.rowwise::<f16>(rotation, samples, output),
+                DType::Bf16 => self.rowwise::<bf16>(rotation, samples, output),
+                DType::F32 => self.rowwise::<f32>(rotation, samples, output),
+                _ => self.rowwise::<f64>(rotation, samples, output),
+            };
+        };
         match self.dtype {
-            DType::F16 => self.measure::<f16>(rotation, samples, output),
-            DType::Bf16 => self.measure::<bf16>(rotation, samples, output),
-            DType::F32 => self.measure::<f32>(rotation, samples, output),
-            _ => self.measure::<f64>(rotation, samples, output),
+            DType::U8 => self.reduced::<u8>(reduction, rotation, samples, output),
+            DType::I8 => self.reduced::<i8>(reduction, rotation, samples, output),
+            DType::U16 => self.reduced::<u16>(reduction, rotation, samples, output),
+            DType::I16 => self.reduced::<i16>(reduction, rotation, samples, output),
+            DType::F16 => self.reduced::<f16>(reduction, rotation, samples, output),
+            DType::Bf16 => self.reduced::<bf16>(reduction, rotation, samples, output),
+            DType::U32 => self.reduced::<u32>(reduction, rotation, samples, output),
+            DType::I32 => self.reduced::<i32>(reduction, rotation, samples, output),
+            DType::F32 => self.reduced::<f32>(reduction, rotation, samples, output),
+            DType::U64 => self.reduced::<u64>(reduction, rotation, samples, output),
+            DType::I64 => self.reduced::<i64>(reduction, rotation, samples, output),
+            _ => self.reduced::<f64>(reduction, rotation, samples, output),
         }
     }
 }
@@ -91,6 +107,11 @@ impl AlongAxis<'_> {
         [product(&self.shape[..axis]), self.shape[axis], product(&self.shape[axis + 1..])]
     }
 
+    /// The shape without the axis.
+    fn other_axes(&self) -> Vec<usize> {
+        [&self.shape[..self.axis], &self.shape[self.axis + 1..]].concat()
+    }
+
     /// Results, each of [`result_width`](Self::result_width) bytes.
     fn results(&self) -> usize {
         let [outer, n, inner] = self.extents();
@@ -98,12 +119,10 @@ impl AlongAxis<'_> {
     }
 
     fn result_width(&self) -> usize {
-        let sum = if self.dtype == DType::F64 { 8 } else { 4 };
         match self.along {
-            Along::Reduction(Reduction::Sum) => sum,
-            Along::Reduction(Reduction::ArgMax) => size_of::<u64>(),
-            Along::Reduction(_) | Along::Softmax => self.dtype.width(),
-            Along::MeanVariance => 2 * sum,
+            Along::Reduction(reduction) => reduction.result(self.dtype).width(),
+            Along::Softmax => self.dtype.width(),
+            Along::MeanVariance => 2 * Reduction::Sum.result(self.dtype).width(),
         }
     }
 
@@ -119,7 +138,27 @@ impl AlongAxis<'_> {
         })
     }
 
-    fn measure<T: Computed>(&self, rotation: Rotation, samples: usize, output: &Output) -> Result<Outcome> {
+    fn reduced<T: HostNumber>(
+        &self,
+        reduction: Reduction,
+        rotation: Rotation,
+        samples: usize,
+        output: &Output,
+    ) -> Result<Outcome> {
+        self.measure::<T>(rotation, samples, output, |runs| runs.reduce(self, reduction))
+    }
+
+    fn rowwise<T: Computed>(&self, rotation: Rotation, samples: usize, output: &Output) -> Result<Outcome> {
+        self.measure::<T>(rotation, samples, output, |runs| runs.rowwise(self))
+    }
+
+    fn measure<T: HostNumber>(
+        &self,
+        rotation: Rotation,
+        samples: usize,
+        output: &Output,
+        run: impl Fn(&mut Runs<T>) -> Result<(), Error>,
+    ) -> Result<Outcome> {
         let progress = output.progress(3);
         progress.doing("preparing");
         let elements = numbers::<T>(self.shape.iter().product(), 0)?;
@@ -127,16 +166,16 @@ impl AlongAxis<'_> {
         let mut runs = Runs::new(rotation, self, &elements)?;
         progress.step();
         progress.doing("verifying");
-        let counters = verify::counted(&device, || runs.run(self))?;
+        let counters = verify::counted(&device, || run(&mut runs))?;
         let verified = self.is_right(&runs, &elements)?;
         progress.step();
         progress.doing("timing");
         let (mut timing, mut launch_us) = (None, None);
         if verified && is_cold {
             let copied = runs.time(samples, Runs::copy)?.gbps(2 * size_of_val(&*elements) as u64);
-            timing = Some((runs.time(samples, |runs| runs.run(self))?, copied));
+            timing = Some((runs.time(samples, &run)?, copied));
             if size_of_val(&*elements) <= SMALL {
-                launch_us = Some(measure::launch_us(device.default_stream(), || runs.run(self))?);
+                launch_us = Some(measure::launch_us(device.default_stream(), || run(&mut runs))?);
             }
         }
         let kernel = self.kernel(Target::of(&device))?;
@@ -145,10 +184,10 @@ impl AlongAxis<'_> {
 
     /// Whether the first set's results are near the host's in double precision, or the same where
     /// they are elements or places.
-    fn is_right<T: Computed>(&self, runs: &Runs<T>, elements: &[T]) -> Result<bool> {
+    fn is_right<T: HostNumber>(&self, runs: &Runs<T>, elements: &[T]) -> Result<bool> {
         let [_, n, inner] = self.extents();
         let number =
-            |result: usize, place: usize| elements[(result / inner * n + place) * inner + result % inner].to_f64();
+            |result: usize, place: usize| elements[(result / inner * n + place) * inner + result % inner].value();
         let total = |result: usize, of: &dyn Fn(f64) -> f64| sum(0..n, &|place| of(number(result, place)));
         let most = |result: usize| (0..n).map(|place| number(result, place)).fold(f64::NEG_INFINITY, f64::max);
         let columns = self.results() / if self.along == Along::Softmax { n.max(1) } else { 1 };
@@ -160,17 +199,17 @@ impl AlongAxis<'_> {
                 let found = runs.sums.download_first(columns)?;
                 all(&|result| {
                     let (expected, size) = (total(result, &|value| value), total(result, &f64::abs));
-                    (found[result].to_f64() - expected).abs() <= some * size
+                    (T::sum_value(found[result]) - expected).abs() <= some * size
                 })
             }
             Along::Reduction(Reduction::Min) => {
                 let found = runs.like.download_first(columns)?;
                 let least = |result| (0..n).map(|place| number(result, place)).fold(f64::INFINITY, f64::min);
-                all(&|result| found[result].to_f64() == least(result))
+                all(&|result| found[result].value() == least(result))
             }
             Along::Reduction(Reduction::Max) => {
                 let found = runs.like.download_first(columns)?;
-                all(&|result| found[result].to_f64() == most(result))
+                all(&|result| found[result].value() == most(result))
             }
             Along::Reduction(Reduction::ArgMax) => {
                 let found = runs.places.download_first(columns)?;
@@ -186,7 +225,7 @@ impl AlongAxis<'_> {
                     let all = total(result, &|value| (value - most).exp());
                     (0..n).all(|place| {
                         let expected = (number(result, place) - most).exp() / all;
-                        (found[result * n + place].to_f64() - expected).abs() <= relative * expected + least
+                        (found[result * n + place].value() - expected).abs() <= relative * expected + least
                     })
                 })
             }
@@ -195,8 +234,8 @@ impl AlongAxis<'_> {
                 all(&|result| {
                     let mean = total(result, &|value| value) / n as f64;
                     let variance = total(result, &|value| (value - mean).powi(2)) / n as f64;
-                    (means[result].to_f64() - mean).abs() <= 2.0 * some
-                        && (variances[result].to_f64() - variance).abs() <= 4.0 * some
+                    (T::sum_value(means[result]) - mean).abs() <= 2.0 * some
+                        && (T::sum_value(variances[result]) - variance).abs() <= 4.0 * some
                 })
             }
         }
@@ -225,7 +264,7 @@ fn rounding(number: DType) -> (f64, f64) {
 }
 
 /// The arrays of a rotation, and their results.
-struct Runs<T: Computed> {
+struct Runs<T: HostNumber> {
     rotation: Rotation,
     a: RotatingBuffer<T>,
     /// Room for as many elements: of a softmax, of a copy, of least and greatest elements.
@@ -236,7 +275,7 @@ struct Runs<T: Computed> {
     scratch: Scratch,
 }
 
-impl<T: Computed> Runs<T> {
+impl<T: HostNumber> Runs<T> {
     fn new(rotation: Rotation, along_axis: &AlongAxis<'_>, elements: &[T]) -> Result<Self> {
         let results = along_axis.results();
         let is = |along: &[Along]| if along.contains(&along_axis.along) { results } else { 0 };
@@ -252,34 +291,19 @@ impl<T: Computed> Runs<T> {
         })
     }
 
-    fn run(&mut self, along_axis: &AlongAxis<'_>) -> Result<(), Error> {
-        let Self { rotation, a, like, sums, others, places, scratch } = self;
+    fn reduce(&mut self, along_axis: &AlongAxis<'_>, reduction: Reduction) -> Result<(), Error> {
+        let Self { rotation, a, like, sums, places, scratch, .. } = self;
         let (set, axis, stream) = (rotation.advance(), along_axis.axis, rotation.device().default_stream());
-        let (from, like) = (a.view(set)?.split_axis(0, along_axis.shape)?, like.view_mut(set)?);
-        let shape = [&along_axis.shape[..axis], &along_axis.shape[axis + 1..]].concat();
-        let results: usize = shape.iter().product();
-        match along_axis.along {
-            Along::Reduction(Reduction::Sum) => {
-                ops::sum_into(from, axis, scratch, sums.view_mut(set)?.split_axis(0, &shape)?, stream)
-            }
-            Along::Reduction(Reduction::ArgMax) => {
+        let from = a.view(set)?.split_axis(0, along_axis.shape)?;
+        let shape = along_axis.other_axes();
+        let extremes = like.view_mut(set)?.slice(0, ..along_axis.results(), 1)?.split_axis(0, &shape)?;
+        match reduction {
+            Reduction::Sum => ops::sum_into(from, axis, scratch, sums.view_mut(set)?.split_axis(0, &shape)?, stream),
+            Reduction::Min => ops::min_into(from, axis, scratch, extremes, stream),
+            Reduction::Max => ops::max_into(from, axis, scratch, extremes, stream),
+            Reduction::ArgMax => {
                 ops::argmax_into(from, axis, scratch, places.view_mut(set)?.split_axis(0, &shape)?, stream)
             }
-            Along::Reduction(reduction) => {
-                let to = like.slice(0, ..results, 1)?.split_axis(0, &shape)?;
-                if reduction == Reduction::Min {
-                    ops::min_into(from, axis, scratch, to, stream)
-                } else {
-                    ops::max_into(from, axis, scratch, to, stream)
-                }
-            }
-            Along::Softmax => ops::softmax_into(from, like.split_axis(0, along_axis.shape)?, stream),
-            Along::MeanVariance => ops::mean_variance_into(
-                from,
-                sums.view_mut(set)?.split_axis(0, &shape)?,
-                others.view_mut(set)?.split_axis(0, &shape)?,
-                stream,
-            ),
         }
     }
 
@@ -294,5 +318,25 @@ impl<T: Computed> Runs<T> {
     fn time(&mut self, samples: usize, mut run: impl FnMut(&mut Self) -> Result<(), Error>) -> Result<Timing> {
         let device = self.rotation.device().clone();
         Ok(measure::time(&device, device.default_stream(), samples, || run(self))?)
+    }
+}
+
+impl<T: Computed> Runs<T> {
+    /// Softmax, or mean and variance.
+    fn rowwise(&mut self, along_axis: &AlongAxis<'_>) -> Result<(), Error> {
+        let Self { rotation, a, like, sums, others, .. } = self;
+        let (set, stream) = (rotation.advance(), rotation.device().default_stream());
+        let from = a.view(set)?.split_axis(0, along_axis.shape)?;
+        if along_axis.along == Along::Softmax {
+            return ops::softmax_into(from, like.view_mut(set)?.split_axis(0, along_axis.shape)?, stream);
+        }
+        let shape = along_axis.other_axes();
+        let [means, variances] = [sums, others];
+        ops::mean_variance_into(
+            from,
+            means.view_mut(set)?.split_axis(0, &shape)?,
+            variances.view_mut(set)?.split_axis(0, &shape)?,
+            stream,
+        )
     }
 }

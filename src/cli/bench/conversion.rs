@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use warpstride::device::Device;
-use warpstride::element::{DType, Element, Number};
+use warpstride::element::{DType, Element, Float};
 use warpstride::layout::Layout;
 use warpstride::ops::{
     self, AffinePlan, Align, CastPlan, Channels, Indexed, IndexedPlan, Normalization, PermutePlan, Phase, Plan, Target,
@@ -225,7 +225,7 @@ impl<'a> Bench<'a> {
 }
 
 /// Images to normalised planes.
-fn normalized<T: Number>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(f32) -> T) -> Result<Outcome> {
+fn normalized<T: Float>(bench: &Bench<'_>, shape: [usize; 4], nearest: impl Fn(f32) -> T) -> Result<Outcome> {
     let [n, h, w, c] = shape;
     let normalization = Normalization::new(1.0 / 255.0, &MEAN[..c], &DEVIATION[..c])?;
     let bytes = reference::random::<u8>(n * h * w * c)?;

@@ -15,6 +15,7 @@ use std::slice;
 use anyhow::Result;
 use serde_json::json;
 use warpstride::device::{Backend, Device};
+use warpstride::element::DType;
 use warpstride::error::{Error, ErrorKind};
 use warpstride::ops::{Elementwise, Reduction};
 use warpstride::roofline::export::{json, text};
@@ -133,19 +134,23 @@ fn indexed(rows: &args::Rows, is_put: bool) -> (Box<dyn Measured + '_>, args::Sa
 }
 
 /// A reduction along an axis, or over all elements. The index of the greatest element is found
-/// along the only axis.
+/// along the only axis, and integers are reduced along it.
 fn reduction(reduction: Reduction, reduced: &args::Reduced) -> (Box<dyn Measured + '_>, args::Samples) {
     let args::Reduced { elements, shape, axis, dtype, samples } = reduced;
     let dtype = *dtype;
     let along_axis = |shape| AlongAxis { along: Along::Reduction(reduction), shape, axis: axis.unwrap_or(0), dtype };
     let measured: Box<dyn Measured + '_> = match (elements, shape) {
-        (&Some(elements), _) if reduction != Reduction::ArgMax => {
+        (&Some(elements), _) if reduction != Reduction::ArgMax && is_float(dtype) => {
             Box::new(OnArrays { arithmetic: Arithmetic::Reduction(reduction), shape: [elements], dtype })
         }
         (Some(elements), _) => Box::new(along_axis(slice::from_ref(elements))),
         (None, shape) => Box::new(along_axis(shape.as_deref().unwrap_or(&[]))),
     };
     (measured, *samples)
+}
+
+fn is_float(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
 }
 
 fn along_rows(along: Along, rows: &args::Rowwise) -> (Box<dyn Measured + '_>, args::Samples) {

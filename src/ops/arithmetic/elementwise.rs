@@ -15,7 +15,7 @@ use crate::abi::{ADD, AXPY, Family, MUL, NSTREAM, TRIAD};
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::element::{DType, Number};
+use crate::element::{DType, Float};
 use crate::error::Result;
 use crate::ops::Target;
 use crate::ops::operand::Operand;
@@ -92,7 +92,7 @@ impl fmt::Display for Elementwise {
 /// # Errors
 ///
 /// As [`mul_into`]; `OutOfMemory` where the device has no room for the result.
-pub fn mul<'a, T: Number>(scalar: T, a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+pub fn mul<'a, T: Float>(scalar: T, a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let a = a.into();
     result(a, |dst, stream| mul_into(scalar, a, dst, stream))
 }
@@ -113,7 +113,7 @@ pub fn mul<'a, T: Number>(scalar: T, a: impl Into<View<'a, T>>) -> Result<Device
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn add<'a, T: Number>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+pub fn add<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let (a, b) = (a.into(), b.into());
     result(a, |dst, stream| add_into(a, b, dst, stream))
 }
@@ -123,13 +123,13 @@ pub fn add<'a, T: Number>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) 
 /// # Errors
 ///
 /// As [`mul`].
-pub fn triad<'a, T: Number>(a: impl Into<View<'a, T>>, scalar: T, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+pub fn triad<'a, T: Float>(a: impl Into<View<'a, T>>, scalar: T, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let (a, b) = (a.into(), b.into());
     result(a, |dst, stream| triad_into(a, scalar, b, dst, stream))
 }
 
 /// A new buffer of the shape of `a`, which `compute` fills.
-fn result<T: Number>(
+fn result<T: Float>(
     a: View<'_, T>,
     compute: impl FnOnce(ViewMut<'_, T>, &Stream) -> Result<()>,
 ) -> Result<DeviceArray<T>> {
@@ -145,14 +145,13 @@ fn result<T: Number>(
 /// `Layout` where the shapes differ or an operand does not lie in C order without gaps;
 /// `InvalidArgument` where the operands and the stream are not on one device; else the driver's
 /// error.
-pub fn mul_into<'a, T: Number>(
+pub fn mul_into<'a, T: Float>(
     scalar: T,
     a: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Elementwise::Mul, scalar.to_f64(), &[a], dst, stream)
+    queue(Elementwise::Mul, scalar.to_f64(), &[a.into()], dst.into(), stream)
 }
 
 /// Queues `dst = a + b` on `stream`. Moves `3 n` elements.
@@ -160,14 +159,13 @@ pub fn mul_into<'a, T: Number>(
 /// # Errors
 ///
 /// As [`mul_into`].
-pub fn add_into<'a, T: Number>(
+pub fn add_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     b: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, b, dst) = (a.into(), b.into(), dst.into());
-    queue(Elementwise::Add, 0.0, &[a, b], dst, stream)
+    queue(Elementwise::Add, 0.0, &[a.into(), b.into()], dst.into(), stream)
 }
 
 /// Queues `dst = a + scalar * b` on `stream`. Moves `3 n` elements.
@@ -175,15 +173,14 @@ pub fn add_into<'a, T: Number>(
 /// # Errors
 ///
 /// As [`mul_into`].
-pub fn triad_into<'a, T: Number>(
+pub fn triad_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     scalar: T,
     b: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, b, dst) = (a.into(), b.into(), dst.into());
-    queue(Elementwise::Triad, scalar.to_f64(), &[a, b], dst, stream)
+    queue(Elementwise::Triad, scalar.to_f64(), &[a.into(), b.into()], dst.into(), stream)
 }
 
 /// Queues `dst = dst + (a + scalar * b)` on `stream`. Moves `4 n` elements.
@@ -191,15 +188,14 @@ pub fn triad_into<'a, T: Number>(
 /// # Errors
 ///
 /// As [`mul_into`].
-pub fn nstream_into<'a, T: Number>(
+pub fn nstream_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     scalar: T,
     b: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, b, dst) = (a.into(), b.into(), dst.into());
-    queue(Elementwise::NStream, scalar.to_f64(), &[a, b], dst, stream)
+    queue(Elementwise::NStream, scalar.to_f64(), &[a.into(), b.into()], dst.into(), stream)
 }
 
 /// Queues `dst = dst + scalar * a` on `stream`. Moves `3 n` elements.
@@ -207,18 +203,17 @@ pub fn nstream_into<'a, T: Number>(
 /// # Errors
 ///
 /// As [`mul_into`].
-pub fn axpy_into<'a, T: Number>(
+pub fn axpy_into<'a, T: Float>(
     scalar: T,
     a: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Elementwise::Axpy, scalar.to_f64(), &[a], dst, stream)
+    queue(Elementwise::Axpy, scalar.to_f64(), &[a.into()], dst.into(), stream)
 }
 
 /// Plans and launches.
-fn queue<T: Number>(
+fn queue<T: Float>(
     operation: Elementwise,
     scalar: f64,
     sources: &[View<'_, T>],

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::arithmetic::elementwise::shape;
 use crate::ops::operand::{Operand, queue};
-use crate::ops::plan::{Explanation, Placed, Plan, Step};
+use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
 use crate::ops::span::{Contiguous, Phase, lanes, phase, reason, span};
 use crate::ops::units::VECTOR;
 use crate::stream::Stream;
@@ -59,7 +59,7 @@ pub unsafe fn fill_raw<T: Element>(device: &Device, value: T, dst: u64, len: u64
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FillPlan {
     dst: Contiguous,
-    step: Option<Step<FillParams>>,
+    step: AtMostOne<FillParams>,
 }
 
 /// What a launch adds to the plan: an address and a pattern of 16 bytes.
@@ -89,7 +89,7 @@ impl FillPlan {
         let span = span(bytes, 1, &[dst]);
         let params = FillParams { dst: 0, span, low: 0, high: 0 };
         let step = Step { entry: FILL.get(Key::ONLY), shape: shape(lanes(&span, VECTOR as u64)), params };
-        Ok(Self { dst: planned, step: (len > 0).then_some(step) })
+        Ok(Self { dst: planned, step: AtMostOne((len > 0).then_some(step)) })
     }
 
     /// Queues setting every element of `dst` to `value` on `stream`.
@@ -139,10 +139,9 @@ impl FillPlan {
     ///
     /// As [`fill_raw`], for elements that start as planned.
     unsafe fn place<T: Element>(&self, device: &Device, value: T, dst: u64, stream: StreamHandle) -> Result<()> {
-        let Some(step) = &self.step else { return Ok(()) };
         // SAFETY: the kernel sets a byte in each lane that the shape has beyond vectors, and the
         // rest as the caller promises.
-        unsafe { step.launch(device, (dst, pattern(value)), stream) }
+        unsafe { self.step.launch(device, (dst, pattern(value)), stream) }
     }
 }
 
@@ -159,19 +158,19 @@ fn pattern<T: Element>(value: T) -> [u64; 2] {
 
 impl Plan for FillPlan {
     fn entry(&self) -> Option<&'static str> {
-        self.step.map(|step| step.entry.name())
+        self.step.entry()
     }
 
     fn shape(&self) -> Option<LaunchShape> {
-        self.step.map(|step| step.shape)
+        self.step.shape()
     }
 
     fn launches(&self) -> u64 {
-        u64::from(self.step.is_some())
+        self.step.count()
     }
 
     fn explain(&self) -> Explanation {
-        let why = self.step.map_or("there is nothing to fill".into(), |step| reason(&step.params.span));
+        let why = self.step.reason(|params| reason(&params.span));
         Explanation::of(self, why, 0, self.dst.bytes())
     }
 }
@@ -179,7 +178,6 @@ impl Plan for FillPlan {
 impl fmt::Display for FillPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Contiguous { dtype, len, .. } = self.dst;
-        let Some(step) = &self.step else { return f.write_str("nothing to fill") };
-        write!(f, "{}: {} of {dtype}, {}", step.entry, counted(len, "element"), step.shape)
+        self.step.write(f, format_args!("{} of {dtype}", counted(len, "element")))
     }
 }

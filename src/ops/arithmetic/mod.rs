@@ -17,8 +17,8 @@ use crate::error::{Error, ErrorKind, Result};
 ///
 /// `InvalidArgument` where there is none.
 fn kernel(family: Family, operation: impl fmt::Display, dtype: DType) -> Result<EntryId> {
-    family.find(Key::dtype(dtype)).ok_or_else(|| {
-        let known = |other: &DType| family.find(Key::dtype(*other)).is_some();
+    entry(family, dtype).ok_or_else(|| {
+        let known = |other: &DType| entry(family, *other).is_some();
         let types: Vec<_> = DType::ALL.into_iter().filter(known).map(DType::name).collect();
         Error::new(
             ErrorKind::InvalidArgument,
@@ -30,10 +30,19 @@ fn kernel(family: Family, operation: impl fmt::Display, dtype: DType) -> Result<
     })
 }
 
+/// The entry of a family for elements of a type, if it has one. Where `i64` has none of its own, it
+/// takes that of `u64`: both have the same sums, bit by bit.
+fn entry(family: Family, dtype: DType) -> Option<EntryId> {
+    let own = family.find(Key::dtype(dtype));
+    if dtype == DType::I64 { own.or_else(|| family.find(Key::dtype(DType::U64))) } else { own }
+}
+
 /// The type in which sums of elements are computed and returned.
 const fn sum_type(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::Bf16 => DType::F32,
+        DType::U8 | DType::U16 | DType::U32 => DType::U64,
+        DType::I8 | DType::I16 | DType::I32 => DType::I64,
         other => other,
     }
 }

@@ -30,7 +30,7 @@ use crate::element::{DType, Element, Number};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::DeviceBuffer;
 use crate::ops::Target;
-use crate::ops::arithmetic::sum_type;
+use crate::ops::arithmetic::{entry, sum_type};
 use crate::ops::operand::Operand;
 use crate::ops::span::{Phase, phase};
 use crate::stream::Stream;
@@ -39,7 +39,7 @@ use crate::view::{View, ViewMut};
 /// What becomes of the elements along an axis, or of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reduction {
-    /// Their sum, of halves in single precision; 0 of none.
+    /// Their sum; 0 of none. Halves are summed in single precision, integers in 64 bits.
     Sum,
     /// The least; NaN where there is one.
     Min,
@@ -83,14 +83,16 @@ impl Reduction {
         if self == Self::Sum { sum_type(dtype) } else { dtype }
     }
 
-    /// The kernels over all elements; `None` of indices, which are found along an only axis.
-    fn over_all(self) -> Option<Family> {
-        match self {
-            Self::Sum => Some(SUM),
-            Self::Min => Some(MIN),
-            Self::Max => Some(MAX),
-            Self::ArgMax => None,
-        }
+    /// The kernels over all elements; `None` of indices and of integers, which are reduced along an
+    /// only axis.
+    fn over_all(self, dtype: DType) -> Option<Family> {
+        let family = match self {
+            Self::Sum => SUM,
+            Self::Min => MIN,
+            Self::Max => MAX,
+            Self::ArgMax => return None,
+        };
+        entry(family, dtype).is_some().then_some(family)
     }
 
     /// The kernels along the last axis.
@@ -163,6 +165,9 @@ impl Scratch {
 /// Sums the elements along an axis, or all, into a new buffer, on the default stream. Halves are
 /// summed in `f32`; the sum of no elements is 0.
 ///
+/// Integers are summed in `u64`, or `i64` if they have a sign. A sum beyond it wraps around
+/// (modulo 2^64), as NumPy's does.
+///
 /// The result has the shape of `a` without the axis, in C order; over all elements it is one value.
 ///
 /// # Errors
@@ -182,12 +187,13 @@ impl Scratch {
 /// assert_eq!(ops::sum(matrix, 1)?.to_vec()?, [8.0, 13.0]);
 /// assert_eq!(ops::max(matrix, 0)?.to_vec()?, [4.0, 5.0, 9.0]);
 /// assert_eq!(ops::argmax(matrix, 1)?.to_vec()?, [1, 2]);
+/// let bytes = device.array(&[3], &[200_u8; 3])?;
+/// assert_eq!(ops::sum(&bytes, None)?.item()?, 600_u64);
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T::Sum>> {
-    let a = a.into();
-    result(Reduction::Sum, a, axis.into())
+    result(Reduction::Sum, a.into(), axis.into())
 }
 
 /// Finds the least elements along an axis, or of all; NaN where there is one. As [`sum`].
@@ -196,8 +202,7 @@ pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
 ///
 /// As [`sum`]; `InvalidArgument` where a result has no elements.
 pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
-    let a = a.into();
-    result(Reduction::Min, a, axis.into())
+    result(Reduction::Min, a.into(), axis.into())
 }
 
 /// Finds the greatest elements along an axis, or of all; NaN where there is one. As [`sum`].
@@ -206,8 +211,7 @@ pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
 ///
 /// As [`min`].
 pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
-    let a = a.into();
-    result(Reduction::Max, a, axis.into())
+    result(Reduction::Max, a.into(), axis.into())
 }
 
 /// Finds the indices of the greatest elements along an axis, or the index in C order of the
@@ -217,8 +221,7 @@ pub fn max<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
 ///
 /// As [`min`].
 pub fn argmax<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<u64>> {
-    let a = a.into();
-    result(Reduction::ArgMax, a, axis.into())
+    result(Reduction::ArgMax, a.into(), axis.into())
 }
 
 /// Reduces into a new buffer, with scratch memory of its own.
@@ -265,8 +268,7 @@ pub fn sum_into<'a, T: Number>(
     dst: impl Into<ViewMut<'a, T::Sum>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Reduction::Sum, a, axis.into(), scratch, dst, stream)
+    queue(Reduction::Sum, a.into(), axis.into(), scratch, dst.into(), stream)
 }
 
 /// Queues the least elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
@@ -281,8 +283,7 @@ pub fn min_into<'a, T: Number>(
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Reduction::Min, a, axis.into(), scratch, dst, stream)
+    queue(Reduction::Min, a.into(), axis.into(), scratch, dst.into(), stream)
 }
 
 /// Queues the greatest elements of `a` along an axis, or of all, on `stream`: see [`sum_into`].
@@ -297,8 +298,7 @@ pub fn max_into<'a, T: Number>(
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Reduction::Max, a, axis.into(), scratch, dst, stream)
+    queue(Reduction::Max, a.into(), axis.into(), scratch, dst.into(), stream)
 }
 
 /// Queues the indices of the greatest elements of `a` along an axis, or of all, on `stream`: see
@@ -314,8 +314,7 @@ pub fn argmax_into<'a, T: Number>(
     dst: impl Into<ViewMut<'a, u64>>,
     stream: &Stream,
 ) -> Result<()> {
-    let (a, dst) = (a.into(), dst.into());
-    queue(Reduction::ArgMax, a, axis.into(), scratch, dst, stream)
+    queue(Reduction::ArgMax, a.into(), axis.into(), scratch, dst.into(), stream)
 }
 
 /// Plans and launches.

@@ -18,7 +18,7 @@ use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
-use crate::ops::plan::{Placed, Step};
+use crate::ops::plan::{AtMostOne, Placed, Step};
 use crate::ops::tuning::Arithmetic;
 use crate::ops::units;
 
@@ -55,13 +55,11 @@ fn check_rows(planned: [u64; 2], shape: &[usize]) -> Result<()> {
     if rows_of(shape) == planned {
         return Ok(());
     }
-    let [rows, n] = planned;
     Err(Error::new(
         ErrorKind::Layout,
         format!(
-            "the plan was made for {} of {}, and the array has shape {shape:?}; make a plan for it",
-            counted(rows, "row"),
-            counted(n, "element")
+            "the plan was made for {}, and the array has shape {shape:?}; make a plan for it",
+            counted_rows(planned)
         ),
     ))
 }
@@ -85,21 +83,15 @@ fn elements([rows, n]: [u64; 2], dtype: DType) -> Result<u64> {
     })
 }
 
-/// The launch for rows; `None` where there are no elements. `aligned` where the sides have vectors
+/// The launch for rows. `aligned` where the sides have vectors
 /// in common, without which threads do not hold rows.
-fn step(
-    entry: EntryId,
-    dtype: DType,
-    [rows, n]: [u64; 2],
-    aligned: bool,
-    target: Target,
-) -> Option<Step<RowwiseParams>> {
+fn step(entry: EntryId, dtype: DType, [rows, n]: [u64; 2], aligned: bool, target: Target) -> AtMostOne<RowwiseParams> {
     let (group, held) = group(n, dtype.width() as u64, aligned);
     let block = group.max(Arithmetic::of(target).rowwise_block);
     let params = RowwiseParams { src: 0, dst: 0, variances: 0, rows, n, group, held: u64::from(held) };
     let blocks = u32::try_from(rows.div_ceil(block / group)).unwrap_or(u32::MAX);
     let shape = LaunchShape { grid: [blocks, 1, 1], block: [block as u32, 1, 1], dynamic_shared: 0 };
-    (rows > 0 && n > 0).then_some(Step { entry, shape, params })
+    AtMostOne((rows > 0 && n > 0).then_some(Step { entry, shape, params }))
 }
 
 /// Threads for rows of so many elements, and whether they hold them.
@@ -113,18 +105,14 @@ fn group(n: u64, width: u64, aligned: bool) -> (u64, bool) {
 }
 
 /// Why rows are read once or twice.
-fn reason(step: Option<Step<RowwiseParams>>) -> String {
-    let Some(Step { params: RowwiseParams { group, held, .. }, .. }) = step else {
-        return "there are no elements".into();
-    };
+fn reason(&RowwiseParams { group, held, .. }: &RowwiseParams) -> String {
     let times = if held == 1 { "hold it, so it is read once" } else { "cannot hold it, so it is read twice" };
     format!("the {} of a row {times}", counted(group, "thread"))
 }
 
-/// Writes a plan as text.
-fn fmt(step: &Option<Step<RowwiseParams>>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-    let Some(Step { entry, shape, params }) = step else { return f.write_str("nothing to compute") };
-    write!(f, "{entry}: {} of {}, {shape}", counted(params.rows, "row"), counted(params.n, "element"))
+/// The number of rows and of the elements of each, in words.
+fn counted_rows([rows, n]: [u64; 2]) -> String {
+    format!("{} of {}", counted(rows, "row"), counted(n, "element"))
 }
 
 #[cfg(test)]

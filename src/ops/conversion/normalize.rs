@@ -5,7 +5,7 @@
 //! with factors and offsets as launch parameters.
 
 use crate::array::DeviceArray;
-use crate::element::Number;
+use crate::element::Float;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ops::affine::{Affine, Normalization, affine_into};
 use crate::stream::Stream;
@@ -16,8 +16,8 @@ use crate::view::{View, ViewMut};
 ///
 /// # Errors
 ///
-/// As [`normalize_into`]; `OutOfMemory` if the result does not fit.
-pub fn normalize<'a, T: Number>(src: impl Into<View<'a, u8>>, normalization: &Normalization) -> Result<DeviceArray<T>> {
+/// As [`normalize_into`]; `OutOfMemory` where the device has no room for the result.
+pub fn normalize<'a, T: Float>(src: impl Into<View<'a, u8>>, normalization: &Normalization) -> Result<DeviceArray<T>> {
     let src = src.into();
     let &[n, h, w, c] = src.shape() else { return Err(shapes(src.shape(), &[])) };
     let mut result = src.device().alloc_array::<T>(&[n, c, h, w])?;
@@ -31,10 +31,10 @@ pub fn normalize<'a, T: Number>(src: impl Into<View<'a, u8>>, normalization: &No
 ///
 /// # Errors
 ///
-/// `Layout` if the shapes do not fit or an operand does not lie in C order without gaps;
-/// `InvalidArgument` if the normalisation has another number of channels, elements are doubles, or
-/// the operands and the stream are not on one device; else the driver's error.
-pub fn normalize_into<'a, T: Number>(
+/// `Layout` where the shapes do not belong together or an operand does not lie in C order without
+/// gaps; `InvalidArgument` where the normalisation is for another number of channels, elements are
+/// doubles, or the operands and the stream are not on one device; else the driver's error.
+pub fn normalize_into<'a, T: Float>(
     src: impl Into<View<'a, u8>>,
     normalization: &Normalization,
     dst: impl Into<ViewMut<'a, T>>,

@@ -369,6 +369,28 @@ fn reductions_along_an_axis_are_verified_on_every_number_type() {
 }
 
 #[test]
+fn reductions_of_integers_are_verified_on_every_type() {
+    for dtype in ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"] {
+        for op in ["sum", "min", "max", "argmax"] {
+            // Signed integers of 64 bits have the sums of unsigned ones.
+            let entry = if (op, dtype) == ("sum", "i64") { "u64" } else { dtype };
+            for (axis, kind) in [("0", "columns"), ("1", "rows")] {
+                let document = document(&["bench", op, "--shape", "60,80", "--axis", axis, "--dtype", dtype]);
+                assert_eq!(document["verified"], true, "{op} of {dtype} along {axis}");
+                assert_eq!(document["kernel"], format!("{op}_{kind}_{entry}"));
+            }
+            let all = document(&["bench", op, "--elements", "5001", "--dtype", dtype]);
+            assert_eq!((&all["verified"], &all["kernel"]), (&true.into(), &format!("{op}_rows_{entry}").into()));
+        }
+    }
+    let all = document(&["bench", "sum", "--elements", "5001", "--dtype", "u8"]);
+    // Every element read, and one sum of 64 bits written.
+    assert_eq!(all["bytes"], 5001 + 8);
+    let run = warpstride(["--device", "soft", "bench", "sum", "--elements", "9", "--dtype", "c64"]);
+    assert!(run.stderr.contains("reductions are of u8, i8"), "{}", run.stderr);
+}
+
+#[test]
 fn what_needs_whole_rows_is_verified_on_every_number_type() {
     for dtype in ["f16", "bf16", "f32", "f64"] {
         for shape in ["30,100", "3,7,33", "2,20000"] {

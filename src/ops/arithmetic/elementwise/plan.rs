@@ -6,13 +6,13 @@ use super::Elementwise;
 use crate::abi::{ELEMENTWISE_BLOCK, ElementwiseParams};
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::element::{DType, Number};
+use crate::element::{DType, Float};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::arithmetic::kernel;
 use crate::ops::numbering::grid;
 use crate::ops::operand::{Operand, check_shapes, queue};
-use crate::ops::plan::{Explanation, Placed, Plan, Step};
+use crate::ops::plan::{AtMostOne, Explanation, Placed, Plan, Step};
 use crate::ops::span::{Contiguous, Phase, lanes, reason, span};
 use crate::ops::units::VECTOR;
 use crate::ops::{Target, tuning};
@@ -63,7 +63,7 @@ impl<P> Operands<P> {
 pub struct ElementwisePlan {
     operation: Elementwise,
     operands: Operands<Contiguous>,
-    step: Option<Step<ElementwiseParams>>,
+    step: AtMostOne<ElementwiseParams>,
 }
 
 /// What a launch adds to the plan.
@@ -104,14 +104,14 @@ impl ElementwisePlan {
             b: Contiguous::new("second operand", dtype, len, second)?,
         };
         if len == 0 {
-            return Ok(Self { operation, operands, step: None });
+            return Ok(Self { operation, operands, step: AtMostOne(None) });
         }
         let width = dtype.width() as u64;
         let span = span(len, width, &[starts.dst, starts.a, second]);
         let params = ElementwiseParams { dst: 0, a: 0, b: 0, span, scalar: 0 };
         let entry = tuning::hinted(entry, operands.dst.bytes(), target);
         let shape = shape(lanes(&span, VECTOR as u64 / width));
-        Ok(Self { operation, operands, step: Some(Step { entry, shape, params }) })
+        Ok(Self { operation, operands, step: AtMostOne(Some(Step { entry, shape, params })) })
     }
 
     /// Queues the operation on `stream`, from one or two sources as [`Elementwise::sources`] says.
@@ -121,7 +121,7 @@ impl ElementwisePlan {
     ///
     /// As [`mul_into`](super::mul_into); `Layout` also where an operand is not what the plan was
     /// made for, `InvalidArgument` where there are more or fewer sources than the operation has.
-    pub fn launch<T: Number>(
+    pub fn launch<T: Float>(
         &self,
         scalar: f64,
         sources: &[View<'_, T>],
@@ -211,10 +211,9 @@ impl ElementwisePlan {
     /// As [`elementwise_raw`](super::elementwise_raw), for operands that start as planned, of which
     /// each source is the destination or apart from it.
     unsafe fn place(&self, device: &Device, scalar: f64, operands: Operands<u64>, stream: StreamHandle) -> Result<()> {
-        let Some(step) = &self.step else { return Ok(()) };
         // SAFETY: the shape has a lane for every vector and every other element; the rest as the
         // caller promises.
-        unsafe { step.launch(device, Added { operands, scalar }, stream) }
+        unsafe { self.step.launch(device, Added { operands, scalar }, stream) }
     }
 }
 
@@ -226,19 +225,19 @@ pub(in crate::ops::arithmetic) fn shape(lanes: u64) -> LaunchShape {
 
 impl Plan for ElementwisePlan {
     fn entry(&self) -> Option<&'static str> {
-        self.step.map(|step| step.entry.name())
+        self.step.entry()
     }
 
     fn shape(&self) -> Option<LaunchShape> {
-        self.step.map(|step| step.shape)
+        self.step.shape()
     }
 
     fn launches(&self) -> u64 {
-        u64::from(self.step.is_some())
+        self.step.count()
     }
 
     fn explain(&self) -> Explanation {
-        let why = self.step.map_or("there are no elements".into(), |step| reason(&step.params.span));
+        let why = self.step.reason(|params| reason(&params.span));
         let bytes = self.operands.dst.bytes();
         Explanation::of(self, why, bytes.saturating_mul(self.operation.reads()), bytes)
     }
@@ -246,7 +245,6 @@ impl Plan for ElementwisePlan {
 
 impl fmt::Display for ElementwisePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(step) = &self.step else { return f.write_str("nothing to compute") };
-        write!(f, "{}: {}, {}", step.entry, counted(self.operands.dst.len, "element"), step.shape)
+        self.step.write(f, counted(self.operands.dst.len, "element"))
     }
 }

@@ -5,7 +5,7 @@
 
 use super::pass::{Pass, Passes};
 use super::{Reduction, Scratch};
-use crate::abi::{Divisor, EntryId, REDUCE_BLOCKS, REDUCE_COLUMNS_BLOCK, ReduceColumnsParams, ReduceRowsParams};
+use crate::abi::{Divisor, EntryId, REDUCE_BLOCKS, ReduceColumnsParams, ReduceRowsParams, reduce_columns_block};
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
@@ -71,7 +71,8 @@ impl Cut {
         let results = outer * inner;
         let read_by_block = (n * results * width) / blocks;
         let room = Scratch::BYTES as u64 / results.saturating_mul(reduction.partial_width(dtype)).max(1);
-        let wanted = threads.wanted(blocks, n, tuning).min(read_by_block / tuning.part_bytes).min(room).max(1);
+        let wanted =
+            threads.wanted(blocks, extents, width, tuning).min(read_by_block / tuning.part_bytes).min(room).max(1);
         let part = n.div_ceil(wanted).next_multiple_of(grain).max(1);
         Ok(Self { extents, width, part, parts: n.div_ceil(part).max(1), threads })
     }
@@ -121,11 +122,7 @@ impl Cut {
                     across: Divisor::narrow(across),
                     quads: u64::from(vectors),
                 };
-                Pass::Columns(Step {
-                    entry: entry(reduction.columns())?,
-                    shape: shape(u64::from(REDUCE_COLUMNS_BLOCK)),
-                    params,
-                })
+                Pass::Columns(Step { entry: entry(reduction.columns())?, shape: shape(columns_block(width)), params })
             }
         })
     }
@@ -161,11 +158,11 @@ impl Threads {
 
     /// The parts of an axis of `n` elements that would keep the device busy, where there are so
     /// many blocks without parts.
-    fn wanted(self, blocks: u64, n: u64, tuning: &Arithmetic) -> u64 {
+    fn wanted(self, blocks: u64, [_, n, _]: [u64; 3], width: u64, tuning: &Arithmetic) -> u64 {
         let Self::Columns { across, vectors } = self else { return BLOCKS / blocks };
         let few = vectors && blocks <= tuning.vector_blocks_at_once;
         let enough = if few { tuning.vector_blocks.div_ceil(blocks) } else { BLOCKS / blocks };
-        let down = u64::from(REDUCE_COLUMNS_BLOCK) / across;
+        let down = columns_block(width) / across;
         enough.max(n.div_ceil(tuning.longest_column * down.max(1)).min(BLOCKS))
     }
 }
@@ -176,13 +173,18 @@ fn rows(bytes: u64, tuning: &Arithmetic) -> Threads {
     Threads::Rows { group: (bytes / VECTOR / tuning.row_steps).max(1).next_power_of_two().min(block), block }
 }
 
+/// Threads of a block for columns of elements of `width` bytes.
+fn columns_block(width: u64) -> u64 {
+    u64::from(reduce_columns_block(width as u32))
+}
+
 /// Threads for columns: neighbours that read whole sectors, and the other threads of the block down
 /// the columns, where there is work for them.
 fn columns([_, n, inner]: [u64; 3], width: u64, start: Phase, tuning: &Arithmetic) -> Threads {
     let vectors = (inner * width).is_multiple_of(VECTOR) && start.bytes().is_multiple_of(VECTOR);
     let bytes = if vectors { VECTOR } else { width };
     let lanes = inner * width / bytes;
-    let block = u64::from(REDUCE_COLUMNS_BLOCK);
+    let block = columns_block(width);
     let most = if vectors { tuning.column_vectors } else { tuning.column_bytes / bytes };
     let neighbours = lanes.min(most).min(block).max(1);
     let down = n.div_ceil(tuning.column_steps).clamp(1, block / neighbours);

@@ -8,7 +8,7 @@ use crate::abi::{DOT, SUM};
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::element::{DType, Number};
+use crate::element::{DType, Float};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::arithmetic::{kernel, sum_type};
@@ -24,10 +24,10 @@ use crate::view::{View, ViewMut};
 ///
 /// # Errors
 ///
-/// `Layout` if the shapes differ, or the elements do not lie in C order without gaps;
-/// `InvalidArgument` if the arrays are not on one device; `OutOfMemory` if the device has no room;
-/// else the driver's error.
-pub fn dot<'a, T: Number>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T::Sum>> {
+/// `Layout` where the shapes differ, or the elements do not lie in C order without gaps;
+/// `InvalidArgument` where the arrays are not on one device; `OutOfMemory` where the device has no
+/// room; else the driver's error.
+pub fn dot<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T::Sum>> {
     let (a, b) = (a.into(), b.into());
     let device = a.device();
     let mut result = device.alloc_array(&[])?;
@@ -40,8 +40,8 @@ pub fn dot<'a, T: Number>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) 
 ///
 /// # Errors
 ///
-/// As [`dot`]; `Layout` also if `dst` does not have one element.
-pub fn dot_into<'a, T: Number>(
+/// As [`dot`]; `Layout` also where `dst` has not one element.
+pub fn dot_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     b: impl Into<View<'a, T>>,
     scratch: &mut Scratch,
@@ -107,8 +107,8 @@ impl DotPlan {
     ///
     /// # Errors
     ///
-    /// As [`dot_into`]; `Layout` also if an operand does not match the plan.
-    pub fn launch<T: Number>(
+    /// As [`dot_into`]; `Layout` also where an operand is not what the plan was made for.
+    pub fn launch<T: Float>(
         &self,
         a: View<'_, T>,
         b: View<'_, T>,

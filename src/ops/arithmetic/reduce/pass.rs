@@ -52,15 +52,25 @@ impl Pass {
 
     /// # Safety
     ///
-    /// The sides have the planned elements and room for the results of every part, live until the
-    /// launch has run; other work on them is ordered.
+    /// - `a` and, where there is a second operand, `b` hold the planned elements, and start as far
+    ///   from a multiple of 16 bytes as the plan was made for. `indices` is 0, or holds a `u64` for
+    ///   each of them.
+    /// - `result` has room for a result of each part, and is aligned to one. `values` is 0, or has
+    ///   room for an element of each part.
+    /// - This memory lives until the launch has run, and other work on it is ordered.
     unsafe fn launch(&self, device: &Device, sides: Sides, stream: StreamHandle) -> Result<()> {
         match self {
-            // SAFETY: as the caller promises, and vectors are loaded only where they are aligned.
+            // SAFETY: the caller holds the memory. `over_all::passes` took the span from the planned
+            // starts, so that its vectors are aligned in both operands, and a block writes the one
+            // result of its part.
             Self::All(step) => unsafe { step.launch(device, sides, stream) },
-            // SAFETY: as above; blocks are of whole groups of threads.
+            // SAFETY: the caller holds the memory. The kernel finds the first whole vector by a row's
+            // address. `Cut::pass` gives blocks of whole groups of threads: both are powers of two,
+            // and `along_axis::rows` makes no group greater than its block.
             Self::Rows(step) => unsafe { step.launch(device, sides, stream) },
-            // SAFETY: as for all elements.
+            // SAFETY: the caller holds the memory. `along_axis::columns` has `quads` only where the
+            // planned start and the inner axis are whole vectors, and no more columns across than
+            // the block has threads.
             Self::Columns(step) => unsafe { step.launch(device, sides, stream) },
         }
     }
@@ -86,7 +96,9 @@ impl Passes {
     ///
     /// # Safety
     ///
-    /// As [`Pass::launch`]; the scratch has the room that the plan counted with.
+    /// As [`Pass::launch`], where `result` has room for the results of the reduction. `scratch` is
+    /// aligned to 16 bytes, has [`Scratch::BYTES`](super::Scratch::BYTES), and overlaps nothing
+    /// else.
     pub(super) unsafe fn launch(
         &self,
         device: &Device,
@@ -95,16 +107,19 @@ impl Passes {
     ) -> Result<()> {
         let sides = Sides { a, b, result, ..Sides::default() };
         let Some(second) = &self.second else {
-            // SAFETY: as the caller promises.
+            // SAFETY: as the caller promises: the only part has the results of the reduction.
             return unsafe { self.first.launch(device, sides, stream) };
         };
         let behind = if self.indices == 0 { 0 } else { scratch + self.indices };
-        // SAFETY: as the caller promises; the scratch has room for every part.
+        // SAFETY: the caller holds `a` and `b`. The scratch has room for a result of each part, and
+        // of places for the elements behind them: `Cut::new` splits an axis in no more parts, and an
+        // assertion in `over_all` holds the number of its blocks.
         unsafe { self.first.launch(device, Sides { result: scratch, values: behind, ..sides }, stream) }?;
         let (from, indices) = if behind == 0 { (scratch, 0) } else { (behind, scratch) };
         let sides = Sides { a: from, b: from, indices, result, values: 0 };
-        // SAFETY: the results of the parts, which the first launch leaves and the stream orders, to
-        // those of the caller.
+        // SAFETY: the scratch holds what the first launch leaves, which comes before on the stream.
+        // The second was planned for elements that start there: on 16 bytes over all, and anywhere
+        // along an axis. The caller holds `result`, which has room for the second's one part.
         unsafe { second.launch(device, sides, stream) }
     }
 }

@@ -77,7 +77,7 @@ impl ReductionPlan {
                 format!("there is no {reduction} of no elements, in shape {shape:?}; give at least one"),
             ));
         }
-        let (passes, cut) = match (axis, reduction.over_all()) {
+        let (passes, cut) = match (axis, reduction.over_all(dtype)) {
             (None, Some(family)) => {
                 let outcome = reduction.result(dtype);
                 let entries = [kernel(family, reduction, dtype)?, kernel(family, reduction, outcome)?];
@@ -110,8 +110,10 @@ impl ReductionPlan {
         self.check_results(a.shape(), &to)?;
         queue([from, room, to], stream, |device, [a, scratch, result], stream| {
             let operands = Reduced { a: a + starts[0], result: result + starts[1], scratch };
-            // SAFETY: the views have as many contiguous elements and results as planned, within
-            // live buffers; what is written is borrowed exclusively; `queue` orders other work.
+            // SAFETY: `in_view` has found the planned type, number and start of the array's elements,
+            // `first_byte` that results have no gaps, and `check_results` that there is one for each
+            // index of the other axes. The scratch is an allocation of `Scratch::BYTES`. The views
+            // borrow their buffers, exclusively what is written, and `queue` orders other work.
             unsafe { self.place(device, operands, stream) }
         })
     }
@@ -172,17 +174,18 @@ impl ReductionPlan {
         self.a.check_address("array", operands.a)?;
         let width = self.reduction.result(self.a.dtype).width() as u64;
         check_aligned(&[("result", operands.result, width), ("scratch", operands.scratch, VECTOR as u64)])?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller holds the operands, and the checks above their starts and alignments.
         unsafe { self.place(device, operands, stream) }
     }
 
     /// # Safety
     ///
-    /// As [`reduce_raw`](super::reduce_raw), for an array that starts as planned.
+    /// As [`reduce_raw`](super::reduce_raw), for an array that starts as planned, aligned results
+    /// and a scratch that is aligned to 16 bytes.
     unsafe fn place(&self, device: &Device, operands: Reduced, stream: StreamHandle) -> Result<()> {
         let Reduced { a, result, scratch } = operands;
         let Some(passes) = &self.passes else { return Ok(()) };
-        // SAFETY: as the caller promises; the plan has no more parts than the scratch has room for.
+        // SAFETY: the caller holds the array, which starts as planned, the results and the scratch.
         unsafe { passes.launch(device, [a, a, result, scratch], stream) }
     }
 

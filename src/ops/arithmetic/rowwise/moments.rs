@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-use super::{Sides, check_rows, elements, reason, rows_of, step};
+use super::{Sides, check_rows, counted_rows, elements, reason, rows_of, step};
 use crate::abi::{MEAN_VARIANCE, RowwiseParams};
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::element::{DType, Number};
+use crate::element::{DType, Float, Number};
 use crate::error::{Error, ErrorKind, Result};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::{kernel, sum_type};
 use crate::ops::operand::{Operand, bytes_from, check_aligned, check_written_apart, queue};
-use crate::ops::plan::{Explanation, Plan, Step};
+use crate::ops::plan::{AtMostOne, Explanation, Plan};
 use crate::ops::span::{Contiguous, Phase, first_byte, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -39,7 +39,7 @@ pub type Moments<T> = (DeviceArray<<T as Number>::Sum>, DeviceArray<<T as Number
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn mean_variance<'a, T: Number>(a: impl Into<View<'a, T>>) -> Result<Moments<T>> {
+pub fn mean_variance<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<Moments<T>> {
     let a = a.into();
     let shape = without_last(a.shape());
     let device = a.device();
@@ -69,7 +69,7 @@ fn without_last(shape: &[usize]) -> &[usize] {
 /// `Layout` where a result has another shape, or elements do not lie in C order without gaps;
 /// `InvalidArgument` where rows have no elements and there are some, or the operands and the stream
 /// are not on one device; else the driver's error.
-pub fn mean_variance_into<'a, T: Number>(
+pub fn mean_variance_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     mean: impl Into<ViewMut<'a, T::Sum>>,
     variance: impl Into<ViewMut<'a, T::Sum>>,
@@ -112,7 +112,7 @@ pub unsafe fn mean_variance_raw(
 pub struct MeanVariancePlan {
     rows: [u64; 2],
     src: Contiguous,
-    step: Option<Step<RowwiseParams>>,
+    step: AtMostOne<RowwiseParams>,
 }
 
 impl MeanVariancePlan {
@@ -141,7 +141,7 @@ impl MeanVariancePlan {
     /// # Errors
     ///
     /// As [`mean_variance_into`]; `Layout` also where `a` is not what the plan was made for.
-    pub fn launch<T: Number>(
+    pub fn launch<T: Float>(
         &self,
         a: View<'_, T>,
         mean: ViewMut<'_, T::Sum>,
@@ -200,34 +200,33 @@ impl MeanVariancePlan {
     ///
     /// As [`mean_variance_raw`], for rows that start as planned.
     unsafe fn place(&self, device: &Device, src: u64, [dst, variances]: [u64; 2], stream: StreamHandle) -> Result<()> {
-        let Some(step) = &self.step else { return Ok(()) };
         // SAFETY: blocks are of whole groups, which hold their rows where the plan says so; the
         // rest as the caller promises.
-        unsafe { step.launch(device, Sides { src, dst, variances }, stream) }
+        unsafe { self.step.launch(device, Sides { src, dst, variances }, stream) }
     }
 }
 
 impl Plan for MeanVariancePlan {
     fn entry(&self) -> Option<&'static str> {
-        self.step.map(|step| step.entry.name())
+        self.step.entry()
     }
 
     fn shape(&self) -> Option<LaunchShape> {
-        self.step.map(|step| step.shape)
+        self.step.shape()
     }
 
     fn launches(&self) -> u64 {
-        u64::from(self.step.is_some())
+        self.step.count()
     }
 
     fn explain(&self) -> Explanation {
         let written = self.rows[0].saturating_mul(2 * sum_type(self.src.dtype).width() as u64);
-        Explanation::of(self, reason(self.step), self.src.bytes(), written)
+        Explanation::of(self, self.step.reason(reason), self.src.bytes(), written)
     }
 }
 
 impl fmt::Display for MeanVariancePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::fmt(&self.step, f)
+        self.step.write(f, counted_rows(self.rows))
     }
 }

@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-use super::{Sides, check_rows, elements, reason, rows_of, step};
+use super::{Sides, check_rows, counted_rows, elements, reason, rows_of, step};
 use crate::abi::{RowwiseParams, SOFTMAX};
 use crate::array::DeviceArray;
 use crate::device::Device;
 use crate::driver::StreamHandle;
-use crate::element::{DType, Number};
+use crate::element::{DType, Float};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 use crate::ops::Target;
 use crate::ops::arithmetic::kernel;
 use crate::ops::operand::{Operand, check_shapes, queue};
-use crate::ops::plan::{Explanation, Plan, Step};
+use crate::ops::plan::{AtMostOne, Explanation, Plan};
 use crate::ops::span::{Contiguous, Phase, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
@@ -35,7 +35,7 @@ use crate::view::{View, ViewMut};
 /// # }
 /// # Ok::<(), warpstride::Error>(())
 /// ```
-pub fn softmax<'a, T: Number>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
+pub fn softmax<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let a = a.into();
     let mut result = a.device().alloc_array::<T>(a.shape())?;
     softmax_into(a, &mut result, a.device().default_stream())?;
@@ -56,7 +56,7 @@ pub fn softmax<'a, T: Number>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T
 /// `Layout` where the shapes differ or the elements do not lie in C order without gaps;
 /// `InvalidArgument` where the operands and the stream are not on one device; else the driver's
 /// error.
-pub fn softmax_into<'a, T: Number>(
+pub fn softmax_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
     stream: &Stream,
@@ -97,7 +97,7 @@ pub struct SoftmaxPlan {
     rows: [u64; 2],
     src: Contiguous,
     dst: Contiguous,
-    step: Option<Step<RowwiseParams>>,
+    step: AtMostOne<RowwiseParams>,
 }
 
 impl SoftmaxPlan {
@@ -121,7 +121,7 @@ impl SoftmaxPlan {
     /// # Errors
     ///
     /// As [`softmax_into`]; `Layout` also where an operand is not what the plan was made for.
-    pub fn launch<T: Number>(&self, a: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    pub fn launch<T: Float>(&self, a: View<'_, T>, dst: ViewMut<'_, T>, stream: &Stream) -> Result<()> {
         check_shapes(a.layout(), dst.layout())?;
         let [from, to] = [Operand::read("source", &a), Operand::written("destination", &dst)];
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
@@ -165,33 +165,32 @@ impl SoftmaxPlan {
     ///
     /// As [`softmax_raw`], for operands that start as planned.
     unsafe fn place(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
-        let Some(step) = &self.step else { return Ok(()) };
         // SAFETY: every thread reads what it writes before it does; blocks are of whole groups,
         // which hold their rows where the plan says so; the rest as the caller promises.
-        unsafe { step.launch(device, Sides { src, dst, variances: 0 }, stream) }
+        unsafe { self.step.launch(device, Sides { src, dst, variances: 0 }, stream) }
     }
 }
 
 impl Plan for SoftmaxPlan {
     fn entry(&self) -> Option<&'static str> {
-        self.step.map(|step| step.entry.name())
+        self.step.entry()
     }
 
     fn shape(&self) -> Option<LaunchShape> {
-        self.step.map(|step| step.shape)
+        self.step.shape()
     }
 
     fn launches(&self) -> u64 {
-        u64::from(self.step.is_some())
+        self.step.count()
     }
 
     fn explain(&self) -> Explanation {
-        Explanation::of(self, reason(self.step), self.src.bytes(), self.dst.bytes())
+        Explanation::of(self, self.step.reason(reason), self.src.bytes(), self.dst.bytes())
     }
 }
 
 impl fmt::Display for SoftmaxPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::fmt(&self.step, f)
+        self.step.write(f, counted_rows(self.rows))
     }
 }

@@ -2,7 +2,8 @@ use warpstride::memory::DeviceBuffer;
 use warpstride::ops;
 
 fn attack(buffer: &DeviceBuffer<i32>) {
-    println!("{:?}", ops::sum(buffer.view(&[4]).unwrap(), None));
+    let a = buffer.view(&[4]).unwrap();
+    println!("{:?}", ops::dot(a, a));
 }
 
 fn main() {
