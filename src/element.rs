@@ -79,15 +79,15 @@ elements! { half::f16 => F16, half::bf16 => Bf16 }
 
 /// A number that reductions take: a float or an integer.
 pub trait Number: Element {
-    /// The type in which sums are computed and returned: the float itself, or `f32` for halves; an
-    /// integer of 64 bits with or without a sign, modulo 2^64, for integers.
+    /// The type in which sums are computed and returned: the float itself, or `f32` for halves; for
+    /// integers a 64-bit one with the same signedness, modulo 2^64.
     type Sum: Number;
 }
 
-/// A number that kernels do arithmetic with: halves in single precision, the others in their own
-/// type, and each result is rounded once.
+/// A number that kernels compute with. They compute halves in single precision and other types in
+/// their own, and round each result once.
 pub trait Float: Number {
-    /// The value, exactly.
+    /// Returns the exact value.
     fn to_f64(self) -> f64;
 }
 

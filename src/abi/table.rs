@@ -279,15 +279,15 @@ macro_rules! families {
             MAX_COLUMNS max_columns(ReduceColumnsParams)
                 for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
                 = reduce_columns::<T, Max, { column_lanes::<<T as Number>::Word>() }>;
-            /// Places of the greatest elements along the last axis.
+            /// Indices of the greatest elements along the last axis.
             ARGMAX_ROWS argmax_rows(ReduceRowsParams)
                 for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
                 = reduce_rows::<T, ArgMax>;
-            /// Places of the greatest elements along another axis, or of parts.
+            /// Indices of the greatest elements along another axis, or of parts.
             ARGMAX_COLUMNS argmax_columns(ReduceColumnsParams)
                 for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
                 = reduce_columns::<T, ArgMax, { column_lanes::<<T as Number>::Word>() }>;
-            /// Rows of positive numbers whose sum is 1.
+            /// Softmax of rows.
             SOFTMAX softmax(RowwiseParams) for type T in [F16 Bf16 f32 f64]
                 = softmax::<T>;
             /// Mean and variance of rows.

@@ -276,7 +276,7 @@ impl<P: Placed> Step<P> {
     }
 }
 
-/// The launch of a plan that has one, or none where there are no elements.
+/// The launch of a plan that has one, or none if there are no elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AtMostOne<P>(pub(super) Option<Step<P>>);
 
@@ -296,7 +296,7 @@ impl<P: Placed> AtMostOne<P> {
         u64::from(self.0.is_some())
     }
 
-    /// Why the kernel does the work, by the launch's parameters.
+    /// Says why the kernel does the work, from the launch's parameters.
     pub(super) fn reason(&self, why: impl FnOnce(&P) -> String) -> String {
         self.0.as_ref().map_or("there are no elements".into(), |step| why(&step.params))
     }

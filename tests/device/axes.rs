@@ -30,9 +30,9 @@ cases! {
     Any what_has_no_such_axis_is_refused,
 }
 
-/// `[outer, n, inner]` of every path: rows that share a block and rows of one, rows in parts;
-/// columns of quads and of elements, columns that share a block, columns in parts, blocks of which
-/// the last has fewer columns; axes of length one and none.
+/// `[outer, n, inner]` for every path: rows that share a block, rows of one, rows in parts; columns
+/// of vectors and of elements, columns that share a block, columns in parts, last blocks with fewer
+/// columns; axes of length one and zero.
 pub(crate) const EXTENTS: [[usize; 3]; 17] = [
     [5, 1, 1],
     [700, 3, 1],
@@ -483,7 +483,7 @@ fn what_has_no_such_axis_is_refused(setup: &Setup) {
     let error = ops::softmax_into(view, wrong.view_mut(&[4]).unwrap(), stream).unwrap_err();
     assert!(error.to_string().contains("[3, 4] and [4]"), "{error}");
     let error = ops::mean_variance(view.slice(1, ..0, 1).unwrap()).unwrap_err();
-    assert!(error.to_string().contains("no mean of rows of no elements"), "{error}");
+    assert!(error.to_string().contains("rows without elements have no mean"), "{error}");
     let from = buffer.address();
     // SAFETY: refused before any work is queued.
     let error = unsafe { ops::softmax_raw(&device, F32::DTYPE, [3, 4], from, from + 16, handle(&device)) }.unwrap_err();

@@ -16,7 +16,7 @@ pub trait Formula {
     /// Whether it reads a second operand.
     const SECOND: bool = false;
 
-    /// The new value.
+    /// Returns the new value.
     fn value<V: Real>(old: V, a: V, b: V, scalar: V) -> V;
 }
 

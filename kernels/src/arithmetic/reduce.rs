@@ -12,26 +12,26 @@ const STEPS: usize = REDUCE_STEPS as usize;
 
 /// A reduction of values to one.
 pub trait Reduction<T: Number> {
-    /// What they are joined in.
+    /// The type in which values are joined.
     type Value: Value;
-    /// What is written.
+    /// The type of the result.
     type Result: Number<Value = Self::Value>;
     /// Whether there is a second operand.
     const SECOND: bool = false;
-    /// What changes nothing.
+    /// The value that changes no other.
     const NEUTRAL: Self::Value;
 
     /// Whether values are added.
     const ADDS: bool = false;
 
-    /// What an element counts.
+    /// Maps an element to its value.
     fn term(a: T::Value, b: T::Value) -> Self::Value;
-    /// What the elements of a quad count, where that takes fewer instructions than one by one.
+    /// Maps the elements of a vector, if that takes fewer instructions than one by one.
     #[inline(always)]
     fn quad(_: Quad) -> Option<Self::Value> {
         None
     }
-    /// Of two.
+    /// Joins two values.
     fn join(one: Self::Value, other: Self::Value) -> Self::Value;
 }
 
@@ -239,16 +239,16 @@ unsafe fn across<T: Number, R: Reduction<T>>(value: R::Value) -> R::Value {
     let at = |thread: u32| values.offset(thread * WordOf::<R::Value>::BYTES);
     let mut value = value;
     let mut half = REDUCE_BLOCK / 2;
-    // SAFETY: this thread's place.
+    // SAFETY: this thread's memory.
     unsafe { R::Value::word(value).store_shared(at(thread)) };
     while half > 0 {
         // SAFETY: all threads go through the same number of rounds.
         unsafe { thread::barrier() };
         if thread < half {
-            // SAFETY: the place of a thread that is done, which has written it before the barrier.
+            // SAFETY: the memory of a thread that is done, which wrote it before the barrier.
             let other = unsafe { WordOf::<R::Value>::load_shared(at(thread + half)) };
             value = R::join(value, R::Value::value(other));
-            // SAFETY: this thread's place, which none reads before the next barrier.
+            // SAFETY: this thread's memory, which no thread reads before the next barrier.
             unsafe { R::Value::word(value).store_shared(at(thread)) };
         }
         half /= 2;

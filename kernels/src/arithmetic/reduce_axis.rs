@@ -30,11 +30,11 @@ pub trait Along<T: Number> {
     /// Whether values are added.
     const ADDS: bool = false;
 
-    /// One more, which lies behind all so far.
+    /// Adds one element, which lies after all before.
     fn take(state: Self::State, value: T::Value, place: u64) -> Self::State;
-    /// All elements of a quad at once, where that takes fewer instructions than one by one.
+    /// Adds all elements of a vector at once, if that takes fewer instructions than one by one.
     fn take_quad(state: Self::State, quad: Quad, place: u64) -> Option<Self::State>;
-    /// Of two, wherever they lie.
+    /// Joins two states, in any order of their elements.
     fn join(one: Self::State, other: Self::State) -> Self::State;
 
     /// Writes element `at` of the result; for argmax also its value, if there are `values`.
@@ -85,7 +85,7 @@ pub struct ArgMax;
 
 impl<T: Number<Value: Pass>> Along<T> for ArgMax {
     type State = Placed<T::Value>;
-    // What is never greater than this is nothing but this, and the first of it lies at 0.
+    // If no element is greater than this, all are equal to it, and the first of them lies at 0.
     const START: Placed<T::Value> = Placed { value: T::Value::LEAST, place: 0 };
     const PLACES: bool = true;
 
@@ -171,7 +171,7 @@ unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
     let whole = at.offset(first * u64::from(width));
     // SAFETY: a whole vector of the row.
     let load = |quad: u64| unsafe { thread::load_quad(whole.offset(16 * quad)) };
-    // A state for each place in a quad, so that they do not wait for each other.
+    // A state for each lane of a vector, so that they do not wait for each other.
     let mut states = [R::START; 16];
     let mut take = |quad: Quad, number: u64| {
         let place = start + first + number * count;
@@ -231,12 +231,12 @@ unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
     state
 }
 
-/// Columns that a thread has room for: those of a quad, and eight at least.
+/// Returns the columns that a thread has room for: those of a vector, and at least eight.
 pub const fn column_lanes<W: Lanes>() -> usize {
     if W::COUNT > 8 { W::COUNT } else { 8 }
 }
 
-/// What a thread has of columns, for each.
+/// Shared memory for each column's states of a thread.
 struct States<S, T>(PhantomData<(S, T)>);
 
 impl<S: Pass, T: Number> Footprint for States<S, T> {
@@ -370,7 +370,7 @@ unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUAD
             at = at.offset(pitch);
         }
         if R::ADDS && T::ADDS_IN_VALUES {
-            // One addition of 64 bits a column, instead of one for each load.
+            // One 64-bit addition a column, instead of one for each load.
             crate::unrolled!(lane < 16 => {
                 if lane < count {
                     let mut sum = T::Value::ZERO;

@@ -11,9 +11,9 @@ use crate::index::axes::{self, Offsets};
 use crate::thread::number::{Bf16, F16, Number, Real};
 use crate::thread::{self, B32, Global, Word};
 
-/// What is computed in.
+/// The type of arithmetic.
 pub trait Computed: Real {
-    /// The value of a number.
+    /// Returns the value of a number.
     fn take<N: cast::Value>(number: N) -> Self;
 }
 

@@ -6,17 +6,17 @@ use core::ops::{Add, Div, Mul, Sub};
 use crate::thread::quad::{Lanes, permute_bytes};
 use crate::thread::{B8, B16, B32, B64, Quad, Word};
 
-/// What numbers are compared and summed in.
+/// The type in which numbers are compared and summed.
 pub trait Value: Number<Value = Self> + Copy + PartialOrd {
     /// Zero.
     const ZERO: Self;
-    /// What no number is above.
+    /// The greatest value.
     const GREATEST: Self;
-    /// What no number is below.
+    /// The least value.
     const LEAST: Self;
-    /// The sum of two; of integers modulo a power of two.
+    /// Returns the sum of two; for integers modulo a power of two.
     fn plus(self, other: Self) -> Self;
-    /// Whether it is no number.
+    /// Whether it is not a number.
     fn is_nan(self) -> bool;
 }
 
@@ -25,9 +25,9 @@ pub trait Value: Number<Value = Self> + Copy + PartialOrd {
 pub trait Real: Value + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> {
     /// One.
     const ONE: Self;
-    /// The nearest of a double.
+    /// Returns the value nearest to a double.
     fn of(double: f64) -> Self;
-    /// `2^64` times `e` to the power of a number that is not above 8: see [`exponential`].
+    /// Returns `2^64` times `e` to the power of a number of at most 8: see [`exponential`].
     fn scaled_exp(self) -> Self;
     /// Returns the larger of two; if one is NaN, the other.
     fn larger(self, other: Self) -> Self;
@@ -41,30 +41,30 @@ pub trait Number {
     type Word: Word + Lanes;
     /// The type of its arithmetic.
     type Value: Value;
-    /// What sums of many are computed in, and returned.
+    /// The type of sums of many numbers, in computation and as results.
     type Sum: Value;
 
     /// Returns the value of these bits.
     fn value(word: Self::Word) -> Self::Value;
-    /// A value as a term of sums.
+    /// Returns a value as a term of sums.
     fn term(value: Self::Value) -> Self::Sum;
 
-    /// Whether the sum of eight values is one: of narrow integers.
+    /// Whether the sum of eight values is a value, as for narrow integers.
     const ADDS_IN_VALUES: bool = false;
 
-    /// The sum of a quad's numbers, where there is an instruction for several of them.
+    /// Returns the sum of a vector's numbers, if there is an instruction for several of them.
     #[inline(always)]
     fn sum(_: Quad) -> Option<Self::Sum> {
         None
     }
 
-    /// The greatest of a quad's numbers and its first lane, where both fit in one value.
+    /// Returns the greatest of a vector's numbers and its first lane, if both fit in one value.
     #[inline(always)]
     fn greatest(_: Quad) -> Option<(Self::Value, u32)> {
         None
     }
 
-    /// The bits of the nearest number, ties to even.
+    /// Returns the bits of the nearest number, ties to even.
     fn word(value: Self::Value) -> Self::Word;
 
     /// Returns the vector of numbers nearest to the first of eight values.
@@ -245,8 +245,8 @@ macro_rules! same {
 
 same! { f32 B32 exp32 "fma.rn.f32" reg32, f64 B64 exp64 "fma.rn.f64" reg64 }
 
-/// Integers. Those of 8 and 16 bits are computed in 32, and one instruction adds all in a register:
-/// it multiplies them by ones first.
+/// Integers. Those of 8 and 16 bits are computed in 32 bits, and one instruction adds all numbers
+/// of a register: it multiplies them by ones first.
 macro_rules! integers {
     ($($type:ident $word:ident $value:ident $sum:ident $($add:literal of $ones:literal)?;)*) => {$(
         impl Number for $type {
@@ -288,7 +288,7 @@ macro_rules! integers {
 
                 #[inline(always)]
                 fn greatest(quad: Quad) -> Option<($value, u32)> {
-                    // Four bits below each number are greater for a lower lane, so that the first of
+                    // Four bits below each number are greater for a lower lane, so the first of
                     // equal numbers is the greatest.
                     let mut greatest = $value::MIN;
                     crate::unrolled!(lane < 16 => {
@@ -337,7 +337,7 @@ macro_rules! integer_values {
 
 integer_values! { u32 i32 u64 i64 }
 
-/// The power of two that exponentials are scaled by.
+/// The power of two that scales exponentials.
 const EXP_SHIFT: u32 = 64;
 /// The scale of exponentials.
 pub const EXP_SCALE: f64 = (1_u128 << EXP_SHIFT) as f64;

@@ -2,8 +2,9 @@
 
 use crate::abi::{Divisor, params};
 
-/// Threads in a block of the reductions down columns, of elements of so many bytes: fewer where a
-/// thread has 16 columns, so that shared memory has room for an element and its place of each.
+/// Returns the threads in a block of the reductions down columns, by the elements' width in bytes:
+/// fewer if a thread has 16 columns, so that shared memory has room for an element and its index in
+/// each.
 pub const fn reduce_columns_block(width: u32) -> u32 {
     if width == 1 { 128 } else { 256 }
 }

@@ -16,7 +16,7 @@ use crate::view::{View, ViewMut};
 ///
 /// # Errors
 ///
-/// As [`normalize_into`]; `OutOfMemory` where the device has no room for the result.
+/// As [`normalize_into`]; `OutOfMemory` if the result does not fit.
 pub fn normalize<'a, T: Float>(src: impl Into<View<'a, u8>>, normalization: &Normalization) -> Result<DeviceArray<T>> {
     let src = src.into();
     let &[n, h, w, c] = src.shape() else { return Err(shapes(src.shape(), &[])) };
@@ -31,9 +31,9 @@ pub fn normalize<'a, T: Float>(src: impl Into<View<'a, u8>>, normalization: &Nor
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes do not belong together or an operand does not lie in C order without
-/// gaps; `InvalidArgument` where the normalisation is for another number of channels, elements are
-/// doubles, or the operands and the stream are not on one device; else the driver's error.
+/// `Layout` if the shapes do not fit or an operand does not lie in C order without gaps;
+/// `InvalidArgument` if the normalisation has another number of channels, elements are doubles, or
+/// the operands and the stream are not on one device; else the driver's error.
 pub fn normalize_into<'a, T: Float>(
     src: impl Into<View<'a, u8>>,
     normalization: &Normalization,

@@ -24,9 +24,9 @@ use crate::view::{View, ViewMut};
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ, or the elements do not lie in C order without gaps;
-/// `InvalidArgument` where the arrays are not on one device; `OutOfMemory` where the device has no
-/// room; else the driver's error.
+/// `Layout` if the shapes differ, or the elements do not lie in C order without gaps;
+/// `InvalidArgument` if the arrays are not on one device; `OutOfMemory` if the device has no room;
+/// else the driver's error.
 pub fn dot<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T::Sum>> {
     let (a, b) = (a.into(), b.into());
     let device = a.device();
@@ -40,7 +40,7 @@ pub fn dot<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -
 ///
 /// # Errors
 ///
-/// As [`dot`]; `Layout` also where `dst` has not one element.
+/// As [`dot`]; `Layout` also if `dst` does not have one element.
 pub fn dot_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     b: impl Into<View<'a, T>>,
@@ -58,7 +58,7 @@ pub fn dot_into<'a, T: Float>(
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where an address is not aligned, the result or the scratch overlaps another
+/// `InvalidArgument` if an address is not aligned, the result or the scratch overlaps another
 /// operand, or no kernel computes with the type; else the driver's error.
 ///
 /// # Safety
@@ -107,7 +107,7 @@ impl DotPlan {
     ///
     /// # Errors
     ///
-    /// As [`dot_into`]; `Layout` also where an operand is not what the plan was made for.
+    /// As [`dot_into`]; `Layout` also if an operand does not match the plan.
     pub fn launch<T: Float>(
         &self,
         a: View<'_, T>,
@@ -135,9 +135,8 @@ impl DotPlan {
             let sides = [a + starts[0], b + starts[1], result + starts[2], scratch];
             // SAFETY: `in_view` saw that both views have the planned elements without gaps, and
             // their starts; `dst` has one element, as checked above, and a `Scratch` has room for
-            // the parts of any plan. All lie within buffers that their views borrow, and what is
-            // written is borrowed exclusively. `queue` holds all to one device and orders other
-            // work.
+            // the parts of any plan. All lie within buffers that their views borrow, and written
+            // memory is borrowed exclusively. `queue` requires one device and orders other work.
             unsafe { self.passes.launch(device, sides, stream) }
         })
     }
@@ -146,8 +145,8 @@ impl DotPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an operand does not start as planned, an address is not aligned, or
-    /// the result or the scratch overlaps another operand; else the driver's error.
+    /// `InvalidArgument` if an operand does not start as planned, an address is not aligned, or the
+    /// result or the scratch overlaps another operand; else the driver's error.
     ///
     /// # Safety
     ///
@@ -165,15 +164,15 @@ impl DotPlan {
         self.operands[1].check_address("second operand", b)?;
         let width = sum_type(self.operands[0].dtype).width() as u64;
         check_aligned(&[("result", result, width), ("scratch", scratch, VECTOR as u64)])?;
-        // One launch leaves the scratch alone.
+        // A single launch does not use the scratch.
         let room = if self.passes.second.is_some() { Scratch::BYTES as u128 } else { 0 };
         check_written_apart(
             &[("first operand", self.operands[0].range(a)), ("second operand", self.operands[1].range(b))],
             &[("result", bytes_from(result, width.into())), ("scratch", bytes_from(scratch, room))],
         )?;
-        // SAFETY: the operands start as planned, every address is aligned, and what is written
-        // shares no byte with anything else, as checked above; the caller promises the rest of the
-        // raw contract.
+        // SAFETY: the operands start as planned, every address is aligned, and written memory
+        // shares no byte with another operand, as checked above; the caller promises the rest of
+        // the raw contract.
         unsafe { self.passes.launch(device, [a, b, result, scratch], stream) }
     }
 }
@@ -193,7 +192,7 @@ impl Plan for DotPlan {
 
     fn explain(&self) -> Explanation {
         let [a, _] = &self.operands;
-        let why = format!("blocks sum a value each from all {} of each array", counted(a.len, "element"));
+        let why = format!("each block sums a value from all {} of each array", counted(a.len, "element"));
         Explanation::of(self, why, a.bytes().saturating_mul(2), sum_type(a.dtype).width() as u64)
     }
 }
