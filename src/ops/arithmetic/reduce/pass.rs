@@ -59,9 +59,9 @@ impl Pass {
     /// - This memory lives until the launch has run, and other work on it is ordered.
     unsafe fn launch(&self, device: &Device, sides: Sides, stream: StreamHandle) -> Result<()> {
         match self {
-            // SAFETY: the caller holds the memory. `over_all::passes` took the span from the planned
-            // starts, so that its vectors are aligned in both operands, and a block writes the one
-            // result of its part.
+            // SAFETY: the caller holds the memory. `over_all::passes` took the span from the
+            // planned starts, so its vectors are aligned in both operands, and a block writes the
+            // one result of its part.
             Self::All(step) => unsafe { step.launch(device, sides, stream) },
             // SAFETY: the caller holds the memory. The kernel finds the first whole vector by a
             // row's address. `Cut::pass` gives blocks of whole groups of threads: both are powers
