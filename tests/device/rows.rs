@@ -19,8 +19,8 @@ cases! {
     Any runs_beyond_31_bits,
 }
 
-/// Bytes of the shortest run that needs `rows`.
-const SHORTEST: usize = 64;
+/// Bytes of the shortest run that `rows` moves, of elements of 1, 2, 4 and 8 bytes.
+const SHORTEST: [usize; 4] = [64, 528, 4096, 4096];
 
 /// A copy on the device between buffers that end where the layouts do: on the software GPU, an
 /// access outside them is a fault.
@@ -81,8 +81,9 @@ fn runs_of_every_length_from_and_to_every_misalignment(setup: &Setup) {
 
 fn runs_along_axes_of_any_stride(setup: &Setup) {
     with_device(setup, 31, |case| {
-        for width in [1, 2, 4, 8] {
-            let (run, pad) = (SHORTEST / width + 3, 1);
+        for width in [1usize, 2, 4, 8] {
+            // Odd, so that no two elements are one wider one.
+            let (run, pad) = (SHORTEST[width.ilog2() as usize] / width + 3, 1);
             for lead in [0, width, 16 + 3 * width] {
                 let whole = Layout::row_major(&[4, 3, 5, run + pad]).unwrap();
                 let padded = whole.slice(3, ..run, 1).unwrap();
@@ -110,12 +111,16 @@ fn one_long_run_from_and_to_every_misalignment(setup: &Setup) {
             for to in [0, 1, 5, 15, 16, 17, 64, 100, 127] {
                 for from in [0, 1, 4, 15, 24] {
                     let aligned = from % 16 == 0 && to % 16 == 0;
-                    case.check((from, &layout), (to, &layout), 1, if aligned { "copy_b128" } else { "rows" });
+                    // The widest elements that both sides and the run consist of.
+                    let width_log2 = (from | to | run).trailing_zeros().min(3);
+                    if aligned || run >= SHORTEST[width_log2 as usize] {
+                        case.check((from, &layout), (to, &layout), 1, if aligned { "copy_b128" } else { "rows" });
+                    }
                 }
             }
         }
         for width in [2, 4, 8] {
-            let layout = Layout::row_major(&[1001]).unwrap();
+            let layout = Layout::row_major(&[5001]).unwrap();
             case.check((width, &layout), (0, &layout), width, "rows");
             case.check((width, &layout), (width, &layout), width, "rows");
         }
@@ -124,7 +129,7 @@ fn one_long_run_from_and_to_every_misalignment(setup: &Setup) {
 
 fn shorter_runs_go_element_by_element(setup: &Setup) {
     with_device(setup, 33, |case| {
-        for run in 1..SHORTEST {
+        for run in 1..SHORTEST[0] {
             case.check((1, &pitched(3, run, run + 2)), (2, &pitched(3, run, run + 4)), 1, "patch_b8");
             case.check((3, &pitched(1, run, run)), (1, &pitched(1, run, run)), 1, "patch_b8");
         }

@@ -90,7 +90,8 @@ impl Tuning {
         }
         let Permutes { rows, fields, stacked, .. } = &self.permutes;
         // No vector may hold both ends of a run, on either side.
-        assert!(rows.shortest >= 2 * VECTOR);
+        let [of_1, of_2, of_4, of_8] = rows.shortest;
+        assert!(of_1 >= 2 * VECTOR && of_2 >= 2 * VECTOR && of_4 >= 2 * VECTOR && of_8 >= 2 * VECTOR);
         // In a block that moves words, each thread also moves one of the elements that fill no
         // word: up to three bytes of each field.
         assert!(3 * fields.most <= FIELDS_THREADS as usize);
