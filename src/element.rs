@@ -1,4 +1,4 @@
-//! Element types: plain values of 1, 2, 4, 8 or 16 bytes, which host and device hold alike.
+//! Element types: plain values of 1, 2, 4, 8 or 16 bytes, which host and device represent alike.
 
 use std::fmt;
 use std::str::FromStr;
@@ -46,7 +46,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type whose values are moved between host and device as bytes.
+/// A type whose values move between host and device as bytes.
 ///
 /// # Safety
 ///
@@ -60,8 +60,8 @@ pub unsafe trait Element: sealed::Sealed + Copy + Send + Sync + PartialEq + fmt:
 macro_rules! elements {
     ($($type:ty => $dtype:ident),* $(,)?) => {$(
         impl sealed::Sealed for $type {}
-        // SAFETY: a number, or two of one type beside each other: no padding, every pattern is a
-        // value; the assertion below holds its size to that of the data type.
+        // SAFETY: the type is a number, or two numbers of one type side by side: it has no padding,
+        // and every pattern is a value; the assertion below checks its size.
         unsafe impl Element for $type {
             const DTYPE: DType = DType::$dtype;
         }
@@ -79,15 +79,15 @@ elements! { half::f16 => F16, half::bf16 => Bf16 }
 
 /// A number that reductions take: a float or an integer.
 pub trait Number: Element {
-    /// The type in which sums are computed and returned: the float itself, or `f32` for halves; an
-    /// integer of 64 bits with or without a sign, modulo 2^64, for integers.
+    /// The type in which sums are computed and returned: the float itself, or `f32` for halves; for
+    /// integers a 64-bit one with the same signedness, modulo 2^64.
     type Sum: Number;
 }
 
-/// A number that kernels do arithmetic with: halves in single precision, the others in their own
-/// type, and each result is rounded once.
+/// A number that kernels compute with. They compute halves in single precision and other types in
+/// their own, and round each result once.
 pub trait Float: Number {
-    /// The value, exactly.
+    /// Returns the exact value.
     fn to_f64(self) -> f64;
 }
 

@@ -56,7 +56,7 @@ impl ErrorKind {
 ///
 /// let error = "gpu".parse::<Backend>().unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::InvalidArgument); // for code
-/// assert_eq!(error.to_string(), "`gpu` names no device; use auto, cuda, cuda:N with N from 0, or soft");
+/// assert_eq!(error.to_string(), "`gpu` does not name a device; use auto, cuda, cuda:N with N from 0, or soft");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {

@@ -1,10 +1,10 @@
-//! Views: parts of a buffer, seen in another order, without moving anything.
+//! Views show parts of a buffer in another order, without moving an element.
 //!
-//! A [`View`] may be copied and may overlap itself (broadcast, diagonal): it only reads. A
-//! [`ViewMut`] is neither: the borrow checker sees that nothing else looks at the buffer while it
-//! lives, and its layout reaches each element once. Both borrow the buffer. Every operation is
-//! O(1), consumes the view and returns another; they are those of [`Layout`], which has their
-//! documentation in full. Both deal in device memory only: no operation here moves an element.
+//! A [`View`] only reads, so it may be copied and may overlap itself (broadcast, diagonal). A
+//! [`ViewMut`] may do neither: the borrow checker ensures that no other view reaches the buffer
+//! while it lives, and its layout reaches each element once. Both borrow the buffer. Every
+//! operation is O(1), consumes the view and returns another. [`Layout`] documents the operations in
+//! full. Both deal in device memory only.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::{Layout, Reshape};
 use crate::memory::{Allocation, DeviceBuffer};
 
-/// Elements of a buffer, to read.
+/// A view that reads elements of a buffer.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -37,7 +37,7 @@ pub struct View<'a, T> {
     of: PhantomData<&'a [T]>,
 }
 
-/// Elements of a buffer, to read and write; nothing else looks at them while this lives.
+/// A view that reads and writes elements of a buffer. No other view reaches them while it lives.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -45,7 +45,7 @@ pub struct View<'a, T> {
 ///
 /// let device = Device::open(Backend::Soft)?;
 /// let mut matrix = device.array(&[2, 3], &[1, 2, 3, 4, 5, 6])?;
-/// let (upper, lower) = matrix.view_mut().split_at(0, 1)?; // two views, of other elements
+/// let (upper, lower) = matrix.view_mut().split_at(0, 1)?; // two views without a common element
 /// ops::fill_into(0, upper, device.default_stream())?;
 /// ops::fill_into(9, lower, device.default_stream())?;
 /// assert_eq!(matrix.to_vec()?, [0, 0, 0, 9, 9, 9]);
@@ -53,26 +53,25 @@ pub struct View<'a, T> {
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub struct ViewMut<'a, T> {
-    // Shared, because what it protects lies on the device: that there is no other view of these
-    // elements is kept by how views are made, always from an exclusive borrow or by consuming
-    // another.
+    // Shared, because the protected elements lie on the device. Views are made from an exclusive
+    // borrow or by consuming another view, so no other view of these elements exists.
     memory: &'a Allocation,
     layout: Layout,
     of: PhantomData<&'a mut [T]>,
 }
 
 impl<T: Element> DeviceBuffer<T> {
-    /// The whole buffer as an array of `shape` in C order.
+    /// Returns the whole buffer as an array of `shape` in C order.
     ///
     /// # Errors
     ///
-    /// `Layout` where the shape has another number of elements than the buffer; see
+    /// `Layout` if the shape and the buffer differ in their number of elements; see
     /// [`Layout::row_major`].
     pub fn view(&self, shape: &[usize]) -> Result<View<'_, T>> {
         self.view_with(self.whole(shape)?)
     }
 
-    /// The whole buffer as an array of `shape` in C order, to write.
+    /// Returns the whole buffer as a writable array of `shape` in C order.
     ///
     /// # Errors
     ///
@@ -82,21 +81,21 @@ impl<T: Element> DeviceBuffer<T> {
         self.view_mut_with(layout)
     }
 
-    /// The buffer under any layout made for a storage of at most its length.
+    /// Returns the buffer under any layout whose storage is at most the buffer's length.
     ///
     /// # Errors
     ///
-    /// `Layout` where the layout was made for a longer storage.
+    /// `Layout` if the layout's storage is longer.
     pub fn view_with(&self, layout: Layout) -> Result<View<'_, T>> {
         self.check_storage(&layout)?;
         Ok(View { memory: self.memory(), layout, of: PhantomData })
     }
 
-    /// The buffer under any layout made for a storage of at most its length, to write.
+    /// Returns the writable buffer under any layout whose storage is at most the buffer's length.
     ///
     /// # Errors
     ///
-    /// `Layout` where the layout was made for a longer storage, or may reach an element twice
+    /// `Layout` if the layout's storage is longer, or the layout may reach an element twice
     /// ([`Layout::overlaps_itself`]).
     pub fn view_mut_with(&mut self, layout: Layout) -> Result<ViewMut<'_, T>> {
         self.check_storage(&layout)?;
@@ -122,7 +121,7 @@ impl<T: Element> DeviceBuffer<T> {
         Err(Error::new(
             ErrorKind::Layout,
             format!(
-                "a buffer of {} cannot be seen as shape {shape:?}, which has {}; give a shape of as many elements, or \
+                "a buffer of {} cannot be seen as shape {shape:?}, which has {}; give a shape with the buffer's number of elements, or \
                  a layout of fewer (view_with)",
                 counted(self.len(), "element"),
                 layout.len()
@@ -150,117 +149,116 @@ impl<T: Element> DeviceBuffer<T> {
 macro_rules! operations {
     ($view:ident) => {
         impl<'a, T: Element> $view<'a, T> {
-            /// Where the elements lie in the buffer.
+            /// Returns the layout of the elements in the buffer.
             pub fn layout(&self) -> &Layout {
                 &self.layout
             }
 
-            /// Elements along each axis.
+            /// Returns the number of elements along each axis.
             pub fn shape(&self) -> &[usize] {
                 self.layout.shape()
             }
 
-            /// Elements of the buffer from one index to the next along each axis.
+            /// Returns, for each axis, the elements of the buffer from one index to the next.
             pub fn strides(&self) -> &[isize] {
                 self.layout.strides()
             }
 
-            /// Number of axes.
+            /// Returns the number of axes.
             pub fn rank(&self) -> usize {
                 self.layout.rank()
             }
 
-            /// Number of elements.
+            /// Returns the number of elements.
             pub fn len(&self) -> usize {
                 self.layout.len()
             }
 
-            /// Whether there are none.
+            /// Whether there are no elements.
             pub fn is_empty(&self) -> bool {
                 self.layout.is_empty()
             }
 
-            /// Whether the elements lie one beside the other in C order. See
-            /// [`Layout::is_standard_layout`].
+            /// Whether the elements are contiguous in C order. See [`Layout::is_standard_layout`].
             pub fn is_standard_layout(&self) -> bool {
                 self.layout.is_standard_layout()
             }
 
-            /// The device that the elements are on.
+            /// Returns the device that the elements are on.
             pub fn device(&self) -> &'a Device {
                 self.memory.device()
             }
 
-            /// The device address of the buffer, which is where the layout's storage starts; not
-            /// where index `[0, 0, ...]` lies, which is `layout().offset()` elements behind it.
+            /// Returns the device address of the buffer, where the layout's storage starts. Index
+            /// `[0, 0, ...]` lies `layout().offset()` elements after it.
             pub fn storage_address(&self) -> u64 {
                 self.memory.address()
             }
 
-            /// The axes in another order. See [`Layout::permuted_axes`], also for errors.
+            /// Reorders the axes. See [`Layout::permuted_axes`], also for errors.
             pub fn permuted_axes(self, axes: &[usize]) -> Result<Self> {
                 self.map(|layout| layout.permuted_axes(axes))
             }
 
-            /// The axes in reverse order: of a matrix, its transpose.
+            /// Reverses the order of the axes: the transpose of a matrix.
             #[must_use]
             pub fn t(self) -> Self {
                 Self { layout: self.layout.t(), ..self }
             }
 
-            /// Part of an axis, every `|step|`-th index, backwards for a negative step. See
-            /// [`Layout::slice`], also for errors.
+            /// Takes part of an axis: every `|step|`-th index, backwards if the step is negative.
+            /// See [`Layout::slice`], also for errors.
             pub fn slice(self, axis: usize, range: impl RangeBounds<usize>, step: isize) -> Result<Self> {
                 self.map(|layout| layout.slice(axis, range, step))
             }
 
-            /// One axis backwards. See [`Layout::reverse`], also for errors.
+            /// Reverses one axis. See [`Layout::reverse`], also for errors.
             pub fn reverse(self, axis: usize) -> Result<Self> {
                 self.map(|layout| layout.reverse(axis))
             }
 
-            /// The indices before `mid` and those from it, along one axis: two views that share no
-            /// element. See [`Layout::split_at`], also for errors.
+            /// Splits an axis before index `mid` into two views that share no element. See
+            /// [`Layout::split_at`], also for errors.
             pub fn split_at(self, axis: usize, mid: usize) -> Result<(Self, Self)> {
                 let (before, from) = self.layout.split_at(axis, mid)?;
                 let with = |layout| Self { memory: self.memory, layout, of: PhantomData };
                 Ok((with(before), with(from)))
             }
 
-            /// The part at one index of an axis, without that axis. See [`Layout::index_axis`],
-            /// also for errors.
+            /// Takes the part at one index of an axis, and removes that axis. See
+            /// [`Layout::index_axis`], also for errors.
             pub fn index_axis(self, axis: usize, index: usize) -> Result<Self> {
                 self.map(|layout| layout.index_axis(axis, index))
             }
 
-            /// A new axis of one index. See [`Layout::insert_axis`], also for errors.
+            /// Inserts an axis of one index. See [`Layout::insert_axis`], also for errors.
             pub fn insert_axis(self, axis: usize) -> Result<Self> {
                 self.map(|layout| layout.insert_axis(axis))
             }
 
-            /// Without an axis of one index. See [`Layout::remove_axis`], also for errors.
+            /// Removes an axis of one index. See [`Layout::remove_axis`], also for errors.
             pub fn remove_axis(self, axis: usize) -> Result<Self> {
                 self.map(|layout| layout.remove_axis(axis))
             }
 
-            /// The elements whose indices on axes `a` and `b` are equal. See [`Layout::diagonal`],
-            /// also for errors.
+            /// Takes the elements whose indices on axes `a` and `b` are equal. See
+            /// [`Layout::diagonal`], also for errors.
             pub fn diagonal(self, a: usize, b: usize) -> Result<Self> {
                 self.map(|layout| layout.diagonal(a, b))
             }
 
-            /// Two axes as one. See [`Layout::merge_axes`], also for errors.
+            /// Merges two axes into one. See [`Layout::merge_axes`], also for errors.
             pub fn merge_axes(self, outer: usize, inner: usize) -> Result<Self> {
                 self.map(|layout| layout.merge_axes(outer, inner))
             }
 
-            /// One axis as several. See [`Layout::split_axis`], also for errors.
+            /// Splits one axis into several. See [`Layout::split_axis`], also for errors.
             pub fn split_axis(self, axis: usize, extents: &[usize]) -> Result<Self> {
                 self.map(|layout| layout.split_axis(axis, extents))
             }
 
-            /// The same elements in the same order under another shape, or the answer that only a
-            /// copy has it. See [`Layout::reshape`], also for errors.
+            /// Returns the same elements in the same order under another shape, or the answer that
+            /// only a copy can have it. See [`Layout::reshape`], also for errors.
             pub fn reshape(self, shape: &[usize]) -> Result<Reshape<Self>> {
                 Ok(self.layout.reshape(shape)?.map(|layout| Self { layout, ..self }))
             }
@@ -319,13 +317,13 @@ impl<T: Element> View<'_, T> {
 }
 
 impl<T: Element> ViewMut<'_, T> {
-    /// The same elements to read, for as long as this is borrowed.
+    /// Borrows the same elements to read.
     pub fn view(&self) -> View<'_, T> {
         View { memory: self.memory, layout: self.layout, of: PhantomData }
     }
 
-    /// The same elements to write, for as long as this is borrowed: for a view that is needed again
-    /// after an operation that consumes one.
+    /// Borrows the same elements to write, to use the view again after an operation that consumes
+    /// one.
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
         ViewMut { memory: self.memory, layout: self.layout, of: PhantomData }
     }

@@ -1,12 +1,11 @@
-//! The kernels of warpstride: entry points only, which [`abi`]'s table lists. Their bodies are in
-//! [`movement`], [`arithmetic`], [`conversion`] and [`probe`], a file a family or several that
-//! share a body. What bodies speak through is in [`thread`], which has what Rust has no word for
-//! and what a thread moves at a time; in [`block`], which has what threads share; and in [`index`],
-//! which leads from numbers to places.
+//! The entry points of warpstride's kernels, which [`abi`]'s table lists. Their bodies are in
+//! [`movement`], [`arithmetic`], [`conversion`] and [`probe`], one file for a family or for several
+//! that share a body. Bodies build on [`thread`], which has operations that Rust lacks and the
+//! units that a thread moves; on [`block`], which has what threads share; and on [`index`], which
+//! turns numbers into offsets.
 #![no_std]
 #![feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx)]
-// Shuffles have to be intrinsics, see `thread`, and `core` has none of them; the toolchain is
-// pinned.
+// Shuffles must be intrinsics, see `thread`, and `core` has none of them; the toolchain is pinned.
 #![expect(internal_features)]
 
 #[path = "../../src/abi.rs"]
@@ -19,7 +18,7 @@ pub mod movement;
 pub mod probe;
 pub mod thread;
 
-// All that lines of the table name: parameters, bodies, and values of axes.
+// Everything that lines of the table name: parameters, bodies, and values of axes.
 use abi::params::*;
 use arithmetic::*;
 use block::{Padded, Plain, Staggered};
@@ -32,7 +31,7 @@ use thread::number::{Bf16, F16, Number};
 use thread::quad::Lanes;
 use thread::{B8, B16, B32, B64, B128, Word};
 
-/// A body that never panics has no use for this, but `no_std` asks for it.
+/// No body panics, but `no_std` requires a handler.
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     loop {}
@@ -76,14 +75,14 @@ macro_rules! entries {
             #[unsafe(export_name = concat!(stringify!($stem) $(, abi::suffix!($axis $value))*))]
             pub unsafe extern "ptx-kernel" fn entry(params: $params) {
                 let body: unsafe fn($params) = $body;
-                // SAFETY: the bodies ask for what this entry asks for.
+                // SAFETY: the bodies require what this entry requires.
                 unsafe { body(params) }
             }
         };
     };
 }
 
-/// The value of an axis under the axis' name.
+/// Returns the value of an axis under the axis' name.
 macro_rules! choose {
     (type $axis:ident $value:ident) => {
         #[allow(dead_code)]

@@ -2,8 +2,8 @@
 
 use super::DType;
 
-/// The number by which a parameter names an element type; `None` for a type that the kernels do not
-/// know. They read all types that have a number, and write all of these but bytes.
+/// Returns the number by which a parameter names an element type; `None` for a type that the
+/// kernels do not support. They read all numbered types, and write all but bytes.
 pub const fn affine_type(dtype: DType) -> Option<u64> {
     Some(match dtype {
         DType::U8 => AFFINE_U8,
@@ -23,5 +23,5 @@ pub const AFFINE_F16: u64 = 1;
 pub const AFFINE_BF16: u64 = 2;
 /// The number of [`DType::F32`].
 pub const AFFINE_F32: u64 = 3;
-/// The number of [`DType::F64`], which maps to itself alone.
+/// The number of [`DType::F64`], which maps only to itself.
 pub const AFFINE_F64: u64 = 4;

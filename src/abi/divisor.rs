@@ -1,4 +1,4 @@
-//! Division by what a launch knows: a multiplication and a shift.
+//! Division by a number that a launch knows: a multiplication and a shift.
 
 use super::params;
 
@@ -7,15 +7,15 @@ params! {
     /// 1994): `n / value = mulhi(2 * n, multiplier) >> shift`, where `shift = ceil(log2(value))`.
     ///
     /// Narrow: `multiplier = ceil(2^(31 + shift) / value)` for `n < 2^31`, by a 32-bit `mulhi`.
-    /// Wide: `ceil(2^(63 + shift) / value)` for `n < 2^63`, by a 64-bit one. Of 31 (63) bits the
-    /// multiplier fits a word, which of 32 (64) it would not.
+    /// Wide: `ceil(2^(63 + shift) / value)` for `n < 2^63`, by a 64-bit one. For numbers of 31 (63)
+    /// bits the multiplier fits a word; for 32 (64) it would not.
     #[derive(Hash)]
     pub struct Divisor {
-        /// What is divided by; at least 1.
+        /// The divisor, at least 1.
         pub value: u64,
         /// The reciprocal.
         pub multiplier: u64,
-        /// Bits that the product is shifted by.
+        /// Bits by which the product is shifted.
         pub shift: u64,
     }
 }
@@ -35,8 +35,8 @@ impl Divisor {
 
     const fn of_bits(value: u64, bits: u32) -> Self {
         let shift = value.next_power_of_two().trailing_zeros();
-        // A plan has many divisors, and a division of 64 bits takes a host a third of the time of
-        // one of 128.
+        // A plan has many divisors, and a 64-bit division takes a host a third of the time of a
+        // 128-bit one.
         let multiplier = if bits + shift < 64 {
             (1u64 << (bits + shift)).div_ceil(value)
         } else {
@@ -60,7 +60,7 @@ mod tests {
         (product >> 64) as u64 >> by.shift
     }
 
-    /// Numbers of up to `bits` bits in which bounds are most likely to lie: those around powers of
+    /// Returns numbers of up to `bits` bits that are likely to be bounds: those around powers of
     /// two, and random ones.
     fn numbers(bits: u32) -> impl Iterator<Item = u64> + Clone {
         let around = (0..=bits).flat_map(|power| [(1u64 << power) - 1, 1 << power, (1 << power) + 1]);

@@ -35,7 +35,7 @@ pub enum DType {
 }
 
 impl DType {
-    /// Every element type, narrow ones first.
+    /// All element types, narrow ones first.
     pub const ALL: [Self; 14] = [
         Self::U8,
         Self::I8,
@@ -53,7 +53,7 @@ impl DType {
         Self::C128,
     ];
 
-    /// Bytes of one element.
+    /// Returns the bytes of one element.
     pub const fn width(self) -> usize {
         match self {
             Self::U8 | Self::I8 => 1,
@@ -64,7 +64,7 @@ impl DType {
         }
     }
 
-    /// Its name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::U8 => "u8",

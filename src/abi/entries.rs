@@ -14,44 +14,44 @@ pub struct Entry {
     pub param_bytes: usize,
     /// Alignment of its one parameter, in bytes.
     pub param_align: usize,
-    /// Compute capability that it needs, major and minor.
+    /// The compute capability that it needs, major and minor.
     pub capability: (u32, u32),
 }
 
-/// One of [`ENTRIES`], by its place there: what a plan keeps, and a launch needs no search for.
-/// Displayed as the entry's name.
+/// The number of an entry in [`ENTRIES`]. A plan keeps it, so a launch searches for nothing.
+/// Displays as the entry's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EntryId(usize);
 
 impl EntryId {
-    /// All of them.
+    /// Returns all entries.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..COUNT).map(Self)
     }
 
-    /// The entry that does the same with hints to the L2 cache, where there is one and a device of
-    /// this compute capability has it; else itself.
+    /// Returns the entry that does the same with hints to the L2 cache, if there is one and a
+    /// device of this compute capability supports it; else itself.
     pub fn hinted(self, capability: (u32, u32)) -> Self {
         let hinted = HINTED[self.0];
         if capability >= hinted.entry().capability { hinted } else { self }
     }
 
-    /// Whether it is one with hints to the L2 cache.
+    /// Whether it gives hints to the L2 cache.
     pub const fn is_hinted(self) -> bool {
         KEYS[self.0].0 & Key::HINTED.0 != 0
     }
 
-    /// Its place in [`ENTRIES`].
+    /// Returns its position in [`ENTRIES`].
     pub const fn place(self) -> usize {
         self.0
     }
 
-    /// The entry.
+    /// Returns the entry.
     pub const fn entry(self) -> &'static Entry {
         &ENTRIES[self.0]
     }
 
-    /// Its name in the PTX.
+    /// Returns its name in the PTX.
     pub const fn name(self) -> &'static str {
         self.entry().name
     }
@@ -63,9 +63,10 @@ impl fmt::Display for EntryId {
     }
 }
 
-/// The least compute capability that an entry needs: what the kernels are compiled for.
+/// The lowest compute capability that entries support; the kernels are compiled for it.
 pub const OLDEST: (u32, u32) = (7, 5);
-/// That of entries with hints to the L2 cache: PTX has eviction policies from `sm_80` on.
+/// The lowest compute capability of entries with hints to the L2 cache: PTX has eviction policies
+/// from `sm_80` on.
 const HINTED_CAPABILITY: (u32, u32) = (8, 0);
 
 /// Index arithmetic of a kernel.
@@ -77,7 +78,7 @@ pub enum Index {
     Wide,
 }
 
-/// Element widths in bytes that every kernel comes in.
+/// The element widths in bytes that kernels support.
 pub const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// One family: a line of the table.
@@ -85,7 +86,7 @@ pub(super) struct Line {
     stem: &'static str,
     param_bytes: usize,
     param_align: usize,
-    /// The lists of axes, each of which has its values.
+    /// The lists of axes; each axis has its values.
     pub(super) products: &'static [&'static [&'static [Value]]],
     pub(super) gaps: &'static [Gap],
 }
@@ -98,28 +99,28 @@ pub(super) struct Value {
     pub(super) key: Key,
 }
 
-/// What tells an entry from the others of its family: the values of its axes. Narrow arithmetic and
-/// no hints are what is meant where nothing is said.
+/// The values of an entry's axes, which identify it within its family. The defaults are narrow
+/// arithmetic and no hints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key(pub(super) u32);
 
 impl Key {
-    /// That of a family's only entry.
+    /// The key of a family's only entry.
     pub const ONLY: Self = Self(0);
     /// With hints to the L2 cache.
     const HINTED: Self = Self(1 << 31);
 
-    /// Elements of so many bytes.
+    /// Elements of this number of bytes.
     pub const fn width(bytes: usize) -> Self {
         Self(if bytes <= 16 { bytes as u32 } else { 31 })
     }
 
-    /// Arithmetic of indices.
+    /// Index arithmetic.
     pub const fn index(index: Index) -> Self {
         Self((index as u32) << 30)
     }
 
-    /// Elements of a type.
+    /// Elements of this type.
     pub const fn dtype(dtype: DType) -> Self {
         Self::of(dtype, 5)
     }
@@ -134,12 +135,12 @@ impl Key {
         Self((if channels < 8 { channels as u32 } else { 0 }) << 17)
     }
 
-    /// Quads that a thread moves, at most 15.
+    /// Vectors that a thread moves, at most 15.
     pub const fn steps(steps: u32) -> Self {
         Self((if steps < 16 { steps } else { 0 }) << 20)
     }
 
-    /// With these values too.
+    /// Adds the values of another key.
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -149,7 +150,7 @@ impl Key {
     }
 }
 
-/// A value of an axis, as the table spells it.
+/// A value of an axis, in the table's spelling.
 macro_rules! key {
     (W B8) => {
         Key::width(1)
@@ -287,18 +288,18 @@ families! { lines }
 pub struct Family(pub(super) usize);
 
 impl Family {
-    /// All of them, in the table's order.
+    /// Returns all families, in the table's order.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..LINES.len()).map(Self)
     }
 
-    /// The beginning of its entries' names, and the name of its file in `src/ptx`.
+    /// Returns the start of its entries' names, which is also the name of its file in `src/ptx`.
     pub const fn stem(self) -> &'static str {
         LINES[self.0].stem
     }
 
-    /// The entry that a key names; `None` where the family has a gap, of which [`gap`](Self::gap)
-    /// says why.
+    /// Returns the entry with this key; `None` if the family has a gap there, which
+    /// [`gap`](Self::gap) explains.
     pub const fn find(self, key: Key) -> Option<EntryId> {
         let mut place = FIRST[self.0];
         while place < FIRST[self.0 + 1] {
@@ -310,7 +311,7 @@ impl Family {
         None
     }
 
-    /// The same in a family that has one for each such key.
+    /// Returns the entry with this key in a family without a gap there.
     pub const fn get(self, key: Key) -> EntryId {
         match self.find(key) {
             Some(entry) => entry,
@@ -318,12 +319,12 @@ impl Family {
         }
     }
 
-    /// Whether an entry is one of its.
+    /// Whether an entry belongs to the family.
     pub const fn has(self, entry: EntryId) -> bool {
         FIRST[self.0] <= entry.0 && entry.0 < FIRST[self.0 + 1]
     }
 
-    /// The entry for elements of `width` bytes, or `None` where the family has none.
+    /// Returns the entry for elements of `width` bytes, or `None` if the family has none.
     #[inline]
     pub const fn entry(self, width: usize, index: Index) -> Option<EntryId> {
         match width {
@@ -332,13 +333,13 @@ impl Family {
         }
     }
 
-    /// The entries, in the table's order.
+    /// Returns the entries, in the table's order.
     pub fn entries(self) -> impl ExactSizeIterator<Item = EntryId> {
         (FIRST[self.0]..FIRST[self.0 + 1]).map(EntryId)
     }
 }
 
-/// How many entries a line has.
+/// Counts the entries of a line.
 const fn count(line: &Line) -> usize {
     let (mut all, mut product) = (if line.products.is_empty() { 1 } else { 0 }, 0);
     while product < line.products.len() {
@@ -357,7 +358,7 @@ const fn combinations(axes: &[&[Value]]) -> usize {
     all
 }
 
-/// Where the entries of each line begin, and where the last one's end.
+/// The position of each line's first entry, and the end of the last line.
 static FIRST: [usize; LINES.len() + 1] = {
     let (mut first, mut line) = ([0; LINES.len() + 1], 0);
     while line < LINES.len() {
@@ -372,7 +373,7 @@ const COUNT: usize = FIRST[LINES.len()];
 /// Bytes of a name, at most.
 const NAME_BYTES: usize = 40;
 
-/// An entry's name as it is put together, and its key.
+/// An entry's name while it is built, and its key.
 #[derive(Clone, Copy)]
 struct Made {
     name: [u8; NAME_BYTES],
@@ -400,7 +401,7 @@ impl Made {
     }
 }
 
-/// The entry of this number of a line: the first axis changes fastest.
+/// Builds the entry with this number in a line: the first axis changes fastest.
 const fn made(line: &Line, mut number: usize) -> Made {
     let mut made = Made { name: [0; NAME_BYTES], len: 0, key: Key::ONLY }.with(line.stem, Key::ONLY);
     let mut product = 0;
@@ -463,7 +464,7 @@ pub const ENTRIES: &[Entry] = &{
     all
 };
 
-/// What [`Family::find`] finds by width and index, for plans that take a hundred nanoseconds.
+/// The results of [`Family::find`] by width and index, for plans that take a hundred nanoseconds.
 static BY_WIDTH: [[[Option<EntryId>; 2]; WIDTHS.len()]; LINES.len()] = {
     let (mut found, mut line) = ([[[None; 2]; WIDTHS.len()]; LINES.len()], 0);
     while line < LINES.len() {
@@ -481,7 +482,7 @@ static BY_WIDTH: [[[Option<EntryId>; 2]; WIDTHS.len()]; LINES.len()] = {
     found
 };
 
-/// For each of [`ENTRIES`] the one of its family with hints, or itself.
+/// For each of [`ENTRIES`], the entry of its family with hints, or itself.
 static HINTED: [EntryId; COUNT] = {
     let (mut hinted, mut line) = ([EntryId(0); COUNT], 0);
     while line < LINES.len() {

@@ -1,8 +1,8 @@
-//! Combinations that a family has no entry for, and why.
+//! The combinations for which a family has no entry, with reasons.
 
 use super::entries::{Family, Key, LINES, Value};
 
-/// Combinations without an entry: those with one of the values along each of these axes.
+/// Combinations without an entry: all with one of these values along each of these axes.
 pub(super) struct Gap {
     pub(super) values: &'static [&'static [Value]],
     pub(super) reason: &'static str,
@@ -16,7 +16,7 @@ impl Gap {
 }
 
 impl Family {
-    /// Why the family has no entry of this key; `None` where it has one, and where the key is of no
+    /// Says why the family has no entry with this key; `None` if it has one, or if the key fits no
     /// family.
     pub fn gap(self, key: Key) -> Option<&'static str> {
         LINES[self.0].gaps.iter().find(|gap| gap.has(key)).map(|gap| gap.reason)
@@ -30,7 +30,7 @@ mod tests {
     use super::super::{CAST, DType, Index, PATCH, STACKED_TILE, WIDTHS};
     use super::*;
 
-    /// All values of the axes that a family's line has, by the bits of their axes.
+    /// Returns all values of the axes of a family's line, by the bits of their axes.
     fn axes(family: Family) -> BTreeMap<u32, Vec<u32>> {
         let line = &LINES[family.0];
         let all: &[&[u32]] = &[
@@ -45,7 +45,7 @@ mod tests {
             }
         }
         for value in line.gaps.iter().flat_map(|gap| gap.values.iter().copied().flatten()) {
-            // What no entry says is what is meant where nothing is said.
+            // A value that no entry names is the default.
             axes.entry(value.axis).or_insert_with(|| vec![0]).push(value.key.0);
         }
         for (axis, values) in &mut axes {

@@ -1,12 +1,12 @@
-//! The proof that parameters have no padding, and parts of them that several families have.
+//! Proves that parameters have no padding, and defines the parts that several families share.
 
 use super::Divisor;
 
-/// What a parameter of a kernel is made of, and a parameter itself.
+/// A parameter of a kernel, or a part of one.
 ///
 /// # Safety
 ///
-/// No byte of a value is padding, so that all of them may be read.
+/// No byte of a value is padding, so all bytes may be read.
 pub unsafe trait Params: Copy + 'static {}
 
 // SAFETY: integers have no padding.
@@ -32,7 +32,7 @@ macro_rules! params {
         }
 
         // SAFETY: the fields' types have no padding, and the assertion shows that there is none
-        // between them or behind.
+        // between or after them.
         unsafe impl $crate::abi::Params for $name {}
         const _: () = {
             const fn has_no_padding<T: $crate::abi::Params>() {}
@@ -44,11 +44,11 @@ macro_rules! params {
 
 pub(crate) use params;
 
-/// Most axes of a launch that is numbered along axes: as many as a layout has.
+/// Most axes that number a launch: the largest rank of a layout.
 pub const MAX_AXES: usize = 16;
 
 params! {
-    /// One axis that blocks or threads are numbered along; strides in elements, signed.
+    /// One axis that numbers blocks or threads; strides in elements, signed.
     #[derive(Hash)]
     pub struct Axis {
         /// Positions along the axis.
@@ -59,8 +59,8 @@ params! {
         pub dst_stride: i64,
     }
 
-    /// Where rows, or images, lie that may be two axes in one: row `r` lies
-    /// `(r % inner) * inner_stride + (r / inner) * outer_stride` elements from row 0.
+    /// A run that may be two axes in one: row `r` starts `(r % inner) * inner_stride + (r / inner)
+    /// * outer_stride` elements from row 0.
     #[derive(Hash)]
     pub struct Fold {
         /// Rows of the inner axis.
@@ -71,18 +71,18 @@ params! {
         pub outer_stride: i64,
     }
 
-    /// Where the quads of a range of elements lie: `first` elements before the first whole quad of
-    /// the destination, `quads` whole ones, and the rest of `len` elements behind them.
+    /// The vectors of a range of `len` elements: `first` elements before the first whole vector of
+    /// the destination, `quads` whole vectors, and the remaining elements after them.
     ///
-    /// Lane `i` of the grid moves quad `i`, and the lanes below `len - quads * lanes of a quad` one
-    /// of the other elements each. Where the sides do not start equally far from a quad, there are
-    /// no quads.
+    /// Lane `i` of the grid moves vector `i`, and each lane below `len - quads * lanes of a vector`
+    /// moves one of the other elements. If the sides do not start equally far from a vector, there
+    /// are no vectors.
     pub struct Span {
         /// Elements.
         pub len: u64,
-        /// Elements before the first quad.
+        /// Elements before the first vector.
         pub first: u64,
-        /// Whole quads.
+        /// Whole vectors.
         pub quads: u64,
     }
 }

@@ -1,19 +1,19 @@
-//! Which kernels exist: a line a family.
+//! The table of kernels, with a line per family.
 //!
-//! A line has the family's name, what its entries' names begin with, their parameter, the axes
-//! along which it is instantiated, and the body. There is an entry for each combination of the
-//! axes' values, and for each of several lists of axes that `and` joins. What these leave out is a
-//! gap, which an `except` names with its reason: entries and gaps together are all combinations,
-//! which a test holds, of every width, index and hint where a line has that axis. Each value adds
-//! its suffix to the entry's name. The axes are `W`, the width of elements; `I`, the arithmetic of
-//! indices; `C`, what the L2 cache is told; `T`, a type of numbers; `S` and `D`, the types of
-//! source and destination; `N`, channels; and `X`, the quads that a thread moves.
+//! A line has the family's name, the start of its entries' names, their parameter, the axes along
+//! which it is instantiated, and the body. There is an entry for each combination of the axes'
+//! values, and for each of several lists of axes that `and` joins. A combination that these leave
+//! out is a gap, which an `except` names with its reason. Entries and gaps together are all
+//! combinations of width, index and hint for the axes that a line has, which a test checks. Each
+//! value adds its suffix to the entry's name. The axes are `W`, the width of elements; `I`, the
+//! arithmetic of indices; `C`, the hints to the L2 cache; `T`, a type of numbers; `S` and `D`, the
+//! types of source and destination; `N`, channels; and `X`, the vectors that a thread moves.
 //!
-//! `kernels/src/lib.rs` makes the entries of it, where the body is code and an axis a type or a
-//! constant; `entries` what the host knows of them. So this file has no code of its own.
+//! `kernels/src/lib.rs` makes the entries from it, with code for a body and types or constants for
+//! axes; `entries` makes the host's data. So this file has no code itself.
 
-/// The parameters that families take and the constants of their launches, in files with the names
-/// of the bodies' files in `kernels/src`.
+/// The parameters of families and the constants of their launches, in files with the names of the
+/// bodies' files in `kernels/src`.
 pub mod params {
     mod accesses;
     mod affine;
@@ -70,7 +70,7 @@ pub mod params {
 macro_rules! families {
     ($then:ident) => {
         $then! {
-            /// Contiguous bytes that start on 16 on both sides. 64-bit arithmetic throughout.
+            /// Contiguous bytes, aligned to 16 bytes on both sides. 64-bit arithmetic throughout.
             COPY copy_b128(CopyParams) for type C in [Unhinted Hinted]
                 = copy::<C>;
             /// Runs of bytes that start anywhere on either side.
@@ -98,24 +98,24 @@ macro_rules! families {
             /// banks.
             TILED tiled(TransposeParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = tile::<W, I, Plain>;
-            /// `tiled` with every tile row padded by one bank, so that columns meet no conflict.
+            /// `tiled` with every tile row padded by one bank, so that columns do not conflict.
             PADDED padded(TransposeParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = tile::<W, I, Padded>;
             /// `tiled` with the column exclusive-ored by the row: no conflict and no padding.
             STAGGERED staggered(TransposeParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = tile::<W, I, Staggered>;
-            /// Single matrices whose rows start on 16 bytes and hold whole quads, on both sides.
+            /// Transposes of single matrices whose rows are whole aligned vectors on both sides.
             SMALL_TILE small_tile(TransposeParams) for type W in [B8 B16 B32 B64 B128]
                 except I in [Wide] because "an array beyond narrow indices is not small"
                 = small_tile::<W, { W::COUNT }>;
-            /// Tiles of a square matrix exchanged across the diagonal, and turned on the way.
+            /// Exchanges tiles of a square matrix across the diagonal and transposes them.
             SWAP_TILES swap_tiles(SquareParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = swap_tiles::<W, I>;
-            /// Rows or columns permuted each in itself, panels of them through shared memory.
+            /// Permutes within each row, or within each column, through panels in shared memory.
             PERMUTE_LINES permute_lines(LinesParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = permute_lines::<W, I>;
-            /// The same for lines that are too long: a launch writes panels to scratch memory, a
-            /// second one back.
+            /// The same for rows or columns that are too long: one launch writes panels to scratch
+            /// memory, a second one back.
             SPILL_LINES spill_lines(LinesParams) for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide]
                 = spill_lines::<W, I>;
             /// [`VECTOR_TILE`] of batches of small matrices.
@@ -125,10 +125,10 @@ macro_rules! families {
                 except W in [B128] because "tiles, packed and elements move matrices of 16-byte elements"
                 except I in [Wide], C in [Hinted] because "the entry is left out to keep the PTX small"
                 = stacked_tile::<W, I, C, { W::COUNT }, { vector_tile_squares(W::BYTES) as usize }, { tile_quads(W::BYTES, vector_tile_squares(W::BYTES)) }>;
-            /// The gate that measurements queue behind.
+            /// Keeps a stream busy, so that measured work queues behind it.
             SPIN spin(SpinParams)
                 = spin;
-            /// Transposes whose rows start on 16 bytes and hold whole quads, on both sides.
+            /// Transposes whose rows are whole aligned vectors on both sides.
             VECTOR_TILE vector_tile(VectorTileParams)
                 for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted Hinted]
                 = vector_tile::<W, I, C, { W::COUNT }, { vector_tile_squares(W::BYTES) as usize }, { tile_quads(W::BYTES, vector_tile_squares(W::BYTES)) }>;
@@ -144,8 +144,8 @@ macro_rules! families {
             INTERLEAVE interleave(FieldsParams) for type W in [B8 B16 B32 B64], type I in [Narrow Wide]
                 except W in [B128] because "tiles move fields of 16 bytes"
                 = interleave::<W, I, { interleave_steps(W::BYTES) }>;
-            /// [`DEINTERLEAVE`] by 16 bytes a lane, where images and planes start on them; 64-bit
-            /// arithmetic.
+            /// [`DEINTERLEAVE`] by 16 bytes a lane, for images and planes that start on 16 bytes;
+            /// 64-bit arithmetic.
             DEINTERLEAVE_QUADS deinterleave_quads(FieldsParams) for type W in [B8 B16 B32 B64], type C in [Unhinted Hinted]
                 except W in [B128] because "tiles move fields of 16 bytes"
                 = deinterleave_quads::<W, C>;
@@ -153,7 +153,7 @@ macro_rules! families {
             INTERLEAVE_QUADS interleave_quads(FieldsParams) for type W in [B8 B16 B32 B64], type C in [Unhinted Hinted]
                 except W in [B128] because "tiles move fields of 16 bytes"
                 = interleave_quads::<W, C>;
-            /// Tiles of several axes, each side of which is moved in its own runs.
+            /// Tiles of several axes, each side of which moves in its own runs.
             PACKED packed(PackedParams)
                 for type W in [B8 B16 B32 B64 B128], type I in [Narrow Wide], type C in [Unhinted]
                 and type W in [B8 B16 B32 B64 B128], type I in [Narrow], type C in [Hinted]
@@ -168,14 +168,14 @@ macro_rules! families {
             /// The sum of two arrays.
             ADD add(ElementwiseParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
                 = elementwise::<T, Add, C>;
-            /// An array and a scaled one.
+            /// The sum of an array and a scaled one.
             TRIAD triad(ElementwiseParams) for type T in [F16 Bf16 f32 f64], type C in [Unhinted Hinted]
                 = elementwise::<T, Triad, C>;
-            /// What was there, an array and a scaled one.
+            /// Adds an array and a scaled one to the destination.
             NSTREAM nstream(ElementwiseParams) for type T in [F16 Bf16 f32 f64]
                 except C in [Hinted] because "hints gain it nothing"
                 = elementwise::<T, NStream, Unhinted>;
-            /// What was there and a scaled array.
+            /// Adds a scaled array to the destination.
             AXPY axpy(ElementwiseParams) for type T in [F16 Bf16 f32 f64]
                 except C in [Hinted] because "hints to its loads alone gain, which no entry has"
                 = elementwise::<T, Axpy, Unhinted>;
@@ -199,8 +199,8 @@ macro_rules! families {
                 for const N in [1 2 3 4], type T in [F16 Bf16 f32]
                 except T in [f64] because "a cast makes planes of f64 from planes of f32"
                 = normalize::<T, N, { N * <T as Number>::Word::COUNT }>;
-            /// Scaled, shifted and converted transposes whose rows start on 16 bytes and hold whole
-            /// quads, on both sides.
+            /// Scaled, shifted and converted transposes whose rows are whole aligned vectors on
+            /// both sides.
             AFFINE_TILE affine_tile(AffineTileParams)
                 for type S in [u8 F16 Bf16 f32], type D in [F16 Bf16 f32]
                 and type S in [f64], type D in [f64]
@@ -211,14 +211,14 @@ macro_rules! families {
             /// types are parameters.
             AFFINE_PADDED affine_padded(AffineTileParams)
                 = affine_padded;
-            /// The same of doubles.
+            /// [`AFFINE_PADDED`] for doubles.
             AFFINE_PADDED_F64 affine_padded_f64(AffineTileParams)
                 = affine_padded_f64;
             /// Any layout to any layout, scaled, shifted and converted element by element, in the
             /// destination's order. Their types are parameters.
             AFFINE_ELEMENTS affine_elements(AffineElementsParams) for type I in [Narrow Wide]
                 = affine_elements::<I>;
-            /// The same of doubles.
+            /// [`AFFINE_ELEMENTS`] for doubles.
             AFFINE_ELEMENTS_F64 affine_elements_f64(AffineElementsParams) for type I in [Narrow Wide]
                 = affine_elements_f64::<I>;
             /// Numbers to another type.
@@ -249,10 +249,10 @@ macro_rules! families {
                 except S in [u8 i8 u16 i16 u32 i32 u64 i64], D in [i8 i16 i32 i64]
                     because "the unsigned result has the same bits"
                 = cast::<S, D>;
-            /// Rows taken by their indices, in words as wide as all rows start on and hold.
+            /// Takes rows by their indices, in the widest words to which all rows are aligned.
             GATHER gather(IndexedRowsParams) for type W in [B8 B16 B32 B64 B128]
                 = rows_by_index::<W, false>;
-            /// Rows put by their indices.
+            /// Puts rows by their indices.
             SCATTER scatter(IndexedRowsParams) for type W in [B8 B16 B32 B64 B128]
                 = rows_by_index::<W, true>;
             /// Sums along the last axis.
@@ -279,15 +279,15 @@ macro_rules! families {
             MAX_COLUMNS max_columns(ReduceColumnsParams)
                 for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
                 = reduce_columns::<T, Max, { column_lanes::<<T as Number>::Word>() }>;
-            /// Places of the greatest elements along the last axis.
+            /// Indices of the greatest elements along the last axis.
             ARGMAX_ROWS argmax_rows(ReduceRowsParams)
                 for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
                 = reduce_rows::<T, ArgMax>;
-            /// Places of the greatest elements along another axis, or of parts.
+            /// Indices of the greatest elements along another axis, or of parts.
             ARGMAX_COLUMNS argmax_columns(ReduceColumnsParams)
                 for type T in [F16 Bf16 f32 f64 u8 i8 u16 i16 u32 i32 u64 i64]
                 = reduce_columns::<T, ArgMax, { column_lanes::<<T as Number>::Word>() }>;
-            /// Rows of positive numbers whose sum is 1.
+            /// Softmax of rows.
             SOFTMAX softmax(RowwiseParams) for type T in [F16 Bf16 f32 f64]
                 = softmax::<T>;
             /// Mean and variance of rows.
@@ -299,7 +299,7 @@ macro_rules! families {
             /// Stores and nothing else.
             PROBE_WRITE probe_write(ProbeParams) for const X in [1 2 4 8]
                 = probe_write::<X>;
-            /// Loads, and as many stores.
+            /// Loads, and stores the same amount.
             PROBE_COPY probe_copy(ProbeParams) for const X in [1 2 4 8], type C in [Unhinted Hinted]
                 = probe_copy::<C, X>;
         }
@@ -308,7 +308,7 @@ macro_rules! families {
 
 pub(crate) use families;
 
-/// What a value of an axis adds to the names of its entries.
+/// The suffix that a value of an axis adds to the names of its entries.
 macro_rules! suffix {
     (W B8) => {
         "_b8"

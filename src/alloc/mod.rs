@@ -1,7 +1,6 @@
-//! Where the device memory of buffers comes from: one trait, and the device's own memory as its
-//! base.
+//! Allocators of device memory for buffers: one trait, with the device's own memory as its base.
 //!
-//! The joint is for allocators that hand freed memory out again, and for those that wrap another
+//! Allocators that reuse freed memory can implement the trait, and so can those that wrap another
 //! one to limit, count or log.
 
 use std::fmt;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 use crate::driver::{Driver, StreamHandle};
 use crate::error::Result;
 
-/// Device memory that an allocator has given out. It is not `Clone`, so that it goes back once.
+/// A block of device memory from an allocator. It is not `Clone`, so it is freed once.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     /// The first byte, at a multiple of 256.
@@ -19,8 +18,8 @@ pub(crate) struct Block {
     pub(crate) bytes: u64,
 }
 
-/// Gives out device memory and takes it back, in the order of streams: an implementation need not
-/// wait for queued work.
+/// Allocates and frees device memory in the order of streams, so an implementation need not wait
+/// for queued work.
 ///
 /// # Errors
 ///
@@ -30,26 +29,25 @@ pub(crate) struct Block {
 ///
 /// An implementation promises, to callers that keep their side:
 ///
-/// - A block stays valid until it is given back, and shares no byte with another block that is out.
-///   Its address is a multiple of 256, and its `bytes` are exactly those that were asked for.
-/// - Work on the stream that a block was asked for, or on any stream where none was named, may use
+/// - A block stays valid until it is freed, and shares no byte with another live block. Its address
+///   is a multiple of 256, and its `bytes` are exactly the requested number.
+/// - Work on the stream that a block was requested for, or on any stream if none was named, may use
 ///   it at once: it runs after all work that used the same memory before.
 pub(crate) unsafe trait Allocate: Send + Sync + fmt::Debug {
-    /// Gives out `bytes` bytes, at least 1, whose contents are unspecified.
+    /// Allocates `bytes` bytes, at least 1, with unspecified contents.
     ///
-    /// `stream` is the one whose work uses the block first, a live stream of the driver whose
-    /// memory this is; work on others must first wait for it. `None` is for blocks that any stream
-    /// may use first.
+    /// `stream` is the stream whose work uses the block first, a live stream of the driver whose
+    /// memory this is; work on others must first wait for it. With `None`, any stream may use the
+    /// block first.
     fn alloc(&self, bytes: u64, stream: Option<StreamHandle>) -> Result<Block>;
 
-    /// Takes a block back, also when it returns an error. Work already queued that uses it still
-    /// runs.
+    /// Frees a block, even if it returns an error. Work already queued that uses it still runs.
     ///
     /// # Safety
     ///
-    /// - `block` is what [`Allocate::alloc`] of this allocator returned.
-    /// - All work that uses the block has run, or is queued on `last_use`, or `last_use` was made
-    ///   to wait for it; `None` says that no work that is still queued uses it. The stream is live.
+    /// - [`Allocate::alloc`] of this allocator returned `block`.
+    /// - All work that uses the block has run, or is queued on `last_use`, or `last_use` waits for
+    ///   it. `None` means that no queued work uses it. The stream is live.
     /// - No work queued from now on uses the block.
     unsafe fn free(&self, block: Block, last_use: Option<StreamHandle>) -> Result<()>;
 }
@@ -64,8 +62,8 @@ impl DriverMemory {
     }
 }
 
-// SAFETY: the driver promises of its allocations what is asked of blocks; it frees after all work
-// that is queued, so new ones have no former uses, on any stream.
+// SAFETY: the driver promises for its allocations what the trait asks of blocks; it frees after all
+// queued work, so new allocations have no former uses, on any stream.
 unsafe impl Allocate for DriverMemory {
     fn alloc(&self, bytes: u64, _stream: Option<StreamHandle>) -> Result<Block> {
         Ok(Block { address: self.0.alloc(bytes)?, bytes })
@@ -73,7 +71,7 @@ unsafe impl Allocate for DriverMemory {
 
     unsafe fn free(&self, block: Block, _last_use: Option<StreamHandle>) -> Result<()> {
         // SAFETY: `alloc` got the address from this driver; the caller promises that no work queued
-        // from now on uses it, and a block goes back once.
+        // from now on uses it, and a block is freed once.
         unsafe { self.0.free(block.address) }
     }
 }

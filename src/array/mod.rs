@@ -31,7 +31,7 @@ use crate::view::{View, ViewMut};
 /// ```
 pub struct DeviceArray<T> {
     buffer: DeviceBuffer<T>,
-    // Row-major, of as many elements as the buffer has.
+    // The layout is row-major, with the buffer's number of elements.
     layout: Layout,
 }
 
@@ -40,7 +40,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `Layout` where the shape has another number of elements; else as [`Device::upload`].
+    /// `Layout` if the shape has another number of elements; else as [`Device::upload`].
     pub fn array<T: Element>(&self, shape: &[usize], elements: &[T]) -> Result<DeviceArray<T>> {
         let layout = row_major(shape, elements.len(), "the slice")?;
         Ok(DeviceArray { buffer: self.upload(elements)?, layout })
@@ -50,7 +50,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `Layout` where the shape has too many elements to count; else as [`Device::alloc`].
+    /// `Layout` if the shape has too many elements to count; else as [`Device::alloc`].
     pub fn alloc_array<T: Element>(&self, shape: &[usize]) -> Result<DeviceArray<T>> {
         let layout = Layout::row_major(shape)?;
         Ok(DeviceArray { buffer: self.alloc(layout.len())?, layout })
@@ -62,7 +62,7 @@ impl<T: Element> DeviceArray<T> {
     ///
     /// # Errors
     ///
-    /// `Layout` where the shape has another number of elements than the buffer.
+    /// `Layout` if the shape has another number of elements than the buffer.
     pub fn new(buffer: DeviceBuffer<T>, shape: &[usize]) -> Result<Self> {
         let layout = row_major(shape, buffer.len(), "the buffer")?;
         Ok(Self { buffer, layout })
@@ -130,7 +130,7 @@ impl<T: Element> DeviceArray<T> {
     ///
     /// # Errors
     ///
-    /// `Layout` where the shape has another number of elements; the array keeps its shape.
+    /// `Layout` if the shape has another number of elements; the array keeps its shape.
     ///
     /// ```
     /// # #[cfg(feature = "interp")] {
@@ -153,7 +153,7 @@ impl<T: Element> DeviceArray<T> {
     ///
     /// # Errors
     ///
-    /// `Layout` where the array has not one element; else as [`DeviceBuffer::download`].
+    /// `Layout` if the array has not one element; else as [`DeviceBuffer::download`].
     pub fn item(&self) -> Result<T> {
         let [element] = if self.len() == 1 { self.to_vec()? } else { Vec::new() }[..] else {
             return Err(Error::new(

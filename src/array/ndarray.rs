@@ -14,7 +14,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `Layout` where the array has more than [`MAX_RANK`](crate::layout::MAX_RANK) axes; else as
+    /// `Layout` if the array has more than [`MAX_RANK`](crate::layout::MAX_RANK) axes; else as
     /// [`Device::upload`].
     pub fn upload_array<T: Element, D: Dimension>(&self, array: ArrayView<'_, T, D>) -> Result<DeviceArray<T>> {
         let array: CowArray<'_, T, D> = array.as_standard_layout();
@@ -42,7 +42,7 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// `Layout` where the shape has another number of elements than the buffer, and what the copy
+    /// `Layout` if the shape has another number of elements than the buffer, and what the copy
     /// failed with.
     pub fn download_array<D: Dimension>(&self, shape: impl Into<StrideShape<D>>) -> Result<Array<T, D>> {
         let shape = shape.into();

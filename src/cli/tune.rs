@@ -121,7 +121,7 @@ fn transpose<T: Element>(
 }
 
 fn text(device: &Device, found: &[Found]) -> String {
-    let mut table = Table::new(&["kernel", "squares a row", "GB/s", "now", "GB/s now"]);
+    let mut table = Table::new(&["kernel", "micro-tiles a row", "GB/s", "now", "GB/s now"]);
     let mut rows = String::new();
     for Found { tile, kernels } in found {
         let mut best = [tile.across(), tile.ragged_across()];

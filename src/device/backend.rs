@@ -1,4 +1,4 @@
-//! Which device to open, and which ones there are.
+//! Chooses the device to open, and lists those that exist.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::driver::soft;
 use crate::driver::{DeviceInfo, Driver};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Which device to open. As text: `auto`, `cuda` (the first GPU), `cuda:1`, `soft`.
+/// The device to open. As text: `auto`, `cuda` (the first GPU), `cuda:1`, `soft`.
 ///
 /// ```
 /// use warpstride::Backend;
@@ -21,11 +21,11 @@ use crate::error::{Error, ErrorKind, Result};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Backend {
-    /// The first NVIDIA GPU where there is one that works, else the software GPU;
+    /// The first NVIDIA GPU that works, else the software GPU.
     /// [`Device::choice`](super::Device::choice) says which and why.
     #[default]
     Auto,
-    /// The NVIDIA GPU of this number, from 0.
+    /// The NVIDIA GPU with this number, from 0.
     Cuda(u32),
     /// The software GPU.
     Soft,
@@ -45,7 +45,7 @@ impl FromStr for Backend {
             (_, Some(ordinal)) => Ok(Self::Cuda(ordinal)),
             _ => Err(Error::new(
                 ErrorKind::InvalidArgument,
-                format!("`{text}` names no device; use auto, cuda, cuda:N with N from 0, or soft"),
+                format!("`{text}` does not name a device; use auto, cuda, cuda:N with N from 0, or soft"),
             )),
         }
     }
@@ -61,11 +61,11 @@ impl fmt::Display for Backend {
     }
 }
 
-/// How cargo had this crate optimised.
+/// The optimisation level at which cargo compiled this crate.
 pub(super) const OPT_LEVEL: &str = env!("WARPSTRIDE_OPT_LEVEL");
 
-/// What to say of the software GPU where nothing was optimised, as in the dev build of a program
-/// that uses the crate.
+/// Returns a warning for the software GPU if the crate is not optimised, as in the dev build of a
+/// program that uses it.
 pub(super) fn slow(opt_level: &str) -> &'static str {
     match opt_level {
         "0" => {
@@ -76,18 +76,18 @@ pub(super) fn slow(opt_level: &str) -> &'static str {
     }
 }
 
-/// One device that could be opened, or the reason why it could not.
+/// A device that can be opened, or the reason why it cannot.
 #[derive(Debug, Clone)]
 pub struct Availability {
-    /// What [`Device::open`](super::Device::open) would be given.
+    /// The argument of [`Device::open`](super::Device::open).
     pub backend: Backend,
-    /// What the device is, or what keeps it from being opened: no driver library, a driver too old,
-    /// no device.
+    /// The device's properties, or the reason why it cannot be opened: no driver library, a driver
+    /// too old, no device.
     pub info: Result<DeviceInfo>,
 }
 
-/// Every device that could be opened; where there is no NVIDIA GPU one entry says why, and another
-/// for the software GPU.
+/// Lists every device that can be opened. Without an NVIDIA GPU one entry says why, and another is
+/// the software GPU.
 ///
 /// ```
 /// for found in warpstride::device::probe() {
@@ -191,7 +191,7 @@ mod tests {
     fn a_build_without_optimisation_says_how_to_have_one() {
         assert!(slow("0").contains("opt-level = 3") && slow("0").contains("[profile.dev.package.warpstride]"));
         assert_eq!(["1", "2", "3", "s", "z"].map(slow), [""; 5]);
-        // This build's.
+        // The optimisation level of this build.
         #[cfg(feature = "interp")]
         assert_eq!(Device::open(Backend::Soft).unwrap().choice().contains("not optimised"), OPT_LEVEL == "0");
     }

@@ -1,4 +1,4 @@
-//! What everything that belongs to one open device shares.
+//! The state that all objects of one open device share.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -7,16 +7,15 @@ use crate::driver::{Driver, EventHandle};
 use crate::error::{Error, Result};
 use crate::stream::{Inner, Stream, foreign};
 
-/// The driver, the streams to wait for when all work is waited for, and the first failure of a
-/// drop.
+/// The driver, the streams of the device, and the first failure of a drop.
 pub(crate) struct Context {
     driver: Arc<dyn Driver>,
-    /// All streams, each until its drop has retired its event.
+    /// All streams. Each stays until its drop has retired its event.
     streams: Mutex<Vec<Weak<Inner>>>,
-    /// Told when a stream leaves the list.
+    /// Notified when a stream leaves the list.
     left: Condvar,
-    /// Events that stand for the last work of dropped streams, until they serve a new stream. Once
-    /// made, an event of a stream is destroyed only with the context.
+    /// Events that stand for the last work of dropped streams, until new streams take them. A
+    /// stream's event is destroyed only with the context.
     retired: Mutex<Vec<EventHandle>>,
     drop_error: Mutex<Option<Error>>,
 }
@@ -40,15 +39,15 @@ impl Context {
         if std::ptr::eq(self, other) { Ok(()) } else { Err(foreign(what)) }
     }
 
-    /// Waits for the work of every stream, also of those that were dropped; for all of it, whatever
-    /// fails. The first failure is returned.
+    /// Waits for all work of every stream, including dropped ones, even after a failure. Returns
+    /// the first failure.
     pub(crate) fn synchronize(&self) -> Result<()> {
         let mut outcome = Ok(());
         for stream in self.live_streams() {
             outcome = outcome.and(stream.synchronize());
         }
-        // A copy of the list: the driver may wait long, and new streams look for an event
-        // meanwhile. One that they take has been passed.
+        // A copy of the list, because the driver may wait long while new streams look for an event.
+        // They only take events that have been passed.
         let retired = lock(&self.retired).clone();
         for event in retired {
             // SAFETY: an event that was retired lives as long as `self`.
@@ -57,23 +56,24 @@ impl Context {
         outcome
     }
 
-    /// The streams, when those being dropped by other threads have retired their events.
+    /// Returns the live streams once all streams that other threads are dropping have retired their
+    /// events.
     fn live_streams(&self) -> Vec<Stream> {
         let dying = |streams: &mut Vec<Weak<Inner>>| streams.iter().any(|stream| stream.strong_count() == 0);
         loop {
             let streams = self.left.wait_while(lock(&self.streams), dying).unwrap_or_else(PoisonError::into_inner);
             let live: Vec<_> = streams.iter().map(Weak::upgrade).collect();
-            // What was taken may be the last by now, whose drop wants the list.
+            // These handles may be the last ones by now, and their drops need the list.
             drop(streams);
-            // One that was dropped since they were counted has not retired its event yet: it is
-            // waited for, like the others.
+            // A stream that was dropped since the count has not retired its event yet, so this
+            // waits for it as for the others.
             if let Some(live) = live.into_iter().collect::<Option<Vec<_>>>() {
                 return live.into_iter().map(|inner| Stream { inner }).collect();
             }
         }
     }
 
-    /// An event for a new stream: a retired one that has been passed, or a new one.
+    /// Returns an event for a new stream: a retired one that has been passed, or a new one.
     pub(crate) fn ordering_event(&self) -> Result<EventHandle> {
         let mut retired = lock(&self.retired);
         for position in 0..retired.len() {
@@ -93,7 +93,7 @@ impl Context {
         lock(&self.streams).push(stream);
     }
 
-    /// Takes a stream off the list at the end of its drop.
+    /// Removes a stream from the list at the end of its drop.
     pub(crate) fn leave(&self, stream: *const Inner) {
         lock(&self.streams).retain(|listed| !std::ptr::eq(listed.as_ptr(), stream));
         self.left.notify_all();
@@ -115,8 +115,8 @@ impl Drop for Context {
     fn drop(&mut self) {
         let retired = self.retired.get_mut().unwrap_or_else(PoisonError::into_inner);
         for event in std::mem::take(retired) {
-            // SAFETY: retired events are live, and nobody else holds these any more. A failure has
-            // nobody left to tell.
+            // SAFETY: retired events are live, and no stream holds these any more. No caller is
+            // left to receive a failure.
             let _ = unsafe { self.driver.event_destroy(event) };
         }
     }
@@ -128,7 +128,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// The lock, also after a thread panicked holding it: nothing here is left half changed by a panic.
+/// Locks, also after a thread panicked with the lock: no panic leaves this state half changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The crate's kernels on one device: each loads with its first launch.
+//! The crate's kernels on one device. The first launch of each loads it.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -8,15 +8,15 @@ use crate::driver::{FunctionHandle, ModuleHandle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ptx;
 
-/// The crate's kernels on one device, by their places in [`ENTRIES`].
+/// The crate's kernels on one device, by their positions in [`ENTRIES`].
 pub(crate) struct Kernels {
     context: Arc<Context>,
     loading: Mutex<()>,
     kernels: [Kernel; ENTRIES.len()],
 }
 
-/// One kernel: a module of its own, which its first launch loads, because all of them would take a
-/// GPU a second to compile where a program launches a few.
+/// One kernel in its own module, which its first launch loads: compiling all kernels would take a
+/// GPU a second, and a program launches a few.
 struct Kernel {
     module: OnceLock<ModuleHandle>,
     function: OnceLock<FunctionHandle>,
@@ -28,7 +28,7 @@ impl Kernels {
         Self { context, loading: Mutex::new(()), kernels }
     }
 
-    /// The function of an entry.
+    /// Returns the function of an entry.
     #[inline]
     pub(crate) fn function(&self, entry: EntryId) -> Result<FunctionHandle> {
         match self.kernels[entry.place()].function.get() {
@@ -37,19 +37,18 @@ impl Kernels {
         }
     }
 
-    /// The same at an entry's first launch.
+    /// Returns the function at an entry's first launch.
     #[cold]
     fn loaded(&self, entry: EntryId) -> Result<FunctionHandle> {
         let module = self.module(entry)?;
         // SAFETY: the module is live until `self` is dropped.
         let function = unsafe { self.context.driver().function(module, entry.name()) }?;
-        // Another thread that was as fast found the same.
+        // Another thread that came first found the same function.
         Ok(*self.kernels[entry.place()].function.get_or_init(|| function))
     }
 
     fn module(&self, entry: EntryId) -> Result<ModuleHandle> {
-        // std's OnceLock cannot be set by something that fails, so the lock lets one thread try at
-        // a time.
+        // A fallible function cannot set std's OnceLock, so the lock lets one thread try at a time.
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let module = &self.kernels[entry.place()].module;
         if let Some(&module) = module.get() {
@@ -60,12 +59,12 @@ impl Kernels {
         Ok(*module.get_or_init(|| loaded))
     }
 
-    /// Whether the device has what the entry needs. A plan for another device may have one that it
-    /// has not.
+    /// Checks that the device supports the entry. A plan for another device may use an unsupported
+    /// one.
     fn check(&self, entry: EntryId) -> Result<()> {
         let info = self.context.driver().info();
         let (has, needs) = (info.compute_capability, entry.entry().capability);
-        // A device that has not even that is refused by its driver.
+        // The driver refuses a device below the oldest architecture.
         if has >= needs || needs == OLDEST {
             return Ok(());
         }
@@ -83,7 +82,7 @@ impl Drop for Kernels {
     fn drop(&mut self) {
         for (kernel, entry) in self.kernels.iter().zip(ENTRIES) {
             if let Some(&module) = kernel.module.get() {
-                // SAFETY: the module is live, and its function is known to `self` only.
+                // SAFETY: the module is live, and only `self` knows its function.
                 let unloaded = unsafe { self.context.driver().module_unload(module) };
                 self.context.note_drop(unloaded, || format!("unloading {}", entry.name));
             }

@@ -1,4 +1,4 @@
-//! The one door from typed arguments to raw parameters.
+//! Turns typed kernel arguments into raw parameters; all launches go through here.
 
 use super::Device;
 use crate::abi::{EntryId, Params};
@@ -12,8 +12,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the device does not allow the shape, or its compute capability is
-    /// less than the entry needs; and what the driver failed with.
+    /// `InvalidArgument` if the device does not allow the shape, or its compute capability is less
+    /// than the entry needs; else the driver's error.
     ///
     /// # Safety
     ///
@@ -33,18 +33,19 @@ impl Device {
         debug_assert_eq!(entry.entry().param_bytes, size_of::<P>(), "{entry} takes another parameter");
         check_shape(self.info(), entry, shape)?;
         let function = self.kernels().function(entry)?;
-        // SAFETY: as many readable bytes as a `P` has, none of them padding, for as long as
-        // `params` is borrowed.
+        // SAFETY: a `P` has this number of readable bytes, none of them padding, while `params` is
+        // borrowed.
         let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(params).cast::<u8>(), size_of::<P>()) };
         // SAFETY: the module lives as long as the device; the rest as the caller promises.
         unsafe { self.driver().launch(function, shape, bytes, stream) }
     }
 }
 
-/// Whether the device allows the shape. Every launch asks, so the common answer takes few steps.
+/// Checks that the device allows the shape. Every launch asks, so the common answer takes few
+/// steps.
 #[inline]
 fn check_shape(info: &DeviceInfo, entry: EntryId, shape: &LaunchShape) -> Result<()> {
-    // Less 1, an extent of 0 is the greatest of all.
+    // 0 less 1 wraps to the greatest value, so an extent of 0 is outside too.
     let is_outside = |extent: u64, most: u32| extent.wrapping_sub(1) >= u64::from(most);
     let [x, y, z] = shape.block.map(u64::from);
     let threads = (x * y).saturating_mul(z);

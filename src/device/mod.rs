@@ -1,8 +1,8 @@
-//! Opening a device, and what belongs to it.
+//! Opens devices.
 //!
-//! The first launch of a kernel on a device loads it: the host waits until a GPU's driver has
-//! compiled it, which takes milliseconds, and perhaps for work that runs. So launch once before you
-//! measure, and before you capture a CUDA graph or queue behind work that waits for the host.
+//! The first launch of a kernel on a device loads it: the host waits for milliseconds until a GPU's
+//! driver has compiled it, and perhaps for work that runs. So launch once before you measure,
+//! before you capture a CUDA graph, and before you queue behind work that waits for the host.
 
 mod backend;
 mod context;
@@ -24,7 +24,7 @@ use crate::stream::{Event, Stream};
 use backend::{OPT_LEVEL, open_cuda, open_soft, slow};
 use kernels::Kernels;
 
-/// An open device. A clone is the same device; it closes when the last clone, stream, event and
+/// An open device. A clone is the same device. It closes when the last clone, stream, event and
 /// buffer of it is gone.
 ///
 /// ```
@@ -32,7 +32,7 @@ use kernels::Kernels;
 /// use warpstride::{Backend, Device};
 ///
 /// let device = Device::open(Backend::Auto)?;
-/// println!("{}", device.choice()); // which one it took, and why
+/// println!("{}", device.choice()); // which one it chose, and why
 /// let matrix = device.array(&[2, 3], &[1, 2, 3, 4, 5, 6])?;
 /// assert_eq!(matrix.view().t().shape(), [3, 2]);
 /// assert_eq!(matrix.device(), &device.clone());
@@ -45,7 +45,7 @@ pub struct Device {
 }
 
 struct Inner {
-    // In the order of their drops: the context closes the driver.
+    // Fields drop in this order: the context closes the driver.
     kernels: Kernels,
     default_stream: Stream,
     choice: String,
@@ -58,15 +58,15 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `Unavailable` where the backend is not there, `DriverTooOld` where its driver cannot run our
-    /// PTX, and what else the driver failed with. [`Backend::Auto`] fails only if neither a GPU nor
-    /// the software GPU can be opened.
+    /// `Unavailable` if the backend does not exist; `DriverTooOld` if its driver cannot run our
+    /// PTX; else the driver's error. [`Backend::Auto`] fails only if neither a GPU nor the software
+    /// GPU can be opened.
     pub fn open(backend: Backend) -> Result<Self> {
         match backend {
             Backend::Cuda(ordinal) => Self::open_gpu(ordinal, "as asked"),
             Backend::Soft => Self::with(open_soft()?, &format!("as asked{}", slow(OPT_LEVEL))),
             Backend::Auto => Self::open_gpu(0, "the first NVIDIA GPU").or_else(|no_gpu| match open_soft() {
-                // Behind a semicolon our errors say what to do about it: here it was done.
+                // Text after a semicolon says what to do about an error. Here it has been done.
                 Ok(driver) => {
                     let no_gpu = no_gpu.to_string();
                     Self::with(driver, &format!("{}{}", no_gpu.split("; ").next().unwrap_or_default(), slow(OPT_LEVEL)))
@@ -78,20 +78,20 @@ impl Device {
         }
     }
 
-    /// A GPU, if it can run our kernels: a driver that cannot says so only when it loads one, and
-    /// the smallest tells.
+    /// Opens a GPU if it can run our kernels. A driver that cannot reports it only when it loads
+    /// one, so this loads the smallest.
     fn open_gpu(ordinal: u32, why: &str) -> Result<Self> {
         let device = Self::with(open_cuda(ordinal)?, why)?;
         device.kernels().function(SPIN.get(Key::ONLY))?;
         Ok(device)
     }
 
-    /// A device over a driver of your own making: a software GPU with another seed or with
-    /// checkers, or a driver that wraps another.
+    /// Opens a device over your own driver: a software GPU with another seed or with checkers, or a
+    /// driver that wraps another.
     ///
     /// # Errors
     ///
-    /// What the driver failed with when it made the default stream.
+    /// The driver's error when it makes the default stream.
     pub fn with_driver(driver: Arc<dyn Driver>) -> Result<Self> {
         Self::with(driver, "the driver was given")
     }
@@ -105,27 +105,27 @@ impl Device {
         Ok(Self { inner: Arc::new(Inner { kernels, default_stream, choice, allocator, context }) })
     }
 
-    /// What the device is and allows.
+    /// Returns the device's properties and limits.
     pub fn info(&self) -> &DeviceInfo {
         self.driver().info()
     }
 
-    /// Which device was taken, and why, as a sentence to show.
+    /// Returns a sentence that says which device was chosen, and why.
     pub fn choice(&self) -> &str {
         &self.inner.choice
     }
 
-    /// The driver, for what this interface leaves out.
+    /// Returns the driver, for calls that this interface lacks.
     pub fn driver(&self) -> &Arc<dyn Driver> {
         self.inner.context.driver()
     }
 
-    /// What all launches so far counted, added up; `None` on a device that does not count. Waits
-    /// for all work first.
+    /// Returns the sum of the counters of all launches so far, or `None` if the device does not
+    /// count. Waits for all work first.
     ///
     /// # Errors
     ///
-    /// What the work failed with.
+    /// The error of the work.
     ///
     /// ```
     /// # #[cfg(feature = "interp")] {
@@ -137,7 +137,7 @@ impl Device {
     /// ops::contiguous(&matrix)?; // a copy
     /// let counted = device.counters()?.zip(before).map(|(after, before)| after - before);
     /// let sectors = counted.expect("the software GPU counts").global_store.sectors;
-    /// assert_eq!(sectors, 64 * 64 * 4 / 32); // no sector is written in parts
+    /// assert_eq!(sectors, 64 * 64 * 4 / 32); // every sector is written whole
     /// # }
     /// # Ok::<(), warpstride::Error>(())
     /// ```
@@ -151,43 +151,42 @@ impl Device {
         self.driver().reset_persisting_l2()
     }
 
-    /// The stream that is used where none is named. It is a stream like any other: CUDA's legacy
+    /// Returns the stream for operations that name none. It is an ordinary stream: CUDA's legacy
     /// default stream is never used.
     pub fn default_stream(&self) -> &Stream {
         &self.inner.default_stream
     }
 
-    /// A new stream.
+    /// Makes a new stream.
     ///
     /// # Errors
     ///
-    /// What the driver failed with.
+    /// The driver's error.
     pub fn stream(&self) -> Result<Stream> {
         Stream::new(&self.inner.context)
     }
 
-    /// A new event, not recorded yet.
+    /// Makes a new event that is not recorded yet.
     ///
     /// # Errors
     ///
-    /// What the driver failed with.
+    /// The driver's error.
     pub fn event(&self) -> Result<Event> {
         Event::new(&self.inner.context)
     }
 
-    /// Waits for all work on all streams of this device, also of streams that were dropped.
+    /// Waits for all work on all streams of this device, including dropped ones.
     ///
     /// # Errors
     ///
-    /// What the work failed with.
+    /// The error of the work.
     pub fn synchronize(&self) -> Result<()> {
         self.inner.context.synchronize()
     }
 
-    /// The first failure of a drop (of a buffer, stream or event) since this was last asked, which
-    /// the drop itself could not return. What it failed to free may be lost to the device. Work is
-    /// not: that of a dropped stream is waited for all the same, in the drop itself where the
-    /// driver left no other way.
+    /// Takes the first failure of a drop (of a buffer, stream or event) since the last call, which
+    /// the drop itself could not return. The device may lose what the drop failed to free. No work
+    /// is lost: if the driver leaves no other way, the drop of a stream waits for its work.
     pub fn take_drop_error(&self) -> Option<Error> {
         self.inner.context.take_drop_error()
     }
@@ -196,7 +195,7 @@ impl Device {
         &self.inner.context
     }
 
-    /// Where the memory of buffers comes from.
+    /// Returns the allocator of buffers.
     pub(crate) fn allocator(&self) -> &dyn Allocate {
         self.inner.allocator.as_ref()
     }

@@ -1,21 +1,20 @@
-//! How much memory the host can give: asked before it is taken, for Linux promises more than there
-//! is, and then kills.
+//! Asks how much memory the host can give, before it is taken: Linux promises more than there is,
+//! and then kills.
 //!
-//! The system's account is `/proc/meminfo`. A process may have less than that: the control groups
-//! that it is in, of version 2 or 1, each have a limit, and the least of all counts, from its own
-//! group up to the root.
+//! `/proc/meminfo` gives the system's memory. A process may have less: each of its control groups,
+//! of version 2 or 1, has a limit, and the least of all counts, from its own group up to the root.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes that are read of one of the kernel's files: these are some thousands long.
+/// Bytes that are read of one of the kernel's files, which have some thousands.
 const MAX_FILE_BYTES: u64 = 64 << 10;
-/// Most groups within groups that are looked at.
+/// Most nested groups that are searched.
 const MAX_GROUPS: usize = 64;
 
-/// A version of control groups: where its folders may be mounted, and what its limit, use and
-/// account are called.
+/// A version of control groups: its possible mount points, and the names of its limit, usage and
+/// statistics files.
 struct Version {
     mounts: &'static [&'static str],
     files: [&'static str; 3],
@@ -30,19 +29,19 @@ const V1: Version = Version {
     files: ["memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat"],
 };
 
-/// Bytes of host memory that this process can have without swapping, and without being ended for
-/// it; `None` where the system does not say.
+/// Returns the bytes of host memory that this process can have without swapping and without being
+/// killed; `None` if the system does not say.
 pub fn available_memory() -> Option<u64> {
     available(Path::new("/"))
 }
 
-/// The same, by the files below `root`.
+/// Returns the same from the files below `root`.
 fn available(root: &Path) -> Option<u64> {
     let system = read(&root.join("proc/meminfo")).and_then(|text| meminfo_available(&text));
     let groups = read(&root.join("proc/self/cgroup")).unwrap_or_default();
     [(V2, group_path(&groups, true)), (V1, group_path(&groups, false))]
         .iter()
-        // Within a container the path may be that outside, and its own group is the root.
+        // Within a container the path may be the outside one, and its own group is the root.
         .flat_map(|(version, path)| folders(root, version, path.as_deref().unwrap_or(Path::new(""))))
         .filter_map(|(folder, files)| {
             let [limit, used, account] = files.map(|file| read(&folder.join(file)));
@@ -52,7 +51,7 @@ fn available(root: &Path) -> Option<u64> {
         .min()
 }
 
-/// The folders of a group and of those that it is in, up to the root, with the names of their
+/// Returns the folders of a group and of its ancestors, up to the root, with the names of their
 /// files.
 fn folders(root: &Path, version: &Version, path: &Path) -> Vec<(PathBuf, [&'static str; 3])> {
     let groups = path.ancestors().take(MAX_GROUPS).chain([Path::new("")]);
@@ -60,7 +59,7 @@ fn folders(root: &Path, version: &Version, path: &Path) -> Vec<(PathBuf, [&'stat
     groups.flat_map(mounted).map(|folder| (folder, version.files)).collect()
 }
 
-/// The path of the group that limits memory, from the lines `number:controllers:path` of
+/// Returns the path of the group that limits memory, from the lines `number:controllers:path` of
 /// `/proc/self/cgroup`. Version 2 has one group for all controllers, which it does not name.
 fn group_path(groups: &str, second: bool) -> Option<PathBuf> {
     let path = groups.lines().find_map(|line| {
@@ -73,27 +72,27 @@ fn group_path(groups: &str, second: bool) -> Option<PathBuf> {
     path.components().all(|part| matches!(part, Component::Normal(_))).then(|| path.to_owned())
 }
 
-/// How a file of the kernel begins; `None` where it is not there, or not text.
+/// Returns the start of a kernel file; `None` if it does not exist or is not text.
 fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
     File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
-/// Bytes in the line `MemAvailable: 12345 kB`.
+/// Returns the bytes in the line `MemAvailable: 12345 kB`.
 fn meminfo_available(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Bytes up to the limit; none where there is no limit. Cached files count as used, and make room
-/// when asked.
+/// Returns the bytes up to the limit; `None` without a limit. Cached files count as used, and the
+/// system drops them on demand.
 fn group_available(limit: &str, used: &str, account: &str) -> Option<u64> {
     let limit: u64 = limit.trim().parse().ok()?;
     let used: u64 = used.trim().parse().ok()?;
     let cached =
         |line: &str| line.strip_prefix("total_inactive_file ").or(line.strip_prefix("inactive_file "))?.parse().ok();
-    // Of version 1 the total, which is with the groups within, comes last.
+    // Version 1 lists the total, which includes nested groups, last.
     let cached: u64 = account.lines().rev().find_map(cached).unwrap_or(0);
     Some(limit.saturating_sub(used.saturating_sub(cached)))
 }
@@ -106,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// A root with these files.
+    /// Makes a root with these files.
     fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -165,7 +164,7 @@ mod tests {
             ("sys/fs/cgroup/memory/docker/ab/memory.stat", "inactive_file 10\ntotal_inactive_file 300\n"),
         ];
         assert_eq!(available_in(&files), Some(800));
-        // In a container the path is that of the host, and the own group is mounted as the root.
+        // In a container the path is the host's, and its own group is mounted as the root.
         let files = [
             MEMINFO,
             own,

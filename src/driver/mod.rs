@@ -1,18 +1,17 @@
-//! The seam between this crate and a device: [`Driver`], about the size of the CUDA driver API that
-//! we use, in three parts: [`Memory`], [`Streams`] and [`Modules`].
+//! The interface between this crate and a device: [`Driver`], a small subset of the CUDA driver API
+//! in three parts: [`Memory`], [`Streams`] and [`Modules`].
 //!
-//! Its constitution, after wgpu-hal: methods that touch memory are `unsafe` and their contracts
-//! complete; validation lives above the seam, once; errors are for what the caller could not
-//! foresee. Handles are plain numbers and addresses plain `u64`, so that views do arithmetic
-//! without asking.
+//! Its rules follow wgpu-hal. Methods that touch memory are `unsafe`, with complete contracts.
+//! Validation happens once, above this interface. Errors report what the caller could not foresee.
+//! Handles are numbers and addresses are `u64`, so views compute addresses without a call.
 //!
 //! Implementations: `cuda` (an NVIDIA GPU), `soft` (the software GPU), and `trace`, which wraps any
-//! of them, records calls and injects failures, for this package's tests. One conformance suite
-//! (`tests/device`) runs on all of them. [`Device::driver`](crate::Device::driver) gives the driver
-//! of an open device, and [`Device::with_driver`](crate::Device::with_driver) opens a device over a
-//! driver of yours.
+//! of them, records calls and injects failures for this package's tests. One conformance suite
+//! (`tests/device`) runs on all of them. [`Device::driver`](crate::Device::driver) returns the
+//! driver of an open device, and [`Device::with_driver`](crate::Device::with_driver) opens a device
+//! over your own driver.
 //!
-//! A kernel of your own, on any device:
+//! This runs your own kernel on any device:
 //!
 //! ```
 //! # #[cfg(feature = "interp")] {
@@ -39,7 +38,7 @@
 //! let (driver, stream) = (device.driver(), device.default_stream());
 //! let shape = LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0 };
 //! let module = driver.module_load(ptx)?;
-//! // SAFETY: the module is live, its kernel takes one address, and 32 words are there.
+//! // SAFETY: the module is live, its kernel takes one address, and the address has 32 words.
 //! unsafe {
 //!     let square = driver.function(module, "square")?;
 //!     driver.launch(square, &shape, &out.view().storage_address().to_le_bytes(), stream.handle())?;
@@ -82,9 +81,9 @@ macro_rules! handles {
 }
 
 handles! {
-    /// A stream: work queued on one runs in the order it was queued.
+    /// A stream: its work runs in the order in which it was queued.
     StreamHandle,
-    /// An event: a point in a stream that others wait for, with the time it was passed.
+    /// An event: a point in a stream that others wait for, with the time at which it was passed.
     EventHandle,
     /// Loaded PTX.
     ModuleHandle,
@@ -92,74 +91,73 @@ handles! {
     FunctionHandle,
 }
 
-/// What runs the kernels.
+/// The kind of device that runs the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum DriverKind {
-    /// An NVIDIA GPU, in the primary context of the device that has the ordinal.
+    /// An NVIDIA GPU, in the primary context of its device.
     Cuda,
     /// The software GPU: exact values and counters, no meaningful times.
     Soft,
 }
 
-/// What a device is and allows; constant while it is open.
+/// A device's properties and limits, which are constant while it is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// As its maker calls it: `NVIDIA H100 80GB HBM3`.
+    /// The maker's name for it: `NVIDIA H100 80GB HBM3`.
     pub name: String,
-    /// What runs the kernels.
+    /// The kind of device that runs the kernels.
     pub kind: DriverKind,
     /// Its number among devices of its kind, from 0.
     pub ordinal: u32,
     /// Compute capability, major and minor.
     pub compute_capability: (u32, u32),
-    /// Version of the driver: `13.0` as CUDA counts, for the software GPU the crate's.
+    /// Version of the driver: CUDA's, such as `13.0`, or the crate's for the software GPU.
     pub driver_version: String,
-    /// Streaming multiprocessors; host threads for the software GPU.
+    /// Streaming multiprocessors, or host threads for the software GPU.
     pub multiprocessors: u32,
     /// Bytes of device memory.
     pub memory_bytes: u64,
-    /// Bytes of the L2 cache; 0 where there is none.
+    /// Bytes of the L2 cache; 0 if there is none.
     pub l2_bytes: u64,
-    /// Peak memory bandwidth in bytes a second by the device's own attributes; `None` where it has
-    /// none.
+    /// Peak memory bandwidth in bytes a second from the device's attributes; `None` if it has none.
     pub nominal_bandwidth: Option<u64>,
     /// Most threads in a block.
     pub max_block_threads: u32,
     /// Largest grid extents in x, y, z.
     pub max_grid: [u32; 3],
-    /// Bytes of shared memory a block may use without asking for more.
+    /// Bytes of shared memory that a block may use by default.
     pub shared_bytes_per_block: u32,
-    /// Where it is plugged in, as NVIDIA's tools name it, `00000000:01:00.0`; `None` where it is
-    /// not.
+    /// The PCI address in the notation of NVIDIA's tools, `00000000:01:00.0`; `None` if there is
+    /// none.
     pub pci_bus_id: Option<String>,
 }
 
-/// A device's driver: one object that has all parts, because the handles and addresses of one part
-/// go to the others.
+/// A device's driver: one object with all parts, because the handles and addresses of one part go
+/// to the others.
 ///
-/// Every copy, fill, launch, record and wait is queued on its stream and may return before it ran;
-/// work on one stream runs in order, work on different streams in any order that waits and events
-/// allow. `StreamHandle`s, `EventHandle`s and addresses belong to the driver that made them.
-/// Methods may be called from any thread.
+/// Every copy, fill, launch, record and wait is queued on its stream and may return before it ran.
+/// Work on one stream runs in order; work on different streams runs in any order that waits and
+/// events allow. `StreamHandle`s, `EventHandle`s and addresses belong to the driver that made them.
+/// Any thread may call the methods.
 ///
 /// # Errors
 ///
-/// Common to all methods of all parts: an error may also report an earlier asynchronous failure on
-/// the same device (a kernel that stopped); after such a failure the device stays failed, and every
-/// later call says so with the original cause. A method that releases something has released it
-/// also when it returns an error.
+/// For all methods of all parts: an error may also report an earlier asynchronous failure on the
+/// same device (a kernel that stopped). After such a failure the device stays failed, and every
+/// later call reports it with the original cause. A method that releases something has released it
+/// even if it returns an error.
 ///
 /// # Safety
 ///
-/// Safe code above the seam lends memory to a driver and reads what it wrote, on its word alone. So
-/// each part says what its implementation promises; the parts are of one device, and know each
-/// other's handles and addresses.
+/// Safe code lends memory to a driver and reads what it wrote, and relies on these promises alone.
+/// So each part states the promises of its implementation. The parts belong to one device and share
+/// handles and addresses.
 pub unsafe trait Driver: Memory + Streams + Modules + fmt::Debug {
-    /// What the device is and allows.
+    /// Returns the device's properties and limits.
     fn info(&self) -> &DeviceInfo;
 
-    /// What the launches that have run so far counted, added up; `None` on a driver that does not
-    /// count. Work still queued is not in it: synchronise first.
+    /// Returns the sum of the counters of all launches that have run so far; `None` if the driver
+    /// does not count. Queued work is not included: synchronise first.
     fn counters(&self) -> Option<Counters>;
 }

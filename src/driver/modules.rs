@@ -1,4 +1,4 @@
-//! Modules of PTX, and the launches of their kernels.
+//! The part of a driver for PTX modules and the launches of their kernels.
 
 use super::{FunctionHandle, ModuleHandle, StreamHandle};
 use crate::error::Result;
@@ -8,13 +8,13 @@ use crate::launch_shape::LaunchShape;
 ///
 /// # Errors
 ///
-/// Those that [`Driver`](super::Driver) says are common to all methods.
+/// The errors that [`Driver`](super::Driver) lists for all methods.
 ///
 /// # Safety
 ///
-/// An implementation promises, to callers that keep their side:
+/// An implementation promises, to callers that keep their side of the contract:
 ///
-/// - A launch runs the kernel that it names, on the stream that it names, and nothing else.
+/// - A launch runs the given kernel on the given stream, and nothing else.
 pub unsafe trait Modules: Send + Sync {
     /// Loads PTX.
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle>;
@@ -27,8 +27,8 @@ pub unsafe trait Modules: Send + Sync {
     /// - `module` is live; neither it nor its functions are used from now on.
     unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()>;
 
-    /// The entry `name` of a module; an error of kind `InvalidArgument` where it has none of that
-    /// name.
+    /// Returns the entry `name` of a module; an error of kind `InvalidArgument` if the module has
+    /// no such entry.
     ///
     /// # Safety
     ///

@@ -1,21 +1,21 @@
-//! Streams and events: when queued work runs.
+//! The part of a driver for streams and events, which order queued work.
 
 use super::{EventHandle, StreamHandle};
 use crate::error::Result;
 
-/// The part of a [`Driver`](super::Driver) that orders queued work, and waits for it.
+/// The part of a [`Driver`](super::Driver) that orders queued work and waits for it.
 ///
 /// # Errors
 ///
-/// Those that [`Driver`](super::Driver) says are common to all methods.
+/// The errors that [`Driver`](super::Driver) lists for all methods.
 ///
 /// # Safety
 ///
-/// An implementation promises, to callers that keep their side:
+/// An implementation promises, to callers that keep their side of the contract:
 ///
 /// - [`Streams::stream_synchronize`] returns only when no copy queued on the stream touches host
-///   memory any more: the copy has run, or it never will. That holds also when it returns an error
-///   and when it unwinds.
+///   memory any more: the copy has run, or it never will. This also holds if it returns an error or
+///   unwinds.
 /// - Work runs in the order that streams, waits and events set.
 pub unsafe trait Streams: Send + Sync {
     /// Makes a stream that does not wait for the default one.
@@ -28,8 +28,8 @@ pub unsafe trait Streams: Send + Sync {
     /// - `stream` is live, and not used from now on.
     unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()>;
 
-    /// Waits until all work queued on `stream` has run. Also when it returns an error, no copy
-    /// queued on the stream touches host memory from then on: borrowed host memory rests on this.
+    /// Waits until all work queued on `stream` has run. Even if it returns an error, no copy queued
+    /// on the stream touches host memory from then on: borrowed host memory relies on this.
     ///
     /// # Safety
     ///
@@ -46,25 +46,25 @@ pub unsafe trait Streams: Send + Sync {
     /// - `event` is live, and not used from now on.
     unsafe fn event_destroy(&self, event: EventHandle) -> Result<()>;
 
-    /// Queues the event on `stream`: it is passed when everything queued there before it has run.
+    /// Queues the event on `stream`: it is passed when all work queued there before it has run.
     ///
     /// # Safety
     ///
     /// - `event` and `stream` are live.
     unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
 
-    /// Lets work queued on `stream` from now on wait for the event's latest record; an event never
-    /// recorded holds nothing back.
+    /// Makes work that is queued on `stream` from now on wait for the event's latest record. An
+    /// event that was never recorded delays nothing.
     ///
     /// # Safety
     ///
     /// - `event` and `stream` are live.
     unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
 
-    /// Whether the event's latest record has been passed; true of an event never recorded. Does not
-    /// wait for the event; but polling it comes to an end, also on a driver on which queued work
-    /// makes no progress by itself. The software GPU runs one piece of work for an answer of no,
-    /// and one thread at a time uses it: a call waits while another thread's runs kernels.
+    /// Whether the event's latest record has been passed; true if the event was never recorded. It
+    /// does not wait for the event, but repeated polling ends, even on a driver whose queued work
+    /// makes no progress by itself. On the software GPU an answer of no runs one piece of work, and
+    /// one thread at a time polls: a call waits while another thread's call runs kernels.
     ///
     /// # Safety
     ///
@@ -78,8 +78,9 @@ pub unsafe trait Streams: Send + Sync {
     /// - `event` is live.
     unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()>;
 
-    /// Milliseconds between two events; an error of kind `InvalidArgument` unless both were
-    /// recorded and passed. On the software GPU this is host time: no measure of a GPU.
+    /// Returns the milliseconds between two events; an error of kind `InvalidArgument` unless both
+    /// were recorded and passed. On the software GPU this is host time, which does not predict a
+    /// GPU's.
     ///
     /// # Safety
     ///

@@ -54,7 +54,7 @@ impl Device {
     /// makes it; else those of [`Device::open`].
     pub fn from_cudarc(context: &CudaContext) -> Result<Self> {
         check_primary(context)?;
-        // Where the number is too large there is no such device either, and opening it says so.
+        // If the number is too large, no such device exists either, and opening it says so.
         Self::open(Backend::Cuda(u32::try_from(context.ordinal()).unwrap_or(u32::MAX)))
     }
 }

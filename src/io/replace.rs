@@ -165,8 +165,8 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where it is a folder, or stands for a file that is open here (`/dev/fd/3`)
-    /// and would be replaced under its writers; `Io` where it is a link that leads nowhere, or
+    /// `InvalidArgument` if it is a folder, or stands for a file that is open here (`/dev/fd/3`)
+    /// and would be replaced under its writers; `Io` if it is a link that leads nowhere, or
     /// cannot be looked at.
     pub fn new(path: &Path) -> Result<Self> {
         let (shown, unchecked) =
@@ -230,7 +230,7 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// `Io` where the file or its folder may not be written, or the folder lets only owners replace
+    /// `Io` if the file or its folder may not be written, or the folder lets only owners replace
     /// a file.
     pub fn check(&self) -> Result<Owner> {
         if self.kind != DestinationKind::File {
@@ -269,7 +269,7 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// `Io` where `write` or the system fails, or the program ends ([`remove_unfinished_and`]); the
+    /// `Io` if `write` or the system fails, or the program ends ([`remove_unfinished_and`]); the
     /// file is then what it was.
     pub fn replace(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         let path = self.path.display();

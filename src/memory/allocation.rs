@@ -1,4 +1,4 @@
-//! Bytes of device memory, and the copies to and from them.
+//! Blocks of device memory, and the copies to and from them.
 
 use crate::alloc::Block;
 use crate::device::Device;
@@ -6,16 +6,16 @@ use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
 use crate::stream::{LastUse, Stream, queue_in_order};
 
-/// A block of device memory: given back when dropped, and ordered between streams while it lives.
+/// A block of device memory. Its uses are ordered between streams, and its drop frees it.
 pub(crate) struct Allocation {
     device: Device,
-    /// None of no bytes.
+    /// `None` if there are no bytes.
     block: Option<Block>,
     last_use: LastUse,
 }
 
 impl Allocation {
-    /// Allocates; no bytes are address 0 and no call.
+    /// Allocates `bytes`. Zero bytes have address 0 and make no driver call.
     pub(super) fn new(device: &Device, bytes: usize) -> Result<Self> {
         let block = match bytes {
             0 => None,
@@ -33,7 +33,7 @@ impl Allocation {
         self.block.as_ref().map_or(0, |block| block.address)
     }
 
-    /// How many bytes it has, as they were asked for.
+    /// Returns the number of bytes that were requested.
     fn bytes(&self) -> usize {
         self.block.as_ref().map_or(0, |block| block.bytes as usize)
     }
@@ -42,22 +42,22 @@ impl Allocation {
         &self.last_use
     }
 
-    /// The stream of the last use, where a copy needs to wait for no other.
+    /// Returns the stream of the last use, on which a copy needs no other wait.
     fn stream(&self) -> Stream {
         self.last_use.stream().unwrap_or_else(|| self.device.default_stream().clone())
     }
 
-    /// Queues work on the memory behind all its former uses.
+    /// Queues work on the memory after all its former uses.
     fn queue(&self, stream: &Stream, work: impl FnOnce(StreamHandle) -> Result<()>) -> Result<()> {
         queue_in_order(stream, [&self.last_use], || work(stream.handle()))
     }
 
-    /// Queues setting all bytes to 0.
+    /// Queues a fill of all bytes with 0.
     pub(super) fn fill_zero(&self) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
-        // SAFETY: the whole of a live allocation.
+        // SAFETY: the fill covers a whole live allocation.
         self.queue(&self.stream(), |stream| unsafe {
             self.device.driver().fill(self.address(), 0, self.bytes() as u64, stream)
         })
@@ -67,15 +67,15 @@ impl Allocation {
     ///
     /// # Safety
     ///
-    /// - `src` is valid for reads of as many bytes as the allocation has.
-    /// - Nobody writes them, nor reads or writes the allocation, during the call.
+    /// - `src` is valid for reads of the allocation's number of bytes.
+    /// - No other code writes them, or reads or writes the allocation, during the call.
     pub(super) unsafe fn upload(&self, src: *const u8) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
         let stream = self.stream();
-        // SAFETY: the whole of a live allocation; `src` is valid, as the caller promises, until the
-        // wait below is over.
+        // SAFETY: the copy covers a whole live allocation; `src` is valid, as the caller promises,
+        // until the wait below is over.
         let queued = self.queue(&stream, |handle| unsafe {
             self.device.driver().copy_h2d(self.address(), src, self.bytes(), handle)
         });
@@ -90,15 +90,15 @@ impl Allocation {
     ///
     /// # Safety
     ///
-    /// - `dst` is valid for writes of as many bytes as the allocation has.
-    /// - Nobody reads or writes them, nor writes the allocation, during the call.
+    /// - `dst` is valid for writes of the allocation's number of bytes.
+    /// - No other code reads or writes them, or writes the allocation, during the call.
     pub(super) unsafe fn download(&self, dst: *mut u8) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
         let stream = self.stream();
-        // SAFETY: the whole of a live allocation; `dst` is valid, as the caller promises, until the
-        // wait below is over.
+        // SAFETY: the copy covers a whole live allocation; `dst` is valid, as the caller promises,
+        // until the wait below is over.
         let queued = self.queue(&stream, |handle| unsafe {
             self.device.driver().copy_d2h(dst, self.address(), self.bytes(), handle)
         });
@@ -115,9 +115,10 @@ impl Drop for Allocation {
         let Some(block) = self.block.take() else { return };
         let (address, bytes) = (block.address, block.bytes);
         let last_use = self.last_use.stream();
-        // SAFETY: the device's allocator gave out the block in `new`. `last_use` is ordered behind
-        // all uses that the buffer has seen; who used its address alone has promised to order that
-        // work before the drop. Views borrow the buffer, so nothing is queued on it from now on.
+        // SAFETY: the device's allocator gave out the block in `new`. `last_use` is ordered after
+        // all uses that the buffer has seen; callers that used its address alone have promised to
+        // order that work before the drop. Views borrow the buffer, so no work is queued on it from
+        // now on.
         let freed = unsafe { self.device.allocator().free(block, last_use.as_ref().map(Stream::handle)) };
         self.device
             .context()

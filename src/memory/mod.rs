@@ -1,11 +1,11 @@
-//! Device memory that knows its element type.
+//! Typed buffers in device memory.
 //!
-//! Uses of one buffer are totally ordered, on whatever streams they are queued: a buffer remembers
-//! the stream of its last use, and a use on another stream makes that stream wait first. So safe
-//! code can neither forget a wait nor race, and needs events only for times. Copies between host
-//! and device return when they are done. Dropping a buffer is safe at any time: the driver lets
-//! queued work that uses it run first. On CUDA that waits for all work in the device's primary
-//! context, other libraries' included, and must not happen while a stream is captured into a graph.
+//! All uses of one buffer are totally ordered, whatever their streams: a buffer remembers the
+//! stream of its last use, and a use on another stream makes that stream wait first. So safe code
+//! cannot forget a wait or race, and needs events only to measure time. Copies between host and
+//! device return when they are done. Dropping a buffer is safe at any time: the driver lets queued
+//! work that uses it run first. On CUDA a drop waits for all work in the device's primary context,
+//! including other libraries', and must not happen while a stream is captured into a graph.
 
 mod allocation;
 
@@ -18,7 +18,7 @@ use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 
-/// Elements in device memory. A buffer of no elements is one too, and asks nothing of the driver.
+/// A buffer of elements in device memory. An empty buffer makes no driver call.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -26,7 +26,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 ///
 /// let device = Device::open(Backend::Soft)?;
 /// let mut buffer = device.upload(&[1, 2, 3, 4, 5, 6])?;
-/// assert_eq!(buffer.view(&[2, 3])?.t().strides(), [1, 3]); // nothing moved
+/// assert_eq!(buffer.view(&[2, 3])?.t().strides(), [1, 3]); // no element moved
 /// buffer.upload_from(&[6, 5, 4, 3, 2, 1])?;
 /// assert_eq!(buffer.download()?, [6, 5, 4, 3, 2, 1]);
 /// # }
@@ -39,11 +39,11 @@ pub struct DeviceBuffer<T> {
 }
 
 impl Device {
-    /// A buffer of `len` elements whose values are unspecified.
+    /// Allocates a buffer of `len` elements with unspecified values.
     ///
     /// # Errors
     ///
-    /// `Layout` where the bytes overflow, `OutOfMemory` where the device has not as many.
+    /// `Layout` if the bytes overflow; `OutOfMemory` if the device has too few.
     pub fn alloc<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(|| {
             Error::new(
@@ -58,7 +58,7 @@ impl Device {
         Ok(DeviceBuffer { memory: Allocation::new(self, bytes)?, len, of: PhantomData })
     }
 
-    /// A buffer of `len` elements, all zero; the zeros are queued on the default stream.
+    /// Allocates a buffer of `len` zeros, which are queued on the default stream.
     ///
     /// # Errors
     ///
@@ -69,11 +69,11 @@ impl Device {
         Ok(buffer)
     }
 
-    /// A buffer of these elements. Returns when they are copied.
+    /// Copies these elements into a new buffer. Returns when they are copied.
     ///
     /// # Errors
     ///
-    /// `OutOfMemory` where the device has not as many bytes, and what the copy failed with.
+    /// `OutOfMemory` if the device has too few bytes; else the error of the copy.
     pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>> {
         let mut buffer = self.alloc(elements.len())?;
         buffer.upload_from(elements)?;
@@ -82,67 +82,68 @@ impl Device {
 }
 
 impl<T: Element> DeviceBuffer<T> {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The device address of the first element, aligned to 256 bytes; 0 for an empty buffer. Live
-    /// as long as the buffer. Work that is queued by this address alone is not seen by the buffer:
-    /// ordering it is the caller's, also before the drop.
+    /// Returns the device address of the first element, aligned to 256 bytes, or 0 for an empty
+    /// buffer. It is valid as long as the buffer lives. The buffer does not see work that is queued
+    /// by this address alone: the caller must order it, also before the drop.
     pub fn address(&self) -> u64 {
         self.memory.address()
     }
 
-    /// The device that the memory is of.
+    /// Returns the device of the memory.
     pub fn device(&self) -> &Device {
         self.memory.device()
     }
 
-    /// The elements, when all work queued on the buffer has run.
+    /// Returns the elements once all work queued on the buffer has run.
     ///
     /// # Errors
     ///
-    /// `OutOfMemory` where the host has not as many bytes, and what the copy or the work before it
-    /// failed with.
+    /// `OutOfMemory` if the host has too few bytes; else the error of the copy or of the work
+    /// before it.
     pub fn download(&self) -> Result<Vec<T>> {
         let mut elements: Vec<T> = room_for(self.len)?;
-        // SAFETY: the vector has room for `len` elements of `size_of::<T>()` bytes, as many as the
-        // buffer has.
+        // SAFETY: the vector has room for `len` elements of `size_of::<T>()` bytes, the buffer's
+        // number.
         unsafe { self.memory.download(elements.as_mut_ptr().cast()) }?;
         // SAFETY: the copy has written all of them, and every pattern of bytes is an element.
         unsafe { elements.set_len(self.len) };
         Ok(elements)
     }
 
-    /// Copies the elements into a slice, when all work queued on the buffer has run.
+    /// Copies the elements into a slice once all work queued on the buffer has run.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the lengths differ, and what the copy or the work before it failed
-    /// with.
+    /// `InvalidArgument` if the lengths differ; else the error of the copy or of the work before
+    /// it.
     pub fn download_into(&self, elements: &mut [T]) -> Result<()> {
         self.check_len(elements.len())?;
-        // SAFETY: the slice has as many bytes as the buffer, is borrowed exclusively, and takes any
-        // pattern of bytes.
+        // SAFETY: the slice has the buffer's number of bytes, is borrowed exclusively, and takes
+        // any pattern of bytes.
         unsafe { self.memory.download(elements.as_mut_ptr().cast()) }
     }
 
-    /// Overwrites the elements, when all work queued on the buffer has run. Returns when they are
+    /// Overwrites the elements once all work queued on the buffer has run. Returns when they are
     /// copied.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the lengths differ, and what the copy or the work before it failed
-    /// with.
+    /// `InvalidArgument` if the lengths differ; else the error of the copy or of the work before
+    /// it.
     pub fn upload_from(&mut self, elements: &[T]) -> Result<()> {
         self.check_len(elements.len())?;
-        // SAFETY: the slice has as many bytes as the buffer, none of them padding, and is borrowed.
+        // SAFETY: the slice has the buffer's number of bytes, none of them padding, and is
+        // borrowed.
         unsafe { self.memory.upload(elements.as_ptr().cast()) }
     }
 
@@ -165,7 +166,7 @@ impl<T: Element> DeviceBuffer<T> {
     }
 }
 
-/// Host memory for `len` elements.
+/// Reserves host memory for `len` elements.
 fn room_for<T: Element>(len: usize) -> Result<Vec<T>> {
     let mut elements = Vec::new();
     elements.try_reserve_exact(len).map_err(|_| {
@@ -174,7 +175,7 @@ fn room_for<T: Element>(len: usize) -> Result<Vec<T>> {
             ErrorKind::OutOfMemory,
             format!(
                 "the host cannot allocate {bytes} to download {len} of type {}; free some memory, or copy into \
-                 memory that is there (download_into)",
+                 existing memory (download_into)",
                 T::DTYPE,
                 bytes = counted(bytes, "byte"),
                 len = counted(len, "element")

@@ -3,10 +3,10 @@
 //! | I want to | function |
 //! |---|---|
 //! | put the axes in another order | [`permute()`], [`transpose()`] |
-//! | turn a view into an array in C order | [`contiguous`] |
+//! | make a C-order array from a view | [`contiguous`] |
 //! | copy from any layout into any layout of the same shape | [`copy_into`] |
-//! | transpose by a kernel of my choice, to compare | [`transpose_into`] with a [`Variant`] |
-//! | transpose where the matrix lies | [`transpose_in_place`] |
+//! | transpose by a kernel that I choose, to compare | [`transpose_into`] with a [`Variant`] |
+//! | transpose in the same memory | [`transpose_in_place`] |
 //! | take or put rows by their indices | [`gather_rows`], [`scatter_rows`] |
 //! | add, scale, combine floats | [`add`], [`mul`], [`triad`], [`nstream_into`], [`axpy_into`] |
 //! | fill | [`fill_into`] |
@@ -15,13 +15,13 @@
 //! | normalise rows of floats | [`softmax`], [`mean_variance`] |
 //! | change the element type | [`cast()`] |
 //! | scale, shift and convert, whatever the layout | [`affine()`] |
-//! | turn images of bytes into normalised planes | [`normalize()`] |
+//! | normalise images of bytes into planes | [`normalize()`] |
 //! | see how it would run, and why | a plan's [`explain`](Plan::explain) |
 //!
 //! A bare verb allocates its result, a [`DeviceArray`](crate::DeviceArray), and runs on the default
-//! stream. A verb with `_into` writes into a destination, which comes last before the stream,
+//! stream. A verb with `_into` writes into a destination, the last argument before the stream. It
 //! allocates nothing and waits for nothing; only the first launch of a kernel loads it
-//! ([`device`](crate::device) says what that asks of you). A verb with `_raw` takes addresses.
+//! ([`device`](crate::device) says how to prepare for that). A verb with `_raw` takes addresses.
 //! Operands are `&array`, `&mut array` or views.
 //!
 //! # Plans
@@ -47,9 +47,9 @@
 //!
 //! # Memory of others
 //!
-//! Open the GPU that the memory is on by its number
+//! Open the GPU that has the memory by its number
 //! ([`Backend::Cuda`](crate::device::Backend::Cuda)). On CUDA we use the primary context of a
-//! device, as nearly everybody does, so that addresses and streams need no translation:
+//! device, as most libraries do, so addresses and streams need no translation:
 //!
 //! | from | address | handle of the stream |
 //! |---|---|---|
@@ -57,14 +57,14 @@
 //! | the runtime's API | the pointer of `cudaMalloc` as a number | the `cudaStream_t` as a number; 0 for none |
 //! | cust 0.3 | `buffer.as_device_ptr().as_raw()` | `stream.as_inner() as usize as u64` |
 //! | cudarc 0.19 | `interop::cudarc` does it, safely | |
-//! | candle 0.10, 0.11 | as cudarc's, which they are: `examples/candle` | |
+//! | candle 0.10, 0.11 | as for cudarc, on which candle builds: `examples/candle` | |
 //! | torch, CuPy, Numba | `data_ptr()`, `data.ptr`, `__cuda_array_interface__` | `cuda_stream`, `ptr` |
 //!
 //! # The raw contract
 //!
-//! A raw entry point, and `launch_raw` of a plan, queues its work and returns. It checks that
-//! addresses are aligned and, where its errors say so, that operands are apart. The caller promises
-//! the rest:
+//! A raw entry point, or `launch_raw` of a plan, queues its work and returns. It checks that
+//! addresses are aligned and, where its errors say so, that operands do not overlap. The caller
+//! promises the rest:
 //!
 //! - Every element of each operand's layout, from the operand's address, lies within memory that
 //!   the device can access and that lives until the work has run.

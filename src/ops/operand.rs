@@ -1,5 +1,5 @@
-//! Operands: whether views and raw addresses are what an operation takes, checked here and, where
-//! plans depend on the starts of contiguous elements, in `span.rs`.
+//! Checks views and raw addresses against an operation. `span.rs` adds the checks of plans that
+//! depend on where contiguous elements start.
 
 use std::ops::Range;
 
@@ -13,30 +13,30 @@ use crate::memory::Allocation;
 use crate::stream::{Stream, queue_in_order};
 use crate::view::{View, ViewMut};
 
-/// A view as the launch of a plan sees it. Its storage is aligned as allocations are.
+/// A view in the form that the launch of a plan needs. Its storage is aligned as allocations are.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
-    /// What errors call it.
+    /// Its name in errors.
     pub(super) name: &'static str,
     /// The type of its elements.
     pub(super) dtype: DType,
-    /// Where its elements lie in the storage.
+    /// The layout of its elements in the storage.
     pub(super) layout: &'a Layout,
     memory: &'a Allocation,
 }
 
 impl<'a> Operand<'a> {
-    /// An operand that is read.
+    /// Makes an operand that is read.
     pub(super) fn read<T: Element>(name: &'static str, view: &'a View<'_, T>) -> Self {
         Self { name, dtype: T::DTYPE, layout: view.layout(), memory: view.memory() }
     }
 
-    /// An operand that is written.
+    /// Makes an operand that is written.
     pub(super) fn written<T: Element>(name: &'static str, view: &'a ViewMut<'_, T>) -> Self {
         Self { name, dtype: T::DTYPE, layout: view.layout(), memory: view.memory() }
     }
 
-    /// Whether it has the layout that the plan was made for, of elements of that width.
+    /// Checks that it has the planned layout and elements of this width.
     pub(super) fn check(&self, planned: &Layout, width: usize) -> Result<()> {
         if self.layout == planned && self.dtype.width() == width {
             return Ok(());
@@ -67,7 +67,7 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// Queues the launches of a plan on `stream` behind all former uses of its operands, which must be
+/// Queues the launches of a plan on `stream` after all former uses of its operands, which must be
 /// on the stream's device. `launch` gets that device, the addresses of the operands' storages, and
 /// the stream.
 pub(super) fn queue<const N: usize>(
@@ -86,7 +86,7 @@ pub(super) fn queue<const N: usize>(
     })
 }
 
-/// Whether the kernels have elements of `width` bytes.
+/// Checks that the kernels support elements of `width` bytes.
 pub(super) fn check_width(width: usize) -> Result<()> {
     if WIDTHS.contains(&width) {
         return Ok(());
@@ -97,7 +97,7 @@ pub(super) fn check_width(width: usize) -> Result<()> {
     ))
 }
 
-/// The family's entry for elements of that width.
+/// Returns the family's entry for elements of this width.
 pub(super) fn entry(family: &Family, width: usize, index: Index) -> Result<EntryId> {
     family.entry(width, index).ok_or_else(|| {
         let why = family.gap(Key::width(width).and(Key::index(index))).map_or(String::new(), |why| format!(": {why}"));
@@ -106,7 +106,7 @@ pub(super) fn entry(family: &Family, width: usize, index: Index) -> Result<Entry
     })
 }
 
-/// Whether every byte of the layout's storage can be addressed.
+/// Checks that every byte of the layout's storage has an address.
 pub(super) fn check_bytes(which: &str, layout: &Layout, width: usize) -> Result<()> {
     match layout.storage_len().checked_mul(width) {
         Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
@@ -123,7 +123,7 @@ pub(super) fn check_bytes(which: &str, layout: &Layout, width: usize) -> Result<
     }
 }
 
-/// Whether a layout may be written to.
+/// Checks that a layout may be written to.
 pub(super) fn check_disjoint(dst: &Layout) -> Result<()> {
     if !dst.overlaps_itself() {
         return Ok(());
@@ -139,8 +139,8 @@ pub(super) fn check_disjoint(dst: &Layout) -> Result<()> {
     ))
 }
 
-/// Whether each raw address, of the operand that it is named after, is a multiple of the power of
-/// two that it is given with. Every raw launch asks, so the answer takes few steps.
+/// Checks that each raw address is a multiple of its power of two. Every raw launch asks, so the
+/// answer takes few steps.
 #[inline]
 pub(super) fn check_aligned(addresses: &[(&str, u64, u64)]) -> Result<()> {
     for &(which, address, align) in addresses {
@@ -159,13 +159,13 @@ fn misaligned(which: &str, address: u64, align: u64) -> Error {
     )
 }
 
-/// Whether the bytes of a source and of a destination have none in common.
+/// Checks that a source and a destination share no byte.
 #[inline]
 pub(super) fn check_apart(source: Range<u128>, destination: Range<u128>) -> Result<()> {
     check_named_apart(["source", "destination"], source, destination)
 }
 
-/// Whether two operands of these names have no byte in common.
+/// Checks that two named operands share no byte.
 #[inline]
 pub(super) fn check_named_apart(names: [&str; 2], one: Range<u128>, other: Range<u128>) -> Result<()> {
     if one.start >= other.end || other.start >= one.end {
@@ -185,8 +185,8 @@ fn overlapping(names: [&str; 2], one: Range<u128>, other: Range<u128>) -> Error 
     )
 }
 
-/// Whether each operand that is written, its name beside its bytes, has no byte in common with
-/// those that are read and the others that are written.
+/// Checks that each written operand shares no byte with the operands that are read and the other
+/// written ones.
 pub(super) fn check_written_apart(read: &[(&str, Range<u128>)], written: &[(&str, Range<u128>)]) -> Result<()> {
     for (at, (name, range)) in written.iter().enumerate() {
         let others = read.iter().chain(&written[..at]).filter(|(_, taken)| !taken.is_empty() && !range.is_empty());
@@ -197,8 +197,8 @@ pub(super) fn check_written_apart(read: &[(&str, Range<u128>)], written: &[(&str
     Ok(())
 }
 
-/// Whether two operands of these names, each of `bytes` without gaps, are the same memory or have
-/// no byte in common.
+/// Checks that two operands of these names, each of `bytes` without gaps, are the same memory or
+/// share no byte.
 pub(super) fn check_same_or_apart(names: [&str; 2], one: u64, other: u64, bytes: u64) -> Result<()> {
     if one == other || one.abs_diff(other) >= bytes {
         return Ok(());
@@ -214,19 +214,19 @@ pub(super) fn check_same_or_apart(names: [&str; 2], one: u64, other: u64, bytes:
     ))
 }
 
-/// The bytes from an address on, without gaps. Wide, because a raw address may be anything.
+/// Returns the bytes from an address on. Wide integers hold any raw address.
 pub(super) fn bytes_from(address: u64, bytes: u128) -> Range<u128> {
     u128::from(address)..u128::from(address) + bytes
 }
 
-/// The bytes from the first to the last that a layout reaches.
+/// Returns the bytes from the first to the last that a layout reaches.
 pub(super) fn byte_range(address: u64, layout: &Layout, width: usize) -> Range<u128> {
     let elements = layout.storage_range();
     let at = |element: usize| u128::from(address) + element as u128 * width as u128;
     at(elements.start)..at(elements.end)
 }
 
-/// Whether two operands have one shape.
+/// Checks that two operands have one shape.
 pub(super) fn check_shapes(one: &Layout, other: &Layout) -> Result<()> {
     if one.shape() == other.shape() {
         return Ok(());
@@ -241,8 +241,8 @@ pub(super) fn check_shapes(one: &Layout, other: &Layout) -> Result<()> {
     ))
 }
 
-/// Bytes from the start of a storage to its first element, where the elements lie in C order
-/// without gaps.
+/// Returns the bytes from the start of a storage to its first element, if the elements lie in C
+/// order without gaps.
 pub(super) fn start<T: Element>(layout: &Layout) -> Result<u64> {
     if layout.is_standard_layout() {
         return Ok((layout.offset() * size_of::<T>()) as u64);

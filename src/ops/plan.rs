@@ -9,10 +9,10 @@ use crate::error::{Result, counted};
 use crate::launch_shape::{LaunchShape, MAX_GRID_YZ};
 use crate::ops::units::SECTOR;
 
-/// How an operation runs: which kernels it launches, in which shapes, and why.
+/// A plan of an operation: the kernels it launches, their shapes, and why.
 ///
-/// Layouts, element types, alignments and the architecture alone decide a plan. So a plan needs no
-/// device, equal arguments give equal plans, and one plan launches as often as its caller likes.
+/// Only layouts, element types, alignments and the architecture decide a plan. So a plan needs no
+/// device, equal arguments give equal plans, and a program may launch one plan any number of times.
 ///
 /// ```
 /// use warpstride::ops::{CastPlan, Phase, Target};
@@ -28,20 +28,20 @@ use crate::ops::units::SECTOR;
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub trait Plan: fmt::Debug + fmt::Display {
-    /// Names the kernel of the first launch; `None` where the operation launches nothing.
+    /// Names the kernel of the first launch; `None` if the operation launches nothing.
     fn entry(&self) -> Option<&'static str>;
 
-    /// Gives the shape of the first launch; `None` where the operation launches nothing.
+    /// Returns the shape of the first launch; `None` if the operation launches nothing.
     fn shape(&self) -> Option<LaunchShape>;
 
     /// Counts the launches.
     fn launches(&self) -> u64;
 
-    /// Says what the plan does, and why it does it so.
+    /// Explains what the plan does, and why.
     fn explain(&self) -> Explanation;
 }
 
-/// A plan to read, as a database prints a query plan.
+/// An explanation of a plan, as a database prints a query plan.
 ///
 /// ```
 /// use warpstride::ops::{Align, PermutePlan, Target};
@@ -72,10 +72,10 @@ pub struct Explanation {
     pub read: u64,
     /// Bytes of the elements that the operation writes, each once.
     pub written: u64,
-    /// How a source and a destination are walked; `None` where the operation has no such pair.
+    /// How source and destination are walked; `None` if the operation has no such pair.
     pub walk: Option<Walk>,
-    /// Every strategy that looked at the work, in the order in which they look; empty where the
-    /// operation has one way.
+    /// The verdict of every strategy, in the order in which they look at the work; empty if the
+    /// operation has one way only.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -86,10 +86,10 @@ pub struct Walk {
     pub width: usize,
     /// The axes, the destination's shortest stride first.
     pub axes: Vec<PlannedAxis>,
-    /// Sectors of 32 bytes that the source's elements lie in. Where rows begin at different places
+    /// Sectors of 32 bytes that hold the source's elements. If rows start at different offsets
     /// within a sector, this is their mean.
     pub read_sectors: u64,
-    /// The same of the destination's elements.
+    /// Sectors of 32 bytes that hold the destination's elements.
     pub written_sectors: u64,
 }
 
@@ -98,7 +98,7 @@ pub struct Walk {
 pub struct PlannedAxis {
     /// Number of indices, at least 2.
     pub extent: usize,
-    /// The source's stride: negative where it runs backwards, 0 where it is broadcast.
+    /// The source's stride: negative if it runs backwards, 0 if it is broadcast.
     pub source_stride: isize,
     /// The destination's stride.
     pub destination_stride: isize,
@@ -109,10 +109,10 @@ pub struct PlannedAxis {
 pub struct Verdict {
     /// The strategy's name.
     pub strategy: &'static str,
-    /// Whether it takes the work. The first strategy that takes it does it; those behind the first
-    /// could do it too.
+    /// Whether it takes the work. The first strategy that takes it does it; later ones could do it
+    /// too.
     pub takes: bool,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
     /// For a decline, the quantity that decided.
     pub quantity: Option<Quantity>,
@@ -121,20 +121,20 @@ pub struct Verdict {
 /// A quantity that decided against a strategy, and the limit that it misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quantity {
-    /// What is counted or measured, with its unit.
+    /// The counted or measured thing, with its unit.
     pub name: &'static str,
-    /// How much there is of it.
+    /// Its value.
     pub value: u64,
-    /// How much the strategy allows.
+    /// The limit that the strategy sets.
     pub limit: Limit,
 }
 
 /// A bound on a [`Quantity`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// The least that is allowed.
+    /// The least value allowed.
     AtLeast(u64),
-    /// The most that is allowed.
+    /// The greatest value allowed.
     AtMost(u64),
 }
 
@@ -151,7 +151,7 @@ impl fmt::Display for Quantity {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(walk) = &self.walk {
-            // A plan's elements have bytes; anybody may write an explanation by hand.
+            // The elements of a plan have bytes, but an explanation may also be written by hand.
             let elements = self.written.checked_div(walk.width as u64).unwrap_or(0);
             write!(f, "{} of {walk}", counted(elements, "element"))?;
         }
@@ -199,7 +199,7 @@ impl fmt::Display for Walk {
 }
 
 impl Verdict {
-    /// The reason, and for a decline the quantity that decided.
+    /// Returns the reason and, for a decline, the quantity that decided.
     pub fn why(&self) -> String {
         let Self { reason, quantity, .. } = self;
         quantity.map_or_else(|| reason.clone(), |quantity| format!("{reason} ({quantity})"))
@@ -212,26 +212,26 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Why a strategy does not take a task. It is data while planning, and text when it is explained.
+/// Why a strategy declines a task. It stays data while planning and becomes text in an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Decline {
     pub(super) reason: &'static str,
     pub(super) quantity: Quantity,
 }
 
-/// Declines where there is less of a quantity than a strategy needs.
+/// Declines a task that has less of a quantity than the strategy needs.
 #[inline]
 pub(super) fn at_least(value: usize, least: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
     if value >= least { Ok(()) } else { Err(decline(value, Limit::AtLeast(least as u64), name, reason)) }
 }
 
-/// Declines where there is more of a quantity than a strategy allows.
+/// Declines a task that has more of a quantity than the strategy allows.
 #[inline]
 pub(super) fn at_most(value: usize, most: usize, name: &'static str, reason: &'static str) -> Result<(), Decline> {
     if value <= most { Ok(()) } else { Err(decline(value, Limit::AtMost(most as u64), name, reason)) }
 }
 
-/// Declines where there is none of what a strategy looks for.
+/// Declines a task that lacks what the strategy looks for.
 #[inline]
 pub(super) fn found<T>(found: Option<T>, name: &'static str, reason: &'static str) -> Result<T, Decline> {
     found.ok_or_else(|| decline(0, Limit::AtLeast(1), name, reason))
@@ -250,12 +250,12 @@ pub(super) struct Step<P> {
     pub(super) params: P,
 }
 
-/// Parameters that a launch places: it adds the operands' addresses.
+/// Parameters to which a launch adds the operands' addresses.
 pub(super) trait Placed: Params {
-    /// One address an operand.
+    /// One address per operand.
     type Operands: Copy;
 
-    /// The parameters for operands at these addresses.
+    /// Returns the parameters for operands at these addresses.
     fn at(self, operands: Self::Operands) -> Self;
 }
 
@@ -264,8 +264,8 @@ impl<P: Placed> Step<P> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the device does not allow the shape or is older than the entry
-    /// needs; else the driver's error.
+    /// `InvalidArgument` if the device does not allow the shape or is older than the entry needs;
+    /// else the driver's error.
     ///
     /// # Safety
     ///
@@ -276,7 +276,7 @@ impl<P: Placed> Step<P> {
     }
 }
 
-/// The launch of a plan that has one, or none where there are no elements.
+/// The launch of a plan that has one, or none if there are no elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AtMostOne<P>(pub(super) Option<Step<P>>);
 
@@ -296,7 +296,7 @@ impl<P: Placed> AtMostOne<P> {
         u64::from(self.0.is_some())
     }
 
-    /// Why the kernel does the work, by the launch's parameters.
+    /// Says why the kernel does the work, from the launch's parameters.
     pub(super) fn reason(&self, why: impl FnOnce(&P) -> String) -> String {
         self.0.as_ref().map_or("there are no elements".into(), |step| why(&step.params))
     }
@@ -326,7 +326,7 @@ impl<P: Placed> AtMostOne<P> {
 }
 
 impl Explanation {
-    /// The explanation of a plan that has no other strategies, by bytes read and written.
+    /// Explains a plan that has one way only, by the bytes it reads and writes.
     pub(super) fn of(plan: &impl Plan, reason: String, read: u64, written: u64) -> Self {
         let (entry, shape, launches) = (plan.entry(), plan.shape(), plan.launches());
         Self { entry, shape, launches, reason, read, written, ..Self::default() }

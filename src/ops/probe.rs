@@ -1,4 +1,4 @@
-//! Kernels that do nothing but move memory, for ceilings: what others are held against.
+//! Kernels that only move memory, to measure the ceilings that operations are compared with.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::view::{View, ViewMut};
 /// Bytes of an access.
 const VECTOR: u64 = units::VECTOR as u64;
 
-/// What a probe does.
+/// The memory traffic of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Access {
@@ -22,15 +22,15 @@ pub enum Access {
     Read,
     /// Writes every byte.
     Write,
-    /// Reads every byte and writes as many elsewhere.
+    /// Reads every byte and writes it elsewhere.
     Copy,
 }
 
 impl Access {
-    /// All of them.
+    /// All kinds of traffic.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Copy];
 
-    /// Its name in reports.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -47,7 +47,7 @@ impl Access {
         }
     }
 
-    /// Bytes moved for each byte of an array.
+    /// Returns the bytes moved per byte of an array.
     pub fn bytes(self) -> u64 {
         if self == Self::Copy { 2 } else { 1 }
     }
@@ -67,15 +67,15 @@ pub struct ProbeShape {
     pub steps: u32,
     /// Threads of a block.
     pub threads: u32,
-    /// Whether the L2 cache is told to keep what is loaded longest and what is stored shortest: of
-    /// copies, from compute capability 8.0 on; others do without.
+    /// Whether the L2 cache gets hints to keep loaded lines longest and stored lines shortest. Only
+    /// copies from compute capability 8.0 on have such a form.
     #[cfg_attr(feature = "serde", serde(default))]
     pub hinted: bool,
 }
 
 impl ProbeShape {
-    /// Those that ceilings are looked for with on such a device: with hints too, where the kernel
-    /// comes with them.
+    /// Returns the shapes that a search for ceilings tries on this device, with and without hints
+    /// if the kernel has both forms.
     pub fn all(access: Access, target: Target) -> impl Iterator<Item = Self> {
         let entry = access.family().get(Key::steps(PROBE_STEPS[0]));
         let hints: &[bool] = if entry == entry.hinted(target.compute_capability) { &[false] } else { &[false, true] };
@@ -83,7 +83,7 @@ impl ProbeShape {
         shapes.flat_map(|(steps, threads)| hints.iter().map(move |&hinted| Self { steps, threads, hinted }))
     }
 
-    /// Bytes of a block; an array is a multiple of them.
+    /// Returns the bytes of a block. An array is a multiple of them.
     pub fn block_bytes(self) -> u64 {
         (u64::from(self.steps) * u64::from(self.threads)).saturating_mul(VECTOR)
     }
@@ -96,15 +96,14 @@ impl fmt::Display for ProbeShape {
     }
 }
 
-/// Queues a probe on `stream`: of the bytes of `src` that are read, and of those of `dst` that are
-/// written, which for reads are 16 at least, and change where what is read exclusive-ors to a
-/// certain word.
+/// Queues a probe on `stream`: it reads the bytes of `src` and writes those of `dst`. A read needs
+/// 16 bytes of `dst`, which change only if the exclusive or of all bytes read is a certain word.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where the bytes are no multiple of [`ProbeShape::block_bytes`] or more than
-/// 2^31 - 1 times as many, do not start on 16, differ in number, or are not of the stream's device;
-/// `Layout` where a view has gaps; and what the driver failed with.
+/// `InvalidArgument` if the number of bytes is not a multiple of [`ProbeShape::block_bytes`] or
+/// exceeds 2^31 - 1 blocks, the views do not start on 16 bytes, differ in length, or are not of the
+/// stream's device; `Layout` if a view has gaps; else the driver's error.
 pub fn probe(
     access: Access,
     shape: ProbeShape,
@@ -123,7 +122,7 @@ pub fn probe(
             ErrorKind::InvalidArgument,
             format!(
                 "a probe of {} to {} cannot {access} with {shape}; give both the same multiple of {block}, \
-                 at most {MAX_GRID_X} times as many",
+                 at most {MAX_GRID_X} of them",
                 counted(src.len(), "byte"),
                 dst.len(),
                 block = counted(block, "byte")
@@ -132,42 +131,44 @@ pub fn probe(
     };
     let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];
     if starts.iter().any(|start| !start.is_multiple_of(VECTOR)) {
-        return Err(Error::new(ErrorKind::InvalidArgument, "a probe starts on 16 bytes; slice at a multiple of them"));
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "a probe must start on a multiple of 16 bytes; slice there",
+        ));
     }
     let launch = LaunchShape { grid: grid(bytes / block), block: [shape.threads, 1, 1], dynamic_shared: 0 };
     let operands = [Operand::read("source", &src), Operand::written("destination", &dst)];
     queue(operands, stream, |device, [src, dst], stream| {
-        // The data of arrays that were never written may be anything: where it is this, one quad of
+        // Arrays that were never written may hold any data. If it gives this value, one vector of
         // `dst` changes.
         let params = ProbeParams { src: src + starts[0], dst: dst + starts[1], never: 0x9e37_79b9 };
         let entry = if shape.hinted { entry.hinted(device.info().compute_capability) } else { entry };
         // SAFETY: the entry takes these parameters; its one row of blocks has exactly the bytes of
-        // the views, which lie within buffers that live until their drops, aligned to 16; what is
-        // written is borrowed exclusively; other work is ordered by `queue`, which also holds all
-        // to one device.
+        // the views, which lie within buffers that live until their drops, aligned to 16; the
+        // written view is borrowed exclusively; `queue` orders other work and requires one device.
         unsafe { device.launch(entry, &launch, &params, stream) }
     })
 }
 
-/// Queues the driver's own copy from `src` to `dst` on `stream`: no ceiling, but what programs call
-/// a copy.
+/// Queues the driver's own copy from `src` to `dst` on `stream`: not a ceiling, but the copy that
+/// programs call.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where the lengths differ or the three are not of one device, `Layout` where a
-/// view has gaps, and what the driver failed with.
+/// `InvalidArgument` if the lengths differ or the three are not of one device; `Layout` if a view
+/// has gaps; else the driver's error.
 pub fn memcpy(src: View<'_, u8>, dst: ViewMut<'_, u8>, stream: &Stream) -> Result<()> {
     if src.len() != dst.len() {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
-            format!("{} cannot be copied to {}; give as many", counted(src.len(), "byte"), dst.len()),
+            format!("{} cannot be copied to {}; give the same number", counted(src.len(), "byte"), dst.len()),
         ));
     }
     let starts = [start::<u8>(src.layout())?, start::<u8>(dst.layout())?];
     let (operands, bytes) = ([Operand::read("source", &src), Operand::written("destination", &dst)], src.len() as u64);
     queue(operands, stream, |device, [from, to], stream| {
-        // SAFETY: as many bytes of two live buffers, of which one is borrowed exclusively: they do
-        // not overlap. Other work is ordered by `queue`, which also holds all to one device.
+        // SAFETY: both are live buffers with this number of bytes, and one is borrowed exclusively,
+        // so they do not overlap. `queue` orders other work and requires one device.
         unsafe { device.driver().copy_d2d(to + starts[1], from + starts[0], bytes, stream) }
     })
 }

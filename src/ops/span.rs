@@ -1,4 +1,4 @@
-//! Contiguous operands: where their vectors lie, and what a launch checks of them.
+//! Contiguous operands: where their vectors lie, and the checks of a launch.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use crate::ops::units::VECTOR;
 
 /// Where contiguous elements start: the remainder of their address modulo 256 bytes.
 ///
-/// Operations on contiguous arrays move vectors of 16 bytes where all operands have some at the
-/// same elements. So their plans depend on starts, where plans for layouts depend on an
+/// Operations on contiguous arrays move vectors of 16 bytes if all operands have vectors at the
+/// same elements. So their plans depend on starts, while plans for layouts depend on an
 /// [`Align`](crate::ops::Align).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Phase(u8);
@@ -20,41 +20,41 @@ impl Phase {
     /// The start of an allocation, and so of every [`DeviceBuffer`](crate::memory::DeviceBuffer).
     pub const ALIGNED: Self = Self(0);
 
-    /// The start of elements at an address.
+    /// Returns the start of elements at an address.
     pub const fn of(address: u64) -> Self {
         Self(address as u8)
     }
 
-    /// Bytes from the last multiple of 256.
+    /// Returns the bytes from the last multiple of 256.
     pub const fn bytes(self) -> u64 {
         self.0 as u64
     }
 
-    /// Bytes from the last multiple of a smaller power of two.
+    /// Returns the bytes from the last multiple of a smaller power of two.
     const fn modulo(self, bytes: u16) -> Self {
         Self((self.0 as u16 % bytes) as u8)
     }
 }
 
-/// The bytes modulo which most plans depend on starts: those of a vector.
+/// The bytes of a vector: most plans depend on starts modulo these.
 const MODULO: u16 = VECTOR as u16;
 
-/// Contiguous elements that a plan was made for.
+/// The contiguous elements that a plan was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Contiguous {
     pub(super) dtype: DType,
     pub(super) len: u64,
     start: Phase,
-    /// The start is known modulo so many bytes: those of a vector, or 256.
+    /// The start is known modulo this number of bytes: a vector's 16, or 256.
     modulo: u16,
 }
 
 impl Contiguous {
-    /// `len` elements that start there.
+    /// Describes `len` elements with this start.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the start is not a multiple of an element.
+    /// `InvalidArgument` if the start is not a multiple of an element.
     pub(super) fn new(which: &str, dtype: DType, len: u64, start: Phase) -> Result<Self> {
         let width = dtype.width() as u64;
         if start.bytes().is_multiple_of(width) {
@@ -70,32 +70,32 @@ impl Contiguous {
         ))
     }
 
-    /// The same elements, for a plan that depends on all that is known of their start.
+    /// Returns the same elements for a plan that depends on the whole start.
     pub(super) fn exactly(self, start: Phase) -> Self {
         Self { start, modulo: 256, ..self }
     }
 
-    /// Bytes of the elements; more than 2^64 are as many.
+    /// Returns the bytes of the elements, at most 2^64 - 1.
     pub(super) fn bytes(&self) -> u64 {
         self.len.saturating_mul(self.dtype.width() as u64)
     }
 
-    /// Their bytes, where the first is at an address.
+    /// Returns the bytes of the elements if the first is at this address.
     pub(super) fn range(&self, address: u64) -> Range<u128> {
         bytes_from(address, u128::from(self.len) * self.dtype.width() as u128)
     }
 
-    /// Where they start.
+    /// Returns the start.
     pub(super) fn start(&self) -> Phase {
         self.start
     }
 
-    /// The bytes from the start of a view's storage to its first element, where the view is what
-    /// the plan was made for.
+    /// Returns the bytes from the start of a view's storage to its first element, if the view
+    /// matches the plan.
     ///
     /// # Errors
     ///
-    /// `Layout` where the view has gaps, or another type, length or start than was planned.
+    /// `Layout` if the view has gaps, or its type, length or start is not the planned one.
     pub(super) fn in_view(&self, operand: &Operand<'_>) -> Result<u64> {
         let start = first_byte(operand)?;
         let (len, phase) = (operand.layout.len() as u64, Phase::of(start).modulo(self.modulo));
@@ -114,11 +114,11 @@ impl Contiguous {
         ))
     }
 
-    /// Whether elements at an address start where the plan was told.
+    /// Checks that an address has the planned start.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where they do not.
+    /// `InvalidArgument` if it does not.
     pub(super) fn check_address(&self, which: &str, address: u64) -> Result<()> {
         check_aligned(&[(which, address, self.dtype.width() as u64)])?;
         let phase = Phase::of(address).modulo(self.modulo);
@@ -143,24 +143,25 @@ impl Contiguous {
     }
 }
 
-/// Bytes from the start of a view's storage to its first element, where the elements have no gaps.
+/// Returns the bytes from the start of a view's storage to its first element, if the elements have
+/// no gaps.
 pub(super) fn first_byte(operand: &Operand<'_>) -> Result<u64> {
     Ok(start::<u8>(operand.layout)? * operand.dtype.width() as u64)
 }
 
-/// Where the elements of a view start.
+/// Returns the start of a view's elements.
 pub(super) fn phase(operand: &Operand<'_>) -> Result<Phase> {
     first_byte(operand).map(Phase::of)
 }
 
-/// The vectors of `len` elements of `width` bytes that start at each of these places.
+/// Returns the vectors of `len` elements of `width` bytes with these starts.
 pub(super) fn span(len: u64, width: u64, starts: &[Phase]) -> Span {
     common_span(len, VECTOR as u64 / width, starts.iter().map(|&start| (start, width)))
 }
 
-/// The runs of `count` elements that start on a multiple of their own bytes, at the same elements
-/// of all sides: each a start and the width of its elements, which divides the start. A run of the
-/// side with the widest elements is a vector.
+/// Returns the runs of `count` elements that start on a multiple of their own bytes, at the same
+/// elements of all sides. Each side gives a start and the width of its elements, which divides the
+/// start. A run of the side with the widest elements is a vector.
 pub(super) fn common_span(len: u64, count: u64, sides: impl IntoIterator<Item = (Phase, u64)>) -> Span {
     let mut firsts = sides.into_iter().map(|(start, width)| (count - start.bytes() / width % count) % count);
     let first = firsts.next().unwrap_or(0);
@@ -171,12 +172,13 @@ pub(super) fn common_span(len: u64, count: u64, sides: impl IntoIterator<Item = 
     Span { len, first, quads: (len - first) / count }
 }
 
-/// Lanes that a span needs: one a run of `count` elements, and one an element outside of runs.
+/// Returns the lanes that a span needs: one per run of `count` elements, and one per element
+/// outside of runs.
 pub(super) fn lanes(span: &Span, count: u64) -> u64 {
     span.quads.max(span.len - span.quads * count)
 }
 
-/// Why a plan for a span moves what it moves at once.
+/// Says why a plan for a span moves this number of bytes at once.
 pub(super) fn reason(span: &Span) -> String {
     match span.quads {
         0 => "element by element, because the operands have no vectors at the same elements".into(),

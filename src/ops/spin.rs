@@ -1,4 +1,4 @@
-//! The gate that measurements queue behind.
+//! Keeps a stream busy, so that measured work queues behind it.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::launch_shape::LaunchShape;
 use crate::stream::Stream;
 
-/// The longest that the software GPU spins: it counts instructions, and stops a kernel that seems
-/// never to end.
+/// The longest time that the software GPU spins. It counts instructions, and stops a kernel that
+/// seems never to end.
 const LONGEST_ON_SOFT: Duration = Duration::from_secs(1);
 
-/// Keeps a stream busy for a time, so that what is queued meanwhile starts without gaps. At most
-/// about 584 years on a GPU, and one second on the software GPU.
+/// Keeps a stream busy for a time, so that work that is queued meanwhile starts without gaps: at
+/// most about 584 years on a GPU, and one second on the software GPU.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where the stream is of another device, or the time longer than one second on
-/// the software GPU; and what the driver failed with.
+/// `InvalidArgument` if the stream is of another device, or the time exceeds one second on the
+/// software GPU; else the driver's error.
 pub fn spin(device: &Device, time: Duration, stream: &Stream) -> Result<()> {
     device.context().check_same(stream.context(), "the device and the stream")?;
     if device.info().kind == DriverKind::Soft && time > LONGEST_ON_SOFT {

@@ -1,9 +1,9 @@
-//! What a plan is made for, apart from layouts: alignments and the device's architecture.
+//! The alignments and the architecture that a plan is made for.
 
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result, counted};
 
-/// What the address of a storage is known to be a multiple of: a power of two up to 256.
+/// A power of two, up to 256, that divides the address of a storage.
 ///
 /// ```
 /// use warpstride::ops::Align;
@@ -15,23 +15,24 @@ use crate::error::{Error, ErrorKind, Result, counted};
 pub struct Align(u64);
 
 impl Align {
-    /// Of what the driver allocates, and so of every [`DeviceBuffer`](crate::memory::DeviceBuffer):
-    /// 256 bytes. See [`Memory::alloc`](crate::driver::Memory::alloc).
+    /// The alignment of the driver's allocations, and so of every
+    /// [`DeviceBuffer`](crate::memory::DeviceBuffer): 256 bytes. See
+    /// [`Memory::alloc`](crate::driver::Memory::alloc).
     pub const ALLOCATION: Self = Self(256);
 
-    /// Of an address, or of a number of bytes.
+    /// Returns the alignment of an address or of a number of bytes.
     pub const fn of(address: u64) -> Self {
-        // The lowest bit set of the two.
+        // The lowest bit that is set in either.
         let bits = address | Self::ALLOCATION.0;
         Self(bits & bits.wrapping_neg())
     }
 
-    /// In bytes.
+    /// Returns the alignment in bytes.
     pub const fn bytes(self) -> u64 {
         self.0
     }
 
-    /// Whether elements of `width` bytes can lie there.
+    /// Whether it suits elements of `width` bytes.
     #[inline]
     pub(super) fn check(self, which: &str, width: usize) -> Result<()> {
         if self.0 >= width as u64 { Ok(()) } else { Err(self.too_little(which, width)) }
@@ -58,7 +59,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// That of a device.
+    /// Returns the target of a device.
     pub fn of(device: &Device) -> Self {
         Self { compute_capability: device.info().compute_capability }
     }

@@ -6,7 +6,7 @@ pub(super) const VECTOR: usize = 16;
 pub(super) const SECTOR: usize = 32;
 /// A line of the L2 cache: four sectors.
 pub(super) const LINE: usize = 128;
-/// What the 32 banks of shared memory serve at once: a word of 4 bytes from each.
+/// The bytes that the 32 banks of shared memory serve at once: a word of 4 bytes from each.
 pub(super) const BANKS: usize = 128;
 /// A word: the width of a bank of shared memory.
 pub(super) const WORD: usize = 4;

@@ -1,4 +1,4 @@
-//! Points in a stream.
+//! Events: points in a stream.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use crate::device::Context;
 use crate::driver::{Driver, EventHandle};
 use crate::error::Result;
 
-/// A point in a stream that other streams and the host can wait for, with the time it was passed.
+/// A point in a stream that other streams and the host can wait for. It records the time at which
+/// the stream passed it.
 ///
 /// [`super::Stream::record`] queues it; recording it again moves it.
 ///
@@ -37,13 +38,13 @@ impl Event {
         Ok(Self { context: Arc::clone(context), handle })
     }
 
-    /// Whether the latest record has been passed; true of an event never recorded. It does not wait
-    /// for that; but the software GPU, on which nothing else makes progress, runs one piece of work
-    /// for an answer of no, and lets one thread in at a time.
+    /// Whether the latest record has been passed; true if the event was never recorded. It does not
+    /// wait. Work on the software GPU makes no progress by itself, so there an answer of no runs
+    /// one piece of work, and one thread polls at a time.
     ///
     /// # Errors
     ///
-    /// What a driver call or earlier work on the device failed with.
+    /// The error of the driver call or of earlier work on the device.
     pub fn query(&self) -> Result<bool> {
         // SAFETY: the event is live as long as `self`.
         unsafe { self.driver().event_query(self.handle) }
@@ -53,18 +54,18 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// What a driver call or earlier work on the device failed with.
+    /// The error of the driver call or of earlier work on the device.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the event is live as long as `self`.
         unsafe { self.driver().event_synchronize(self.handle) }
     }
 
-    /// Milliseconds from `start` to this event, both recorded and passed. On the software GPU this
-    /// is host time, which says nothing of a GPU.
+    /// Returns the milliseconds from `start` to this event, both recorded and passed. On the
+    /// software GPU this is host time, which does not predict a GPU's.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where `start` is of another device, else what the driver call failed with,
+    /// `InvalidArgument` if `start` is of another device; else the error of the driver call, such
     /// as when one of the two was not recorded or not passed yet.
     pub fn elapsed_ms_since(&self, start: &Self) -> Result<f32> {
         self.context.check_same(&start.context, "the two events")?;
@@ -72,7 +73,8 @@ impl Event {
         unsafe { self.driver().event_elapsed_ms(start.handle, self.handle) }
     }
 
-    /// The driver's handle, for raw entry points; on CUDA a `CUevent`. Live as long as this event.
+    /// Returns the driver's handle for raw entry points: on CUDA a `CUevent`. It is valid as long
+    /// as this event lives.
     pub fn handle(&self) -> EventHandle {
         self.handle
     }
@@ -88,7 +90,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: nobody else holds the handle, and it is not used again.
+        // SAFETY: no other owner holds the handle, and it is not used again.
         let destroyed = unsafe { self.driver().event_destroy(self.handle) };
         self.context.note_drop(destroyed, || "destroying an event".into());
     }

@@ -1,9 +1,9 @@
-//! The order between streams, kept by the memory they share.
+//! Orders streams by the memory they share.
 //!
 //! Each allocation remembers the stream of its last use. A use on another stream first makes that
 //! stream wait for the former, so that all uses of an allocation are totally ordered and no wait
-//! can be forgotten. The price is that two reads of one buffer on different streams do not overlap;
-//! the idea is cudarc's event pair, with one instead of two because a transpose is bound by the
+//! can be forgotten. The price: two reads of one buffer on different streams do not overlap. The
+//! idea is cudarc's event pair, with one event instead of two, because a transpose is bound by
 //! memory and gains nothing from overlapping another.
 
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use crate::error::Result;
 pub(crate) struct LastUse(Mutex<Option<Stream>>);
 
 impl LastUse {
-    /// The stream of the last use, if there was one.
+    /// Returns the stream of the last use, if there was one.
     pub(crate) fn stream(&self) -> Option<Stream> {
         lock(&self.0).clone()
     }
@@ -25,10 +25,10 @@ impl LastUse {
 
 /// Queues work on `stream` that uses allocations, after all their former uses.
 ///
-/// `queue` runs under the locks of the allocations: another thread that uses one of them comes
-/// wholly before or after, else it could order itself behind work that is not queued yet. The locks
-/// are taken in the order of their addresses, so that two threads never wait for each other;
-/// several may be the same allocation.
+/// `queue` runs under the locks of the allocations, so another thread that uses one of them comes
+/// wholly before or after; else it could order itself after work that is not queued yet. The locks
+/// are taken in the order of their addresses, so two threads never wait for each other. Several
+/// allocations may be the same.
 pub(crate) fn queue_in_order<const N: usize, R>(
     stream: &Stream,
     mut uses: [&LastUse; N],
@@ -37,7 +37,7 @@ pub(crate) fn queue_in_order<const N: usize, R>(
     uses.sort_unstable_by_key(|&last| std::ptr::from_ref(last));
     let mut locks = [const { None }; N];
     for (at, last) in uses.into_iter().enumerate() {
-        // What is locked already is the same allocation.
+        // An allocation that is already locked is the same one.
         if at == 0 || !std::ptr::eq(last, uses[at - 1]) {
             locks[at] = Some(lock(&last.0));
         }
@@ -49,15 +49,16 @@ pub(crate) fn queue_in_order<const N: usize, R>(
     queue()
 }
 
-/// Makes `stream` the last to use an allocation, behind the former; it need not wait for the one of
-/// `waited` again. Nothing to do, not even to count a handle, where the stream stays the same.
+/// Makes `stream` the last to use an allocation, after the former stream. It does not wait again
+/// for the stream in `waited`. If the stream stays the same, this does nothing and counts no
+/// handle.
 fn follow(stream: &Stream, last: &mut Option<Stream>, waited: &mut Option<Stream>) -> Result<()> {
     if last.as_ref() != Some(stream) {
         if let Some(former) = last.as_ref().filter(|&former| waited.as_ref() != Some(former)) {
             stream.wait_for(former)?;
         }
-        // Also if the work is then not queued: the stream now waits for the former uses, so it
-        // stands for them.
+        // Also if the work is not queued afterwards: the stream now waits for the former uses, so
+        // it stands for them.
         *waited = last.replace(stream.clone());
     }
     Ok(())

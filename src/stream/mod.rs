@@ -1,7 +1,7 @@
 //! Streams and events.
 //!
-//! Work queued on one stream runs in the order it was queued; work on different streams runs in any
-//! order that waits and events allow. Buffers keep that order right by themselves: see
+//! Work on one stream runs in the order in which it was queued. Work on different streams runs in
+//! any order that waits and events allow. Buffers keep that order right without help: see
 //! [`crate::memory`].
 
 mod event;
@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// A queue of work on a device. A clone is the same stream.
 ///
-/// Dropping the last handle waits for nothing, unless the driver fails: what is queued still runs.
+/// Dropping the last handle does not wait unless the driver fails. Queued work still runs.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -43,8 +43,8 @@ pub struct Stream {
 pub(crate) struct Inner {
     context: Arc<Context>,
     handle: StreamHandle,
-    /// Where the stream stood when another was last made to wait for it; made with the stream, so
-    /// that ordering two streams allocates nothing.
+    /// The stream's position when another stream last waited for it. The event is made with the
+    /// stream, so ordering two streams allocates nothing.
     passed: EventHandle,
 }
 
@@ -57,43 +57,41 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Waits until all work queued here has run.
+    /// Waits until all work queued on this stream has run.
     ///
     /// # Errors
     ///
-    /// What a driver call or earlier work on the device failed with.
+    /// The error of the driver call or of earlier work on the device.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the stream is live as long as `self`.
         unsafe { self.driver().stream_synchronize(self.inner.handle) }
     }
 
-    /// Lets work queued here from now on wait for the event's latest record; an event never
-    /// recorded holds nothing back.
+    /// Makes work that is queued here from now on wait for the event's latest record. An event that
+    /// was never recorded delays nothing.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the event is of another device, else what the driver call failed
-    /// with.
+    /// `InvalidArgument` if the event is of another device; else the error of the driver call.
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context().check_same(event.context(), "the stream and the event")?;
         // SAFETY: both are live, of the same driver, as long as their owners.
         unsafe { self.driver().event_wait(event.handle(), self.inner.handle) }
     }
 
-    /// Queues the event: it is passed when everything queued here before it has run.
+    /// Queues the event: it is passed when all work queued here before it has run.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the event is of another device, else what the driver call failed
-    /// with.
+    /// `InvalidArgument` if the event is of another device; else the error of the driver call.
     pub fn record(&self, event: &Event) -> Result<()> {
         self.context().check_same(event.context(), "the stream and the event")?;
         // SAFETY: both are live, of the same driver, as long as their owners.
         unsafe { self.driver().event_record(event.handle(), self.inner.handle) }
     }
 
-    /// The driver's handle, for raw entry points; on CUDA a `CUstream`. Live as long as this
-    /// stream.
+    /// Returns the driver's handle for raw entry points: on CUDA a `CUstream`. It is valid as long
+    /// as this stream lives.
     pub fn handle(&self) -> StreamHandle {
         self.inner.handle
     }
@@ -106,14 +104,13 @@ impl Stream {
         self.inner.context.driver().as_ref()
     }
 
-    /// Lets work queued here from now on wait for all that is queued on `other` now.
+    /// Makes work that is queued here from now on wait for all work that is queued on `other` now.
     fn wait_for(&self, other: &Self) -> Result<()> {
         if Arc::ptr_eq(&self.inner, &other.inner) {
             return Ok(());
         }
-        // Another thread may record the event anew before the wait below: it then stands for more
-        // work, never for less.
-        // SAFETY: the event and the stream are live as long as `other`.
+        // Another thread may record the event again before the wait below: it then stands for more
+        // work, never for less. SAFETY: the event and the stream are live as long as `other`.
         unsafe { self.driver().event_record(other.inner.passed, other.inner.handle) }?;
         // SAFETY: the event is live as long as `other`, the stream as long as `self`, and they are
         // of one context.
@@ -125,25 +122,24 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let _last = Retire(self);
         let driver = self.context.driver();
-        // The event stands for the stream's last work from here on, so that `Context::synchronize`
-        // still waits for it.
-        // SAFETY: both are live until the end of this function.
+        // From here on the event stands for the stream's last work, so `Context::synchronize` still
+        // waits for it. SAFETY: both are live until the end of this function.
         let recorded = unsafe { driver.event_record(self.passed, self.handle) };
         if recorded.is_err() {
-            // The event does not stand for the last work, for which nobody could wait later. Only
-            // the first error is reported.
-            // SAFETY: the stream is live until the end of this function.
+            // The event does not stand for the last work, so no later call could wait for it. Only
+            // the first error is reported. SAFETY: the stream is live until the end of this
+            // function.
             let _ = unsafe { driver.stream_synchronize(self.handle) };
         }
         self.context.note_drop(recorded, || "recording the end of a dropped stream".into());
-        // SAFETY: nobody else holds the handle, and it is not used again.
+        // SAFETY: no other owner holds the handle, and it is not used again.
         let destroyed = unsafe { driver.stream_destroy(self.handle) };
         self.context.note_drop(destroyed, || "destroying a stream".into());
     }
 }
 
-/// Retires the event of a stream whose drop ends, also by a panic of its driver: else
-/// `Context::synchronize`, which waits for streams being dropped, would wait for ever.
+/// Retires the event of a stream when its drop ends, even if its driver panics. Else
+/// `Context::synchronize` would wait for this drop for ever.
 struct Retire<'a>(&'a Inner);
 
 impl Drop for Retire<'_> {

@@ -28,7 +28,7 @@ cases! {
     Any what_cannot_be_mapped_is_refused,
 }
 
-/// A type that elements are read of or written as, and what it is computed in.
+/// A type of elements, and the type of its arithmetic.
 trait Kind: Element {
     type Value: Real;
     fn of_bits(bits: u64) -> Self;
@@ -93,7 +93,7 @@ kinds! {
     f64 f64: |bits| f64::from_bits(bits), |float| float.to_bits(), float, |value| value;
 }
 
-/// Calls a generic function with every pair of types that there is a kernel for.
+/// Calls a generic function with every pair of types that has a kernel.
 macro_rules! of_every_pair {
     ($function:ident($($argument:expr),* $(,)?)) => {
         of_every_pair!(@ $function($($argument),*) u8 f16 bf16 f32);
@@ -144,7 +144,7 @@ fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     })
 }
 
-/// Factors and offsets: of all elements, or of each channel.
+/// Factors and offsets: one for all elements, or one for each channel.
 struct Values {
     axis: Option<usize>,
     factors: Vec<f32>,
@@ -169,7 +169,7 @@ impl Values {
         }
     }
 
-    /// What becomes of an element.
+    /// Maps an element.
     fn map<V: Real>(&self, index: &[usize], value: V) -> V {
         let channel = self.axis.map_or(0, |axis| index[axis]);
         value.mul_add(V::of(self.factors[channel].into()), V::of(self.offsets[channel].into()))
@@ -183,13 +183,13 @@ impl Values {
     }
 }
 
-/// Equal bits, or neither a number.
+/// Whether the bits are equal, or both values are NaN.
 fn same<D: Kind>(one: D, other: D) -> bool {
     one.bits() == other.bits() || one.value().is_nan() && other.value().is_nan()
 }
 
-/// Maps on the device and by the host; all of the destination's storage must agree, what lies
-/// between its elements included. The entry is that of the kernel.
+/// Maps on the device and on the host, and compares all of the destination's storage, including the
+/// gaps between its elements. The entry is that of the kernel.
 fn check<S: Kind, D: Kind<Value = S::Value>>(
     device: &Device,
     random: &mut Random,
@@ -218,12 +218,12 @@ fn check<S: Kind, D: Kind<Value = S::Value>>(
     plan.entry().unwrap_or_default()
 }
 
-/// The kernel of an entry, whatever its types and index.
+/// Returns the kernel of an entry, whatever its types and index.
 fn family(entry: &str) -> &'static str {
     ["affine_tile", "affine_padded", "affine_elements", ""].into_iter().find(|name| entry.starts_with(name)).unwrap()
 }
 
-/// One pair in two is of matrices, or batches of them, that are large enough for tiles.
+/// One pair in two is matrices, or batches of them, that are large enough for tiles.
 fn random_layouts_of_every_type(setup: &Setup) {
     fn run<S: Kind, D: Kind<Value = S::Value>>(
         device: &Device,
@@ -254,7 +254,7 @@ fn tiles_end_at_every_edge(setup: &Setup) {
         let (lanes, rows) = (16 / size_of::<S>(), 16 / size_of::<D>());
         for quads in [[16, 16], [8, 17], [33, 5], [1, 256], [256, 1], [18, 34]] {
             let shape = [quads[1] * rows, quads[0] * lanes];
-            // Rows of both sides a quad or more apart, and not.
+            // Rows of both sides a vector or more apart, and contiguous.
             for gap in [0, 1] {
                 let (src_pitch, dst_pitch) = (shape[1] + gap * lanes, shape[0] + 2 * gap * rows);
                 let src = Layout::new(&shape, &[src_pitch as isize, 1], gap * lanes, shape[0] * src_pitch + lanes);
@@ -264,7 +264,7 @@ fn tiles_end_at_every_edge(setup: &Setup) {
             }
         }
         for shape in [[64, 64], [63, 65], [65, 63], [16, 200], [200, 17], [127, 129]] {
-            // No row of the one or of the other starts on a quad.
+            // No row of one side or of both starts on a vector.
             let (src, dst) = (random.below(lanes), 1 + random.below(rows - 1));
             let part = c_order(&[shape[0] + 1, shape[1] + lanes]).slice(0, ..shape[0], 1).unwrap();
             let src = part.slice(1, src..src + shape[1], 1).unwrap();
@@ -339,7 +339,7 @@ fn an_identity_is_a_cast_that_keeps_the_sign_of_zero(setup: &Setup) {
     assert!(got.iter().map(bits).eq(expected.iter().map(bits)), "{got:?} and not {expected:?}");
 }
 
-/// The addresses are all that says how the storages are aligned.
+/// Only the addresses say how the storages are aligned.
 fn raw_addresses_of_any_alignment(setup: &Setup) {
     let device = device(setup);
     let mut random = Random::new(94);
@@ -360,7 +360,7 @@ fn raw_addresses_of_any_alignment(setup: &Setup) {
             values.expect(&elements[from..], &src, &mut expected[to..], &dst);
             let (source, to) = (source.address() + from as u64, result.address() + 2 * to as u64);
             let sides = ((source, &src, DType::U8), (to, &dst, DType::F16));
-            // SAFETY: the buffers hold the layouts behind these offsets, and live until the
+            // SAFETY: the buffers hold the layouts after these offsets, and live until the
             // download.
             unsafe { ops::affine_into_raw(&device, sides.0, sides.1, values.raw(), stream.handle()) }.unwrap();
             assert!(result.download().unwrap() == expected, "from {from} to {to}, channels {channels:?}");
@@ -379,13 +379,13 @@ fn offsets_beyond_31_bits(setup: &Setup) {
     if setup.is_soft() {
         of_every_pair!(run(&device, &mut random));
     } else {
-        // Of bytes, for which most GPUs have the memory.
+        // Most GPUs have the memory for bytes.
         run::<u8, f16>(&device, &mut random);
     }
 }
 
-/// Images that lie more than 2^31 elements apart: the ends of one buffer, or on the software GPU,
-/// whose memory is small but whose allocations lie far apart, two buffers.
+/// Maps images that lie more than 2^31 elements apart: the ends of one buffer or, on the software
+/// GPU, whose memory is small but whose allocations lie far apart, two buffers.
 fn far_apart<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut Random) {
     const ROOM: usize = 64 * 64;
     let elements: Vec<S> = (0..2 * ROOM).map(|_| S::of_bits(random.bits())).collect();
@@ -408,7 +408,7 @@ fn far_apart<S: Kind, D: Kind<Value = S::Value>>(device: &Device, random: &mut R
         [all] => [all.address(), all.address() + ((all.len() - ROOM) * size_of::<S>()) as u64],
         _ => unreachable!("one or two"),
     };
-    // Where the first image lies behind the second, it is the source's last.
+    // If the first image lies after the second, it is the source's last.
     let backwards = starts[0] > starts[1];
     let distance = starts[0].abs_diff(starts[1]) as usize / size_of::<S>();
     for [rows, cols] in [[64, 64], [61, 63], [5, 9]] {
@@ -468,7 +468,7 @@ fn what_cannot_be_mapped_is_refused(setup: &Setup) {
         (at(0), at(48), channels(at(18), at(32)), "aligned"),
     ] {
         let sides = ((src, &row, f32), (dst, &row, f32));
-        // SAFETY: refused before anything is queued.
+        // SAFETY: refused before any work is queued.
         let error = unsafe { ops::affine_into_raw(&device, sides.0, sides.1, affine, stream.handle()) }.unwrap_err();
         assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(wrong), "{error}");
     }
@@ -477,7 +477,7 @@ fn what_cannot_be_mapped_is_refused(setup: &Setup) {
     for (dst, affine, wrong) in
         [(at(48), channels(at(16), at(32)), "make a plan"), (at(52), Affine::IDENTITY, "aligned to 16")]
     {
-        // SAFETY: refused before anything is queued.
+        // SAFETY: refused before any work is queued.
         let error = unsafe { plan.launch_raw(&device, at(0), affine, dst, stream.handle()) }.unwrap_err();
         assert!(error.to_string().contains(wrong), "{error}");
     }

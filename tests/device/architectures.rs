@@ -1,4 +1,4 @@
-//! Devices of several architectures: each gets kernels that it has what they need for.
+//! Devices of several architectures: each gets kernels that it supports.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ cases! {
     SoftwareGpu("it opens devices of several architectures") a_device_gets_no_kernel_that_its_architecture_has_not,
 }
 
-/// The entries whose modules were loaded for a transpose on a device of this compute capability, by
-/// plans for it and for another.
+/// Returns the entries whose modules were loaded for a transpose on a device of this compute
+/// capability, by plans for it and for another.
 fn transpose(compute_capability: (u32, u32), other: (u32, u32)) -> [Result<&'static str>; 2] {
     let config = Config { compute_capability, memory_bytes: SOFT_MEMORY_BYTES, ..Config::default() };
     let trace = Arc::new(Trace::new(Arc::new(Soft::with_config(config))));

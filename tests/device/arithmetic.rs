@@ -34,7 +34,7 @@ cases! {
 
 macro_rules! bits {
     ($($bits:ident $number:ident $in:ident $sum:ident: |$from:ident| $value:expr, |$to:ident| $nearest:expr;)*) => {$(
-        /// The number type of this name.
+        /// The number type with this name.
         pub(crate) struct $number;
         impl $number {
             fn widen($from: $bits) -> $in {
@@ -71,21 +71,21 @@ macro_rules! bits {
     )*};
 }
 
-/// A number type, whose elements are held as bits: so that no feature is needed for halves.
+/// A number type with its elements as bits, so that halves need no feature.
 pub(crate) trait Kind {
     /// The bits.
     type Bits: Element;
-    /// What sums are given in.
+    /// The type of sums.
     type Sum: Element;
-    /// As the kernels call it.
+    /// Its name for the kernels.
     const DTYPE: DType;
-    /// The nearest to a value.
+    /// Returns the bits nearest to a value.
     fn nearest(value: f64) -> Self::Bits;
-    /// The value.
+    /// Returns the value.
     fn value(bits: Self::Bits) -> f64;
-    /// What an operation makes of elements.
+    /// Returns the result of an operation on elements.
     fn compute(operation: Elementwise, scalar: f64, old: Self::Bits, a: Self::Bits, b: Self::Bits) -> Self::Bits;
-    /// A sum's value.
+    /// Returns a sum's value.
     fn sum(sum: Self::Sum) -> f64;
 }
 
@@ -119,12 +119,12 @@ pub(crate) fn launch_all(device: &Device, random: &mut Random) {
     }
 }
 
-/// Numbers from -2 to 2, of which halves show few.
+/// Returns numbers from -2 to 2, of which halves represent few.
 pub(crate) fn random<K: Kind>(random: &mut Random, len: usize) -> Vec<K::Bits> {
     (0..len).map(|_| K::nearest(random.below(4001) as f64 / 1000.0 - 2.0)).collect()
 }
 
-/// The address of an element.
+/// Returns the address of an element.
 pub(crate) fn at<T: Element>(buffer: &DeviceBuffer<T>, element: usize) -> u64 {
     buffer.address() + (element * size_of::<T>()) as u64
 }
@@ -133,7 +133,7 @@ pub(crate) fn handle(device: &Device) -> StreamHandle {
     device.default_stream().handle()
 }
 
-/// Where operands start that have quads in common, none in common, or none at all.
+/// Starts of operands with vectors in common, with none in common, and without vectors.
 const STARTS: [[usize; 3]; 4] = [[0, 0, 0], [3, 3, 3], [1, 2, 0], [0, 8, 5]];
 
 fn elementwise_operations_are_the_hosts_bit_by_bit(setup: &Setup) {
@@ -203,7 +203,7 @@ fn fill_parts<T: Element + Default>(device: &Device, value: T) {
     }
 }
 
-/// A reduction of all elements from a place on.
+/// Reduces all elements from an index on.
 fn reduce<K: Kind, R: Element>(
     device: &Device,
     reduction: Reduction,
@@ -213,13 +213,13 @@ fn reduce<K: Kind, R: Element>(
     let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
     let result = device.alloc::<R>(1).unwrap();
     let operands = Reduced { a: at(source.0, source.1), result: result.address(), scratch: scratch.address() };
-    // SAFETY: the buffers have so many elements, a result and the scratch, and live until the
-    // download.
+    // SAFETY: the buffers have this number of elements, a result and the scratch, and live until
+    // the download.
     unsafe { ops::reduce_raw(device, reduction, K::DTYPE, &[len], None, operands, handle(device)) }.unwrap();
     result.download().unwrap()[0]
 }
 
-/// The dot product of elements from these places on.
+/// Returns the dot product of elements from these indices on.
 fn dot<K: Kind>(device: &Device, [a, b]: [(&DeviceBuffer<K::Bits>, usize); 2], len: usize) -> f64 {
     let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
     let result = device.alloc::<K::Sum>(1).unwrap();
@@ -229,7 +229,7 @@ fn dot<K: Kind>(device: &Device, [a, b]: [(&DeviceBuffer<K::Bits>, usize); 2], l
     K::sum(result.download().unwrap()[0])
 }
 
-/// Lengths of no, one and several blocks, with and without a rest.
+/// Lengths of no, one and several blocks, with and without a remainder.
 const LENGTHS: [usize; 6] = [0, 1, 33, 5000, 32_768, 200_003];
 
 fn sums_of_whole_numbers_are_exact(setup: &Setup) {
@@ -239,7 +239,7 @@ fn sums_of_whole_numbers_are_exact(setup: &Setup) {
 
 fn whole_sums<K: Kind>(device: &Device, lengths: &[usize]) {
     for &len in lengths {
-        // Small enough that every partial sum is a number of 24 bits.
+        // The values are so small that every partial sum is a number of 24 bits.
         let numbers = |step: usize| (0..len + 8).map(|i| K::nearest((i * step % 7) as f64 - 3.0)).collect::<Vec<_>>();
         let (a, b) = (numbers(1), numbers(3));
         let [source, other] = [&a, &b].map(|elements| device.upload(elements).unwrap());
@@ -258,14 +258,14 @@ fn whole_sums<K: Kind>(device: &Device, lengths: &[usize]) {
 fn sums_are_near_those_in_double_precision_and_the_same_every_time(setup: &Setup) {
     fn check<K: Kind>(device: &Device, numbers: &mut Random) {
         let len = 200_003;
-        // All of one sign, so that what cancels does not hide an error.
+        // All have one sign, so that cancellation does not hide an error.
         let elements: Vec<_> = (0..len).map(|_| K::nearest(1.0 + numbers.below(1000) as f64 / 1000.0)).collect();
         let source = device.upload(&elements).unwrap();
         let from = (&source, 1);
         let sum = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, from, len - 1));
         let expected: f64 = elements[1..].iter().map(|&element| K::value(element)).sum();
-        // A thread joins few of them one after the other, and the rest pair by pair: some roundings
-        // of 2^-24 each.
+        // A thread joins a few of them in sequence, and the rest pair by pair: some roundings of
+        // 2^-24 each.
         let tolerance = if size_of::<K::Sum>() == 8 { 1e-14 } else { 2e-6 };
         assert_relative_eq!(sum, expected, max_relative = tolerance);
         let again = K::sum(reduce::<K, K::Sum>(device, Reduction::Sum, from, len - 1));
@@ -323,7 +323,7 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     assert!(error.to_string().contains("shape [2]"), "{error}");
 
     let refused = |operands: Operands<u64>| {
-        // SAFETY: refused before anything is queued.
+        // SAFETY: refused before any work is queued.
         unsafe { ops::elementwise_raw(&device, Elementwise::Add, DType::F32, 0.0, 6, operands, stream.handle()) }
             .unwrap_err()
             .to_string()
@@ -336,7 +336,7 @@ fn what_cannot_be_computed_is_refused(setup: &Setup) {
     let len = 1 << 16;
     let long = device.zeros::<f32>(len).unwrap();
     let refused = |operands: [u64; 2], len: usize, to: u64, scratch: u64| {
-        // SAFETY: refused before anything is queued.
+        // SAFETY: refused before any work is queued.
         unsafe { ops::dot_raw(&device, DType::F32, len as u64, operands, to, scratch, stream.handle()) }
             .unwrap_err()
             .to_string()
@@ -372,7 +372,7 @@ fn probes_of_every_shape_move_what_they_say(setup: &Setup) {
     }
 }
 
-/// Three blocks of a probe.
+/// Runs three blocks of a probe.
 fn probes(device: &Device, access: Access, shape: ProbeShape) {
     let bytes = 3 * shape.block_bytes() as usize;
     let elements: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
@@ -397,7 +397,7 @@ fn probes_that_do_not_fit_are_refused(setup: &Setup) {
     for (shape, part, wrong) in [
         (ProbeShape { steps: 1, threads: 128, hinted: false }, 0..2000, "multiple of 2048 bytes"),
         (ProbeShape { steps: 3, threads: 128, hinted: false }, 0..6144, "multiple of 6144 bytes"),
-        (ProbeShape { steps: 1, threads: 128, hinted: false }, 8..2056, "starts on 16"),
+        (ProbeShape { steps: 1, threads: 128, hinted: false }, 8..2056, "multiple of 16 bytes"),
         (ProbeShape { steps: 1, threads: 0, hinted: false }, 0..2048, "multiple of 0 bytes"),
         (ProbeShape { steps: u32::MAX, threads: u32::MAX, hinted: false }, 0..2048, "cannot copy"),
     ] {

@@ -31,9 +31,9 @@ cases! {
     Any results_over_other_operands_are_refused,
 }
 
-/// `[outer, n, inner]` of every path: rows that share a block and rows of one, rows in parts;
-/// columns of quads and of elements, columns that share a block, columns in parts, blocks of which
-/// the last has fewer columns; axes of length one and none.
+/// `[outer, n, inner]` for every path: rows that share a block, rows of one, rows in parts; columns
+/// of vectors and of elements, columns that share a block, columns in parts, last blocks with fewer
+/// columns; axes of length one and zero.
 pub(crate) const EXTENTS: [[usize; 3]; 17] = [
     [5, 1, 1],
     [700, 3, 1],
@@ -62,7 +62,7 @@ pub(crate) fn launch_all(device: &Device, numbers: &mut Random) {
     of_every_kind!(moments(device, numbers, &[[3, 100], [2, 20_000]]));
 }
 
-/// The results of a reduction of elements from a place on.
+/// Reduces elements from an index on.
 fn reduce<K: Kind, R: Element>(
     device: &Device,
     reduction: Reduction,
@@ -72,13 +72,13 @@ fn reduce<K: Kind, R: Element>(
     let scratch = device.alloc::<u8>(Scratch::BYTES).unwrap();
     let result = device.alloc::<R>(extents[0] * extents[2]).unwrap();
     let operands = Reduced { a: at(source.0, source.1), result: result.address(), scratch: scratch.address() };
-    // SAFETY: the buffers have so many elements, results and the scratch, and live until the
+    // SAFETY: the buffers have this number of elements, results and the scratch, and live until the
     // download.
     unsafe { ops::reduce_raw(device, reduction, K::DTYPE, &extents, Some(1), operands, handle(device)) }.unwrap();
     result.download().unwrap()
 }
 
-/// What `join` makes of the numbers of each column, which it gets as an iterator.
+/// Applies `join` to an iterator over the numbers of each column.
 fn by_column<R>(
     numbers: &[f64],
     [outer, n, inner]: [usize; 3],
@@ -95,7 +95,7 @@ fn values<K: Kind>(elements: &[K::Bits]) -> Vec<f64> {
     elements.iter().map(|&element| K::value(element)).collect()
 }
 
-/// Elements from the buffer's start that operands begin at: on a quad, and off it.
+/// Elements from the buffer's start to the operands: on a vector, and off it.
 const STARTS: [usize; 2] = [0, 3];
 
 fn sums_along_an_axis_of_whole_numbers_are_exact(setup: &Setup) {
@@ -106,7 +106,7 @@ fn sums_along_an_axis_of_whole_numbers_are_exact(setup: &Setup) {
 fn sums<K: Kind>(device: &Device, all: &[[usize; 3]]) {
     for &extents in all {
         let len = extents.iter().product::<usize>();
-        // Small enough that every partial sum is a number of 24 bits.
+        // The values are so small that every partial sum is a number of 24 bits.
         let elements: Vec<_> = (0..len + 8).map(|i| K::nearest((i * 5 % 7) as f64 - 3.0)).collect();
         let source = device.upload(&elements).unwrap();
         for start in STARTS {
@@ -122,7 +122,7 @@ fn sums<K: Kind>(device: &Device, all: &[[usize; 3]]) {
 
 fn extremes_along_an_axis_are_nan_where_one_is(setup: &Setup) {
     let device = device(setup);
-    // Along rows, short and in parts, and down columns, of quads and of elements.
+    // Along rows, short and in parts, and down columns, of vectors and of elements.
     for [outer, n, inner] in [[3, 10, 1], [1, 100_000, 1], [2, 300, 8], [1, 5000, 3]] {
         for place in [0, n / 2, n - 1] {
             let mut numbers = vec![1.0_f32; outer * n * inner];
@@ -160,7 +160,7 @@ fn extremes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 3]]) 
     }
 }
 
-/// Where the first of the greatest lies; NaN is greater than any.
+/// Returns the index of the first of the greatest; NaN is greater than any number.
 fn first_greatest(column: &mut dyn Iterator<Item = f64>) -> u64 {
     let mut best = None;
     for (place, value) in column.enumerate() {
@@ -215,8 +215,8 @@ fn sums_along_an_axis_are_the_same_every_time(setup: &Setup) {
         assert!(one == other, "{extents:?}");
         let expected = by_column(&values::<F32>(&elements), extents, |column| column.sum::<f64>());
         for (&found, expected) in one.iter().zip(expected) {
-            // A thread joins few of them one after the other, and what threads have is joined
-            // apart: some roundings of 2^-24 each.
+            // A thread joins a few of them in sequence, and the threads' values are joined
+            // separately: some roundings of 2^-24 each.
             assert_relative_eq!(f64::from(found), expected, max_relative = 4e-6);
         }
     }
@@ -243,12 +243,12 @@ fn views_are_reduced_along_each_of_their_axes(setup: &Setup) {
     }
 }
 
-/// Rows of every path: short, held by a block, too long for that; whole quads and others.
+/// Rows for every path: short, held by a block, too long for that; whole vectors and others.
 const ROWS: [[usize; 2]; 9] =
     [[5, 1], [40, 3], [7, 64], [9, 129], [3, 1000], [2, 4099], [2, 16_384], [1, 33_000], [0, 4]];
 
-/// The rounding of a result: of halves that of their own type, else some of the type that is
-/// computed in; of double precision more, because the host sums one element after the other.
+/// Returns the rounding of a result: for halves that of their own type, else some roundings of the
+/// computed type. Double precision has more, because the host sums in sequence.
 fn rounding<K: Kind>() -> f64 {
     match K::DTYPE {
         DType::F16 => f64::powi(2.0, -11),
@@ -272,7 +272,7 @@ fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]])
         for [from, to] in [[0, 0], [3, 3], [1, 2]] {
             let result = device.upload(&elements).unwrap();
             let (shape, from_at, to_at) = ([rows, n].map(|extent| extent as u64), at(&source, from), at(&result, to));
-            // SAFETY: both buffers have so many elements, and live until the download.
+            // SAFETY: both buffers have this number of elements, and live until the download.
             unsafe { ops::softmax_raw(device, K::DTYPE, shape, from_at, to_at, handle(device)) }.unwrap();
             let found = result.download().unwrap();
             assert!(
@@ -285,7 +285,7 @@ fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]])
                 let total: f64 = numbers.iter().map(|number| (number - most).exp()).sum();
                 for (number, &found) in numbers.iter().zip(&found[to + row * n..]) {
                     let expected = (number - most).exp() / total;
-                    // Halves that are less than the least normal number have fewer bits.
+                    // Halves below the least normal number have fewer bits.
                     let epsilon = if size_of::<K::Bits>() == 2 { 1.001 * f64::powi(2.0, -25) } else { 0.0 };
                     assert_relative_eq!(K::value(found), expected, max_relative = rounding::<K>(), epsilon = epsilon);
                 }
@@ -294,14 +294,13 @@ fn softmaxes<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]])
     }
 }
 
-/// Rows that add roundings up where sums are made one after the other, or are scaled at every
-/// element.
+/// Rows whose roundings would add up if sums were made in sequence, or scaled at every element.
 fn softmax_of_many_terms_is_within_its_bound(setup: &Setup) {
     let (device, mut random) = (device(setup), Random::new(87));
     let ramp = |step: f32| (0..1 << 19).map(|place| place as f32 * step).collect::<Vec<_>>();
     let alike = |len: usize| (0..len).map(|place| if place == 0 { 0.0 } else { -0.4144 }).collect();
     let uniform = (0..1 << 19).map(|_| random.below(1 << 16) as f32 / 4096.0 - 8.0).collect();
-    // Of rows that are held, and of those that are read twice.
+    // With rows that are held, and rows that are read twice.
     for (row, roundings) in [
         (alike(16_384), 48.0),
         (alike(100_000), 96.0),
@@ -333,7 +332,7 @@ fn rows_become_their_softmax_in_place(setup: &Setup) {
             let result = device.upload(&numbers).unwrap();
             for (from, to) in [(&source, &result), (&own, &own)] {
                 let (from, to) = (at(from, start), at(to, start));
-                // SAFETY: both have so many numbers, and live until the downloads.
+                // SAFETY: both have this number of elements, and live until the downloads.
                 unsafe { ops::softmax_raw(&device, F32::DTYPE, [2, n as u64], from, to, handle(&device)) }.unwrap();
             }
             assert!(result.download().unwrap() == own.download().unwrap(), "{n} from {start}");
@@ -358,7 +357,7 @@ fn softmax_of_what_is_infinite(setup: &Setup) {
         assert!(softmax(&numbers).iter().all(|value| value.is_nan()));
         numbers[5] = f32::INFINITY;
         assert!(softmax(&numbers).iter().all(|value| value.is_nan()));
-        // What underflows on the way down to zero does so gradually.
+        // Values underflow gradually on the way down to zero.
         let steps: Vec<f32> = (0..n).map(|i| -(i.min(110) as f32)).collect();
         let total: f64 = steps.iter().map(|&step| f64::from(step).exp()).sum();
         for (&step, value) in steps.iter().zip(softmax(&steps)) {
@@ -379,7 +378,7 @@ fn no_number<K: Kind>(device: &Device) {
             row[place] = K::nearest(f64::NAN);
             let [source, result] = [(); 2].map(|()| device.upload(&row).unwrap());
             let (from, to) = (at(&source, 0), at(&result, 0));
-            // SAFETY: both have so many numbers, and live until the download.
+            // SAFETY: both have this number of elements, and live until the download.
             unsafe { ops::softmax_raw(device, K::DTYPE, [1, n as u64], from, to, handle(device)) }.unwrap();
             assert!(result.download().unwrap().into_iter().all(|bits| K::value(bits).is_nan()), "{n}, {place}");
         }
@@ -419,8 +418,8 @@ fn variance_of_many_far_from_zero_does_not_cancel(setup: &Setup) {
             assert_relative_eq!(f64::from(mean), expected, max_relative = f64::powi(2.0, -20));
             assert_relative_eq!(f64::from(variance), squares / n as f64, max_relative = 1e-5);
         }
-        // As NumPy has it: of infinity, and of a sum that is none, the mean is infinite, and
-        // nothing differs from it by a number.
+        // As in NumPy, the mean is infinite if an element is infinite or the sum is not finite, and
+        // no difference from it is a number.
         let of_one = [f32::INFINITY, f32::NAN].into_iter().flat_map(|one| [0, 7, n - 1].map(|place| (place, one)));
         let rows = of_one.map(|(place, one)| (with(&threes, place, one), one));
         for (numbers, expected) in rows.chain([(vec![f32::MAX; n], f32::INFINITY)]) {
@@ -446,11 +445,12 @@ fn moments<K: Kind>(device: &Device, numbers: &mut Random, all: &[[usize; 2]]) {
             let [mean, variance] = [(); 2].map(|()| device.alloc::<K::Sum>(rows).unwrap());
             let (shape, from) = ([rows, n].map(|extent| extent as u64), at(&source, start));
             let results = [mean.address(), variance.address()];
-            // SAFETY: the buffers have so many elements and results, and live until the downloads.
+            // SAFETY: the buffers have this number of elements and results, and live until the
+            // downloads.
             unsafe { ops::mean_variance_raw(device, K::DTYPE, shape, from, results, handle(device)) }.unwrap();
             let (mean, variance) = (mean.download().unwrap(), variance.download().unwrap());
-            // Of single precision: some roundings of 2^-24 of the mean, whose square counts for
-            // nothing in the variance.
+            // For single precision: some roundings of 2^-24 of the mean, whose square is negligible
+            // in the variance.
             let tolerance = if size_of::<K::Sum>() == 8 { 1e-14 } else { 2e-6 };
             for row in 0..rows {
                 let numbers = values::<K>(&elements[start + row * n..][..n]);
@@ -484,9 +484,9 @@ fn what_has_no_such_axis_is_refused(setup: &Setup) {
     let error = ops::softmax_into(view, wrong.view_mut(&[4]).unwrap(), stream).unwrap_err();
     assert!(error.to_string().contains("[3, 4] and [4]"), "{error}");
     let error = ops::mean_variance(view.slice(1, ..0, 1).unwrap()).unwrap_err();
-    assert!(error.to_string().contains("no mean of rows of no elements"), "{error}");
+    assert!(error.to_string().contains("rows without elements have no mean"), "{error}");
     let from = buffer.address();
-    // SAFETY: refused before anything is queued.
+    // SAFETY: refused before any work is queued.
     let error = unsafe { ops::softmax_raw(&device, F32::DTYPE, [3, 4], from, from + 16, handle(&device)) }.unwrap_err();
     assert!(error.to_string().contains("overlap"), "{error}");
     let apart = wrong.address();
@@ -495,7 +495,7 @@ fn what_has_no_such_axis_is_refused(setup: &Setup) {
         ([apart, from], ["the source", "the variance"]),
         ([apart, apart + 8], ["the mean", "the variance"]),
     ] {
-        // SAFETY: refused before anything is queued.
+        // SAFETY: refused before any work is queued.
         let error = unsafe { ops::mean_variance_raw(&device, F32::DTYPE, [3, 4], from, results, handle(&device)) };
         let shown = error.unwrap_err().to_string();
         assert!(shown.contains("overlap") && operands.iter().all(|name| shown.contains(name)), "{shown}");

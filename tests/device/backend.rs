@@ -1,4 +1,4 @@
-//! What cases run on, and how they are listed.
+//! The backends that cases run on, and the list of cases.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(crate) const SOFT_MEMORY_BYTES: u64 = 64 << 20;
 
 /// The modules whose cases are about the driver.
 const DRIVER: [&str; 9] = ["copies", "events", "failures", "host", "late", "memory", "modules", "streams", "times"];
-/// The software GPU behind a trace, which runs the others in the long form.
+/// The software GPU behind a trace, which runs the other cases in the long form.
 const TRACED: &str = "trace(soft)";
 
 /// Device memory that cases of billions of elements need.
@@ -29,31 +29,31 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// `module::name`, without the crate's.
+    /// Returns `module::name`, without the crate's name.
     fn place(&self) -> &'static str {
         self.name.split_once("::").map_or(self.name, |(_crate, rest)| rest)
     }
 
-    /// Whether it is about the driver, and not about what operations compute with it.
+    /// Whether it tests the driver rather than the results of operations.
     fn is_of_the_driver(&self) -> bool {
         DRIVER.iter().any(|module| self.place().split("::").next() == Some(*module))
     }
 }
 
-/// What a case needs of its backend.
+/// A case's requirement on its backend.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Any will do.
+    /// No requirement.
     Any,
-    /// One device all for itself, which it leaves failed: on CUDA in a process of its own.
+    /// A separate device, which it leaves failed: on CUDA in a separate process.
     DeviceToLose,
-    /// What only the software GPU promises, and why.
+    /// A promise of the software GPU only, and why.
     SoftwareGpu(&'static str),
     /// The software GPU, and a debug build of the kernels.
     DebugBuild,
     /// A GPU with room for billions of elements.
     LargeGpu,
-    /// What other crates have on an NVIDIA GPU.
+    /// Memory of other crates on an NVIDIA GPU.
     #[cfg(feature = "cudarc")]
     NvidiaGpu,
 }
@@ -73,11 +73,11 @@ macro_rules! cases {
 }
 pub(crate) use cases;
 
-/// What a case is given.
+/// The arguments of a case.
 pub(crate) struct Setup {
-    /// The driver under test: on CUDA one for all cases, else one of its own.
+    /// The driver under test: on CUDA one for all cases, else a separate one.
     pub(crate) driver: Arc<dyn Driver>,
-    /// Another of the same kind by seed, where order is drawn from one.
+    /// Makes another driver of the same kind with a seed, if a seed decides its order.
     seeded: Option<fn(u64) -> Arc<dyn Driver>>,
 }
 
@@ -102,14 +102,14 @@ impl Setup {
     }
 }
 
-/// A backend as it is on this machine.
+/// A backend on this machine.
 struct Backend {
     name: String,
     kind: DriverKind,
     open: Result<Arc<dyn Fn() -> Setup + Send + Sync>, Error>,
 }
 
-/// Every case on every backend.
+/// Returns every case on every backend.
 pub(crate) fn trials(cases: &[Case]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for backend in [soft(), traced(), cuda()] {
@@ -139,20 +139,21 @@ fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
-/// Runs the case of that name in another process: a GPU is lost to the process that a kernel
-/// faulted in.
+/// Runs the case with this name in another process: a GPU is lost to the process in which a kernel
+/// faulted.
 fn run_in_child(name: &str) -> Result<(), Failed> {
     let child =
         std::process::Command::new(std::env::current_exe()?).args(["--exact", name]).env(CHILD, "1").output()?;
     let told = [child.stdout, child.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-    // A name that nothing answers to is a success of no tests.
+    // A filter that matches no test succeeds with zero tests.
     if child.status.success() && told.contains("1 passed") {
         return Ok(());
     }
     Err(format!("in a process of its own ({}):\n{told}", child.status).into())
 }
 
-/// What opens the backend for a case; or why the case is ignored there, and what runs it.
+/// Returns a function that opens the backend for a case, or the reason why the case is ignored
+/// there, and what runs it.
 fn open_or_reason(backend: &Backend, case: &Case) -> Result<Arc<dyn Fn() -> Setup + Send + Sync>, String> {
     let open = match &backend.open {
         Ok(open) => Arc::clone(open),
@@ -192,8 +193,8 @@ fn open_soft(seed: u64) -> Arc<dyn Driver> {
     use warpstride::driver::soft::{Config, Soft};
     let mut config = Config { seed, memory_bytes: SOFT_MEMORY_BYTES, ..Config::default() };
     if crate::debug_build::path().is_some() {
-        // The software GPU takes a debug build of our kernels for somebody else's, and it is many
-        // times the work.
+        // The software GPU does not recognise a debug build of our kernels as this crate's, and it
+        // takes many times the work.
         config.interp.work_limit = u64::MAX;
     }
     Arc::new(Soft::with_config(config))

@@ -28,14 +28,14 @@ pub(crate) fn launch_all(device: &Device, random: &mut Random) {
     at_every_width!(rows(device, random));
 }
 
-/// A number: what the host casts with, for integers of up to 64 bits are no `f64`.
+/// A number as the host casts it: an `f64` cannot hold integers of up to 64 bits.
 #[derive(Debug, Clone, Copy)]
 enum Exact {
     Whole(i128),
     Float(f64),
 }
 
-/// The number types, each held as its bits.
+/// The number types, each as its bits.
 const NUMBERS: [DType; 12] = {
     let mut numbers = [DType::U8; 12];
     let mut at = 0;
@@ -46,7 +46,7 @@ const NUMBERS: [DType; 12] = {
     numbers
 };
 
-/// The value of an element's bits.
+/// Returns the value of an element's bits.
 fn value(dtype: DType, bits: u64) -> Exact {
     match dtype {
         DType::U8 | DType::U16 | DType::U32 | DType::U64 => Exact::Whole(i128::from(bits)),
@@ -61,7 +61,7 @@ fn value(dtype: DType, bits: u64) -> Exact {
     }
 }
 
-/// The bits of what a number becomes; `None` of what is none.
+/// Returns the bits of a cast number; `None` for NaN.
 fn cast(number: Exact, to: DType) -> Option<u64> {
     let whole = |number: Exact, least: i128, most: i128| match number {
         // The low bits.
@@ -93,9 +93,9 @@ fn cast(number: Exact, to: DType) -> Option<u64> {
     Some(bits & mask)
 }
 
-/// The half nearest to a number, of two the even one, found by bisection: halves without their sign
-/// are ordered as their bits. The infinite one stands for the power of two that would follow the
-/// largest.
+/// Returns the half nearest to a number, ties to even, found by bisection: without their sign,
+/// halves are ordered as their bits. The infinite half stands for the power of two that would
+/// follow the largest.
 fn nearest(number: Exact, to: DType, infinity: u16) -> u64 {
     let negative = match number {
         Exact::Whole(whole) => whole < 0,
@@ -107,10 +107,10 @@ fn nearest(number: Exact, to: DType, infinity: u16) -> u64 {
         Exact::Float(float) => float,
         Exact::Whole(_) => unreachable!("halves are floats"),
     };
-    // Whether a point of at most 25 bits lies below the number's size, or is it.
+    // Compares a point of at most 25 bits with the number's magnitude.
     let compare = |point: f64| match number {
         Exact::Whole(whole) if point < 2.0_f64.powi(100) && whole.unsigned_abs() >= 1 => {
-            // Points that no whole number is are compared as doubles, for they are small.
+            // Points that are not whole are small, so they are compared as doubles.
             if point.fract() == 0.0 {
                 (point as u128).cmp(&whole.unsigned_abs())
             } else {
@@ -133,7 +133,7 @@ fn nearest(number: Exact, to: DType, infinity: u16) -> u64 {
     u64::from(found) | u64::from(negative) << 15
 }
 
-/// Bits of a type in which roundings and limits are likely to go wrong, and random ones.
+/// Returns bits of a type near roundings and limits, and random ones.
 fn samples(dtype: DType, random: &mut Random, len: usize) -> Vec<u64> {
     let mut bits: Vec<u64> = Vec::new();
     let around = [0.0, 0.5, 1.0, 1.5, 2.5, 127.5, 255.5, 256.0, 2049.0, 32767.5, 65519.0, 65520.0, 65535.5, 65536.0];
@@ -168,7 +168,7 @@ fn samples(dtype: DType, random: &mut Random, len: usize) -> Vec<u64> {
     bits
 }
 
-/// Elements as bytes.
+/// Returns elements as bytes.
 fn packed(dtype: DType, bits: &[u64]) -> Vec<u8> {
     bits.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(dtype.width())).collect()
 }
@@ -186,8 +186,8 @@ fn every_pair(device: &Device, random: &mut Random) {
     }
 }
 
-/// Casts elements that start so many elements behind an allocation's start, and looks at what lies
-/// around them too.
+/// Casts elements that start this number of elements after an allocation's start, and checks the
+/// bytes around them too.
 fn check(device: &Device, (from, src_start): (DType, usize), (to, dst_start): (DType, usize), bits: &[u64]) {
     let mut elements = vec![0; src_start];
     elements.extend(bits);
@@ -237,7 +237,7 @@ fn casts_start_and_end_anywhere(setup: &Setup) {
     }
 }
 
-/// Rows taken by indices and put back where they came from.
+/// Takes rows by indices and puts them back.
 fn indexed<T: Sample>(device: &Device, random: &mut Random, [rows, count, row]: [usize; 3]) {
     let elements: Vec<T> = random.elements(rows * row);
     let mut left: Vec<u32> = (0..rows as u32).collect();
@@ -318,7 +318,7 @@ fn what_cannot_be_cast_or_found_is_refused(setup: &Setup) {
     assert!(error.to_string().contains("contiguous"), "{error}");
     let address = floats.address();
     for (src, dst, wrong) in [(address + 2, bytes.address(), "multiple of 4"), (address, address + 20, "overlap")] {
-        // SAFETY: refused before anything is queued.
+        // SAFETY: refused before any work is queued.
         let error = unsafe { ops::cast_raw(&device, (src, DType::F32), (dst, DType::U8), 6, stream.handle()) };
         assert!(error.unwrap_err().to_string().contains(wrong));
     }
@@ -349,7 +349,7 @@ fn what_cannot_be_cast_or_found_is_refused(setup: &Setup) {
         (IndexedRows { src: apart.dst + 8, ..apart }, "overlap"),
         (IndexedRows { indices: apart.dst, ..apart }, "overlap"),
     ] {
-        // SAFETY: refused before anything is queued.
+        // SAFETY: refused before any work is queued.
         let error = unsafe { ops::scatter_rows_raw(&device, &rows, stream.handle()) }.unwrap_err();
         assert!(error.to_string().contains(wrong), "{error}");
     }

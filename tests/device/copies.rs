@@ -14,8 +14,8 @@ fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i * 31 + i / 251 + 7) as u8).collect()
 }
 
-/// Host to device, device to device, device to host, each with its own offset; the bytes around
-/// stay.
+/// Copies host to device, device to device, device to host, each with its own offset; the bytes
+/// around stay.
 fn every_size_and_offset_comes_back(setup: &Setup) {
     let program = Program::new(&setup.driver);
     let stream = program.stream().unwrap();
@@ -78,9 +78,9 @@ fn pageable_memory_will_do(setup: &Setup) {
     let buffer = program.buffer(10_001).unwrap();
     let source = pattern(10_001);
     let mut target = vec![0; 10_001];
-    // SAFETY: the vector outlives the synchronisation below, and nobody writes to it.
+    // SAFETY: the vector outlives the synchronisation below, and no code writes to it.
     unsafe { program.driver.copy_h2d(buffer.address, source.as_ptr(), source.len(), stream.handle) }.unwrap();
-    // SAFETY: the vector outlives the synchronisation below, and nobody uses it before.
+    // SAFETY: the vector outlives the synchronisation below, and no code uses it before.
     unsafe { program.driver.copy_d2h(target.as_mut_ptr(), buffer.address, target.len(), stream.handle) }.unwrap();
     stream.synchronize().unwrap();
     assert_same(&target, &source, "there and back");

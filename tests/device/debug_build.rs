@@ -1,5 +1,4 @@
-//! A driver that runs the crate's kernels as a debug build of them, which `scripts/debug-kernels`
-//! makes.
+//! A driver that runs a debug build of the crate's kernels, which `scripts/debug-kernels` makes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -14,12 +13,12 @@ use warpstride::driver::{
 };
 use warpstride::launch_shape::LaunchShape;
 
-/// Where the PTX of the debug build is, where there is one.
+/// Returns the path of the debug build's PTX, if there is one.
 pub(crate) fn path() -> Option<OsString> {
     std::env::var_os("WARPSTRIDE_DEBUG_KERNELS")
 }
 
-/// Another driver, on which a module of one of the crate's entries is that entry of the debug
+/// Wraps another driver. A module of one of the crate's entries becomes that entry of the debug
 /// build.
 #[derive(Debug)]
 pub(crate) struct DebugBuild {
@@ -34,7 +33,7 @@ impl DebugBuild {
     }
 }
 
-/// What the core library leaves to others, for texts of panics.
+/// A function that the core library needs for texts of panics.
 const MEMCMP: &str = "
 .func (.param .b32 func_retval0) memcmp(.param .b64 one, .param .b64 other, .param .b64 bytes)
 {
@@ -63,10 +62,10 @@ done:
 }
 ";
 
-/// `name` of a debug build and what it reaches: most of the rest is the core library, all of it,
-/// and more than the software GPU takes.
+/// Returns `name` of a debug build and the functions that it reaches. Most of the rest is the whole
+/// core library, which exceeds the software GPU's limits.
 fn module(text: &str, name: &str) -> String {
-    // Behind the code come names of files, and debug sections of which nothing here is told.
+    // File names and debug sections follow the code and are not needed here.
     let (code, rest) = text.split_once("\n\t.file").expect("a debug build names its files");
     let files = rest.split("\n\t.section").next().unwrap_or_default();
     let starts: Vec<usize> = [".visible", ".func", ".extern", ".global"]
@@ -80,7 +79,7 @@ fn module(text: &str, name: &str) -> String {
     let items: Vec<&str> = starts.windows(2).map(|ends| &code[ends[0]..ends[1]]).collect();
     let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (number, item) in items.iter().enumerate() {
-        // What is not a directive or a number, or the value that a function gives back.
+        // The word that is not a directive, a number or a function's result.
         let own = words(item)
             .find(|word| !word.starts_with(|c: char| c == '.' || c.is_ascii_digit()) && *word != "func_retval0");
         by_name.entry(own.expect("an item has a name")).or_default().push(number);
@@ -98,8 +97,7 @@ fn module(text: &str, name: &str) -> String {
     [&code[..starts[0]], &reached, "\n\t.file", files, "\n"].concat()
 }
 
-/// Its words, but for those of comments: each function is announced in one, behind the function
-/// before.
+/// Returns its words without comments: a comment after each function announces the next.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     let words = code.flat_map(|code| code.split(|c: char| !(c.is_ascii_alphanumeric() || "_$.%".contains(c))));
@@ -119,7 +117,7 @@ macro_rules! forward {
     };
 }
 
-// SAFETY: all parts are the inner driver's.
+// SAFETY: all parts belong to the inner driver.
 unsafe impl Driver for DebugBuild {
     fn info(&self) -> &DeviceInfo {
         self.inner.info()
@@ -165,7 +163,7 @@ unsafe impl Streams for DebugBuild {
     }
 }
 
-// SAFETY: all calls are the inner driver's; only the text of a module may be another.
+// SAFETY: all calls are the inner driver's; only the text of a module may differ.
 unsafe impl Modules for DebugBuild {
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
         let is_of = |name: &str| ptx.contains(&format!(".visible .entry {name}("));

@@ -104,7 +104,7 @@ fn a_wait_outlives_its_event(setup: &Setup) {
     });
 }
 
-/// Recording again moves the event, not the waits that are there: the consumer sees at least the
+/// Recording again moves the event, but not the waits that exist: the consumer sees at least the
 /// first value.
 fn a_wait_holds_a_record_that_was_there(setup: &Setup) {
     setup.for_each_seed(|driver| {

@@ -1,5 +1,5 @@
-//! Every entry of the PTX on a few small shapes: as it is shipped, and as a debug build, whose
-//! assertions and checked arithmetic find what happens to come out right.
+//! Launches every entry of the PTX on a few small shapes: as shipped, and as a debug build, whose
+//! assertions and checked arithmetic find errors that happen to give right results.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ fn launch_all(driver: &Arc<dyn Driver>) {
     affine::launch_all(&device, &mut Random::new(65));
     ops::spin(&device, Duration::from_micros(1), device.default_stream()).unwrap();
     device.synchronize().unwrap();
-    // A kernel is looked up by its first launch.
+    // The first launch of a kernel looks it up.
     let launched: BTreeSet<String> = trace
         .calls()
         .into_iter()
@@ -75,8 +75,8 @@ fn launch_all(driver: &Arc<dyn Driver>) {
     assert!(forgotten.is_empty(), "no shape in this file is planned for {forgotten:?}: add one for each");
 }
 
-/// Whether the features have what an entry is launched with: without `half` there are no halves,
-/// which affine maps mostly are of.
+/// Whether the features support the types of an entry: without `half` there are no halves, which
+/// most affine maps use.
 fn can_be(name: &str) -> bool {
     cfg!(feature = "half") || !name.starts_with("affine_")
 }
@@ -85,8 +85,8 @@ fn c_order(shape: &[usize]) -> Layout {
     Layout::row_major(shape).unwrap()
 }
 
-/// Source layouts that go to C order, and which of the kernels each is for; all batches of two
-/// without gaps.
+/// Returns source layouts that go to C order, with the kernels that each is for; all are batches of
+/// two without gaps.
 fn sources<T>() -> Vec<Layout> {
     let lanes = 16 / size_of::<T>();
     let turned = |rows: usize, cols: usize| c_order(&[2, cols, rows]).permuted_axes(&[0, 2, 1]).unwrap();
@@ -101,7 +101,7 @@ fn sources<T>() -> Vec<Layout> {
         // ragged_tile
         turned(side + 1, side + 3),
         turned(2 * side + 3, side + 1),
-        // deinterleave and interleave by granules, with structs that fill none, and by quads
+        // deinterleave and interleave by words, with structs that fill none, and by vectors
         turned(3, 1002),
         turned(1001, 3),
         turned(3, 1000),
@@ -117,30 +117,31 @@ fn sources<T>() -> Vec<Layout> {
         c_order(&[2, 5, 7, 6, 9]).permuted_axes(&[0, 4, 2, 3, 1]).unwrap(),
     ];
     if lanes == 1 {
-        // Of more than 16 MiB, ragged_tile: quads off sectors; and packed: short rows
+        // More than 16 MiB for ragged_tile, with vectors off sectors, and for packed, with short
+        // rows.
         sources.push(turned(1031, 513));
         sources.push(c_order(&[2, 40, 41, 20, 16]).permuted_axes(&[0, 4, 3, 2, 1]).unwrap());
     }
     sources
 }
 
-/// What plans choose for small storages.
+/// Launches the entries that plans choose for small storages.
 fn narrow<T: Sample>(device: &Device, random: &mut Random) {
     for src in sources::<T>() {
         permutes::check::<T>(device, src, c_order(src.shape()), random);
         permutes::check::<T>(device, c_order(src.shape()), src, random);
     }
-    // copy, with a tail; rows, from and to where no quad starts
+    // copy, with a tail; rows, from and to addresses off vectors
     permutes::check::<T>(device, c_order(&[16 * 1100 + 5]), c_order(&[16 * 1100 + 5]), random);
     let part = c_order(&[7, 131]).slice(1, 3..110, 1).unwrap();
     permutes::check::<T>(device, part, c_order(&[7, 107]), random);
-    // small_tile: large enough that quads pay at every width
+    // small_tile: large enough that vectors pay at every width
     let cols = 2048 / size_of::<T>();
     permutes::check::<T>(device, c_order(&[512, cols]).t(), c_order(&[cols, 512]), random);
     for variant in Variant::ALL {
         transposes::check::<T>(device, c_order(&[37, 45]), c_order(&[45, 37]), Some(variant), random);
     }
-    // swap_tiles, permute_lines and, of lines longer than shared memory, spill_lines
+    // swap_tiles, permute_lines and, for rows or columns longer than shared memory, spill_lines
     let long = 49_152 / size_of::<T>() + 5;
     for shape in [&[2, 37, 37][..], &[65, 65], &[2, 12, 16], &[17, 31], &[31, 17], &[2, long], &[long, 2]] {
         in_place::check::<T>(device, c_order(shape), random);
@@ -156,7 +157,7 @@ struct Far<'a> {
 }
 
 impl Far<'_> {
-    /// A batch of two, one in each storage, in C order.
+    /// Returns a batch of two, one in each storage, in C order.
     fn layout(&self, shape: &[usize], width: usize) -> Layout {
         let mut strides = c_order(shape).strides().to_vec();
         let apart = self.distance as usize / width;
@@ -169,25 +170,25 @@ impl Far<'_> {
         // SAFETY: the caller's buffers hold the layouts, and live until it has downloaded the
         // result.
         unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream) }.unwrap();
-        // By the kernels for as many elements as lie between the storages too, with hints to the
-        // cache and without, where they are others.
+        // The kernels for the number of elements between the storages run too, with hints to the
+        // cache and, if they differ, without.
         let (src_align, dst_align, target) = (Align::of(src), Align::of(dst), Target::of(self.device));
         let chosen = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap();
         for target in [target, Target { compute_capability: (7, 5) }] {
             let tiles = TileShape::of(target);
             let large = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
             if large != chosen {
-                // SAFETY: as above; the same elements go to the same places.
+                // SAFETY: as above; the same elements go to the same indices.
                 unsafe { large.launch_raw(self.device, src, dst, stream) }.unwrap();
             }
         }
     }
 }
 
-/// What plans choose for storages of more than 2^31 elements, of which few are moved.
+/// Launches the entries that plans choose for storages of more than 2^31 elements, but moves few.
 fn wide<T: Sample>(device: &Device, random: &mut Random) {
     let width = size_of::<T>();
-    // One of the two images that all sources have.
+    // One of the two images of each source.
     let room = sources::<T>().iter().map(Layout::len).max().unwrap() / 2;
     let halves = [device.zeros::<T>(room).unwrap(), device.zeros::<T>(room).unwrap()];
     let [one, other] = [halves[0].address(), halves[1].address()];
@@ -217,15 +218,15 @@ fn wide<T: Sample>(device: &Device, random: &mut Random) {
     let elements: Vec<T> = random.elements(square.len());
     let source = device.upload(&elements).unwrap();
     far.copy(source.address(), &square, far.start, &apart, width);
-    // SAFETY: both halves live until the download, and no scratch is needed for square matrices.
+    // SAFETY: both halves live until the download, and square matrices need no scratch.
     unsafe { ops::transpose_in_place_raw(device, far.start, &apart, width, 0, device.default_stream().handle()) }
         .unwrap();
     far.copy(far.start, &apart, source.address(), &square.permuted_axes(&[0, 2, 1]).unwrap(), width);
     assert!(source.download().unwrap() == elements, "{} in place", T::DTYPE);
 }
 
-/// The wide entries for lines: plans choose them from 2^31 contiguous elements on, which are too
-/// many here.
+/// Launches the wide entries for rows and columns: plans choose them from 2^31 contiguous elements
+/// on, which are too many here.
 fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
     const ROWS: usize = 12;
     const COLS: usize = 16;
@@ -240,7 +241,7 @@ fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
             let (from, to) = if scatter { (row * COLS + col, partner) } else { (partner, row * COLS + col) };
             expected[to * width..][..width].copy_from_slice(&before[from * width..][..width]);
         }
-        // Panels of which the last is cut.
+        // Panels of which the last is shorter.
         let [height, across] = if columns { [ROWS, 5] } else { [5, COLS] };
         let panels = if columns { COLS.div_ceil(across) } else { ROWS.div_ceil(height) };
         for family in [PERMUTE_LINES, SPILL_LINES] {
@@ -280,10 +281,11 @@ fn wide_lines(driver: &Arc<dyn Driver>, width: usize, random: &mut Random) {
     }
 }
 
-/// Element-wise entries with hints to the L2 cache, which are chosen for more elements than are
-/// quick here: as those without, which `arithmetic` holds to the host's results.
+/// Launches element-wise entries with hints to the L2 cache, which plans choose for more elements
+/// than are quick here. Their results must equal those without hints, which `arithmetic` compares
+/// with the host.
 fn hinted_elementwise(driver: &Arc<dyn Driver>, random: &mut Random) {
-    // Elements before the first quad, so many quads, and an element behind the last.
+    // Vectors between the elements before the first and the element after the last.
     const QUADS: usize = 70;
     let program = Program::new(driver);
     let numbers = [DType::F16, DType::Bf16, DType::F32, DType::F64];

@@ -19,7 +19,7 @@ cases! {
     Any a_trace_records_operands,
 }
 
-/// Parameters of `affine` that make it read where nothing is, on any device.
+/// Returns parameters of `affine` with which it reads unallocated memory, on any device.
 fn faulty_params(dst: &Buffer<'_>) -> Vec<u8> {
     let nobodys = 64_u64;
     let parts = [&dst.address.to_le_bytes()[..], &nobodys.to_le_bytes(), &1_u32.to_le_bytes(), &1_u32.to_le_bytes()];
@@ -36,7 +36,7 @@ fn a_kernel_out_of_bounds_is_a_fault_that_stays(setup: &Setup) {
     unsafe { stream.launch(affine, &cover(1), &faulty_params(&target)) }.unwrap();
     let cause = stream.synchronize().unwrap_err();
     assert_eq!(cause.kind(), ErrorKind::KernelFault, "{cause}");
-    // CUDA tells that a kernel failed, and not which.
+    // CUDA reports that a kernel failed, but not which.
     assert!(!setup.is_soft() || cause.to_string().contains("affine"), "it names the kernel: {cause}");
 
     let (driver, wide) = (&setup.driver, u64::from(u32::MAX));
@@ -75,7 +75,7 @@ fn a_failed_device_still_releases(setup: &Setup) {
     assert_eq!(program.failure().unwrap().kind(), ErrorKind::KernelFault);
 }
 
-/// A download whose wait fails returns the caller's memory, so its copy, which is queued behind the
+/// A download whose wait fails returns the caller's memory, so its copy, which is queued after the
 /// fault, must never run.
 fn a_copy_behind_a_fault_never_runs(setup: &Setup) {
     let device = Device::with_driver(Arc::clone(&setup.driver)).unwrap();
@@ -94,7 +94,7 @@ fn a_copy_behind_a_fault_never_runs(setup: &Setup) {
     assert_eq!(host, [1; 4096]);
 }
 
-/// All that a program does with a device; what it computed.
+/// Runs all operations of a device, and returns the computed bytes.
 fn whole_program(program: &Program) -> Result<Vec<u8>> {
     let n = 100;
     program.driver.memory()?;
@@ -124,8 +124,8 @@ fn whole_program(program: &Program) -> Result<Vec<u8>> {
     Ok(output.get())
 }
 
-/// Runs the program over `inner` with the failures that `inject` asks for: its outcome, the
-/// failures of releases included, and the calls it made. Nothing may be left alive.
+/// Runs the program over `inner` with the failures that `inject` requests. Returns its outcome,
+/// including the failures of releases, and its calls. No object may stay alive.
 fn run_with(inner: &Arc<dyn Driver>, inject: impl FnOnce(&Trace)) -> (Result<Vec<u8>>, Vec<Call>) {
     let trace = Arc::new(Trace::new(Arc::clone(inner)));
     inject(&trace);
@@ -139,9 +139,9 @@ fn run_with(inner: &Arc<dyn Driver>, inject: impl FnOnce(&Trace)) -> (Result<Vec
     (outcome, trace.calls())
 }
 
-/// That the outcome tells of the injected failure of `call`.
+/// Asserts that the outcome reports the injected failure of `call`.
 pub(crate) fn assert_names<T: std::fmt::Debug>(outcome: Result<T>, call: &Call) {
-    let error = outcome.expect_err(&format!("{call} failed, and nobody was told"));
+    let error = outcome.expect_err(&format!("{call} failed, and no error was returned"));
     assert!(error.to_string().contains("injected failure"), "{error}");
     assert!(error.to_string().contains(&call.to_string()), "it names {call}: {error}");
 }

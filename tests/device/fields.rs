@@ -1,4 +1,4 @@
-//! Packed structs of few fields to planes and back, against the oracle.
+//! Packed structs of few fields to planes and back, compared with the oracle.
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
@@ -14,23 +14,23 @@ cases! {
     SoftwareGpu("it counts bank conflicts") lanes_never_share_a_bank,
 }
 
-/// Numbers of fields that the short form takes, 9 of up to 63: primes, powers of two, and what lies
-/// between.
+/// The numbers of fields in the short form, 9 of up to 63: primes, powers of two, and others.
 const FEW: [usize; 9] = [2, 3, 4, 7, 12, 16, 17, 33, 64];
 
-/// The entry that copied one layout to the other, as it should.
+/// Copies one layout to the other, checks it, and returns the entry.
 fn check<T: Sample>(device: &Device, from: &Layout, to: &Layout, random: &mut Random) -> &'static str {
     permutes::check::<T>(device, *from, *to, random).expect("there are elements to copy")
 }
 
-/// Structs and planes of the same elements; every plane starts at a multiple of so many of them.
+/// Returns structs and planes of the same elements; every plane starts at a multiple of `multiple`
+/// elements.
 fn layouts(structs: usize, fields: usize, multiple: usize) -> [Layout; 2] {
     let packed = Layout::row_major(&[structs, fields]).unwrap();
     let planes = Layout::row_major(&[fields, structs.next_multiple_of(multiple)]).unwrap();
     [packed, planes.slice(1, ..structs, 1).unwrap().t()]
 }
 
-/// Whether entries are those by 16 bytes a lane, or by less, of either direction.
+/// Asserts that the entries, one in each direction, move 16 bytes a lane or less.
 fn assert_kernel(entries: [&str; 2], in_quads: bool, case: &str) {
     for (entry, direction) in entries.into_iter().zip(["deinterleave", "interleave"]) {
         assert!(entry.starts_with(direction) && entry.contains("quads") == in_quads, "{case} by {entry}");
@@ -46,7 +46,7 @@ fn structs_of_any_few_fields_and_back(setup: &Setup) {
                 let entries =
                     [check::<T>(device, &packed, &planes, random), check::<T>(device, &planes, &packed, random)];
                 if structs == 4097 {
-                    // Of 16 fields and the like, lanes would share banks.
+                    // With 16 fields and the like, lanes would share banks.
                     let in_quads = multiple.is_multiple_of(lanes) && !fields.is_multiple_of(16);
                     assert_kernel(entries, in_quads, &format!("{}: {fields} fields", T::DTYPE));
                 }
@@ -68,7 +68,7 @@ fn batches_of_images_and_planes_apart_or_backwards(setup: &Setup) {
             .flat_map(|fields| [(fields, 1500, 4), (fields, 1520, 16), (2 * fields, 1520, 16)])
         {
             if fields.is_multiple_of(lanes) {
-                // Tiles have them.
+                // Tiles move them.
                 continue;
             }
             let batch = Layout::row_major(&[3, 4, structs, fields]).unwrap();

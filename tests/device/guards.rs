@@ -1,8 +1,8 @@
-//! Permutes under every checker, between bytes that are nobody's: on the source's side nothing but
-//! the elements was ever written, so that initcheck tells of each read beside them; on the
-//! destination's, all that lies beside the elements is compared. Both storages end with the
-//! layouts, and start anywhere that the elements allow. The short form has a third or a quarter of
-//! the random arrays of each sort.
+//! Permutes under every checker, between bytes that belong to no array. On the source's side only
+//! the elements are ever written, so initcheck reports each read beside them; on the destination's
+//! side all bytes beside the elements are compared. Both storages end with the layouts, and start
+//! anywhere that the elements allow. The short form has a third or a quarter of the random arrays
+//! of each sort.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ cases! {
     SoftwareGpu("it has initcheck and memcheck on every access") transposes_in_place_leave_their_neighbours,
 }
 
-/// A software GPU with every checker, and which kernels it was seen to run.
+/// A software GPU with every checker, and the kernels that it has run.
 struct Guarded {
     soft: Arc<Soft>,
     device: Device,
@@ -47,13 +47,13 @@ impl Guarded {
         Self { soft, device, random: Random::new(seed), kernels: BTreeMap::new() }
     }
 
-    /// Elements before a storage: as often as not none.
+    /// Returns the elements before a storage, which are 0 half of the time.
     fn lead(&mut self) -> usize {
         if self.random.coin() { 0 } else { self.random.below(40) }
     }
 
-    /// Copies what has elements; all of the destination's storage must agree, and no checker find
-    /// anything.
+    /// Copies layouts with elements, compares all of the destination's storage, and asserts that no
+    /// checker finds anything.
     fn permute<T: Sample>(&mut self, src: &Layout, dst: &Layout) {
         let (src, dst) = (trimmed(src), trimmed(dst));
         let (src_lead, dst_lead) = (self.lead(), self.lead());
@@ -67,8 +67,8 @@ impl Guarded {
         let stream = self.device.default_stream();
         for run in runs(&src) {
             let (to, part) = (from + (run.start * width) as u64, &elements[run]);
-            // SAFETY: a part of the source's buffer, and as much of the elements, both alive until
-            // the stream is synchronised.
+            // SAFETY: a part of the source's buffer, and the same number of elements, both alive
+            // until the stream is synchronised.
             unsafe { self.soft.copy_h2d(to, part.as_ptr().cast(), size_of_val(part), stream.handle()) }.unwrap();
         }
         naive::copy(&elements, &src, &mut expected[dst_lead..], &dst);
@@ -81,7 +81,7 @@ impl Guarded {
         }
         .unwrap();
         let about = || format!("{plan}: {} of {src:?} from {src_lead} to {dst:?} at {dst_lead}", T::DTYPE);
-        // SAFETY: both buffers hold the layouts behind these elements, and live until the stream is
+        // SAFETY: both buffers hold the layouts after these elements, and live until the stream is
         // synchronised.
         unsafe { plan.launch_raw(&self.device, from, to, stream.handle()) }.unwrap();
         stream.synchronize().unwrap_or_else(|error| panic!("{}: {error}", about()));
@@ -90,8 +90,7 @@ impl Guarded {
         *self.kernels.entry(family(plan.entry())).or_default() += 1;
     }
 
-    /// The same in place, of a matrix or a batch of them, where what lies between the elements is
-    /// written.
+    /// Transposes a matrix or a batch in place, with written bytes between the elements.
     fn transpose<T: Sample>(&mut self, layout: &Layout) {
         let layout = trimmed(layout);
         let (lead, scratch_lead, width) = (self.lead(), self.lead(), size_of::<T>());
@@ -108,7 +107,7 @@ impl Guarded {
             (buffer.address() + (lead * width) as u64, scratch.address() + (scratch_lead * width) as u64);
         let about = || format!("{plan}: {} of {layout:?} from {lead}", T::DTYPE);
         let stream = self.device.default_stream();
-        // SAFETY: both buffers are as long as the plan asks for, and live until the stream is
+        // SAFETY: both buffers have the length that the plan needs, and live until the stream is
         // synchronised.
         unsafe { ops::transpose_in_place_raw(&self.device, matrix, &layout, width, room, stream.handle()) }.unwrap();
         stream.synchronize().unwrap_or_else(|error| panic!("{}: {error}", about()));
@@ -132,16 +131,16 @@ impl Guarded {
     }
 }
 
-/// The layout in a storage of what it reaches and no more.
+/// Returns the layout in a storage that ends with its last element.
 fn trimmed(layout: &Layout) -> Layout {
     let range = layout.storage_range();
     Layout::new(layout.shape(), layout.strides(), layout.offset() - range.start, range.len()).unwrap()
 }
 
-/// Where the elements lie side by side in the storage.
+/// Returns the ranges of the storage that hold elements.
 fn runs(layout: &Layout) -> Vec<std::ops::Range<usize>> {
     let mut is_reached = vec![false; layout.storage_len()];
-    // Read and written alike, so it may overlap itself.
+    // Its elements are only marked, so it may overlap itself.
     naive::copy(&vec![true; layout.storage_len()], layout, &mut is_reached, layout);
     let mut start = 0;
     let parts = is_reached.chunk_by(|one, next| one == next).map(|part| {
@@ -167,7 +166,7 @@ fn matrices_and_other_arrays_are_moved_without_their_neighbours(_: &Setup) {
     guarded.assert_took(&["copy", "elements", "vector_tile", "ragged_tile", "rows", "packed", "patch"]);
 }
 
-/// Batches of two axes, of whole quads mostly: side by side, apart by some, backwards or broadcast.
+/// Batches of two axes, mostly of whole vectors: side by side, apart, backwards or broadcast.
 fn small_matrices_are_moved_without_their_neighbours(_: &Setup) {
     fn run<T: Sample>(guarded: &mut Guarded) {
         let (random, lanes) = (&mut guarded.random, 16 / size_of::<T>());
@@ -232,7 +231,7 @@ fn structs_and_planes_are_moved_without_their_neighbours(_: &Setup) {
     fn run<T: Sample>(guarded: &mut Guarded) {
         let random = &mut guarded.random;
         let (fields, structs, batch) = (2 + random.below(63), 1 + random.below(3000), 1 + random.below(3));
-        // Planes on 16 bytes as often as not.
+        // Planes are aligned to 16 bytes half of the time.
         let multiple = if random.coin() { 4 } else { 16 };
         let pitch = structs.next_multiple_of(multiple) + multiple * random.below(4);
         let batch = if random.coin() { batch } else { 1 };

@@ -1,4 +1,4 @@
-//! The host interface: buffers, the order between streams, and what happens when calls fail.
+//! The host interface: buffers, the order between streams, and failed calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,7 +90,7 @@ fn lengths_are_checked(setup: &Setup) {
     assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
 }
 
-/// Transposes there and back over several streams, with no wait in the program.
+/// Transposes and transposes back over several streams, with no wait in the program.
 fn uses_on_many_streams_are_ordered(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let device = Device::with_driver(Arc::clone(driver)).unwrap();
@@ -117,8 +117,8 @@ fn uses_on_many_streams_are_ordered(setup: &Setup) {
     });
 }
 
-/// Each thread reads one buffer on a stream of its own; then it is overwritten on yet another,
-/// while the reads are queued.
+/// Each thread reads one buffer on its own stream; then yet another stream overwrites it while the
+/// reads are queued.
 fn readers_on_many_threads_are_ordered_before_the_writer(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let device = Device::with_driver(Arc::clone(driver)).unwrap();
@@ -207,7 +207,7 @@ fn a_failed_drop_is_kept(setup: &Setup) {
 }
 
 /// Queues a copy of four sevens to page-locked memory on `stream`. Freeing the buffer would run it,
-/// so it comes along.
+/// so the result includes the buffer.
 fn queue_sevens<'p>(program: &'p Program, device: &Device, stream: &Stream) -> (Pinned<'p>, DeviceBuffer<u8>) {
     let buffer = device.upload(&[7_u8; 4]).unwrap();
     let host = program.pinned(4).unwrap();
@@ -251,7 +251,7 @@ fn spinning_for_long_is_refused(setup: &Setup) {
     device.synchronize().unwrap();
 }
 
-/// One of everything: a transpose over two streams, with an event between them, and back.
+/// Uses everything: a transpose over two streams, with an event between them, and back.
 fn everything(driver: Arc<Trace>) -> Result<()> {
     let device = Device::with_driver(driver)?;
     let elements: Vec<u32> = (0..48).collect();
@@ -292,7 +292,7 @@ fn every_call_may_fail(setup: &Setup) {
         trace.fail_nth(index);
         let outcome = everything(trace.clone());
         assert!(trace.live().is_empty(), "failing {call} left {:?}", trace.live());
-        // What closes the device has nobody left to tell.
+        // Closing the device can report its failures to no caller.
         if outcome.is_err() || index < closing {
             assert_names(outcome, &trace.calls()[index]);
         }

@@ -30,11 +30,11 @@ fn normalization(channels: usize) -> Normalization {
     Normalization::new(1.0 / 255.0, &MEAN[..channels], &DEVIATION[..channels]).unwrap()
 }
 
-/// Normalises `count` images of `pixels` each, at an address, to planes at another.
+/// Normalises `count` images of `pixels` each at one address to planes at another.
 ///
 /// # Safety
 ///
-/// The images and the planes are allocated, and nothing else uses them meanwhile.
+/// The images and the planes are allocated, and no other work uses them meanwhile.
 unsafe fn normalize_raw(
     device: &Device,
     by: &Normalization,
@@ -50,7 +50,7 @@ unsafe fn normalize_raw(
     unsafe { ops::affine_into_raw(device, (src, &images, DType::U8), (dst, &planes, to), affine, stream) }
 }
 
-/// Launches every kernel of this file, on small images, with and without quads.
+/// Launches every kernel of this file on small images, with and without vectors.
 pub(crate) fn launch_all(device: &Device, random: &mut Random) {
     for channels in 1..=4 {
         for (pixels, start) in [(40, 0), (33, 0), (40, 1)] {
@@ -59,7 +59,7 @@ pub(crate) fn launch_all(device: &Device, random: &mut Random) {
     }
 }
 
-/// Images that start `start` bytes and elements behind an alignment, as planes of every type.
+/// Maps images that start `start` bytes and elements after an alignment to planes of every type.
 fn of_every_type(device: &Device, random: &mut Random, count: usize, pixels: usize, channels: usize, start: usize) {
     let images = [count, pixels, channels, start];
     check(device, random, images, DType::F32, |value| value);
@@ -78,7 +78,7 @@ fn check<T: Element + Default>(
     let bytes: Vec<u8> = random.elements(start + len);
     let normalization = normalization(channels);
     let source = device.upload(&bytes).unwrap();
-    // What lies before and behind the planes stays as it is.
+    // The bytes before and after the planes must stay.
     let result = device.zeros::<T>(start + len + 3).unwrap();
     let addresses = [source.address() + start as u64, result.address() + (start * number.width()) as u64];
     // SAFETY: both buffers have the images from there on, and live until the download.
@@ -97,7 +97,8 @@ fn check<T: Element + Default>(
 fn images_are_the_hosts_bit_by_bit(setup: &Setup) {
     let (device, mut random) = (device(setup), Random::new(80));
     for channels in 1..=4 {
-        // One pixel, less than a quad, quads and a rest, whole quads of one and of several blocks.
+        // One pixel, less than a vector, vectors and a remainder, whole vectors of one and of
+        // several blocks.
         for pixels in [1, 3, 31, 64, 5000, 5003] {
             // The short form has three of five.
             for &start in short_or_long(&[0, 1, 8][..], &[0, 1, 2, 4, 8]) {
@@ -105,7 +106,7 @@ fn images_are_the_hosts_bit_by_bit(setup: &Setup) {
             }
         }
     }
-    // More images than a grid has blocks in y; the short form has them of one type of three.
+    // More images than a grid has blocks in y; the short form has them for one type of three.
     if is_long() {
         of_every_type(&device, &mut random, 65_540, 1, 3, 0);
     } else {
@@ -131,7 +132,7 @@ fn planes_are_written_once_in_whole_sectors(setup: &Setup) {
     assert!(got.iter().enumerate().all(|(at, &value)| Some(value) == normalization(3).apply(at / 4096 % 3, 7)));
     let Some((after, before)) = device.counters().unwrap().zip(before) else { return };
     let counters = after - before;
-    // For each plane a warp reads 3 x 4 bytes a lane in as many loads, each of which meets all
+    // For each plane a warp reads 3 x 4 bytes a lane in three loads, each of which touches all
     // twelve sectors; it writes whole ones.
     let warps = 3 * 2 * 64 * 64 / 4 / 32;
     assert_eq!(counters.global_load.sectors, 36 * warps);
@@ -189,7 +190,7 @@ fn what_is_no_image_is_refused(setup: &Setup) {
 
     let (src, dst) = (source.address(), result.address());
     for (addresses, wrong) in [([src, dst + 2], "aligned to 2 bytes"), ([dst + 20, dst], "overlap")] {
-        // SAFETY: refused before anything is queued.
+        // SAFETY: refused before any work is queued.
         let error = unsafe { normalize_raw(&device, &normalization(3), DType::F32, addresses, [1, 2]) }.unwrap_err();
         assert!(error.to_string().contains(wrong), "{error}");
     }

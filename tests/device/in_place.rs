@@ -1,4 +1,4 @@
-//! Transposes in place against the oracle: square ones of any layout, others in C order.
+//! Transposes in place, compared with the oracle: square matrices of any layout, others in C order.
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
@@ -24,7 +24,7 @@ cases! {
     SoftwareGpu("it counts sectors") square_matrices_are_read_and_written_once,
 }
 
-/// What the storage of `layout` holds after its matrices, the last two axes, are transposed to
+/// Returns the storage of `layout` after its matrices, the last two axes, are transposed to
 /// `result`.
 pub(crate) fn expected<T: Sample>(before: &[T], layout: &Layout, result: &Layout) -> Vec<T> {
     let mut after = before.to_vec();
@@ -39,8 +39,8 @@ pub(crate) fn expected<T: Sample>(before: &[T], layout: &Layout, result: &Layout
     after
 }
 
-/// Transposes on the device and by the oracle; all bytes of the storage must agree, those between
-/// the elements included.
+/// Transposes on the device and by the oracle, and compares all bytes of the storage, including
+/// those between the elements.
 pub(crate) fn check<T: Sample>(device: &Device, layout: Layout, random: &mut Random) {
     let plan = InPlacePlan::new(&layout, size_of::<T>()).unwrap();
     let before: Vec<T> = random.elements(layout.storage_len());
@@ -156,7 +156,7 @@ fn rows_too_long_for_shared_memory_go_through_the_scratch(setup: &Setup) {
         spills(&c_order(shape), 16);
         check::<[f64; 2]>(&device, c_order(shape), &mut random);
     }
-    // More rows than the scratch has room for.
+    // More rows than the scratch can hold.
     let layout = c_order(&[70, 12_300]);
     let plan = InPlacePlan::new(&layout, 4).unwrap();
     assert!(plan.launches() > 4, "{plan}");
@@ -201,8 +201,8 @@ fn raw_addresses_and_their_scratch(setup: &Setup) {
     let scratch = device.alloc::<u8>(plan.scratch_bytes()).unwrap();
     let raw = |matrix: u64, scratch: u64| {
         let stream = device.default_stream().handle();
-        // SAFETY: both buffers are live until the stream is synchronised; where the call is refused
-        // nothing is queued.
+        // SAFETY: both buffers live until the stream is synchronised; a refused call queues
+        // nothing.
         unsafe { ops::transpose_in_place_raw(&device, matrix, &layout, 2, scratch, stream) }
     };
     raw(matrix.address(), scratch.address()).unwrap();
@@ -217,7 +217,7 @@ fn raw_addresses_and_their_scratch(setup: &Setup) {
     }
 }
 
-/// What the transpose in place of an `n` x `n` matrix counts.
+/// Returns the counters of the transpose in place of an `n` x `n` matrix.
 fn count<T: Sample>(device: &Device, n: usize) -> warpstride::counters::Counters {
     let mut buffer = device.zeros::<T>(n * n).unwrap();
     let before = device.counters().unwrap().unwrap();

@@ -1,5 +1,5 @@
-//! Reductions of integers of every width, along one axis and over all elements, against the host's
-//! arithmetic in 128 bits.
+//! Reductions of integers of every width, along one axis and over all elements, compared with the
+//! host's arithmetic in 128 bits.
 
 use std::fmt;
 
@@ -27,10 +27,10 @@ cases! {
 trait Integer: Number<Sum: Copy + PartialEq + fmt::Debug> {
     const LEAST: i128;
     const GREATEST: i128;
-    /// The value, which the type has.
+    /// Converts a value that the type can hold.
     fn of(value: i128) -> Self;
     fn value(self) -> i128;
-    /// A sum, modulo 2^64.
+    /// Returns a sum, modulo 2^64.
     fn sum(value: i128) -> Self::Sum;
 }
 
@@ -72,7 +72,8 @@ pub(crate) fn launch_all(device: &Device, random: &mut Random) {
     of_every_integer!(reduced(device, random, &[[3, 100, 1], [2, 9, 64]]));
 }
 
-/// Any of the type's values: half of them within four of an end, where ties and overflows are.
+/// Returns any of the type's values: half of them within four of an end, where ties and overflows
+/// occur.
 fn any<T: Integer>(random: &mut Random) -> T {
     let value = match random.below(4) {
         0 => T::LEAST + random.below(4) as i128,
@@ -82,10 +83,11 @@ fn any<T: Integer>(random: &mut Random) -> T {
     T::of(value)
 }
 
-/// The results of all reductions of `[outer, n, inner]` elements: sums, least, greatest, and where.
+/// The results of all reductions of `[outer, n, inner]` elements: sums, least, greatest, and
+/// indices.
 type Results<T> = (Vec<<T as Number>::Sum>, Option<(Vec<T>, Vec<T>, Vec<u64>)>);
 
-/// Those that the host finds.
+/// Returns the host's results.
 fn expected<T: Integer>(elements: &[T], [outer, n, inner]: [usize; 3]) -> Results<T> {
     let column = |at: usize| (0..n).map(move |place| elements[(at / inner * n + place) * inner + at % inner].value());
     let results = outer * inner;
@@ -103,7 +105,7 @@ fn expected<T: Integer>(elements: &[T], [outer, n, inner]: [usize; 3]) -> Result
     (sums, rest)
 }
 
-/// Those that the device finds in the elements of a shape that start there, along an axis or of
+/// Returns the device's results for the elements of a shape with this start, along an axis or of
 /// all.
 fn found<T: Integer>(
     device: &Device,

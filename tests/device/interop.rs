@@ -22,14 +22,14 @@ cases! {
     NvidiaGpu what_does_not_lie_in_its_slice_is_refused,
 }
 
-/// A context of cudarc and its device, which is of the GPU that the setup has.
+/// Opens a context of cudarc and a device on the setup's GPU.
 fn open() -> (Arc<CudaContext>, Device) {
     let context = CudaContext::new(0).unwrap();
     let device = Device::from_cudarc(&context).unwrap();
     (context, device)
 }
 
-/// Of any rank, in the middle of larger slices, of which the rest must stay.
+/// Layouts of any rank, in the middle of larger slices, whose other elements must stay.
 fn any_layout_of_cudarcs_slices(_setup: &Setup) {
     fn run<T: Sample + DeviceRepr>(context: &Arc<CudaContext>, device: &Device, random: &mut Random) {
         let shape = random.shape(1 << 16);
@@ -53,8 +53,8 @@ fn any_layout_of_cudarcs_slices(_setup: &Setup) {
     }
 }
 
-/// Uploads on one stream, transposes to and fro on others, and drops each slice as soon as it was
-/// read.
+/// Uploads on one stream, transposes and transposes back on others, and drops each slice right
+/// after it is read.
 fn cudarc_waits_for_us_and_we_for_cudarc(_setup: &Setup) {
     let (context, device) = open();
     let shape @ [rows, cols] = [1031, 517];

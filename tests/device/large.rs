@@ -1,5 +1,4 @@
-//! More elements than 32 bits count, on a GPU: the host makes them by a formula and checks them by
-//! it.
+//! Moves more elements than 32 bits count, on a GPU: a formula on the host makes and checks them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -23,12 +22,12 @@ cases! {
 /// Each takes up to 18 GB of the device and of the host.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// What a source holds: Knuth's multiplicative hash of the element's number.
+/// Returns an element of a source: Knuth's multiplicative hash of its number.
 fn element<T: Sample>(number: usize) -> T {
     T::sample((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Brings a view of that layout into C order; element `at` of the result must be element `from(at)`
+/// Copies a view of this layout into C order; element `at` of the result must be element `from(at)`
 /// of the storage.
 fn moves<T: Sample>(setup: &Setup, src: Layout, from: impl Fn(usize) -> usize + Sync) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);

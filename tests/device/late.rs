@@ -36,7 +36,7 @@ fn an_upload_reads_its_source_when_it_runs(setup: &Setup) {
         let (host, buffer) = (program.pinned(64).unwrap(), program.buffer(64).unwrap());
         host.set(&[1; 64]);
         stream.h2d(&buffer, 0, &host, 0, 64).unwrap();
-        // The mistake that this is about: the source is used again before the copy has run.
+        // This is the tested mistake: the source is used again before the copy has run.
         host.set(&[2; 64]);
         assert_eq!(program.download(&buffer, &stream).unwrap(), [2; 64]);
     });
@@ -72,8 +72,8 @@ fn a_forgotten_wait_between_streams_is_seen(setup: &Setup) {
     assert_eq!(seen.into_inner().unwrap(), [1, 2].into());
 }
 
-/// Two streams append to a log in three pieces each, and every interleaving of the pieces shows in
-/// what the log is then.
+/// Two streams append to a log in three pieces each, and the log shows every interleaving of the
+/// pieces.
 fn seeds_give_every_order_that_is_legal_and_no_other(setup: &Setup) {
     let seen = Mutex::new(BTreeSet::new());
     setup.for_each_seed(|driver| {
@@ -100,14 +100,14 @@ fn seeds_give_every_order_that_is_legal_and_no_other(setup: &Setup) {
     assert_eq!(seen.into_inner().unwrap(), legal);
 }
 
-/// The orders of three pieces of one stream and three of another: for each place, whether the
-/// other's comes.
+/// Returns the orders of three pieces of each stream: for each position, whether the second
+/// stream's comes.
 fn interleavings() -> impl Iterator<Item = [bool; 6]> {
     let orders = (0..1_u8 << 6).filter(|order| order.count_ones() == 3);
     orders.map(|order| std::array::from_fn(|place| order >> place & 1 == 1))
 }
 
-/// The log when the pieces ran in this order.
+/// Returns the log if the pieces run in this order.
 fn appended(order: [bool; 6]) -> Vec<u8> {
     let (mut log, mut buffers, mut done) = (vec![0; 3], [[0; 2]; 2], [0; 2]);
     for stream in order.map(usize::from) {

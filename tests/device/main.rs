@@ -1,5 +1,5 @@
-//! Tests of a device: every case runs on every backend, and is named after it:
-//! `[soft] copies::...`, `[cuda:0 NAME] ...`.
+//! Tests of a device: every case runs on every backend, which is part of its name: `[soft]
+//! copies::...`, `[cuda:0 NAME] ...`.
 //!
 //! A case that does not run is listed as ignored, with the reason and with what runs it.
 //!

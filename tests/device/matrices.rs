@@ -3,9 +3,9 @@
 use warpstride::element::Element;
 use warpstride::layout::Layout;
 
-/// An element type that tests can make values of.
+/// An element type whose values tests can make.
 pub(crate) trait Sample: Element {
-    /// A value of these bits, or of as many of them as it has.
+    /// Returns a value with these bits, or with the low ones of them.
     fn sample(bits: u64) -> Self;
 }
 
@@ -29,7 +29,7 @@ impl Sample for u32 {
 
 impl Sample for f32 {
     fn sample(bits: u64) -> Self {
-        // Numbers that 24 bits hold, so that equal means equal.
+        // Every value is a number of 24 bits, so that equal values are equal bits.
         (bits >> 40) as f32
     }
 }
@@ -42,7 +42,7 @@ impl Sample for u64 {
 
 impl Sample for [f64; 2] {
     fn sample(bits: u64) -> Self {
-        // Numbers, so that equal means equal.
+        // Every value is a number, so that equal values are equal bits.
         [(bits >> 32) as f64, -((bits & 0xffff_ffff) as f64)]
     }
 }
@@ -59,7 +59,7 @@ macro_rules! at_every_width {
 }
 pub(crate) use at_every_width;
 
-/// Numbers from a seed: xorshift64* (Vigna 2016).
+/// Random numbers from a seed: xorshift64* (Vigna 2016).
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -74,7 +74,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         ((self.bits() >> 33) % end as u64) as usize
     }
@@ -87,7 +87,7 @@ impl Random {
         (0..len).map(|_| T::sample(self.bits())).collect()
     }
 
-    /// Extents around those of a tile and of small matrices; one in sixteen is 0.
+    /// Returns an extent near those of a tile and of small matrices; one in sixteen is 0.
     pub(crate) fn extent(&mut self) -> usize {
         match self.below(16) {
             0 => 0,
@@ -98,8 +98,8 @@ impl Random {
         }
     }
 
-    /// A layout of this shape that does not overlap itself: a part of a larger matrix in either
-    /// order, stepped and reversed.
+    /// Returns a layout of this shape that does not overlap itself: a part of a larger matrix in
+    /// either order, stepped and reversed.
     pub(crate) fn layout(&mut self, shape: [usize; 2]) -> Layout {
         let steps = [1 + self.below(3), 1 + self.below(3)];
         let before = [self.below(4), self.below(4)];
@@ -114,7 +114,7 @@ impl Random {
         layout
     }
 
-    /// A layout of this shape that may be read: one in four is broadcast along an axis.
+    /// Returns a readable layout of this shape: one in four is broadcast along an axis.
     pub(crate) fn readable_layout(&mut self, shape: [usize; 2]) -> Layout {
         let repeated = self.below(8);
         if repeated > 1 || shape[repeated] == 0 {
@@ -125,7 +125,7 @@ impl Random {
         self.layout(narrow).broadcast(&shape).unwrap()
     }
 
-    /// Numbers from 0 on in any order: Fisher and Yates's shuffle.
+    /// Returns the numbers below `len` in any order: Fisher and Yates's shuffle.
     pub(crate) fn order(&mut self, len: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..len).collect();
         for end in (1..len).rev() {
@@ -134,8 +134,8 @@ impl Random {
         order
     }
 
-    /// A shape of at most so many elements: of rank 0 to 6 mostly, of up to 16 at times; one axis
-    /// in sixteen has one index, and one array in 64 no element.
+    /// Returns a shape of at most `most` elements: mostly of rank 0 to 6, sometimes of up to 16;
+    /// one axis in sixteen has one index, and one array in 64 no element.
     pub(crate) fn shape(&mut self, most: usize) -> Vec<usize> {
         let rank = if self.below(8) == 0 { self.below(17) } else { self.below(7) };
         let mut room = most;
@@ -152,7 +152,7 @@ impl Random {
                 extent
             })
             .collect();
-        // The last axes would be the ones left without room.
+        // Otherwise the last axes would always be the shortest.
         let order = self.order(rank);
         shape = order.into_iter().map(|axis| shape[axis]).collect();
         if rank > 0 && self.below(64) == 0 {
@@ -162,8 +162,8 @@ impl Random {
         shape
     }
 
-    /// The shape of a matrix, or of a few, of at most so many elements in all; every third is of
-    /// whole 16 bytes.
+    /// Returns the shape of a matrix, or of a few, of at most `most` elements in all; the rows of
+    /// every third are multiples of 16 bytes.
     pub(crate) fn matrices(&mut self, most: usize) -> Vec<usize> {
         let (multiple, rank) = (if self.below(3) == 0 { 16 } else { 1 }, 2 + self.below(2));
         let mut extent = |end: usize| (1 + self.below(end)).next_multiple_of(multiple);
@@ -175,9 +175,9 @@ impl Random {
         shape
     }
 
-    /// A layout of this shape that does not overlap itself: a part of a larger array with its axes
-    /// in any order, some stepped and some reversed. Half of the arrays have no gaps, so that there
-    /// is something to fuse.
+    /// Returns a layout of this shape that does not overlap itself: a part of a larger array with
+    /// its axes in any order, some stepped and some reversed. Half of the arrays have no gaps, so
+    /// that some axes can be fused.
     pub(crate) fn array(&mut self, shape: &[usize]) -> Layout {
         let (order, gaps) = (self.order(shape.len()), self.coin());
         let order = if self.below(4) == 0 { (0..shape.len()).collect() } else { order };
@@ -185,7 +185,7 @@ impl Random {
         order.iter().enumerate().for_each(|(at, &axis)| place[axis] = at);
         let mut whole = vec![0; shape.len()];
         let (mut steps, mut before) = (vec![1; shape.len()], vec![0; shape.len()]);
-        // Every gap multiplies the storage: two of them at most.
+        // Every gap multiplies the storage, so there are at most two.
         for _ in 0..if gaps { self.below(3) } else { 0 } {
             if let Some(axis) = shape.len().checked_sub(1).map(|last| self.below(last + 1)) {
                 steps[axis] = 1 + self.below(3);
@@ -216,7 +216,7 @@ impl Random {
         layout
     }
 
-    /// A layout of this shape that may be read: one in four is broadcast along an axis or two.
+    /// Returns a readable layout of this shape: one in four is broadcast along an axis or two.
     pub(crate) fn readable_array(&mut self, shape: &[usize]) -> Layout {
         if shape.is_empty() || shape.contains(&0) || self.below(4) > 0 {
             return self.array(shape);

@@ -43,7 +43,7 @@ fn freed_memory_is_there_again(setup: &Setup) {
     let quarter = setup.driver.info().memory_bytes / 4;
     for round in 0..9 {
         let address = setup.driver.alloc(quarter).unwrap_or_else(|error| panic!("round {round}: {error}"));
-        // SAFETY: allocated above, and used by nobody.
+        // SAFETY: allocated above, and not used.
         unsafe { setup.driver.free(address) }.unwrap();
     }
 }
@@ -54,7 +54,7 @@ fn page_locked_memory_is_aligned_and_zeroed(setup: &Setup) {
         let memory = program.pinned(bytes).unwrap();
         assert_eq!(memory.memory.addr().get() % 64, 0, "{bytes} bytes");
         assert!(memory.get().iter().all(|&byte| byte == 0), "{bytes} bytes");
-        // What the next one may be given.
+        // The next allocation may reuse this memory.
         memory.set(&vec![0xff; bytes]);
     }
 }

@@ -35,8 +35,8 @@ fn bad_ptx_is_refused_with_the_place(setup: &Setup) {
     let broken = AFFINE.replace("mul.wide.u32", "mul.wild.u33");
     let line = 1 + broken.lines().position(|line| line.contains("mul.wild")).unwrap();
     for (ptx, place) in [("this is no PTX".to_owned(), String::new()), (broken, format!("line {line}"))] {
-        // The software GPU may have an entry that it cannot run in a module: it says so when that
-        // is asked for.
+        // The software GPU may accept a module with an entry that it cannot run; it reports this
+        // when the entry is requested.
         let refused = program.module(&ptx).and_then(|module| {
             let function = module.function("affine")?;
             let buffer = program.buffer(4)?;
@@ -62,7 +62,7 @@ fn a_missing_entry_is_named(setup: &Setup) {
     module.function("affine").unwrap();
 }
 
-/// Every value in range is computed, and those behind it stay.
+/// Every value in range is computed, and those after it stay.
 fn a_kernel_computes(setup: &Setup) {
     let program = Program::new(&setup.driver);
     let module = program.module(AFFINE).unwrap();
@@ -71,7 +71,7 @@ fn a_kernel_computes(setup: &Setup) {
     for n in [1, 31, 32, 33, 64, 65, 1000, 4096] {
         let source = program.upload(&bytes_of(0..n + 3)).unwrap();
         let target = program.upload(&bytes_of(vec![7; n as usize + 3])).unwrap();
-        // SAFETY: both buffers have more than `n` values, and nothing else uses them.
+        // SAFETY: both buffers have more than `n` values, and no other work uses them.
         unsafe { stream.launch(affine, &cover(n), &affine_params(&target, &source, n, 5)) }.unwrap();
         let expected = bytes_of((0..n).map(|i| i * 5 + 1).chain([7; 3]));
         assert_same(&program.download(&target, &stream).unwrap(), &expected, format!("{n} values"));
@@ -133,14 +133,14 @@ fn queued_launches_outlive_their_module(setup: &Setup) {
     });
 }
 
-/// A device over a driver that traces this one.
+/// Returns a device over a driver that traces this one.
 fn traced(setup: &Setup) -> (Arc<Trace>, Device) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
     let device = Device::with_driver(Arc::clone(&trace) as Arc<dyn Driver>).unwrap();
     (trace, device)
 }
 
-/// The bytes of PTX of each module that was loaded.
+/// Returns the bytes of PTX of each module that was loaded.
 fn loaded(trace: &Trace) -> Vec<usize> {
     let bytes = |call: &Call| if let Call::ModuleLoad { bytes } = call { Some(*bytes) } else { None };
     trace.calls().iter().filter_map(bytes).collect()
@@ -151,7 +151,7 @@ fn a_kernel_is_loaded_by_its_first_launch_and_alone(setup: &Setup) {
     let source = device.upload(&[1_u16, 2, 3, 4, 5, 6]).unwrap();
     assert!(loaded(&trace).is_empty());
     for loads in [1, 1, 2] {
-        // The third time the elements are copied, which is another kernel.
+        // The third transpose only copies the elements, which is another kernel.
         let view = source.view(&[2, 3]).unwrap();
         let result = if loads == 1 { ops::transpose(view) } else { ops::contiguous(view) }.unwrap().to_vec().unwrap();
         assert_eq!(result, if loads == 1 { [1, 4, 2, 5, 3, 6] } else { [1, 2, 3, 4, 5, 6] });
@@ -196,7 +196,7 @@ fn counting_drivers_count_and_others_say_that_they_do_not(setup: &Setup) {
         // SAFETY: in bounds.
         unsafe { stream.launch(affine, &cover(128), &affine_params(&target, &source, 128, 1)) }.unwrap();
         stream.synchronize().unwrap();
-        // 128 threads are 4 warps; 32 lanes of 4 bytes beside each other are 4 sectors of 32 bytes.
+        // 128 threads are 4 warps; 32 lanes of 4 contiguous bytes are 4 sectors of 32 bytes.
         let counted = count() - before;
         assert_eq!((counted.global_load.requests, counted.global_load.sectors), (4 * launches, 16 * launches));
         assert_eq!((counted.global_store.requests, counted.global_store.sectors), (4 * launches, 16 * launches));
@@ -215,7 +215,7 @@ fn parameters_of_another_length_are_refused(setup: &Setup) {
         let parts = ["affine".to_owned(), bytes.to_string(), "24".to_owned()];
         assert!(parts.iter().all(|part| error.to_string().contains(part)), "{error}");
     }
-    // Refused when queued: the device works on.
+    // The launch is refused when it is queued, so the device continues to work.
     stream.synchronize().unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! What the operations mean, on host memory and one element at a time: the oracle of every test.
+//! Defines the operations on host memory, one element at a time: the oracle of every test.
 
 use warpstride::layout::Layout;
 
@@ -30,7 +30,7 @@ pub(crate) fn copy<T: Copy>(src: &[T], src_layout: &Layout, dst: &mut [T], dst_l
     }
 }
 
-/// The layout of the bytes of elements.
+/// Returns the layout of the bytes of elements.
 pub(crate) fn bytes(layout: &Layout, width: usize) -> Layout {
     let shape = [layout.shape(), &[width]].concat();
     let strides: Vec<isize> = layout.strides().iter().map(|stride| stride * width as isize).chain([1]).collect();

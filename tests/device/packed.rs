@@ -1,5 +1,5 @@
-//! Tiles of several axes: parts of axes at their ends, both sides' and one's alone, on every
-//! alignment, reversed, broadcast and among other elements, against the oracle.
+//! Tiles of several axes: parts of axes at their ends, of both sides and of one, on every
+//! alignment, reversed, broadcast and among other elements, compared with the oracle.
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
@@ -22,19 +22,19 @@ cases! {
     Any tiles_beyond_31_bits,
 }
 
-/// Copies, and says whether by `packed`.
+/// Copies, and returns whether `packed` did it.
 fn packed<T: Sample>(device: &Device, src: Layout, dst: Layout, random: &mut Random) -> bool {
     family(check::<T>(device, src, dst, random)) == "packed"
 }
 
-/// The copy of a C-order array with its axes in another order to C order.
+/// Copies a C-order array with its axes in another order to C order.
 fn permuted<T: Sample>(device: &Device, shape: &[usize], axes: &[usize], random: &mut Random) -> bool {
     let src = Layout::row_major(shape).unwrap().permuted_axes(axes).unwrap();
     packed::<T>(device, src, Layout::row_major(src.shape()).unwrap(), random)
 }
 
-/// At every width but 16 bytes, of which small arrays have whole quads, a third of these or more is
-/// for `packed`.
+/// At every width but 16 bytes, whose small arrays have whole vectors, at least a third of these go
+/// to `packed`.
 fn axes_end_within_a_tile(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let mut taken = 0;
@@ -53,7 +53,7 @@ fn one_axis_ends_the_runs_of_both_sides(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         for shape in [[700, 3, 7], [301, 9, 5], [50, 31, 33], [21, 63, 17], [130, 19, 23]] {
             let taken = permuted::<T>(device, &shape, &[0, 2, 1], random);
-            // Wide elements of small matrices go one by one, or as the fields of structs.
+            // Wide elements of small matrices move one by one, or as the fields of structs.
             assert!(taken || size_of::<T>() >= 4, "{}: {shape:?}", T::DTYPE);
         }
     }
@@ -95,8 +95,8 @@ fn axes_backwards_and_broadcast(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(63)));
 }
 
-/// What lies between the elements of the destination must stay, and what lies between those of the
-/// source is not read: their storages end with them.
+/// Bytes between the elements of the destination must stay, and those between the source's are not
+/// read: the storages end with the elements.
 fn parts_of_larger_arrays(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let whole = [11, 10, 9, 14];
@@ -133,8 +133,8 @@ fn parts_of_larger_arrays(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(64)));
 }
 
-/// Copies views that start so many bytes into their storages, with what surrounds them, by the
-/// kernels for large arrays, and says by which.
+/// Copies views that start this number of bytes into their storages, checks the bytes around them,
+/// and returns the kernel for large arrays that did it.
 fn copied_from(
     device: &Device,
     width: usize,
@@ -152,7 +152,7 @@ fn copied_from(
     let tiles = TileShape::of(target);
     let plan = PermutePlan::tuned(src_layout, src_align, dst_layout, dst_align, width, target, tiles).unwrap();
     let stream = device.default_stream();
-    // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is
+    // SAFETY: both buffers hold the layouts after these offsets, and live until the stream is
     // synchronised.
     unsafe { plan.launch_raw(device, src, dst, stream.handle()) }.unwrap();
     stream.synchronize().unwrap();
@@ -178,8 +178,8 @@ fn narrow_elements_from_and_to_every_misalignment(setup: &Setup) {
     assert!(taken >= 80, "packed was taken {taken} times of 120");
 }
 
-/// Two arrays of 2 to 6 axes of odd and even extents, the source's in any order, some of them
-/// backwards or a part of a longer one.
+/// Returns two layouts of 2 to 6 axes of odd and even extents; the source's axes are in any order,
+/// some backwards or a part of a longer axis.
 pub(crate) fn random_axes(most: usize, random: &mut Random) -> [Layout; 2] {
     let rank = 2 + random.below(5);
     let mut shape = vec![1; rank];
@@ -204,7 +204,7 @@ pub(crate) fn random_axes(most: usize, random: &mut Random) -> [Layout; 2] {
     [src, dst]
 }
 
-/// Of all widths, from and to any element.
+/// All widths, from and to any element.
 fn random_axes_of_any_extents_from_and_to_anywhere(setup: &Setup) {
     let (device, mut random, mut taken) = (device(setup), Random::new(67), 0);
     // The short form has three of eight on the software GPU.

@@ -1,4 +1,4 @@
-//! Permutes and copies from any layout to any layout, against the oracle.
+//! Permutes and copies from any layout to any layout, compared with the oracle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ pub(crate) fn device(setup: &Setup) -> Device {
     Device::with_driver(Arc::clone(&setup.driver)).unwrap()
 }
 
-/// Copies on the device and by the oracle; all bytes of the destination's storage must agree, those
-/// that no element of the destination has included. The entry is that of the kernel for large
-/// arrays that did it; small ones are copied by theirs as well, see [`check_small`].
+/// Copies on the device and by the oracle, and compares all bytes of the destination's storage,
+/// including those outside of its elements. Returns the entry for large arrays that did it;
+/// [`check_small`] also copies by the kernels for small ones.
 pub(crate) fn check<T: Sample>(
     device: &Device,
     src_layout: Layout,
@@ -40,11 +40,11 @@ pub(crate) fn check<T: Sample>(
     large
 }
 
-/// What any device that we support can run.
+/// Every device that we support can run plans for this target.
 const OLDEST: Target = Target { compute_capability: abi::OLDEST };
 
-/// [`check`], and the entries of the kernels: of that for large arrays, and of that for the array's
-/// size, if it is another. What the oldest device would have for large arrays is run too.
+/// Checks as [`check`] does, and returns two entries: that for large arrays, and that for the
+/// array's size if it is another. The entry of the oldest device for large arrays runs too.
 pub(crate) fn check_small<T: Sample>(
     device: &Device,
     src_layout: Layout,
@@ -88,13 +88,13 @@ pub(crate) fn check_small<T: Sample>(
     [large.entry(), if small == large { None } else { small.entry() }]
 }
 
-/// The kernel of an entry, whatever its width and index; nothing where nothing was launched.
+/// Returns the kernel of an entry, whatever its width and index, or an empty name without a launch.
 pub(crate) fn family(entry: Option<&'static str>) -> &'static str {
     let entry = entry.unwrap_or_default();
     entry.rsplit_once("_b").map_or(entry, |(family, _)| family)
 }
 
-/// One pair in four is of matrices, or batches of them, that are large enough for tiles.
+/// One pair in four is matrices, or batches of them, that are large enough for tiles.
 fn random_layouts_at_every_width(setup: &Setup) {
     fn run<T: Sample>(device: &Device, most: usize, random: &mut Random, kernels: &mut BTreeMap<&str, usize>) {
         let shape = if random.below(4) == 0 { random.matrices(most.max(1 << 14)) } else { random.shape(most) };
@@ -111,8 +111,8 @@ fn random_layouts_at_every_width(setup: &Setup) {
         at_every_width!(run(&device, most, &mut random, &mut kernels));
     }
     println!("{kernels:?}");
-    // One pair in so many at least, about half of what they are: a kernel that the planner loses
-    // must be missed.
+    // At least one pair in this number, about half of the real rate: a kernel that the planner
+    // loses must be missed.
     for (kernel, one_in) in [
         ("copy", 20),
         ("patch", 5),
@@ -173,7 +173,7 @@ fn permuted_and_contiguous_buffers_are_in_c_order(setup: &Setup) {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
 }
 
-/// The addresses are all that says how the storages are aligned.
+/// Only the addresses say how the storages are aligned.
 fn raw_addresses_of_any_alignment(setup: &Setup) {
     let device = device(setup);
     let mut random = Random::new(23);
@@ -189,7 +189,7 @@ fn raw_addresses_of_any_alignment(setup: &Setup) {
             let (source, result) = (device.upload(&src).unwrap(), device.upload(&expected).unwrap());
             naive::copy(&src[from..], &src_layout, &mut expected[to..], &dst_layout);
             let (src, dst) = (source.address() + from as u64, result.address() + to as u64);
-            // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream
+            // SAFETY: both buffers hold the layouts after these offsets, and live until the stream
             // is synchronised.
             unsafe { ops::copy_into_raw(&device, src, &src_layout, dst, &dst_layout, 1, stream.handle()) }.unwrap();
             stream.synchronize().unwrap();
@@ -204,8 +204,7 @@ fn raw_addresses_that_overlap_or_are_misaligned_are_refused(setup: &Setup) {
     let (matrix, none) = (Layout::row_major(&[8, 8]).unwrap(), Layout::row_major(&[0, 8]).unwrap());
     let raw = |src: u64, dst: u64, layout: &Layout, width: usize| {
         let (src, dst) = (memory.address() + src, memory.address() + dst);
-        // SAFETY: the buffer is live until the stream is synchronised; where the call is refused
-        // nothing is queued.
+        // SAFETY: the buffer lives until the stream is synchronised; a refused call queues nothing.
         unsafe {
             ops::copy_into_raw(&device, src, layout, dst, &layout.t().t(), width, device.default_stream().handle())
         }
@@ -227,9 +226,9 @@ fn raw_addresses_that_overlap_or_are_misaligned_are_refused(setup: &Setup) {
     device.synchronize().unwrap();
 }
 
-/// Rows that lie more than 2^31 elements apart: the ends of one buffer, or on the software GPU,
-/// whose memory is small but whose allocations lie far apart, two buffers. Written and read,
-/// forwards and backwards.
+/// Rows that lie more than 2^31 elements apart: the ends of one buffer or, on the software GPU,
+/// whose memory is small but whose allocations lie far apart, two buffers. They are written and
+/// read, forwards and backwards.
 fn offsets_beyond_31_bits(setup: &Setup) {
     let device = device(setup);
     let elements: Vec<u8> = Random::new(24).elements(66);

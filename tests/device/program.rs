@@ -1,4 +1,4 @@
-//! What device programs are written with here: owners that release in order, over the raw driver.
+//! Building blocks of device programs: owners that release in order, over the raw driver.
 //!
 //! An owner that cannot release keeps the error for [`Program::failure`], so that a test sees
 //! failures of releases too.
@@ -11,7 +11,7 @@ use warpstride::driver::{Driver, EventHandle, FunctionHandle, ModuleHandle, Stre
 use warpstride::launch_shape::LaunchShape;
 use warpstride::{Error, Result};
 
-/// `dst[i] = src[i] * factor + 1` for `i < n`, in the plainest PTX there is.
+/// Computes `dst[i] = src[i] * factor + 1` for `i < n`, in simple PTX.
 pub(crate) const AFFINE: &str = "
 .version 7.0
 .target sm_70
@@ -53,18 +53,19 @@ $L__BB0_2:
 }
 ";
 
-/// The parameters of `affine`, laid out as its PTX declares them.
+/// Returns the parameters of `affine` in the layout that its PTX declares.
 pub(crate) fn affine_params(dst: &Buffer<'_>, src: &Buffer<'_>, n: u32, factor: u32) -> Vec<u8> {
     let parts = [&dst.address.to_le_bytes()[..], &src.address.to_le_bytes(), &n.to_le_bytes(), &factor.to_le_bytes()];
     parts.concat()
 }
 
-/// A grid of blocks of 64 threads that covers `n`.
+/// Returns a grid of blocks of 64 threads that covers `n`.
 pub(crate) fn cover(n: u32) -> LaunchShape {
     LaunchShape { grid: [n.div_ceil(64), 1, 1], block: [64, 1, 1], dynamic_shared: 0 }
 }
 
-/// That bytes are as expected; if not, says where they first differ instead of printing them all.
+/// Asserts that bytes are as expected; if not, says where they first differ instead of printing
+/// them all.
 #[track_caller]
 pub(crate) fn assert_same(found: &[u8], expected: &[u8], what: impl std::fmt::Display) {
     assert_eq!(found.len(), expected.len(), "{what}: bytes");
@@ -86,7 +87,7 @@ pub(crate) struct Buffer<'p> {
     pub(crate) bytes: usize,
 }
 
-/// Page-locked host memory. Reached by raw pointers only, as the device shares it.
+/// Page-locked host memory. It is accessed through raw pointers only, because the device shares it.
 pub(crate) struct Pinned<'p> {
     program: &'p Program,
     pub(crate) memory: NonNull<u8>,
@@ -116,7 +117,7 @@ impl Program {
         Self { driver: Arc::clone(driver), failure: RefCell::new(None) }
     }
 
-    /// The first failure of a release.
+    /// Returns the first failure of a release.
     pub(crate) fn failure(self) -> Option<Error> {
         self.failure.into_inner()
     }
@@ -147,7 +148,7 @@ impl Program {
         Ok(Module { program: self, handle: self.driver.module_load(ptx)? })
     }
 
-    /// A buffer that holds `bytes`.
+    /// Returns a buffer that holds `bytes`.
     pub(crate) fn upload(&self, bytes: &[u8]) -> Result<Buffer<'_>> {
         let (stream, host, buffer) = (self.stream()?, self.pinned(bytes.len())?, self.buffer(bytes.len())?);
         host.set(bytes);
@@ -156,7 +157,7 @@ impl Program {
         Ok(buffer)
     }
 
-    /// What `buffer` holds, once `stream` has done its work.
+    /// Returns the contents of `buffer` once `stream` has done its work.
     pub(crate) fn download(&self, buffer: &Buffer<'_>, stream: &Stream<'_>) -> Result<Vec<u8>> {
         let host = self.pinned(buffer.bytes)?;
         stream.d2h(&host, 0, buffer, 0, buffer.bytes)?;
@@ -166,18 +167,18 @@ impl Program {
 }
 
 impl Pinned<'_> {
-    /// Writes `bytes` at its beginning.
+    /// Writes `bytes` at its start.
     pub(crate) fn set(&self, bytes: &[u8]) {
         assert!(bytes.len() <= self.bytes);
-        // SAFETY: as many bytes are ours. Cases that write under a queued copy do so on purpose,
-        // and on the software GPU, where nothing runs meanwhile.
+        // SAFETY: the memory has this number of bytes. Cases that write under a queued copy do so
+        // on purpose, on the software GPU, where no work runs meanwhile.
         unsafe { self.memory.as_ptr().copy_from(bytes.as_ptr(), bytes.len()) };
     }
 
-    /// A copy of all bytes.
+    /// Returns a copy of all bytes.
     pub(crate) fn get(&self) -> Vec<u8> {
-        // SAFETY: the memory was zeroed when it was made, so it is initialised; nobody writes while
-        // this borrow lasts: on a GPU cases wait first, and on the software GPU nothing runs
+        // SAFETY: the memory was zeroed when it was made, so it is initialised; no work writes it
+        // during this borrow: on a GPU cases wait first, and on the software GPU no work runs
         // meanwhile.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.bytes) }.to_vec()
     }
@@ -198,7 +199,7 @@ impl Stream<'_> {
     ) -> Result<()> {
         assert!(dst_at + bytes <= dst.bytes && src_at + bytes <= src.bytes);
         let from = src.memory.as_ptr().cast_const().wrapping_add(src_at);
-        // SAFETY: both ranges are in bounds; whoever drops the memory lets queued work run first.
+        // SAFETY: both ranges are in bounds; the memory's drop lets queued work run first.
         unsafe { self.driver().copy_h2d(dst.address + dst_at as u64, from, bytes, self.handle) }
     }
 
@@ -251,7 +252,7 @@ impl Stream<'_> {
         unsafe { self.driver().event_wait(event.handle, self.handle) }
     }
 
-    /// Launches `affine`, or what else takes such parameters.
+    /// Launches `affine`, or another kernel with its parameters.
     ///
     /// # Safety
     ///
@@ -288,14 +289,14 @@ impl Module<'_> {
 
 impl Drop for Buffer<'_> {
     fn drop(&mut self) {
-        // SAFETY: made by this driver, and nobody can queue anything on it any more.
+        // SAFETY: made by this driver, and no work can be queued on it any more.
         self.program.released(unsafe { self.program.driver.free(self.address) });
     }
 }
 
 impl Drop for Pinned<'_> {
     fn drop(&mut self) {
-        // SAFETY: made by this driver, and nobody can reach it any more.
+        // SAFETY: made by this driver, and no code can reach it any more.
         self.program.released(unsafe { self.program.driver.free_host(self.memory) });
     }
 }

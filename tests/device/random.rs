@@ -1,5 +1,5 @@
-//! Random programs: every backend gives what the software GPU gives without a driver, bit for bit.
-//! On a GPU this is the test that PTX means here what it means there.
+//! Random programs: every backend gives the results of the software GPU without a driver, bit for
+//! bit. On a GPU this tests that PTX means the same there as here.
 
 #[path = "../programs/mod.rs"]
 mod programs;
@@ -19,11 +19,11 @@ cases! {
     Any random_programs_give_what_the_software_gpu_gives,
 }
 
-/// How many programs to run, instead of [`PROGRAMS`] on a GPU and few elsewhere.
+/// The number of programs to run, instead of [`PROGRAMS`] on a GPU and few elsewhere.
 const COUNT: &str = "WARPSTRIDE_RANDOM_PROGRAMS";
-/// A file that a GPU's results are written to, those that differ included.
+/// The file for a GPU's results, including those that differ.
 const RECORD: &str = "WARPSTRIDE_RANDOM_RECORD";
-/// Programs that differ and are made smaller and shown.
+/// The most differing programs that are reduced and shown.
 const SHOWN: usize = 24;
 
 fn random_programs_give_what_the_software_gpu_gives(setup: &Setup) {
@@ -67,9 +67,9 @@ fn random_programs_give_what_the_software_gpu_gives(setup: &Setup) {
     assert!(differing.is_empty(), "{} of {count} programs differ:\n{}", differing.len(), differing.join("\n"));
 }
 
-/// What programs are drawn from: whatever the table spells; on a GPU of the record's kind what the
-/// record's are drawn from, so that they are the same programs; and where a record is made, or on
-/// another GPU, what of the table its assembler takes.
+/// Returns the catalog for programs. By default it has the whole table. On a GPU of the record's
+/// kind it is the record's, so that the programs are the same. If a record is made, or on another
+/// GPU, it has the forms of the table that the assembler accepts.
 fn catalog(setup: &Setup) -> Catalog {
     if setup.is_soft() {
         return Catalog::new("sm_90", |_| true);
@@ -83,7 +83,7 @@ fn catalog(setup: &Setup) -> Catalog {
     Catalog::new(target, |module| device.module(module).is_ok())
 }
 
-/// The output that the driver and the software GPU agree on, or how they differ.
+/// Returns the output on which the driver and the software GPU agree, or how they differ.
 fn compare(device: &program::Program, program: &Program) -> Result<Vec<u8>, String> {
     let expected = program.interpret()?;
     let found = run(device, program).map_err(|error| error.to_string())?;
@@ -105,10 +105,10 @@ fn run(device: &program::Program, program: &Program) -> warpstride::Result<Vec<u
     device.download(&output, &stream)
 }
 
-/// Makes the program smaller while it differs, and tells where it was written.
+/// Reduces the program while it differs, and says where it was written.
 fn show(device: &program::Program, program: Program) -> String {
     let seed = program.seed;
-    // What is wrong in itself proves nothing, and may take the device with it.
+    // A program that is itself wrong proves nothing, and may stop the device.
     let is_clean = |program: &Program| program.checked(Checks::ALL).is_ok_and(|(_, findings)| findings.is_empty());
     let reduced = program.reduced(|smaller| is_clean(smaller) && compare(device, smaller).is_err());
     let difference = compare(device, &reduced).err().unwrap_or_else(|| "differs now and then".to_owned());

@@ -1,4 +1,4 @@
-//! Copies that keep runs of bytes together, wherever on either side they start.
+//! Copies of runs of bytes that are contiguous on both sides, whatever their starts.
 
 use std::sync::Arc;
 
@@ -19,20 +19,19 @@ cases! {
     Any runs_beyond_31_bits,
 }
 
-/// Bytes of the shortest run that needs `rows`.
-const SHORTEST: usize = 64;
+/// Bytes of the shortest run that `rows` moves, of elements of 1, 2, 4 and 8 bytes.
+const SHORTEST: [usize; 4] = [64, 528, 4096, 4096];
 
-/// A copy on the device, between buffers that end where the layouts do: whatever is accessed
-/// outside them is a fault on the software GPU.
+/// A copy on the device between buffers that end where the layouts do: on the software GPU, an
+/// access outside them is a fault.
 struct Case<'a> {
     device: &'a Device,
     random: Random,
 }
 
 impl Case<'_> {
-    /// Copies elements of `width` bytes between storages so many bytes behind an allocation's
-    /// start. Asserts which entry does it, and that every byte that no element of the destination
-    /// has stays as it was.
+    /// Copies elements of `width` bytes between storages this number of bytes after an allocation's
+    /// start. Asserts the entry, and that all bytes outside of the destination's elements stay.
     fn check(&mut self, from: (usize, &Layout), to: (usize, &Layout), width: usize, entry: &str) {
         let ((src_lead, src_layout), (dst_lead, dst_layout)) = (from, to);
         let src: Vec<u8> = self.random.elements(src_lead + src_layout.storage_len() * width);
@@ -45,7 +44,7 @@ impl Case<'_> {
         let plan = PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap();
         assert_eq!(plan.entry(), Some(entry), "{plan}: {src_layout:?} from {src_lead} to {dst_layout:?} at {dst_lead}");
         let stream = self.device.default_stream();
-        // SAFETY: both buffers hold the layouts behind these offsets, and live until the stream is
+        // SAFETY: both buffers hold the layouts after these offsets, and live until the stream is
         // synchronised.
         unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream.handle()) }.unwrap();
         stream.synchronize().unwrap();
@@ -59,12 +58,12 @@ fn with_device(setup: &Setup, seed: u64, run: impl FnOnce(&mut Case<'_>)) {
     run(&mut Case { device: &device, random: Random::new(seed) });
 }
 
-/// Rows of so many elements, so many of them apart; the storage ends with the last row.
+/// Returns rows of `run` elements, `pitch` elements apart; the storage ends with the last row.
 fn pitched(rows: usize, run: usize, pitch: usize) -> Layout {
     Layout::new(&[rows, run], &[pitch as isize, 1], 0, (rows - 1) * pitch + run).unwrap()
 }
 
-/// Pitches are odd, so that the rows of one copy start at several places of a quad.
+/// Pitches are odd, so that the rows of one copy start at several offsets in a vector.
 fn runs_of_every_length_from_and_to_every_misalignment(setup: &Setup) {
     with_device(setup, 30, |case| {
         for run in (64..=600).filter(|run| [0, 1, 2, 8, 14, 15].contains(&(run % 16)) || *run < 100) {
@@ -82,8 +81,9 @@ fn runs_of_every_length_from_and_to_every_misalignment(setup: &Setup) {
 
 fn runs_along_axes_of_any_stride(setup: &Setup) {
     with_device(setup, 31, |case| {
-        for width in [1, 2, 4, 8] {
-            let (run, pad) = (SHORTEST / width + 3, 1);
+        for width in [1usize, 2, 4, 8] {
+            // Odd, so that no two elements are one wider one.
+            let (run, pad) = (SHORTEST[width.ilog2() as usize] / width + 3, 1);
             for lead in [0, width, 16 + 3 * width] {
                 let whole = Layout::row_major(&[4, 3, 5, run + pad]).unwrap();
                 let padded = whole.slice(3, ..run, 1).unwrap();
@@ -102,8 +102,8 @@ fn runs_along_axes_of_any_stride(setup: &Setup) {
     });
 }
 
-/// Long enough that its quads are numbered from a line of the cache, and that it takes several
-/// blocks.
+/// The run is so long that its vectors are numbered from a line of the cache, and that it takes
+/// several blocks.
 fn one_long_run_from_and_to_every_misalignment(setup: &Setup) {
     with_device(setup, 32, |case| {
         for run in [64, 65, 4095, 4096, 4097, 50_001] {
@@ -111,12 +111,16 @@ fn one_long_run_from_and_to_every_misalignment(setup: &Setup) {
             for to in [0, 1, 5, 15, 16, 17, 64, 100, 127] {
                 for from in [0, 1, 4, 15, 24] {
                     let aligned = from % 16 == 0 && to % 16 == 0;
-                    case.check((from, &layout), (to, &layout), 1, if aligned { "copy_b128" } else { "rows" });
+                    // The widest elements that both sides and the run consist of.
+                    let width_log2 = (from | to | run).trailing_zeros().min(3);
+                    if aligned || run >= SHORTEST[width_log2 as usize] {
+                        case.check((from, &layout), (to, &layout), 1, if aligned { "copy_b128" } else { "rows" });
+                    }
                 }
             }
         }
         for width in [2, 4, 8] {
-            let layout = Layout::row_major(&[1001]).unwrap();
+            let layout = Layout::row_major(&[5001]).unwrap();
             case.check((width, &layout), (0, &layout), width, "rows");
             case.check((width, &layout), (width, &layout), width, "rows");
         }
@@ -125,7 +129,7 @@ fn one_long_run_from_and_to_every_misalignment(setup: &Setup) {
 
 fn shorter_runs_go_element_by_element(setup: &Setup) {
     with_device(setup, 33, |case| {
-        for run in 1..SHORTEST {
+        for run in 1..SHORTEST[0] {
             case.check((1, &pitched(3, run, run + 2)), (2, &pitched(3, run, run + 4)), 1, "patch_b8");
             case.check((3, &pitched(1, run, run)), (1, &pitched(1, run, run)), 1, "patch_b8");
         }
@@ -139,7 +143,7 @@ fn aligned_runs_need_no_shift(setup: &Setup) {
     });
 }
 
-/// Rows that lie more than 2^31 bytes apart: the ends of one buffer, or on the software GPU, whose
+/// Rows that lie more than 2^31 bytes apart: the ends of one buffer or, on the software GPU, whose
 /// memory is small but whose allocations lie far apart, two buffers.
 fn runs_beyond_31_bits(setup: &Setup) {
     const RUN: usize = 99;

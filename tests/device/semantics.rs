@@ -1,5 +1,5 @@
-//! Holds operations on zeros, infinities, NaN, ties and values out of range to `docs/semantics.md`,
-//! of which every line is a case.
+//! Checks operations on zeros, infinities, NaN, ties and values out of range against
+//! `docs/semantics.md`; every line there is a case.
 
 #[path = "../semantics/mod.rs"]
 mod page;
@@ -18,18 +18,18 @@ use page::{Array, Expression, Line};
 use crate::backend::{Case, Needs, Setup};
 use crate::permutes::device;
 
-/// A case a line, named by it.
+/// Returns a case for each line, with its name.
 pub(crate) fn cases() -> Vec<Case> {
     page::lines().into_iter().map(case).collect()
 }
 
 fn case(line: Line) -> Case {
-    // Cases are listed once, and for as long as the program runs.
+    // Cases are listed once and live as long as the program.
     let name = format!("{}::{}", module_path!(), line.name).leak();
     Case { name, needs: Needs::Any, body: Box::leak(Box::new(move |setup: &Setup| hold(&line, setup))) }
 }
 
-/// That an expression comes to what its line says.
+/// Asserts that an expression gives the result of its line.
 fn hold(line: &Line, setup: &Setup) {
     let found = evaluate(&device(setup), &page::parse(line.expression));
     let is_right = match (&found, line.ours.strip_prefix("refused: ")) {
@@ -44,7 +44,7 @@ fn hold(line: &Line, setup: &Setup) {
     assert!(is_right, "{} comes to {told}, and docs/semantics.md says {}", line.expression, line.ours);
 }
 
-/// Whether elements are those of `[1.0, nan, 2.0 or 3.0]`, bit by bit but for NaN.
+/// Whether elements are those of `[1.0, nan, 2.0 or 3.0]`, bit by bit except for NaN.
 fn is_same(found: &Array, expected: &str) -> bool {
     let inside = expected.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     let inside = inside.unwrap_or_else(|| panic!("no result: {expected}"));
@@ -58,7 +58,7 @@ fn is_same(found: &Array, expected: &str) -> bool {
     found.bits.len() == expected.len() && found.bits.iter().zip(&expected).all(is_one_of)
 }
 
-/// An element that an expression may have.
+/// An element type of expressions.
 trait Sample: Element {
     fn of(bits: u64) -> Self;
     fn bits(self) -> u64;
@@ -92,7 +92,7 @@ samples! {
     f64: |bits| f64::from_bits(bits), |element| element.to_bits();
 }
 
-/// Calls a function for the type of this name, of those listed.
+/// Calls a function for the listed type with this name.
 macro_rules! typed {
     ($dtype:expr, [$($name:ident $type:ident),*], $function:ident $arguments:tt) => {
         match $dtype {
@@ -109,7 +109,7 @@ macro_rules! typed {
     };
 }
 
-/// What an expression comes to on a device, flat; or why it is refused.
+/// Evaluates an expression on a device: the flat result, or the kind of the refusal.
 fn evaluate(device: &Device, expression: &Expression<'_>) -> std::result::Result<Array, ErrorKind> {
     let dtype = expression.array(usize::from(!matches!(expression.arguments[0], page::Argument::Array(_)))).dtype;
     let result = match expression.function {
@@ -125,7 +125,7 @@ fn evaluate(device: &Device, expression: &Expression<'_>) -> std::result::Result
     result.map_err(|error| error.kind())
 }
 
-/// An argument in device memory, and its shape.
+/// Uploads an argument and returns it with its shape.
 fn upload<'e, T: Sample>(device: &Device, expression: &'e Expression<'_>, at: usize) -> (DeviceBuffer<T>, &'e [usize]) {
     let array = expression.array(at);
     assert_eq!(array.dtype, T::DTYPE, "argument {at} of {}", expression.function);
@@ -147,7 +147,7 @@ fn one<T: Sample>(element: T) -> Array {
     Array { dtype: T::DTYPE, shape: vec![], bits: vec![element.bits()] }
 }
 
-/// A scalar of the elements' type.
+/// Returns a scalar of the elements' type.
 fn scalar<T: Sample>(expression: &Expression<'_>, at: usize) -> T {
     T::of(page::bits(T::DTYPE, &expression.number(at).to_string()))
 }

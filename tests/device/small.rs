@@ -16,13 +16,13 @@ cases! {
     Any small_matrices_start_anywhere_and_may_run_backwards,
 }
 
-/// Copies by both kinds of kernel, of which that for small arrays is `kernel`.
+/// Copies by both kinds of kernel; `kernel` is the one for small arrays.
 fn small<T: Sample>(device: &Device, src: Layout, dst: Layout, kernel: &str, random: &mut Random) {
     let [_, entry] = check_small::<T>(device, src, dst, random);
     assert_eq!(family(entry), kernel, "{}: {src:?} to {dst:?}", T::DTYPE);
 }
 
-/// A matrix in C order whose rows are `pitch` elements apart, from element `start` on.
+/// Returns a matrix in C order whose rows are `pitch` elements apart, from element `start` on.
 fn pitched(rows: usize, cols: usize, pitch: usize, start: usize) -> Layout {
     Layout::new(&[rows, cols], &[pitch as isize, 1], start, start + rows * pitch).unwrap()
 }
@@ -72,11 +72,11 @@ fn patches_of_reversed_stepped_and_broadcast_axes(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(62)));
 }
 
-/// Tiles of 32 x 4 squares of whole quads, and of 32 x 32 elements.
+/// Tiles of 32 x 4 micro-tiles of whole vectors, and of 32 x 32 elements.
 fn small_tiles_end_at_every_edge(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let lanes = 16 / size_of::<T>();
-        // As few as are not patches, and of narrow elements as many as are worth squares.
+        // The fewest elements that exceed patches and, if narrow, are worth micro-tiles.
         let least = if size_of::<T>() < 4 { 1 << 20 } else { 1 << 18 } / 16;
         for cols in [31, 32, 33, 65].map(|quads: usize| quads * lanes) {
             for extra in 0..5 {
@@ -105,7 +105,7 @@ fn small_matrices_start_anywhere_and_may_run_backwards(setup: &Setup) {
                 let (src, dst) = (pitched(rows, cols, cols + 1, from), pitched(cols, rows, rows + 1, to).t());
                 small::<T>(device, src, dst, kernel(false), random);
                 small::<T>(device, src.reverse(0).unwrap(), dst, kernel(false), random);
-                // Backwards along what is contiguous there are no quads.
+                // Backwards along the contiguous axis there are no vectors.
                 small::<T>(device, src.reverse(1).unwrap(), dst, "staggered", random);
             }
         }

@@ -1,5 +1,5 @@
 //! Batches of small matrices, several a tile: of every size that is taken, in batches of several
-//! axes, apart and backwards, against the oracle.
+//! axes, apart and backwards, compared with the oracle.
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
@@ -14,7 +14,7 @@ cases! {
     Any what_is_not_whole_quads_or_has_gaps_goes_another_way,
 }
 
-/// Calls a generic function with every width that squares are turned at.
+/// Calls a generic function with every width whose micro-tiles are transposed.
 macro_rules! at_narrow_widths {
     ($function:ident($($argument:expr),* $(,)?)) => {
         $function::<u8>($($argument),*);
@@ -24,7 +24,7 @@ macro_rules! at_narrow_widths {
     };
 }
 
-/// A batch of matrices in C order, each transposed, to C order; and by which kernel.
+/// Transposes each matrix of a batch from C order to C order, and returns the kernel.
 fn turned<T: Sample>(device: &Device, shape: &[usize], random: &mut Random) -> &'static str {
     let mut axes: Vec<usize> = (0..shape.len()).collect();
     axes.swap(shape.len() - 2, shape.len() - 1);
@@ -32,7 +32,7 @@ fn turned<T: Sample>(device: &Device, shape: &[usize], random: &mut Random) -> &
     family(check::<T>(device, src, Layout::row_major(src.shape()).unwrap(), random))
 }
 
-/// In squares: rows and columns that fill a power of two and that do not, in stacks whose last is
+/// In micro-tiles: rows and columns that fill a power of two or do not, in stacks whose last is
 /// short.
 fn matrices_of_whole_quads_fill_tiles_in_stacks(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
@@ -70,7 +70,7 @@ fn matrices_of_whole_quads_fill_tiles_in_stacks(setup: &Setup) {
 fn images_lie_apart_and_backwards_in_batches_of_several_axes(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let side = 8 * (16 / size_of::<T>());
-        // Of 3 x 12 x 4 images, the middle 9 and the first 3.
+        // The middle 9 and the first 3 of 3 x 12 x 4 images.
         let part = |row: isize, col: isize| {
             let image = (side * side) as isize;
             let strides = [image, 48 * image, 4 * image, row, col];

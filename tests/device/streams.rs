@@ -30,7 +30,7 @@ fn work_on_one_stream_runs_in_order(setup: &Setup) {
     });
 }
 
-/// A value handed from stream to stream, each of which adds its mark behind it.
+/// A value passes from stream to stream, and each adds its mark after it.
 fn waits_order_streams(setup: &Setup) {
     setup.for_each_seed(|driver| {
         let program = Program::new(driver);

@@ -1,5 +1,5 @@
 //! The tile kernels: matrices at their edges, on every alignment, batched, folded, reversed and far
-//! apart, against the oracle.
+//! apart, compared with the oracle.
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
@@ -22,14 +22,14 @@ cases! {
     Any tiles_beyond_31_bits,
 }
 
-/// Elements of 16 bytes.
+/// Returns the elements of 16 bytes.
 const fn lanes<T>() -> usize {
     16 / size_of::<T>()
 }
 
-/// Copies by tiles, of the kernel named where it matters. Only where a side is packed structs of up
-/// to 64 fields may it be done as such instead: rows that lie apart never are. Short ragged rows
-/// may be taken for axes to be packed, and small matrices of whole quads may be stacked.
+/// Copies by tiles, with the named kernel if it matters. Packed structs of up to 64 fields may go
+/// to other kernels, unless rows lie apart. Short ragged rows may go to `packed`, and small
+/// matrices of whole vectors may be stacked.
 fn tiles<T: Sample>(device: &Device, src: Layout, dst: Layout, kernel: Option<&str>, random: &mut Random) {
     let entry = check::<T>(device, src, dst, random);
     let taken = family(entry);
@@ -41,32 +41,34 @@ fn tiles<T: Sample>(device: &Device, src: Layout, dst: Layout, kernel: Option<&s
     assert!(expected || fields || packed || stacked, "{}: {src:?} to {dst:?} took {entry:?}, not {kernel:?}", T::DTYPE);
 }
 
-/// Whether the innermost axis has 2 to 64 indices, and another goes on where it ends.
+/// Whether the innermost axis has 2 to 64 indices, and another continues it.
 fn is_packed(layout: &Layout) -> bool {
     let axes = || layout.shape().iter().zip(layout.strides()).filter(|(extent, _)| **extent > 1);
     let inner = axes().find(|(_, stride)| stride.unsigned_abs() == 1).map_or(0, |(&extent, _)| extent);
     (2..=64).contains(&inner) && axes().any(|(_, stride)| stride.unsigned_abs() == inner)
 }
 
-/// Which kernel it is where rows of both sides start alike: by whether they hold whole quads.
+/// Returns the kernel for rows that start alike on both sides, which depends on whether they hold
+/// whole vectors.
 fn by_extents<T>(extents: &[usize]) -> Option<&'static str> {
     let whole = extents.iter().all(|extent| extent % lanes::<T>() == 0);
     Some(if whole { "vector_tile" } else { "ragged_tile" })
 }
 
-/// A matrix in C order whose rows are `pitch` elements apart, from element `start` on.
+/// Returns a matrix in C order whose rows are `pitch` elements apart, from element `start` on.
 fn pitched(rows: usize, cols: usize, pitch: usize, start: usize) -> Layout {
     Layout::new(&[rows, cols], &[pitch as isize, 1], start, start + rows * pitch).unwrap()
 }
 
-/// A matrix in C order and one in Fortran order, whose rows and columns start on quads, a quad or
-/// more apart.
+/// Returns a matrix in C order and one in Fortran order, whose rows and columns start on vectors, a
+/// vector or more apart.
 fn apart<T>([rows, cols]: [usize; 2]) -> [Layout; 2] {
     let pitch = |len: usize| (len + 1).next_multiple_of(lanes::<T>()) + lanes::<T>();
     [pitched(rows, cols, pitch(cols), 0), pitched(cols, rows, pitch(rows), 0).t()]
 }
 
-/// In quads a tile is 8 to 32 squares by 16 to 64; of ragged rows it adds 14 or 30 along a column.
+/// In vectors a tile is 8 to 32 micro-tiles by 16 to 64; with ragged rows it adds 14 or 30 along a
+/// column.
 fn tiles_end_at_every_edge(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let lanes = lanes::<T>();
@@ -74,7 +76,7 @@ fn tiles_end_at_every_edge(setup: &Setup) {
         let edges: Vec<usize> = [14, 16, 28, 32].into_iter().flat_map(|quads| around(quads * lanes)).collect();
         for (at, &rows) in edges.iter().enumerate() {
             for cols in [edges[(at * 7 + 1) % edges.len()], edges[(at * 9 + 14) % edges.len()]] {
-                // Smaller ones may leave most of a tile empty, and are moved by `elements`.
+                // Smaller ones may leave most of a tile empty, and go to `elements`.
                 if rows * cols >= 256 * lanes * lanes {
                     let shape = [rows, cols];
                     let (src, dst) = (Layout::row_major(&shape).unwrap(), Layout::column_major(&shape).unwrap());
@@ -94,7 +96,7 @@ fn rows_start_on_every_element_of_a_quad(setup: &Setup) {
         let (rows, cols) = if lanes == 16 { (128, 64) } else { (16 * lanes, 16 * lanes) };
         for from in 0..lanes {
             for to in 0..lanes {
-                // Rows that all start alike, or each on another element of a quad.
+                // Rows that all start alike, or each at another element of a vector.
                 let odd = (from + to) % 2;
                 let whole = from + to == 0 || lanes == 1;
                 let src = pitched(rows, cols - odd, cols + odd, from);
@@ -121,7 +123,7 @@ fn batches_of_several_axes(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(32)));
 }
 
-/// Axes shorter than a run of memory, as of tensors of many axes, are taken two by two, and longer
+/// Axes shorter than a run of memory, as in tensors of many axes, are folded in pairs, and longer
 /// ones may be.
 fn runs_of_two_axes(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
@@ -147,7 +149,7 @@ fn runs_of_two_axes(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(33)));
 }
 
-/// So that no sector is written in two parts: of elements of 4 bytes and more.
+/// Elements of 4 bytes and more: no sector is written in two parts.
 fn rows_that_end_within_a_sector_go_on_along_the_next_axis(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         for [rows, outer, batch, cols] in [[33, 5, 3, 133], [61, 7, 2, 67], [37, 41, 1, 300]] {
@@ -156,7 +158,7 @@ fn rows_that_end_within_a_sector_go_on_along_the_next_axis(setup: &Setup) {
             let (align, target) = (Align::ALLOCATION, Target::of(device));
             let shapes = TileShape::of(target);
             let plan = PermutePlan::tuned(&src, align, &dst, align, size_of::<T>(), target, shapes).unwrap();
-            // Of whole quads, columns may go on too.
+            // Columns of whole vectors may be folded too.
             let folded = [(batch, cols), (1, batch * cols)]
                 .map(|(images, cols)| format!("{images} of {} x {cols} elements", rows * outer));
             let is_folded = folded.iter().any(|folded| plan.to_string().contains(folded));
@@ -164,7 +166,7 @@ fn rows_that_end_within_a_sector_go_on_along_the_next_axis(setup: &Setup) {
             tiles::<T>(device, src, dst, None, random);
             tiles::<T>(device, src.reverse(3).unwrap(), dst, None, random);
             tiles::<T>(device, src.reverse(2).unwrap().reverse(0).unwrap(), dst, None, random);
-            // With gaps behind the rows of the source, of which none may be read.
+            // Gaps after the rows of the source, which may not be read.
             let wide = Layout::row_major(&[rows, outer, batch, cols + 3]).unwrap().slice(3, 1..cols + 1, 1).unwrap();
             tiles::<T>(device, wide.permuted_axes(&[3, 2, 1, 0]).unwrap(), dst, None, random);
         }
@@ -187,7 +189,8 @@ fn axes_backwards_and_broadcast(setup: &Setup) {
                         .filter(|axis| reversed >> axis & 1 != 0)
                         .fold(layout, |layout, axis| layout.reverse(axis).unwrap())
                 };
-                // On the source, on the destination, and on all of the destination's axes as well.
+                // Backwards in the source, in the destination, and along all axes of the
+                // destination.
                 tiles::<T>(device, backwards(src), dst, None, random);
                 tiles::<T>(device, src, backwards(dst), None, random);
                 let repeated = Layout::row_major(&[1, rows, cols]).unwrap().broadcast(&shape).unwrap();
@@ -198,8 +201,7 @@ fn axes_backwards_and_broadcast(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(34)));
 }
 
-/// What lies between the elements of the destination must stay: `check` compares all of its
-/// storage.
+/// Bytes between the elements of the destination must stay: `check` compares all of its storage.
 fn parts_of_larger_arrays(setup: &Setup) {
     fn run<T: Sample>(device: &Device, random: &mut Random) {
         let lanes = lanes::<T>();
@@ -226,7 +228,7 @@ fn long_and_narrow_matrices(setup: &Setup) {
                 for shape in [[short, long], [long, short]] {
                     let (src, dst) = (Layout::row_major(&shape).unwrap(), Layout::column_major(&shape).unwrap());
                     let kernel = by_extents::<T>(&shape);
-                    // A single quad a row is worth a tile only where it is whole.
+                    // One vector a row is worth a tile only if it is whole.
                     if short > lanes || kernel == Some("vector_tile") {
                         tiles::<T>(device, src, dst, kernel, random);
                         let [src, dst] = apart::<T>(shape);
@@ -239,8 +241,8 @@ fn long_and_narrow_matrices(setup: &Setup) {
     at_every_width!(run(&device(setup), &mut Random::new(36)));
 }
 
-/// What two tiles write of one sector need not meet in the L2 cache where the result is larger than
-/// 16 MiB.
+/// If the result is larger than 16 MiB, two tiles' parts of one sector may not meet in the L2
+/// cache.
 fn large_matrices_whose_quads_are_off_sectors(setup: &Setup) {
     fn run<T: Sample>(device: &Device, rows: usize, cols: usize, kernel: &str, random: &mut Random) {
         let (src, dst) = (Layout::row_major(&[rows, cols]).unwrap(), Layout::column_major(&[rows, cols]).unwrap());
@@ -261,7 +263,7 @@ fn large_matrices_whose_quads_are_off_sectors(setup: &Setup) {
 fn tiles_beyond_31_bits(setup: &Setup) {
     const SIDE: usize = 128;
     const IMAGE: usize = SIDE * SIDE;
-    /// Room for an image that starts off the others' alignment.
+    /// Memory for an image with another alignment.
     const ROOM: usize = IMAGE + 256;
     let device = device(setup);
     let lens = if setup.is_soft() { vec![ROOM; 2] } else { vec![(1 << 31) + (1 << 20) + ROOM] };

@@ -1,4 +1,4 @@
-//! Measuring: what is run how often, and what has no time. No test says how long anything takes.
+//! Measuring: the number of launches, and errors. No test asserts a time.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn time_from_launch_to_launch_is_of_launches_that_ran(setup: &Setup) {
         ops::copy_into(source.view(&[100])?, result.view_mut(&[100])?, stream)
     });
     assert!(us.unwrap() > 0.0);
-    // 200 of them, nine times, behind three to warm up.
+    // 200 launches, nine times, after three to warm up.
     assert_eq!(launches, 1803);
     assert_eq!(result.download().unwrap(), [7; 100]);
 }

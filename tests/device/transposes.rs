@@ -1,4 +1,4 @@
-//! Every transpose kernel against the oracle, from any layout to any layout.
+//! Every transpose kernel, from any layout to any layout, compared with the oracle.
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;
@@ -21,13 +21,13 @@ cases! {
     Any raw_addresses_on_a_stream_of_the_driver,
 }
 
-/// Every way to ask for a transpose: each variant, and the choice.
+/// Returns every way to request a transpose: each variant, and the plan's choice.
 fn ways() -> impl Iterator<Item = Option<Variant>> {
     Variant::ALL.into_iter().map(Some).chain([None])
 }
 
-/// Transposes on the device and by the oracle; all bytes of the destination's storage must agree,
-/// those that no element of the destination has included.
+/// Transposes on the device and by the oracle, and compares all bytes of the destination's storage,
+/// including those outside of its elements.
 pub(crate) fn check<T: Sample>(
     device: &Device,
     src_layout: Layout,
@@ -157,8 +157,8 @@ fn more_tiles_than_a_grid_has_in_y(setup: &Setup) {
     assert!(agrees, "{plan}");
 }
 
-/// The software GPU under test has not as much memory, but its allocations lie far apart: two of
-/// them are such a matrix.
+/// The software GPU under test has too little memory, but its allocations lie far apart: two of
+/// them form such a matrix.
 fn offsets_beyond_31_bits_between_two_buffers(setup: &Setup) {
     let device = device(setup);
     let elements: Vec<u32> = Random::new(5).elements(2 * 33);
@@ -193,8 +193,8 @@ fn raw_addresses_on_a_stream_of_the_driver(setup: &Setup) {
     let source = device.upload(&elements).unwrap();
     let result = device.alloc::<u16>(elements.len()).unwrap();
     let raw = |from: u64, to: u64| {
-        // SAFETY: both buffers are live until the stream is synchronised; where the call is refused
-        // nothing is queued.
+        // SAFETY: both buffers live until the stream is synchronised; a refused call queues
+        // nothing.
         unsafe { ops::transpose_raw(&device, from, &src, to, &dst, 2, None, device.default_stream().handle()) }
     };
     raw(source.address(), result.address()).unwrap();

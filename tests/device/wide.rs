@@ -1,4 +1,4 @@
-//! The kernels with 64-bit arithmetic, of every width. The software GPU's allocations lie 2^40
+//! The kernels with 64-bit arithmetic, for every width. The software GPU's allocations lie 2^40
 //! bytes apart, so that two small ones are the ends of an array that is larger than any memory.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ cases! {
     SoftwareGpu("its allocations are the ends of an array that is larger than any memory") every_wide_kernel_of_permutes_is_right,
 }
 
-/// The kernels that such matrices may take, but for the copy, which is always wide.
+/// The kernels that such matrices may take, except for the copy, which is always wide.
 const FAMILIES: [&str; 9] = [
     "elements",
     "rows",
@@ -29,13 +29,13 @@ const FAMILIES: [&str; 9] = [
     "interleave",
     "interleave_quads",
 ];
-/// For more than 16 MiB only: `every_entry` has it.
+/// It takes more than 16 MiB; `every_entry` launches it.
 const LARGE: &str = "ragged_tile_b128_wide";
 
 fn every_wide_kernel_of_permutes_is_right(setup: &Setup) {
     let (mut random, mut seen) = (Random::new(40), BTreeSet::new());
     at_every_width!(run(&device(setup), &mut random, &mut seen));
-    // Those by quads are wide all.
+    // Kernels that move vectors always are wide.
     let wide = |name: &&str| name.ends_with("_wide") || (name.contains("_quads_") && !name.ends_with("_hinted"));
     let known = ENTRIES.iter().map(|entry| entry.name).filter(wide);
     let mut all =
@@ -43,10 +43,10 @@ fn every_wide_kernel_of_permutes_is_right(setup: &Setup) {
     assert!(all.all(|name| seen.contains(name)), "not all of the wide entries were run: {seen:?}");
 }
 
-/// Matrices at the ends of the array, aligned and not, forwards and backwards, to matrices and
-/// their transposes and back.
+/// Copies matrices at the ends of the array, aligned and not, forwards and backwards, to matrices
+/// and their transposes and back.
 fn run<T: Sample>(device: &Device, random: &mut Random, seen: &mut BTreeSet<&'static str>) {
-    // Of which two fill a quarter of a tile.
+    // Two of these fill a quarter of a tile.
     let few_squares = 128 / size_of::<T>();
     for [rows, cols] in [
         [few_squares, few_squares],
@@ -94,7 +94,7 @@ struct Work<'a, T: Sample> {
 }
 
 impl<T: Sample> Work<'_, T> {
-    /// Copies from the ends. The kernel that did it.
+    /// Copies from the ends and returns the kernel.
     fn gather(&self, images: [Vec<T>; 2], random: &mut Random) -> &'static str {
         let mut expected = random.elements::<T>(self.near.storage_len());
         let result = self.device.upload(&expected).unwrap();
@@ -104,7 +104,7 @@ impl<T: Sample> Work<'_, T> {
         entry
     }
 
-    /// Copies to the ends; what lies around the images stays.
+    /// Copies to the ends and checks that the bytes around the images stay.
     fn scatter(&self, mut images: [Vec<T>; 2], random: &mut Random) -> &'static str {
         let elements = random.elements::<T>(self.near.storage_len());
         let source = self.device.upload(&elements).unwrap();
@@ -117,8 +117,8 @@ impl<T: Sample> Work<'_, T> {
 
     fn copy(&self, src: u64, src_layout: &Layout, dst: u64, dst_layout: &Layout) -> &'static str {
         let (width, stream) = (size_of::<T>(), self.device.default_stream());
-        // SAFETY: the images are live until the stream is synchronised, and the layouts reach
-        // nothing else.
+        // SAFETY: the images live until the stream is synchronised, and the layouts reach only
+        // them.
         unsafe { ops::copy_into_raw(self.device, src, src_layout, dst, dst_layout, width, stream.handle()) }.unwrap();
         stream.synchronize().unwrap();
         let (src_align, dst_align) = (Align::of(src), Align::of(dst));
@@ -126,7 +126,7 @@ impl<T: Sample> Work<'_, T> {
         PermutePlan::new(src_layout, src_align, dst_layout, dst_align, width, target).unwrap().entry().unwrap()
     }
 
-    /// Every element: its end and its place there, and its place side by side.
+    /// Visits every element: its end and its index there, and its index side by side.
     fn each(&self, mut element: impl FnMut((usize, usize), usize)) {
         let &[_, rows, cols] = self.far.shape() else { unreachable!("three axes") };
         for index in 0..2 * rows * cols {

@@ -51,10 +51,10 @@ fn every_decline_names_the_quantity_that_decided() {
         let deciding = before.iter().map(|verdict| verdict.quantity.unwrap_or_else(|| panic!("{verdict}")));
         deciding.map(|Quantity { name, value, limit }| (name, value, limit)).collect::<Vec<_>>()
     };
-    let launch = ("channels whose values go with the launch", 0, Limit::AtLeast(1));
+    let launch = ("channels whose values are launch parameters", 0, Limit::AtLeast(1));
     assert_eq!(declines(&[8, 9, 10, 3], &[0, 3, 1, 2], Channels::WithLaunch(1)), []);
     assert_eq!(declines(&[640, 480], &[1, 0], Channels::Uniform), [launch]);
-    let cut = "bytes that every row starts on and is a multiple of";
+    let cut = "alignment of every row's start and length in bytes";
     assert_eq!(declines(&[648, 484], &[1, 0], Channels::Uniform), [launch, (cut, 4, Limit::AtLeast(16))]);
     assert_eq!(declines(&[641, 480], &[1, 0], Channels::Uniform), [launch, (cut, 2, Limit::AtLeast(16))]);
     let along = ("axes along which only the destination is contiguous", 0, Limit::AtLeast(1));

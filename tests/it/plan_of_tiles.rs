@@ -31,48 +31,48 @@ fn whole_tiles_follow_each_other_along_the_side_whose_axis_is_shorter() {
             &[8192, 8192][..],
             &[1, 0][..],
             4,
-            "1 of 8192 x 8192 elements, tiles of 16 squares a row, numbered along the rows",
+            "1 of 8192 x 8192 elements, tiles of 16 micro-tiles a row, numbered along the rows",
         ),
         (
             &[512, 512, 512],
             &[1, 2, 0],
             4,
-            "1 of 512 x 262144 elements, tiles of 16 squares a row, numbered down the columns",
+            "1 of 512 x 262144 elements, tiles of 16 micro-tiles a row, numbered down the columns",
         ),
         (
             &[512, 512, 512],
             &[2, 0, 1],
             4,
-            "1 of 262144 x 512 elements, tiles of 16 squares a row, numbered along the rows",
+            "1 of 262144 x 512 elements, tiles of 16 micro-tiles a row, numbered along the rows",
         ),
         // The axis between goes to either side.
         (
             &[512, 512, 512],
             &[2, 1, 0],
             4,
-            "1 of 512 x 262144 elements, tiles of 16 squares a row, numbered along the rows",
+            "1 of 512 x 262144 elements, tiles of 16 micro-tiles a row, numbered along the rows",
         ),
         (
             &[640, 512, 384],
             &[2, 1, 0],
             2,
-            "1 of 640 x 196608 elements, tiles of 16 squares a row, numbered along the rows",
+            "1 of 640 x 196608 elements, tiles of 16 micro-tiles a row, numbered along the rows",
         ),
         (
             &[384, 512, 640],
             &[2, 1, 0],
             2,
-            "1 of 196608 x 640 elements, tiles of 16 squares a row, numbered down the columns",
+            "1 of 196608 x 640 elements, tiles of 16 micro-tiles a row, numbered down the columns",
         ),
         // Of 416 columns, the last tile of each row would be half empty.
         (
             &[384, 400, 416],
             &[2, 1, 0],
             4,
-            "1 of 384 x 166400 elements, tiles of 16 squares a row, numbered along the rows",
+            "1 of 384 x 166400 elements, tiles of 16 micro-tiles a row, numbered along the rows",
         ),
         // Short runs go on on both sides.
-        (&[24, 24, 24, 24, 24, 24], &[5, 3, 1, 4, 2, 0], 4, "576 of 576 x 576 elements, tiles of 16 squares a row"),
+        (&[24, 24, 24, 24, 24, 24], &[5, 3, 1, 4, 2, 0], 4, "576 of 576 x 576 elements, tiles of 16 micro-tiles a row"),
     ] {
         let plan = permuted(shape, axes, width);
         assert!(plan.to_string().contains(expected), "{plan}, not {expected}");
@@ -134,21 +134,21 @@ fn small_matrices_of_narrow_elements_are_stacked() {
 #[test]
 fn ragged_tiles_are_cut_to_be_full() {
     for (shape, axes, width, expected) in [
-        (&[33, 65, 127, 129][..], &[3, 1, 0, 2][..], 4, "65 of 4191 x 129 elements, tiles of 8 squares a row"),
-        (&[3000, 127, 129], &[0, 2, 1], 4, "3000 of 127 x 129 elements, tiles of 8 squares a row"),
-        (&[3000, 129, 127], &[0, 2, 1], 2, "3000 of 129 x 127 elements, tiles of 16 squares a row"),
-        (&[2000, 257, 255], &[0, 2, 1], 1, "2000 of 257 x 255 elements, tiles of 16 squares a row"),
-        (&[511, 257, 1025], &[2, 1, 0], 1, "257 of 511 x 1025 elements, tiles of 16 squares a row"),
-        (&[65, 257, 1025], &[2, 1, 0], 8, "1 of 16705 x 1025 elements, tiles of 16 squares a row"),
-        (&[300_003, 65], &[1, 0], 4, "1 of 300003 x 65 elements, tiles of 4 squares a row"),
-        (&[100_003, 65], &[1, 0], 8, "1 of 100003 x 65 elements, tiles of 8 squares a row"),
+        (&[33, 65, 127, 129][..], &[3, 1, 0, 2][..], 4, "65 of 4191 x 129 elements, tiles of 8 micro-tiles a row"),
+        (&[3000, 127, 129], &[0, 2, 1], 4, "3000 of 127 x 129 elements, tiles of 8 micro-tiles a row"),
+        (&[3000, 129, 127], &[0, 2, 1], 2, "3000 of 129 x 127 elements, tiles of 16 micro-tiles a row"),
+        (&[2000, 257, 255], &[0, 2, 1], 1, "2000 of 257 x 255 elements, tiles of 16 micro-tiles a row"),
+        (&[511, 257, 1025], &[2, 1, 0], 1, "257 of 511 x 1025 elements, tiles of 16 micro-tiles a row"),
+        (&[65, 257, 1025], &[2, 1, 0], 8, "1 of 16705 x 1025 elements, tiles of 16 micro-tiles a row"),
+        (&[300_003, 65], &[1, 0], 4, "1 of 300003 x 65 elements, tiles of 4 micro-tiles a row"),
+        (&[100_003, 65], &[1, 0], 8, "1 of 100003 x 65 elements, tiles of 8 micro-tiles a row"),
         // As they were tuned.
-        (&[16_383, 16_385], &[1, 0], 1, "1 of 16383 x 16385 elements, tiles of 8 squares a row"),
-        (&[8191, 8193], &[1, 0], 2, "1 of 8191 x 8193 elements, tiles of 8 squares a row"),
-        (&[8191, 8193], &[1, 0], 4, "1 of 8191 x 8193 elements, tiles of 16 squares a row"),
-        (&[8191, 8193], &[1, 0], 8, "1 of 8191 x 8193 elements, tiles of 16 squares a row"),
+        (&[16_383, 16_385], &[1, 0], 1, "1 of 16383 x 16385 elements, tiles of 8 micro-tiles a row"),
+        (&[8191, 8193], &[1, 0], 2, "1 of 8191 x 8193 elements, tiles of 8 micro-tiles a row"),
+        (&[8191, 8193], &[1, 0], 4, "1 of 8191 x 8193 elements, tiles of 16 micro-tiles a row"),
+        (&[8191, 8193], &[1, 0], 8, "1 of 8191 x 8193 elements, tiles of 16 micro-tiles a row"),
         // Rows that end on sectors gain nothing by being one.
-        (&[128, 64, 1025], &[2, 1, 0], 4, "64 of 128 x 1025 elements, tiles of 8 squares a row"),
+        (&[128, 64, 1025], &[2, 1, 0], 4, "64 of 128 x 1025 elements, tiles of 8 micro-tiles a row"),
     ] {
         let plan = permuted(shape, axes, width);
         assert!(plan.to_string().contains(expected), "{plan}, not {expected}");

@@ -1,4 +1,4 @@
-//! Element-wise operations on contiguous arrays, named as BabelStream names them.
+//! Element-wise operations on contiguous arrays, with BabelStream's names.
 
 use crate::abi::{ELEMENTWISE_BLOCK, ElementwiseParams, FillParams};
 use crate::block;
@@ -9,14 +9,14 @@ use crate::thread::number::{Number, Real};
 use crate::thread::quad::Lanes;
 use crate::thread::{self, B8, Global, Quad, Word};
 
-/// What an element becomes.
+/// The formula of an element.
 pub trait Formula {
-    /// Whether the formula has the element that was there.
+    /// Whether the formula reads the old element.
     const OLD: bool = false;
-    /// Whether it has a second operand.
+    /// Whether it reads a second operand.
     const SECOND: bool = false;
 
-    /// The new value.
+    /// Returns the new value.
     fn value<V: Real>(old: V, a: V, b: V, scalar: V) -> V;
 }
 
@@ -37,31 +37,31 @@ macro_rules! formulas {
 }
 
 formulas! {
-    /// Scaled.
+    /// A scaled array.
     Mul: |_old, a, _b, scalar| scalar * a;
-    /// The sum of two.
+    /// The sum of two arrays.
     Add {SECOND}: |_old, a, b, _scalar| a + b;
-    /// One and a scaled other.
+    /// The sum of an array and a scaled one.
     Triad {SECOND}: |_old, a, b, scalar| a + scalar * b;
-    /// What was there, one, and a scaled other.
+    /// The sum of the destination, an array and a scaled one.
     NStream {OLD SECOND}: |old, a, b, scalar| old + (a + scalar * b);
-    /// What was there and a scaled other.
+    /// The sum of the destination and a scaled array.
     Axpy {OLD}: |old, a, _b, scalar| old + scalar * a;
 }
 
-/// This thread's lane of the grid.
+/// Returns this thread's lane of the grid.
 #[inline(always)]
 fn lane() -> u64 {
     (block::linear::<Wide>() * Wide::new(ELEMENTWISE_BLOCK) + Wide::new(thread::thread_x())).0
 }
 
-/// A quad a thread, and an element of those outside of quads.
+/// Computes a vector a thread, and an element outside of vectors.
 ///
 /// # Safety
 ///
-/// See [`ElementwiseParams`]: what the formula names is allocated and aligned to an element, and
-/// the quads of `span` to 16 bytes; nothing else writes it, and operands are `dst` or do not
-/// overlap it.
+/// See [`ElementwiseParams`]: the operands of the formula are allocated and aligned to an element,
+/// and the vectors of `span` to 16 bytes; no other work writes them, and operands are `dst` or do
+/// not overlap it.
 #[inline(always)]
 pub unsafe fn elementwise<T: Number<Value: Real>, F: Formula, C: Cache<Quad>>(params: ElementwiseParams) {
     let (lane, cache) = (lane(), C::new());
@@ -70,18 +70,18 @@ pub unsafe fn elementwise<T: Number<Value: Real>, F: Formula, C: Cache<Quad>>(pa
     let sides = |element: u64| [params.dst, params.a, params.b].map(|at| Global::new(at).offset(element * width));
     if lane < params.span.quads {
         let [dst, a, b] = sides(params.span.first + lane * T::Word::COUNT as u64);
-        // SAFETY: a whole quad of an operand that the formula has.
+        // SAFETY: a whole vector of an operand of the formula.
         let first = unsafe { cache.load(a) };
         // SAFETY: as above.
         let second = if F::SECOND { unsafe { cache.load(b) } } else { [0; 4] };
         // SAFETY: as above.
         let old = if F::OLD { unsafe { cache.load(dst) } } else { [0; 4] };
-        // SAFETY: this lane's quad of the destination.
+        // SAFETY: this lane's vector of the destination.
         unsafe { cache.store(dst, by_lanes::<T, F>(old, first, second, scalar)) };
     }
     if let Some(element) = span::single(&params.span, T::Word::COUNT as u64, lane) {
         let [dst, a, b] = sides(element);
-        // SAFETY: an element of an operand that the formula has.
+        // SAFETY: an element of an operand of the formula.
         let first = unsafe { T::Word::load_global(a) };
         // SAFETY: as above.
         let second = if F::SECOND { unsafe { T::Word::load_global(b) } } else { T::Word::ZERO };
@@ -93,7 +93,7 @@ pub unsafe fn elementwise<T: Number<Value: Real>, F: Formula, C: Cache<Quad>>(pa
     }
 }
 
-/// The formula for each element of quads.
+/// Applies the formula to each element of vectors.
 #[inline(always)]
 fn by_lanes<T: Number<Value: Real>, F: Formula>(old: Quad, a: Quad, b: Quad, scalar: T::Value) -> Quad {
     let mut result = [0; 4];
@@ -106,11 +106,11 @@ fn by_lanes<T: Number<Value: Real>, F: Formula>(old: Quad, a: Quad, b: Quad, sca
     result
 }
 
-/// A quad of the pattern a thread, and a byte of those outside of quads.
+/// Writes a vector of the pattern a thread, and a byte outside of vectors.
 ///
 /// # Safety
 ///
-/// See [`FillParams`]: the bytes are allocated, and nothing else accesses them.
+/// See [`FillParams`]: the bytes are allocated, and no other work accesses them.
 #[inline(always)]
 pub unsafe fn fill(params: FillParams) {
     let lane = lane();
@@ -118,7 +118,7 @@ pub unsafe fn fill(params: FillParams) {
     let FillParams { low, high, .. } = params;
     if lane < params.span.quads {
         let quad = [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32];
-        // SAFETY: this lane's quad.
+        // SAFETY: this lane's vector.
         unsafe { thread::store_quad(dst.offset(params.span.first + 16 * lane), quad) };
     }
     if let Some(byte) = span::single(&params.span, 16, lane) {

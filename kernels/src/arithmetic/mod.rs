@@ -1,4 +1,4 @@
-//! Kernels that compute with what they move.
+//! Kernels that compute with the elements they load.
 
 mod elementwise;
 mod reduce;

@@ -1,4 +1,4 @@
-//! Reductions of contiguous arrays to one value a block.
+//! Reduces contiguous arrays to one value a block.
 
 use core::marker::PhantomData;
 
@@ -10,28 +10,28 @@ use crate::thread::{self, Footprint, Global, Quad, Shared, Word};
 
 const STEPS: usize = REDUCE_STEPS as usize;
 
-/// How values become one.
+/// A reduction of values to one.
 pub trait Reduction<T: Number> {
-    /// What they are joined in.
+    /// The type in which values are joined.
     type Value: Value;
-    /// What is written.
+    /// The type of the result.
     type Result: Number<Value = Self::Value>;
     /// Whether there is a second operand.
     const SECOND: bool = false;
-    /// What changes nothing.
+    /// The value that changes no other.
     const NEUTRAL: Self::Value;
 
     /// Whether values are added.
     const ADDS: bool = false;
 
-    /// What an element counts.
+    /// Maps an element to its value.
     fn term(a: T::Value, b: T::Value) -> Self::Value;
-    /// What the elements of a quad count, where that takes fewer instructions than one by one.
+    /// Maps the elements of a vector, if that takes fewer instructions than one by one.
     #[inline(always)]
     fn quad(_: Quad) -> Option<Self::Value> {
         None
     }
-    /// Of two.
+    /// Joins two values.
     fn join(one: Self::Value, other: Self::Value) -> Self::Value;
 }
 
@@ -39,9 +39,9 @@ pub trait Reduction<T: Number> {
 pub struct Sum;
 /// The sum of products.
 pub struct Dot;
-/// The least; what is no number, where there is one.
+/// The least; NaN if there is one.
 pub struct Min;
-/// The greatest; what is no number, where there is one.
+/// The greatest; NaN if there is one.
 pub struct Max;
 
 impl<T: Number> Reduction<T> for Sum {
@@ -115,20 +115,21 @@ impl<T: Number> Reduction<T> for Max {
     }
 }
 
-/// A value of each thread of the block.
+/// Shared memory for a value of each thread of the block.
 struct Values<V>(PhantomData<V>);
 
 impl<V: Value> Footprint for Values<V> {
     const BYTES: u32 = REDUCE_BLOCK * <V::Word as Word>::BYTES;
 }
 
-/// Runs of quads, as many at a time as there are blocks; then the threads' values, pair by pair.
-/// Every value is joined in an order that the numbers alone decide.
+/// Reduces runs of vectors, one run a block at a time, then the threads' values pair by pair. The
+/// numbers alone decide the order in which values are joined.
 ///
 /// # Safety
 ///
-/// See [`ReduceParams`]: the operands are allocated and aligned to an element, their quads to 16
-/// bytes, and nothing writes them; there is room for a result a block, which nothing else accesses.
+/// See [`ReduceParams`]: the operands are allocated and aligned to an element, their vectors to 16
+/// bytes, and no work writes them; there is memory for one result a block, which no other work
+/// accesses.
 #[inline(always)]
 pub unsafe fn reduce<T: Number, R: Reduction<T>>(params: ReduceParams) {
     let (a, b) = (Global::new(params.a), Global::new(params.b));
@@ -145,12 +146,12 @@ pub unsafe fn reduce<T: Number, R: Reduction<T>>(params: ReduceParams) {
     }
 }
 
-/// This thread's part of the quads: of whole runs without a question, because loads behind
-/// questions wait for them; of the last quads one by one.
+/// Reduces this thread's part of the vectors: whole runs without a condition, because loads behind
+/// conditions wait for them; the last vectors one by one.
 ///
 /// # Safety
 ///
-/// As of [`reduce`].
+/// As for [`reduce`].
 #[inline(always)]
 unsafe fn quads<T: Number, R: Reduction<T>>(params: &ReduceParams, a: Global, b: Global) -> R::Value {
     let blocks = u64::from(thread::grid_x());
@@ -159,13 +160,13 @@ unsafe fn quads<T: Number, R: Reduction<T>>(params: &ReduceParams, a: Global, b:
     let start = params.span.first * u64::from(T::Word::BYTES);
     let load = |quad: u64| {
         let at = start + 16 * quad;
-        // SAFETY: a quad of the first operand, which is allocated and which nothing writes.
+        // SAFETY: a vector of the first operand, which is allocated and which no work writes.
         let first = unsafe { thread::load_quad(a.offset(at)) };
-        // SAFETY: the same of the second, where there is one.
+        // SAFETY: the same for the second, if there is one.
         let second = if R::SECOND { unsafe { thread::load_quad(b.offset(at)) } } else { [0; 4] };
         (first, second)
     };
-    // A value for each place in a quad, so that they do not wait for each other.
+    // A value for each lane of a vector, so that they do not wait for each other.
     let mut joined = [R::NEUTRAL; 8];
     let mut quad = u64::from(thread::block_x()) * run + u64::from(thread::thread_x());
     while quad < whole {
@@ -188,7 +189,7 @@ unsafe fn quads<T: Number, R: Reduction<T>>(params: &ReduceParams, a: Global, b:
     all
 }
 
-/// Joins each element of a quad to the value of its place.
+/// Joins each element of a vector to the value of its lane.
 #[inline(always)]
 fn join_lanes<T: Number, R: Reduction<T>>(joined: &mut [R::Value; 8], (a, b): (Quad, Quad)) {
     crate::unrolled!(lane < 8 => {
@@ -199,11 +200,11 @@ fn join_lanes<T: Number, R: Reduction<T>>(joined: &mut [R::Value; 8], (a, b): (Q
     });
 }
 
-/// This thread's part of the elements outside of quads, joined to a value.
+/// Joins this thread's part of the elements outside of vectors to a value.
 ///
 /// # Safety
 ///
-/// As of [`reduce`].
+/// As for [`reduce`].
 #[inline(always)]
 unsafe fn singles<T: Number, R: Reduction<T>>(
     params: &ReduceParams,
@@ -217,7 +218,7 @@ unsafe fn singles<T: Number, R: Reduction<T>>(
         let at = element * u64::from(T::Word::BYTES);
         // SAFETY: an element of the first operand.
         let first = unsafe { T::Word::load_global(a.offset(at)) };
-        // SAFETY: of the second, where there is one.
+        // SAFETY: of the second, if there is one.
         let second = if R::SECOND { unsafe { T::Word::load_global(b.offset(at)) } } else { T::Word::ZERO };
         value = R::join(value, R::term(T::value(first), T::value(second)));
         lane += u64::from(thread::grid_x()) * u64::from(REDUCE_BLOCK);
@@ -225,7 +226,7 @@ unsafe fn singles<T: Number, R: Reduction<T>>(
     value
 }
 
-/// The block's value, in its first thread.
+/// Returns the block's value in its first thread.
 ///
 /// # Safety
 ///
@@ -238,16 +239,16 @@ unsafe fn across<T: Number, R: Reduction<T>>(value: R::Value) -> R::Value {
     let at = |thread: u32| values.offset(thread * WordOf::<R::Value>::BYTES);
     let mut value = value;
     let mut half = REDUCE_BLOCK / 2;
-    // SAFETY: this thread's place.
+    // SAFETY: this thread's memory.
     unsafe { R::Value::word(value).store_shared(at(thread)) };
     while half > 0 {
-        // SAFETY: all threads go through as many rounds.
+        // SAFETY: all threads go through the same number of rounds.
         unsafe { thread::barrier() };
         if thread < half {
-            // SAFETY: the place of a thread that is done, which has written it before the barrier.
+            // SAFETY: the memory of a thread that is done, which wrote it before the barrier.
             let other = unsafe { WordOf::<R::Value>::load_shared(at(thread + half)) };
             value = R::join(value, R::Value::value(other));
-            // SAFETY: this thread's place, which none reads before the next barrier.
+            // SAFETY: this thread's memory, which no thread reads before the next barrier.
             unsafe { R::Value::word(value).store_shared(at(thread)) };
         }
         half /= 2;

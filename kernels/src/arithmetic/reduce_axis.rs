@@ -1,4 +1,4 @@
-//! Reductions along one axis of contiguous arrays, seen as `[outer, n, inner]`.
+//! Reduces contiguous arrays along one axis, as arrays of shape `[outer, n, inner]`.
 
 use core::marker::PhantomData;
 
@@ -12,36 +12,36 @@ use crate::thread::{self, B64, Footprint, Global, Quad, Shared, Word};
 
 /// Loads that a thread has in flight along a row.
 const ALONG: usize = REDUCE_STEPS as usize;
-/// Loads that it has in flight of elements outside of quads.
+/// Loads of elements outside of vectors that it has in flight.
 const ASIDE: usize = 4;
-/// Loads of quads that a thread has in flight down columns, and of elements.
+/// Loads of vectors that a thread has in flight down columns, and of elements.
 const DOWN: usize = 4;
 const DOWN_ELEMENTS: usize = 8;
 
-/// How the elements along an axis become one.
+/// A reduction of the elements along an axis to one.
 pub trait Along<T: Number> {
-    /// What they are so far.
+    /// The state after some elements.
     type State: Pass;
-    /// Of none.
+    /// The state without elements.
     const START: Self::State;
-    /// Whether places matter.
+    /// Whether indices matter.
     const PLACES: bool;
 
     /// Whether values are added.
     const ADDS: bool = false;
 
-    /// One more, which lies behind all so far.
+    /// Adds one element, which lies after all before.
     fn take(state: Self::State, value: T::Value, place: u64) -> Self::State;
-    /// All elements of a quad at once, where that takes fewer instructions than one by one.
+    /// Adds all elements of a vector at once, if that takes fewer instructions than one by one.
     fn take_quad(state: Self::State, quad: Quad, place: u64) -> Option<Self::State>;
-    /// Of two, wherever they lie.
+    /// Joins two states, in any order of their elements.
     fn join(one: Self::State, other: Self::State) -> Self::State;
 
-    /// Writes element `at` of the result; of places, also its value, where there are `values`.
+    /// Writes element `at` of the result; for argmax also its value, if there are `values`.
     ///
     /// # Safety
     ///
-    /// Both have room for it, and nothing else accesses it.
+    /// Both have room for it, and no other work accesses it.
     unsafe fn write(state: Self::State, result: u64, values: u64, at: u64);
 }
 
@@ -80,12 +80,12 @@ macro_rules! values {
 
 values! { Sum Min Max }
 
-/// Where the greatest lies, the first of several; what is no number is greater than any.
+/// The index of the greatest, the first of several; NaN is greater than any number.
 pub struct ArgMax;
 
 impl<T: Number<Value: Pass>> Along<T> for ArgMax {
     type State = Placed<T::Value>;
-    // What is never greater than this is nothing but this, and the first of it lies at 0.
+    // If no element is greater than this, all are equal to it, and the first of them lies at 0.
     const START: Placed<T::Value> = Placed { value: T::Value::LEAST, place: 0 };
     const PLACES: bool = true;
 
@@ -121,12 +121,13 @@ impl<T: Number<Value: Pass>> Along<T> for ArgMax {
     }
 }
 
-/// A group of threads a row: whole quads wherever the row starts, and the elements around them.
+/// Reduces rows, with a group of threads a row: whole vectors wherever the row starts, and the
+/// elements around them.
 ///
 /// # Safety
 ///
-/// See [`ReduceRowsParams`]: the rows are allocated and aligned to an element, and nothing writes
-/// them; there is room for the results, which nothing else accesses.
+/// See [`ReduceRowsParams`]: the rows are allocated and aligned to an element, and no work writes
+/// them; there is memory for the results, which no other work accesses.
 #[inline(always)]
 pub unsafe fn reduce_rows<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(params: ReduceRowsParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<R::State>>());
@@ -135,8 +136,8 @@ pub unsafe fn reduce_rows<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(params
     let start = part * params.part;
     let left = params.n - start;
     let part_len = if left < params.part { left } else { params.part };
-    // Nothing of a row that there is not, instead of a branch around it: that would be followed to
-    // a barrier of its own.
+    // A missing row has length 0 instead of a branch around it, after which the barrier would need
+    // a copy.
     let len = if row < params.rows { part_len } else { 0 };
     let at = Global::new(params.a).offset((row * params.n + start) * u64::from(T::Word::BYTES));
     // SAFETY: this row's part, as the caller promises.
@@ -149,12 +150,12 @@ pub unsafe fn reduce_rows<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(params
     }
 }
 
-/// This thread's part of `len` elements from an address on, the first of which lies at `start`
-/// along the axis.
+/// Reduces this thread's part of `len` elements from an address on, the first of which has index
+/// `start` along the axis.
 ///
 /// # Safety
 ///
-/// They are allocated and aligned to an element, and nothing writes them.
+/// They are allocated and aligned to an element, and no work writes them.
 #[inline(always)]
 unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
     at: Global,
@@ -168,9 +169,9 @@ unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
     let quads = (len - first) / count;
     let (lane, size) = (u64::from(group.lane), u64::from(group.size));
     let whole = at.offset(first * u64::from(width));
-    // SAFETY: a whole quad of the row.
+    // SAFETY: a whole vector of the row.
     let load = |quad: u64| unsafe { thread::load_quad(whole.offset(16 * quad)) };
-    // A state for each place in a quad, so that they do not wait for each other.
+    // A state for each lane of a vector, so that they do not wait for each other.
     let mut states = [R::START; 16];
     let mut take = |quad: Quad, number: u64| {
         let place = start + first + number * count;
@@ -205,8 +206,8 @@ unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
             state = R::join(state, states[lane]);
         }
     });
-    // The elements before the quads and those behind, numbered through: the last again instead of
-    // those that there are not, because loads behind questions wait for them.
+    // The elements before the vectors and those after, numbered through. Missing ones load the last
+    // again, because loads behind conditions wait for them.
     let singles = len - quads * count;
     let mut single = lane;
     while single < singles {
@@ -226,34 +227,34 @@ unsafe fn along<T: Number<Value: Pass, Sum: Pass>, R: Along<T>>(
     state
 }
 
-/// The place of an element outside of the quads, which lie behind the first elements: the last for
-/// numbers that are too great.
+/// Returns the place of an element outside of the vectors, which lie behind the first elements:
+/// the last place for numbers that are too great.
 #[inline(always)]
 fn aside(number: u64, singles: u64, first: u64, [quads, count]: [u64; 2]) -> u64 {
     let number = if number < singles { number } else { singles - 1 };
     if number < first { number } else { number + quads * count }
 }
 
-/// Columns that a thread has room for: those of a quad, and eight at least.
+/// Returns the columns that a thread has room for: those of a vector, and at least eight.
 pub const fn column_lanes<W: Lanes>() -> usize {
     if W::COUNT > 8 { W::COUNT } else { 8 }
 }
 
-/// What a thread has of columns, for each.
+/// Shared memory for each column's states of a thread.
 struct States<S, T>(PhantomData<(S, T)>);
 
 impl<S: Pass, T: Number> Footprint for States<S, T> {
     const BYTES: u32 = reduce_columns_block(T::Word::BYTES) * T::Word::COUNT as u32 * S::BYTES;
 }
 
-/// Threads across columns, each of a quad or an element, and down them; then what those of a column
-/// have, one after another.
+/// Reduces columns, with threads across columns, each of a vector or an element, and threads down
+/// them; then it joins the threads' states of a column in sequence.
 ///
 /// # Safety
 ///
-/// See [`ReduceColumnsParams`]: the array is allocated and aligned to an element, its rows to quads
-/// where lanes are quads, and nothing writes it; there is room for the results, which nothing else
-/// accesses.
+/// See [`ReduceColumnsParams`]: the array is allocated and aligned to an element, its rows to
+/// vectors if lanes are vectors, and no work writes it; there is memory for the results, which no
+/// other work accesses.
 #[inline(always)]
 pub unsafe fn reduce_columns<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const LANES: usize>(
     params: ReduceColumnsParams,
@@ -270,7 +271,7 @@ pub unsafe fn reduce_columns<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, con
 
 /// # Safety
 ///
-/// As of [`reduce_columns`].
+/// As for [`reduce_columns`].
 #[inline(always)]
 unsafe fn columns<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUADS: bool, const LANES: usize>(
     params: &ReduceColumnsParams,
@@ -282,14 +283,14 @@ unsafe fn columns<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUADS: b
     let x = thread::thread_x() - y * across;
     let first = u64::from(thread::block_x()) * u64::from(across);
     let column = first + u64::from(x);
-    // Those of a lane side by side, so that threads which do access different banks.
+    // The states of a lane lie side by side, so that neighbouring threads access different banks.
     let at = |lane: u32, y: u32, x: u32| shared.offset((lane * threads + y * across + x) * R::State::BYTES);
     if y < down && column < params.columns {
         // SAFETY: a column of the array.
         let states = unsafe { down_column::<T, R, QUADS, LANES>(params, column, y, down) };
         crate::unrolled!(lane < 16 => {
             if lane < count as usize {
-                // SAFETY: this thread's place.
+                // SAFETY: this thread's memory.
                 unsafe { states[lane].store(at(lane as u32, y, x)) };
             }
         });
@@ -304,7 +305,7 @@ unsafe fn columns<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUADS: b
         let lane = quotient(element, &params.across);
         let x = element - lane * across;
         if x < columns {
-            // SAFETY: what a thread has stored before the barrier.
+            // SAFETY: a state that a thread stored before the barrier.
             let load = |y: u32| unsafe { R::State::load(at(lane, y, x)) };
             let mut state = load(0);
             for y in 1..down {
@@ -317,7 +318,7 @@ unsafe fn columns<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUADS: b
     }
 }
 
-/// A quad, or an element as the first of a quad.
+/// Loads a vector, or an element as the first of a vector.
 ///
 /// # Safety
 ///
@@ -333,11 +334,11 @@ unsafe fn load_columns<T: Number, const QUADS: bool>(at: Global) -> Quad {
     }
 }
 
-/// What every `down`th row of the block's part, from the `y`th on, comes to in a column.
+/// Reduces every `down`th row of the block's part, from the `y`th on, in a column.
 ///
 /// # Safety
 ///
-/// As of [`reduce_columns`]; the column is one of the array.
+/// As for [`reduce_columns`]; the column is one of the array.
 #[inline(always)]
 unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUADS: bool, const LANES: usize>(
     params: &ReduceColumnsParams,
@@ -350,12 +351,12 @@ unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUAD
     let outer = Wide::truncate(column).divide(&params.lanes).0;
     let lane = column - outer * params.lanes.value;
     let number = |place: u64| (outer * params.n + place) * params.lanes.value + lane;
-    // SAFETY: a quad or an element of the array.
+    // SAFETY: a vector or an element of the array.
     let load = |at: Global| unsafe { load_columns::<T, QUADS>(at) };
     let mut states = [R::START; LANES];
     let take = |states: &mut [R::State; LANES], quad: Quad, place: u64| {
         let named = if R::PLACES && params.places != 0 {
-            // SAFETY: a place for every element, where there are places.
+            // SAFETY: an index for every element, if there are indices.
             unsafe { B64::load_global(Global::new(params.places).offset(8 * number(place))) }.low()
         } else {
             place
@@ -371,8 +372,8 @@ unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUAD
     let end = start + if left < params.part { left } else { params.part };
     let loads = if QUADS { DOWN } else { DOWN_ELEMENTS };
     let mut place = start + u64::from(y);
-    // An address that goes along instead of one from each place: that takes fewer registers, and so
-    // more threads are at work.
+    // An address that advances instead of one from each index takes fewer registers, so more
+    // threads run.
     let mut at = Global::new(params.a).offset(number(place) * bytes);
     let (step, pitch) = (u64::from(down), u64::from(down) * params.lanes.value * bytes);
     while place + (loads as u64 - 1) * step < end {
@@ -382,7 +383,7 @@ unsafe fn down_column<T: Number<Value: Pass, Sum: Pass>, R: Along<T>, const QUAD
             at = at.offset(pitch);
         }
         if R::ADDS && T::ADDS_IN_VALUES {
-            // One addition of 64 bits a column, instead of one for each load.
+            // One 64-bit addition a column, instead of one for each load.
             crate::unrolled!(lane < 16 => {
                 if lane < count {
                     let mut sum = T::Value::ZERO;

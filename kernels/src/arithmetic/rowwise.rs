@@ -1,6 +1,5 @@
-//! Operations that need a whole row before they know what becomes of any of its elements. A row is
-//! read once: the threads of its group hold it in registers. Rows that are too long for that are
-//! read twice.
+//! Operations that need a whole row before they compute any of its results. A row is read once: the
+//! threads of its group hold it in registers. Rows that are too long for that are read twice.
 
 use crate::abi::{RowwiseParams, held_quads};
 use crate::block::group::{Group, Pass, WarpValues};
@@ -8,28 +7,28 @@ use crate::thread::number::{EXP_SCALE, Number, Real, Value};
 use crate::thread::quad::Lanes;
 use crate::thread::{self, Global, Shared, Word};
 
-/// Values that a thread holds of a row, at most.
+/// Most values of a row that a thread holds.
 const HELD: usize = 32;
-/// How far above what a sum of exponentials is based on the next one may lie.
+/// The next element may exceed the base of a sum of exponentials by this much.
 const SLACK: f64 = 8.0;
 
-/// A value outside of quads, and how far it lies from the start of the row.
+/// A value outside of vectors, and its distance from the start of the row.
 type Single<V> = Option<(u64, V)>;
 
-/// A row, as a group of threads has it.
+/// A group's row.
 struct Row {
     src: Global,
     dst: Global,
     group: Group,
-    /// Its elements; none where there is no such row.
+    /// Its elements; 0 if there is no such row.
     len: u64,
-    /// Those before the first quad.
+    /// The elements before the first vector.
     first: u64,
     quads: u64,
 }
 
 impl Row {
-    /// This thread's.
+    /// Returns this thread's row.
     #[inline(always)]
     fn new<T: Number<Value: Real>>(params: &RowwiseParams, group: Group) -> Self {
         let number = u64::from(thread::block_x()) * u64::from(group.count) + u64::from(group.number);
@@ -37,7 +36,7 @@ impl Row {
         let [src, dst] = [params.src, params.dst].map(|start| Global::new(start).offset(number * params.n * width));
         let len = if number < params.rows { params.n } else { 0 };
         let before = u64::from((16 - src.misalignment()) % 16 / T::Word::BYTES);
-        // Where the sides do not start equally far from a quad, all elements are singles.
+        // If the sides do not start equally far from a vector, all elements are singles.
         let (first, quads) = match src.misalignment() == dst.misalignment() {
             true if before < len => (before, (len - before) / T::Word::COUNT as u64),
             _ => (0, 0),
@@ -45,13 +44,13 @@ impl Row {
         Row { src, dst, group, len, first, quads }
     }
 
-    /// How far a quad lies from the start.
+    /// Returns the distance of a vector from the start.
     #[inline(always)]
     fn quad(&self, number: u64, width: u32) -> u64 {
         self.first * u64::from(width) + 16 * number
     }
 
-    /// How far an element outside of quads lies from the start, where there are so many.
+    /// Returns the distance of a single element from the start, if there is one with this number.
     #[inline(always)]
     fn single<W: Word + Lanes>(&self, number: u64) -> Option<u64> {
         let within = self.quads * W::COUNT as u64;
@@ -59,20 +58,21 @@ impl Row {
         (element < self.len).then_some(element * u64::from(W::BYTES))
     }
 
-    /// Whether this thread holds a quad in its `step`th place.
+    /// Whether this thread holds a vector in `step`.
     #[inline(always)]
     fn holds(&self, step: usize) -> bool {
         step as u32 * self.group.size < (self.quads as u32).saturating_sub(self.group.lane)
     }
 
-    /// Where on a side its quad in its first place lies, and how far it is from there to each next.
+    /// Returns the address on a side of its first vector, and the distance to each next.
     #[inline(always)]
     fn held_at<W: Word>(&self, side: Global) -> (Global, u64) {
         (side.offset(self.quad(u64::from(self.group.lane), W::BYTES)), u64::from(16 * self.group.size))
     }
 
-    /// The values that this thread holds, and one outside of quads where it has one. Where it
-    /// [`holds`] nothing there are values of the row too, or `missing` where that has no quads.
+    /// Returns the values that this thread holds, and a single one if it has one. A vector that the
+    /// thread does not hold ([`holds`]) is another vector of the row, or `missing` values if the
+    /// row has none.
     ///
     /// [`holds`]: Row::holds
     ///
@@ -85,12 +85,12 @@ impl Row {
         let mut values = [missing; HELD];
         if self.quads > 0 {
             let mut held = [[0; 4]; 8];
-            // Without a question, because loads behind questions wait for them: a thread that has
-            // no quad loads the row's first.
+            // Without a condition, because loads behind conditions wait for them: a thread without
+            // a vector loads the row's first.
             let (mut at, next) = self.held_at::<T::Word>(self.src);
             for step in 0..steps {
                 let there = if self.holds(step) { at } else { self.src.offset(self.quad(0, T::Word::BYTES)) };
-                // SAFETY: a quad of the row.
+                // SAFETY: a vector of the row.
                 held[step] = unsafe { thread::load_quad(there) };
                 at = at.offset(next);
             }
@@ -105,8 +105,8 @@ impl Row {
         (values, single.map(|at| (at, T::value(unsafe { T::Word::load_global(self.src.offset(at)) }))))
     }
 
-    /// Maps the values that this thread holds, and one outside of quads, and sums them: quads by
-    /// themselves, so that few roundings follow each other.
+    /// Maps the values that this thread holds, and a single one, and sums them: each vector
+    /// separately, so that few roundings follow each other.
     #[inline(always)]
     fn sum_mapped<T: Number<Value: Real>>(
         &self,
@@ -136,11 +136,11 @@ impl Row {
         total
     }
 
-    /// Writes what has become of the values that this thread holds.
+    /// Writes the mapped values that this thread holds.
     ///
     /// # Safety
     ///
-    /// As of [`hold`](Row::hold); nothing else accesses the destination.
+    /// As for [`hold`](Row::hold); no other work accesses the destination.
     #[inline(always)]
     unsafe fn store<T: Number<Value: Real>>(&self, values: &[T::Value; HELD], single: Single<T::Value>) {
         let (count, steps) = (T::Word::COUNT, held_quads(T::Word::BYTES) as usize);
@@ -149,7 +149,7 @@ impl Row {
             if step < steps {
                 let quad = T::quad(core::array::from_fn(|lane| values[(step * count + lane) % HELD]));
                 if self.holds(step) {
-                    // SAFETY: this thread's quad.
+                    // SAFETY: this thread's vector.
                     unsafe { thread::store_quad(at, quad) };
                 }
                 at = at.offset(next);
@@ -161,16 +161,16 @@ impl Row {
         }
     }
 
-    /// `take` on every value of this thread's part of the row, which may be of any length.
+    /// Calls `take` with every value of this thread's part of the row, which may have any length.
     ///
     /// # Safety
     ///
-    /// The row is allocated and aligned to an element, and nothing writes it.
+    /// The row is allocated and aligned to an element, and no work writes it.
     #[inline(always)]
     unsafe fn each<T: Number<Value: Real>>(&self, mut take: impl FnMut(T::Value)) {
         let (mut quad, mut single) = (u64::from(self.group.lane), u64::from(self.group.lane));
         while quad < self.quads {
-            // SAFETY: a quad of the row.
+            // SAFETY: a vector of the row.
             let held = unsafe { thread::load_quad(self.src.offset(self.quad(quad, T::Word::BYTES))) };
             crate::unrolled!(lane < 8 => {
                 if lane < T::Word::COUNT {
@@ -186,12 +186,12 @@ impl Row {
         }
     }
 
-    /// Writes what becomes of every value of this thread's part of the row: from its end, which was
-    /// read last and so is in the L2 cache still.
+    /// Maps and writes every value of this thread's part of the row, from its end, which was read
+    /// last and so still is in the L2 cache.
     ///
     /// # Safety
     ///
-    /// As of [`each`](Row::each); of the destination nothing else accesses this part.
+    /// As for [`each`](Row::each); no other work accesses this part of the destination.
     #[inline(always)]
     unsafe fn map<T: Number<Value: Real>>(&self, become_: impl Fn(T::Value) -> T::Value) {
         let (size, lane) = (u64::from(self.group.size), u64::from(self.group.lane));
@@ -199,7 +199,7 @@ impl Row {
         while left > 0 {
             left -= 1;
             let at = self.quad(lane + left * size, T::Word::BYTES);
-            // SAFETY: a quad of the row.
+            // SAFETY: a vector of the row.
             let held = unsafe { thread::load_quad(self.src.offset(at)) };
             let mut result = [T::Value::ZERO; 8];
             crate::unrolled!(lane < 8 => {
@@ -207,7 +207,7 @@ impl Row {
                     result[lane] = become_(T::value(T::Word::get(held, lane)));
                 }
             });
-            // SAFETY: this thread's quad.
+            // SAFETY: this thread's vector.
             unsafe { thread::store_quad(self.dst.offset(at), T::quad(result)) };
         }
         let mut single = lane;
@@ -231,7 +231,7 @@ fn sum<V: Real>(one: V, other: V) -> V {
     one + other
 }
 
-/// A sum of very many numbers, with what its roundings have lost (Knuth's two-sum).
+/// A sum of very many numbers, with its lost roundings (Knuth's two-sum).
 #[derive(Clone, Copy)]
 struct Compensated<V> {
     sum: V,
@@ -256,17 +256,17 @@ impl<V: Real> Compensated<V> {
 
     #[inline(always)]
     fn value(self) -> V {
-        // Of infinity nothing that is a number is lost.
+        // An infinite sum has lost no number.
         if self.lost.is_nan() { self.sum } else { self.sum + self.lost }
     }
 }
 
-/// `e^(x - greatest) / sum of these`, for each row.
+/// Computes `e^(x - greatest) / sum of these` for each row.
 ///
 /// # Safety
 ///
-/// See [`RowwiseParams`]: the rows of both sides are allocated and aligned to an element, and
-/// nothing else accesses those of the destination.
+/// See [`RowwiseParams`]: the rows of both sides are allocated and aligned to an element, and no
+/// other work accesses those of the destination.
 #[inline(always)]
 pub unsafe fn softmax<T: Number<Value: Real + Pass>>(params: RowwiseParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<T::Value>>());
@@ -282,7 +282,7 @@ pub unsafe fn softmax<T: Number<Value: Real + Pass>>(params: RowwiseParams) {
 
 /// # Safety
 ///
-/// As of [`softmax`]; the group holds the row.
+/// As for [`softmax`]; the group holds the row.
 #[inline(always)]
 unsafe fn softmax_held<T: Number<Value: Real + Pass>>(row: &Row) {
     let least = T::Value::LEAST;
@@ -305,27 +305,27 @@ unsafe fn softmax_held<T: Number<Value: Real + Pass>>(row: &Row) {
     unsafe { row.store::<T>(&values, single.map(|(at, value)| (at, value * factor))) };
 }
 
-/// The greatest and the sum in one read: where a much greater one comes, what was summed is scaled
+/// Finds the greatest and the sum in one read: if a much greater element comes, the sum is scaled
 /// (Milakov and Gimelshein 2018).
 ///
-/// Only where it is much greater, because every scaling is rounded, and rows that rise would have
-/// one an element: until then terms are up to `e^SLACK`.
+/// Only a much greater element scales it, because every scaling is rounded, and rising rows would
+/// scale for each element. Until then terms are up to `e^SLACK`.
 ///
 /// # Safety
 ///
-/// As of [`softmax`].
+/// As for [`softmax`].
 #[inline(always)]
 unsafe fn softmax_long<T: Number<Value: Real + Pass>>(row: &Row) {
     let least = T::Value::LEAST;
     let unscale = T::Value::of(1.0 / EXP_SCALE);
-    // Before the first number there is no difference.
+    // There is no difference before the first number.
     let or_zero = |shift: T::Value| if shift > least { shift } else { T::Value::ZERO };
     let (mut most, mut base, mut total) = (least, least, Compensated::ZERO);
     // SAFETY: as the caller promises.
     unsafe {
         row.each::<T>(|value| {
             most = larger(most, value);
-            // Mostly by 1, which rounds nothing, and without a branch, which costs registers.
+            // The scale mostly is 1, which rounds nothing, and a branch would cost registers.
             let next = if value - base > T::Value::of(SLACK) { value } else { base };
             total = total.times((base - or_zero(next)).scaled_exp() * unscale);
             base = next;
@@ -343,22 +343,21 @@ unsafe fn softmax_long<T: Number<Value: Real + Pass>>(row: &Row) {
     unsafe { row.map::<T>(|value| (value - greatest).scaled_exp() * factor) };
 }
 
-/// The mean of each row, and the mean of the squares of what its elements differ from it.
+/// Computes the mean of each row, and the mean of the squared differences of its elements from it.
 ///
 /// Two passes, because the sum of squares less the square of the sum would cancel; and corrected
-/// ones (Chan, Golub and LeVeque 1983): the differences from the mean as it was rounded are summed
-/// too, which tells how far off it is. For of rows far from zero that is more than the elements
-/// differ.
+/// ones (Chan, Golub and LeVeque 1983): the differences from the rounded mean are summed too, which
+/// gives its error. In rows far from zero this error exceeds the differences between elements.
 ///
 /// # Safety
 ///
-/// See [`RowwiseParams`]: the rows are allocated and aligned to an element, and nothing writes
-/// them; there is room for two results a row, which nothing else accesses.
+/// See [`RowwiseParams`]: the rows are allocated and aligned to an element, and no work writes
+/// them; there is memory for two results a row, which no other work accesses.
 #[inline(always)]
 pub unsafe fn mean_variance<T: Number<Value: Real + Pass>>(params: RowwiseParams) {
     let group = Group::new(params.group as u32, Shared::reserve::<WarpValues<T::Value>>());
     let [mean_at, variance_at] = [params.dst, params.variances].map(Global::new);
-    // A row has no destination, and so whole quads wherever it starts.
+    // A row has no destination, and so whole vectors wherever it starts.
     let row = Row::new::<T>(&RowwiseParams { dst: params.src, ..params }, group);
     let count = T::Value::of(params.n as f64);
     let (mean, differences, squares) = if params.held != 0 {
@@ -373,7 +372,7 @@ pub unsafe fn mean_variance<T: Number<Value: Real + Pass>>(params: RowwiseParams
     let off = unsafe { row.group.join(1, differences, zero, sum) } / count;
     // SAFETY: every thread of the block gets here.
     let variance = unsafe { row.group.join(2, squares, zero, sum) } / count - off * off;
-    // From an infinite mean nothing differs by a number.
+    // No difference from an infinite mean is a number.
     let mean = if (off - off).is_nan() { mean } else { mean + off };
     let variance = if variance < zero { zero } else { variance };
     if row.len > 0 && group.lane == 0 {
@@ -386,12 +385,12 @@ pub unsafe fn mean_variance<T: Number<Value: Real + Pass>>(params: RowwiseParams
     }
 }
 
-/// The mean of the row, and of what this thread has of it the differences from that and their
-/// squares, summed.
+/// Returns the mean of the row, and the sums of this thread's differences from it and of their
+/// micro-tiles.
 ///
 /// # Safety
 ///
-/// As of [`mean_variance`]; the group holds the row.
+/// As for [`mean_variance`]; the group holds the row.
 #[inline(always)]
 unsafe fn moments_held<T: Number<Value: Real + Pass>>(row: &Row, count: T::Value) -> (T::Value, T::Value, T::Value) {
     let zero = T::Value::ZERO;
@@ -405,11 +404,11 @@ unsafe fn moments_held<T: Number<Value: Real + Pass>>(row: &Row, count: T::Value
     (mean, differences, squares)
 }
 
-/// The same of a row that is read twice.
+/// Does the same for a row that is read twice.
 ///
 /// # Safety
 ///
-/// As of [`mean_variance`].
+/// As for [`mean_variance`].
 #[inline(always)]
 unsafe fn moments_long<T: Number<Value: Real + Pass>>(row: &Row, count: T::Value) -> (T::Value, T::Value, T::Value) {
     let mut total = Compensated::ZERO;

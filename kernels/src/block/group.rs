@@ -1,5 +1,5 @@
-//! Groups of threads that make one value of theirs: a power of two of them, within a warp or of
-//! whole warps.
+//! Groups of threads that join their values: a power of two of them, within a warp or of whole
+//! warps.
 
 use core::marker::PhantomData;
 
@@ -10,27 +10,27 @@ use crate::thread::{self, B32, B64, Footprint, Shared, Word};
 const WARP: u32 = 32;
 /// Most warps of a block.
 const WARPS: u32 = 32;
-/// Values that a group makes one after the other, each through shared memory of its own: so that
-/// none waits for the readers of the one before.
+/// Joins that a group makes in sequence, each through separate shared memory, so that none waits
+/// for the readers of the one before.
 const ROUNDS: u32 = 3;
 
-/// What threads pass to each other.
+/// A value that threads pass to each other.
 pub trait Pass: Copy {
     /// Bytes in shared memory.
     const BYTES: u32;
 
-    /// That of the lane across.
+    /// Returns the value of the lane across.
     ///
     /// # Safety
     ///
-    /// As of [`thread::from_across`].
+    /// As for [`thread::from_across`].
     unsafe fn from_across(self, across: u32) -> Self;
 
     /// Stores to shared memory.
     ///
     /// # Safety
     ///
-    /// `to` is aligned, and inside what the block has reserved; no other thread accesses it
+    /// `to` is aligned, and inside the block's reserved memory; no other thread accesses it
     /// meanwhile.
     unsafe fn store(self, to: Shared);
 
@@ -38,7 +38,7 @@ pub trait Pass: Copy {
     ///
     /// # Safety
     ///
-    /// As of [`store`](Pass::store), of what has been stored.
+    /// As for [`store`](Pass::store); a value has been stored.
     unsafe fn load(from: Shared) -> Self;
 }
 
@@ -76,12 +76,12 @@ macro_rules! pass {
 
 pass! { f32 B32 f64 B64 u32 B32 i32 B32 u64 B64 i64 B64 }
 
-/// A value, and where it lies along an axis.
+/// A value, and its index along an axis.
 #[derive(Clone, Copy)]
 pub struct Placed<V> {
     /// The value.
     pub value: V,
-    /// Its place.
+    /// Its index.
     pub place: u64,
 }
 
@@ -102,7 +102,7 @@ impl<V: Value + Pass> Pass for Placed<V> {
     unsafe fn store(self, to: Shared) {
         // SAFETY: as the caller promises.
         unsafe { self.value.store(to) };
-        // SAFETY: as above, behind the value.
+        // SAFETY: as above, after the value.
         unsafe { B64::new(self.place).store_shared(to.offset(8)) };
     }
 
@@ -110,20 +110,20 @@ impl<V: Value + Pass> Pass for Placed<V> {
     unsafe fn load(from: Shared) -> Self {
         // SAFETY: as the caller promises.
         let value = unsafe { V::load(from) };
-        // SAFETY: as above, behind the value.
+        // SAFETY: as above, after the value.
         let place = unsafe { B64::load_shared(from.offset(8)) }.low();
         Placed { value, place }
     }
 }
 
-/// A value of each warp, a round.
+/// Shared memory for a value of each warp in each round.
 pub struct WarpValues<P>(PhantomData<P>);
 
 impl<P: Pass> Footprint for WarpValues<P> {
     const BYTES: u32 = ROUNDS * WARPS * P::BYTES;
 }
 
-/// The group that a thread is in.
+/// The group of a thread.
 #[derive(Clone, Copy)]
 pub struct Group {
     /// Its threads.
@@ -132,15 +132,15 @@ pub struct Group {
     pub lane: u32,
     /// Its number in the block.
     pub number: u32,
-    /// How many the block has.
+    /// The number of groups of the block.
     pub count: u32,
-    /// Room for [`WarpValues`].
+    /// Memory for [`WarpValues`].
     values: Shared,
 }
 
 impl Group {
-    /// Of this thread, where a block has groups of `size` threads, a power of two; with room for
-    /// [`WarpValues`].
+    /// Returns this thread's group if a block has groups of `size` threads, a power of two, with
+    /// memory for [`WarpValues`].
     #[inline(always)]
     pub fn new(size: u32, values: Shared) -> Self {
         let power = size.trailing_zeros();
@@ -154,16 +154,16 @@ impl Group {
         }
     }
 
-    /// One value of all threads' of the group, for all of them: joined pair by pair, in an order
-    /// that the size alone decides.
+    /// Joins the values of all threads of the group pair by pair, and returns the result to all of
+    /// them. The size alone decides the order.
     ///
     /// # Safety
     ///
-    /// Every thread of the block calls it together, and of each round below [`ROUNDS`] once; blocks
+    /// Every thread of the block calls it together, once for each round below [`ROUNDS`]; blocks
     /// are whole warps.
     #[inline(always)]
     pub unsafe fn join<P: Pass>(self, round: u32, value: P, neutral: P, join: impl Fn(P, P) -> P) -> P {
-        // SAFETY: all lanes take as many turns.
+        // SAFETY: all lanes take the same number of steps.
         let value = unsafe { across(value, if self.size < WARP { self.size } else { WARP }, &join) };
         if self.size <= WARP {
             return value;
@@ -171,24 +171,25 @@ impl Group {
         let (warp, lane) = (thread::thread_x() / WARP, thread::thread_x() % WARP);
         let at = |warp: u32| self.values.offset((round * WARPS + warp) * P::BYTES);
         if lane == 0 {
-            // SAFETY: this warp's place.
+            // SAFETY: the memory belongs to this warp.
             unsafe { value.store(at(warp)) };
         }
         // SAFETY: the size is the same for all threads of the block.
         unsafe { thread::barrier() };
         let first = self.number * (self.size / WARP);
         let value = if lane < self.size / WARP {
-            // SAFETY: the place of a warp of this group, which it has written before the barrier.
+            // SAFETY: the memory belongs to a warp of this group, which wrote it before the
+            // barrier.
             unsafe { P::load(at(first + lane)) }
         } else {
             neutral
         };
-        // SAFETY: all lanes take as many turns.
+        // SAFETY: all lanes take the same number of steps.
         unsafe { across(value, WARP, &join) }
     }
 }
 
-/// One value of `size` neighbouring lanes'.
+/// Joins the values of `size` neighbouring lanes.
 ///
 /// # Safety
 ///

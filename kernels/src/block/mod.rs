@@ -1,4 +1,4 @@
-//! What a block shares: its place in the grid, and a tile in shared memory.
+//! A block's number in the grid, and a tile in shared memory.
 
 pub mod group;
 
@@ -8,21 +8,21 @@ use crate::abi::TILE;
 use crate::index::Index;
 use crate::thread::{self, Footprint, Shared, Word};
 
-/// The number of this block, x first and then y: x alone ends at 2^31 - 1 blocks.
+/// Returns the number of this block, x first and then y: x alone ends at 2^31 - 1 blocks.
 #[inline(always)]
 pub fn linear<I: Index>() -> I {
     I::new(thread::block_y()) * I::new(thread::grid_x()) + I::new(thread::block_x())
 }
 
-/// Row and column, in tiles, of the tile that this block moves: only x may exceed 65 535, so rows
-/// take y and z.
+/// Returns row and column, in tiles, of the tile that this block moves: only x may exceed 65 535,
+/// so rows take y and z.
 #[inline(always)]
 pub fn tile_position<I: Index>() -> (I, I) {
     let row = I::new(thread::block_z()) * I::new(thread::grid_y()) + I::new(thread::block_y());
     (row, I::new(thread::block_x()))
 }
 
-/// How the rows of a tile lie in shared memory.
+/// An arrangement of a tile's rows in shared memory.
 ///
 /// Shared memory has 32 banks of 4 bytes. Lanes that access different words of one bank wait for
 /// each other, and a tile is written along its rows but read along its columns.
@@ -30,7 +30,7 @@ pub trait Arrangement<W: Word> {
     /// Bytes from one row to the next.
     const PITCH: u32;
 
-    /// The place in its row of the element at `(row, column)`.
+    /// Returns the index within its row of the element at `(row, column)`.
     #[inline(always)]
     fn place(row: u32, column: u32) -> u32 {
         let _ = row;
@@ -38,14 +38,14 @@ pub trait Arrangement<W: Word> {
     }
 }
 
-/// One row after another: with 4-byte elements a column is all in one bank.
+/// Contiguous rows: with 4-byte elements, one bank holds a whole column.
 pub struct Plain;
 
 impl<W: Word> Arrangement<W> for Plain {
     const PITCH: u32 = TILE * W::BYTES;
 }
 
-/// Each row longer by one element, or by one bank where an element is less, so that columns step
+/// Rows that are longer by one element, or by one bank if an element is less, so that columns step
 /// through the banks.
 pub struct Padded;
 
@@ -53,8 +53,8 @@ impl<W: Word> Arrangement<W> for Padded {
     const PITCH: u32 = TILE * W::BYTES + if W::BYTES < 4 { 4 } else { W::BYTES };
 }
 
-/// The column exclusive-ored by the row: columns step through the banks, and the tile needs no more
-/// memory than it holds.
+/// Columns that are exclusive-ored by the row: columns step through the banks, and the tile needs
+/// no additional memory.
 pub struct Staggered;
 
 impl<W: Word> Arrangement<W> for Staggered {
@@ -66,7 +66,7 @@ impl<W: Word> Arrangement<W> for Staggered {
     }
 }
 
-/// `TILE` x `TILE` elements in shared memory.
+/// A tile of `TILE` x `TILE` elements in shared memory.
 pub struct Tile<W, A> {
     start: Shared,
     of: PhantomData<(W, A)>,

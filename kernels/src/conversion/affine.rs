@@ -1,4 +1,4 @@
-//! Elements scaled, shifted and converted on their way to another layout: one by one, in any
+//! Scales, shifts and converts elements while moving them to another layout: one by one, in any
 //! layouts.
 
 use crate::abi::{
@@ -11,9 +11,9 @@ use crate::index::axes::{self, Offsets};
 use crate::thread::number::{Bf16, F16, Number, Real};
 use crate::thread::{self, B32, Global, Word};
 
-/// What is computed in.
+/// The type of arithmetic.
 pub trait Computed: Real {
-    /// The value of a number.
+    /// Returns the value of a number.
     fn take<N: cast::Value>(number: N) -> Self;
 }
 
@@ -46,14 +46,14 @@ impl<V: Computed> Pair<V> {
 }
 
 impl AffineValues {
-    /// The channel of a number.
+    /// Returns the channel of a number.
     #[inline(always)]
     pub fn channel<I: Index>(&self, number: I) -> I {
         let outer = number.divide(&self.inner);
         axes::remainder(outer, outer.divide(&self.channels), &self.channels)
     }
 
-    /// The factor and the offset of a channel, or those that all elements have.
+    /// Returns the factor and the offset of a channel, or those that all elements share.
     ///
     /// # Safety
     ///
@@ -68,11 +68,12 @@ impl AffineValues {
         unsafe { self.of_channel(channel) }
     }
 
-    /// The factor and the offset of a channel, where channels have their own.
+    /// Returns the factor and the offset of a channel, if each channel has its own.
     ///
     /// # Safety
     ///
-    /// There are as many channels, whose values are allocated and not written meanwhile.
+    /// There are more channels than `channel`, and their values are allocated and not written
+    /// meanwhile.
     #[inline(always)]
     pub unsafe fn of_channel<V: Computed, I: Index>(&self, channel: I) -> Pair<V> {
         let at = (channel * I::truncate(self.step as u64)).bytes::<B32>();
@@ -88,7 +89,7 @@ impl AffineValues {
 /// Elements that a thread moves.
 const STEPS: usize = elements_per_thread(4) as usize;
 
-/// Those of one thread, numbered in the destination's order.
+/// The elements of one thread, numbered in the destination's order.
 struct Walk<'a, I> {
     params: &'a AffineElementsParams,
     numbers: [I; STEPS],
@@ -112,7 +113,7 @@ impl<'a, I: Index> Walk<'a, I> {
         self.numbers[step] < I::truncate(self.params.elements.len)
     }
 
-    /// The elements as values: all loads are in flight before the first is used.
+    /// Loads the elements as values: all loads are in flight before the first use.
     ///
     /// # Safety
     ///
@@ -130,7 +131,7 @@ impl<'a, I: Index> Walk<'a, I> {
         held.map(|word| V::take(S::value(word)))
     }
 
-    /// What becomes of values.
+    /// Maps values.
     ///
     /// # Safety
     ///
@@ -139,10 +140,10 @@ impl<'a, I: Index> Walk<'a, I> {
     unsafe fn map<V: Computed>(&self, mut values: [V; STEPS]) -> [V; STEPS] {
         let of = &self.params.values;
         for step in 0..STEPS {
-            // One by one, so that uniform values need no division.
+            // Uniform values need no division.
             let channel = if of.factors == 0 { I::new(0) } else { of.channel(self.numbers[step]) };
-            // SAFETY: the channel of a number, which is below the channels', as of a number beyond
-            // the last.
+            // SAFETY: the channel of a number, which is less than the channels, also for a number
+            // beyond the last.
             values[step] = unsafe { of.pair::<V, I>(channel) }.apply(values[step]);
         }
         values
@@ -159,21 +160,21 @@ impl<'a, I: Index> Walk<'a, I> {
         for step in 0..STEPS {
             if self.has(step) {
                 let to = Global::new(self.params.elements.dst).offset(self.offsets[step].dst.bytes::<D::Word>());
-                // SAFETY: the element's place in the destination, which is no other's; no two
-                // threads have one number.
+                // SAFETY: the element's address in the destination, which no other element has; no
+                // two threads have one number.
                 unsafe { D::word(values[step]).store_global(to) };
             }
         }
     }
 }
 
-/// Any layout to any layout. The types are parameters: the walk along the axes is most of the
+/// Maps any layout to any layout. The types are parameters: the walk along the axes is most of the
 /// kernel, and all threads of a launch take the same branch.
 ///
 /// # Safety
 ///
 /// See [`AffineElementsParams`]: both layouts and the channels' values are allocated, aligned to
-/// their types, and nothing else writes them.
+/// their types, and no other work writes them.
 #[inline(always)]
 pub unsafe fn affine_elements<I: Index>(params: AffineElementsParams) {
     let walk = Walk::<I>::new(&params);
@@ -199,7 +200,7 @@ pub unsafe fn affine_elements<I: Index>(params: AffineElementsParams) {
     }
 }
 
-/// The same from doubles to doubles.
+/// Does the same from doubles to doubles.
 ///
 /// # Safety
 ///

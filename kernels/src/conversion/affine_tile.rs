@@ -1,5 +1,4 @@
-//! Elements scaled, shifted and converted on their way through tiles: a transpose whose sides have
-//! types of their own.
+//! Scales, shifts and converts elements in tiles: a transpose whose sides have different types.
 
 use crate::abi::{
     AFFINE_BF16, AFFINE_F16, AFFINE_PADDED_BLOCK, AFFINE_PADDED_SIDE, AFFINE_U8, AffineTileParams, VECTOR_TILE_THREADS,
@@ -22,7 +21,7 @@ struct Tile<'a> {
     /// The first row and column.
     row: u64,
     col: u64,
-    /// Where the batch's image starts, in elements.
+    /// The start of the batch's image, in elements.
     src_start: u64,
     dst_start: u64,
     /// The image's channel.
@@ -68,11 +67,12 @@ impl<'a> Tile<'a> {
         Global::new(self.params.dst).offset(offset.wrapping_mul(u64::from(W::BYTES)))
     }
 
-    /// The factor and the offset of an element.
+    /// Returns the factor and the offset of an element.
     ///
     /// # Safety
     ///
-    /// The matrix has it, and the channels' values are allocated and not written meanwhile.
+    /// The element is in the matrix, and the channels' values are allocated and not written
+    /// meanwhile.
     #[inline(always)]
     unsafe fn pair<V: Computed>(&self, row: u64, col: u64) -> Pair<V> {
         let along = if self.params.along_rows != 0 {
@@ -82,19 +82,19 @@ impl<'a> Tile<'a> {
         } else {
             0
         };
-        // SAFETY: the element's channel: that of its image, of 0 where rows or columns are
-        // channels.
+        // SAFETY: the element's channel: that of its image, or 0 plus its index if rows or columns
+        // are channels.
         unsafe { self.params.values.pair(self.channel + Wide::truncate(along)) }
     }
 }
 
-/// A tile as rectangles of `COLS` elements of the source by `ROWS` of the destination, a quad of
-/// each: those of one thread.
+/// The micro-tiles of one thread: each has `COLS` elements of the source by `ROWS` of the
+/// destination, a vector of each.
 struct Rectangles<'a, const COLS: usize, const ROWS: usize> {
     tile: Tile<'a>,
     across_log2: u32,
     down_log2: u32,
-    /// The exchange.
+    /// Shared memory for the exchange.
     shared: Shared,
 }
 
@@ -108,15 +108,15 @@ impl<'a, const COLS: usize, const ROWS: usize> Rectangles<'a, COLS, ROWS> {
         Rectangles { tile, across_log2, down_log2, shared }
     }
 
-    /// Column and row, in rectangles, of rectangle `step` of this thread: neighbours in a row are
-    /// neighbouring threads.
+    /// Returns column and row, in micro-tiles, of this thread's micro-tile `step`: neighbours in a
+    /// row belong to neighbouring threads.
     #[inline(always)]
     fn number(&self, step: usize) -> (u32, u32) {
         let number = thread::thread_x() + step as u32 * VECTOR_TILE_THREADS;
         (number & ((1 << self.across_log2) - 1), number >> self.across_log2)
     }
 
-    /// Its first row and column.
+    /// Returns its first row and column.
     #[inline(always)]
     fn first(&self, step: usize) -> (u64, u64) {
         let (x, y) = self.number(step);
@@ -128,7 +128,7 @@ impl<'a, const COLS: usize, const ROWS: usize> Rectangles<'a, COLS, ROWS> {
         place(COLS.ilog2(), self.across_log2, self.down_log2, self.shared, column, part)
     }
 
-    /// Loads rectangle `step`; zero outside the matrix.
+    /// Loads micro-tile `step`; zero outside the matrix.
     ///
     /// # Safety
     ///
@@ -141,24 +141,24 @@ impl<'a, const COLS: usize, const ROWS: usize> Rectangles<'a, COLS, ROWS> {
             let start = self.tile.src::<W>(row, col);
             let pitch = (self.tile.params.src_pitch as u64).wrapping_mul(u64::from(W::BYTES));
             unrolled!(down < ROWS => {
-                // SAFETY: whole quads of rows of the matrix, as the caller promises.
+                // SAFETY: whole vectors of rows of the matrix, as the caller promises.
                 held[down] = unsafe { thread::load_quad(start.offset((down as u64).wrapping_mul(pitch))) };
             });
         }
         held
     }
 
-    /// Writes what becomes of rectangle `step` where the stores look for it, column by column.
+    /// Maps micro-tile `step` and writes it to the exchange, column by column.
     ///
     /// # Safety
     ///
-    /// As [`affine_tile`]; nothing reads the exchange before the next barrier.
+    /// As [`affine_tile`]; no thread reads the exchange before the next barrier.
     #[inline(always)]
     unsafe fn exchange<S: Scalar, D: Number<Value: Computed>>(&self, step: usize, held: &[Quad; ROWS]) {
         let ((x, y), (row, col)) = (self.number(step), self.first(step));
         let Tile { params, .. } = self.tile;
         if self.tile.has(row, col) {
-            // SAFETY: a rectangle of the matrix; so below.
+            // SAFETY: a micro-tile of the matrix; so below.
             let mut pairs = [unsafe { self.tile.pair::<D::Value>(row, col) }; ROWS];
             if params.along_rows != 0 {
                 unrolled!(down < ROWS => {
@@ -172,13 +172,14 @@ impl<'a, const COLS: usize, const ROWS: usize> Rectangles<'a, COLS, ROWS> {
                     pairs = [unsafe { params.values.of_channel(Wide::truncate(col + lane as u64)) }; ROWS];
                 }
                 let quad = column::<S, D, ROWS>(held, lane, &pairs);
-                // SAFETY: inside the tile, and each thread has its own rectangles.
+                // SAFETY: inside the tile, and each thread has its own micro-tiles.
                 unsafe { thread::store_shared_quad(self.place(x * COLS as u32 + lane as u32, y), quad) };
             });
         }
     }
 
-    /// Stores quad `step` of this thread: neighbouring threads have neighbouring parts of a column.
+    /// Stores vector `step` of this thread: neighbouring threads have neighbouring parts of a
+    /// column.
     ///
     /// # Safety
     ///
@@ -189,26 +190,26 @@ impl<'a, const COLS: usize, const ROWS: usize> Rectangles<'a, COLS, ROWS> {
         let (column, part) = (number >> self.down_log2, number & ((1 << self.down_log2) - 1));
         let (row, col) = (self.tile.row + u64::from(part * ROWS as u32), self.tile.col + u64::from(column));
         if self.tile.has(row, col) {
-            // SAFETY: inside the tile, which nothing writes any more.
+            // SAFETY: inside the tile, which no thread writes any more.
             let quad = unsafe { thread::load_shared_quad(self.place(column, part)) };
-            // SAFETY: a whole quad of a row of the destination, which no other thread has.
+            // SAFETY: a whole vector of a row of the destination, which no other thread has.
             unsafe { thread::store_quad(self.tile.dst::<W>(row, col), quad) };
         }
     }
 }
 
-/// Where every row of both sides starts on 16 bytes and holds whole quads: as `vector_tile`, but
-/// what a thread turns in registers is a rectangle of `ROWS` rows of a quad of the source, which
-/// becomes `COLS` quads of the destination. So both sides of a tile are accessed 16 bytes at a
-/// time, whatever their widths, and the exchange holds what is written.
+/// Maps matrices whose rows start on 16 bytes and hold whole vectors on both sides. It works as
+/// `vector_tile`, but a thread transposes micro-tiles of `ROWS` rows of a source vector, which
+/// become `COLS` vectors of the destination. So both sides of a tile are accessed 16 bytes at a
+/// time, whatever their widths, and the exchange holds mapped elements.
 ///
-/// `COLS` and `ROWS` are the elements of a quad of the source and of the destination, `SQUARES` how
-/// many rectangles a thread moves, `QUADS` the product of `COLS` and `SQUARES` with the threads:
+/// `COLS` and `ROWS` are the elements of a vector of the source and of the destination, `SQUARES`
+/// the micro-tiles of a thread, `QUADS` the product of `COLS` and `SQUARES` with the threads:
 /// generic arithmetic on constants is not stable.
 ///
 /// # Safety
 ///
-/// See [`AffineTileParams`]: all elements and the channels' values are allocated and nothing else
+/// See [`AffineTileParams`]: all elements and the channels' values are allocated and no other work
 /// writes them.
 #[inline(always)]
 pub unsafe fn affine_tile<
@@ -231,18 +232,18 @@ pub unsafe fn affine_tile<
         held[step] = unsafe { rectangles.load::<S::Word>(step) };
     });
     unrolled!(step < SQUARES => {
-        // SAFETY: as the caller promises, and nothing reads before the barrier.
+        // SAFETY: as the caller promises, and no thread reads before the barrier.
         unsafe { rectangles.exchange::<S, D>(step, &held[step]) };
     });
-    // SAFETY: every thread of the block comes here: nothing above returns.
+    // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
     for step in 0..(COLS * SQUARES) as u32 {
-        // SAFETY: as the caller promises, behind the barrier.
+        // SAFETY: as the caller promises, after the barrier.
         unsafe { rectangles.store::<D::Word>(step) };
     }
 }
 
-/// What becomes of a column of a rectangle: a quad of the destination.
+/// Maps a column of a micro-tile to a vector of the destination.
 #[inline(always)]
 fn column<S: Scalar, D: Number<Value: Computed>, const ROWS: usize>(
     rows: &[Quad; ROWS],
@@ -257,7 +258,7 @@ fn column<S: Scalar, D: Number<Value: Computed>, const ROWS: usize>(
     quad
 }
 
-/// Values in shared memory, whose rows are one longer than they hold, so that columns step through
+/// Values in shared memory, with rows that are one longer than needed, so that columns step through
 /// the banks.
 struct Padded<W>(core::marker::PhantomData<W>);
 
@@ -267,10 +268,10 @@ impl<W: Word> Footprint for Padded<W> {
 
 /// Accesses of a thread that are in flight together.
 const STEPS: usize = 4;
-/// How often it has as many.
+/// The number of such rounds.
 const ROUNDS: u32 = AFFINE_PADDED_SIDE * AFFINE_PADDED_SIDE / (AFFINE_PADDED_BLOCK * STEPS as u32);
 
-/// A tile that goes element by element.
+/// A tile that is mapped element by element.
 struct Elements<'a> {
     tile: Tile<'a>,
     shared: Shared,
@@ -283,8 +284,8 @@ impl<'a> Elements<'a> {
         Elements { tile, shared: Shared::reserve::<Padded<W>>() }
     }
 
-    /// Of element `step` of this thread in a round, its place along the lines that neighbouring
-    /// threads go along, and its line.
+    /// Returns, for element `step` of this thread in a round, its index along the axis of
+    /// neighbouring threads, and its index along the other axis.
     #[inline(always)]
     fn number(round: u32, step: usize) -> (u32, u32) {
         let number = thread::thread_x() + (round * STEPS as u32 + step as u32) * AFFINE_PADDED_BLOCK;
@@ -296,12 +297,12 @@ impl<'a> Elements<'a> {
         self.shared.offset((row * (AFFINE_PADDED_SIDE + 1) + col) * W::BYTES)
     }
 
-    /// Loads the tile along its rows and writes what becomes of it to shared memory.
+    /// Loads the tile along its rows, maps it, and writes it to shared memory.
     ///
     /// # Safety
     ///
     /// The source's elements are of this type and allocated, the tile was made for values of `V`,
-    /// and nothing reads it.
+    /// and no thread reads it.
     #[inline(always)]
     unsafe fn load<S: Scalar, V: Computed>(&self) {
         let tile = &self.tile;
@@ -319,9 +320,9 @@ impl<'a> Elements<'a> {
                 let (x, y) = Self::number(round, step);
                 let (row, col) = (tile.row + u64::from(y), tile.col + u64::from(x));
                 if tile.has(row, col) {
-                    // SAFETY: of the same element.
+                    // SAFETY: the same element.
                     let made = unsafe { tile.pair::<V>(row, col) }.apply(V::take(S::value(held[step])));
-                    // SAFETY: inside the tile, a place that no other thread has.
+                    // SAFETY: inside the tile, an address that no other thread has.
                     unsafe { V::word(made).store_shared(self.place::<V::Word>(y, x)) };
                 }
             });
@@ -333,7 +334,7 @@ impl<'a> Elements<'a> {
     /// # Safety
     ///
     /// The destination's elements are of this type and allocated, no other block accesses them, and
-    /// nothing writes the tile.
+    /// no thread writes the tile.
     #[inline(always)]
     unsafe fn store<D: Number<Value: Computed>>(&self) {
         let tile = &self.tile;
@@ -346,7 +347,7 @@ impl<'a> Elements<'a> {
                     // SAFETY: inside the tile, where a thread has written this element.
                     let word = unsafe { <<D::Value as Number>::Word>::load_shared(at) };
                     let made = D::word(<D::Value as Number>::value(word));
-                    // SAFETY: the element's place, which no other thread has.
+                    // SAFETY: the element's address, which no other thread has.
                     unsafe { made.store_global(tile.dst::<D::Word>(row, col)) };
                 }
             });
@@ -354,9 +355,9 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Where rows start anywhere and end anywhere: element by element through a padded tile of values,
-/// which are rounded on their way out. The types are parameters, and all threads of a launch take
-/// the same branch.
+/// Maps matrices whose rows start and end anywhere: element by element through a padded tile of
+/// values, which are rounded when they are stored. The types are parameters, and all threads of a
+/// launch take the same branch.
 ///
 /// # Safety
 ///
@@ -374,7 +375,7 @@ pub unsafe fn affine_padded(params: AffineTileParams) {
         // SAFETY: see above.
         _ => unsafe { tile.load::<f32, f32>() },
     }
-    // SAFETY: every thread of the block comes here: nothing above returns, and all take one branch.
+    // SAFETY: every thread of the block comes here: no code above returns, and all take one branch.
     unsafe { thread::barrier() };
     match params.dst_type {
         // SAFETY: see above.
@@ -386,7 +387,7 @@ pub unsafe fn affine_padded(params: AffineTileParams) {
     }
 }
 
-/// The same from doubles to doubles.
+/// Does the same from doubles to doubles.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Numbers of one type to another, as Rust's `as` makes them.
+//! Casts numbers from one type to another, as Rust's `as` does.
 
 use core::arch::asm;
 
@@ -10,8 +10,8 @@ use crate::thread::number::{Bf16, F16, Number};
 use crate::thread::quad::Lanes;
 use crate::thread::{self, B8, B16, B32, B32x2, B64, Global, Quad, Word};
 
-/// What numbers are taken as; methods are named by what they give, rounded to nearest even and
-/// saturated where that is needed.
+/// The form in which numbers are held. Methods are named by their results, rounded to nearest even
+/// and saturated if needed.
 pub trait Value: Copy {
     fn u8(self) -> u8;
     fn i8(self) -> i8;
@@ -23,9 +23,9 @@ pub trait Value: Copy {
     fn i64(self) -> i64;
     fn f32(self) -> f32;
     fn f64(self) -> f64;
-    /// As `f32`, rounded to odd: what is not exact ends in a one. Rounded once more, to a half,
-    /// that gives the number's nearest, where two roundings to nearest might not (Boldo and
-    /// Melquiond 2008).
+    /// Returns an `f32` rounded to odd: an inexact result ends in a one. A second rounding, to a
+    /// half, then gives the nearest, while two roundings to nearest might not (Boldo and Melquiond
+    /// 2008).
     fn odd(self) -> f32;
 }
 
@@ -49,7 +49,7 @@ macro_rules! values {
     )*};
 }
 
-/// Rounds towards zero, by the types' names in PTX, and makes odd what does not come back.
+/// Rounds towards zero, by the types' names in PTX, and makes the result odd if it is inexact.
 macro_rules! odd {
     ($number:ident $type:ident $name:literal $class:ident) => {{
         let low: f32;
@@ -75,16 +75,16 @@ values! {
     f64 |number| odd!(number f64 "f64" reg64);
 }
 
-/// A number type as it lies in memory.
+/// A number type in memory.
 pub trait Scalar {
     /// Its bits.
     type Word: Word + Lanes;
-    /// What they are taken as.
+    /// The form in which its numbers are held.
     type Value: Value;
 
-    /// The value of these bits.
+    /// Returns the value of these bits.
     fn value(word: Self::Word) -> Self::Value;
-    /// The bits that a value becomes.
+    /// Returns the bits of a value.
     fn word<V: Value>(value: V) -> Self::Word;
 }
 
@@ -123,11 +123,11 @@ scalars! {
     f64 B64 f64: |bits| f64::from_bits(bits.low()), |value| B64::new(value.f64().to_bits());
 }
 
-/// Loads a quad, or 8, 4 or 2 bytes as the first of one.
+/// Loads a vector, or 8, 4 or 2 bytes as the start of one.
 ///
 /// # Safety
 ///
-/// They are allocated, start on a multiple of their number, and nothing writes them.
+/// They are allocated, aligned to their number, and no work writes them.
 #[inline(always)]
 unsafe fn load_part(from: Global, bytes: u32) -> Quad {
     match bytes {
@@ -145,11 +145,11 @@ unsafe fn load_part(from: Global, bytes: u32) -> Quad {
     }
 }
 
-/// Stores a quad, or its first 8, 4 or 2 bytes.
+/// Stores a vector, or its first 8, 4 or 2 bytes.
 ///
 /// # Safety
 ///
-/// They are allocated, start on a multiple of their number, and no other thread accesses them.
+/// They are allocated, aligned to their number, and no other thread accesses them.
 #[inline(always)]
 unsafe fn store_part(to: Global, quad: Quad, bytes: u32) {
     match bytes {
@@ -164,13 +164,13 @@ unsafe fn store_part(to: Global, quad: Quad, bytes: u32) {
     }
 }
 
-/// A quad of the wider type a thread, and as many elements of the other; and an element of those
-/// outside of quads. So lanes that follow each other access bytes that do, on both sides.
+/// Casts a vector of the wider type a thread, with the same elements of the other type, and an
+/// element outside of vectors. So neighbouring lanes access neighbouring bytes on both sides.
 ///
 /// # Safety
 ///
-/// See [`CastParams`]: both sides are allocated and aligned to an element, and as `span` says;
-/// nothing else accesses what is written, or writes what is read.
+/// See [`CastParams`]: both sides are allocated and aligned to an element, and as `span` says; no
+/// other work accesses what is written, or writes what is read.
 #[inline(always)]
 pub unsafe fn cast<S: Scalar, D: Scalar>(params: CastParams) {
     let lane = (block::linear::<Wide>() * Wide::new(CAST_BLOCK) + Wide::new(thread::thread_x())).0;
@@ -190,7 +190,7 @@ pub unsafe fn cast<S: Scalar, D: Scalar>(params: CastParams) {
                 made = D::word(S::value(S::Word::get(held, lane))).put(made, lane);
             }
         });
-        // SAFETY: the same of the destination.
+        // SAFETY: the same elements of the destination.
         unsafe { store_part(dst, made, count * to) };
     }
     if let Some(element) = span::single(&params.span, u64::from(count), lane) {

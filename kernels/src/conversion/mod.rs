@@ -1,4 +1,4 @@
-//! Kernels that make other types of what they move.
+//! Kernels that convert elements while they move them.
 
 mod affine;
 mod affine_tile;

@@ -1,4 +1,4 @@
-//! Images of interleaved bytes to normalised planes, in one pass.
+//! Maps images of interleaved bytes to normalised planes, in one pass.
 
 use crate::abi::{NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams};
 use crate::block;
@@ -7,18 +7,18 @@ use crate::thread::number::{Number, Real};
 use crate::thread::quad::Lanes;
 use crate::thread::{self, B8, B32, B32x2, Global, Quad, Word};
 
-/// What becomes of a byte of a channel.
+/// Maps a byte of a channel.
 #[inline(always)]
 fn word<T: Number<Value = f32>>(params: &NormalizeParams, channel: usize, byte: u32) -> T::Word {
     let (factor, offset) = (f32::from_bits(params.factors[channel]), f32::from_bits(params.offsets[channel]));
     T::word((byte as f32).fma(factor, offset))
 }
 
-/// `BYTES` bytes, by the widest accesses that divide them.
+/// Loads `BYTES` bytes, by the widest accesses that divide them.
 ///
 /// # Safety
 ///
-/// They are allocated, nothing writes them, and they start on as many as the access has.
+/// They are allocated, no work writes them, and they are aligned to the access.
 #[inline(always)]
 unsafe fn load<const BYTES: usize>(from: Global) -> [Quad; 2] {
     let mut bytes = [[0; 4]; 2];
@@ -47,22 +47,22 @@ unsafe fn load<const BYTES: usize>(from: Global) -> [Quad; 2] {
     bytes
 }
 
-/// Quads of one plane, or of each, a thread: lanes that follow each other write quads that do, and
-/// the bytes that they read between them follow each other too. Planes that start anywhere are
-/// written element by element.
+/// Writes vectors of one plane, or of each, per thread. Neighbouring lanes write neighbouring
+/// vectors, and the bytes that they read together are contiguous too. Planes that start anywhere
+/// are written element by element.
 ///
-/// `BYTES` are those of the pixels of a quad: `CHANNELS` times its elements.
+/// `BYTES` are the bytes of a vector's pixels: `CHANNELS` times its elements.
 ///
 /// # Safety
 ///
 /// See [`NormalizeParams`]: all images and planes are allocated, planes are aligned to an element,
-/// and nothing else accesses them.
+/// and no other work accesses them.
 #[inline(always)]
 pub unsafe fn normalize<T: Number<Value = f32>, const CHANNELS: usize, const BYTES: usize>(params: NormalizeParams) {
     let (row, chunk) = block::tile_position::<Wide>();
     let (row, chunk, pixels) = (row.0, chunk.0, params.pixels);
-    // Where blocks have a plane each, those of an image's first plane come first, and the last
-    // one's read what the L2 cache has.
+    // If blocks have a plane each, those of an image's first plane run first, and the later ones
+    // read from the L2 cache.
     let (image, plane) = if params.split != 0 { (row / CHANNELS as u64, row % CHANNELS as u64) } else { (row, 0) };
     if image >= params.images {
         return;
@@ -78,7 +78,7 @@ pub unsafe fn normalize<T: Number<Value = f32>, const CHANNELS: usize, const BYT
         for step in 0..u64::from(NORMALIZE_STEPS) {
             let pixel = first + (step * threads + lane) * lanes as u64;
             if pixel < pixels {
-                // SAFETY: whole pixels of the image, as many as a quad has elements: it has a
+                // SAFETY: whole pixels of the image, one for each element of a vector: it has a
                 // multiple of that.
                 let bytes = unsafe { load::<BYTES>(src.offset(pixel * CHANNELS as u64)) };
                 crate::unrolled!(channel < 4 => {
@@ -91,7 +91,7 @@ pub unsafe fn normalize<T: Number<Value = f32>, const CHANNELS: usize, const BYT
                                 quad = word::<T>(&params, channel, byte).put(quad, lane);
                             }
                         });
-                        // SAFETY: this thread's quad of a plane.
+                        // SAFETY: this thread's vector of a plane.
                         unsafe { thread::store_quad_once(place(pixel, channel), quad) };
                     }
                 });

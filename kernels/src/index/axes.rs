@@ -1,4 +1,4 @@
-//! Positions along several axes, by one number.
+//! Turns numbers into offsets along several axes.
 
 use crate::abi::{Axis, Divisor, Fold, MAX_AXES};
 use crate::index::Index;
@@ -6,16 +6,17 @@ use crate::index::Index;
 /// Offsets in elements from the starts of both sides.
 #[derive(Clone, Copy)]
 pub struct Offsets<I> {
-    /// In the source.
+    /// Of the source.
     pub src: I,
-    /// In the destination.
+    /// Of the destination.
     pub dst: I,
 }
 
-/// Where the elements of these numbers lie. The first of the `rank` axes is the innermost.
+/// Returns the offsets of the elements with these numbers. The first of the `rank` axes is the
+/// innermost.
 ///
-/// Spelled out axis by axis: a parameter whose place is computed at run time would be copied to
-/// local memory first.
+/// Each axis is written out: a parameter that is indexed at run time would be copied to local
+/// memory first.
 #[inline(always)]
 pub fn offsets<I: Index, const N: usize>(numbers: [I; N], axes: &[Axis; MAX_AXES], rank: u64) -> [Offsets<I>; N] {
     let mut rest = numbers;
@@ -34,7 +35,7 @@ pub fn offsets<I: Index, const N: usize>(numbers: [I; N], axes: &[Axis; MAX_AXES
     offsets
 }
 
-/// Goes along one axis by the least digit of each number, and leaves the others.
+/// Steps along one axis by the least digit of each number, and leaves the other digits.
 #[inline(always)]
 fn step<I: Index, const N: usize>(axis: &Axis, rest: &mut [I; N], offsets: &mut [Offsets<I>; N]) {
     let extent = I::truncate(axis.extent.value);
@@ -48,13 +49,13 @@ fn step<I: Index, const N: usize>(axis: &Axis, rest: &mut [I; N], offsets: &mut 
     }
 }
 
-/// What a division leaves.
+/// Returns the remainder of a division.
 #[inline(always)]
 pub fn remainder<I: Index>(number: I, quotient: I, by: &Divisor) -> I {
     number - quotient * I::truncate(by.value)
 }
 
-/// Where a row lies, in elements from row 0.
+/// Returns the offset of a row, in elements from row 0.
 #[inline(always)]
 pub fn fold<I: Index>(row: I, rows: &Fold) -> I {
     let outer = row.divide(&rows.inner);

@@ -11,32 +11,32 @@ use crate::thread::{self, Word};
 
 /// For matrices whose extents and element offsets all fit in 31 bits.
 pub type Narrow = Wrapping<u32>;
-/// For all others.
+/// For all other matrices.
 pub type Wide = Wrapping<u64>;
 
-/// Unsigned positions and two's complement offsets, in one integer type.
+/// Unsigned indices and two's complement offsets, in one integer type.
 ///
-/// It wraps, so that signed strides need no second type, and offsets of elements that a guard will
-/// leave out may overflow.
+/// It wraps, so signed strides need no second type, and offsets of elements that a guard skips may
+/// overflow.
 pub trait Index: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
-    /// A position inside a block, or a block's.
+    /// Makes an index from a thread's or a block's number.
     fn new(value: u32) -> Self;
-    /// The low bits of an extent or of a stride's two's complement.
+    /// Returns the low bits of an extent or of a stride's two's complement.
     fn truncate(value: u64) -> Self;
-    /// The offset as 64 bits of two's complement.
+    /// Returns the offset as 64 bits of two's complement.
     fn sign_extend(self) -> u64;
-    /// The bytes of so many elements, as 64 bits of two's complement.
+    /// Returns the bytes of this number of elements, as 64 bits of two's complement.
     #[inline(always)]
     fn bytes<W: Word>(self) -> u64 {
         self.sign_extend().wrapping_mul(u64::from(W::BYTES))
     }
-    /// The low 32 bits.
+    /// Returns the low 32 bits.
     fn low(self) -> u32;
-    /// The quotient, of a position of 31 (63) bits, by a divisor made for this type.
+    /// Divides a number of 31 (63) bits by a divisor made for this type.
     fn divide(self, by: &Divisor) -> Self;
 }
 
-/// The quotient of a number of 31 bits by a divisor made for [`Narrow`].
+/// Divides a number of 31 bits by a divisor made for [`Narrow`].
 #[inline(always)]
 pub fn quotient(number: u32, by: &Divisor) -> u32 {
     Narrow::new(number).divide(by).low()

@@ -1,8 +1,8 @@
-//! The elements of a range that lie outside of its quads.
+//! The elements of a range that lie outside of its vectors.
 
 use crate::abi::Span;
 
-/// The element outside of all quads that a lane has, of `lanes` elements a quad.
+/// Returns the element outside of all vectors that a lane moves, with `lanes` elements a vector.
 #[inline(always)]
 pub fn single(span: &Span, lanes: u64, lane: u64) -> Option<u64> {
     let within = span.quads * lanes;

@@ -1,15 +1,15 @@
-//! One column of a matrix into one row of its transpose.
+//! Copies one column of a matrix into one row of its transpose.
 
 use crate::abi::{COLUMN_BLOCK, ColumnParams};
 use crate::block;
 use crate::index::Index;
 use crate::thread::{self, Global, Word};
 
-/// One element a thread.
+/// Moves one element a thread.
 ///
 /// # Safety
 ///
-/// See [`ColumnParams`]: all elements are allocated and aligned to the width, and nothing else
+/// See [`ColumnParams`]: all elements are allocated and aligned to the width, and no other work
 /// writes them.
 #[inline(always)]
 pub unsafe fn column_loop<W: Word, I: Index>(params: ColumnParams) {

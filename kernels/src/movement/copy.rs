@@ -1,4 +1,4 @@
-//! Contiguous bytes.
+//! Copies contiguous bytes.
 
 use crate::abi::{COPY_BLOCK, CopyParams};
 use crate::block;
@@ -6,12 +6,12 @@ use crate::index::{Index, Wide};
 use crate::thread::cache::Cache;
 use crate::thread::{self, B8, B128, Global, Word};
 
-/// One access of 16 bytes a thread, and one byte of the tail for the first threads.
+/// Moves one access of 16 bytes a thread, and one byte of the tail in the first threads.
 ///
 /// # Safety
 ///
-/// See [`CopyParams`]: both ranges are allocated, aligned to 16 bytes, do not overlap, and nothing
-/// else writes them.
+/// See [`CopyParams`]: both ranges are allocated, aligned to 16 bytes, do not overlap, and no other
+/// work writes them.
 #[inline(always)]
 pub unsafe fn copy<C: Cache<B128>>(params: CopyParams) {
     let width = u64::from(B128::BYTES);
@@ -19,14 +19,14 @@ pub unsafe fn copy<C: Cache<B128>>(params: CopyParams) {
     let lane = block::linear::<Wide>() * Wide::new(COPY_BLOCK) + Wide::new(thread::thread_x());
     let (lane, cache) = (lane.0, C::new());
     if lane < params.bytes / width {
-        // SAFETY: access `lane` of as many whole ones as the bytes hold.
+        // SAFETY: access `lane` of the whole ones.
         let held = unsafe { cache.load(src.offset(lane * width)) };
         // SAFETY: the same on the other side.
         unsafe { cache.store(dst.offset(lane * width), held) };
     }
     if lane < params.bytes % width {
         let byte = params.bytes / width * width + lane;
-        // SAFETY: `byte` is below `bytes`, and behind all whole accesses.
+        // SAFETY: `byte` is below `bytes`, and after all whole accesses.
         let held = unsafe { B8::load_global(src.offset(byte)) };
         // SAFETY: the same on the other side.
         unsafe { held.store_global(dst.offset(byte)) };

@@ -1,4 +1,4 @@
-//! Any layout to any layout.
+//! Moves any layout to any layout, element by element.
 
 use crate::abi::{ELEMENTS_BLOCK, ElementsParams, elements_per_thread};
 use crate::block;
@@ -8,11 +8,11 @@ use crate::thread::cache::Cache;
 use crate::thread::{self, Global, Word};
 
 /// Numbers the elements in the destination's order, so that neighbouring lanes write side by side
-/// where it allows that. `STEPS` is [`elements_per_thread`].
+/// if the layout allows. `STEPS` is [`elements_per_thread`].
 ///
 /// # Safety
 ///
-/// See [`ElementsParams`]: both layouts are allocated, aligned to the width, and nothing else
+/// See [`ElementsParams`]: both layouts are allocated, aligned to the width, and no other work
 /// writes them.
 #[inline(always)]
 pub unsafe fn elements<W: Word, I: Index, C: Cache<W>, const STEPS: usize>(params: ElementsParams) {
@@ -38,8 +38,8 @@ pub unsafe fn elements<W: Word, I: Index, C: Cache<W>, const STEPS: usize>(param
     }
     for step in 0..STEPS {
         if numbers[step] < len {
-            // SAFETY: the same element's place in the destination, which is no other's; no two
-            // threads have one number.
+            // SAFETY: the same element's address in the destination, which no other element has; no
+            // two threads have one number.
             unsafe { cache.store(at(dst, offsets[step].dst), held[step]) };
         }
     }

@@ -1,37 +1,36 @@
-//! Structs of few fields to one plane a field, and back: the narrow side of a matrix is too short
-//! for tiles.
+//! Splits structs of few fields into one plane per field, or joins planes: the narrow side of a
+//! matrix is too short for tiles.
 //!
-//! Origin: our own, with no model in a paper that we know; ADR 9 tells when a plan takes it.
+//! Origin: our own, without a published model that we know; ADR 9 says when a plan takes it.
 //!
-//! A block moves a run of structs. Their packed side is one run of memory, and goes through shared
-//! memory as it lies: granules of at least a bank's 4 bytes, one a lane, side by side. On the
-//! planes' side a lane has a granule of one field, whose elements lie a struct apart in shared
-//! memory.
+//! A block moves a run of structs. Their packed side is one run of memory, and passes through
+//! shared memory unchanged: words of at least a bank's 4 bytes, one a lane, side by side. On the
+//! planes' side a lane has a word of one field, whose elements lie a struct apart in shared memory.
 //!
 //! ```text
 //! deinterleave (interleave does the same backwards):
 //! (image, chunk) = digits of the block's number
-//! for each packed granule of the thread: load it
-//! store the elements that fill no granule to their planes, one by one
-//! for each packed granule: store it to shared memory at granule + granule / group     # one free granule a group
+//! for each packed word of the thread: load it
+//! store the elements that fill no word to their planes, one by one
+//! for each packed word: store it to shared memory at word + word / group     # one free word a group
 //! barrier
-//! for each granule of a plane:                           # a warp stays in one plane
+//! for each word of a plane:                           # a warp stays in one plane
 //!     gather its elements from shared memory, a struct apart
 //!     store it to the plane
 //! ```
 //!
-//! Lanes of a plane are `fields` granules apart, and where that shares a power of two with the
-//! banks, a granule of room every `group` moves those that would meet by one bank each.
+//! Lanes of a plane are `fields` words apart. If that shares a power of two with the banks, a
+//! padding word every `group` moves lanes that would share a bank by one bank each.
 //!
 //! ```text
-//! packed, three fields:   x0 y0 z0 x1 y1 z1 x2 y2 z2 x3 y3 z3      shared memory has them as they lie
+//! packed, three fields:   x0 y0 z0 x1 y1 z1 x2 y2 z2 x3 y3 z3      shared memory keeps this order
 //!                         |        |        |        |
 //! plane x:                x0       x1       x2       x3            lanes read `fields` apart
 //! plane y:                y0 y1 y2 y3
 //! plane z:                z0 z1 z2 z3
 //! ```
 //!
-//! Where both sides start on 16 bytes, a lane moves as many at a time: see [`super::fields_quads`].
+//! If both sides start on 16 bytes, a lane moves 16 bytes at a time: see [`super::fields_quads`].
 
 use core::marker::PhantomData;
 
@@ -43,7 +42,7 @@ use crate::thread::grain::Grain;
 use crate::thread::{self, Footprint, Global, Shared, Word};
 use crate::unrolled;
 
-/// Room for a chunk of `STEPS` granules a thread and its padding, whose group is never shorter than
+/// Shared memory for a chunk of `STEPS` words a thread and its padding, whose group has at least
 /// half a warp.
 struct Room<G, const STEPS: usize>(PhantomData<G>);
 
@@ -51,28 +50,28 @@ impl<G: Word, const STEPS: usize> Footprint for Room<G, STEPS> {
     const BYTES: u32 = STEPS as u32 * FIELDS_THREADS * G::BYTES / 16 * 17;
 }
 
-/// How a block's threads move its structs: by shares, which are granules or quads.
+/// How a block's threads move its structs: by packs, which are words or vectors.
 pub struct Shares {
-    /// Base-2 logarithm of the elements of a share.
+    /// Base-2 logarithm of the elements of a pack.
     pub count_log2: u32,
     pub threads: u32,
-    /// Where the structs lie in shared memory.
+    /// The structs in shared memory.
     pub shared: Shared,
 }
 
 /// The structs that a block moves.
 pub struct Chunk<'a> {
     pub params: &'a FieldsParams,
-    /// Where they start on both sides.
+    /// Their starts on both sides.
     packed: Global,
     planes: Global,
-    /// Shares of each field, and elements of it that fill none.
+    /// Packs of each field, and elements of it that fill none.
     run: u32,
     rest: u32,
     pub shares: Shares,
 }
 
-/// A share of a plane.
+/// A pack of a plane.
 #[derive(Clone, Copy)]
 pub struct Place {
     pub field: u32,
@@ -101,15 +100,16 @@ impl<'a> Chunk<'a> {
         Chunk { params, packed, planes, run, rest: structs - (run << shares.count_log2), shares }
     }
 
-    /// Number of the packed share that this thread moves in `step`, if it is one.
+    /// Returns the number of the pack that this thread moves in `step` on the packed side, if there
+    /// is one.
     #[inline(always)]
     pub fn number(&self, step: usize) -> Option<u32> {
         let number = thread::thread_x() + step as u32 * self.shares.threads;
         (number < self.run * self.params.fields.value as u32).then_some(number)
     }
 
-    /// The share of a plane that this thread moves in `step`, if it is one: a warp's are all of one
-    /// field.
+    /// Returns the pack of a plane that this thread moves in `step`, if there is one: a warp's
+    /// packs belong to one field.
     #[inline(always)]
     pub fn place(&self, step: usize) -> Option<Place> {
         let number = thread::thread_x() + step as u32 * self.shares.threads;
@@ -118,44 +118,44 @@ impl<'a> Chunk<'a> {
         (field < self.params.fields.value as u32 && position < self.run).then_some(Place { field, position })
     }
 
-    /// Where a packed share lies in global memory.
+    /// Returns the address of a pack of the packed side in global memory.
     #[inline(always)]
     pub fn packed<W: Word>(&self, number: u32) -> Global {
         self.packed.offset(u64::from(number) * u64::from(W::BYTES << self.shares.count_log2))
     }
 
-    /// Where a packed granule lies in shared memory.
+    /// Returns the address of a packed word in shared memory.
     #[inline(always)]
     fn linear<W: Grain>(&self, number: u32) -> Shared {
         self.shares.shared.offset((number + quotient(number, &self.params.group)) * W::Granule::BYTES)
     }
 
-    /// Where element `position` of a field lies in its plane, in global memory.
+    /// Returns the address of element `position` of a field in its plane, in global memory.
     #[inline(always)]
     pub fn plane<W: Word, I: Index>(&self, field: u32, position: u32) -> Global {
         let plane = (I::new(field) * I::truncate(self.params.pitch as u64)).bytes::<W>();
         self.planes.offset(plane).offset(u64::from(position) * u64::from(W::BYTES))
     }
 
-    /// Where the first element of a granule of a plane lies in shared memory; the others are a
-    /// struct further each.
+    /// Returns the address of the first element of a plane's word in shared memory; each further
+    /// element is a struct further.
     #[inline(always)]
     fn strided<W: Grain>(&self, Place { field, position }: Place) -> Shared {
-        // As `linear` pads: `fields << group_log2` granules are a group, which a field's share
-        // never leaves.
+        // As `linear` pads: `fields << group_log2` words are a group, which a field's pack never
+        // leaves.
         let pads = position >> (self.params.group_log2 as u32 & 31);
         let granules = position * self.params.fields.value as u32 + pads;
         self.shares.shared.offset(granules * W::Granule::BYTES + field * W::BYTES)
     }
 
-    /// Bytes of a struct.
+    /// Returns the bytes of a struct.
     #[inline(always)]
     fn pitch<W: Word>(&self) -> u32 {
         self.params.fields.value as u32 * W::BYTES
     }
 
-    /// Where element `number` of those that fill no share lies packed and in its plane, if there
-    /// are as many.
+    /// Returns the addresses, packed and in its plane, of element `number` of those that fill no
+    /// pack, if there is one.
     #[inline(always)]
     fn last<W: Word, I: Index>(&self, number: u32) -> Option<(Global, Global)> {
         let row = quotient(number, &self.params.fields);
@@ -165,39 +165,40 @@ impl<'a> Chunk<'a> {
         (row < self.rest).then_some((self.packed.offset(u64::from(packed)), self.plane::<W, I>(field, whole + row)))
     }
 
-    /// Moves that element, from the structs or to them, if there are as many; whether there are.
+    /// Moves that element, from the structs or to them, if there is one, and returns whether there
+    /// is.
     ///
     /// # Safety
     ///
-    /// All elements are allocated, nothing else writes them, and no other thread has this number.
+    /// All elements are allocated, no other work writes them, and no other thread has this number.
     #[inline(always)]
     pub unsafe fn move_last<W: Word, I: Index, const IS_PACKED_SRC: bool>(&self, number: u32) -> bool {
         let Some((packed, plane)) = self.last::<W, I>(number) else { return false };
         let (src, dst) = if IS_PACKED_SRC { (packed, plane) } else { (plane, packed) };
         // SAFETY: an element of the source, as the caller promises.
         let element = unsafe { W::load_global(src) };
-        // SAFETY: the same of the destination, behind the shares, which no other thread has.
+        // SAFETY: the same element of the destination, after the packs, which no other thread has.
         unsafe { element.store_global(dst) };
         true
     }
 }
 
-/// Granules that a thread of `deinterleave` holds, by the elements' width in bytes.
+/// Returns the words that a thread of `deinterleave` holds, by the elements' width in bytes.
 pub const fn deinterleave_steps(width: u32) -> usize {
     if width < 8 { 16 } else { 8 }
 }
 
-/// The same of `interleave`.
+/// Returns the words that a thread of `interleave` holds, by the elements' width in bytes.
 pub const fn interleave_steps(width: u32) -> usize {
     if width == 4 { 16 } else { 8 }
 }
 
-/// Packed structs to planes. `STEPS` is [`crate::abi::fields_steps`].
+/// Splits packed structs into planes. `STEPS` is [`crate::abi::fields_steps`].
 ///
 /// # Safety
 ///
-/// See [`FieldsParams`]: all elements are allocated, granules are aligned on both sides, and
-/// nothing else writes them.
+/// See [`FieldsParams`]: all elements are allocated, words are aligned on both sides, and no other
+/// work writes them.
 #[inline(always)]
 pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsParams) {
     let shared = Shared::reserve::<Room<W::Granule, STEPS>>();
@@ -206,7 +207,7 @@ pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: Field
     let mut held = [W::Granule::ZERO; STEPS];
     unrolled!(step < STEPS => {
         if let Some(number) = chunk.number(step) {
-            // SAFETY: a granule of the structs, aligned and allocated as the caller promises.
+            // SAFETY: a word of the structs, aligned and allocated as the caller promises.
             held[step] = unsafe { W::Granule::load_global(chunk.packed::<W>(number)) };
         }
     });
@@ -216,30 +217,30 @@ pub unsafe fn deinterleave<W: Grain, I: Index, const STEPS: usize>(params: Field
     }
     unrolled!(step < STEPS => {
         if let Some(number) = chunk.number(step) {
-            // SAFETY: within the room, which a chunk and its padding never exceed; each thread has
-            // its own granules.
+            // SAFETY: within the memory, which a chunk and its padding never exceed; each thread
+            // has its own words.
             unsafe { held[step].store_shared(chunk.linear::<W>(number)) };
         }
     });
-    // SAFETY: every thread of the block comes here: nothing above returns.
+    // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
     unrolled!(step < STEPS => {
         if let Some(place) = chunk.place(step) {
             let mut granule = W::Granule::ZERO;
             for lane in 0..1 << W::COUNT_LOG2 {
                 let from = chunk.strided::<W>(place).offset(lane * chunk.pitch::<W>());
-                // SAFETY: an element that a granule before the barrier has written, and nothing
-                // writes any more.
+                // SAFETY: a word before the barrier wrote this element, and no thread writes it any
+                // more.
                 granule = unsafe { W::load_shared(from) }.with(granule, lane);
             }
-            // SAFETY: a granule of a plane, aligned and allocated as the caller promises, which no
+            // SAFETY: a word of a plane, aligned and allocated as the caller promises, which no
             // other thread has.
             unsafe { granule.store_global(chunk.plane::<W, I>(place.field, place.position << W::COUNT_LOG2)) };
         }
     });
 }
 
-/// Planes to packed structs.
+/// Joins planes into packed structs.
 ///
 /// # Safety
 ///
@@ -252,7 +253,7 @@ pub unsafe fn interleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsP
     let mut held = [W::Granule::ZERO; STEPS];
     unrolled!(step < STEPS => {
         if let Some(Place { field, position }) = chunk.place(step) {
-            // SAFETY: a granule of a plane, aligned and allocated as the caller promises.
+            // SAFETY: a word of a plane, aligned and allocated as the caller promises.
             held[step] = unsafe { W::Granule::load_global(chunk.plane::<W, I>(field, position << W::COUNT_LOG2)) };
         }
     });
@@ -264,21 +265,21 @@ pub unsafe fn interleave<W: Grain, I: Index, const STEPS: usize>(params: FieldsP
         if let Some(place) = chunk.place(step) {
             for lane in 0..1 << W::COUNT_LOG2 {
                 let to = chunk.strided::<W>(place).offset(lane * chunk.pitch::<W>());
-                // SAFETY: within the room, which a chunk and its padding never exceed; each thread
-                // has its own elements.
+                // SAFETY: within the memory, which a chunk and its padding never exceed; each
+                // thread has its own elements.
                 unsafe { W::part(held[step], lane).store_shared(to) };
             }
         }
     });
-    // SAFETY: every thread of the block comes here: nothing above returns.
+    // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
     unrolled!(step < STEPS => {
         if let Some(number) = chunk.number(step) {
-            // SAFETY: all of its elements were written before the barrier, and nothing writes them
-            // any more.
+            // SAFETY: all of its elements were written before the barrier, and no thread writes
+            // them any more.
             let granule = unsafe { W::Granule::load_shared(chunk.linear::<W>(number)) };
-            // SAFETY: a granule of the structs, aligned and allocated as the caller promises, which
-            // no other thread has.
+            // SAFETY: a word of the structs, aligned and allocated as the caller promises, which no
+            // other thread has.
             unsafe { granule.store_global(chunk.packed::<W>(number)) };
         }
     });

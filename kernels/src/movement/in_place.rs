@@ -1,25 +1,25 @@
-//! Transposes in the memory where the matrix lies.
+//! Transposes matrices within their own memory.
 //!
 //! Origin: a square matrix exchanges tiles across the diagonal. In a matrix of another shape,
-//! elements move along cycles that go all over it; Catanzaro, Keller and Garland ("A decomposition
-//! for in-place matrix transposition", PPoPP 2014) found that this is a permutation of each column
-//! in itself, then of each row, then of each column again. `permute_lines` is one of these passes;
-//! [`LinesParams`] has the permutation.
+//! elements move along cycles across the whole matrix; Catanzaro, Keller and Garland ("A
+//! decomposition for in-place matrix transposition", PPoPP 2014) found that this is a permutation
+//! within each column, then within each row, then within each column again. `permute_lines` is one
+//! of these passes; [`LinesParams`] has the permutation.
 //!
 //! ```text
 //! (matrix, panel) = digits of the block's number         # whole rows, or whole columns, that fit in shared memory
 //! for each element of the panel, in the order of memory:
 //!     load it
-//!     store it to shared memory, at its own place or at its partner's
+//!     store it to shared memory, at its own index or at its partner's
 //! barrier
 //! for each element of the panel, in the order of memory:
-//!     load it from shared memory, at its partner's place or at its own
+//!     load it from shared memory, at its partner's index or at its own
 //!     store it to where it was loaded from
 //! ```
 //!
-//! Partners are one to one, so each place of shared memory is filled once. Lines that are too long
-//! for shared memory go through scratch memory by two launches of `spill_lines`, which are the two
-//! loops.
+//! Partners are one to one, so each address of shared memory is filled once. Rows or columns that
+//! are too long for shared memory go through scratch memory by two launches of `spill_lines`, which
+//! are the two loops.
 //!
 //! ```text
 //! a pass over columns: panels of whole columns     a pass over rows: panels of whole rows
@@ -42,8 +42,8 @@ use crate::unrolled;
 /// Most elements of a tile that one thread moves.
 const MOST: usize = 16;
 
-/// Two tiles of a square matrix in shared memory, each row longer by a bank or an element: both are
-/// written along rows and read along columns without a bank conflict, see
+/// Two tiles of a square matrix in shared memory, with rows longer by a bank or an element: both
+/// are written along rows and read along columns without a bank conflict, see
 /// [`Padded`](block::Padded).
 struct Pair<W> {
     start: Shared,
@@ -63,7 +63,7 @@ impl<W: Word> Pair<W> {
     /// Elements of a tile that one thread moves.
     const STEPS: u32 = Self::ACROSS * Self::SIDE / TILE_ROWS;
 
-    /// Row and column in its tile of this thread's element `step`.
+    /// Returns row and column in its tile of this thread's element `step`.
     #[inline(always)]
     fn place(step: u32) -> (u32, u32) {
         let row = thread::thread_y() + step / Self::ACROSS * TILE_ROWS;
@@ -81,7 +81,7 @@ struct Corner<I> {
     start: Global,
     row: I,
     col: I,
-    /// Rows and columns of the matrix; 0 where the tile has nothing to move.
+    /// Rows and columns of the matrix; 0 if the tile has nothing to move.
     n: I,
     row_stride: I,
     col_stride: I,
@@ -95,8 +95,8 @@ impl<I: Index> Corner<I> {
         (row < self.n && col < self.n).then(|| self.start.offset(offset.bytes::<W>()))
     }
 
-    /// Loads what this thread moves of the tile, zero outside the matrix: loads come before all
-    /// uses, so that many are in flight at a time.
+    /// Loads this thread's elements of the tile, zero outside the matrix: all loads are in flight
+    /// before the first use.
     ///
     /// # Safety
     ///
@@ -114,12 +114,12 @@ impl<I: Index> Corner<I> {
         held
     }
 
-    /// Stores what this thread moves of the tile from one of the pair, turned.
+    /// Stores this thread's elements of the tile from one of the pair, transposed.
     ///
     /// # Safety
     ///
-    /// The matrix lies in allocated memory, aligned to the width; the pair is written and not
-    /// written meanwhile, and no other thread accesses this one's elements.
+    /// The matrix lies in allocated memory, aligned to the width; the pair has been written and is
+    /// not written meanwhile, and no other thread accesses this one's elements.
     #[inline(always)]
     unsafe fn store_turned<W: Word>(&self, pair: &Pair<W>, tile: u32) {
         for step in 0..Pair::<W>::STEPS {
@@ -135,12 +135,12 @@ impl<I: Index> Corner<I> {
     }
 }
 
-/// Row and column of the tile that block `number` takes of those on or above the diagonal.
+/// Returns row and column of the tile that block `number` takes of those on or above the diagonal.
 ///
-/// The first row of the triangle and the last together are as long as the second and the last but
-/// one: folded, it is a rectangle of whole numbers (of odd rows, the first is as long as the second
-/// and the last). So every block has a pair, where half of a square grid would have none, and
-/// nobody takes a square root.
+/// The first and the last row of the triangle together are as long as the second and the last but
+/// one: folded, it is a rectangle of whole numbers (if the number of rows is odd, the first is as
+/// long as the second and the last). So every block has a pair, where half of a square grid would
+/// have none, and no thread computes a square root.
 #[inline(always)]
 fn upper_tile(tiles: u32, number: u32) -> (u32, u32) {
     let across = tiles | 1;
@@ -149,13 +149,13 @@ fn upper_tile(tiles: u32, number: u32) -> (u32, u32) {
     if x < tiles - y { (y, y + x) } else { (tiles - spare - y, x - spare) }
 }
 
-/// Exchanges a tile with the one across the diagonal, both turned; a tile on the diagonal it turns
-/// alone.
+/// Exchanges a tile with the one across the diagonal and transposes both. A tile on the diagonal is
+/// only transposed.
 ///
 /// # Safety
 ///
 /// See [`SquareParams`]: the matrices are allocated, aligned to the width, reach no element twice,
-/// and nothing else accesses them.
+/// and no other work accesses them.
 #[inline(always)]
 pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
     let pair = Pair::<W> { start: Shared::reserve::<Pair<W>>(), of: PhantomData };
@@ -164,7 +164,7 @@ pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
         return;
     }
     let side = u64::from(Pair::<W>::SIDE);
-    // At most 65 535, which is what the host lets through.
+    // At most 65 535, which the host ensures.
     let (i, j) = upper_tile(params.n.div_ceil(side) as u32, thread::block_x());
     let start = (batch * I::truncate(params.batch_stride as u64)).bytes::<W>();
     let corner = |row: u32, col: u32, n: u64| Corner {
@@ -177,35 +177,34 @@ pub unsafe fn swap_tiles<W: Word, I: Index>(params: SquareParams) {
     };
     let tiles = [corner(i, j, params.n), corner(j, i, if i == j { 0 } else { params.n })];
 
-    // SAFETY: as the caller promises; a tile is this block's alone, which writes it after the
+    // SAFETY: as the caller promises; only this block has the tile, and writes it after the
     // barrier.
     let first = unsafe { tiles[0].load::<W>() };
-    // SAFETY: the same.
+    // SAFETY: as above.
     let second = unsafe { tiles[1].load::<W>() };
     unrolled!(step < 16 => {
         if step < Pair::<W>::STEPS {
             let place = Pair::<W>::place(step);
             // SAFETY: inside the first tile, and each thread has its own elements.
             unsafe { first[step as usize].store_shared(pair.at(0, place)) };
-            // SAFETY: the same of the second tile.
+            // SAFETY: the same for the second tile.
             unsafe { second[step as usize].store_shared(pair.at(1, place)) };
         }
     });
     // SAFETY: every thread of the block comes here: above, all return or none.
     unsafe { thread::barrier() };
-    // Each takes what the other held; on the diagonal the second has nothing to take.
-    // SAFETY: behind the barrier, the pair is written and all threads have read the tile, of which
+    // Each tile takes the other's elements; on the diagonal the second has nothing to take. SAFETY:
+    // after the barrier, the pair has been written and all threads have read the tile, of which
     // each has its own elements.
     unsafe { tiles[0].store_turned(&pair, u32::from(i != j)) };
     // SAFETY: the same.
     unsafe { tiles[1].store_turned(&pair, 0) };
 }
 
-/// Whole rows or whole columns of one matrix, and where each element's partner is: see
-/// [`LinesParams`].
+/// Whole rows or whole columns of one matrix, and the partner of each element: see [`LinesParams`].
 ///
-/// Its elements are numbered as if it had all of the columns that a panel has; `None` is where the
-/// last panel has not.
+/// Its elements are numbered as if it had all columns of a panel; `None` stands for those that the
+/// last panel lacks.
 struct Panel<'a, I> {
     params: &'a LinesParams,
     /// Elements from the start of the memory to the first of the matrix.
@@ -223,7 +222,7 @@ struct Position<I> {
 }
 
 impl<'a, I: Index> Panel<'a, I> {
-    /// Panel `number` of the launch; one of no elements where it has not as many.
+    /// Returns panel `number` of the launch; an empty one if the launch has fewer.
     #[inline(always)]
     fn new(params: &'a LinesParams, number: I) -> Self {
         let number = I::truncate(params.first) + number;
@@ -243,7 +242,7 @@ impl<'a, I: Index> Panel<'a, I> {
         }
     }
 
-    /// Where element `at` lies.
+    /// Returns the offset of element `at`.
     #[inline(always)]
     fn place(&self, at: I) -> Option<Position<I>> {
         let row = at.divide(&self.params.width);
@@ -251,14 +250,14 @@ impl<'a, I: Index> Panel<'a, I> {
         (at < self.len && self.col + col < I::truncate(self.params.cols.value)).then_some(Position { row, col })
     }
 
-    /// The address of an element.
+    /// Returns the address of an element.
     #[inline(always)]
     fn address<W: Word>(&self, Position { row, col }: Position<I>) -> Global {
         let offset = self.base + (self.row + row) * I::truncate(self.params.cols.value) + self.col + col;
         Global::new(self.params.matrix).offset(offset.bytes::<W>())
     }
 
-    /// Which element of the panel is the partner of another.
+    /// Returns the element of the panel that is the partner of another.
     #[inline(always)]
     fn partner(&self, Position { row, col }: Position<I>) -> Position<I> {
         let LinesParams { rows, cols, period, section, .. } = self.params;
@@ -275,8 +274,8 @@ impl<'a, I: Index> Panel<'a, I> {
         Position { row, col: remainder(moved, moved.divide(cols), cols) }
     }
 
-    /// Which element of the other memory an element goes to on its way out of the matrix, or comes
-    /// from on its way back.
+    /// Returns the element of the other memory to which an element moves from the matrix, or from
+    /// which it comes back.
     #[inline(always)]
     fn other(&self, place: Position<I>, back: bool) -> I {
         let Position { row, col } = if (self.params.scatter != 0) == back { place } else { self.partner(place) };
@@ -284,19 +283,19 @@ impl<'a, I: Index> Panel<'a, I> {
     }
 }
 
-/// Room for a panel in shared memory.
+/// Shared memory for a panel.
 struct PanelRoom;
 
 impl Footprint for PanelRoom {
     const BYTES: u32 = LINES_SHARED;
 }
 
-/// Permutes the lines of one panel a block, through shared memory.
+/// Permutes within the rows or columns of one panel a block, through shared memory.
 ///
 /// # Safety
 ///
-/// See [`LinesParams`]: the matrices are allocated, aligned to the width, and nothing else accesses
-/// them; a panel has at most [`LINES_SHARED`] bytes, and partners are one to one.
+/// See [`LinesParams`]: the matrices are allocated, aligned to the width, and no other work
+/// accesses them; a panel has at most [`LINES_SHARED`] bytes, and partners are one to one.
 #[inline(always)]
 pub unsafe fn permute_lines<W: Word, I: Index>(params: LinesParams) {
     let room = Shared::reserve::<PanelRoom>();
@@ -306,39 +305,39 @@ pub unsafe fn permute_lines<W: Word, I: Index>(params: LinesParams) {
     let mut at = I::new(thread::thread_x());
     while at < panel.len {
         if let Some(place) = panel.place(at) {
-            // SAFETY: an element of the panel, which is this block's alone and written after the
+            // SAFETY: an element of the panel, which only this block has and writes after the
             // barrier.
             let element = unsafe { W::load_global(panel.address::<W>(place)) };
-            // SAFETY: within the room, as large as a panel can be; partners are one to one, so it
-            // is this element's alone.
+            // SAFETY: within the memory, as large as a panel can be; partners are one to one, so
+            // only this element has the address.
             unsafe { element.store_shared(held(panel.other(place, false))) };
         }
         at = at + I::new(LINES_BLOCK);
     }
-    // SAFETY: every thread of the block comes here: nothing above returns.
+    // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
     let mut at = I::new(thread::thread_x());
     while at < panel.len {
         if let Some(place) = panel.place(at) {
-            // SAFETY: a place that was written before the barrier, as partners are one to one, and
-            // is written no more.
+            // SAFETY: an address that was written before the barrier, as partners are one to one,
+            // and is not written any more.
             let element = unsafe { W::load_shared(held(panel.other(place, true))) };
-            // SAFETY: an element of the panel, which was read before the barrier and which this
-            // thread alone writes.
+            // SAFETY: an element of the panel, which was read before the barrier and which only
+            // this thread writes.
             unsafe { element.store_global(panel.address::<W>(place)) };
         }
         at = at + I::new(LINES_BLOCK);
     }
 }
 
-/// Half of the same for panels that shared memory has no room for: writes panel `blockIdx.y` to the
+/// Does one half of this for panels that exceed shared memory: writes panel `blockIdx.y` to the
 /// scratch, or back.
 ///
 /// # Safety
 ///
-/// See [`LinesParams`]: the matrices and the scratch are allocated, aligned to the width, and
-/// nothing else accesses them; partners are one to one. Writing back, the scratch holds what the
-/// other half has written.
+/// See [`LinesParams`]: the matrices and the scratch are allocated, aligned to the width, and no
+/// other work accesses them; partners are one to one. When it writes back, the scratch holds the
+/// other half's output.
 #[inline(always)]
 pub unsafe fn spill_lines<W: Word, I: Index>(params: LinesParams) {
     let number = I::new(thread::block_y());
@@ -350,10 +349,10 @@ pub unsafe fn spill_lines<W: Word, I: Index>(params: LinesParams) {
     let held = (start + panel.other(place, back)).bytes::<W>();
     let (ours, scratch) = (panel.address::<W>(place), Global::new(params.scratch).offset(held));
     let (from, to) = if back { (scratch, ours) } else { (ours, scratch) };
-    // SAFETY: an element of the panel, or what the other half wrote of the scratch; this half
+    // SAFETY: an element of the panel, or of the scratch that the other half wrote; this half
     // writes only the other of the two.
     let element = unsafe { W::load_global(from) };
-    // SAFETY: in the scratch, within its room for a panel, a place that is this element's alone, as
-    // partners are one to one; or this thread's own element of the panel.
+    // SAFETY: an address in the scratch, within its memory for a panel, which only this element
+    // has, as partners are one to one; or this thread's own element of the panel.
     unsafe { element.store_global(to) };
 }

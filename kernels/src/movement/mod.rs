@@ -1,5 +1,4 @@
-//! Kernels that move elements and leave them as they are, generic over element width and index
-//! arithmetic.
+//! Kernels that move elements unchanged, generic over element width and index arithmetic.
 
 mod column_loop;
 mod copy;

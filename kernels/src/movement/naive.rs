@@ -1,4 +1,4 @@
-//! The transpose without a tile: reads along rows, and writes along columns.
+//! Transposes without a tile: reads along rows, and writes along columns.
 
 use crate::abi::TransposeParams;
 use crate::block;
@@ -6,12 +6,12 @@ use crate::index::Index;
 use crate::thread::Word;
 use crate::thread::matrix::{Matrix, Strip};
 
-/// A copy into the transposed view of the destination: neighbouring lanes write elements that are a
+/// Copies into the transposed view of the destination: neighbouring lanes write elements that are a
 /// row apart.
 ///
 /// # Safety
 ///
-/// See [`TransposeParams`]: both matrices are allocated, aligned to the width, and nothing else
+/// See [`TransposeParams`]: both matrices are allocated, aligned to the width, and no other work
 /// writes them.
 #[inline(always)]
 pub unsafe fn naive<W: Word, I: Index>(params: TransposeParams) {

@@ -1,25 +1,24 @@
-//! Tiles of several axes: what is contiguous in memory, on either side, goes over axis after axis.
+//! Moves tiles of several axes, for runs that continue over several axes on either side.
 //!
-//! Origin: our own, with no model in a paper that we know; ADR 9 tells when a plan takes it.
+//! Origin: our own, without a published model that we know; ADR 9 says when a plan takes it.
 //!
-//! A block loads the source's runs as they lie, in words of 4 bytes or of one element, and keeps
-//! them in shared memory in the source's order. Each axis has a stride there, so that where a run
-//! starts and where an element lies in it add up: two small tables a side replace the divisions.
-//! Words keep the alignment that they have in the source, because strides agree modulo a word; so
-//! no word is ever shifted. For the destination's words their elements are gathered by its own
-//! tables.
+//! A block loads the source's runs unchanged, in words of 4 bytes or of one element, and keeps them
+//! in shared memory in the source's order. Each axis has a stride there, so the start of a run and
+//! the offset of an element in it add up: two small tables a side replace the divisions. Words keep
+//! their alignment in the source, because strides agree modulo a word, so no word is ever shifted.
+//! The destination's words are gathered element by element through the destination's own tables.
 //!
 //! ```text
 //! (image, chunk of the first axis, chunk of the second axis) = digits of the block's number
 //! table of runs, for both sides: run -> (offset in global memory, offset in shared memory)
 //! table of elements, for the destination's narrow ones: element of a run -> offset in shared memory
 //! barrier
-//! for each run of the source, for each word of it:       # a thread has one word of every so many runs
+//! for each run of the source, for each word of it:       # a thread has one word of every `down`th run
 //!     load the word; store it to shared memory at run + word
 //! barrier
 //! for each run of the destination, for each word of it:
 //!     gather the word's elements from shared memory at run + element
-//!     store the word; store what is no whole word element by element
+//!     store the word; store partial words element by element
 //! ```
 //!
 //! ```text
@@ -45,22 +44,22 @@ use crate::unrolled;
 const LOADS: usize = PACKED_STEPS as usize;
 /// Words that it gathers at once.
 const STORES: usize = PACKED_STORES as usize;
-/// The place of a run that is past the end of a chunked axis.
+/// The offset of a run past the end of a chunked axis.
 const PAST: u32 = u32::MAX;
 
-/// What a block moves.
+/// The tile that a block moves.
 struct Tile<'a> {
     params: &'a PackedParams,
     src: Global,
     dst: Global,
-    /// Positions of the chunked axes that there are.
+    /// Valid indices of the chunked axes.
     valid: [u32; 2],
     tables: Shared,
-    /// Where the element at `src` lies: as far off a word as in global memory.
+    /// The address of the element at `src`: its offset in a word is that of global memory.
     start: Shared,
 }
 
-/// Where a run starts.
+/// The start of a run.
 #[derive(Clone, Copy)]
 struct Run {
     at: Global,
@@ -71,20 +70,20 @@ struct Run {
 /// The words of a run.
 #[derive(Clone, Copy)]
 struct Span {
-    /// Of the run, past a whole number of words.
+    /// Bytes of the run after the last whole word before its start.
     lead: u32,
-    /// Of the run.
+    /// Bytes of the run.
     bytes: u32,
 }
 
 impl Span {
-    /// Of a run of so many bytes.
+    /// Returns the words of a run of this number of bytes.
     #[inline(always)]
     fn new<W: Grain>(run: Run, bytes: u32) -> Self {
         Span { lead: run.at.low() & (W::Granule::BYTES - 1), bytes }
     }
 
-    /// Where a word starts in the run; negative where it starts before.
+    /// Returns the offset of a word in the run; negative if it starts before the run.
     #[inline(always)]
     fn from(self, word: u32, width: u32) -> i32 {
         (word * width) as i32 - self.lead as i32
@@ -126,7 +125,7 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Elements of this tile's runs.
+    /// Returns the elements of this tile's runs.
     #[inline(always)]
     fn len(&self, side: &PackedSide) -> u32 {
         match side.chunk {
@@ -136,12 +135,12 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Writes where the runs of a side start; behind them there are none, up to a whole number of a
+    /// Writes the starts of a side's runs, and entries without a run up to a whole number of a
     /// thread's steps.
     ///
     /// # Safety
     ///
-    /// Nothing else accesses the table before the next barrier.
+    /// No other thread accesses the table before the next barrier.
     #[inline(always)]
     unsafe fn write_runs(&self, side: &PackedSide) {
         let mut number = thread::thread_x();
@@ -149,7 +148,7 @@ impl<'a> Tile<'a> {
             let limits = [(side.chunked[0], self.valid[0]), (side.chunked[1], self.valid[1])];
             let place = walk(number, &side.outer, side.outer_rank, limits);
             let exists = number < side.runs as u32 && place.room != PAST;
-            // What does not exist has the address of what does, so that loads need not wait for
+            // A missing run has the address of an existing one, so loads need not wait for
             // conditions.
             let entry = if exists { B32x2::new(place.stride, place.room) } else { NO_RUN };
             // SAFETY: within the table, and each thread has its own entries.
@@ -158,8 +157,8 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Writes where the elements of a run of the destination lie, as the words of narrow ones are
-    /// gathered.
+    /// Writes the offsets of the elements of a destination run, by which the words of narrow
+    /// elements are gathered.
     ///
     /// # Safety
     ///
@@ -179,7 +178,7 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// The entry of run `number` of a side.
+    /// Returns the entry of run `number` of a side.
     ///
     /// # Safety
     ///
@@ -190,25 +189,25 @@ impl<'a> Tile<'a> {
         unsafe { B32x2::load_shared(self.tables.offset(side.run_table as u32 + number * 8)) }
     }
 
-    /// The run of an entry.
+    /// Returns the run of an entry.
     #[inline(always)]
     fn run<W: Word>(&self, start: Global, entry: B32x2) -> Run {
         Run { at: at::<W>(start, entry), shared: self.start.offset(entry.high()), exists: entry.high() != PAST }
     }
 
-    /// The entry of a table of 2 bytes each.
+    /// Returns the entry of a table of 2 bytes each.
     ///
     /// # Safety
     ///
     /// As [`entry`](Self::entry).
     #[inline(always)]
     unsafe fn place(&self, side: &PackedSide, number: u32) -> u32 {
-        // SAFETY: within the table, which nothing writes any more.
+        // SAFETY: within the table, which no thread writes any more.
         unsafe { B16::load_shared(self.tables.offset(side.table as u32 + number * 2)) }.low()
     }
 
-    /// Whether a word of the source may be read as a whole though not all of it is of the run:
-    /// nothing outside the elements is.
+    /// Whether a word of the source may be read whole although only a part belongs to the run: it
+    /// lies inside the elements.
     #[inline(always)]
     fn is_inside<W: Grain>(&self, at: Global) -> bool {
         let (start, end) = (Global::new(self.params.src_start), Global::new(self.params.src_end));
@@ -221,8 +220,8 @@ impl<'a> Tile<'a> {
         W::COUNT_LOG2 == 0 || side.aligned != 0 && self.len(side) & ((1 << W::COUNT_LOG2) - 1) == 0
     }
 
-    /// Whether the words that hold the source's runs in part, and one more behind each, may be read
-    /// as a whole.
+    /// Whether the words that partly hold the source's runs, and one more after each, may be read
+    /// whole.
     #[inline(always)]
     fn is_clear<W: Grain>(&self) -> bool {
         let room = |elements: u64| (elements + 8).wrapping_mul(u64::from(W::BYTES));
@@ -231,13 +230,13 @@ impl<'a> Tile<'a> {
         self.is_inside::<W>(low) && self.is_inside::<W>(high)
     }
 
-    /// Loads the words of the tile to shared memory: a thread has the same word of every so many
-    /// runs.
+    /// Loads the words of the tile to shared memory: a thread has the same word of every `down`th
+    /// run.
     ///
     /// # Safety
     ///
-    /// As the entry's; the tables have been written, and nothing else accesses the tile before the
-    /// next barrier. `WHOLE` is [`is_whole`](Self::is_whole), and without it `CLEAR` is
+    /// As for the entry; the tables have been written, and no other thread accesses the tile before
+    /// the next barrier. `WHOLE` is [`is_whole`](Self::is_whole), and without it `CLEAR` is
     /// [`is_clear`](Self::is_clear).
     #[inline(always)]
     unsafe fn load<W: Grain, const WHOLE: bool, const CLEAR: bool>(&self, cache: impl Cache<W::Granule>) {
@@ -260,8 +259,8 @@ impl<'a> Tile<'a> {
                 unrolled!(step < LOADS => {
                     let at = at::<W>(src, entries[step]);
                     if WHOLE {
-                        // SAFETY: a word of the source; where there is no run, the same one of the
-                        // first, which there is.
+                        // SAFETY: a word of the source; if there is no run, the same word of the
+                        // first run, which exists.
                         held[step] = unsafe { cache.load(at) };
                     } else {
                         let lead = at.low() & (width - 1);
@@ -269,7 +268,7 @@ impl<'a> Tile<'a> {
                         let whole = from >= 0 && from + width as i32 <= len as i32;
                         if CLEAR || from < len as i32 && (whole || self.is_inside::<W>(at)) {
                             // SAFETY: aligned, and of a source without gaps: `is_inside`, or, for
-                            // all words of the tile, `is_clear`; or all of it is of a run.
+                            // all words of the tile, `is_clear`; or all of it belongs to a run.
                             held[step] = unsafe { cache.load(at) };
                         } else {
                             entries[step] = NO_RUN;
@@ -282,7 +281,7 @@ impl<'a> Tile<'a> {
                 unrolled!(step < LOADS => {
                     if entries[step].high() != PAST {
                         let to = to.offset(entries[step].high());
-                        // SAFETY: within the tile, where each word has its own place.
+                        // SAFETY: within the tile, where each word has its own address.
                         unsafe { held[step].store_shared(if WHOLE { to } else { to.floor(width) }) };
                     }
                 });
@@ -296,7 +295,7 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Loads what lies in words that may not be read as a whole, element by element.
+    /// Loads words that may not be read whole, element by element.
     ///
     /// # Safety
     ///
@@ -320,7 +319,7 @@ impl<'a> Tile<'a> {
                 for lane in 0..1 << W::COUNT_LOG2 {
                     let byte = lane * W::BYTES;
                     if from + byte as i32 >= 0 && from + (byte as i32) < span.bytes as i32 {
-                        // SAFETY: an element of the source, to its place in the tile.
+                        // SAFETY: an element of the source, to its address in the tile.
                         unsafe { W::load_global(at.offset(u64::from(byte))).store_shared(shared.offset(byte)) };
                     }
                 }
@@ -333,7 +332,7 @@ impl<'a> Tile<'a> {
     ///
     /// # Safety
     ///
-    /// As the entry's; the tile has been loaded, and nothing writes it any more. `WHOLE` is
+    /// As for the entry; the tile has been loaded, and no thread writes it any more. `WHOLE` is
     /// [`is_whole`](Self::is_whole).
     #[inline(always)]
     unsafe fn store<W: Grain, const WHOLE: bool>(&self, cache: impl Cache<W::Granule>) {
@@ -372,7 +371,7 @@ impl<'a> Tile<'a> {
                     if entries[step].high() != PAST {
                         let from = self.start.offset(entries[step].high());
                         for lane in 0..1 << W::COUNT_LOG2 {
-                            // SAFETY: within the tile, which nothing writes any more.
+                            // SAFETY: within the tile, which no thread writes any more.
                             let part = unsafe { W::load_shared(from.offset(found[lane as usize])) };
                             gathered[step] = part.with(gathered[step], lane);
                         }
@@ -395,8 +394,8 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Where the elements of a word of the destination lie in shared memory, from the start of the
-    /// run, where that is the same for every run.
+    /// Returns the offsets in shared memory of the elements of a destination word, from the start
+    /// of the run, if they are the same for every run.
     ///
     /// # Safety
     ///
@@ -411,7 +410,7 @@ impl<'a> Tile<'a> {
         unsafe { self.places::<W>(word << W::COUNT_LOG2) }
     }
 
-    /// The same by the table; `element` is the word's first.
+    /// Returns the same from the table; `element` is the word's first.
     ///
     /// # Safety
     ///
@@ -426,7 +425,7 @@ impl<'a> Tile<'a> {
         places
     }
 
-    /// Stores what of a run is less than a word, element by element.
+    /// Stores the parts of a run that are less than a word, element by element.
     ///
     /// # Safety
     ///
@@ -453,7 +452,7 @@ impl<'a> Tile<'a> {
                         let entry = element & !mask | element.wrapping_sub(turned) & mask;
                         // SAFETY: an element of a run.
                         let place = unsafe { self.place(side, entry) };
-                        // SAFETY: within the tile, which nothing writes any more.
+                        // SAFETY: within the tile, which no thread writes any more.
                         let part = unsafe { W::load_shared(run.shared.offset(place)) };
                         // SAFETY: an element of the destination, which no other thread has.
                         unsafe { part.store_global(run.at.offset(u64::from(byte as u32))) };
@@ -465,10 +464,10 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// The entry of a run that there is not.
+/// The entry without a run.
 const NO_RUN: B32x2 = B32x2::new(0, PAST);
 
-/// Where the run of an entry starts.
+/// The start of an entry's run.
 #[inline(always)]
 fn at<W: Word>(start: Global, entry: B32x2) -> Global {
     start.offset((i64::from(entry.low() as i32) * i64::from(W::BYTES)) as u64)
@@ -482,8 +481,8 @@ struct Place {
 
 const NO_LIMITS: [(u64, u32); 2] = [(u64::MAX, 0); 2];
 
-/// Where a number lies by its digits; the last is not reduced. Past where the digit of a place is
-/// not below its limit.
+/// Returns the offsets of a number by its digits; the last digit is not reduced. It returns
+/// [`PAST`] if the digit of a limited axis is not below its limit.
 #[expect(unused_assignments, reason = "the last axis has no rest to go on with")]
 #[inline(always)]
 fn walk(number: u32, digits: &[Digit; PACKED_AXES], rank: u64, limits: [(u64, u32); 2]) -> Place {
@@ -513,16 +512,16 @@ fn walk(number: u32, digits: &[Digit; PACKED_AXES], rank: u64, limits: [(u64, u3
     Place { room: if past { PAST } else { place.room }, ..place }
 }
 
-/// Several axes at a time, from the runs of the source to those of the destination.
+/// Moves several axes at a time, from the runs of the source to those of the destination.
 ///
 /// # Safety
 ///
-/// See [`PackedParams`]: all elements are allocated, and nothing else writes them.
+/// See [`PackedParams`]: all elements are allocated, and no other work writes them.
 #[inline(always)]
 pub unsafe fn packed<W: Grain, I: Index, C: Cache<W::Granule>>(params: PackedParams) {
     let cache = C::new();
     let tile = Tile::new::<W, I>(&params);
-    // SAFETY: before the barrier nothing reads the tables.
+    // SAFETY: no thread reads the tables before the barrier.
     unsafe { tile.write_runs(&params.src_side) };
     // SAFETY: as above.
     unsafe { tile.write_runs(&params.dst_side) };
@@ -530,7 +529,7 @@ pub unsafe fn packed<W: Grain, I: Index, C: Cache<W::Granule>>(params: PackedPar
         // SAFETY: as above.
         unsafe { tile.write_places::<W>() };
     }
-    // SAFETY: every thread of the block comes here: nothing above returns.
+    // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
     if tile.is_whole::<W>(&params.src_side) {
         // SAFETY: as the caller promises.

@@ -1,20 +1,20 @@
-//! Small arrays: one element a thread, and nothing that has to be waited for but its load.
+//! Moves small arrays: one element a thread, which waits only for its load.
 //!
-//! What a few kilobytes take is latency, not bandwidth: of the launch, of parameters that come from
-//! memory as well, of one trip to memory and back. So there are few parameters, no shared memory
-//! and no barrier, and threads enough for every multiprocessor; and a block is a patch rather than
-//! a run, so that both sides use the sectors that it touches.
+//! A few kilobytes take latency, not bandwidth: the launch, parameters that come from memory as
+//! well, one trip to memory and back. So there are few parameters, no shared memory, no barrier,
+//! and enough threads for every multiprocessor. A block is a patch rather than a run, so that both
+//! sides use the sectors that it touches.
 
 use crate::abi::{PATCH_BLOCK, PatchParams};
 use crate::index::axes;
 use crate::index::{Index, Narrow};
 use crate::thread::{self, Global, Word};
 
-/// Lanes are numbered along the columns first, of which a patch has few.
+/// Numbers lanes along the columns first, of which a patch has few.
 ///
 /// # Safety
 ///
-/// See [`PatchParams`]: all elements are allocated, aligned to the width, and nothing else writes
+/// See [`PatchParams`]: all elements are allocated, aligned to the width, and no other work writes
 /// them.
 #[inline(always)]
 pub unsafe fn patch<W: Word>(params: PatchParams) {
@@ -27,7 +27,7 @@ pub unsafe fn patch<W: Word>(params: PatchParams) {
         let stride = |stride: i64| Narrow::truncate(stride as u64);
         let mut src = row * stride(params.src_row_stride) + col * stride(params.src_col_stride);
         let mut dst = row * stride(params.dst_row_stride) + col * stride(params.dst_col_stride);
-        // The first image, most often the only one, needs none of the parameters beyond.
+        // The first image, most often the only one, needs no further parameters.
         if image != Narrow::new(0) {
             src = src + axes::fold(image, &params.src_images);
             dst = dst + axes::fold(image, &params.dst_images);
@@ -35,7 +35,7 @@ pub unsafe fn patch<W: Word>(params: PatchParams) {
         let at = |start: u64, offset: Narrow| Global::new(start).offset(offset.bytes::<W>());
         // SAFETY: an element of the source.
         let held = unsafe { W::load_global(at(params.src, src)) };
-        // SAFETY: its place in the destination, which no other thread has.
+        // SAFETY: its address in the destination, which no other thread writes.
         unsafe { held.store_global(at(params.dst, dst)) };
     }
 }

@@ -1,7 +1,7 @@
-//! Transposes whose rows start and end anywhere, by the tiles of [`super::vector_tile`].
+//! Transposes matrices whose rows start and end anywhere, by the tiles of [`super::vector_tile`].
 //!
-//! Origin: the tile, its micro-tiles and their exchange are those of [`super::vector_tile`]; what
-//! differs is how runs that start off 16 bytes keep accesses of 16 bytes.
+//! Origin: the tile, its micro-tiles and their exchange are those of [`super::vector_tile`]. The
+//! difference is how runs that start off 16 bytes keep accesses of 16 bytes.
 //!
 //! ```text
 //! (image, tile y, tile x) = digits of the block's number; a tile overlaps the one above by the halo
@@ -19,8 +19,8 @@
 //!
 //! A sector of 32 bytes that two blocks write in part costs more than reading a few rows twice. So
 //! each tile starts its columns on a whole sector and reads the elements before it, the halo,
-//! again. Where every row of the destination starts on a sector, there is no halo. Most tiles touch
-//! no edge of the matrix and take a path without bounds checks.
+//! again. If every row of the destination starts on a sector, there is no halo. Most tiles touch no
+//! edge of the matrix and take a path without bounds checks.
 //!
 //! ```text
 //! source: a row off 16 bytes                          destination: a row of two tiles' columns
@@ -40,21 +40,22 @@ use crate::thread::quad::{self, Lanes};
 use crate::thread::{self, Global, Quad, Word};
 use crate::unrolled;
 
-/// Where rows start anywhere and end anywhere: quads within rows are still loaded and stored whole,
-/// shifted by what their row's start is off; only at the ends of rows single elements are.
+/// Transposes matrices whose rows start and end anywhere: vectors within rows are still loaded and
+/// stored whole, shifted by the misalignment of their row. Only the ends of rows move as single
+/// elements.
 ///
-/// The runs that a tile stores start and end on whole sectors, each row's own: a sector written in
-/// two parts costs more than the few rows, the margin, that are read twice for it. Where all rows
-/// of the destination start on sectors, none are.
+/// The runs that a tile stores start and end on whole sectors of each row: a sector that two tiles
+/// write costs more than the few rows, the halo, that are read twice. If all rows of the
+/// destination start on sectors, none are.
 ///
-/// Runs that it loads start and end anywhere, so loads have the L2 cache fetch whole lines: the
-/// tile beside it needs the rest.
+/// The runs that it loads start and end anywhere, so loads make the L2 cache fetch whole lines: the
+/// next tile needs the rest.
 ///
 /// # Safety
 ///
-/// See [`VectorTileParams`]: every row of the source is allocated, or, where `src_end` is not 0,
-/// all from `src_start` to there; the destination's elements are, and nothing else writes either.
-/// Blocks beyond the last image, of which only a grid of more than 2^31 - 1 has some, repeat the
+/// See [`VectorTileParams`]: every row of the source is allocated or, if `src_end` is not 0, all
+/// bytes from `src_start` to there; so are the destination's elements, and no other work writes
+/// either. Blocks beyond the last image, which only a grid of more than 2^31 - 1 has, repeat the
 /// first one.
 #[inline(always)]
 pub unsafe fn ragged_tile<
@@ -70,8 +71,8 @@ pub unsafe fn ragged_tile<
     const { assert!(SQUARES as u32 == ragged_tile_squares(W::BYTES), "the host cuts tiles of as many squares") };
     let tile = Tile::<I>::new::<W, SQUARES, QUADS>(&params, params.margin as u32);
     let cache = C::new();
-    // Most tiles are inside the matrix: there, half of the instructions are not needed. Elements of
-    // 4 and of 8 bytes take so few that to find out costs as much.
+    // Most tiles are inside the matrix and need half of the instructions. Elements of 4 and of 8
+    // bytes take so few that the test costs the same.
     let is_inner = !matches!(LANES, 2 | 4) && is_inner::<W, I>(&tile);
     if is_inner {
         // SAFETY: as the caller promises.
@@ -80,9 +81,9 @@ pub unsafe fn ragged_tile<
         // SAFETY: as the caller promises.
         unsafe { load_any::<W, I, LANES, SQUARES>(&tile, cache) };
     }
-    // SAFETY: every thread of the block comes here: nothing above returns, and where the compiler
-    // puts the barrier into both branches, all threads take the same: `is_inner` rests on the
-    // block's number and the parameters alone.
+    // SAFETY: every thread of the block comes here, because no code above returns. If the compiler
+    // puts the barrier into both branches, all threads take the same one: `is_inner` depends only
+    // on the block's number and the parameters.
     unsafe { thread::barrier() };
     if is_inner {
         // SAFETY: as the caller promises, and the exchange is complete.
@@ -93,22 +94,22 @@ pub unsafe fn ragged_tile<
     }
 }
 
-/// Whether no thread of the block needs to look for an end: of the matrix, of what may be read, or
-/// of an inner axis of its rows or columns. What may be read then has a quad before and behind the
-/// tile's part of every row: of the first and the last, and the others lie between them, all on one
-/// index of the outer axis.
+/// Whether no thread of the block needs to look for an end: of the matrix, of the readable bytes,
+/// or of an inner axis of its rows or columns. Then a vector before and after the tile's part of
+/// every row is readable: this holds for the first and the last, and the others lie between them,
+/// all at one index of the outer axis.
 #[inline(always)]
 fn is_inner<W: Word + Lanes, I: Index>(tile: &Tile<I>) -> bool {
     let (params, lanes) = (tile.params, W::COUNT as u32);
     let (height, width) = (I::new(lanes << tile.down_log2), I::new(lanes << tile.across_log2));
-    // Above the first row, the number wraps to more than all.
+    // Above the first row, the number wraps to more than all rows.
     let within = tile.row < tile.rows()
         && !(tile.rows() - tile.row < height)
         && tile.col < tile.cols()
         && !(tile.cols() - tile.col < width);
     let (last_row, last_col) = (tile.row + height - I::new(1), tile.col + width - I::new(1));
     let inner = |first: I, last: I, by| first.divide(by) == last.divide(by);
-    // The quads that hold a row of the tile are at most one more on each side.
+    // The vectors that hold a row of the tile are at most one more on each side.
     let readable = |row: I| {
         let from = tile.src::<W>(row, tile.col);
         let (first, end) = (from.offset(16_u64.wrapping_neg()), from.offset(width.bytes::<W>() + 16));
@@ -127,17 +128,18 @@ fn is_inner<W: Word + Lanes, I: Index>(tile: &Tile<I>) -> bool {
         && VECTOR_TILE_THREADS >> tile.down_log2 != 0
 }
 
-/// Bytes from a row of the source, or of the destination, to the next of the same inner axis.
+/// Returns the bytes from a row of the source, or of the destination, to the next of the same inner
+/// axis.
 #[inline(always)]
 fn pitch<W: Word>(stride: i64) -> u64 {
     (stride as u64).wrapping_mul(u64::from(W::BYTES))
 }
 
-/// Loads and turns the squares of a tile that is inside.
+/// Loads and transposes the micro-tiles of a tile that is inside.
 ///
 /// # Safety
 ///
-/// As [`ragged_tile`]; the tile is inside, and nothing reads the exchange.
+/// As [`ragged_tile`]; the tile is inside, and no thread reads the exchange.
 #[inline(always)]
 unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
     tile: &Tile<I>,
@@ -157,8 +159,8 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
                     let from = start.offset(((4 * group + i) as u64).wrapping_mul(pitch));
                     offs[i] = from.misalignment();
                     let low = from.offset(u64::from(offs[i]).wrapping_neg());
-                    // SAFETY: aligned, and at most one quad before or behind the tile's part of the
-                    // row, as far as `is_inner` found it readable.
+                    // SAFETY: aligned, and at most one vector before or after the tile's part of
+                    // the row, which `is_inner` found readable.
                     held[i][0] = unsafe { cache.load_of_line(low) };
                     if LANES > 1 {
                         // SAFETY: as above.
@@ -172,16 +174,16 @@ unsafe fn load_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARE
                 }
             });
         });
-        // SAFETY: before the barrier, nothing reads the exchange.
+        // SAFETY: before the barrier, no thread reads the exchange.
         unsafe { exchange::<W, I, LANES>(tile, step, square) };
     });
 }
 
-/// The same for any tile.
+/// Loads and transposes the micro-tiles of any tile.
 ///
 /// # Safety
 ///
-/// As [`ragged_tile`]; nothing reads the exchange.
+/// As [`ragged_tile`]; no thread reads the exchange.
 #[inline(always)]
 unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
     tile: &Tile<I>,
@@ -204,7 +206,7 @@ unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES:
                 }
             });
             unrolled!(i < 4 => {
-                // SAFETY: of a row of the source, or NONE, which reads nothing.
+                // SAFETY: from a row of the source, or NONE, which reads nothing.
                 held[i] = unsafe { rows[i].load(cache) };
             });
             unrolled!(i < 4 => {
@@ -214,17 +216,17 @@ unsafe fn load_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES:
                 }
             });
         });
-        // SAFETY: before the barrier, nothing reads the exchange.
+        // SAFETY: before the barrier, no thread reads the exchange.
         unsafe { exchange::<W, I, LANES>(tile, step, square) };
     });
 }
 
-/// As [`Tile::exchange`], for tiles of eight squares a column and more, in which a square's columns
-/// lie equally far apart.
+/// Exchanges as [`Tile::exchange`], for tiles with at least eight micro-tiles a column, in which
+/// the columns of a micro-tile lie equally far apart.
 ///
 /// # Safety
 ///
-/// Between the same barriers nothing else accesses these places.
+/// Between the same barriers no other thread accesses these addresses.
 #[inline(always)]
 unsafe fn exchange<W: Lanes, I: Index, const LANES: usize>(tile: &Tile<I>, step: usize, square: [Quad; LANES]) {
     let (x, y) = tile.square(step);
@@ -232,12 +234,12 @@ unsafe fn exchange<W: Lanes, I: Index, const LANES: usize>(tile: &Tile<I>, step:
     let turned = W::turn(square);
     unrolled!(lane < LANES => {
         let place = first.offset((lane as u32 * 16) << tile.down_log2);
-        // SAFETY: inside the tile, and each thread has its own squares.
+        // SAFETY: inside the tile, and each thread has its own micro-tiles.
         unsafe { thread::store_shared_quad(place, turned[lane]) };
     });
 }
 
-/// A quad of a column on its way out.
+/// A vector of a column before it is stored.
 struct Part {
     /// Its first element in the tile's column.
     first: u32,
@@ -246,24 +248,24 @@ struct Part {
 }
 
 impl Part {
-    /// Number `part` of a column whose share of this tile ends at `end`: its run starts on a whole
-    /// sector of its own row, less than the margin before what this tile adds.
+    /// Returns part `part` of a column whose share of this tile ends at `end`: its run starts on a
+    /// whole sector of its own row, less than the halo before the elements that this tile adds.
     ///
     /// # Safety
     ///
-    /// Nothing writes the exchange any more.
+    /// No thread writes the exchange any more.
     #[inline(always)]
     unsafe fn new<W: Word + Lanes, I: Index>(tile: &Tile<I>, column: u32, part: u32, end: Global) -> Self {
         let lanes = W::COUNT as u32;
         let off = end.sector_misalignment();
         let first = (tile.margin + part) * lanes - off / W::BYTES;
         let (number, lead) = (first / lanes, first % lanes);
-        // SAFETY: `part` is below the tile's own, so this is a quad of the column, written before
-        // the barrier and not since.
+        // SAFETY: `part` is one of the tile's own, so this is a vector of the column, written
+        // before the barrier and not since.
         let mut quad = unsafe { thread::load_shared_quad(tile.place::<W>(column, number)) };
         if lanes > 1 {
-            // SAFETY: as above; with a lead, the run starts less than the margin before the tile's
-            // own, so that its last part ends inside the column.
+            // SAFETY: as above; with a lead, the run starts less than the halo before the tile's
+            // own elements, so its last part ends inside the column.
             let high = unsafe { thread::load_shared_quad(tile.place::<W>(column, number + (lead != 0) as u32)) };
             quad = quad::shift::<W>(quad, high, lead * W::BYTES);
         }
@@ -271,11 +273,11 @@ impl Part {
     }
 }
 
-/// Stores what the tile adds to its columns, where it is inside.
+/// Stores the elements that the tile adds to its columns, if it is inside.
 ///
 /// # Safety
 ///
-/// As [`ragged_tile`]; the tile is inside, and nothing writes the exchange any more.
+/// As [`ragged_tile`]; the tile is inside, and no thread writes the exchange any more.
 #[inline(always)]
 unsafe fn store_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
     tile: &Tile<I>,
@@ -287,21 +289,21 @@ unsafe fn store_inner<W: Word + Lanes, I: Index, const LANES: usize, const SQUAR
         let pitch = pitch::<W>(tile.params.dst_rows.inner_stride).wrapping_mul(u64::from(columns));
         let mut end = tile.dst::<W>(tile.row + I::new(tile.margin * W::COUNT as u32), tile.col + I::new(column));
         for step in 0..(LANES * SQUARES) as u32 {
-            // SAFETY: behind the barrier, and below the tile's own parts.
+            // SAFETY: after the barrier, and one of the tile's own parts.
             let part = unsafe { Part::new::<W, I>(tile, column + step * columns, part, end) };
-            // SAFETY: all of an inner tile's rows and columns are the matrix's: a whole quad of a
-            // row of the destination, aligned by its sector, which no other thread has.
+            // SAFETY: all of an inner tile's rows and columns belong to the matrix: this is a whole
+            // vector of a row of the destination, aligned by its sector, which no other thread has.
             unsafe { cache.store(part.to, part.quad) };
             end = end.offset(pitch);
         }
     }
 }
 
-/// The same for any tile.
+/// Stores the elements that any tile adds to its columns.
 ///
 /// # Safety
 ///
-/// As [`ragged_tile`]; nothing writes the exchange any more.
+/// As [`ragged_tile`]; no thread writes the exchange any more.
 #[inline(always)]
 unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES: usize>(
     tile: &Tile<I>,
@@ -311,16 +313,16 @@ unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES
     for step in 0..(LANES * SQUARES) as u32 {
         let (column, part) = tile.part(step);
         let col = tile.col + I::new(column);
-        // As a difference, the tile's own parts would take registers: of 4-byte elements an H100
-        // would have 8 blocks, not 9.
+        // As a difference, the tile's own parts would take registers: an H100 would run 8 blocks of
+        // 4-byte elements, not 9.
         if part + tile.margin < 1 << tile.down_log2 && col < tile.cols() {
             let end = tile.dst::<W>(tile.row + I::new(tile.margin * lanes), col);
-            // SAFETY: behind the barrier, and below the tile's own parts.
+            // SAFETY: after the barrier, and one of the tile's own parts.
             let Part { first, to, quad } = unsafe { Part::new::<W, I>(tile, column, part, end) };
             let row = tile.row + I::new(first);
             if row < tile.rows() && !(tile.rows() - row < I::new(lanes)) {
-                // SAFETY: a whole quad of a row of the destination, aligned by its sector, which no
-                // other thread has.
+                // SAFETY: a whole vector of a row of the destination, aligned by its sector, which
+                // no other thread has.
                 unsafe { cache.store(to, quad) };
             } else {
                 unrolled!(lane < LANES => {
@@ -335,14 +337,14 @@ unsafe fn store_any<W: Word + Lanes, I: Index, const LANES: usize, const SQUARES
     }
 }
 
-/// Where the rows of a square lie: an inner stride apart, but on the next index of the outer axis
-/// from row `left` on.
+/// The rows of a micro-tile: an inner stride apart, but at the next index of the outer axis from
+/// row `left` on.
 struct SquareRows<I> {
     start: Global,
     /// Bytes from one to the next.
     pitch: u64,
     left: I,
-    /// Bytes from the end of the inner axis to where it starts again.
+    /// Bytes from the end of the inner axis to its next start.
     skip: u64,
 }
 
@@ -372,16 +374,16 @@ struct Unaligned {
     off: u32,
     /// Elements from here to the row's end.
     left: u32,
-    /// Whether the aligned quads that hold them lie within what may be read: the row, or a source
-    /// without gaps.
+    /// Whether the aligned vectors that hold them lie within the readable bytes: the row, or a
+    /// source without gaps.
     whole: bool,
 }
 
 impl Unaligned {
     const NONE: Self = Unaligned { from: Global::NONE, off: 0, left: 0, whole: false };
 
-    /// A quad at `from`, which is element `col` of a row. Nothing outside the row is read, or,
-    /// where the matrix has no gaps, nothing outside the matrix.
+    /// Describes a vector at `from`, which is element `col` of a row. Only the row is read or, if
+    /// the matrix has no gaps, only the matrix.
     #[inline(always)]
     fn new<W: Word + Lanes, I: Index>(from: Global, col: I, params: &VectorTileParams) -> Self {
         let (lanes, off) = (W::COUNT as u32, from.misalignment());
@@ -401,11 +403,11 @@ impl Unaligned {
         }
     }
 
-    /// The aligned quads that hold it, where all of them may be read.
+    /// Loads the aligned vectors that hold it, if all of them may be read.
     ///
     /// # Safety
     ///
-    /// The row is allocated, or, of a source without gaps, all of it; nothing writes it.
+    /// The row is allocated or, for a source without gaps, all of it; no work writes it.
     #[inline(always)]
     unsafe fn load(&self, cache: impl LineCache) -> [Quad; 2] {
         let mut held = [[0; 4]; 2];
@@ -415,17 +417,18 @@ impl Unaligned {
             held[0] = unsafe { cache.load_of_line(start) };
         }
         if self.whole && self.off != 0 {
-            // SAFETY: the same of the next quad, which `whole` counts where `off` is not 0.
+            // SAFETY: the same for the next vector, which `whole` includes if `off` is not 0.
             held[1] = unsafe { cache.load_of_line(start.offset(16)) };
         }
         held
     }
 
-    /// The quad out of those; at the row's ends element by element, zero behind it.
+    /// Joins the vector from those. At the row's ends it loads element by element, with zeros after
+    /// it.
     ///
     /// # Safety
     ///
-    /// The row is allocated, or, of a source without gaps, all of it; nothing writes it.
+    /// The row is allocated or, for a source without gaps, all of it; no work writes it.
     #[inline(always)]
     unsafe fn finish<W: Word + Lanes, const LANES: usize>(&self, [low, high]: [Quad; 2]) -> Quad {
         let mut quad = quad::shift::<W>(low, high, self.off);

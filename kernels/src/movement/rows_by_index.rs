@@ -1,4 +1,4 @@
-//! Rows that are taken, or put, by their indices.
+//! Takes or puts rows by their indices.
 
 use crate::abi::{INDEXED_BLOCK, INDEXED_PER_THREAD, IndexedRowsParams};
 use crate::block;
@@ -6,20 +6,20 @@ use crate::index::{Index, Wide};
 use crate::thread::{self, B32, B64, Global, Word};
 use crate::unrolled;
 
-/// Where word `number` of all rows lies: in the side whose rows are one behind the other, and in
-/// the other, if its index is one of that side's rows.
+/// Returns the offset of word `number` of all rows: on the side whose rows are contiguous, and on
+/// the other side if its index is in range.
 ///
 /// # Safety
 ///
-/// The index of the word's row is allocated and aligned, and nothing writes it.
+/// The index of the word's row is allocated and aligned, and no work writes it.
 #[inline(always)]
 unsafe fn places<W: Word>(params: &IndexedRowsParams, number: u64) -> (u64, Option<u64>) {
     let row = Wide::truncate(number).divide(&params.words).0;
     let word = number - row * params.words.value;
     let indices = Global::new(params.indices);
     let index = if params.long != 0 {
-        // A negative one is above all rows, as they are numbered here.
-        // SAFETY: as the caller promises.
+        // A negative index is above all rows, because indices are unsigned here. SAFETY: as the
+        // caller promises.
         unsafe { B64::load_global(indices.offset(8 * row)) }.low()
     } else {
         // SAFETY: as the caller promises.
@@ -29,13 +29,13 @@ unsafe fn places<W: Word>(params: &IndexedRowsParams, number: u64) -> (u64, Opti
     (number * width, (index < params.rows).then(|| (index * params.words.value + word) * width))
 }
 
-/// Words of rows: `PUT` to the rows that the indices name, or taken from there. Lanes that follow
-/// each other have words that do.
+/// Moves words of rows: with `PUT` to the rows that the indices name, else from there. Neighbouring
+/// lanes move neighbouring words.
 ///
 /// # Safety
 ///
-/// See [`IndexedRowsParams`]: both sides and the indices are allocated and aligned, and nothing
-/// else accesses what is written, or writes what is read.
+/// See [`IndexedRowsParams`]: both sides and the indices are allocated and aligned; no other work
+/// accesses what is written, or writes what is read.
 #[inline(always)]
 pub unsafe fn rows_by_index<W: Word, const PUT: bool>(params: IndexedRowsParams) {
     const STEPS: usize = INDEXED_PER_THREAD as usize;
@@ -58,8 +58,8 @@ pub unsafe fn rows_by_index<W: Word, const PUT: bool>(params: IndexedRowsParams)
     });
     unrolled!(step < 4 => {
         if let Some(to) = to[step] {
-            // SAFETY: a word of a row of the destination, which is this thread's, or that of
-            // several whose order nobody promises.
+            // SAFETY: a word of a row of the destination, which only this thread writes, or several
+            // whose order is unspecified.
             unsafe { held[step].store_global(to) };
         }
     });

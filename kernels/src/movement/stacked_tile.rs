@@ -1,8 +1,9 @@
-//! Batches of small matrices: the squares of [`super::vector_tile`], of several images a tile.
+//! Transposes batches of small matrices: a tile holds micro-tiles of several images, as in
+//! [`super::vector_tile`].
 //!
 //! A tile that a matrix does not fill leaves threads idle. Here the images of one axis of the batch
-//! are stacked: the numbers of squares, and of quads in shared memory, go on from one image to the
-//! next.
+//! are stacked: the numbers of micro-tiles, and of vectors in shared memory, continue from one
+//! image to the next.
 
 use crate::abi::{StackedTileParams, VECTOR_TILE_THREADS, vector_tile_squares};
 use crate::block;
@@ -19,7 +20,7 @@ struct Stack<I> {
     across_log2: u32,
     down_log2: u32,
     lanes_log2: u32,
-    /// Images of the tile: as many as it has room for, or as there are left.
+    /// Images of the tile: the number that it has room for, or that is left.
     images: u32,
     src: I,
     dst: I,
@@ -49,14 +50,15 @@ impl<I: Index> Stack<I> {
         }
     }
 
-    /// Where a quad lies in shared memory; they are numbered by image, then column, then part of
-    /// the column.
+    /// Returns the address of a vector in shared memory. Vectors are numbered by image, then
+    /// column, then part of the column.
     ///
-    /// Eight lanes read quads that follow each other. They write those of as many squares, whose
-    /// numbers differ in bits of the part, of the column's square and of the image: the latter two
-    /// are exclusive-ored into what the part leaves of the three bits that choose the banks. Every
-    /// bit is so changed by higher ones only, as a square has eight columns and more, or an image
-    /// more quads than `STACKED_QUADS`: no two have one place.
+    /// Eight lanes read vectors that follow each other. They write vectors of eight micro-tiles,
+    /// whose numbers differ in bits of the part, of the column's micro-tile and of the image: the
+    /// latter two are exclusive-ored into the bits, of the three that choose the banks, that the
+    /// part leaves. Every bit is changed only by higher ones, because a micro-tile has eight
+    /// columns and more, or an image more vectors than `STACKED_QUADS`. So no two vectors share an
+    /// address.
     #[inline(always)]
     fn place(&self, number: u32) -> Shared {
         let low = |bits: u32| if bits < 3 { bits } else { 3 };
@@ -67,7 +69,8 @@ impl<I: Index> Stack<I> {
         self.shared.offset((number ^ columns ^ images) * 16)
     }
 
-    /// An element of an image, on the side that starts there and has so long rows.
+    /// Returns the address of an element of an image, on the side with this start and length of
+    /// rows.
     #[inline(always)]
     fn at<W: Word>(start: u64, first: I, [image, row, col]: [u32; 3], stride: i64, len: u64) -> Global {
         let within = I::new(row) * I::truncate(len) + I::new(col);
@@ -76,15 +79,15 @@ impl<I: Index> Stack<I> {
     }
 }
 
-/// Where every row of both sides starts on 16 bytes and holds whole quads, and a tile has room for
-/// several images.
+/// Transposes batches whose rows start on 16 bytes and hold whole vectors on both sides, if a tile
+/// has room for several images.
 ///
-/// `LANES`, `SQUARES` and `QUADS` are as of `vector_tile`.
+/// `LANES`, `SQUARES` and `QUADS` are as for `vector_tile`.
 ///
 /// # Safety
 ///
-/// See [`StackedTileParams`]: all elements are allocated and nothing else writes them. Blocks
-/// beyond the last, of which only a grid of more than 2^31 - 1 has some, repeat the first ones.
+/// See [`StackedTileParams`]: all elements are allocated and no other work writes them. Blocks
+/// beyond the last, which only a grid of more than 2^31 - 1 has, repeat the first ones.
 #[inline(always)]
 pub unsafe fn stacked_tile<
     W: Word + Lanes,
@@ -111,7 +114,7 @@ pub unsafe fn stacked_tile<
             let start = Stack::at::<W>(params.src, stack.src, [image, row, col], params.src_stride, params.cols);
             let pitch = u64::from(cols * W::BYTES);
             unrolled!(lane < LANES => {
-                // SAFETY: whole quads of rows of the image, as the caller promises.
+                // SAFETY: whole vectors of rows of the image, as the caller promises.
                 held[step][lane] = unsafe { cache.load(start.offset(lane as u64 * pitch)) };
             });
         }
@@ -123,23 +126,23 @@ pub unsafe fn stacked_tile<
         let turned = W::turn(held[step]);
         unrolled!(lane < LANES => {
             let place = stack.place(square + ((lane as u32) << down_log2) + y);
-            // SAFETY: inside the tile, each thread has its own squares, and no two quads one place;
-            // before the barrier nothing reads it.
+            // SAFETY: inside the tile, each thread has its own micro-tiles, and no two vectors one
+            // place; before the barrier nothing reads it.
             unsafe { thread::store_shared_quad(place, turned[lane]) };
         });
     });
-    // SAFETY: every thread of the block comes here: nothing above returns.
+    // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
     for step in 0..(LANES * SQUARES) as u32 {
         let number = thread::thread_x() + step * VECTOR_TILE_THREADS;
-        // SAFETY: inside the tile, which nothing writes any more.
+        // SAFETY: inside the tile, which no thread writes any more.
         let quad = unsafe { thread::load_shared_quad(stack.place(number)) };
         let row = (number & ((1 << down_log2) - 1)) << lanes_log2;
         let col = (number >> down_log2) & ((1 << (across_log2 + lanes_log2)) - 1);
         let image = number >> (across_log2 + down_log2 + lanes_log2);
         if row < rows && col < cols && image < stack.images {
             let to = Stack::at::<W>(params.dst, stack.dst, [image, col, row], params.dst_stride, params.rows);
-            // SAFETY: a whole quad of a row of the destination, which no other thread has.
+            // SAFETY: a whole vector of a row of the destination, which no other thread has.
             unsafe { cache.store(to, quad) };
         }
     }

@@ -1,5 +1,4 @@
-//! The transpose through a tile in shared memory: reads and writes along rows, and turns between
-//! them.
+//! Transposes through a tile in shared memory: reads and writes along rows.
 
 use crate::abi::{TILE_ROWS, TransposeParams};
 use crate::block::{self, Arrangement, Tile};
@@ -11,7 +10,7 @@ use crate::thread::{self, Word};
 ///
 /// # Safety
 ///
-/// See [`TransposeParams`]: both matrices are allocated, aligned to the width, and nothing else
+/// See [`TransposeParams`]: both matrices are allocated, aligned to the width, and no other work
 /// writes them.
 #[inline(always)]
 pub unsafe fn tile<W: Word, I: Index, A: Arrangement<W>>(params: TransposeParams) {
@@ -28,9 +27,9 @@ pub unsafe fn tile<W: Word, I: Index, A: Arrangement<W>>(params: TransposeParams
         // elements.
         unsafe { tile.write(y + step * TILE_ROWS, x, value) };
     }
-    // SAFETY: every thread of the block comes here: nothing above returns.
+    // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
-    // SAFETY: inside the tile, which nothing writes any more.
+    // SAFETY: inside the tile, which no thread writes any more.
     let turned = |step| unsafe { tile.read(x, y + step * TILE_ROWS) };
     // SAFETY: as the caller promises; no two threads have the same strip.
     unsafe { dst.store(turned) };

@@ -1,4 +1,4 @@
-//! The fast transpose: 16-byte accesses on both sides, whatever the width of the elements.
+//! Transposes fast: 16-byte accesses on both sides, whatever the width of the elements.
 //!
 //! Origin: transposing micro-tiles in registers is PyTorch's idea for narrow types
 //! (pytorch/pytorch#194310). The length of the runs follows the measurements in the notes on
@@ -22,8 +22,8 @@
 //!     store it to row `column` of the destination
 //! ```
 //!
-//! `place` exclusive-ors the part with the column, so that no eight lanes that access it together
-//! share banks.
+//! `place` exclusive-ors the part with the column, so that eight lanes that access it together
+//! never share banks.
 //!
 //! ```text
 //! a tile of the source, four micro-tiles across       a micro-tile of 4-byte elements, in registers
@@ -44,19 +44,19 @@ use crate::thread::quad::Lanes;
 use crate::thread::{self, Footprint, Global, Quad, Shared, Word};
 use crate::unrolled;
 
-/// Room for so many quads.
+/// Shared memory for this number of vectors.
 pub struct Quads<const COUNT: usize>;
 
 impl<const COUNT: usize> Footprint for Quads<COUNT> {
     const BYTES: u32 = 16 * COUNT as u32;
 }
 
-/// Where a part of a column lies in shared memory, of `1 << (across_log2 + count_log2)` columns of
-/// `1 << down_log2` quads.
+/// Returns the address of a part of a column in shared memory, with `1 << (across_log2 +
+/// count_log2)` columns of `1 << down_log2` vectors.
 ///
-/// Eight lanes read eight parts that follow each other, but write parts of as many columns that are
+/// Eight lanes read eight parts that follow each other, but write parts of eight columns that are
 /// `COUNT` columns apart: the number of that step, in the bits above, is exclusive-ored into the
-/// three that choose the banks.
+/// three bits that choose the banks.
 #[inline(always)]
 pub fn place(count_log2: u32, across_log2: u32, down_log2: u32, start: Shared, column: u32, part: u32) -> Shared {
     let number = (column << down_log2) + part;
@@ -66,8 +66,8 @@ pub fn place(count_log2: u32, across_log2: u32, down_log2: u32, start: Shared, c
     start.offset((number ^ (((number >> from) << spread) & 7)) * 16)
 }
 
-/// The tile of a block: `across x down` squares of `W::COUNT` x `W::COUNT` elements, of which the
-/// first `margin` rows of squares are those that the tile above ends with.
+/// The tile of a block: `across x down` micro-tiles of `W::COUNT` x `W::COUNT` elements. Its first
+/// `margin` rows of micro-tiles are the last of the tile above.
 pub struct Tile<'a, I> {
     pub params: &'a VectorTileParams,
     pub margin: u32,
@@ -76,10 +76,10 @@ pub struct Tile<'a, I> {
     /// The first row and column.
     pub row: I,
     pub col: I,
-    /// Where the batch's image starts, in elements.
+    /// The start of the batch's image, in elements.
     src_start: I,
     dst_start: I,
-    /// The exchange.
+    /// Shared memory for the exchange.
     shared: Shared,
 }
 
@@ -104,22 +104,23 @@ impl<'a, I: Index> Tile<'a, I> {
         Tile { params, margin, across_log2, down_log2, row, col, src_start, dst_start, shared }
     }
 
-    /// Column and row, in squares, of square `step` of this thread: neighbours in a row are
-    /// neighbouring threads.
+    /// Returns column and row, in micro-tiles, of this thread's micro-tile `step`: neighbours in a
+    /// row belong to neighbouring threads.
     #[inline(always)]
     pub fn square(&self, step: usize) -> (u32, u32) {
         let number = thread::thread_x() + step as u32 * VECTOR_TILE_THREADS;
         (number & ((1 << self.across_log2) - 1), number >> self.across_log2)
     }
 
-    /// Column in elements, and part of the column in quads, that this thread stores in `step`.
+    /// Returns the column in elements, and the part of the column in vectors, that this thread
+    /// stores in `step`.
     #[inline(always)]
     pub fn part(&self, step: u32) -> (u32, u32) {
         let number = thread::thread_x() + step * VECTOR_TILE_THREADS;
         (number >> self.down_log2, number & ((1 << self.down_log2) - 1))
     }
 
-    /// Where a part of a column lies in shared memory.
+    /// Returns the address of a part of a column in shared memory.
     #[inline(always)]
     pub fn place<W: Lanes>(&self, column: u32, part: u32) -> Shared {
         place((W::COUNT as u32).ilog2(), self.across_log2, self.down_log2, self.shared, column, part)
@@ -147,30 +148,30 @@ impl<'a, I: Index> Tile<'a, I> {
         I::truncate(self.params.cols)
     }
 
-    /// Turns a square and writes its quads where the stores look for them.
+    /// Transposes a micro-tile and writes its vectors to the exchange.
     ///
     /// # Safety
     ///
-    /// Between the same barriers nothing else accesses these places.
+    /// Between the same barriers no other thread accesses these addresses.
     #[inline(always)]
     pub unsafe fn exchange<W: Lanes, const LANES: usize>(&self, step: usize, square: [Quad; LANES]) {
         let (x, y) = self.square(step);
         let turned = W::turn(square);
         unrolled!(lane < LANES => {
-            // SAFETY: inside the tile, and each thread has its own squares.
+            // SAFETY: inside the tile, and each thread has its own micro-tiles.
             unsafe { thread::store_shared_quad(self.place::<W>(x * W::COUNT as u32 + lane as u32, y), turned[lane]) };
         });
     }
 }
 
-/// Where every row of both sides starts on 16 bytes and holds whole quads.
+/// Transposes matrices whose rows start on 16 bytes and hold whole vectors on both sides.
 ///
-/// `LANES` is `W::COUNT`, `SQUARES` how many a thread moves, `QUADS` their product with the threads
-/// and `LANES`: generic arithmetic on constants is not stable.
+/// `LANES` is `W::COUNT`, `SQUARES` the micro-tiles of a thread, `QUADS` their product with the
+/// threads and `LANES`: generic arithmetic on constants is not stable.
 ///
 /// # Safety
 ///
-/// See [`VectorTileParams`]: all elements are allocated and nothing else writes them.
+/// See [`VectorTileParams`]: all elements are allocated and no other work writes them.
 #[inline(always)]
 pub unsafe fn vector_tile<
     W: Word + Lanes,
@@ -194,24 +195,24 @@ pub unsafe fn vector_tile<
             let start = tile.src::<W>(row, col);
             let pitch = (params.src_rows.inner_stride as u64).wrapping_mul(u64::from(W::BYTES));
             unrolled!(lane < LANES => {
-                // SAFETY: whole quads of rows of the matrix, as the caller promises.
+                // SAFETY: whole vectors of rows of the matrix, as the caller promises.
                 held[step][lane] = unsafe { cache.load(start.offset((lane as u64).wrapping_mul(pitch))) };
             });
         }
     });
     unrolled!(step < SQUARES => {
-        // SAFETY: before the barrier, nothing reads the exchange.
+        // SAFETY: before the barrier, no thread reads the exchange.
         unsafe { tile.exchange::<W, LANES>(step, held[step]) };
     });
-    // SAFETY: every thread of the block comes here: nothing above returns.
+    // SAFETY: every thread of the block comes here: no code above returns.
     unsafe { thread::barrier() };
     for step in 0..(LANES * SQUARES) as u32 {
         let (column, part) = tile.part(step);
-        // SAFETY: inside the tile, which nothing writes any more.
+        // SAFETY: inside the tile, which no thread writes any more.
         let quad = unsafe { thread::load_shared_quad(tile.place::<W>(column, part)) };
         let (row, col) = (tile.row + I::new(part * lanes), tile.col + I::new(column));
         if row < tile.rows() && col < tile.cols() {
-            // SAFETY: a whole quad of a row of the destination, which no other thread has.
+            // SAFETY: a whole vector of a row of the destination, which no other thread has.
             unsafe { cache.store(tile.dst::<W>(row, col), quad) };
         }
     }

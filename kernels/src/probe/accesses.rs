@@ -1,4 +1,4 @@
-//! What shows how fast memory is: nothing but loads, nothing but stores, and both.
+//! Measures memory: only loads, only stores, and both.
 
 use crate::abi::ProbeParams;
 use crate::block;
@@ -6,8 +6,8 @@ use crate::index::Wide;
 use crate::thread::cache::{Cache, Unhinted};
 use crate::thread::{self, Global, Quad};
 
-/// Bytes from the start to this thread's quad of a number: each number a block's threads, side by
-/// side.
+/// Returns the bytes from the start to this thread's vector of a number: the threads of a block
+/// have neighbouring vectors of each number.
 #[inline(always)]
 fn quad<const STEPS: usize>(number: usize) -> u64 {
     let threads = u64::from(thread::block_width());
@@ -15,26 +15,27 @@ fn quad<const STEPS: usize>(number: usize) -> u64 {
     16 * (first + number as u64 * threads + u64::from(thread::thread_x()))
 }
 
-/// Loads `STEPS` quads a thread.
+/// Loads `STEPS` vectors a thread.
 ///
 /// # Safety
 ///
-/// All quads of the grid are allocated, and nothing writes them.
+/// All vectors of the grid are allocated, and no work writes them.
 #[inline(always)]
 unsafe fn load<const STEPS: usize>(cache: impl Cache<Quad>, src: Global) -> [Quad; STEPS] {
     let mut held = [[0; 4]; STEPS];
     for number in 0..STEPS {
-        // SAFETY: one of the grid's quads.
+        // SAFETY: one of the grid's vectors.
         held[number] = unsafe { cache.load(src.offset(quad::<STEPS>(number))) };
     }
     held
 }
 
-/// Loads, and stores nothing unless the data is what it never is.
+/// Loads, and stores only if the data gives `never`.
 ///
 /// # Safety
 ///
-/// See [`ProbeParams`]: all is allocated and aligned to 16 bytes; nothing writes what is read.
+/// See [`ProbeParams`]: all memory is allocated and aligned to 16 bytes; no work writes what is
+/// read.
 #[inline(always)]
 pub unsafe fn read<const STEPS: usize>(params: ProbeParams) {
     // SAFETY: as the caller promises.
@@ -44,22 +45,22 @@ pub unsafe fn read<const STEPS: usize>(params: ProbeParams) {
         all ^= a ^ b ^ c ^ d;
     }
     if all == params.never as u32 {
-        // SAFETY: a quad of room; whichever thread writes it, nobody reads it.
+        // SAFETY: an allocated vector; no thread reads it, whichever writes it.
         unsafe { thread::store_quad(Global::new(params.dst), [all; 4]) };
     }
 }
 
-/// Stores the places of its quads.
+/// Stores the numbers of its vectors' bytes.
 ///
 /// # Safety
 ///
-/// See [`ProbeParams`]: the quads to write are allocated, and nothing else accesses them.
+/// See [`ProbeParams`]: the vectors to write are allocated, and no other work accesses them.
 #[inline(always)]
 pub unsafe fn write<const STEPS: usize>(params: ProbeParams) {
     for number in 0..STEPS {
         let at = quad::<STEPS>(number);
         let word = at as u32;
-        // SAFETY: one of the grid's quads.
+        // SAFETY: one of the grid's vectors.
         unsafe { thread::store_quad(Global::new(params.dst).offset(at), [word, word + 4, word + 8, word + 12]) };
     }
 }
@@ -68,14 +69,14 @@ pub unsafe fn write<const STEPS: usize>(params: ProbeParams) {
 ///
 /// # Safety
 ///
-/// See [`ProbeParams`]: as of both.
+/// See [`ProbeParams`]: as for both.
 #[inline(always)]
 pub unsafe fn copy<C: Cache<Quad>, const STEPS: usize>(params: ProbeParams) {
     let cache = C::new();
     // SAFETY: as the caller promises.
     let held: [Quad; STEPS] = unsafe { load(cache, Global::new(params.src)) };
     for number in 0..STEPS {
-        // SAFETY: one of the quads to write.
+        // SAFETY: one of the vectors to write.
         unsafe { cache.store(Global::new(params.dst).offset(quad::<STEPS>(number)), held[number]) };
     }
 }

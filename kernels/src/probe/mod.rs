@@ -1,4 +1,4 @@
-//! Kernels that measurements need.
+//! Kernels for measurements.
 
 mod accesses;
 mod spin;

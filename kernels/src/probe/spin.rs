@@ -1,4 +1,4 @@
-//! A gate in a stream.
+//! Keeps a stream busy.
 
 use crate::abi::SpinParams;
 use crate::thread;

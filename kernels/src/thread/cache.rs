@@ -1,10 +1,10 @@
-//! What accesses to global memory tell the L2 cache of what they move.
+//! The hints that accesses to global memory give to the L2 cache.
 
 use crate::thread::{self, Global, Policy, Quad, Word};
 
-/// Accesses of one kind; a value of it is what a thread needs for them.
+/// Accesses of one kind. A thread holds one value of it.
 pub trait Cache<T>: Copy {
-    /// Once a thread.
+    /// Makes it, once a thread.
     fn new() -> Self;
 
     /// Loads from global memory.
@@ -22,7 +22,7 @@ pub trait Cache<T>: Copy {
     unsafe fn store(self, to: Global, value: T);
 }
 
-/// The same where runs end within lines.
+/// Accesses for runs that end within lines.
 pub trait LineCache: Cache<Quad> {
     /// As [`thread::load_quad_of_line`].
     ///
@@ -32,7 +32,7 @@ pub trait LineCache: Cache<Quad> {
     unsafe fn load_of_line(self, from: Global) -> Quad;
 }
 
-/// Accesses that tell it nothing.
+/// Accesses without hints.
 #[derive(Clone, Copy)]
 pub struct Unhinted;
 
@@ -82,7 +82,7 @@ impl LineCache for Unhinted {
     }
 }
 
-/// Accesses by eviction policies: what is loaded goes last, and what is stored first.
+/// Accesses with eviction policies: loaded lines are evicted last, and stored lines first.
 #[derive(Clone, Copy)]
 pub struct Hinted {
     loads: Policy,

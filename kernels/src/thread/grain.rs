@@ -1,20 +1,20 @@
-//! Narrow elements several at a time.
+//! Packs narrow elements into words of at least 4 bytes.
 
 use crate::thread::quad::Lanes;
 use crate::thread::{B8, B16, B32, B64, B128, Word};
 
-/// Elements as they move: as many as fill 4 bytes at a time.
+/// Elements that move together, several of which fill 4 bytes.
 pub trait Grain: Word {
-    /// What moves.
+    /// The word that moves.
     type Granule: Word + Lanes;
     /// Base-2 logarithm of its elements.
     const COUNT_LOG2: u32;
 
-    /// An element of a granule.
+    /// Returns an element of a word.
     fn part(granule: Self::Granule, lane: u32) -> Self;
-    /// The granule with this element in a lane, which was zero.
+    /// Sets an element in a lane of a word, which was zero.
     fn with(self, granule: Self::Granule, lane: u32) -> Self::Granule;
-    /// The granule with its bits rotated to the left.
+    /// Rotates the bits of a word to the left.
     fn rotated(granule: Self::Granule, bits: u32) -> Self::Granule;
 }
 
@@ -26,7 +26,7 @@ macro_rules! grain {
 
             #[inline(always)]
             fn part(granule: B32, lane: u32) -> Self {
-                // The bits above are not stored.
+                // The store drops the bits above.
                 Self::new(granule.low() >> (8 * Self::BYTES * lane))
             }
 

@@ -1,4 +1,4 @@
-//! A matrix in global memory, and the elements of it that one thread moves.
+//! A matrix in global memory, and the elements that one thread moves.
 
 use core::marker::PhantomData;
 
@@ -20,7 +20,7 @@ pub struct Matrix<I> {
 }
 
 impl<I: Index> Matrix<I> {
-    /// The matrix to read.
+    /// Returns the matrix to read.
     #[inline(always)]
     pub fn src(params: &TransposeParams) -> Self {
         Matrix {
@@ -32,7 +32,7 @@ impl<I: Index> Matrix<I> {
         }
     }
 
-    /// The matrix to write, which has a row for each column of the source.
+    /// Returns the matrix to write, which has a row for each column of the source.
     #[inline(always)]
     pub fn dst(params: &TransposeParams) -> Self {
         Matrix {
@@ -44,27 +44,27 @@ impl<I: Index> Matrix<I> {
         }
     }
 
-    /// The same memory with rows and columns exchanged.
+    /// Returns the same memory with rows and columns exchanged.
     #[inline(always)]
     pub fn t(self) -> Self {
         Matrix { rows: self.cols, cols: self.rows, row_stride: self.col_stride, col_stride: self.row_stride, ..self }
     }
 }
 
-/// What one thread moves of the tile at `(row, column)`, both in tiles: the elements at its own
-/// column and at the rows `thread_y`, `thread_y + TILE_ROWS`, ... of the tile, as far as the matrix
-/// reaches.
+/// The elements that one thread moves of the tile at `(row, column)`, both in tiles: those at its
+/// own column and at the rows `thread_y`, `thread_y + TILE_ROWS`, ... of the tile, inside the
+/// matrix.
 pub struct Strip<W, I> {
     start: Global,
     offset: I,
     step: I,
-    /// Rows of the matrix from the first element on; none where the column is outside.
+    /// Rows of the matrix from the first element on; none if the column is outside.
     rows_left: I,
     of: PhantomData<W>,
 }
 
 impl<W: Word, I: Index> Strip<W, I> {
-    /// This thread's strip of a tile.
+    /// Returns this thread's strip of a tile.
     #[inline(always)]
     pub fn new(matrix: Matrix<I>, (row, col): (I, I)) -> Self {
         let row = row * I::new(TILE) + I::new(thread::thread_y());
@@ -79,7 +79,7 @@ impl<W: Word, I: Index> Strip<W, I> {
         }
     }
 
-    /// The address of element `step`, where the matrix has one.
+    /// Returns the address of element `step`, if it is inside the matrix.
     #[inline(always)]
     fn at(&self, step: u32) -> Option<Global> {
         let offset = self.offset + I::new(step) * self.step;

@@ -1,9 +1,9 @@
-//! What one thread can do that Rust has no word for: special registers, and loads and stores by
-//! address space.
+//! Operations of one thread that Rust lacks: special registers, and loads and stores by address
+//! space.
 //!
-//! The only file with intrinsics and inline PTX. A Rust pointer read from a parameter struct
-//! compiles to *generic* loads and stores, and a 16-byte struct copy to two 8-byte ones, so each
-//! access is spelled out here: one instruction of the element's width, in the named address space.
+//! This is the only file with intrinsics and inline PTX. A Rust pointer from a parameter struct
+//! compiles to *generic* loads and stores, and a 16-byte struct copy to two 8-byte ones. So each
+//! access here is one explicit instruction of the element's width, in the named address space.
 
 pub mod cache;
 pub mod grain;
@@ -36,7 +36,7 @@ registers! {
     grid_y = _grid_dim_y, "`%nctaid.y`: blocks in y.";
 }
 
-/// Nanoseconds by the device's global timer.
+/// Returns nanoseconds of the device's global timer.
 #[inline(always)]
 pub fn globaltimer() -> u64 {
     let now: u64;
@@ -45,7 +45,8 @@ pub fn globaltimer() -> u64 {
     now
 }
 
-/// The upper half of a product. As a product of 64 bits, LLVM would multiply in 64 bits.
+/// Returns the upper half of a product. LLVM would compute a 64-bit product with 64-bit
+/// multiplications.
 #[inline(always)]
 pub fn high_product(a: u32, b: u32) -> u32 {
     let high: u32;
@@ -71,7 +72,7 @@ unsafe extern "C" {
     fn shuffle_butterfly(lanes: u32, bits: u32, across: u32, clamp: u32) -> u32;
 }
 
-/// The bits of the lane whose number differs from this one's in the bits `across`.
+/// Returns the bits of the lane whose number differs from this one's in the bits `across`.
 ///
 /// # Safety
 ///
@@ -88,7 +89,7 @@ pub unsafe fn from_across(bits: u32, across: u32) -> u32 {
 pub struct Global(u64);
 
 impl Global {
-    /// The global address of a generic one, which is how the host passes it.
+    /// Makes a global address from a generic one, which the host passes.
     #[inline(always)]
     pub fn new(generic: u64) -> Self {
         let global: u64;
@@ -99,7 +100,7 @@ impl Global {
         Global(global)
     }
 
-    /// An address that nothing is accessed at.
+    /// An address that is never accessed.
     pub const NONE: Self = Global(0);
 
     /// Whether it is lower.
@@ -108,25 +109,26 @@ impl Global {
         self.0 < other.0
     }
 
-    /// Bytes from the last multiple of 16.
+    /// Returns the bytes from the last multiple of 16.
     #[inline(always)]
     pub fn misalignment(self) -> u32 {
         self.0 as u32 & 15
     }
 
-    /// The low 32 bits.
+    /// Returns the low 32 bits.
     #[inline(always)]
     pub fn low(self) -> u32 {
         self.0 as u32
     }
 
-    /// Bytes from the last multiple of 32, where a sector starts.
+    /// Returns the bytes from the last multiple of 32, where a sector starts.
     #[inline(always)]
     pub fn sector_misalignment(self) -> u32 {
         self.0 as u32 & 31
     }
 
-    /// The address `bytes` further; modulo 2^64, so that a negative offset is its two's complement.
+    /// Returns the address `bytes` further, modulo 2^64, so a negative offset is its two's
+    /// complement.
     #[inline(always)]
     pub fn offset(self, bytes: u64) -> Self {
         Global(self.0.wrapping_add(bytes))
@@ -135,9 +137,9 @@ impl Global {
 
 core::arch::global_asm!(".extern .shared .align 16 .b8 dynamic_shared[];");
 
-/// Something that takes room in shared memory.
+/// A type that takes shared memory.
 pub trait Footprint {
-    /// How much.
+    /// Its bytes.
     const BYTES: u32;
 }
 
@@ -146,7 +148,7 @@ pub trait Footprint {
 pub struct Shared(u32);
 
 impl Shared {
-    /// Reserves room for one `F`, aligned to 16.
+    /// Reserves memory for one `F`, aligned to 16.
     ///
     /// The variable is local to the braces of the `asm!`, so a second inlining of this function is
     /// a second variable: a kernel calls it once and passes the address on.
@@ -166,7 +168,7 @@ impl Shared {
         Shared(address)
     }
 
-    /// The start of what the launch asked for besides.
+    /// Returns the start of the launch's dynamic shared memory.
     #[inline(always)]
     pub fn dynamic() -> Self {
         let address: u32;
@@ -175,20 +177,20 @@ impl Shared {
         Shared(address)
     }
 
-    /// The address `bytes` further.
+    /// Returns the address `bytes` further.
     #[inline(always)]
     pub fn offset(self, bytes: u32) -> Self {
         Shared(self.0.wrapping_add(bytes))
     }
 
-    /// The last multiple of a power of two that is not behind it.
+    /// Returns the last multiple of a power of two at or before the address.
     #[inline(always)]
     pub fn floor(self, power: u32) -> Self {
         Shared(self.0 & !(power - 1))
     }
 }
 
-/// An element as the kernels see it: so many bytes, which one instruction loads or stores.
+/// An element in kernels: a number of bytes that one instruction loads or stores.
 pub trait Word: Copy {
     /// Its width in bytes.
     const BYTES: u32;
@@ -209,14 +211,14 @@ pub trait Word: Copy {
     /// `to` is aligned to the width, allocated, and not accessed by another thread meanwhile.
     unsafe fn store_global(self, to: Global);
 
-    /// Loads from global memory, to stay in the L2 cache as the policy has it.
+    /// Loads from global memory with an eviction policy of the L2 cache.
     ///
     /// # Safety
     ///
     /// As [`load_global`](Word::load_global).
     unsafe fn load_global_by(policy: Policy, from: Global) -> Self;
 
-    /// Stores to global memory, to stay in the L2 cache as the policy has it.
+    /// Stores to global memory with an eviction policy of the L2 cache.
     ///
     /// # Safety
     ///
@@ -227,14 +229,14 @@ pub trait Word: Copy {
     ///
     /// # Safety
     ///
-    /// As [`load_global`](Word::load_global), inside what the block has reserved.
+    /// As [`load_global`](Word::load_global), inside the block's reserved memory.
     unsafe fn load_shared(from: Shared) -> Self;
 
     /// Stores to shared memory.
     ///
     /// # Safety
     ///
-    /// As [`store_global`](Word::store_global), inside what the block has reserved.
+    /// As [`store_global`](Word::store_global), inside the block's reserved memory.
     unsafe fn store_shared(self, to: Shared);
 }
 
@@ -245,14 +247,14 @@ macro_rules! word {
         pub struct $name { $($part: $repr),+ }
 
         impl $name {
-            /// The element of these bits; those beyond its width are not stored.
+            /// Makes the element with these bits; a store drops those beyond its width.
             #[inline(always)]
             pub const fn new($($part: $repr),+) -> Self {
                 $name { $($part),+ }
             }
 
             $(
-                /// These bits of the element.
+                /// Returns these bits of the element.
                 #[inline(always)]
                 pub const fn $part(self) -> $repr {
                     self.$part
@@ -331,8 +333,8 @@ macro_rules! word {
     };
 }
 
-// The narrow ones in 32-bit registers, which is what the hardware has: in 16 bits, LLVM packs
-// several into one and unpacks them again.
+// Narrow elements are in 32-bit registers, as in the hardware: in 16 bits, LLVM packs several into
+// one and unpacks them again.
 word! { B8: 8, "b8", "{low}", reg32, u32: low }
 word! { B16: 16, "b16", "{low}", reg32, u32: low }
 word! { B32: 32, "b32", "{low}", reg32, u32: low }
@@ -340,7 +342,7 @@ word! { B64: 64, "b64", "{low}", reg64, u64: low }
 word! { B32x2: 64, "v2.b32", "{{{low}, {high}}}", reg32, u32: low high }
 word! { B128: 128, "v2.b64", "{{{low}, {high}}}", reg64, u64: low high }
 
-/// Sixteen bytes as four registers, each of which holds elements of its own: see
+/// A vector: sixteen bytes as four registers, each with its own elements. See
 /// [`crate::thread::quad`].
 pub type Quad = [u32; 4];
 
@@ -383,7 +385,7 @@ macro_rules! store_quad {
 }
 
 load_quad! { load_quad "global" Global reg64 "Loads 16 bytes." }
-load_quad! { load_quad_once "global.cs" Global reg64 "Loads 16 bytes, cached to be evicted first: for what is accessed once." }
+load_quad! { load_quad_once "global.cs" Global reg64 "Loads 16 bytes, cached to be evicted first: for data that is accessed once." }
 load_quad! { load_quad_of_line "global.L2::128B" Global reg64
 "Loads 16 bytes and has the L2 cache fetch their whole line of 128: for runs that end within a line, of which another thread \
 needs the rest." }
@@ -392,7 +394,7 @@ store_quad! { store_quad "global" Global reg64 "Stores 16 bytes." }
 store_quad! { store_quad_once "global.cs" Global reg64 "Stores 16 bytes, cached to be evicted first." }
 store_quad! { store_shared_quad "shared" Shared reg32 "Stores 16 bytes." }
 
-/// An eviction policy of the L2 cache, for the accesses that name it: `sm_80` and later.
+/// An eviction policy of the L2 cache, for accesses that name it: `sm_80` and later.
 #[derive(Clone, Copy)]
 pub struct Policy(u64);
 
@@ -413,8 +415,8 @@ macro_rules! policy {
 }
 
 impl Policy {
-    policy! { evict_first "What is accessed by it goes first." }
-    policy! { evict_last "What is accessed by it goes last." }
+    policy! { evict_first "Its lines are evicted first." }
+    policy! { evict_last "Its lines are evicted last." }
 }
 
 macro_rules! load_quad_by {
@@ -438,10 +440,10 @@ macro_rules! load_quad_by {
     };
 }
 
-load_quad_by! { load_quad_by "L2::cache_hint" "Loads 16 bytes, to stay in the L2 cache as the policy has it." }
-load_quad_by! { load_quad_of_line_by "L2::cache_hint.L2::128B" "The same of [`load_quad_of_line`]." }
+load_quad_by! { load_quad_by "L2::cache_hint" "Loads 16 bytes with an eviction policy of the L2 cache." }
+load_quad_by! { load_quad_of_line_by "L2::cache_hint.L2::128B" "As [`load_quad_of_line`], with an eviction policy." }
 
-/// Stores 16 bytes, to stay in the L2 cache as the policy has it.
+/// Stores 16 bytes with an eviction policy of the L2 cache.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Numbers as they lie in memory, and as they are computed with.
+//! Numbers in memory, and the values that arithmetic uses.
 
 use core::arch::asm;
 use core::ops::{Add, Div, Mul, Sub};
@@ -6,32 +6,32 @@ use core::ops::{Add, Div, Mul, Sub};
 use crate::thread::quad::{Lanes, permute_bytes};
 use crate::thread::{B8, B16, B32, B64, Quad, Word};
 
-/// What numbers are compared and summed in.
+/// The type in which numbers are compared and summed.
 pub trait Value: Number<Value = Self> + Copy + PartialOrd {
     /// Zero.
     const ZERO: Self;
-    /// What no number is above.
+    /// The greatest value.
     const GREATEST: Self;
-    /// What no number is below.
+    /// The least value.
     const LEAST: Self;
-    /// The sum of two; of integers modulo a power of two.
+    /// Returns the sum of two; for integers modulo a power of two.
     fn plus(self, other: Self) -> Self;
-    /// Whether it is no number.
+    /// Whether it is not a number.
     fn is_nan(self) -> bool;
 }
 
-/// What arithmetic is done in. Rust contracts no product and sum to one rounding, so that a CPU's
+/// The type of arithmetic. Rust does not contract a product and a sum to one rounding, so a CPU's
 /// result is the same.
 pub trait Real: Value + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> {
     /// One.
     const ONE: Self;
-    /// The nearest of a double.
+    /// Returns the value nearest to a double.
     fn of(double: f64) -> Self;
-    /// `2^64` times `e` to the power of a number that is not above 8: see [`exponential`].
+    /// Returns `2^64` times `e` to the power of a number of at most 8: see [`exponential`].
     fn scaled_exp(self) -> Self;
-    /// The larger of two; where one is no number, the other.
+    /// Returns the larger of two; if one is NaN, the other.
     fn larger(self, other: Self) -> Self;
-    /// `self * factor + offset`, rounded once. Rust has the word, but in `std`.
+    /// Returns `self * factor + offset`, rounded once. Rust has this in `std` only.
     fn fma(self, factor: Self, offset: Self) -> Self;
 }
 
@@ -39,35 +39,35 @@ pub trait Real: Value + Add<Output = Self> + Sub<Output = Self> + Mul<Output = S
 pub trait Number {
     /// Its bits in memory.
     type Word: Word + Lanes;
-    /// What it is computed in.
+    /// The type of its arithmetic.
     type Value: Value;
-    /// What sums of many are computed in, and returned.
+    /// The type of sums of many numbers, in computation and as results.
     type Sum: Value;
 
-    /// The value of these bits.
+    /// Returns the value of these bits.
     fn value(word: Self::Word) -> Self::Value;
-    /// A value as a term of sums.
+    /// Returns a value as a term of sums.
     fn term(value: Self::Value) -> Self::Sum;
 
-    /// Whether the sum of eight values is one: of narrow integers.
+    /// Whether the sum of eight values is a value, as for narrow integers.
     const ADDS_IN_VALUES: bool = false;
 
-    /// The sum of a quad's numbers, where there is an instruction for several of them.
+    /// Returns the sum of a vector's numbers, if there is an instruction for several of them.
     #[inline(always)]
     fn sum(_: Quad) -> Option<Self::Sum> {
         None
     }
 
-    /// The greatest of a quad's numbers and its first lane, where both fit in one value.
+    /// Returns the greatest of a vector's numbers and its first lane, if both fit in one value.
     #[inline(always)]
     fn greatest(_: Quad) -> Option<(Self::Value, u32)> {
         None
     }
 
-    /// The bits of the nearest number, ties to even.
+    /// Returns the bits of the nearest number, ties to even.
     fn word(value: Self::Value) -> Self::Word;
 
-    /// The same of as many values as lie in a quad, the first of eight.
+    /// Returns the vector of numbers nearest to the first of eight values.
     #[inline(always)]
     fn quad(values: [Self::Value; 8]) -> Quad {
         let mut quad = [0; 4];
@@ -110,8 +110,8 @@ impl Number for F16 {
         B16::new(u32::from(nearest_half(value)))
     }
 
-    /// Two at a time, so that both are one instruction: as numbers of 32 bits that are shifted they
-    /// are three, two of them slow.
+    /// Two at a time, so that both are one instruction: as 32-bit numbers that are shifted they are
+    /// three, two of them slow.
     #[inline(always)]
     fn quad([a, b, c, d, e, f, g, h]: [f32; 8]) -> Quad {
         [[a, b], [c, d], [e, f], [g, h]].map(|pair| {
@@ -162,13 +162,13 @@ impl Number for Bf16 {
     }
 }
 
-/// Bits whose upper half is the nearest number's. By integers, because the instruction wants sm_80:
-/// the bits that go make the rest one more where they are more than half of its last place, or half
-/// and it is odd.
+/// Returns bits whose upper half is the nearest number's. This uses integers, because the
+/// instruction needs sm_80: the dropped bits add one to the rest if they are more than half of its
+/// last digit, or half and it is odd.
 #[inline(always)]
 fn nearest_upper_half(value: f32) -> u32 {
     let bits = value.to_bits();
-    // What is no number has to stay none, whichever of its bits go.
+    // NaN must stay NaN, whichever of its bits are dropped.
     if value.is_nan() { bits | 0x40_0000 } else { bits.wrapping_add(0x7fff + (bits >> 16 & 1)) }
 }
 
@@ -245,8 +245,8 @@ macro_rules! same {
 
 same! { f32 B32 exp32 "fma.rn.f32" reg32, f64 B64 exp64 "fma.rn.f64" reg64 }
 
-/// Integers. Those of 8 and 16 bits are computed in 32, and one instruction adds all in a register:
-/// it multiplies them by ones first.
+/// Integers. Those of 8 and 16 bits are computed in 32 bits, and one instruction adds all numbers
+/// of a register: it multiplies them by ones first.
 macro_rules! integers {
     ($($type:ident $word:ident $value:ident $sum:ident $($add:literal of $ones:literal)?;)*) => {$(
         impl Number for $type {
@@ -288,7 +288,7 @@ macro_rules! integers {
 
                 #[inline(always)]
                 fn greatest(quad: Quad) -> Option<($value, u32)> {
-                    // Four bits below each number are greater for a lower lane, so that the first of
+                    // Four bits below each number are greater for a lower lane, so the first of
                     // equal numbers is the greatest.
                     let mut greatest = $value::MIN;
                     crate::unrolled!(lane < 16 => {
@@ -337,26 +337,26 @@ macro_rules! integer_values {
 
 integer_values! { u32 i32 u64 i64 }
 
-/// The power of two that exponentials are scaled by.
+/// The power of two that scales exponentials.
 const EXP_SHIFT: u32 = 64;
-/// What they are scaled by.
+/// The scale of exponentials.
 pub const EXP_SCALE: f64 = (1_u128 << EXP_SHIFT) as f64;
 
-/// `2^64 e^x` of an `x` not above 8, by operations that every device rounds alike: to within 2
-/// units in the last place, and in single precision a twentieth of one more for each that `x` is
-/// from zero.
+/// Computes `2^64 e^x` for `x` of at most 8, by operations that every device rounds alike: to
+/// within 2 units in the last place, and in single precision a twentieth of a unit more for each
+/// unit of `x` from zero.
 ///
-/// As Cody and Waite (1980) do it: `x = n ln 2 + r`, a polynomial for `e^r`, and `2^n` as the bits
-/// of a number. `n` is rounded by a sum in whose last place ones lie; `ln 2` as a single is off by
-/// so little that it needs no second part. The polynomial is the one that is off least, relatively,
-/// for `r` within half of `ln 2`, of those that start with `1 + r` (Remez's exchange finds it).
-/// Scaled, nothing that is to be told from zero is less than the least normal number.
+/// The method is that of Cody and Waite (1980): `x = n ln 2 + r`, a polynomial for `e^r`, and `2^n`
+/// as the bits of a number. Adding and subtracting a large number rounds to `n`; `ln 2` in single
+/// precision is so accurate that it needs no second part. The polynomial has the least relative
+/// error for `r` within half of `ln 2`, of those that start with `1 + r` (Remez's exchange finds
+/// it). With the scale, no value that must differ from zero is less than the least normal number.
 macro_rules! exponential {
     ($name:ident: $float:ident $bits:ident, least $least:literal, ones at $magic:literal, $mantissa:literal bits,
         bias $bias:literal, ln 2 $($part:literal) and +, $last:literal $($coefficient:literal)*) => {
         #[inline(always)]
         fn $name(x: $float) -> $float {
-            // Below, there is nothing but zero; what is no number passes.
+            // Smaller numbers only give zero; NaN passes.
             let x = if x < $least { $least } else { x };
             let shifted = x.fma(core::$float::consts::LOG2_E, $magic);
             let n = shifted - $magic;

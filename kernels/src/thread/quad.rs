@@ -1,16 +1,16 @@
-//! Sixteen bytes in four registers, and the transposes of small matrices of elements that lie in
+//! Vectors: sixteen bytes in four registers, and the transposes of small matrices of elements in
 //! several of them.
 
 use core::arch::asm;
 
 use crate::thread::{self, B8, B16, B32, Global, Quad, Word};
 
-/// A loop over a constant, unrolled by hand: where the compiler leaves an index of an array to run
-/// time, the array goes to local memory, and it gives up unrolling early.
+/// Unrolls a loop over a constant by hand: if the compiler leaves an index of an array to run time,
+/// the array goes to local memory, and the compiler gives up unrolling early.
 #[cfg(not(debug_assertions))]
 #[macro_export]
 macro_rules! unrolled {
-    // Nested loops are checked as often as they are written out, so short ones are written short.
+    // The compiler checks each written copy of a nested loop, so short loops are written short.
     ($step:ident < 4 => $body:block) => { $crate::unrolled!(@ $step 4 $body 0 1 2 3) };
     ($step:ident < 32 => $body:block) => {
         $crate::unrolled!(@ $step 32 $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
@@ -19,31 +19,31 @@ macro_rules! unrolled {
     (@ $step:ident $count:tt $body:block $($number:literal)*) => {$( if $number < $count { let $step = $number; $body } )*};
 }
 
-/// A loop over a constant. A debug build keeps every copy of a loop that is written out, and is
-/// there to be checked, not to be fast.
+/// Runs a loop over a constant. A debug build would keep every copy of an unrolled loop, and it is
+/// for checks, not for speed.
 #[cfg(debug_assertions)]
 #[macro_export]
 macro_rules! unrolled {
     ($step:ident < $count:tt => $body:block) => { for $step in 0..$count $body };
 }
 
-/// Elements of one width as they lie in a [`Quad`].
+/// Elements of one width in a [`Quad`].
 pub trait Lanes: Sized {
-    /// Elements of a quad: 16 over the width in bytes.
+    /// Elements of a vector: 16 over the width in bytes.
     const COUNT: usize;
 
-    /// The element in a lane.
+    /// Returns the element in a lane.
     fn get(quad: Quad, lane: usize) -> Self;
 
-    /// The quad with this element in a lane, which was zero.
+    /// Sets this element in a lane of a vector, which was zero.
     fn put(self, quad: Quad, lane: usize) -> Quad;
 
-    /// Rows of `COUNT` elements, one a quad, become columns.
+    /// Transposes rows of `COUNT` elements, one vector each.
     fn turn<const N: usize>(rows: [Quad; N]) -> [Quad; N];
 }
 
-/// The bytes of `low` (0 to 3) and `high` (4 to 7) that the four hexadecimal digits of `order`
-/// name, from the last.
+/// Returns the bytes of `low` (0 to 3) and `high` (4 to 7) that the four hexadecimal digits of
+/// `order` name, from the last.
 #[inline(always)]
 pub fn permute_bytes<const ORDER: u32>(low: u32, high: u32) -> u32 {
     let picked: u32;
@@ -55,8 +55,8 @@ pub fn permute_bytes<const ORDER: u32>(low: u32, high: u32) -> u32 {
     picked
 }
 
-/// The 16 bytes from byte `off` of 32, which are `low` and then `high`; `off` is below 16 and a
-/// multiple of the element's width.
+/// Returns the 16 bytes from byte `off` of 32, which are `low` and then `high`; `off` is below 16
+/// and a multiple of the element's width.
 #[inline(always)]
 pub fn shift<W: Word>(low: Quad, high: Quad, off: u32) -> Quad {
     let [a, b, c, d] = low;
@@ -87,9 +87,9 @@ pub fn shift<W: Word>(low: Quad, high: Quad, off: u32) -> Quad {
     ]
 }
 
-/// The quad whose word `(place + by) % 4` was at `place`; `by` is at most 4.
+/// Moves word `(place + by) % 4` of a vector to `place`; `by` is at most 4.
 ///
-/// By selects: registers have no numbers at run time.
+/// It uses selects, because registers have no index at run time.
 #[inline(always)]
 pub fn rotated(quad: Quad, by: u32) -> Quad {
     let [a, b, c, d] = quad;
@@ -97,7 +97,7 @@ pub fn rotated(quad: Quad, by: u32) -> Quad {
     if by & 2 != 0 { [c, d, a, b] } else { [a, b, c, d] }
 }
 
-/// The quad whose word `place ^ by` was at `place`; `by` is below 4.
+/// Moves word `place ^ by` of a vector to `place`; `by` is below 4.
 #[inline(always)]
 pub fn exchanged(quad: Quad, by: u32) -> Quad {
     let [a, b, c, d] = quad;
@@ -105,7 +105,7 @@ pub fn exchanged(quad: Quad, by: u32) -> Quad {
     if by & 2 != 0 { [c, d, a, b] } else { [a, b, c, d] }
 }
 
-/// 32 bits from bit `bits` of 64, below 32.
+/// Returns 32 bits from bit `bits` of 64, below 32.
 #[inline(always)]
 fn funnel(low: u32, high: u32, bits: u32) -> u32 {
     let shifted: u32;
@@ -117,12 +117,12 @@ fn funnel(low: u32, high: u32, bits: u32) -> u32 {
     shifted
 }
 
-/// Loads the bytes of an aligned quad from `from` up to `to`, and no others; one of the two is
-/// outside the quad. Others are zero.
+/// Loads only the bytes of an aligned vector from `from` up to `to`; one of the two is outside the
+/// vector. Other bytes are zero.
 ///
 /// # Safety
 ///
-/// These bytes are allocated and nothing writes them.
+/// These bytes are allocated and no work writes them.
 #[inline(always)]
 pub unsafe fn load_part(at: Global, from: i32, to: i32) -> Quad {
     let mut quad = [0; 4];
@@ -148,12 +148,12 @@ pub unsafe fn load_part(at: Global, from: i32, to: i32) -> Quad {
     quad
 }
 
-/// Stores the bytes of an aligned quad from `from` up to `to`, and no others; one of the two is
-/// outside the quad.
+/// Stores only the bytes of an aligned vector from `from` up to `to`; one of the two is outside the
+/// vector.
 ///
 /// # Safety
 ///
-/// These bytes are allocated and nothing else accesses them.
+/// These bytes are allocated, and no other thread accesses them.
 #[inline(always)]
 pub unsafe fn store_part(at: Global, from: i32, to: i32, quad: Quad) {
     let Ragged { word: ragged, pair, single } = Ragged::of(from, to);
@@ -176,18 +176,18 @@ pub unsafe fn store_part(at: Global, from: i32, to: i32, quad: Quad) {
     }
 }
 
-/// The word of a quad that a run begins or ends in, of which it has one to three bytes.
+/// The word of a vector in which a run starts or ends, with one to three of its bytes.
 struct Ragged {
-    /// Its place in the quad.
+    /// Its index in the vector.
     word: u32,
-    /// Where in the word two bytes lie that can be accessed together.
+    /// The offset in the word of two bytes that one access moves.
     pair: Option<u32>,
-    /// Where a byte lies alone.
+    /// The offset of a single byte.
     single: Option<u32>,
 }
 
 impl Ragged {
-    /// Of the part of a quad from `from` up to `to`, one of which is outside the quad.
+    /// Describes the part of a vector from `from` up to `to`, one of which is outside the vector.
     #[inline(always)]
     fn of(from: i32, to: i32) -> Self {
         let (begins, ends) = (0 < from && from < 16, 0 < to && to < 16);
@@ -198,7 +198,7 @@ impl Ragged {
         } else {
             0
         };
-        // Of three bytes before the word's end the single one lies first; of three from its start,
+        // Of three bytes at the word's end the single one is first; of three at its start it is
         // last.
         let (pair, single) = if begins { (2, 4 - count) } else { (0, count & 2) };
         Ragged {
@@ -214,7 +214,7 @@ impl Lanes for thread::B8 {
 
     #[inline(always)]
     fn get(quad: Quad, lane: usize) -> Self {
-        // The bits above are not stored.
+        // The store drops the bits above.
         Self::new(quad[lane / 4] >> (8 * (lane % 4)))
     }
 
@@ -247,7 +247,7 @@ impl Lanes for thread::B16 {
 
     #[inline(always)]
     fn get(quad: Quad, lane: usize) -> Self {
-        // The bits above are not stored.
+        // The store drops the bits above.
         Self::new(quad[lane / 2] >> (16 * (lane % 2)))
     }
 

@@ -2,20 +2,19 @@
 
 use crate::abi::params;
 
-/// Quads that one thread of a probe moves, by the place of its entry in its family.
+/// Vectors that one thread of a probe moves, by the position of its entry in its family.
 pub const PROBE_STEPS: [u32; 4] = [1, 2, 4, 8];
 
 params! {
-    /// Parameters of the probes, which read from `src`, or write to `dst`, or both: of quads as
-    /// many as the grid has threads, times the entry's [`PROBE_STEPS`].
+    /// Parameters of the probes, which read `src`, or write `dst`, or both. The number of vectors
+    /// is that of the grid's threads times the entry's [`PROBE_STEPS`].
     pub struct ProbeParams {
         /// Device address to read, a multiple of 16.
         pub src: u64,
-        /// Device address to write, a multiple of 16; of `probe_read` of one quad, which is written
-        /// only where all that a thread has read, exclusive-ored, is `never`.
+        /// Device address to write, a multiple of 16. `probe_read` writes one vector only if the
+        /// exclusive or of all that a thread has read is `never`.
         pub dst: u64,
-        /// A word that the data is not expected to give: so that the compiler cannot leave the
-        /// loads out.
+        /// A word that the data should not give, so that the compiler cannot remove the loads.
         pub never: u64,
     }
 }

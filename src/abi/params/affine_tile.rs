@@ -12,9 +12,9 @@ params! {
     /// `dst[c, r] = fma(src[r, c], factor, offset)`, contiguous along `c` in the source and along
     /// `r` in the destination. All divisors are for wide arithmetic.
     ///
-    /// Of `affine_tile`, both addresses and the pitches and batch strides on both sides are
+    /// For `affine_tile`, both addresses and the pitches and batch strides on both sides are
     /// multiples of 16 bytes, and so are `cols` elements of the source and `rows` of the
-    /// destination. Of `affine_padded`, they are multiples of an element.
+    /// destination. For `affine_padded`, they are multiples of an element.
     pub struct AffineTileParams {
         /// Device address of the first source element.
         pub src: u64,
@@ -29,25 +29,26 @@ params! {
         /// Elements from one row of the destination to the next, which is a column of the source;
         /// signed.
         pub dst_pitch: i64,
-        /// Of `affine_tile`: base-2 logarithm of the rectangles along a row of a tile, of which it
-        /// has as many as `vector_tile` has squares of the source's width. A rectangle has a quad
-        /// of the source's elements along a row, and one of the destination's along a column.
+        /// For `affine_tile`: base-2 logarithm of the micro-tiles along a row of a tile, which has
+        /// the number of micro-tiles of `vector_tile` for the source's width. A micro-tile has a
+        /// vector of the source's elements along a row, and one of the destination's along a
+        /// column.
         pub across_log2: u64,
         /// Tiles along a row of the source.
         pub tiles_across: Divisor,
         /// Tiles along a column of the source.
         pub tiles_down: Divisor,
-        /// 1 where those along a column are numbered first, 0 where those along a row are.
+        /// 1 if tiles are numbered down the columns first, 0 if along the rows first.
         pub down_first: u64,
         /// The `affine_type` of the source.
         pub src_type: u64,
-        /// That of the destination.
+        /// The `affine_type` of the destination.
         pub dst_type: u64,
-        /// Of the images by their numbers.
+        /// The values, by the images' numbers.
         pub values: AffineValues,
-        /// 1 where rows are channels, so that a row's number is added to its image's channel.
+        /// 1 if rows are channels, so that a row's number is added to its image's channel.
         pub along_rows: u64,
-        /// 1 where columns are channels.
+        /// 1 if columns are channels.
         pub along_cols: u64,
         /// Axes of the batch.
         pub rank: u64,

@@ -1,10 +1,10 @@
-//! Numbers to another type.
+//! Casts of numbers to another type.
 
 use crate::abi::{Span, params};
 
-/// Threads in a block of the casts: one side of them has fewer bytes than a copy has, and small
-/// blocks, which end one by one, keep memory busier (on an H100 f32 to f16 3060 GB/s against 2965
-/// of 1024 threads, and back 2944 against 2859).
+/// Threads in a block of the casts. One side has fewer bytes than in a copy, and small blocks,
+/// which end one by one, keep memory busier (on an H100 f32 to f16 3060 GB/s against 2965 with 1024
+/// threads, and back 2944 against 2859).
 pub const CAST_BLOCK: u32 = 256;
 
 params! {
@@ -14,8 +14,8 @@ params! {
         pub src: u64,
         /// Device address of the first element to write.
         pub dst: u64,
-        /// The elements; a quad is one of the side with the wider elements, and starts on 16 bytes
-        /// there. On the other side as many elements start on as many bytes as they have.
+        /// The elements. A vector belongs to the side with the wider elements, and is aligned to 16
+        /// bytes there. On the other side the same elements are aligned to their own bytes.
         pub span: Span,
     }
 }

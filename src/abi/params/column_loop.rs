@@ -1,4 +1,4 @@
-//! A column a launch.
+//! Copies with one launch per column.
 
 use crate::abi::params;
 

@@ -2,7 +2,7 @@
 
 use crate::abi::params;
 
-/// Threads in a block of `copy`: with one 16-byte access a thread, the best copy found on an H100
+/// Threads in a block of `copy`. With one 16-byte access a thread, the best copy found on an H100
 /// uses full blocks.
 pub const COPY_BLOCK: u32 = 1024;
 

@@ -4,19 +4,20 @@ use crate::abi::{Axis, MAX_AXES, params};
 
 /// Threads in a block of `elements`.
 pub const ELEMENTS_BLOCK: u32 = 256;
-/// Elements that one thread of `elements` moves, by their width in bytes, so that as many loads are
-/// in flight. Of whole 16-byte accesses there are enough with one a thread, as in `copy`: an H100
-/// moves them faster than four.
+/// Elements that one thread of `elements` moves, by their width in bytes: more loads in flight for
+/// narrow ones. Whole 16-byte accesses are enough with one a thread, as in `copy`: an H100 moves
+/// them faster than four.
 pub const fn elements_per_thread(width: u32) -> u32 {
     if width == 16 { 1 } else { 4 }
 }
 
 params! {
-    /// Parameters of `elements`: every element of one layout to its place in another.
+    /// Parameters of `elements`, which moves every element of one layout to its index in another.
     ///
-    /// Element `i` lies at the digits of `i` in the mixed radix of the extents, `axes[0]` the
-    /// least. Block `b` (x first, then y) moves [`elements_per_thread`] runs of [`ELEMENTS_BLOCK`]
-    /// elements, a lane one of each. No two elements have one place in the destination.
+    /// The digits of `i` in the mixed radix of the extents, `axes[0]` the least, are the indices of
+    /// element `i`. Block `b` (x first, then y) moves [`elements_per_thread`] runs of
+    /// [`ELEMENTS_BLOCK`] elements, one of each per lane. No two elements share an address in the
+    /// destination.
     pub struct ElementsParams {
         /// Device address of the source's element 0.
         pub src: u64,

@@ -6,26 +6,27 @@ use crate::abi::{Span, params};
 pub const ELEMENTWISE_BLOCK: u32 = 1024;
 
 params! {
-    /// Parameters of `fill`: bytes of a pattern that repeats every 16 bytes of the address.
+    /// Parameters of `fill`: bytes of a pattern that repeats at every multiple of 16 of the
+    /// address.
     pub struct FillParams {
         /// Device address of the first byte.
         pub dst: u64,
-        /// Bytes; an element has one.
+        /// The bytes as elements of one byte.
         pub span: Span,
-        /// The bytes at multiples of 16 and the seven behind, as they lie in memory.
+        /// The bytes at multiples of 16 and the seven after them, in memory order.
         pub low: u64,
-        /// The eight bytes behind those.
+        /// The eight bytes after those.
         pub high: u64,
     }
 
     /// Parameters of the element-wise kernels: `dst[i] = f(dst[i], a[i], b[i], scalar)`. Each reads
-    /// only what its formula names.
+    /// only the operands of its formula.
     pub struct ElementwiseParams {
         /// Device address of the first element to write.
         pub dst: u64,
-        /// Device address of the first of the first operand; may be `dst`.
+        /// Device address of the first operand; may be `dst`.
         pub a: u64,
-        /// Device address of the first of the second operand; may be `dst`.
+        /// Device address of the second operand; may be `dst`.
         pub b: u64,
         /// The elements.
         pub span: Span,

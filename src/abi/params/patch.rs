@@ -9,7 +9,7 @@ params! {
     /// Parameters of `patch`: images of `rows` x `cols` elements, in any layouts. Strides are in
     /// elements and signed.
     ///
-    /// Block `(x, y, z)` has patch `(y, x)` of image `z`: [`PATCH_BLOCK`] elements, a thread each,
+    /// Block `(x, y, z)` has patch `(y, x)` of image `z`: [`PATCH_BLOCK`] elements, one a thread,
     /// `1 << across_log2` of them along a row.
     pub struct PatchParams {
         /// Device address of the first source element.
@@ -30,9 +30,9 @@ params! {
         pub dst_row_stride: i64,
         /// From one column to the next in the destination.
         pub dst_col_stride: i64,
-        /// Where the images of the source lie.
+        /// The images of the source.
         pub src_images: Fold,
-        /// Where those of the destination lie, of the same inner extent.
+        /// The images of the destination, with the same inner extent.
         pub dst_images: Fold,
     }
 }

@@ -2,25 +2,25 @@
 
 use crate::abi::{Divisor, params};
 
-/// Threads in a block of the reductions down columns, of elements of so many bytes: fewer where a
-/// thread has 16 columns, so that shared memory has room for an element and its place of each.
+/// Returns the threads in a block of the reductions down columns, by the elements' width in bytes:
+/// fewer if a thread has 16 columns, so that shared memory has room for an element and its index in
+/// each.
 pub const fn reduce_columns_block(width: u32) -> u32 {
     if width == 1 { 128 } else { 256 }
 }
 
 params! {
-    /// Parameters of the reductions along the last axis of `rows` rows of `n` elements, one row
-    /// behind the other.
+    /// Parameters of the reductions along the last axis of `rows` contiguous rows of `n` elements.
     ///
-    /// A group of threads, a power of two, takes a part of a row: block `(x, y)` part `y` of as
-    /// many rows as it has groups, from group number `x` times that on. What part `p` of row `r`
-    /// comes to is result `p * rows + r`.
+    /// A group of threads, a power of two, takes a part of a row. Block `(x, y)` takes part `y` of
+    /// one row for each of its groups, from row `x` times the groups on. The value of part `p` of
+    /// row `r` is result `p * rows + r`.
     pub struct ReduceRowsParams {
         /// Device address of the first element.
         pub a: u64,
         /// Device address of the first result.
         pub result: u64,
-        /// Of places: device address for the elements that lie there; 0 for none.
+        /// For argmax: device address for the elements at the indices; 0 for none.
         pub values: u64,
         /// Rows.
         pub rows: u64,
@@ -32,21 +32,20 @@ params! {
         pub group: u64,
     }
 
-    /// Parameters of the reductions along the middle axis of an array of `[outer, n, inner]`
-    /// elements.
+    /// Parameters of the reductions along the middle axis of an array of shape `[outer, n, inner]`.
     ///
-    /// A column is a quad of the inner axis, or an element, and numbered along inner and outer
-    /// axis. Block `(x, y)` takes part `y` of `across` columns from `x * across` on, with a row of
-    /// threads each below the other as far as they go. What part `p` of column `c` comes to is the
-    /// result, or the quad of results, `p * columns + c`.
+    /// A column is a vector of the inner axis, or an element; the inner and the outer axis number
+    /// the columns. Block `(x, y)` takes part `y` of `across` columns from `x * across` on; its
+    /// threads form rows of `across`. The value of part `p` of column `c` is the result, or the
+    /// vector of results, `p * columns + c`.
     pub struct ReduceColumnsParams {
         /// Device address of the first element.
         pub a: u64,
-        /// Of places: device address of a place for each element, instead of its own; 0 for none.
+        /// For argmax: device address of an index for each element, instead of its own; 0 for none.
         pub places: u64,
         /// Device address of the first result.
         pub result: u64,
-        /// Of places: device address for the elements that lie there; 0 for none.
+        /// For argmax: device address for the elements at the indices; 0 for none.
         pub values: u64,
         /// Columns of the whole array.
         pub columns: u64,
@@ -58,7 +57,7 @@ params! {
         pub part: u64,
         /// Columns of a block, for 32-bit arithmetic.
         pub across: Divisor,
-        /// 1 where columns are quads, else 0.
+        /// 1 if columns are vectors, else 0.
         pub quads: u64,
     }
 }

@@ -1,25 +1,24 @@
-//! What needs a whole row at once: softmax, mean and variance.
+//! Kernels that need a whole row at once: softmax, mean and variance.
 
 use crate::abi::params;
 
-/// Most threads that a row has in a normalisation, and so in a block.
+/// Most threads of a row in softmax and mean and variance, and so of a block.
 pub const ROWWISE_THREADS: u32 = 512;
-/// Quads of a row that one thread holds, of elements of so many bytes: 32 in single precision, so
-/// that two blocks of 512 threads have registers for them, and halves are widened.
+/// Vectors of a row that one thread holds, by the elements' width in bytes: 32 elements in single
+/// precision, so that two blocks of 512 threads have registers for them. Halves are widened.
 pub const fn held_quads(width: u32) -> u32 {
     if width < 4 { 4 } else { 8 }
 }
 
 params! {
-    /// Parameters of `softmax` and `mean_variance`: `rows` rows of `n` elements, one behind the
-    /// other.
+    /// Parameters of `softmax` and `mean_variance`: `rows` contiguous rows of `n` elements.
     ///
-    /// A group of threads, a power of two, takes a row, and holds it where it has no more than
-    /// [`held_quads`] quads a thread, and no more than one element a thread outside of them.
+    /// A group of threads, a power of two, takes a row. It holds the row if there are at most
+    /// [`held_quads`] vectors a thread, and at most one element a thread outside of them.
     pub struct RowwiseParams {
         /// Device address of the first element.
         pub src: u64,
-        /// Device address of the first result: an element each, or the mean of each row.
+        /// Device address of the first result: one per element, or the mean of each row.
         pub dst: u64,
         /// Device address of the variance of each row.
         pub variances: u64,
@@ -29,7 +28,7 @@ params! {
         pub n: u64,
         /// Threads of a group.
         pub group: u64,
-        /// 1 where groups hold their rows, else 0.
+        /// 1 if groups hold their rows, else 0.
         pub held: u64,
     }
 }

@@ -1,12 +1,12 @@
-//! The gate that measurements queue behind.
+//! Keeps a stream busy, so that measured work queues behind it.
 
 use crate::abi::params;
 
 params! {
-    /// Parameters of `spin`: keeps a stream busy for `nanoseconds`, so that what is queued behind
-    /// it starts without gaps.
+    /// Parameters of `spin`: keeps a stream busy for `nanoseconds`, so that work queued behind it
+    /// starts without gaps.
     pub struct SpinParams {
-        /// How long, by the device's global timer.
+        /// The time, by the device's global timer.
         pub nanoseconds: u64,
     }
 }

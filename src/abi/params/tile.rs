@@ -1,4 +1,4 @@
-//! The classic transposes, `naive` among them: a square tile a block.
+//! The classic transposes, including `naive`: one square tile per block.
 
 use crate::abi::params;
 

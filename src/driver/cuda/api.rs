@@ -1,13 +1,13 @@
 //! The CUDA driver's functions, declared here and found in its library at run time.
 //!
-//! Nothing of them comes from a crate of bindings, so that no dependency decides at which CUDA
-//! version, and linked in which way, this crate builds: `docs/adr/0004-host-binding.md` says why.
-//! The table is filled before the first call, and a function that an old driver lacks is one error
-//! when the device is opened. Results come back as plain numbers: a newer driver may answer with
-//! codes that nobody here knows.
+//! The declarations come from no crate of bindings, so no dependency decides with which CUDA
+//! version this crate builds, and how it links: `docs/adr/0004-host-binding.md` says why. The table
+//! is filled before the first call, and a function that an old driver lacks is one error when the
+//! device is opened. Results are plain numbers: a newer driver may answer with codes that this
+//! crate does not know.
 //!
-//! With the feature `cudarc` the compiler compares the declarations with cudarc's, which are made
-//! from CUDA's own headers.
+//! With the feature `cudarc` the compiler compares the declarations with cudarc's, which come from
+//! CUDA's own headers.
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 use std::ptr;
@@ -17,7 +17,7 @@ use libloading::Library;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// By what names the driver's library is looked for, in this order.
+/// The names under which the driver's library is tried, in this order.
 const LIBRARIES: &[&str] = if cfg!(windows) {
     &["nvcuda.dll"]
 } else if cfg!(target_vendor = "apple") {
@@ -27,7 +27,7 @@ const LIBRARIES: &[&str] = if cfg!(windows) {
     &["libcuda.so.1", "libcuda.so"]
 };
 
-/// The end of a list of launch extras, and what introduces its two entries. In `cuda.h` these are
+/// The end of a list of launch extras, and the markers of its two entries. In `cuda.h` these are
 /// small numbers cast to pointers.
 pub(super) const LAUNCH_PARAM_END: *mut c_void = ptr::null_mut();
 pub(super) const LAUNCH_PARAM_BUFFER_POINTER: *mut c_void = ptr::without_provenance_mut(1);
@@ -35,7 +35,7 @@ pub(super) const LAUNCH_PARAM_BUFFER_SIZE: *mut c_void = ptr::without_provenance
 pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
 pub(super) const EVENT_DEFAULT: c_uint = 0;
 
-/// What a handle of the driver's points to: its own affair.
+/// The opaque target of a driver's handle.
 macro_rules! handles {
     ($($handle:ident to $what:ident;)*) => {$(
         #[derive(Debug)]
@@ -55,10 +55,10 @@ handles! {
 /// A device, as `cuDeviceGet` numbers it.
 pub(super) type CUdevice = c_int;
 pub(super) type CUdeviceptr = u64;
-/// A result code. The codes that mean something to us are in `error.rs`.
+/// A result code. `error.rs` has the codes that this crate distinguishes.
 pub(super) type CUresult = u32;
 
-/// An enumeration of CUDA's: those of its values that we pass, with their numbers in `cuda.h`.
+/// A CUDA enumeration: the values that we pass, with their numbers in `cuda.h`.
 macro_rules! values {
     ($(#[$doc:meta])* $ours:ident as $theirs:ident { $($name:ident = $number:literal,)* }) => {
         $(#[$doc])*
@@ -77,7 +77,7 @@ macro_rules! values {
 }
 
 values! {
-    /// What can be asked of a device.
+    /// The attributes of a device that we query.
     Attribute as CUdevice_attribute {
         CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
         CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5,
@@ -97,23 +97,23 @@ values! {
 }
 
 values! {
-    /// What the compiler in the driver is told.
+    /// The options of the driver's PTX compiler.
     JitOption as CUjit_option {
         CU_JIT_ERROR_LOG_BUFFER = 5,
         CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     }
 }
 
-/// A call of cudarc's function with arguments of its types: where the declaration differs, this
-/// does not compile. The call takes cudarc's functions as they are, which depends on whether the
-/// program links the driver or loads it.
+/// A call of cudarc's function with arguments of its types: if the declaration differs, this does
+/// not compile. The call uses cudarc's functions in the form that depends on whether the program
+/// links the driver or loads it.
 #[cfg(feature = "cudarc")]
 macro_rules! same {
     ($symbol:ident($($name:ident: $argument:ty),*)) => {
         const _: () = {
             #[allow(dead_code, clippy::too_many_arguments)]
             unsafe fn same($($name: $argument),*) -> CUresult {
-                // SAFETY: nobody calls this.
+                // SAFETY: no code calls this.
                 unsafe { sys::$symbol($($name),*) }
             }
         };
@@ -144,8 +144,8 @@ macro_rules! api {
 
         #[cfg(test)]
         impl Api {
-            /// Functions that do nothing but note that they were called and answer as
-            /// [`stub::fail`] told them.
+            /// Returns functions that only record that they were called and answer as
+            /// [`stub::fail`] set.
             pub(super) fn stub() -> Self {
                 stub::reset();
                 Self {
@@ -160,14 +160,14 @@ macro_rules! api {
         }
 
         impl Api {
-            /// Finds every function, or the first that is not there.
+            /// Finds every function. The error names the first that is missing.
             fn load(library: &Library) -> Result<Self> {
                 Ok(Self {
                     $($symbol: {
                         type Function = unsafe extern "C" fn($($argument),*) -> CUresult;
-                        // SAFETY: CUDA's header declares the function so, but for the names of
-                        // types: cudarc's, made from that header, is compared above. Whoever calls
-                        // this keeps the library loaded.
+                        // SAFETY: CUDA's header declares the function so, except for the names of
+                        // types: the check above compares cudarc's declarations, which come from
+                        // that header. Callers keep the library loaded.
                         let found = unsafe { library.get::<Function>(stringify!($symbol)) };
                         *found.map_err(|_| missing(stringify!($symbol)))?
                     },)*
@@ -212,7 +212,7 @@ api! {
     cuEventRecord(event: CUevent, stream: CUstream);
     cuEventQuery(event: CUevent);
     cuEventSynchronize(event: CUevent);
-    // cudarc has it up to level 12.9, and drivers have it still: only CUDA's header renamed it.
+    // cudarc has it up to level 12.9, and drivers still have it: only CUDA's header renamed it.
     cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) unchecked;
     cuModuleLoadDataEx(
         module: *mut CUmodule,
@@ -251,27 +251,27 @@ const _: () = {
     assert!(size_of::<JitOption>() == size_of::<sys::CUjit_option>());
 };
 
-/// The driver's functions, looked for once in a process.
+/// Returns the driver's functions, which are loaded once in a process.
 ///
 /// # Errors
 ///
-/// `Unavailable` where there is no driver, `DriverTooOld` where it lacks a function.
+/// `Unavailable` if there is no driver; `DriverTooOld` if it lacks a function.
 pub(super) fn api() -> Result<&'static Api> {
     static API: OnceLock<Result<Api>> = OnceLock::new();
     API.get_or_init(|| from(LIBRARIES)).as_ref().map_err(Clone::clone)
 }
 
-/// The functions of the first of these libraries that the system's loader finds and that has them
-/// all.
+/// Returns the functions of the first of these libraries that the system's loader finds, if it has
+/// them all.
 fn from(names: &[&str]) -> Result<Api> {
     let mut result = Err(no_library(names));
     for name in names {
-        // SAFETY: the initialisers of the driver's own library, which these names are for, have no
+        // SAFETY: the initialisers of the driver's own library, which has these names, have no
         // preconditions.
         let Ok(library) = (unsafe { Library::new(*name) }) else { continue };
         result = Api::load(&library);
         if result.is_ok() {
-            // The functions must stay where they are until the process ends.
+            // The functions must stay in place until the process ends.
             std::mem::forget(library);
             break;
         }
@@ -307,8 +307,8 @@ mod tests {
         assert!(error.to_string().contains("libwarpstride-has-none.so or nor-this.dll"), "{error}");
     }
 
-    /// The C library stands for a driver that lacks the first function, and the one name for a list
-    /// of which others are there.
+    /// The C library stands for a driver that lacks the first function, and one name stands for the
+    /// whole list of libraries.
     #[test]
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     fn a_library_without_a_function_is_of_a_driver_that_is_too_old() {
@@ -318,7 +318,7 @@ mod tests {
     }
 }
 
-/// What [`Api::stub`]'s functions answer and note, for each test's thread.
+/// Answers and records the calls of [`Api::stub`]'s functions, for each test's thread.
 #[cfg(test)]
 pub(super) mod stub {
     use std::cell::RefCell;
@@ -334,18 +334,18 @@ pub(super) mod stub {
         FAILS.take();
     }
 
-    /// Notes a call; its result code.
+    /// Records a call and returns its result code.
     pub(in crate::driver::cuda) fn answer(function: &'static str) -> u32 {
         CALLS.with_borrow_mut(|calls| calls.push(function));
         FAILS.with_borrow(|fails| fails.get(function).copied().unwrap_or_default())
     }
 
-    /// Lets a function answer `code` from now on.
+    /// Makes a function answer `code` from now on.
     pub(in crate::driver::cuda) fn fail(function: &'static str, code: u32) {
         FAILS.with_borrow_mut(|fails| fails.insert(function, code));
     }
 
-    /// The calls since the table was made.
+    /// Returns the calls since the table was made.
     pub(in crate::driver::cuda) fn calls() -> Vec<&'static str> {
         CALLS.with_borrow(Vec::clone)
     }

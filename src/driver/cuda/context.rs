@@ -1,13 +1,13 @@
-//! The primary context of a device, and making it current for the length of a call.
+//! Makes the primary context of a device current for the length of a call.
 //!
 //! Each thread has a current context, and the CUDA runtime's current device follows it. A caller
-//! who uses the runtime too (cust, candle, a C library) must find it as it was, so ours is put on
-//! the thread's stack of contexts where another one is current, or none, and taken off again.
+//! that also uses the runtime (cust, candle, a C library) must find its context unchanged. So if
+//! ours is not current, it is pushed on the thread's stack of contexts and popped afterwards.
 //!
-//! That costs about 30 ns a call, and asking which one is current 8, where the driver takes 2300 to
-//! queue a launch (H100, driver 580; `benches/launch.rs` measures both). A thread that has the
-//! primary context current, as the runtime and cudarc make it, pays for asking only. Leaving ours
-//! behind would save the 30 ns of other threads, and change their current device.
+//! That costs about 30 ns a call, and the query for the current context 8 ns, while the driver
+//! takes 2300 ns to queue a launch (H100, driver 580; `benches/launch.rs` measures both). A thread
+//! that has the primary context current, as the runtime and cudarc make it, pays for the query
+//! only. Leaving ours current would save other threads 30 ns, but change their current device.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -16,7 +16,7 @@ use std::ptr;
 use super::api::{Api, CUcontext};
 use super::error::code;
 
-/// The primary context of a device, retained.
+/// A retained primary context of a device.
 pub(super) struct Context(pub(super) CUcontext);
 
 // SAFETY: a context belongs to the process; any number of threads may make it current and use it at
@@ -29,13 +29,13 @@ unsafe impl Sync for Context {}
 pub(super) struct Entered {
     api: &'static Api,
     pushed: bool,
-    /// The stack is the thread's: this stays on it.
+    /// The stack belongs to the thread, so this must stay on it.
     of_thread: PhantomData<*const ()>,
 }
 
 impl Context {
-    /// Makes the context current to this thread until the result is dropped; else the code and the
-    /// call that gave it.
+    /// Makes the context current to this thread until the result is dropped. The error has the code
+    /// and the call that gave it.
     pub(super) fn enter(&self, api: &'static Api) -> Result<Entered, (u32, &'static str)> {
         let mut current = ptr::null_mut();
         // SAFETY: `current` takes the result.
@@ -67,10 +67,9 @@ impl Drop for Entered {
     fn drop(&mut self) {
         if self.pushed {
             let mut popped = ptr::null_mut();
-            // The call that this ends has reported what there was to report: a pop fails only with
-            // an earlier error.
-            // SAFETY: `popped` takes the result; the top of this thread's stack is what `enter`
-            // pushed.
+            // The call that this ends has already reported its errors: a pop fails only with an
+            // earlier one. SAFETY: `popped` takes the result; the top of this thread's stack is
+            // what `enter` pushed.
             let _ = unsafe { (self.api.cuCtxPopCurrent_v2)(&mut popped) };
         }
     }

@@ -1,10 +1,10 @@
-//! What the driver's result codes mean to us: a kind, and what to do next.
+//! Maps the driver's result codes to a kind of error and the next step.
 
 use std::fmt;
 
 use crate::error::{Error, ErrorKind};
 
-/// The codes that this crate tells apart, by their number in `cuda.h`.
+/// The codes that this crate distinguishes, by their number in `cuda.h`.
 pub(super) mod code {
     pub(in crate::driver::cuda) const SUCCESS: u32 = 0;
     pub(in crate::driver::cuda) const INVALID_VALUE: u32 = 1;
@@ -39,7 +39,7 @@ pub(super) mod code {
     pub(in crate::driver::cuda) const COMPAT_NOT_SUPPORTED_ON_DEVICE: u32 = 804;
 }
 
-/// Whether the context is lost with this code: the driver answers every later call with it.
+/// Whether this code means that the context is lost: the driver answers every later call with it.
 pub(super) fn is_sticky(code: u32) -> bool {
     matches!(
         code,
@@ -53,7 +53,7 @@ pub(super) fn is_sticky(code: u32) -> bool {
     )
 }
 
-/// The error for a `call` that answered `code`, described as `text` by the driver.
+/// Returns the error for a `call` that answered `code`, which the driver describes as `text`.
 pub(super) fn error(code: u32, call: impl fmt::Display, text: impl fmt::Display) -> Error {
     let (kind, advice) = meaning(code);
     Error::new(kind, format!("{call}: {text}; {advice}"))

@@ -1,4 +1,4 @@
-//! What the driver says of itself and its devices, before one is opened.
+//! Queries the driver and its devices, before one is opened.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::{fmt, ptr};
@@ -8,25 +8,25 @@ use super::error::{self, code};
 use crate::driver::{DeviceInfo, DriverKind};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The driver's functions, after `cuInit`.
+/// Returns the driver's functions, after `cuInit`.
 pub(super) fn initialized() -> Result<&'static Api> {
     let api = api::api()?;
-    // SAFETY: may be called any number of times; flags must be 0.
+    // SAFETY: it may be called any number of times; flags must be 0.
     let code = unsafe { (api.cuInit)(0) };
     check(api, code, format_args!("cuInit"))?;
     Ok(api)
 }
 
-/// As [`super::Cuda::check`], before there is a context that could be lost.
+/// Checks as [`super::Cuda::check`] does, before there is a context that could be lost.
 pub(super) fn check(api: &Api, code: u32, call: fmt::Arguments<'_>) -> Result<()> {
     if code == code::SUCCESS { Ok(()) } else { Err(error::error(code, call, text(api, code))) }
 }
 
-/// Name and description of a result code: `CUDA_ERROR_NO_DEVICE (no CUDA-capable device is
+/// Returns name and description of a result code: `CUDA_ERROR_NO_DEVICE (no CUDA-capable device is
 /// detected)`.
 pub(super) fn text(api: &Api, code: u32) -> String {
     let (mut name, mut description) = (ptr::null(), ptr::null());
-    // SAFETY: takes any code; an unknown one leaves or makes `name` null.
+    // SAFETY: it takes any code; an unknown one leaves or makes `name` null.
     let _ = unsafe { (api.cuGetErrorName)(code, &mut name) };
     // SAFETY: as above.
     let _ = unsafe { (api.cuGetErrorString)(code, &mut description) };
@@ -38,7 +38,8 @@ pub(super) fn text(api: &Api, code: u32) -> String {
 }
 
 fn static_text(text: *const c_char) -> Option<std::borrow::Cow<'static, str>> {
-    // SAFETY: null, or one of the driver's own strings, which end in NUL and are never freed.
+    // SAFETY: the pointer is null, or one of the driver's own strings, which end in NUL and are
+    // never freed.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
@@ -76,7 +77,7 @@ pub(super) fn device_info(api: &Api, device: CUdevice, ordinal: u32) -> Result<D
         Ok(value.max(0) as u32)
     };
     let mut name = [0_u8; 256];
-    // SAFETY: `name` has the length that is said.
+    // SAFETY: `name` has the given length.
     let code = unsafe { (api.cuDeviceGetName)(name.as_mut_ptr().cast(), name.len() as c_int, device) };
     check(api, code, format_args!("cuDeviceGetName(device {ordinal})"))?;
     let mut memory_bytes = 0;
@@ -88,7 +89,7 @@ pub(super) fn device_info(api: &Api, device: CUdevice, ordinal: u32) -> Result<D
     let code = unsafe { (api.cuDriverGetVersion)(&mut version) };
     check(api, code, format_args!("cuDriverGetVersion"))?;
 
-    // An attribute that a future driver no longer has costs the bandwidth, not the device.
+    // If a future driver lacks an attribute, this loses the bandwidth, not the device.
     let clock_khz = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or(0);
     let bus_bits = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH).unwrap_or(0);
     Ok(DeviceInfo {
@@ -120,7 +121,7 @@ pub(super) fn device_info(api: &Api, device: CUdevice, ordinal: u32) -> Result<D
     })
 }
 
-/// Bytes a second: two transfers a clock, each as wide as the bus.
+/// Returns bytes a second: two transfers a clock, each as wide as the bus.
 fn nominal_bandwidth(clock_khz: u32, bus_bits: u32) -> Option<u64> {
     (clock_khz > 0 && bus_bits > 0).then(|| u64::from(clock_khz) * 1000 * 2 * u64::from(bus_bits) / 8)
 }

@@ -7,8 +7,8 @@ use super::error::code;
 use crate::driver::{Memory, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 
-// SAFETY: the CUDA driver's documentation promises of allocations and copies what the trait asks
-// for.
+// SAFETY: the CUDA driver's documentation promises for allocations and copies what the trait
+// requires.
 unsafe impl Memory for Cuda {
     fn memory(&self) -> Result<(u64, u64)> {
         let api = self.enter()?;
@@ -20,14 +20,14 @@ unsafe impl Memory for Cuda {
     }
 
     fn reset_persisting_l2(&self) -> Result<()> {
-        // Policies and what keeps lines by them came with compute capability 8.0.
+        // Cache policies and persisting lines came with compute capability 8.0.
         if self.info.compute_capability < (8, 0) {
             return Ok(());
         }
         let api = self.enter()?;
-        // SAFETY: has no preconditions but a current context.
+        // SAFETY: it only requires a current context.
         let code = unsafe { (api.cuCtxResetPersistingL2Cache)() };
-        // A part of a GPU may not have the call: there is nothing to wait for then.
+        // A part of a GPU may not support the call; then there is nothing to reset.
         if code == code::NOT_SUPPORTED {
             return Ok(());
         }
@@ -41,7 +41,7 @@ unsafe impl Memory for Cuda {
         // SAFETY: `address` takes the result.
         match unsafe { (api.cuMemAlloc_v2)(&mut address, size) } {
             code::OUT_OF_MEMORY => Err(self.out_of_memory("cuMemAlloc", bytes)),
-            // How the driver answers a size that no device could have.
+            // The driver's answer to a size beyond any device's memory.
             code::INVALID_VALUE if bytes > self.info.memory_bytes => Err(self.out_of_memory("cuMemAlloc", bytes)),
             code => {
                 self.check(code, format_args!("cuMemAlloc({bytes})", bytes = counted(bytes, "byte"))).map(|()| address)
@@ -53,9 +53,9 @@ unsafe impl Memory for Cuda {
         let entered = self.enter_to_release();
         let drained = self.drain(&entered, "cuMemFree");
         // SAFETY: the caller promises a live allocation that nothing will use. If the context was
-        // drained, nothing queued uses it any more. If it could not be, it is lost or torn down,
-        // and nothing runs in it; or a stream is being captured, and the driver refuses this call
-        // too and frees nothing.
+        // drained, no queued work uses it any more. If draining failed, either the context is lost
+        // or torn down and nothing runs in it, or a stream is being captured and the driver refuses
+        // this call too and frees nothing.
         let code = unsafe { (self.api.cuMemFree_v2)(address) };
         drained.and(self.check(code, format_args!("cuMemFree({address:#x})")))
     }
@@ -63,8 +63,8 @@ unsafe impl Memory for Cuda {
     fn alloc_host(&self, bytes: usize) -> Result<NonNull<u8>> {
         let api = self.enter()?;
         let mut memory = ptr::null_mut();
-        // Flags 0: cached by the host, not write-combined, so that reading it back is fast.
-        // SAFETY: `memory` takes the result.
+        // Flags 0: cached by the host, not write-combined, so that reading it back is fast. SAFETY:
+        // `memory` takes the result.
         let code = unsafe { (api.cuMemHostAlloc)(&mut memory, bytes, 0) };
         if code == code::OUT_OF_MEMORY {
             let context = format!(
@@ -91,8 +91,8 @@ unsafe impl Memory for Cuda {
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
         let entered = self.enter_to_release();
         let drained = self.drain(&entered, "cuMemFreeHost");
-        // SAFETY: the caller promises memory from `alloc_host` that nothing will use; nothing
-        // queued uses it, by the cases of `free`.
+        // SAFETY: the caller promises memory from `alloc_host` that nothing will use; no queued
+        // work uses it, for the reasons in `free`.
         let code = unsafe { (self.api.cuMemFreeHost)(memory.as_ptr().cast()) };
         drained.and(self.check(code, format_args!("cuMemFreeHost({memory:p})")))
     }
@@ -102,7 +102,7 @@ unsafe impl Memory for Cuda {
             return Ok(());
         }
         let api = self.enter()?;
-        // SAFETY: the caller promises both ranges, and that the source stays as it is until the
+        // SAFETY: the caller promises both ranges, and that the source does not change until the
         // copy has run.
         let code = unsafe { (api.cuMemcpyHtoDAsync_v2)(dst, src.cast(), bytes, stream.raw()) };
         let StreamHandle(stream) = stream;
@@ -120,7 +120,7 @@ unsafe impl Memory for Cuda {
             return Ok(());
         }
         let api = self.enter()?;
-        // SAFETY: the caller promises both ranges, and that nobody else uses the target until the
+        // SAFETY: the caller promises both ranges, and that no other code uses the target until the
         // copy has run.
         let code = unsafe { (api.cuMemcpyDtoHAsync_v2)(dst.cast(), src, bytes, stream.raw()) };
         let StreamHandle(stream) = stream;

@@ -1,11 +1,11 @@
-//! An NVIDIA GPU, through the CUDA driver that is found at run time.
+//! Drives an NVIDIA GPU through the CUDA driver that is found at run time.
 //!
-//! One context a device, its *primary* one, so that memory and streams are shared with everything
+//! Each device has one context, its *primary* one, so memory and streams are shared with everything
 //! else in the process that uses it (the CUDA runtime, cudarc, candle). It is current within a
-//! call, whichever thread calls, and afterwards the thread has the context that it had. Releasing
-//! memory or a module waits for the whole context, so none must be dropped while a stream is
-//! captured into a graph. Memory is plain device memory, never managed.
-//! `docs/adr/0004-host-binding.md` says why it is made so.
+//! call, whichever thread calls, and afterwards the thread has its former context. Releasing memory
+//! or a module waits for the whole context, so none must be dropped while a stream is captured into
+//! a graph. Memory is plain device memory, never managed. `docs/adr/0004-host-binding.md` has the
+//! reasons.
 
 mod api;
 mod context;
@@ -27,21 +27,21 @@ use super::{DeviceInfo, Driver, EventHandle, Memory, StreamHandle};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result, counted};
 
-/// How many CUDA devices there are.
+/// Returns the number of CUDA devices.
 ///
 /// # Errors
 ///
-/// `Unavailable` where there is no driver or no device, with what was looked for; `DriverTooOld`
-/// where the driver lacks a function that we need.
+/// `Unavailable` if there is no driver or no device, with the libraries that were tried;
+/// `DriverTooOld` if the driver lacks a function that we need.
 pub fn count() -> Result<u32> {
     device_count(initialized()?)
 }
 
-/// What device `ordinal` is and allows, without opening it.
+/// Returns the properties and limits of device `ordinal` without opening it.
 ///
 /// # Errors
 ///
-/// Those of [`count`], and `Unavailable` where there are fewer devices.
+/// As [`count`]; `Unavailable` also if there are fewer devices.
 pub fn describe(ordinal: u32) -> Result<DeviceInfo> {
     let api = initialized()?;
     device_info(api, device(api, ordinal)?, ordinal)
@@ -62,8 +62,8 @@ impl Cuda {
     ///
     /// # Errors
     ///
-    /// Those of [`describe`], and what the driver answers when it makes the context: out of memory,
-    /// or a device that another process has to itself.
+    /// As [`describe`], and the driver's error when it makes the context: out of memory, or a
+    /// device in another process's exclusive use.
     pub fn open(ordinal: u32) -> Result<Self> {
         let api = initialized()?;
         let device = device(api, ordinal)?;
@@ -75,8 +75,8 @@ impl Cuda {
         Ok(Self { api, device, context: Context(context), info, lost: OnceLock::new() })
     }
 
-    /// Makes the context current to this thread for a call that makes or queues something; an error
-    /// on a lost device.
+    /// Makes the context current to this thread for a call that makes or queues something. A lost
+    /// device is an error.
     fn enter(&self) -> Result<Entered> {
         match self.lost.get() {
             None => self.enter_to_release(),
@@ -86,9 +86,8 @@ impl Cuda {
         }
     }
 
-    /// The same for a call that releases something or waits: tried also on a lost device. Where it
-    /// fails, the calls of this kind go on without: their handles and addresses say of which
-    /// context they are.
+    /// Does the same for a call that releases something or waits, even on a lost device. If it
+    /// fails, such calls continue without it: their handles and addresses identify their context.
     fn enter_to_release(&self) -> Result<Entered> {
         self.context.enter(self.api).map_err(|(code, call)| self.failure(code, format_args!("{call}")))
     }
@@ -97,8 +96,8 @@ impl Cuda {
         if code == code::SUCCESS { Ok(()) } else { Err(self.failure(code, call)) }
     }
 
-    /// The error for a code that is none of success. The first that tells of a lost context is
-    /// kept, and later ones end in it.
+    /// Returns the error for a code that is not success. The first code that reports a lost context
+    /// is kept, and later errors end with it.
     #[cold]
     fn failure(&self, code: u32, call: fmt::Arguments<'_>) -> Error {
         let error = error::error(code, call, text(self.api, code));
@@ -113,11 +112,11 @@ impl Cuda {
         }
     }
 
-    /// Waits for everything queued in the context: what releasing calls promise. CUDA's own free as
-    /// it stands waits too, but does not promise to.
+    /// Waits for all work that is queued in the context, as releasing calls promise. Today CUDA's
+    /// own free also waits, but does not promise to.
     fn drain(&self, entered: &Result<Entered>, call: &str) -> Result<()> {
         let api = entered.as_ref().map_err(Clone::clone)?;
-        // SAFETY: has no preconditions but a current context.
+        // SAFETY: it only requires a current context.
         let code = unsafe { (api.cuCtxSynchronize)() };
         self.check(code, format_args!("cuCtxSynchronize before {call}"))
     }
@@ -138,8 +137,8 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // A failure to release cannot be acted upon: the process keeps the context a little longer.
-        // SAFETY: gives back what `open` retained, once.
+        // A failure to release allows no reaction: the process keeps the context a little longer.
+        // SAFETY: this releases what `open` retained, once.
         let _ = unsafe { (self.api.cuDevicePrimaryCtxRelease_v2)(self.device) };
     }
 }
@@ -164,7 +163,7 @@ impl EventHandle {
         self.0 as usize as CUevent
     }
 }
-// SAFETY: all parts are of the one context, whose handles and addresses the CUDA driver keeps.
+// SAFETY: all parts use one context, whose handles and addresses the CUDA driver keeps.
 unsafe impl Driver for Cuda {
     fn info(&self) -> &DeviceInfo {
         &self.info

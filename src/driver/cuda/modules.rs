@@ -11,7 +11,7 @@ use crate::driver::{FunctionHandle, ModuleHandle, Modules, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::launch_shape::LaunchShape;
 
-/// Bytes of compiler messages kept from a failed load.
+/// Bytes of compiler messages that are kept from a failed load.
 const LOG_BYTES: usize = 16 * 1024;
 
 // SAFETY: the CUDA driver runs the function that it is given.
@@ -44,7 +44,7 @@ unsafe impl Modules for Cuda {
         if log.is_empty() {
             return Err(self.failure(code, format_args!("{call}")));
         }
-        // Drivers before CUDA 11.1 had no code of its own for PTX that is too new.
+        // Drivers before CUDA 11.1 had no separate code for PTX that is too new.
         let code = if log.contains("Unsupported .version") { code::UNSUPPORTED_PTX_VERSION } else { code };
         let lines = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
         Err(self.failure(code, format_args!("{call}: {lines}")))
@@ -54,7 +54,7 @@ unsafe impl Modules for Cuda {
         let entered = self.enter_to_release();
         let drained = self.drain(&entered, "cuModuleUnload");
         // SAFETY: the caller promises a live module that nothing will use; no launch of its
-        // functions is left, by the cases of `free`.
+        // functions is left, for the reasons in `free`.
         let code = unsafe { (self.api.cuModuleUnload)(module.0 as usize as CUmodule) };
         drained.and(self.check(code, format_args!("cuModuleUnload({:#x})", module.0)))
     }

@@ -7,8 +7,8 @@ use super::{Cuda, api};
 use crate::driver::{EventHandle, StreamHandle, Streams};
 use crate::error::{Error, ErrorKind, Result};
 
-// SAFETY: the CUDA driver's documentation promises the order that the trait asks for. A wait that
-// fails is tried in a second way; `stream_synchronize` says why nothing runs where both fail.
+// SAFETY: the CUDA driver's documentation promises the order that the trait requires. A wait that
+// fails is tried in a second way; `stream_synchronize` says why nothing runs if both fail.
 unsafe impl Streams for Cuda {
     fn stream_create(&self) -> Result<StreamHandle> {
         let api = self.enter()?;
@@ -27,15 +27,15 @@ unsafe impl Streams for Cuda {
     }
 
     unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
-        // The handle says which context: this waits also where ours cannot be made current.
+        // The handle identifies the context, so this waits even if ours cannot be made current.
         let entered = self.enter_to_release();
         // SAFETY: the caller promises a live stream.
         let code = unsafe { (self.api.cuStreamSynchronize)(stream.raw()) };
         let waited = self.check(code, format_args!("cuStreamSynchronize({:#x})", stream.0));
         if waited.is_err() {
-            // Copies of borrowed memory end with this wait, so another way is tried before the
-            // error is told. Where this one fails as well, the context is lost or torn down: the
-            // driver has stopped its work and runs none again.
+            // Copies of borrowed memory end with this wait, so a second way is tried before the
+            // error is returned. If it fails too, the context is lost or torn down: the driver has
+            // stopped its work and never resumes it.
             let _ = self.drain(&entered, "cuStreamSynchronize is given up");
         }
         waited
@@ -94,7 +94,7 @@ unsafe impl Streams for Cuda {
         let code = unsafe { (api.cuEventElapsedTime)(&mut milliseconds, start.raw(), end.raw()) };
         let call = format_args!("cuEventElapsedTime({:#x} to {:#x})", start.0, end.0);
         match code {
-            // Both events live, so an invalid one is one that was never recorded.
+            // Both events are live, so an invalid one was never recorded.
             code::INVALID_HANDLE => {
                 Err(Error::new(ErrorKind::InvalidArgument, format!("{call}: never recorded; record both events first")))
             }

@@ -1,4 +1,4 @@
-//! The driver over stub functions: what it does where no GPU is, and where calls fail.
+//! Tests the driver over stub functions: its behaviour without a GPU, and after failed calls.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,7 +11,7 @@ const OURS: usize = 0x11;
 const THEIRS: usize = 0x22;
 
 thread_local! {
-    /// The context that is current to the test.
+    /// The test's current context.
     static CURRENT: Cell<usize> = const { Cell::new(0) };
     static BELOW: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
@@ -35,7 +35,7 @@ unsafe extern "C" fn pop(_context: *mut CUcontext) -> u32 {
     api::stub::answer("cuCtxPopCurrent_v2")
 }
 
-/// A device over stub functions, on a thread whose current context is `current`.
+/// Returns a device over stub functions, on a thread whose current context is `current`.
 fn stubbed(current: usize) -> Cuda {
     CURRENT.set(current);
     let stubs = Api { cuCtxGetCurrent: get_current, cuCtxPushCurrent_v2: push, cuCtxPopCurrent_v2: pop, ..Api::stub() };
@@ -69,7 +69,7 @@ fn the_callers_context_is_current_again_after_a_call() {
     }
 }
 
-/// What each launch costs beside the launch: one look where our context is current.
+/// A launch costs one other call: the look whether our context is current.
 #[test]
 fn a_launch_is_one_call_and_what_the_context_takes() {
     let shape = LaunchShape { grid: [1; 3], block: [1; 3], dynamic_shared: 0 };
@@ -136,8 +136,8 @@ fn later_errors_of_a_lost_device_end_in_the_first() {
     }
 }
 
-/// With a driver the count is at least 1; without one the error says what was looked for. Never a
-/// panic.
+/// With a driver the count is at least 1; without one the error says which libraries were tried. It
+/// never panics.
 #[test]
 fn probing_is_safe_with_and_without_a_driver() {
     match count() {

@@ -7,7 +7,7 @@ use super::state::{Action, HostPointer, Line, no_such};
 use crate::driver::{Memory, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 
-// SAFETY: `interp::Memory` keeps the ranges; it is owned by `self`.
+// SAFETY: `interp::Memory` keeps the ranges, and `self` owns it.
 unsafe impl Memory for Soft {
     fn memory(&self) -> Result<(u64, u64)> {
         let _state = self.working()?;

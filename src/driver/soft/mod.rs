@@ -2,14 +2,13 @@
 //!
 //! It runs late on purpose: work stays queued until a wait, an event, a synchronisation or a
 //! release needs it, and then runs in an order drawn from a seed (`schedule.rs`). Asynchronous
-//! copies read and write host memory at that moment, so that a program that forgets a wait gets
-//! wrong bytes in a test and not in production. `docs/adr/0006-late-soft-driver.md` says what was
-//! weighed.
+//! copies read and write host memory at that moment, so a program that forgets a wait gets wrong
+//! bytes in a test and not in production. `docs/adr/0006-late-soft-driver.md` has the alternatives.
 //!
-//! What a newcomer may trip over: nothing makes progress by itself. A program that looks for its
-//! result in memory, without a wait, looks for ever; one that polls
-//! [`Streams::event_query`](super::Streams::event_query) gets there, since each poll runs one piece
-//! of work. Work that is still queued when the driver is dropped never runs.
+//! Beware: queued work makes no progress by itself. A program that polls memory for its result
+//! without a wait polls for ever. One that polls
+//! [`Streams::event_query`](super::Streams::event_query) ends, since each poll runs one piece of
+//! work. Work that is still queued when the driver is dropped never runs.
 
 mod memory;
 mod modules;
@@ -36,23 +35,23 @@ use crate::interp::check::MAX_FINDINGS;
 use crate::interp::{self, Finding, Memory};
 use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 
-/// Bytes of a download that pass through a buffer at a time: they stay in the L1 cache.
+/// Bytes of a download that pass through a buffer at a time, which stay in the L1 cache.
 const CHUNK: usize = 16 * 1024;
 
-/// What a software GPU has at most unless told.
+/// The default limit of a software GPU's memory.
 const MOST_MEMORY_BYTES: u64 = 8 << 30;
 
-/// How a software GPU is to be.
+/// The configuration of a software GPU.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Decides the order of work that may run in several. Even: strictly late. Odd: work that
-    /// nobody waits for yet may run in between. Default 0.
+    /// Decides the order of work where several orders are legal. Even: strictly late. Odd: work
+    /// that no wait needs yet may run in between. Default 0.
     pub seed: u64,
     /// Bytes of device memory. Host memory is taken only as it is allocated. Default 8 GiB, or half
-    /// of the host's available memory where that is less and the system says.
+    /// of the host's available memory if that is less and the system reports it.
     pub memory_bytes: u64,
-    /// What it says that it is, major and minor: kernels are chosen by it, and run and count alike.
-    /// Default 9.0, an H100's, whose counters it has.
+    /// The compute capability that it reports, major and minor. Plans choose kernels by it; kernels
+    /// run and count alike. Default 9.0, an H100's, whose counters it reproduces.
     pub compute_capability: (u32, u32),
     /// How kernels run.
     pub interp: interp::Config,
@@ -74,7 +73,7 @@ impl Default for Config {
 /// use warpstride::interp::{self, Checks};
 /// use warpstride::{Device, ops};
 ///
-/// // Finds races, reads of bytes that nobody wrote, and the like, in all that runs on the device.
+/// // Finds races, reads of unwritten bytes, and the like, in all kernels on the device.
 /// let interp = interp::Config { checks: Checks::ALL, ..interp::Config::default() };
 /// let soft = Arc::new(Soft::with_config(Config { interp, ..Config::default() }));
 /// let device = Device::with_driver(soft.clone())?;
@@ -87,26 +86,26 @@ pub struct Soft {
     info: DeviceInfo,
     memory: Memory,
     interp: interp::Config,
-    /// What the checkers found, launch by launch, and how much besides.
+    /// The checkers' findings, launch by launch, and the number of further ones.
     findings: Mutex<(Vec<Finding>, u64)>,
-    // Held while work runs; `pool::install` says why that is safe.
+    // Locked while work runs; `pool::install` says why that is safe.
     state: Mutex<State>,
 }
 
 impl Soft {
-    /// A software GPU with the default [`Config`].
+    /// Opens a software GPU with the default [`Config`].
     pub fn new() -> Self {
         Self::with_config(Config::default())
     }
 
-    /// A software GPU that orders its work by `seed`.
+    /// Opens a software GPU that orders its work by `seed`.
     pub fn with_seed(seed: u64) -> Self {
         Self::with_config(Config { seed, ..Config::default() })
     }
 
-    /// A software GPU made to measure.
+    /// Opens a software GPU with a configuration.
     pub fn with_config(config: Config) -> Self {
-        // Handles of different drivers differ, so that one given to the wrong driver is found out.
+        // Handles of different drivers differ, so a driver detects another's handle.
         static OPENED: AtomicU64 = AtomicU64::new(1);
         let Config { seed, memory_bytes, compute_capability, interp } = config;
         let state = State::new(seed, OPENED.fetch_add(1, Ordering::Relaxed) << 32);
@@ -119,22 +118,22 @@ impl Soft {
         }
     }
 
-    /// One that counts and gives no results: of a launch at most so many blocks run, and memory
-    /// keeps nothing.
+    /// Opens one that counts and gives no results: it runs at most `most_blocks` blocks of a
+    /// launch, and memory keeps no data.
     pub(crate) fn counting(most_blocks: u64) -> Self {
         let interp = interp::Config { most_blocks, ..interp::Config::default() };
         let config = Config { memory_bytes: u64::MAX, interp, ..Config::default() };
         Self { memory: Memory::hollow(), ..Self::with_config(config) }
     }
 
-    /// What the checkers of `Config::interp.checks` found in all launches that have run so far, in
-    /// the order in which they ran. A launch with findings is no failed one: it went on. Of each
-    /// launch, and of all together, the first [`MAX_FINDINGS`].
+    /// Returns the findings of the checkers of `Config::interp.checks` in all launches that have
+    /// run so far, in the order in which they ran. A launch with findings does not fail: it
+    /// continues. The list keeps the first [`MAX_FINDINGS`] of each launch, and of all together.
     pub fn findings(&self) -> Vec<Finding> {
         self.found().0.clone()
     }
 
-    /// How many they found besides.
+    /// Returns the number of findings beyond the list.
     pub fn more_findings(&self) -> u64 {
         self.found().1
     }
@@ -144,25 +143,25 @@ impl Soft {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while work runs is a bug of the interpreter's; what it leaves is whole, if
+        // A panic while work runs is a bug of the interpreter. It leaves the state consistent, if
         // incomplete.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state, unless the device has failed.
+    /// Returns the state, unless the device has failed.
     fn working(&self) -> Result<MutexGuard<'_, State>> {
         let state = self.lock();
         state.check()?;
         Ok(state)
     }
 
-    /// The state, if the device works and `stream` is live.
+    /// Returns the state if the device works and `stream` is live.
     fn streaming(&self, stream: StreamHandle) -> Result<MutexGuard<'_, State>> {
         let state = self.working()?;
         if state.schedule.is_live(stream.0) { Ok(state) } else { Err(no_such("stream", stream.0)) }
     }
 
-    /// Queues an action on `bytes` bytes; on none there is nothing to do.
+    /// Queues an action on `bytes` bytes. An action on 0 bytes does nothing.
     fn queue(&self, stream: StreamHandle, bytes: u64, action: Action) -> Result<()> {
         let mut state = self.streaming(stream)?;
         if bytes > 0 {
@@ -171,8 +170,8 @@ impl Soft {
         Ok(())
     }
 
-    /// Runs everything that is queued: before memory goes, since work cannot be asked which memory
-    /// it uses. On a failed device nothing is queued.
+    /// Runs all queued work. This comes before memory is freed, because work does not say which
+    /// memory it uses. A failed device has no queued work.
     fn drain(&self, state: &mut State) -> Result<()> {
         state.check()?;
         let goal = state.schedule.everything();
@@ -205,17 +204,17 @@ impl Soft {
         Ok(Counters::default())
     }
 
-    /// Copies to the host through a buffer: the target may be uninitialised, so there is no slice
-    /// of it to read into.
+    /// Copies to the host through a buffer: the target may be uninitialised, so no slice of it can
+    /// be read into.
     fn download(&self, dst: *mut u8, src: u64, bytes: usize) -> Result<()> {
         let mut buffer = [0; CHUNK];
         for start in (0..bytes).step_by(CHUNK) {
             let chunk = &mut buffer[..CHUNK.min(bytes - start)];
             self.memory.read(src + start as u64, chunk)?;
-            // SAFETY: `start` is below `bytes`, for which the target is valid.
+            // SAFETY: `start` is less than `bytes`, for which the target is valid.
             let target = unsafe { dst.add(start) };
             // SAFETY: the caller of `copy_d2h` promised that the target is valid for writes, and
-            // nobody else's, until this has run; the buffer is ours.
+            // that no other code uses it, until this has run; the buffer is ours.
             unsafe { target.copy_from_nonoverlapping(chunk.as_ptr(), chunk.len()) };
         }
         Ok(())
@@ -237,8 +236,8 @@ impl Soft {
         found.1 = found.1.saturating_add(more + (new.len() - room) as u64);
         found.0.extend(new.drain(..room));
         drop(found);
-        // There is no other way out for it, and standard output is the program's own. A closed one
-        // has no reader.
+        // There is no other output for it, and standard output belongs to the program. A closed
+        // stream has no reader.
         let _ = io::stderr().write_all(printed.as_bytes());
         report.map(|report| report.counters).map_err(|stop| Error::from(*stop))
     }
@@ -249,7 +248,7 @@ impl Default for Soft {
         Self::new()
     }
 }
-// SAFETY: all parts share one state, and one memory.
+// SAFETY: all parts share one state and one memory.
 unsafe impl Driver for Soft {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -266,8 +265,8 @@ impl fmt::Debug for Soft {
     }
 }
 
-/// Half of what the host can give, and at most 8 GiB: beyond that the system ends the process
-/// instead of refusing an allocation.
+/// Returns half of what the host can give, and at most 8 GiB: beyond that the system kills the
+/// process instead of refusing an allocation.
 fn default_memory_bytes() -> u64 {
     available_memory().map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2))
 }

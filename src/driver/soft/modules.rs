@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::interp::{self, Kernel, Module};
 use crate::launch_shape::LaunchShape;
 
-// SAFETY: what is queued is the kernel that the handle stands for, with the operands as they came.
+// SAFETY: the queued launch has the handle's kernel, and the operands are unchanged.
 unsafe impl Modules for Soft {
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
         let mut state = self.working()?;
@@ -23,7 +23,7 @@ unsafe impl Modules for Soft {
 
     unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
         let mut state = self.lock();
-        // Its variables go with it, and what is queued may use them.
+        // Unloading frees the module's variables, and queued work may use them.
         let uses_memory = state.modules.get(&module.0).is_some_and(|loaded| loaded.module.variables().next().is_some());
         let drained = if uses_memory { self.drain(&mut state) } else { Ok(()) };
         let removed = state.modules.remove(&module.0);

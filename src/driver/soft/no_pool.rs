@@ -1,14 +1,14 @@
-//! Without the feature `parallel` the caller's thread runs kernels.
+//! Runs kernels on the caller's thread, without the feature `parallel`.
 
 use crate::error::Result;
 
-/// How many threads there are.
+/// Returns the number of threads.
 pub(super) fn threads() -> usize {
     1
 }
 
-/// Runs `work`; what a pool would do may fail.
-#[expect(clippy::unnecessary_wraps, reason = "as the pool's does")]
+/// Runs `work`. With a pool this may fail.
+#[expect(clippy::unnecessary_wraps, reason = "the pool's does too")]
 pub(super) fn install<T>(work: impl FnOnce() -> T) -> Result<T> {
     Ok(work())
 }

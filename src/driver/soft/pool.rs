@@ -1,4 +1,4 @@
-//! The host threads that run kernels: a pool of our own.
+//! A thread pool that only runs kernels.
 
 use std::fmt;
 use std::num::NonZero;
@@ -8,18 +8,17 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many threads it has.
+/// Returns the number of threads.
 pub(super) fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Runs `work` on threads that no caller's task runs on.
+/// Runs `work` on threads that run no task of a caller.
 ///
-/// The state is locked while a launch runs. Were its blocks to run in a thread pool that callers
-/// use too, its workers might all be waiting for that lock; and a worker that waits for blocks
-/// takes up other tasks of its pool, one of which may want the lock that it holds itself. So blocks
-/// have a pool of their own, and a worker of another pool waits for them by way of a plain thread,
-/// which takes up nothing.
+/// The state is locked while a launch runs. If its blocks ran in a pool that callers use too, all
+/// workers might wait for that lock. Also, a worker that waits for blocks takes other tasks of its
+/// pool, and one of them may need the lock that the worker holds. So blocks have a separate pool,
+/// and a worker of another pool waits for them through a plain thread, which takes no tasks.
 pub(super) fn install<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     static POOL: OnceLock<Result<ThreadPool, String>> = OnceLock::new();
     let pool = POOL.get_or_init(|| ThreadPoolBuilder::new().build().map_err(|error| error.to_string()));
@@ -50,8 +49,8 @@ mod tests {
 
     use super::*;
 
-    /// A caller's task that the waiting worker took up would find the driver locked by the worker
-    /// itself.
+    /// If the waiting worker took a caller's task, that task would find the driver locked by the
+    /// worker itself.
     #[test]
     fn a_worker_that_waits_for_a_launch_takes_up_nothing_else() {
         let callers = ThreadPoolBuilder::new().num_threads(1).build().unwrap();

@@ -1,19 +1,19 @@
-//! The order in which queued work runs: as late as waits allow, and else drawn from a seed.
+//! Orders queued work: as late as waits allow, and otherwise as a seed decides.
 //!
-//! A GPU may run queued work at once or much later. A program that forgets a wait is right or wrong
-//! by luck there; here work runs only when somebody waits for it, so that forgetting shows. The
-//! idea is Miri's: a scheduler that explores the legal orders, the same for the same seed.
+//! A GPU may run queued work at once or much later, so a program that forgets a wait is right or
+//! wrong by chance. Here work runs only when a wait needs it, so a forgotten wait shows. The idea
+//! is Miri's: a scheduler that explores the legal orders, the same for the same seed.
 //!
 //! - Even seeds are strictly late: waiting for a point in a stream runs what that point depends on
 //!   and nothing else.
-//! - Odd seeds also let work that nobody waits for yet slip in between.
-//! - Streams that are both waited for take turns as drawn.
+//! - Odd seeds also run work that no wait needs yet in between.
+//! - If several streams are waited for, the seed decides which runs next.
 //!
 //! Nothing deadlocks. A wait holds the record that was the event's latest when the wait was queued,
-//! and so only ever points at something queued before it; of all that is needed, what was queued
+//! so it only points at something queued before it. Of all needed items, the one that was queued
 //! first can always run.
 //!
-//! This file knows nothing of memory or kernels: work is whatever the driver puts in.
+//! This file knows nothing of memory or kernels: the driver defines the work.
 
 #![forbid(unsafe_code)]
 
@@ -35,7 +35,7 @@ pub(super) struct Schedule<W> {
 #[derive(Debug)]
 struct Queue<W> {
     items: VecDeque<Item<W>>,
-    /// How many items have left the front.
+    /// The number of items that have left the front.
     done: u64,
     /// False once destroyed; the queue then lives until it is empty.
     live: bool,
@@ -48,7 +48,7 @@ enum Item<W> {
     Wait(Arc<Mark>),
 }
 
-/// One record of an event: a place in a stream, and when it was passed.
+/// One record of an event: a position in a stream, and the time at which it was passed.
 #[derive(Debug)]
 pub(super) struct Mark {
     stream: u64,
@@ -57,18 +57,19 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// When the mark was passed, on the clock of [`clock::elapsed`]; `None` while it has not been.
+    /// Returns when the mark was passed, on the clock of [`clock::elapsed`]; `None` if it has not
+    /// been.
     pub(super) fn passed(&self) -> Option<Duration> {
         self.passed.get().copied()
     }
 }
 
-/// What has to have run: for each stream, how many of its items since it was made.
+/// The work that must have run: for each stream, the number of its items since it was made.
 #[derive(Debug)]
 pub(super) struct Goal(BTreeMap<u64, u64>);
 
 impl<W> Schedule<W> {
-    /// No streams yet; `seed` decides the order.
+    /// Makes a schedule without streams; `seed` decides the order.
     pub(super) fn new(seed: u64) -> Self {
         Self { streams: BTreeMap::new(), draw: Draw(seed), strictly_late: seed.is_multiple_of(2) }
     }
@@ -78,7 +79,7 @@ impl<W> Schedule<W> {
         self.streams.insert(stream, Queue { items: VecDeque::new(), done: 0, live: true });
     }
 
-    /// Ends a stream, which keeps its queued work. False where it is not live.
+    /// Ends a stream, which keeps its queued work. Returns false if it is not live.
     pub(super) fn close(&mut self, stream: u64) -> bool {
         let Some(queue) = self.streams.get_mut(&stream).filter(|queue| queue.live) else { return false };
         queue.live = false;
@@ -93,12 +94,12 @@ impl<W> Schedule<W> {
         self.streams.get(&stream).is_some_and(|queue| queue.live)
     }
 
-    /// Queues work. Nothing happens where `stream` is not live.
+    /// Queues work. Does nothing if `stream` is not live.
     pub(super) fn push(&mut self, stream: u64, work: W) {
         self.queue(stream, |_| Item::Work(work));
     }
 
-    /// Queues a record; the mark is passed when all before it has run.
+    /// Queues a record. Its mark is passed when all earlier work has run.
     pub(super) fn record(&mut self, stream: u64) -> Option<Arc<Mark>> {
         let mut mark = None;
         self.queue(stream, |position| {
@@ -107,37 +108,37 @@ impl<W> Schedule<W> {
         mark
     }
 
-    /// Lets what is queued on `stream` from now on wait for `mark`.
+    /// Makes work that is queued on `stream` from now on wait for `mark`.
     pub(super) fn wait(&mut self, stream: u64, mark: &Arc<Mark>) {
         if mark.passed().is_none() {
             self.queue(stream, |_| Item::Wait(Arc::clone(mark)));
         }
     }
 
-    /// All that is queued on `stream` now, and what that waits for.
+    /// Returns all work that is queued on `stream` now, with what it waits for.
     pub(super) fn everything_on(&self, stream: u64) -> Goal {
         self.goal(self.streams.get(&stream).map(|queue| (stream, queue.end())).into_iter().collect())
     }
 
-    /// All up to `mark`, and what that waits for.
+    /// Returns all work up to `mark`, with what it waits for.
     pub(super) fn up_to(&self, mark: &Mark) -> Goal {
         let need = (mark.stream, mark.position + 1);
         self.goal(Some(need).filter(|_| mark.passed().is_none()).into_iter().collect())
     }
 
-    /// All that is queued anywhere.
+    /// Returns all queued work.
     pub(super) fn everything(&self) -> Goal {
         Goal(self.streams.iter().map(|(&stream, queue)| (stream, queue.end())).collect())
     }
 
-    /// Takes the next work towards `goal`; `None` once it is reached. Run it before asking again:
-    /// what comes next relies on its having run.
+    /// Takes the next work towards `goal`; `None` once it is reached. Run it before the next call,
+    /// which assumes that it has run.
     ///
     /// # Errors
     ///
-    /// `Driver` where nothing of what is needed can run. It cannot come to that, since what was
-    /// queued first always can; were it taken for the goal, memory would be handed back that queued
-    /// copies still use.
+    /// `Driver` if no needed work can run. This cannot happen, since the work that was queued first
+    /// always can. Taking it for the goal instead would give back memory that queued copies still
+    /// use.
     pub(super) fn next(&mut self, goal: &Goal) -> Result<Option<W>> {
         while goal.0.iter().any(|(&stream, &end)| self.done(stream) < end) {
             let ready = self.ready(goal);
@@ -152,7 +153,7 @@ impl<W> Schedule<W> {
         Ok(None)
     }
 
-    /// Drops all that is queued: on a failed device nothing runs any more.
+    /// Drops all queued work: on a failed device nothing runs any more.
     pub(super) fn clear(&mut self) {
         self.streams.retain(|_, queue| queue.live);
         for queue in self.streams.values_mut() {
@@ -168,7 +169,7 @@ impl<W> Schedule<W> {
         }
     }
 
-    /// Closes a set of needs under waiting; every item is looked at once.
+    /// Adds everything that a set of needs waits for; each item is visited once.
     fn goal(&self, mut pending: Vec<(u64, u64)>) -> Goal {
         let mut ends = BTreeMap::new();
         while let Some((stream, end)) = pending.pop() {
@@ -191,11 +192,11 @@ impl<W> Schedule<W> {
     }
 
     fn done(&self, stream: u64) -> u64 {
-        // A stream that is gone was destroyed and has run dry.
+        // A stream that is gone was destroyed and has run all its work.
         self.streams.get(&stream).map_or(u64::MAX, |queue| queue.done)
     }
 
-    /// Streams whose first item may run now and is to be considered.
+    /// Returns the streams whose first item may run now and counts towards the goal.
     fn ready(&mut self, goal: &Goal) -> Vec<u64> {
         let anything = !self.strictly_late && self.draw.below(2) == 0;
         let considered = |stream, queue: &Queue<W>| anything || goal.0.get(stream).is_some_and(|&end| queue.done < end);
@@ -228,18 +229,18 @@ impl<W> Schedule<W> {
 }
 
 impl<W> Queue<W> {
-    /// How many items it has had, gone ones included.
+    /// Returns the number of items it has had, including those that have left.
     fn end(&self) -> u64 {
         self.done + self.items.len() as u64
     }
 }
 
-/// Numbers from a seed: SplitMix64, which has no bad seeds.
+/// Random numbers from a seed by SplitMix64, which has no bad seeds.
 #[derive(Debug)]
 struct Draw(u64);
 
 impl Draw {
-    /// A number below `count`, or 0.
+    /// Returns a number below `count`, or 0.
     fn below(&mut self, count: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! What a software GPU knows: its queued work, its handles, and whether it has failed.
+//! The state of a software GPU: its queued work, its handles, and whether it has failed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::interp::{Kernel, Module};
 use crate::launch_shape::LaunchShape;
 
-/// What a software GPU knows besides its memory.
+/// The state of a software GPU, without its memory.
 pub(super) struct State {
     pub(super) schedule: Schedule<Work>,
     /// Live events with their latest record.
@@ -29,11 +29,11 @@ pub(super) struct State {
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) kernel: Kernel,
-    /// Whether it is one of this crate's, whose launches end: no limit is set to their work.
+    /// Whether it is one of this crate's kernels, whose launches end: their work has no limit.
     pub(super) own: bool,
 }
 
-/// A module, with the functions that were asked for.
+/// A module, with the functions that were requested.
 pub(super) struct Loaded {
     pub(super) module: Module,
     pub(super) functions: BTreeMap<String, FunctionHandle>,
@@ -41,19 +41,19 @@ pub(super) struct Loaded {
     pub(super) own: bool,
 }
 
-/// Page-locked memory comes in these, for their alignment.
+/// A chunk of page-locked memory, for alignment.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 #[expect(dead_code, reason = "read and written by callers only")]
 pub(super) struct Line(pub(super) [u8; 64]);
 
-/// Work on a stream, with the stream for the error message.
+/// Work on a stream, and the stream for error messages.
 pub(super) struct Work {
     pub(super) stream: StreamHandle,
     pub(super) action: Action,
 }
 
-/// What is to be done, and to what.
+/// An action and its operands.
 pub(super) enum Action {
     Upload { dst: u64, src: HostPointer, bytes: usize },
     Download { dst: HostPointer, src: u64, bytes: usize },
@@ -62,16 +62,16 @@ pub(super) enum Action {
     Launch { entry: Entry, shape: LaunchShape, params: Box<[u8]> },
 }
 
-/// A caller's memory, used later by whichever thread waits.
+/// A caller's memory, which the thread that waits uses later.
 pub(super) struct HostPointer(pub(super) *mut u8);
 
-// SAFETY: who queues a copy promises that the memory stays valid until the copy has run, on any
-// thread.
+// SAFETY: the code that queues a copy promises that the memory stays valid until the copy has run,
+// on any thread.
 unsafe impl Send for HostPointer {}
 
 impl State {
-    /// No streams, events or modules; `seed` decides the order of work, and handles count up from
-    /// `first_handle`.
+    /// Makes a state without streams, events or modules. `seed` decides the order of work, and
+    /// handles count up from `first_handle`.
     pub(super) fn new(seed: u64, first_handle: u64) -> Self {
         Self {
             schedule: Schedule::new(seed),
@@ -97,14 +97,14 @@ impl State {
         self.next_handle
     }
 
-    /// The latest record of a live event.
+    /// Returns the latest record of a live event.
     pub(super) fn event(&self, event: EventHandle) -> Result<Option<Arc<Mark>>> {
         self.events.get(&event.0).cloned().ok_or_else(|| no_such("event", event.0))
     }
 
     /// Runs one piece of work towards `goal` with `run`; false once it is reached. The first
-    /// failure, and a panic, makes the device a failed one, on which nothing queued ever runs:
-    /// whoever queued a copy may take the memory back then.
+    /// failure, or a panic, marks the device as failed, and no queued work runs from then on: the
+    /// code that queued a copy may then reuse the memory.
     pub(super) fn step(&mut self, goal: &Goal, run: impl FnOnce(&Work) -> Result<Counters>) -> Result<bool> {
         let guard = FailOnUnwind(self);
         let stepped = guard.0.run_next(goal, run);
@@ -127,7 +127,7 @@ impl State {
     }
 }
 
-/// Fails the device when dropped, which happens only where work panicked.
+/// Marks the device as failed when dropped, which happens only if work panicked.
 struct FailOnUnwind<'a>(&'a mut State);
 
 impl Drop for FailOnUnwind<'_> {
@@ -137,7 +137,7 @@ impl Drop for FailOnUnwind<'_> {
     }
 }
 
-/// What was being done, for the error of a failure that comes late.
+/// Describes the work, for a failure that is reported late.
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.action {
@@ -162,7 +162,8 @@ impl fmt::Display for Work {
 }
 
 pub(super) fn no_such(what: &str, handle: u64) -> Error {
-    let context = format!("{handle:#x} is no live {what} of this software GPU; use what it gave, until it is released");
+    let context =
+        format!("{handle:#x} is not a live {what} of this software GPU; use its own handles, until they are released");
     Error::new(ErrorKind::InvalidHandle, context)
 }
 
@@ -172,8 +173,8 @@ mod tests {
 
     use super::*;
 
-    /// A copy that stayed queued behind a panic would write memory that its owner took back when
-    /// the wait unwound.
+    /// A copy that stayed queued after a panic would write memory that its owner took back when the
+    /// wait unwound.
     #[test]
     fn a_panic_fails_the_device_and_drops_what_is_queued() {
         let mut state = State::new(0, 0);

@@ -5,9 +5,9 @@ use super::state::no_such;
 use crate::driver::{EventHandle, StreamHandle, Streams};
 use crate::error::{Error, ErrorKind, Result};
 
-// SAFETY: copies run only within a wait, under the state's lock, and a wait that returns, fails or
-// unwinds before a copy ran either leaves it to the next wait on its stream or, where the device
-// has failed, drops it (`State::step`).
+// SAFETY: copies run only within a wait, under the state's lock. A wait that returns, fails or
+// unwinds before a copy ran leaves it to the next wait on its stream or, on a failed device, drops
+// it (`State::step`).
 unsafe impl Streams for Soft {
     fn stream_create(&self) -> Result<StreamHandle> {
         let mut state = self.working()?;
@@ -64,7 +64,7 @@ unsafe impl Streams for Soft {
         let Some(mark) = state.event(event)? else { return Ok(true) };
         let passed = mark.passed().is_some();
         if !passed {
-            // The answer is as of now; the step is so that a program that polls comes to an end.
+            // The answer describes this moment; the step ensures that a program that polls ends.
             let goal = state.schedule.up_to(&mark);
             self.step(&mut state, &goal)?;
         }

@@ -24,14 +24,14 @@ macro_rules! calls {
         }
 
         impl Call {
-            /// The method called.
+            /// Returns the method.
             pub fn method(&self) -> Method {
                 match self {
                     $(Self::$call { .. } => Method::$call,)*
                 }
             }
 
-            /// The method's name.
+            /// Returns the method's name.
             pub fn name(&self) -> &'static str {
                 self.method().name()
             }
@@ -41,7 +41,7 @@ macro_rules! calls {
             /// Every method that can fail.
             pub const ALL: &[Self] = &[$(Self::$call),*];
 
-            /// Its name.
+            /// Returns its name.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$call => $name,)*
@@ -70,22 +70,22 @@ calls! {
     ResetPersistingL2 = "reset_persisting_l2" {};
     /// [`Memory::alloc`].
     Alloc = "alloc" {
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: u64
     };
     /// [`Memory::free`].
     Free = "free" {
-        /// What is freed.
+        /// The allocation.
         address: Address
     };
     /// [`Memory::alloc_host`].
     AllocHost = "alloc_host" {
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: usize
     };
     /// [`Memory::free_host`].
     FreeHost = "free_host" {
-        /// What is freed.
+        /// The allocation.
         memory: Address
     };
     /// [`Memory::copy_h2d`].
@@ -96,7 +96,7 @@ calls! {
         src: Address,
         /// Bytes.
         bytes: usize,
-        /// On this stream.
+        /// The stream.
         stream: StreamHandle
     };
     /// [`Memory::copy_d2h`].
@@ -107,7 +107,7 @@ calls! {
         src: Address,
         /// Bytes.
         bytes: usize,
-        /// On this stream.
+        /// The stream.
         stream: StreamHandle
     };
     /// [`Memory::copy_d2d`].
@@ -118,68 +118,68 @@ calls! {
         src: Address,
         /// Bytes.
         bytes: u64,
-        /// On this stream.
+        /// The stream.
         stream: StreamHandle
     };
     /// [`Memory::fill`].
     Fill = "fill" {
         /// Device address.
         dst: Address,
-        /// What every byte becomes.
+        /// The new value of every byte.
         value: u8,
         /// Bytes.
         bytes: u64,
-        /// On this stream.
+        /// The stream.
         stream: StreamHandle
     };
     /// [`Streams::stream_create`].
     StreamCreate = "stream_create" {};
     /// [`Streams::stream_destroy`].
     StreamDestroy = "stream_destroy" {
-        /// Which.
+        /// The stream.
         stream: StreamHandle
     };
     /// [`Streams::stream_synchronize`].
     StreamSynchronize = "stream_synchronize" {
-        /// Which.
+        /// The stream.
         stream: StreamHandle
     };
     /// [`Streams::event_create`].
     EventCreate = "event_create" {};
     /// [`Streams::event_destroy`].
     EventDestroy = "event_destroy" {
-        /// Which.
+        /// The event.
         event: EventHandle
     };
     /// [`Streams::event_record`].
     EventRecord = "event_record" {
-        /// Which.
+        /// The event.
         event: EventHandle,
-        /// On this stream.
+        /// The stream.
         stream: StreamHandle
     };
     /// [`Streams::event_wait`].
     EventWait = "event_wait" {
-        /// For this one.
+        /// The awaited event.
         event: EventHandle,
-        /// On this stream.
+        /// The waiting stream.
         stream: StreamHandle
     };
     /// [`Streams::event_query`].
     EventQuery = "event_query" {
-        /// Which.
+        /// The event.
         event: EventHandle
     };
     /// [`Streams::event_synchronize`].
     EventSynchronize = "event_synchronize" {
-        /// Which.
+        /// The event.
         event: EventHandle
     };
     /// [`Streams::event_elapsed_ms`].
     EventElapsedMs = "event_elapsed_ms" {
-        /// From this one.
+        /// The first event.
         start: EventHandle,
-        /// To this one.
+        /// The second event.
         end: EventHandle
     };
     /// [`Modules::module_load`].
@@ -189,25 +189,25 @@ calls! {
     };
     /// [`Modules::module_unload`].
     ModuleUnload = "module_unload" {
-        /// Which.
+        /// The module.
         module: ModuleHandle
     };
     /// [`Modules::function`].
     Function = "function" {
-        /// Of this module.
+        /// The module.
         module: ModuleHandle,
         /// The entry.
         name: String
     };
     /// [`Modules::launch`].
     Launch = "launch" {
-        /// What runs.
+        /// The kernel.
         function: FunctionHandle,
         /// Its grid and blocks.
         shape: LaunchShape,
         /// Bytes of parameters.
         params: usize,
-        /// On this stream.
+        /// The stream.
         stream: StreamHandle
     };
 }

@@ -1,4 +1,4 @@
-//! Memory, recorded.
+//! Records the calls for memory.
 
 use std::ptr::NonNull;
 
@@ -6,9 +6,9 @@ use super::{Address, Call, Trace};
 use crate::driver::{Memory, StreamHandle};
 use crate::error::Result;
 
-// Every unsafe method passes its caller's promises on, with the operands as they came.
-// SAFETY: an injected failure of a release comes after the real call, and other calls are the inner
-// driver's or none: what the inner driver promises holds.
+// Every unsafe method passes on its caller's promises and operands unchanged. SAFETY: an injected
+// failure of a release comes after the real call, and every other call is the inner driver's or is
+// not made, so the inner driver's promises hold.
 unsafe impl Memory for Trace {
     fn memory(&self) -> Result<(u64, u64)> {
         self.queue(Call::Memory {}, || self.inner.memory())

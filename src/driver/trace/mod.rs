@@ -1,16 +1,16 @@
-//! A driver that records the calls of another and injects failures, for tests: every call can be
-//! made to fail, and what is still alive afterwards is known.
+//! Records the calls of another driver and injects failures, for tests: any call can fail, and the
+//! test sees what is still alive afterwards.
 //!
-//! An injected failure stands before or after the real call, so that it leaves a state that a real
+//! An injected failure comes before or after the real call, so that it leaves a state that a real
 //! failure could leave:
 //!
 //! - A call that makes or queues something fails *before*: nothing was made or queued.
-//! - A call that releases something fails *after*: it is released. This is the driver's contract
-//!   too, and so the books are right: an error from a release is no leak.
-//! - A wait for an event fails *before*: nothing was waited for, and what is queued stays queued.
-//! - A wait for a stream fails *after*: what it waited for has run. It is the driver's contract
-//!   that no copy touches host memory after it, error or not; a `Trace` that broke it would let
-//!   safe code free memory under a queued copy.
+//! - A call that releases something fails *after*: it is released. This is also the driver's
+//!   contract, so an error from a release leaks nothing.
+//! - A wait for an event fails *before*: it waited for nothing, and queued work stays queued.
+//! - A wait for a stream fails *after*: the awaited work has run. By the driver's contract no copy
+//!   touches host memory afterwards, error or not; a `Trace` that broke it would let safe code free
+//!   memory under a queued copy.
 
 mod call;
 mod memory;
@@ -26,7 +26,7 @@ use super::{DeviceInfo, Driver, EventHandle, ModuleHandle, StreamHandle};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
 
-/// What has been made through a [`Trace`] and not released.
+/// The objects that were made through a [`Trace`] and not released.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Live {
     /// Device allocations: address and bytes.
@@ -48,7 +48,7 @@ impl Live {
     }
 }
 
-/// A driver that records calls of another and makes some of them fail.
+/// A driver that records the calls of another and makes some of them fail.
 #[derive(Debug)]
 pub struct Trace {
     inner: Arc<dyn Driver>,
@@ -63,7 +63,7 @@ struct Books {
     fail_methods: BTreeSet<Method>,
 }
 
-/// When an injected failure comes.
+/// Whether an injected failure comes before or after the real call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fails {
     Before,
@@ -76,28 +76,28 @@ impl Trace {
         Self { inner, books: Mutex::default() }
     }
 
-    /// The calls so far, failed ones included. [`Driver::info`] and [`Driver::counters`] cannot
-    /// fail and are left out.
+    /// Returns the calls so far, including failed ones. [`Driver::info`] and [`Driver::counters`]
+    /// cannot fail and are left out.
     pub fn calls(&self) -> Vec<Call> {
         self.books().calls.clone()
     }
 
-    /// What has been made and not released.
+    /// Returns the objects that were made and not released.
     pub fn live(&self) -> Live {
         self.books().live.clone()
     }
 
-    /// Lets call `index` fail, counted from 0 over all calls that are recorded.
+    /// Makes call `index` fail, counted from 0 over all recorded calls.
     pub fn fail_nth(&self, index: usize) {
         self.books().fail_at = Some(index);
     }
 
-    /// Lets every call of `method` fail from now on.
+    /// Makes every call of `method` fail from now on.
     pub fn fail_method(&self, method: Method) {
         self.books().fail_methods.insert(method);
     }
 
-    /// Lets nothing fail any more.
+    /// Injects no failure from now on.
     pub fn fail_nothing(&self) {
         let mut books = self.books();
         books.fail_at = None;
@@ -105,14 +105,14 @@ impl Trace {
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
-        // Every critical section leaves the books whole.
+        // Every critical section leaves the books consistent.
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records `call` and makes it with `real`.
     fn call<T>(&self, call: Call, fails: Fails, real: impl FnOnce() -> Result<T>) -> Result<T> {
         let injected = self.books().record(call);
-        // Not under the lock: the call may take long.
+        // Outside of the lock, because the call may take long.
         match (injected, fails) {
             (None, _) => real(),
             (Some(error), Fails::Before) => Err(error),
@@ -131,14 +131,14 @@ impl Trace {
     }
 
     fn release(&self, call: Call, real: impl FnOnce() -> Result<()>, enter: impl FnOnce(&mut Live)) -> Result<()> {
-        // Entered first: once released, another thread may be given the same address.
+        // Entered first: after the release, another thread may get the same address.
         enter(&mut self.books().live);
         self.call(call, Fails::After, real)
     }
 }
 
 impl Books {
-    /// Enters a call; the error if it is to fail.
+    /// Enters a call. Returns the error if it is to fail.
     fn record(&mut self, call: Call) -> Option<Error> {
         let index = self.calls.len();
         let fails = self.fail_at == Some(index) || self.fail_methods.contains(&call.method());
@@ -147,7 +147,7 @@ impl Books {
         error
     }
 }
-// SAFETY: all parts are those of one inner driver.
+// SAFETY: all parts belong to one inner driver.
 unsafe impl Driver for Trace {
     fn info(&self) -> &DeviceInfo {
         self.inner.info()

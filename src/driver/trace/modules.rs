@@ -1,12 +1,12 @@
-//! Modules and launches, recorded.
+//! Records the calls for modules and launches.
 
 use super::{Call, Trace};
 use crate::driver::{FunctionHandle, ModuleHandle, Modules, StreamHandle};
 use crate::error::Result;
 use crate::launch_shape::LaunchShape;
 
-// Every unsafe method passes its caller's promises on, with the operands as they came.
-// SAFETY: calls are the inner driver's or none: what the inner driver promises holds.
+// Every unsafe method passes on its caller's promises and operands unchanged. SAFETY: a call is the
+// inner driver's or is not made, so the inner driver's promises hold.
 unsafe impl Modules for Trace {
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
         self.make(

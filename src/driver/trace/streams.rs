@@ -1,12 +1,12 @@
-//! Streams and events, recorded.
+//! Records the calls for streams and events.
 
 use super::{Call, Fails, Trace};
 use crate::driver::{EventHandle, StreamHandle, Streams};
 use crate::error::Result;
 
-// Every unsafe method passes its caller's promises on, with the operands as they came.
-// SAFETY: an injected failure of a release or of `stream_synchronize` comes after the real call,
-// and other calls are the inner driver's or none: what the inner driver promises holds.
+// Every unsafe method passes on its caller's promises and operands unchanged. SAFETY: an injected
+// failure of a release or of `stream_synchronize` comes after the real call, and every other call
+// is the inner driver's or is not made, so the inner driver's promises hold.
 unsafe impl Streams for Trace {
     fn stream_create(&self) -> Result<StreamHandle> {
         self.make(

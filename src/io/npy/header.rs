@@ -194,7 +194,7 @@ fn element_type(descr: &str) -> Result<(DType, String)> {
         _ => ('=', descr),
     };
     let dtype = match kind {
-        // A truth value is a byte to whoever moves it.
+        // A truth value moves as a byte.
         "b1" | "u1" => DType::U8,
         "i1" => DType::I8,
         "u2" => DType::U16,

@@ -49,9 +49,9 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// `Io` where the file cannot be read, is truncated, has bytes after its array, is not a
+    /// `Io` if the file cannot be read, is truncated, has bytes after its array, is not a
     /// regular file or not a `.npy` file, or holds elements that are not numbers of 1 to 8 bytes or
-    /// complex numbers; `Layout` where its array has more bytes than an address can count.
+    /// complex numbers; `Layout` if its array has more bytes than an address can count.
     pub fn open(path: &Path) -> Result<Self> {
         let unreadable =
             |error| io_error(format_args!("cannot read {}: check the path and its permissions", path.display()), error);
@@ -123,7 +123,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// `Io` where the file ends before.
+    /// `Io` if the file ends before.
     pub fn read_into(&mut self, bytes: &mut [u8]) -> Result<()> {
         self.file.read_exact(bytes).map_err(|error| {
             let path = self.path.display();

@@ -1,8 +1,8 @@
-//! Arithmetic on every element of contiguous arrays, by the names and byte counts of BabelStream
-//! (Deakin et al. 2018).
+//! Computes every element of contiguous arrays, with BabelStream's names and byte counts (Deakin et
+//! al. 2018).
 //!
-//! Halves are computed in single precision and rounded once, the others in their own type, a
-//! product and a sum each rounded. So a CPU that does the same gets the same bits.
+//! Halves are computed in single precision and rounded once; other types in their own, with a
+//! rounding for each product and each sum. So a CPU that does the same gets the same bits.
 
 mod plan;
 
@@ -42,7 +42,7 @@ impl Elementwise {
     /// Every operation.
     pub const ALL: [Self; 5] = [Self::Mul, Self::Add, Self::Triad, Self::NStream, Self::Axpy];
 
-    /// The name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mul => "mul",
@@ -53,7 +53,7 @@ impl Elementwise {
         }
     }
 
-    /// The number of arrays that it reads; it writes one.
+    /// Returns the number of arrays that it reads; it writes one.
     pub fn reads(self) -> u64 {
         match self {
             Self::Mul => 1,
@@ -62,7 +62,7 @@ impl Elementwise {
         }
     }
 
-    /// The number of arrays that it computes with beside the destination.
+    /// Returns the number of sources besides the destination.
     pub fn sources(self) -> usize {
         match self {
             Self::Mul | Self::Axpy => 1,
@@ -91,7 +91,7 @@ impl fmt::Display for Elementwise {
 ///
 /// # Errors
 ///
-/// As [`mul_into`]; `OutOfMemory` where the device has no room for the result.
+/// As [`mul_into`]; `OutOfMemory` if the result does not fit.
 pub fn mul<'a, T: Float>(scalar: T, a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let a = a.into();
     result(a, |dst, stream| mul_into(scalar, a, dst, stream))
@@ -128,7 +128,7 @@ pub fn triad<'a, T: Float>(a: impl Into<View<'a, T>>, scalar: T, b: impl Into<Vi
     result(a, |dst, stream| triad_into(a, scalar, b, dst, stream))
 }
 
-/// A new buffer of the shape of `a`, which `compute` fills.
+/// Returns a new buffer with the shape of `a`, which `compute` fills.
 fn result<T: Float>(
     a: View<'_, T>,
     compute: impl FnOnce(ViewMut<'_, T>, &Stream) -> Result<()>,
@@ -142,9 +142,8 @@ fn result<T: Float>(
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ or an operand does not lie in C order without gaps;
-/// `InvalidArgument` where the operands and the stream are not on one device; else the driver's
-/// error.
+/// `Layout` if the shapes differ or an operand does not lie in C order without gaps;
+/// `InvalidArgument` if the operands and the stream are not on one device; else the driver's error.
 pub fn mul_into<'a, T: Float>(
     scalar: T,
     a: impl Into<View<'a, T>>,
@@ -230,7 +229,7 @@ fn queue<T: Float>(
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where an address is not a multiple of an element, a source overlaps the
+/// `InvalidArgument` if an address is not a multiple of an element, a source overlaps the
 /// destination without being it, or no kernel computes with the type; else the driver's error.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-//! Arrays with every element set to one value.
+//! Sets every element of an array to one value.
 
 use std::fmt;
 
@@ -16,12 +16,12 @@ use crate::ops::units::VECTOR;
 use crate::stream::Stream;
 use crate::view::ViewMut;
 
-/// Queues setting every element of `dst` to `value` on `stream`. Writes `n` elements.
+/// Queues a fill of every element of `dst` with `value` on `stream`. Writes `n` elements.
 ///
 /// # Errors
 ///
-/// `Layout` where `dst` does not lie in C order without gaps, `InvalidArgument` where `stream` is
-/// of another device, else the driver's error.
+/// `Layout` if `dst` does not lie in C order without gaps; `InvalidArgument` if `stream` is of
+/// another device; else the driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -44,7 +44,7 @@ pub fn fill_into<'a, T: Element>(value: T, dst: impl Into<ViewMut<'a, T>>, strea
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where the address is not a multiple of an element, or the elements have more
+/// `InvalidArgument` if the address is not a multiple of an element, or the elements have more
 /// bytes than can be addressed; else the driver's error.
 ///
 /// # Safety
@@ -55,14 +55,14 @@ pub unsafe fn fill_raw<T: Element>(device: &Device, value: T, dst: u64, len: u64
     unsafe { FillPlan::new(T::DTYPE, len, Phase::of(dst))?.launch_raw(device, value, dst, stream) }
 }
 
-/// How an array is filled: its length and start decide it.
+/// A plan of a fill. Length and start decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FillPlan {
     dst: Contiguous,
     step: AtMostOne<FillParams>,
 }
 
-/// What a launch adds to the plan: an address and a pattern of 16 bytes.
+/// A launch adds an address and a pattern of 16 bytes to the plan.
 impl Placed for FillParams {
     type Operands = (u64, [u64; 2]);
 
@@ -72,11 +72,11 @@ impl Placed for FillParams {
 }
 
 impl FillPlan {
-    /// Plans setting `len` elements that start at `dst`.
+    /// Plans a fill of `len` elements that start at `dst`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the start is not a multiple of an element, or the elements have more
+    /// `InvalidArgument` if the start is not a multiple of an element, or the elements have more
     /// bytes than can be addressed.
     pub fn new(dtype: DType, len: u64, dst: Phase) -> Result<Self> {
         let planned = Contiguous::new("destination", dtype, len, dst)?;
@@ -92,11 +92,11 @@ impl FillPlan {
         Ok(Self { dst: planned, step: AtMostOne((len > 0).then_some(step)) })
     }
 
-    /// Queues setting every element of `dst` to `value` on `stream`.
+    /// Queues a fill of every element of `dst` with `value` on `stream`.
     ///
     /// # Errors
     ///
-    /// As [`fill_into`]; `Layout` also where `dst` is not what the plan was made for.
+    /// As [`fill_into`]; `Layout` also if `dst` does not match the plan.
     pub fn launch<'a, T: Element>(&self, value: T, dst: impl Into<ViewMut<'a, T>>, stream: &Stream) -> Result<()> {
         let dst = dst.into();
         let to = Operand::written("destination", &dst);
@@ -108,12 +108,12 @@ impl FillPlan {
         })
     }
 
-    /// Queues setting the elements at an address.
+    /// Queues a fill of the elements at an address.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the elements do not start as planned, or are of another type; else
-    /// the driver's error.
+    /// `InvalidArgument` if the elements do not start as planned, or are of another type; else the
+    /// driver's error.
     ///
     /// # Safety
     ///
@@ -140,17 +140,16 @@ impl FillPlan {
     ///
     /// As [`fill_raw`], for elements that start as planned.
     unsafe fn place<T: Element>(&self, device: &Device, value: T, dst: u64, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the kernel sets a byte in each lane that the shape has beyond vectors, and the
+        // SAFETY: the kernel writes one byte in each lane that the shape has beyond vectors; the
         // rest as the caller promises.
         unsafe { self.step.launch(device, (dst, pattern(value)), stream) }
     }
 }
 
-/// The bytes of a value, repeated to 16: what repeats every element repeats every 16 bytes of the
-/// address.
+/// Returns the bytes of a value, repeated to 16: a pattern that repeats every element repeats every
+/// 16 bytes of the address.
 fn pattern<T: Element>(value: T) -> [u64; 2] {
-    // SAFETY: a value has so many readable bytes, none of them padding, for as long as `value`
-    // lives.
+    // SAFETY: a value has this number of readable bytes, none of them padding, while `value` lives.
     let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(&value).cast::<u8>(), size_of::<T>()) };
     let mut pattern = [[0; 8]; 2];
     pattern.as_flattened_mut().iter_mut().zip(bytes.iter().cycle()).for_each(|(to, from)| *to = *from);

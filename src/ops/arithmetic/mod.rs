@@ -1,4 +1,4 @@
-//! Arithmetic at the speed of the memory: element by element, and along one axis or all.
+//! Arithmetic at memory speed: element by element, and along one axis or all.
 
 pub(super) mod elementwise;
 pub(super) mod fill;
@@ -11,11 +11,11 @@ use crate::abi::{EntryId, Family, Key};
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The kernel of a family for elements of a type.
+/// Returns the kernel of a family for elements of a type.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where there is none.
+/// `InvalidArgument` if there is none.
 fn kernel(family: Family, operation: impl fmt::Display, dtype: DType) -> Result<EntryId> {
     entry(family, dtype).ok_or_else(|| {
         let known = |other: &DType| entry(family, *other).is_some();
@@ -30,14 +30,14 @@ fn kernel(family: Family, operation: impl fmt::Display, dtype: DType) -> Result<
     })
 }
 
-/// The entry of a family for elements of a type, if it has one. Where `i64` has none of its own, it
-/// takes that of `u64`: both have the same sums, bit by bit.
+/// Returns the entry of a family for elements of a type, if it has one. An `i64` without its own
+/// entry uses that of `u64`: their sums are the same bits.
 fn entry(family: Family, dtype: DType) -> Option<EntryId> {
     let own = family.find(Key::dtype(dtype));
     if dtype == DType::I64 { own.or_else(|| family.find(Key::dtype(DType::U64))) } else { own }
 }
 
-/// The type in which sums of elements are computed and returned.
+/// Returns the type in which sums of elements are computed and returned.
 const fn sum_type(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::Bf16 => DType::F32,

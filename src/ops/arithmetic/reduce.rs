@@ -1,12 +1,12 @@
-//! Contiguous arrays reduced along one axis or over all elements: sums, least and greatest
+//! Reduces contiguous arrays along one axis or over all elements: sums, least and greatest
 //! elements, and indices of the greatest.
 //!
-//! `axis` is `None` for all elements, as in NumPy and PyTorch, or the number of an axis:
-//! `sum(a, 1)`, `sum(a, None)`. The bare verbs return their result in a buffer of its own, `_into`
-//! writes into a destination.
+//! `axis` is `None` for all elements, as in NumPy and PyTorch, or the number of an axis: `sum(a,
+//! 1)`, `sum(a, None)`. The bare verbs return their result in a new buffer, `_into` writes into a
+//! destination.
 //!
-//! Every result is the same on every run and every device: which elements are joined, and in which
-//! order, depends on their number, and on how far from a multiple of 16 bytes they start.
+//! Every result is the same on every run and every device: the number of elements, and their start
+//! modulo 16 bytes, decide which elements are joined, and in which order.
 
 mod along_axis;
 mod dot;
@@ -36,14 +36,14 @@ use crate::ops::span::{Phase, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// What becomes of the elements along an axis, or of all.
+/// A reduction of the elements along an axis, or of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reduction {
-    /// Their sum; 0 of none. Halves are summed in single precision, integers in 64 bits.
+    /// The sum; 0 without elements. Halves are summed in single precision, integers in 64 bits.
     Sum,
-    /// The least; NaN where there is one.
+    /// The least; NaN if there is one.
     Min,
-    /// The greatest; NaN where there is one.
+    /// The greatest; NaN if there is one.
     Max,
     /// The index of the greatest, the first of several, as `u64`. NaN is greater than any number,
     /// as in NumPy.
@@ -54,7 +54,7 @@ impl Reduction {
     /// Every reduction.
     pub const ALL: [Self; 4] = [Self::Sum, Self::Min, Self::Max, Self::ArgMax];
 
-    /// The name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
@@ -64,7 +64,7 @@ impl Reduction {
         }
     }
 
-    /// The type of the results for elements of a type.
+    /// Returns the type of the results for elements of a type.
     pub fn result(self, dtype: DType) -> DType {
         match self {
             Self::Sum => sum_type(dtype),
@@ -73,18 +73,18 @@ impl Reduction {
         }
     }
 
-    /// Bytes that a part leaves: of indices, with the elements that they point at.
+    /// Returns the bytes of a part's result: for an index, with its element.
     fn partial_width(self, dtype: DType) -> u64 {
         (self.result(dtype).width() + if self == Self::ArgMax { dtype.width() } else { 0 }) as u64
     }
 
-    /// The type of the elements that parts leave, which a second launch joins.
+    /// Returns the type of the elements in parts' results, which a second launch joins.
     fn partial_type(self, dtype: DType) -> DType {
         if self == Self::Sum { sum_type(dtype) } else { dtype }
     }
 
-    /// The kernels over all elements; `None` of indices and of integers, which are reduced along an
-    /// only axis.
+    /// Returns the kernels over all elements; `None` for indices and integers, which are reduced
+    /// along a single axis.
     fn over_all(self, dtype: DType) -> Option<Family> {
         let family = match self {
             Self::Sum => SUM,
@@ -95,7 +95,7 @@ impl Reduction {
         entry(family, dtype).is_some().then_some(family)
     }
 
-    /// The kernels along the last axis.
+    /// Returns the kernels along the last axis.
     fn rows(self) -> Family {
         match self {
             Self::Sum => SUM_ROWS,
@@ -105,7 +105,7 @@ impl Reduction {
         }
     }
 
-    /// The kernels along another axis, or for parts.
+    /// Returns the kernels along another axis, or for parts.
     fn columns(self) -> Family {
         match self {
             Self::Sum => SUM_COLUMNS,
@@ -122,8 +122,7 @@ impl fmt::Display for Reduction {
     }
 }
 
-/// Device memory of 1 MiB for the results of an array's parts. One reduction after the other may
-/// use it.
+/// Device memory of 1 MiB for the results of an array's parts. Consecutive reductions may share it.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -151,12 +150,12 @@ impl Scratch {
     ///
     /// # Errors
     ///
-    /// `OutOfMemory` where the device has no room.
+    /// `OutOfMemory` if the device has no room.
     pub fn new(device: &Device) -> Result<Self> {
         Ok(Self(device.alloc(Self::BYTES)?))
     }
 
-    /// All of it.
+    /// Borrows all of it.
     fn view_mut(&mut self) -> Result<ViewMut<'_, u8>> {
         self.0.view_mut(&[Self::BYTES])
     }
@@ -165,15 +164,15 @@ impl Scratch {
 /// Sums the elements along an axis, or all, into a new buffer, on the default stream. Halves are
 /// summed in `f32`; the sum of no elements is 0.
 ///
-/// Integers are summed in `u64`, or `i64` if they have a sign. A sum beyond it wraps around
-/// (modulo 2^64), as NumPy's does.
+/// Integers are summed in `u64`, or `i64` if they have a sign. A larger sum wraps around (modulo
+/// 2^64), as NumPy's does.
 ///
 /// The result has the shape of `a` without the axis, in C order; over all elements it is one value.
 ///
 /// # Errors
 ///
-/// `Layout` where there is no such axis, or the elements do not lie in C order without gaps;
-/// `OutOfMemory` where the device has no room for the result; else the driver's error.
+/// `Layout` if there is no such axis, or the elements do not lie in C order without gaps;
+/// `OutOfMemory` if the result does not fit; else the driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -196,16 +195,16 @@ pub fn sum<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usiz
     result(Reduction::Sum, a.into(), axis.into())
 }
 
-/// Finds the least elements along an axis, or of all; NaN where there is one. As [`sum`].
+/// Finds the least elements along an axis, or of all; NaN if there is one. As [`sum`].
 ///
 /// # Errors
 ///
-/// As [`sum`]; `InvalidArgument` where a result has no elements.
+/// As [`sum`]; `InvalidArgument` if a result has no elements.
 pub fn min<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<usize>>) -> Result<DeviceArray<T>> {
     result(Reduction::Min, a.into(), axis.into())
 }
 
-/// Finds the greatest elements along an axis, or of all; NaN where there is one. As [`sum`].
+/// Finds the greatest elements along an axis, or of all; NaN if there is one. As [`sum`].
 ///
 /// # Errors
 ///
@@ -224,7 +223,7 @@ pub fn argmax<'a, T: Number>(a: impl Into<View<'a, T>>, axis: impl Into<Option<u
     result(Reduction::ArgMax, a.into(), axis.into())
 }
 
-/// Reduces into a new buffer, with scratch memory of its own.
+/// Reduces into a new buffer, with new scratch memory.
 fn result<T: Number, R: Element>(reduction: Reduction, a: View<'_, T>, axis: Option<usize>) -> Result<DeviceArray<R>> {
     let device = a.device();
     let shape = axis.map_or(Ok(Vec::new()), |axis| without(a.shape(), axis))?;
@@ -234,13 +233,13 @@ fn result<T: Number, R: Element>(reduction: Reduction, a: View<'_, T>, axis: Opt
     Ok(result)
 }
 
-/// A shape without one of its axes.
+/// Returns a shape without one of its axes.
 fn without(shape: &[usize], axis: usize) -> Result<Vec<usize>> {
     check_axis(shape, axis)?;
     Ok([&shape[..axis], &shape[axis + 1..]].concat())
 }
 
-/// Whether a shape has an axis.
+/// Checks that a shape has an axis.
 fn check_axis(shape: &[usize], axis: usize) -> Result<()> {
     if axis < shape.len() {
         return Ok(());
@@ -259,8 +258,8 @@ fn check_axis(shape: &[usize], axis: usize) -> Result<()> {
 ///
 /// # Errors
 ///
-/// As [`sum`]; `Layout` also where `dst` has another shape or gaps, `InvalidArgument` where the
-/// operands and the stream are not on one device.
+/// As [`sum`]; `Layout` also if `dst` has another shape or gaps; `InvalidArgument` if the operands
+/// and the stream are not on one device.
 pub fn sum_into<'a, T: Number>(
     a: impl Into<View<'a, T>>,
     axis: impl Into<Option<usize>>,
@@ -331,19 +330,19 @@ fn queue<T: Number, R: Element>(
         .launch(a, scratch, dst, stream)
 }
 
-/// Queues a reduction of elements of a type at an address, of that shape in C order.
+/// Queues a reduction of elements at an address, of this type and this shape in C order.
 ///
 /// # Errors
 ///
-/// `Layout` where the shape has no such axis; `InvalidArgument` where an address is not aligned, a
-/// result of `min`, `max` or `argmax` has no elements, the result or the scratch overlaps another
-/// operand, the array has more bytes than can be addressed, or no kernel computes with the type;
-/// else the driver's error.
+/// `Layout` if the shape has no such axis; `InvalidArgument` if an address is not aligned, a result
+/// of `min`, `max` or `argmax` has no elements, the result or the scratch overlaps another operand,
+/// the array has more bytes than can be addressed, or no kernel computes with the type; else the
+/// driver's error.
 ///
 /// # Safety
 ///
-/// The raw contract of [`ops`](crate::ops#the-raw-contract), with the room that [`Reduced`] names
-/// for the results and the scratch, which overlap nothing else.
+/// The raw contract of [`ops`](crate::ops#the-raw-contract), with the memory that [`Reduced`]
+/// requires for the results and the scratch, which overlap no other operand.
 pub unsafe fn reduce_raw(
     device: &Device,
     reduction: Reduction,

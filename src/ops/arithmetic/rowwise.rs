@@ -1,11 +1,11 @@
 //! Operations that need a whole row of the last axis first: softmax, mean and variance.
 //!
-//! A row is read once where the threads of a block can hold it: up to 64 KiB, and 32 KiB of halves.
-//! Longer rows are read twice, the second time from the L2 cache where it still has them, for which
-//! softmax goes back from their end. Rows whose result starts at another distance from 16 bytes are
-//! read twice as well, element by element. All arithmetic is by operations that every device rounds
-//! alike, and in an order that the length of a row and the starts alone decide: so a result is the
-//! same on every run and every device.
+//! A row is read once if the threads of a block can hold it: up to 64 KiB, and 32 KiB of halves.
+//! Longer rows are read twice, the second time from the L2 cache if it still has them; for that,
+//! softmax goes back from their end. Rows whose result starts at another offset from 16 bytes are
+//! also read twice, element by element. Every device rounds all operations alike, and the length of
+//! a row and the starts alone decide their order. So a result is the same on every run and every
+//! device.
 
 mod moments;
 mod softmax;
@@ -30,7 +30,7 @@ const VECTOR: u64 = units::VECTOR as u64;
 pub(in crate::ops) struct Sides {
     src: u64,
     dst: u64,
-    /// Of mean and variance.
+    /// For mean and variance.
     variances: u64,
 }
 
@@ -42,7 +42,8 @@ impl Placed for RowwiseParams {
     }
 }
 
-/// The rows of a shape's last axis, and the elements of each; a shape without axes is a row of one.
+/// Returns the rows of a shape's last axis, and the elements of each; a shape without axes is a row
+/// of one.
 fn rows_of(shape: &[usize]) -> [u64; 2] {
     match shape {
         [outer @ .., n] => [outer.iter().product::<usize>() as u64, *n as u64],
@@ -50,7 +51,7 @@ fn rows_of(shape: &[usize]) -> [u64; 2] {
     }
 }
 
-/// Whether a view has the planned rows.
+/// Checks that a view has the planned rows.
 fn check_rows(planned: [u64; 2], shape: &[usize]) -> Result<()> {
     if rows_of(shape) == planned {
         return Ok(());
@@ -64,11 +65,11 @@ fn check_rows(planned: [u64; 2], shape: &[usize]) -> Result<()> {
     ))
 }
 
-/// The number of elements.
+/// Returns the number of elements.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where they have more bytes than can be addressed.
+/// `InvalidArgument` if they have more bytes than can be addressed.
 fn elements([rows, n]: [u64; 2], dtype: DType) -> Result<u64> {
     let elements = rows.checked_mul(n);
     let bytes = elements.and_then(|elements| elements.checked_mul(dtype.width() as u64));
@@ -83,8 +84,8 @@ fn elements([rows, n]: [u64; 2], dtype: DType) -> Result<u64> {
     })
 }
 
-/// The launch for rows. `aligned` where the sides have vectors
-/// in common, without which threads do not hold rows.
+/// Returns the launch for rows. With `aligned` the sides have common vectors, without which threads
+/// do not hold rows.
 fn step(entry: EntryId, dtype: DType, [rows, n]: [u64; 2], aligned: bool, target: Target) -> AtMostOne<RowwiseParams> {
     let (group, held) = group(n, dtype.width() as u64, aligned);
     let block = group.max(Arithmetic::of(target).rowwise_block);
@@ -94,23 +95,23 @@ fn step(entry: EntryId, dtype: DType, [rows, n]: [u64; 2], aligned: bool, target
     AtMostOne((rows > 0 && n > 0).then_some(Step { entry, shape, params }))
 }
 
-/// Threads for rows of so many elements, and whether they hold them.
+/// Returns the threads for rows of `n` elements, and whether they hold them.
 fn group(n: u64, width: u64, aligned: bool) -> (u64, bool) {
     let (lanes, held) = (VECTOR / width, u64::from(held_quads(width as u32)));
     let vectors = n / lanes;
-    // The fewest threads that hold it. None takes more than one of the elements outside of vectors,
-    // of which there may be all but one of a vector on both sides.
+    // The fewest threads that hold it. No thread takes more than one of the elements outside of
+    // vectors; there may be all but one of a vector on both sides.
     let group = vectors.div_ceil(held).next_power_of_two().clamp(2 * lanes, u64::from(ROWWISE_THREADS));
     (group, aligned && vectors <= group * held)
 }
 
-/// Why rows are read once or twice.
+/// Says why rows are read once or twice.
 fn reason(&RowwiseParams { group, held, .. }: &RowwiseParams) -> String {
     let times = if held == 1 { "hold it, so it is read once" } else { "cannot hold it, so it is read twice" };
     format!("the {} of a row {times}", counted(group, "thread"))
 }
 
-/// The number of rows and of the elements of each, in words.
+/// Returns the number of rows and of the elements of each, in words.
 fn counted_rows([rows, n]: [u64; 2]) -> String {
     format!("{} of {}", counted(rows, "row"), counted(n, "element"))
 }

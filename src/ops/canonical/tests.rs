@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// From where every byte of the destination's storage comes, by the layouts.
+/// Maps each byte of the destination's storage to its source, by the layouts.
 fn moves(src: &Layout, dst: &Layout, width: usize) -> BTreeMap<usize, usize> {
     let indices = src.shape().iter().fold(vec![Vec::new()], |found, &extent| {
         found.iter().flat_map(|index| (0..extent).map(move |last| [index.as_slice(), &[last]].concat())).collect()
@@ -16,7 +16,7 @@ fn moves(src: &Layout, dst: &Layout, width: usize) -> BTreeMap<usize, usize> {
     bytes.collect()
 }
 
-/// The same by the axes.
+/// Maps the same by the canonical axes.
 fn walk(canonical: &Canonical) -> BTreeMap<usize, usize> {
     let mut ends = vec![(canonical.src_start, canonical.dst_start)];
     for axis in canonical.axes() {
@@ -31,10 +31,10 @@ fn walk(canonical: &Canonical) -> BTreeMap<usize, usize> {
     ends.iter().flat_map(|&(src, dst)| (0..width).map(move |byte| (dst * width + byte, src * width + byte))).collect()
 }
 
-/// How an axis lies on one side: step, gap behind it, whether backwards, whether broadcast.
+/// The placement of an axis on one side: step, gap after it, whether backwards, whether broadcast.
 type Place = (usize, usize, bool, bool);
 
-/// A layout whose axes have these places, the last of `order` the innermost.
+/// Returns a layout with these placements of its axes; the last of `order` is the innermost.
 fn layout(shape: &[usize], places: &[Place], order: &[usize], start: usize) -> Layout {
     let (mut strides, mut offset, mut reach) = (vec![0; shape.len()], start, 1);
     for &axis in order.iter().rev() {
@@ -96,7 +96,7 @@ proptest! {
         let wide = narrow.widened(src_align, dst_align);
         prop_assert_eq!(walk(&wide), walk(&narrow));
         prop_assert!(wide.width >= width && wide.width <= 16.min(src_align.min(dst_align).bytes() as usize).max(width));
-        // Nothing is left that could be fused or widened once more.
+        // No axis can be fused or widened once more.
         prop_assert_eq!(wide.widened(src_align, dst_align), wide);
         prop_assert!(wide.axes().iter().all(|axis| axis.extent > 1));
     }

@@ -1,4 +1,4 @@
-//! Elements converted to another type.
+//! Converts elements to another type.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ use crate::view::{View, ViewMut};
 ///
 /// # Errors
 ///
-/// As [`cast_into`]; `OutOfMemory` where the device has no room for the result.
+/// As [`cast_into`]; `OutOfMemory` if the result does not fit.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -44,18 +44,18 @@ pub fn cast<'a, D: Element, S: Element>(src: impl Into<View<'a, S>>) -> Result<D
     Ok(result)
 }
 
-/// Queues `dst = src as D`, element by element, on `stream`. Reads `n` elements and writes as many.
+/// Queues `dst = src as D`, element by element, on `stream`. Reads and writes `n` elements.
 ///
-/// Numbers become what Rust's `as` makes of them. Integers that become narrower keep their low
-/// bits. Floats lose their fraction; those beyond an integer's range become its least or greatest,
-/// and NaN becomes 0. A number that becomes a float is rounded once, to the nearest and of two to
-/// the even one; if it is too large, it becomes infinite. NaN stays NaN, but its bits may change.
-/// Types that differ only in their sign are copied, and so are equal ones.
+/// Numbers convert as by Rust's `as`. Integers that become narrower keep their low bits. Floats
+/// lose their fraction; those beyond an integer's range become its least or greatest value, and NaN
+/// becomes 0. A number that becomes a float is rounded once, to the nearest, ties to even; if it is
+/// too large, it becomes infinite. NaN stays NaN, but its bits may change. Equal types, and types
+/// that differ only in their sign, are copied.
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ or an operand does not lie in C order without gaps;
-/// `InvalidArgument` where an element is complex, or the operands and the stream are not on one
+/// `Layout` if the shapes differ or an operand does not lie in C order without gaps;
+/// `InvalidArgument` if an element is complex, or the operands and the stream are not on one
 /// device; else the driver's error.
 pub fn cast_into<'a, S: Element, D: Element>(
     src: impl Into<View<'a, S>>,
@@ -73,7 +73,7 @@ pub fn cast_into<'a, S: Element, D: Element>(
 ///
 /// # Errors
 ///
-/// As [`CastPlan::new`]; `InvalidArgument` also where the sides overlap or the device does not
+/// As [`CastPlan::new`]; `InvalidArgument` also if the sides overlap or the device does not
 /// allow the launch; else the driver's error.
 ///
 /// # Safety
@@ -91,7 +91,7 @@ pub unsafe fn cast_raw(
     unsafe { plan.launch_raw(device, src, dst, stream) }
 }
 
-/// How a cast is launched: types, length and starts decide it.
+/// A plan of a cast. Types, length and starts decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CastPlan {
     src: Contiguous,
@@ -102,7 +102,7 @@ pub struct CastPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "plans are Copy and allocate nothing")]
 enum Work {
-    /// The bits stay.
+    /// Copies, because the bits stay the same.
     Copy(PermutePlan),
     Cast(Step<CastParams>),
 }
@@ -120,8 +120,8 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where a type is complex, a start is not a multiple of an element, or the
-    /// bits stay and there are more elements than can be addressed; `Layout` where these elements
+    /// `InvalidArgument` if a type is complex, a start is not a multiple of an element, or the
+    /// bits stay and there are more elements than can be addressed; `Layout` if these elements
     /// have more bytes than can be addressed.
     pub fn new(
         (src_start, from): (Phase, DType),
@@ -135,7 +135,7 @@ impl CastPlan {
             let layout = Layout::row_major(&[elements(len)?])?;
             let aligns = [src_start, dst_start].map(|start| Align::of(start.bytes()));
             let copy = PermutePlan::new(&layout, aligns[0], &layout, aligns[1], to.width(), target)?;
-            // A copy may depend on more than where vectors lie.
+            // A copy may depend on the whole start.
             let (src, dst) = (src.exactly(src_start), dst.exactly(dst_start));
             return Ok(Self { src, dst, work: (len > 0).then_some(Work::Copy(copy)) });
         };
@@ -152,7 +152,7 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// As [`cast_into`]; `Layout` also where an operand is not what the plan was made for.
+    /// As [`cast_into`]; `Layout` also if an operand is not what the plan was made for.
     pub fn launch<'a, S: Element, D: Element>(
         &self,
         src: impl Into<View<'a, S>>,
@@ -175,7 +175,7 @@ impl CastPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where a side does not start as planned, the sides overlap, or the device
+    /// `InvalidArgument` if a side does not start as planned, the sides overlap, or the device
     /// does not allow the launch; else the driver's error.
     ///
     /// # Safety
@@ -196,7 +196,8 @@ impl CastPlan {
     unsafe fn place(&self, device: &Device, [src, dst]: [u64; 2], stream: StreamHandle) -> Result<()> {
         match &self.work {
             None => Ok(()),
-            // SAFETY: the bits of one type are those of the other; the rest as the caller promises.
+            // SAFETY: both types have the same bits for each value; the rest as the caller
+            // promises.
             Some(Work::Copy(plan)) => unsafe { plan.launch_raw(device, src, dst, stream) },
             // SAFETY: the shape has a lane for every run and every other element; the rest as the
             // caller promises.
@@ -205,7 +206,7 @@ impl CastPlan {
     }
 }
 
-/// A length that the host can address.
+/// Returns a length that the host can address.
 fn elements(len: u64) -> Result<usize> {
     usize::try_from(len).map_err(|_| {
         Error::new(
@@ -239,7 +240,7 @@ impl Plan for CastPlan {
     fn explain(&self) -> Explanation {
         let why = match &self.work {
             None => "there are no elements".into(),
-            Some(Work::Copy(_)) => "the bits of one type are those of the other, so they are copied".into(),
+            Some(Work::Copy(_)) => "both types have the same bits, so they are copied".into(),
             Some(Work::Cast(step)) => reason(&step.params.span),
         };
         Explanation::of(self, why, self.src.bytes(), self.dst.bytes())
@@ -258,11 +259,11 @@ impl fmt::Display for CastPlan {
     }
 }
 
-/// The kernel that casts from one type to another; `None` where the bits stay.
+/// Returns the kernel that casts between two types; `None` if the bits stay the same.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where a type is complex.
+/// `InvalidArgument` if a type is complex.
 fn entry(from: DType, to: DType) -> Result<Option<EntryId>> {
     if from.is_complex() || to.is_complex() {
         return Err(Error::new(
@@ -276,14 +277,15 @@ fn entry(from: DType, to: DType) -> Result<Option<EntryId>> {
     Ok(CAST.find(Key::types(from, to)))
 }
 
-/// The types whose kernel casts these, two of a kind where the bits stay. The sign of an integer
-/// matters only where wider integers or floats are made of it, or where a float becomes it.
+/// Returns the types whose kernel does this cast; they are equal if the bits stay the same. The
+/// sign of an integer matters only if it becomes a wider integer or a float, or if a float becomes
+/// it.
 fn kernel(from: DType, to: DType) -> (DType, DType) {
     let (Some(unsigned_from), Some(unsigned_to)) = (unsigned(from), unsigned(to)) else { return (from, to) };
     (if to.width() <= from.width() { unsigned_from } else { from }, unsigned_to)
 }
 
-/// The unsigned integer of an integer's width.
+/// Returns the unsigned integer of an integer's width.
 fn unsigned(dtype: DType) -> Option<DType> {
     match dtype {
         DType::U8 | DType::I8 => Some(DType::U8),

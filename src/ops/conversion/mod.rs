@@ -1,4 +1,4 @@
-//! Moves that convert on the way: casts, affine maps and the normalisation of images.
+//! Converts elements while it moves them: casts, affine maps and the normalisation of images.
 
 pub(super) mod affine;
 pub(super) mod cast;

@@ -1,8 +1,8 @@
-//! Batches of images made ready for a network: interleaved bytes to normalised planes, read once
+//! Prepares batches of images for a network: interleaved bytes become normalised planes, read once
 //! and written once.
 //!
-//! This is the affine map ([`affine_into`]) of images whose channels move before their pixels, by
-//! factors and offsets that go with the launch.
+//! This is the affine map ([`affine_into`]) of images whose channel axis moves before their pixels,
+//! with factors and offsets as launch parameters.
 
 use crate::array::DeviceArray;
 use crate::element::Float;
@@ -12,11 +12,11 @@ use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
 /// Normalises images of shape `[n, h, w, c]` into planes of shape `[n, c, h, w]` in a new buffer,
-/// on the default stream: see [`normalize_into`].
+/// on the default stream. See [`normalize_into`].
 ///
 /// # Errors
 ///
-/// As [`normalize_into`]; `OutOfMemory` where the device has no room for the result.
+/// As [`normalize_into`]; `OutOfMemory` if the result does not fit.
 pub fn normalize<'a, T: Float>(src: impl Into<View<'a, u8>>, normalization: &Normalization) -> Result<DeviceArray<T>> {
     let src = src.into();
     let &[n, h, w, c] = src.shape() else { return Err(shapes(src.shape(), &[])) };
@@ -25,15 +25,15 @@ pub fn normalize<'a, T: Float>(src: impl Into<View<'a, u8>>, normalization: &Nor
     Ok(result)
 }
 
-/// Queues the normalisation of images `src` of shape `[n, h, w, c]` into planes `dst` of shape
-/// `[n, c, h, w]` on `stream`, in half or single precision. Reads `n h w c` bytes and writes as
-/// many elements.
+/// Queues the normalisation of images `src` of shape `[n, h, w, c]` into planes `dst` of shape `[n,
+/// c, h, w]` on `stream`, in half or single precision. Reads `n h w c` bytes and writes `n c h w`
+/// elements.
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes do not belong together or an operand does not lie in C order without
-/// gaps; `InvalidArgument` where the normalisation is for another number of channels, elements are
-/// doubles, or the operands and the stream are not on one device; else the driver's error.
+/// `Layout` if the shapes do not fit or an operand does not lie in C order without gaps;
+/// `InvalidArgument` if the normalisation has another number of channels, elements are doubles, or
+/// the operands and the stream are not on one device; else the driver's error.
 pub fn normalize_into<'a, T: Float>(
     src: impl Into<View<'a, u8>>,
     normalization: &Normalization,

@@ -1,4 +1,4 @@
-//! Rows taken from an array, or put into one, by their indices.
+//! Takes rows from an array, or puts rows into one, by their indices.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::ops::{Align, Plan};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Which side the indices are of.
+/// The side that the indices number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Indexed {
     /// The source: rows are taken from it.
@@ -33,7 +33,7 @@ impl Indexed {
         }
     }
 
-    /// Rows that the source and the destination have, where one side has `rows` and the other
+    /// Returns the rows of the source and of the destination: one side has `rows`, the other
     /// `count`.
     fn sides(self, rows: u64, count: u64) -> [u64; 2] {
         if self == Self::Gather { [rows, count] } else { [count, rows] }
@@ -43,13 +43,13 @@ impl Indexed {
 /// Queues `dst[k] = src[indices[k]]` on `stream`, whole rows, along the first axis. Indices are
 /// `u32` or `i64`.
 ///
-/// An index that is none of the source's rows leaves its row of the destination as it is.
+/// If an index is not a row of the source, its row of the destination stays unchanged.
 ///
 /// # Errors
 ///
-/// `Layout` where rows differ in shape, there are not as many indices as rows of the destination,
-/// or an operand does not lie in C order without gaps; `InvalidArgument` where indices are of
-/// another type, or the operands are not of one device; and what the driver failed with.
+/// `Layout` if rows differ in shape, the number of indices is not the number of rows of the
+/// destination, or an operand does not lie in C order without gaps; `InvalidArgument` if indices
+/// are of another type, or the operands are not on one device; else the driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -77,12 +77,12 @@ pub fn gather_rows<'a, T: Element, I: Element>(
 /// Queues `dst[indices[k]] = src[k]` on `stream`, whole rows, along the first axis. Indices are
 /// `u32` or `i64`.
 ///
-/// No index is there twice; a row that two name becomes a mixture of both, which may differ from
-/// run to run. A row whose index is none of the destination's is left out.
+/// No index may occur twice: a row that two indices name becomes a mixture of both, which may
+/// differ from run to run. A row whose index is not a row of the destination is skipped.
 ///
 /// # Errors
 ///
-/// As [`gather_rows`], with as many indices as rows of the source.
+/// As [`gather_rows`], with one index for each row of the source.
 pub fn scatter_rows<'a, T: Element, I: Element>(
     src: impl Into<View<'a, T>>,
     indices: impl Into<View<'a, I>>,
@@ -114,28 +114,28 @@ fn unlike([src, indices, dst]: [&[usize]; 3]) -> Error {
     Error::new(
         ErrorKind::Layout,
         format!(
-            "rows of shape {src:?} do not become {dst:?} by indices of shape {indices:?}; give one axis of indices, as many as rows \
-             that they are for, and rows of one shape"
+            "rows of shape {src:?} do not become {dst:?} by indices of shape {indices:?}; give one axis of indices, one for each row \
+             that they number, and rows of one shape"
         ),
     )
 }
 
-/// Rows of bytes, and where they go or come from.
+/// Rows of bytes, and the indices that number them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexedRows {
     /// Device address of the first row to read.
     pub src: u64,
     /// Device address of the first row to write.
     pub dst: u64,
-    /// Rows of the side that indices are of.
+    /// The number of rows on the side that indices number.
     pub rows: u64,
     /// Bytes of a row.
     pub row_bytes: u64,
     /// Device address of the first index.
     pub indices: u64,
-    /// The type of indices: `u32` or `i64`.
+    /// The type of the indices: `u32` or `i64`.
     pub index: DType,
-    /// Indices, and rows of the other side.
+    /// The number of indices, and of rows of the other side.
     pub count: u64,
 }
 
@@ -143,8 +143,8 @@ pub struct IndexedRows {
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where indices are not `u32` or `i64` or not aligned to them, or the
-/// destination overlaps what is read; and what the driver failed with.
+/// `InvalidArgument` if indices are not `u32` or `i64` or not aligned to their type, or the
+/// destination overlaps what is read; else the driver's error.
 ///
 /// # Safety
 ///
@@ -181,11 +181,10 @@ impl IndexedRows {
     }
 }
 
-/// How rows are taken or put by their indices: with which kernel, in what grid, with which
-/// parameters.
+/// A plan that takes or puts rows by their indices: the kernel, the grid and the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexedPlan {
-    /// `None` where there are no bytes.
+    /// `None` if there are no bytes.
     step: Option<Step<IndexedRowsParams>>,
     way: Indexed,
     rows: u64,
@@ -206,12 +205,12 @@ impl Placed for IndexedRowsParams {
 }
 
 impl IndexedPlan {
-    /// Plans `count` rows of `row_bytes` bytes, taken from `rows` rows or put into them by indices
-    /// of a type. The first row of either side starts on `align`.
+    /// Plans `count` rows of `row_bytes` bytes that are taken from `rows` rows, or put into them,
+    /// by indices of type `index`. The first row of either side is aligned to `align`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where indices are not `u32` or `i64`, or the bytes overflow.
+    /// `InvalidArgument` if indices are not `u32` or `i64`, or the bytes overflow.
     pub fn new(way: Indexed, rows: u64, count: u64, row_bytes: u64, index: DType, align: Align) -> Result<Self> {
         if !matches!(index, DType::U32 | DType::I64) {
             return Err(Error::new(
@@ -219,7 +218,7 @@ impl IndexedPlan {
                 format!("rows are found by indices of u32 or i64, not {index}; cast them (cast)"),
             ));
         }
-        // The widest words that rows start on and hold.
+        // The widest words to which all rows are aligned in start and length.
         let access = 1 << (align.bytes() | row_bytes | VECTOR as u64).trailing_zeros();
         let words = row_bytes / access;
         let (Some(len), Some(entry)) = (words.checked_mul(count), way.family().find(Key::width(access as usize)))
@@ -247,9 +246,9 @@ impl IndexedPlan {
     ///
     /// # Errors
     ///
-    /// `Layout` where the views are not the planned ones or have gaps, `InvalidArgument` where
-    /// indices are of another type, rows start off the planned alignment, or the operands are not
-    /// on one device; and the driver's errors.
+    /// `Layout` if the views are not the planned ones or have gaps; `InvalidArgument` if indices
+    /// are of another type, rows do not have the planned alignment, or the operands are not on one
+    /// device; else the driver's error.
     pub fn launch<'a, T: Element, I: Element>(
         &self,
         src: impl Into<View<'a, T>>,
@@ -282,21 +281,21 @@ impl IndexedPlan {
         queue(operands, stream, |device, [src, indices, dst], stream| {
             let Some(step) = &self.step else { return Ok(()) };
             // SAFETY: the checks above found the planned numbers of rows, of bytes a row and of
-            // indices in the views, all without gaps, and rows that start on the planned alignment.
-            // A view lies within its buffer, which it borrows. The kernel leaves out indices that
-            // are none of `rows`, so that it reaches these elements alone. `dst` is borrowed
-            // exclusively; `queue` orders other work and holds all to one device.
+            // indices in the views, all without gaps, and rows with the planned alignment. A view
+            // lies within its buffer, which it borrows. The kernel skips indices beyond `rows`, so
+            // it reaches these elements alone. `dst` is borrowed exclusively; `queue` requires one
+            // device and orders other work.
             unsafe { step.launch(device, [src + starts[0], indices + starts[1], dst + starts[2]], stream) }
         })
     }
 
-    /// Queues the rows between memory that others own: the addresses of the first row of the
+    /// Queues the rows between memory that others own, by the addresses of the first row of the
     /// source, the first index and the first row of the destination.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an address is not aligned as planned, or the destination overlaps
-    /// what is read; and the driver's errors.
+    /// `InvalidArgument` if an address is not aligned as planned, or the destination overlaps what
+    /// is read; else the driver's error.
     ///
     /// # Safety
     ///
@@ -314,10 +313,10 @@ impl IndexedPlan {
         let read = [("source", bytes_from(src, from)), ("indices", of_indices)];
         check_written_apart(&read, &[("destination", bytes_from(dst, to))])?;
         let Some(step) = &self.step else { return Ok(()) };
-        // SAFETY: `new` gave the shape a lane for every word of `count` rows, and the kernel leaves
-        // out indices that are none of `rows`. `check_aligned` and `check_written_apart` saw
-        // that the addresses are aligned and that the destination shares no byte with what is read;
-        // the caller promises that the rows and the indices exist, and the order of other work.
+        // SAFETY: `new` gave the shape a lane for every word of `count` rows, and the kernel skips
+        // indices beyond `rows`. `check_aligned` and `check_written_apart` saw that the addresses
+        // are aligned and that the destination shares no byte with what is read; the caller
+        // promises that the rows and the indices exist, and the order of other work.
         unsafe { step.launch(device, operands, stream) }
     }
 }
@@ -342,7 +341,7 @@ impl Plan for IndexedPlan {
             entry: self.entry(),
             shape: self.shape(),
             launches: self.launches(),
-            reason: "rows are moved in the widest words that all of them start on and hold".into(),
+            reason: "rows move in the widest words to which all of them are aligned".into(),
             read: bytes.saturating_add(indices),
             written: bytes,
             ..Explanation::default()

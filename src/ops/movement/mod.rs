@@ -1,5 +1,4 @@
-//! Moves from any layout to any other: permutes, transposes, transposes in place, and rows by
-//! index.
+//! Moves elements between layouts: permutes, transposes, transposes in place, and rows by index.
 
 pub(super) mod gather;
 pub(super) mod in_place;

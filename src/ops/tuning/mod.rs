@@ -1,7 +1,8 @@
-//! The tuning policy: every number that chooses a kernel or cuts work, by architecture.
+//! The tuning policy of each architecture: every number that chooses a kernel or cuts work.
 //!
-//! Measurements found these numbers; `warpstride bench --tune` finds the shapes of tiles again, on
-//! any GPU. An architecture has a file with one [`Tuning`]; those without one take the H100's.
+//! Measurements found these numbers, and `warpstride bench --tune` finds the shapes of tiles again
+//! on any GPU. Each architecture has a file with one [`Tuning`]; one without a file uses the
+//! H100's.
 
 mod arithmetic;
 mod movement;
@@ -21,12 +22,12 @@ use crate::abi::{
 };
 use crate::launch_shape::MAX_SHARED_BYTES;
 
-/// What measurements on one architecture chose.
+/// The policy that measurements on one architecture gave.
 #[derive(Debug)]
 pub(in crate::ops) struct Tuning {
     /// The architecture that was measured.
     compute_capability: (u32, u32),
-    /// Most bytes of one side that are moved without hints to the L2 cache.
+    /// Most bytes of one side that move without hints to the L2 cache.
     unhinted: u64,
     /// How tiles are cut, by element width.
     tile_shapes: [TileShape; 5],
@@ -36,24 +37,24 @@ pub(in crate::ops) struct Tuning {
     pub(in crate::ops) in_place: InPlace,
 }
 
-/// The H100 comes first, because others take its policy.
+/// The H100 comes first, because other architectures use its policy.
 static ALL: [Tuning; 1] = [sm_90::SM_90];
 
 impl Tuning {
-    /// The policy of an architecture: its own, or that of an H100.
+    /// Returns the policy of an architecture: its own, or the H100's.
     pub(in crate::ops) fn of(target: Target) -> &'static Self {
         let own = ALL.iter().find(|tuning| tuning.compute_capability == target.compute_capability);
         own.unwrap_or(&ALL[0])
     }
 
-    /// The policy of plans that are the same on every architecture.
+    /// Returns the policy for plans that do not depend on the architecture.
     pub(in crate::ops) fn common() -> &'static Self {
         &ALL[0]
     }
 
-    /// The dynamic shared memory of a block that moves `chunk` bytes of a large array of structs.
-    /// What exceeds the chunk keeps other blocks off the multiprocessor. Of architectures without
-    /// an own policy none was measured, and theirs is the chunk.
+    /// Returns the dynamic shared memory of a block that moves `chunk` bytes of a large array of
+    /// structs. The memory beyond the chunk keeps other blocks off the multiprocessor.
+    /// Architectures without a policy were not measured and use the chunk alone.
     pub(in crate::ops) fn fields_room(&self, chunk: u32, target: Target) -> u32 {
         if target.compute_capability != self.compute_capability {
             return chunk;
@@ -61,26 +62,26 @@ impl Tuning {
         let Fields { in_flight, shared, shared_of_block, .. } = self.permutes.fields;
         let blocks = (in_flight + chunk / 2) / chunk;
         let part = shared / blocks.max(1) - shared_of_block;
-        // At most what a launch has without asking.
+        // At most the memory that a launch may use by default.
         chunk.max(part.min(MAX_SHARED_BYTES) / VECTOR as u32 * VECTOR as u32)
     }
 }
 
-/// The entry for that many bytes of one side: with hints to the L2 cache, where the array is large
-/// enough for them, the kernel comes with them and the target knows them.
+/// Returns the entry for a side of `bytes`: with hints to the L2 cache if the array is large
+/// enough, the kernel has such a form and the target supports it.
 pub(super) fn hinted(entry: EntryId, bytes: u64, target: Target) -> EntryId {
     if bytes <= Tuning::of(target).unhinted { entry } else { entry.hinted(target.compute_capability) }
 }
 
-// A policy that breaks what kernels demand does not build.
+// A policy that breaks a kernel's requirements does not compile.
 const _: () = sm_90::SM_90.check();
 
 impl Tuning {
-    /// Holds the policy to what kernels demand.
+    /// Checks the policy against the kernels' requirements.
     const fn check(&self) {
         let mut width = 0;
         while width < self.tile_shapes.len() {
-            // Tiles have the micro-tiles that the kernel was compiled with.
+            // The kernel was compiled for this number of micro-tiles in a tile.
             let shape = &self.tile_shapes[width];
             let [whole, ragged] = shape.micro_tiles();
             assert!(VECTOR_TILE_THREADS * vector_tile_squares(shape.width() as u32) == whole);
@@ -88,12 +89,13 @@ impl Tuning {
             width += 1;
         }
         let Permutes { rows, fields, stacked, .. } = &self.permutes;
-        // No vector holds both ends of a run, of either side.
-        assert!(rows.shortest >= 2 * VECTOR);
-        // Each thread of a block that moves words moves one element of those that fill none: of
-        // bytes, up to three of each field.
+        // No vector may hold both ends of a run, on either side.
+        let [of_1, of_2, of_4, of_8] = rows.shortest;
+        assert!(of_1 >= 2 * VECTOR && of_2 >= 2 * VECTOR && of_4 >= 2 * VECTOR && of_8 >= 2 * VECTOR);
+        // In a block that moves words, each thread also moves one of the elements that fill no
+        // word: up to three bytes of each field.
         assert!(3 * fields.most <= FIELDS_THREADS as usize);
-        // Smaller matrices of wide elements are not taken, and must not be.
+        // The kernel cannot take smaller matrices of wide elements.
         assert!(stacked.cached_matrix >= STACKED_QUADS * VECTOR);
     }
 }

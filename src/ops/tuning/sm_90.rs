@@ -1,7 +1,7 @@
-//! What was found on an H100, with the measurement that each value comes from.
+//! The H100's policy, with the measurement that each value comes from.
 //!
-//! Cases are written as shape, width of an element and order of the axes; speeds are parts of the
-//! speed of a copy of the same bytes, or GB/s. The runs are in `benches/record`.
+//! Cases give shape, width of an element and order of the axes. Speeds are relative to a copy of
+//! the same bytes, or in GB/s. The runs are in `benches/record`.
 
 use super::Tuning;
 use super::movement::{Fields, InPlace, Packed, Permutes, Rows, Small, Stacked, Tiles};
@@ -9,16 +9,16 @@ use super::tile_shape::TileShape;
 
 pub(super) const SM_90: Tuning = Tuning {
     compute_capability: (9, 0),
-    // What is stored to be evicted first is not there for the kernel that reads it next: a copy of
-    // what a copy with hints had just written took 9 % more at 17 MiB, both together, 3 % at 24,
-    // and from 32 MiB on no more than the hints had gained.
+    // The kernel that reads next does not find data that was stored to be evicted first. A copy of
+    // what a copy with hints had just written took 9 % more time at 17 MiB, both together, and 3 %
+    // at 24; from 32 MiB on the loss was no more than the hints had gained.
     unhinted: 32 << 20,
     tile_shapes: TILE_SHAPES,
     permutes: Permutes { small: SMALL, rows: ROWS, fields: FIELDS, stacked: STACKED, packed: PACKED, tiles: TILES },
     in_place: IN_PLACE,
 };
 
-/// Found on 16384 x 16384 and the like: runs of 256 bytes on both sides are what matters, and
+/// Measured on 16384 x 16384 and similar matrices: runs of 256 bytes on both sides matter, and
 /// longer ones gain nothing.
 const TILE_SHAPES: [TileShape; 5] = [
     TileShape { width: 1, micro_tiles_log2: 7, across_log2: 3, ragged_micro_tiles_log2: 7, ragged_across_log2: 3 },
@@ -28,7 +28,7 @@ const TILE_SHAPES: [TileShape; 5] = [
     TileShape { width: 16, micro_tiles_log2: 10, across_log2: 4, ragged_micro_tiles_log2: 8, ragged_across_log2: 4 },
 ];
 
-/// `benches/record/small` has the sweeps that these bounds are from.
+/// `benches/record/small` has the sweeps that gave these bounds.
 const SMALL: Small = Small {
     patch_elements: 1 << 16,
     patch_bytes: 256 << 10,
@@ -41,7 +41,10 @@ const SMALL: Small = Small {
     filled_part: 2,
 };
 
-const ROWS: Rows = Rows { shortest: 64, long: 4096 };
+/// `benches/record/2026-11-23-h100/strategies.md` has the runs beside `elements`: from 4 bytes on,
+/// `elements` was up to 38 % faster with runs of 132 to 520 bytes, and as fast with long ones. Of 2
+/// bytes it was 19 % faster with runs of 130 bytes, and 11 % slower with 16380.
+const ROWS: Rows = Rows { shortest: [64, 528, 4096, 4096], long: 4096 };
 
 const FIELDS: Fields = Fields {
     most: 64,
@@ -49,10 +52,10 @@ const FIELDS: Fields = Fields {
     smallest_image: 2048,
     // Structs of 4 to 56 fields without idle bytes were 0 to 2 % faster than by tiles.
     idle_part: 16,
-    // Of 128, 256 and 512 threads of 2, 3, 4, 6 and 8 vectors, those of 3 were the best for large
-    // arrays by a hair, and for small ones only those of 2 were better.
+    // Of 128, 256 and 512 threads with 2, 3, 4, 6 and 8 vectors, those with 3 were slightly the
+    // best for large arrays, and for small ones only those with 2 were better.
     vector_threads: 128,
-    // More, or all evicted first, is 0.5 to 1 % slower.
+    // More bytes, or evicting all first, is 0.5 to 1 % slower.
     in_flight: 64 << 10,
     shared: 228 << 10,
     shared_of_block: 1 << 10,
@@ -60,27 +63,26 @@ const FIELDS: Fields = Fields {
 
 const STACKED: Stacked = Stacked {
     cached_matrix: 1024,
-    // u16 8 x 8 are at 0.87 of the copy by `packed` and at 0.85 stacked; 8 x 16 are at 0.81 and
-    // 0.90.
+    // u16 8 x 8 reach 0.87 of the copy by `packed` and 0.85 stacked; 8 x 16 reach 0.81 and 0.90.
     packed_matrix: 128,
     filled_part: 4,
 };
 
 const PACKED: Packed = Packed {
-    // Of 8, 12, 16 and 24 KiB the best in sum of the cases swept. Wide elements need more for runs
-    // of 256 bytes and longer on both sides.
+    // Of 8, 12, 16 and 24 KiB the best sum over the cases swept. Wide elements need more bytes for
+    // runs of 256 bytes and longer on both sides.
     tile: [12 << 10, 16 << 10],
-    // By what the software GPU counts of tiles of 256 and of 1024 bytes beside `elements`, not by
+    // The software GPU's counts of tiles of 256 and of 1024 bytes beside `elements` gave this, not
     // times.
     smallest_tile: 1024,
     smallest: 2048,
     short_run: TILES.run / 2,
-    // Tiles of 33 x 34 are half empty: 0.66 of the copy against 0.87 packed. 61 x 73 has 0.82
-    // against 0.67.
+    // Tiles of 33 x 34 are half empty: they reach 0.66 of the copy, packed 0.87. 61 x 73 reaches
+    // 0.82 by tiles and 0.67 packed.
     short_run_of_8: 3 * TILES.run / 2,
     short_run_of_16: 4 * TILES.run,
-    // Beside equal runs and 128 threads, these weights and the cost below made six of 14 packed
-    // cases 1 to 8 % faster and none more than 2 % slower.
+    // Compared with equal runs and 128 threads, these weights and the costs below made six of 14
+    // packed cases 1 to 8 % faster and none more than 2 % slower.
     weights: [[1, 1], [2, 1], [1, 2]],
     split_costs: [1, 2],
     start_steps: 4,
@@ -90,14 +92,14 @@ const PACKED: Packed = Packed {
 
 const TILES: Tiles = Tiles {
     run: 256,
-    // What a small matrix writes stays in the L2 cache, so that only what it reads wants long runs.
+    // The writes of a small matrix stay in the L2 cache, so only its reads need long runs.
     small: 16 << 20,
     small_down_log2: 2,
-    // Rows of 256 to 520 bytes that end within a sector moved 2 to 23 % faster as one with the axis
-    // that goes on where they end.
+    // Rows of 256 to 520 bytes that end within a sector moved 2 to 23 % faster when they were
+    // joined with the axis that continues them.
     folded_row: 1024,
-    // Columns of 2 MiB gained by that, of 4 little, and of 8 and 12 lost: the next column came too
-    // late for the lines that the two share.
+    // Columns of 2 MiB gained by this order, columns of 4 little, and columns of 8 and 12 lost: the
+    // next column came too late for the lines that the two share.
     column: 4 << 20,
     fuller_part: 64,
     // Runs of the source of four micro-tiles are less than a line of the L2 cache.

@@ -9,101 +9,103 @@ use crate::ops::Target;
 pub struct TileShape {
     /// Width of the elements, in bytes.
     pub(super) width: usize,
-    /// Base-2 logarithm of the micro-tiles in a tile of whole rows, which the kernel was compiled
-    /// with: 128 threads times what each moves.
+    /// Base-2 logarithm of the micro-tiles in a tile of whole rows: 128 threads times the number
+    /// that each moves. The kernel was compiled for it.
     pub(super) micro_tiles_log2: u32,
-    /// Base-2 logarithm of those along a row of the source, where the matrix is large enough.
+    /// Base-2 logarithm of the micro-tiles along a row of the source, if the matrix is large
+    /// enough.
     pub(super) across_log2: u32,
-    /// Base-2 logarithm of the micro-tiles in a tile of ragged rows, which that kernel was compiled
-    /// with. With more shared memory a block it was slower on an H100.
+    /// Base-2 logarithm of the micro-tiles in a tile of ragged rows. The kernel was compiled for
+    /// it. With more shared memory a block it was slower on an H100.
     pub(super) ragged_micro_tiles_log2: u32,
-    /// Base-2 logarithm of those along a row of the source, where the matrix is large enough.
+    /// Base-2 logarithm of the micro-tiles along a ragged row of the source, if the matrix is large
+    /// enough.
     pub(super) ragged_across_log2: u32,
 }
 
-/// What kind of matrix a tile is cut from.
+/// The kind of matrix that a tile is cut from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ops) enum Kind {
     /// Every row is whole vectors.
     Whole,
-    /// The same, and the L2 cache holds what is written.
+    /// Every row is whole vectors, and the L2 cache holds what is written.
     WholeSmall,
-    /// Rows start or end off vectors, or off the sectors that are written.
+    /// Rows start or end between vectors, or between the sectors that are written.
     Ragged,
 }
 
-/// How a tile lies over a matrix, in micro-tiles.
+/// The extent of a tile over a matrix, in micro-tiles.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Split {
-    /// Base-2 logarithm of those along a row of the source.
+    /// Base-2 logarithm of the micro-tiles along a row of the source.
     pub(in crate::ops) across_log2: u32,
-    /// Base-2 logarithm of those of a tile.
+    /// Base-2 logarithm of the micro-tiles of a tile.
     pub(in crate::ops) all_log2: u32,
-    /// Those of the tile that a matrix at its corner fills.
+    /// Micro-tiles of the tile that a matrix at its corner fills.
     pub(in crate::ops) used: usize,
 }
 
 impl Split {
-    /// Base-2 logarithm of the micro-tiles along a column of the source.
+    /// Returns the base-2 logarithm of the micro-tiles along a column of the source.
     pub(in crate::ops) fn down_log2(&self) -> u32 {
         self.all_log2 - self.across_log2
     }
 
-    /// Fewest micro-tiles that are worth a tile.
+    /// Returns the fewest filled micro-tiles that are worth a tile.
     pub(in crate::ops) fn fewest(&self, tiles: &Tiles) -> usize {
         (1 << self.all_log2) / tiles.filled_part
     }
 }
 
 impl TileShape {
-    /// The tiles used on an architecture: its own, or those of an H100.
+    /// Returns the tiles of an architecture: its own, or the H100's.
     pub fn of(target: Target) -> &'static [Self; 5] {
         &Tuning::of(target).tile_shapes
     }
 
-    /// Bytes of the elements that it is for.
+    /// Returns the element width in bytes.
     pub const fn width(&self) -> usize {
         self.width
     }
 
-    /// Base-2 logarithm of the micro-tiles along a row of the source.
+    /// Returns the base-2 logarithm of the micro-tiles along a row of the source.
     pub fn across(&self) -> u32 {
         self.across_log2
     }
 
-    /// The same where rows are ragged.
+    /// Returns the base-2 logarithm of the micro-tiles along a ragged row of the source.
     pub fn ragged_across(&self) -> u32 {
         self.ragged_across_log2
     }
 
-    /// The most micro-tiles along a row of the source, as a base-2 logarithm.
+    /// Returns the base-2 logarithm of the most micro-tiles along a row of the source.
     ///
-    /// A ragged tile shares two micro-tiles a column with the one above. Of eight, most are its
-    /// own, and the lanes that read them from shared memory are not so few that an H100 would serve
-    /// twice that number at once, which would then share banks.
+    /// A ragged tile shares two micro-tiles a column with the one above. Of eight, it writes most
+    /// itself, and enough lanes read them from shared memory: with fewer lanes, an H100 would serve
+    /// two steps at once, which would then share banks.
     pub fn most_across(&self, ragged: bool) -> u32 {
         if ragged { self.ragged_micro_tiles_log2 - 3 } else { self.micro_tiles_log2 }
     }
 
-    /// The same tile with another number of micro-tiles along a row of the source, as base-2
-    /// logarithms: of whole rows, and of ragged ones. More than [`TileShape::most_across`] count as
-    /// that number.
+    /// Returns the same tile with other base-2 logarithms of the micro-tiles along a row of the
+    /// source: for whole rows, and for ragged ones. Values above [`TileShape::most_across`] count
+    /// as that.
     pub fn with_across(self, across_log2: u32, ragged_across_log2: u32) -> Self {
         Self { across_log2, ragged_across_log2, ..self }
     }
 
-    /// The micro-tiles of a tile: of whole rows, and of ragged ones.
+    /// Returns the micro-tiles of a tile: of whole rows, and of ragged ones.
     pub(super) const fn micro_tiles(&self) -> [u32; 2] {
         [1 << self.micro_tiles_log2, 1 << self.ragged_micro_tiles_log2]
     }
 
-    /// Base-2 logarithm of the micro-tiles of a tile.
+    /// Returns the base-2 logarithm of the micro-tiles of a tile.
     pub(in crate::ops) fn all_log2(&self, kind: Kind) -> u32 {
         if kind == Kind::Ragged { self.ragged_micro_tiles_log2 } else { self.micro_tiles_log2 }
     }
 
-    /// Cuts a tile from a matrix of `cols` by `rows` micro-tiles. A side that is shorter than the
-    /// tile was tuned for leaves its micro-tiles to the other side.
+    /// Cuts a tile from a matrix of `cols` by `rows` micro-tiles. If a side is shorter than the
+    /// tuned tile, the other side gets its micro-tiles.
     pub(in crate::ops) fn split(&self, kind: Kind, cols: usize, rows: usize, tiles: &Tiles) -> Split {
         let all_log2 = self.all_log2(kind);
         let most = self.most_across(kind == Kind::Ragged);

@@ -1,4 +1,4 @@
-//! From a length and starts to a launch.
+//! Plans a launch from a length and starts.
 
 use std::fmt;
 
@@ -19,14 +19,14 @@ use crate::ops::{Target, tuning};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// The operands of an element-wise operation: device addresses, or where they start.
+/// The operands of an element-wise operation: device addresses, or starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operands<P> {
     /// The destination.
     pub dst: P,
     /// The first source; may be the destination.
     pub a: P,
-    /// The second source, of operations that have one; may be the destination.
+    /// The second source, if the operation has one; may be the destination.
     pub b: P,
 }
 
@@ -37,10 +37,10 @@ impl<P> Operands<P> {
     }
 }
 
-/// How an element-wise operation is launched: the length, the type and the starts decide it.
+/// A plan of an element-wise operation. The length, the type and the starts decide it.
 ///
-/// Where all operands start equally far from a multiple of 16 bytes, they move by vectors, else
-/// element by element. Arrays that the L2 cache cannot hold are moved with hints to it.
+/// If all operands start equally far from a multiple of 16 bytes, they move by vectors, else
+/// element by element. Arrays that exceed the L2 cache move with hints to it.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -66,7 +66,7 @@ pub struct ElementwisePlan {
     step: AtMostOne<ElementwiseParams>,
 }
 
-/// What a launch adds to the plan.
+/// The values that a launch adds to the plan.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Added {
     operands: Operands<u64>,
@@ -82,12 +82,12 @@ impl Placed for ElementwiseParams {
 }
 
 impl ElementwisePlan {
-    /// Plans an operation on `len` elements of a type. The start of a second source that the
-    /// operation does not have is ignored.
+    /// Plans an operation on `len` elements of a type. It ignores the start of a second source if
+    /// the operation has none.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where no kernel computes with the type, or a start is not a multiple of an
+    /// `InvalidArgument` if no kernel computes with the type, or a start is not a multiple of an
     /// element.
     pub fn new(
         operation: Elementwise,
@@ -114,13 +114,13 @@ impl ElementwisePlan {
         Ok(Self { operation, operands, step: AtMostOne(Some(Step { entry, shape, params })) })
     }
 
-    /// Queues the operation on `stream`, from one or two sources as [`Elementwise::sources`] says.
-    /// `scalar` is rounded to the type.
+    /// Queues the operation on `stream`, with the number of sources that [`Elementwise::sources`]
+    /// gives. `scalar` is rounded to the type.
     ///
     /// # Errors
     ///
-    /// As [`mul_into`](super::mul_into); `Layout` also where an operand is not what the plan was
-    /// made for, `InvalidArgument` where there are more or fewer sources than the operation has.
+    /// As [`mul_into`](super::mul_into); `Layout` also if an operand does not match the plan;
+    /// `InvalidArgument` also if the number of sources is wrong.
     pub fn launch<'a, T: Float>(
         &self,
         scalar: f64,
@@ -148,8 +148,8 @@ impl ElementwisePlan {
         };
         queue([a, b, to], stream, |device, [a, b, dst], stream| {
             let operands = Operands { dst: dst + starts.dst, a: a + starts.a, b: b + starts.b };
-            // SAFETY: the views have as many contiguous elements as planned, within live buffers;
-            // the destination is borrowed exclusively, so that no source overlaps it; `queue`
+            // SAFETY: the views have the planned number of contiguous elements, within live
+            // buffers; the destination is borrowed exclusively, so no source overlaps it; `queue`
             // orders other work.
             unsafe { self.place(device, scalar, operands, stream) }
         })
@@ -159,7 +159,7 @@ impl ElementwisePlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an operand does not start as planned, or a source overlaps the
+    /// `InvalidArgument` if an operand does not start as planned, or a source overlaps the
     /// destination without being it; else the driver's error.
     ///
     /// # Safety
@@ -179,7 +179,7 @@ impl ElementwisePlan {
             check_same_or_apart([which, "destination"], *address, operands.dst, self.operands.dst.bytes())?;
         }
         // SAFETY: as the caller promises; the operands start as planned, and each source is the
-        // destination or apart from it.
+        // destination or shares no byte with it.
         unsafe { self.place(device, scalar, operands, stream) }
     }
 
@@ -193,8 +193,8 @@ impl ElementwisePlan {
 
     /// # Safety
     ///
-    /// As [`elementwise_raw`](super::elementwise_raw), for operands that start as planned, of which
-    /// each source is the destination or apart from it.
+    /// As [`elementwise_raw`](super::elementwise_raw), for operands that start as planned, with
+    /// each source the destination or without a common byte.
     unsafe fn place(&self, device: &Device, scalar: f64, operands: Operands<u64>, stream: StreamHandle) -> Result<()> {
         // SAFETY: the shape has a lane for every vector and every other element; the rest as the
         // caller promises.
@@ -202,7 +202,7 @@ impl ElementwisePlan {
     }
 }
 
-/// The shape of a launch with so many lanes, at least one.
+/// Returns the shape of a launch with this number of lanes, at least one.
 pub(in crate::ops::arithmetic) fn shape(lanes: u64) -> LaunchShape {
     let blocks = lanes.div_ceil(u64::from(ELEMENTWISE_BLOCK));
     LaunchShape { grid: grid(blocks), block: [ELEMENTWISE_BLOCK, 1, 1], dynamic_shared: 0 }

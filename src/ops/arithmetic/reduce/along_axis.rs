@@ -1,7 +1,7 @@
-//! Reductions along one axis, the middle one of `[outer, n, inner]`.
+//! Reduces along one axis, the middle one of `[outer, n, inner]`.
 //!
-//! The last axis (`inner` is 1) is read along rows, any other down columns. Where results are few,
-//! an axis is split in parts, and a second launch joins their results.
+//! The last axis (`inner` is 1) is read along rows, any other down columns. If results are few, the
+//! axis is split in parts, and a second launch joins their results.
 
 use super::pass::{Pass, Passes};
 use super::{Reduction, Scratch};
@@ -17,10 +17,10 @@ use crate::ops::units;
 
 /// Bytes of a vector.
 const VECTOR: u64 = units::VECTOR as u64;
-/// Most blocks that an axis is split for: the most of a reduction over all elements.
+/// Most blocks for which an axis is split: those of a reduction over all elements.
 const BLOCKS: u64 = REDUCE_BLOCKS as u64;
 
-/// How an array is cut.
+/// A plan's cut of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
     extents: [u64; 3],
@@ -32,22 +32,22 @@ pub(super) struct Cut {
     threads: Threads,
 }
 
-/// Which threads read what.
+/// How threads share the elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Threads {
-    /// So many threads a row, in blocks of so many.
+    /// `group` threads a row, in blocks of `block`.
     Rows { group: u64, block: u64 },
-    /// So many columns a block, each of a vector or of an element.
+    /// `across` columns a block, each of a vector or of an element.
     Columns { across: u64, vectors: bool },
 }
 
 impl Cut {
-    /// Cuts an array of `[outer, n, inner]` elements that start there.
+    /// Cuts an array of `[outer, n, inner]` elements with this start.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the array has more bytes than can be addressed, or would have with
-    /// one element along axes of none.
+    /// `InvalidArgument` if the array has more bytes than can be addressed, with empty axes counted
+    /// as one element.
     pub(super) fn new(
         reduction: Reduction,
         dtype: DType,
@@ -65,7 +65,7 @@ impl Cut {
         }
         let [outer, n, inner] = extents;
         let threads = if inner == 1 { rows(n * width, tuning) } else { columns(extents, width, start, tuning) };
-        // Whole vectors of the axis or of columns, so that parts begin as their array does.
+        // Whole vectors of the axis or of columns, so that parts start aligned as their array does.
         let grain = if matches!(threads, Threads::Rows { .. }) { VECTOR / width } else { 1 };
         let blocks = threads.blocks(extents, width).max(1);
         let results = outer * inner;
@@ -77,7 +77,7 @@ impl Cut {
         Ok(Self { extents, width, part, parts: n.div_ceil(part).max(1), threads })
     }
 
-    /// The launches; there is at least one result.
+    /// Returns the launches; there is at least one result.
     pub(super) fn passes(&self, reduction: Reduction, dtype: DType, tuning: &Arithmetic) -> Result<Passes> {
         let [outer, _, inner] = self.extents;
         let first = self.pass(reduction, dtype)?;
@@ -86,7 +86,7 @@ impl Cut {
         }
         let (results, partial) = (outer * inner, reduction.partial_type(dtype));
         let (extents, width) = ([1, self.parts, results], partial.width() as u64);
-        // Elements, because the parts of several results need not be whole vectors.
+        // Single elements, because the parts of several results need not be whole vectors.
         let threads = columns(extents, width, Phase::of(1), tuning);
         let last = Self { extents, width, part: self.parts, parts: 1, threads };
         let indices = if reduction == Reduction::ArgMax { 8 * self.parts * results } else { 0 };
@@ -127,7 +127,7 @@ impl Cut {
         })
     }
 
-    /// Why the array is cut so.
+    /// Says why the array is cut so.
     pub(super) fn reason(&self) -> String {
         let threads = match self.threads {
             Threads::Rows { group, .. } => format!("each row has {}", counted(group, "thread")),
@@ -142,13 +142,13 @@ impl Cut {
 }
 
 impl Threads {
-    /// Columns of the whole array; of rows there are as many as elements.
+    /// Returns the columns of the whole array, each a vector or an element.
     fn columns(self, [outer, _, inner]: [u64; 3], width: u64) -> u64 {
         let lanes = if matches!(self, Self::Columns { vectors: true, .. }) { VECTOR / width } else { 1 };
         outer * inner / lanes
     }
 
-    /// Blocks for the whole array, where the axis is not split.
+    /// Returns the blocks for the whole array if the axis is not split.
     fn blocks(self, extents: [u64; 3], width: u64) -> u64 {
         match self {
             Self::Rows { group, block } => extents[0].div_ceil(block / group),
@@ -156,8 +156,8 @@ impl Threads {
         }
     }
 
-    /// The parts of an axis of `n` elements that would keep the device busy, where there are so
-    /// many blocks without parts.
+    /// Returns the parts of an axis of `n` elements that would keep the device busy, if there are
+    /// `blocks` without parts.
     fn wanted(self, blocks: u64, [_, n, _]: [u64; 3], width: u64, tuning: &Arithmetic) -> u64 {
         let Self::Columns { across, vectors } = self else { return BLOCKS / blocks };
         let few = vectors && blocks <= tuning.vector_blocks_at_once;
@@ -167,19 +167,19 @@ impl Threads {
     }
 }
 
-/// Threads for a row of so many bytes: a power of two.
+/// Returns the threads for a row of this number of bytes: a power of two.
 fn rows(bytes: u64, tuning: &Arithmetic) -> Threads {
     let block = tuning.rows_block;
     Threads::Rows { group: (bytes / VECTOR / tuning.row_steps).max(1).next_power_of_two().min(block), block }
 }
 
-/// Threads of a block for columns of elements of `width` bytes.
+/// Returns the threads of a block for columns of elements of `width` bytes.
 fn columns_block(width: u64) -> u64 {
     u64::from(reduce_columns_block(width as u32))
 }
 
-/// Threads for columns: neighbours that read whole sectors, and the other threads of the block down
-/// the columns, where there is work for them.
+/// Returns the threads for columns: neighbours that read whole sectors, and the other threads of
+/// the block down the columns, if there is work for them.
 fn columns([_, n, inner]: [u64; 3], width: u64, start: Phase, tuning: &Arithmetic) -> Threads {
     let vectors = (inner * width).is_multiple_of(VECTOR) && start.bytes().is_multiple_of(VECTOR);
     let bytes = if vectors { VECTOR } else { width };
@@ -230,7 +230,7 @@ mod tests {
         for extents in many.into_iter().chain([[1, 8192, 16384], [1, 8192, 49152], [3, 1 << 14, 8192]]) {
             assert_eq!(cut(Reduction::Sum, extents).parts, 1, "{extents:?}");
         }
-        // Many results of long columns, whose sums would lose too much.
+        // Many results of long columns, whose sums would lose too much precision.
         for extents in [[1, 1 << 16, 16384], [1, 1 << 18, 16384], [3, 1 << 16, 8192]] {
             assert!(cut(Reduction::Sum, extents).part <= 16 * tuning().longest_column, "{extents:?}");
         }

@@ -19,14 +19,14 @@ use crate::ops::units::VECTOR;
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Sums the products of two arrays' elements into a new buffer of one element, on the default
-/// stream. Halves are computed in `f32`; the dot product of no elements is 0.
+/// Returns the dot product of two arrays in a new buffer of one element, queued on the default
+/// stream. Halves are computed in `f32`. Without elements it is 0.
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ, or the elements do not lie in C order without gaps;
-/// `InvalidArgument` where the arrays are not on one device; `OutOfMemory` where the device has no
-/// room; else the driver's error.
+/// `Layout` if the shapes differ, or the elements do not lie in C order without gaps;
+/// `InvalidArgument` if the arrays are not on one device; `OutOfMemory` if the device has no room;
+/// else the driver's error.
 pub fn dot<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -> Result<DeviceArray<T::Sum>> {
     let (a, b) = (a.into(), b.into());
     let device = a.device();
@@ -35,12 +35,12 @@ pub fn dot<'a, T: Float>(a: impl Into<View<'a, T>>, b: impl Into<View<'a, T>>) -
     Ok(result)
 }
 
-/// Queues the sum of the products of two arrays' elements on `stream`, into the one element of
-/// `dst`. Allocates nothing and waits for nothing.
+/// Queues the dot product of two arrays on `stream`, into the one element of `dst`. Allocates
+/// nothing and waits for nothing.
 ///
 /// # Errors
 ///
-/// As [`dot`]; `Layout` also where `dst` has not one element.
+/// As [`dot`]; `Layout` also if `dst` does not have one element.
 pub fn dot_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     b: impl Into<View<'a, T>>,
@@ -53,12 +53,12 @@ pub fn dot_into<'a, T: Float>(
     DotPlan::new(T::DTYPE, a.len() as u64, starts)?.launch(a, b, scratch, dst, stream)
 }
 
-/// Queues the dot product of `len` elements of a type at two addresses. The result and the scratch
-/// are those of [`Reduced`](super::Reduced).
+/// Queues the dot product of `len` elements of a type at two addresses. Result and scratch are as
+/// in [`Reduced`](super::Reduced).
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where an address is not aligned, the result or the scratch overlaps another
+/// `InvalidArgument` if an address is not aligned, the result or the scratch overlaps another
 /// operand, or no kernel computes with the type; else the driver's error.
 ///
 /// # Safety
@@ -79,7 +79,7 @@ pub unsafe fn dot_raw(
     unsafe { plan.launch_raw(device, operands, result, scratch, stream) }
 }
 
-/// How a dot product is launched: length, type and starts decide it.
+/// A plan of a dot product. Length, type and starts decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DotPlan {
     operands: [Contiguous; 2],
@@ -87,11 +87,11 @@ pub struct DotPlan {
 }
 
 impl DotPlan {
-    /// Plans the dot product of `len` elements of a type that start there.
+    /// Plans the dot product of `len` elements of a type with these starts.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where no kernel computes with the type, or a start is not a multiple of an
+    /// `InvalidArgument` if no kernel computes with the type, or a start is not a multiple of an
     /// element.
     pub fn new(dtype: DType, len: u64, starts: [Phase; 2]) -> Result<Self> {
         let (outcome, width) = (sum_type(dtype), dtype.width() as u64);
@@ -107,7 +107,7 @@ impl DotPlan {
     ///
     /// # Errors
     ///
-    /// As [`dot_into`]; `Layout` also where an operand is not what the plan was made for.
+    /// As [`dot_into`]; `Layout` also if an operand does not match the plan.
     pub fn launch<'a, T: Float>(
         &self,
         a: impl Into<View<'a, T>>,
@@ -136,9 +136,8 @@ impl DotPlan {
             let sides = [a + starts[0], b + starts[1], result + starts[2], scratch];
             // SAFETY: `in_view` saw that both views have the planned elements without gaps, and
             // their starts; `dst` has one element, as checked above, and a `Scratch` has room for
-            // the parts of any plan. All lie within buffers that their views borrow, and what is
-            // written is borrowed exclusively. `queue` holds all to one device and orders other
-            // work.
+            // the parts of any plan. All lie within buffers that their views borrow, and written
+            // memory is borrowed exclusively. `queue` requires one device and orders other work.
             unsafe { self.passes.launch(device, sides, stream) }
         })
     }
@@ -147,8 +146,8 @@ impl DotPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an operand does not start as planned, an address is not aligned, or
-    /// the result or the scratch overlaps another operand; else the driver's error.
+    /// `InvalidArgument` if an operand does not start as planned, an address is not aligned, or the
+    /// result or the scratch overlaps another operand; else the driver's error.
     ///
     /// # Safety
     ///
@@ -166,15 +165,15 @@ impl DotPlan {
         self.operands[1].check_address("second operand", b)?;
         let width = sum_type(self.operands[0].dtype).width() as u64;
         check_aligned(&[("result", result, width), ("scratch", scratch, VECTOR as u64)])?;
-        // One launch leaves the scratch alone.
+        // A single launch does not use the scratch.
         let room = if self.passes.second.is_some() { Scratch::BYTES as u128 } else { 0 };
         check_written_apart(
             &[("first operand", self.operands[0].range(a)), ("second operand", self.operands[1].range(b))],
             &[("result", bytes_from(result, width.into())), ("scratch", bytes_from(scratch, room))],
         )?;
-        // SAFETY: the operands start as planned, every address is aligned, and what is written
-        // shares no byte with anything else, as checked above; the caller promises the rest of the
-        // raw contract.
+        // SAFETY: the operands start as planned, every address is aligned, and written memory
+        // shares no byte with another operand, as checked above; the caller promises the rest of
+        // the raw contract.
         unsafe { self.passes.launch(device, [a, b, result, scratch], stream) }
     }
 }
@@ -194,7 +193,7 @@ impl Plan for DotPlan {
 
     fn explain(&self) -> Explanation {
         let [a, _] = &self.operands;
-        let why = format!("blocks sum a value each from all {} of each array", counted(a.len, "element"));
+        let why = format!("each block sums a value from all {} of each array", counted(a.len, "element"));
         Explanation::of(self, why, a.bytes().saturating_mul(2), sum_type(a.dtype).width() as u64)
     }
 }

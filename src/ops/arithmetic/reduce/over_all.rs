@@ -1,5 +1,4 @@
-//! Reductions over all elements: blocks leave a value each, and a second launch of one block joins
-//! these.
+//! Reduces all elements: each block leaves a value, and a second launch of one block joins these.
 
 use super::Scratch;
 use super::pass::{Pass, Passes};
@@ -14,8 +13,8 @@ use crate::ops::units::VECTOR;
 const VALUE: usize = 8;
 const _: () = assert!(REDUCE_BLOCKS as usize * VALUE <= Scratch::BYTES);
 
-/// The launches for `len` elements of `width` bytes that start there on each side: `entries`
-/// reduces them, and joins the blocks' values, which are of the type `outcome`.
+/// Returns the launches for `len` elements of `width` bytes with these starts. `entries` reduce
+/// them and join the blocks' values, which are of the type `outcome`.
 pub(super) fn passes(
     [first, second]: [EntryId; 2],
     len: u64,
@@ -35,7 +34,7 @@ pub(super) fn passes(
     Passes { first: step(first, blocks, span(len, width, &starts)), second: (blocks > 1).then(join), indices: 0 }
 }
 
-/// Blocks for the elements: one for each run of vectors, up to a limit.
+/// Returns the blocks for the elements: one for each run of vectors, up to a limit.
 fn blocks(len: u64, width: u64) -> u32 {
     let run = u64::from(REDUCE_BLOCK * REDUCE_STEPS) * VECTOR as u64;
     len.saturating_mul(width).div_ceil(run).clamp(1, u64::from(REDUCE_BLOCKS)) as u32

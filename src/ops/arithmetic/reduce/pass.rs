@@ -7,25 +7,25 @@ use crate::error::Result;
 use crate::launch_shape::LaunchShape;
 use crate::ops::plan::{Placed, Step};
 
-/// The addresses of a launch; those that it does not use are ignored.
+/// The addresses of a launch, which ignores those that it does not need.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::ops) struct Sides {
     /// The elements.
     pub(super) a: u64,
-    /// The other elements of a dot product.
+    /// The second operand of a dot product.
     pub(super) b: u64,
     /// An index for each element, instead of its own; 0 for none.
     pub(super) indices: u64,
     /// The results.
     pub(super) result: u64,
-    /// Room for the elements that indices point at; 0 for none.
+    /// Memory for the elements at the indices; 0 for none.
     pub(super) values: u64,
 }
 
 /// A launch, by its kernel's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pass {
-    /// All elements to one value a block.
+    /// All elements, with one value a block.
     All(Step<ReduceParams>),
     /// The last axis.
     Rows(Step<ReduceRowsParams>),
@@ -52,23 +52,22 @@ impl Pass {
 
     /// # Safety
     ///
-    /// - `a` and, where there is a second operand, `b` hold the planned elements, and start as far
-    ///   from a multiple of 16 bytes as the plan was made for. `indices` is 0, or holds a `u64` for
-    ///   each of them.
+    /// - `a` and, if there is a second operand, `b` hold the planned elements, and start as far
+    ///   from a multiple of 16 bytes as planned. `indices` is 0, or holds a `u64` for each of them.
     /// - `result` has room for a result of each part, and is aligned to one. `values` is 0, or has
     ///   room for an element of each part.
     /// - This memory lives until the launch has run, and other work on it is ordered.
     unsafe fn launch(&self, device: &Device, sides: Sides, stream: StreamHandle) -> Result<()> {
         match self {
-            // SAFETY: the caller holds the memory. `over_all::passes` took the span from the planned
-            // starts, so that its vectors are aligned in both operands, and a block writes the one
-            // result of its part.
+            // SAFETY: the caller holds the memory. `over_all::passes` took the span from the
+            // planned starts, so its vectors are aligned in both operands, and a block writes the
+            // one result of its part.
             Self::All(step) => unsafe { step.launch(device, sides, stream) },
-            // SAFETY: the caller holds the memory. The kernel finds the first whole vector by a row's
-            // address. `Cut::pass` gives blocks of whole groups of threads: both are powers of two,
-            // and `along_axis::rows` makes no group greater than its block.
+            // SAFETY: the caller holds the memory. The kernel finds the first whole vector by a
+            // row's address. `Cut::pass` gives blocks of whole groups of threads: both are powers
+            // of two, and `along_axis::rows` makes no group larger than its block.
             Self::Rows(step) => unsafe { step.launch(device, sides, stream) },
-            // SAFETY: the caller holds the memory. `along_axis::columns` has `quads` only where the
+            // SAFETY: the caller holds the memory. `along_axis::columns` has `quads` only if the
             // planned start and the inner axis are whole vectors, and no more columns across than
             // the block has threads.
             Self::Columns(step) => unsafe { step.launch(device, sides, stream) },
@@ -76,14 +75,14 @@ impl Pass {
     }
 }
 
-/// The launches of a reduction: where there are two, the first leaves the results of parts in the
+/// The launches of a reduction: if there are two, the first leaves the results of parts in the
 /// scratch memory, and the second joins them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Passes {
     pub(super) first: Pass,
     pub(super) second: Option<Pass>,
-    /// The bytes of the parts' indices, which lie before their elements in the scratch; 0 where the
-    /// results are no indices.
+    /// The bytes of the parts' indices, which lie before their elements in the scratch; 0 if the
+    /// results are not indices.
     pub(super) indices: u64,
 }
 
@@ -92,13 +91,13 @@ impl Passes {
         1 + u64::from(self.second.is_some())
     }
 
-    /// Queues them: `a` (and `b`) to `result`.
+    /// Queues them, from `a` (and `b`) to `result`.
     ///
     /// # Safety
     ///
-    /// As [`Pass::launch`], where `result` has room for the results of the reduction. `scratch` is
-    /// aligned to 16 bytes, has [`Scratch::BYTES`](super::Scratch::BYTES), and overlaps nothing
-    /// else.
+    /// As [`Pass::launch`], with room in `result` for the results of the reduction. `scratch` is
+    /// aligned to 16 bytes, has [`Scratch::BYTES`](super::Scratch::BYTES), and overlaps no other
+    /// operand.
     pub(super) unsafe fn launch(
         &self,
         device: &Device,
@@ -112,14 +111,15 @@ impl Passes {
         };
         let behind = if self.indices == 0 { 0 } else { scratch + self.indices };
         // SAFETY: the caller holds `a` and `b`. The scratch has room for a result of each part, and
-        // of places for the elements behind them: `Cut::new` splits an axis in no more parts, and an
-        // assertion in `over_all` holds the number of its blocks.
+        // for the elements of indices after them: `Cut::new` limits the parts of an axis, and an
+        // assertion in `over_all` limits the number of its blocks.
         unsafe { self.first.launch(device, Sides { result: scratch, values: behind, ..sides }, stream) }?;
         let (from, indices) = if behind == 0 { (scratch, 0) } else { (behind, scratch) };
         let sides = Sides { a: from, b: from, indices, result, values: 0 };
-        // SAFETY: the scratch holds what the first launch leaves, which comes before on the stream.
-        // The second was planned for elements that start there: on 16 bytes over all, and anywhere
-        // along an axis. The caller holds `result`, which has room for the second's one part.
+        // SAFETY: the scratch holds the results of the first launch, which comes before on the
+        // stream. The second was planned for elements that start there: on 16 bytes over all, and
+        // anywhere along an axis. The caller holds `result`, which has room for the second's one
+        // part.
         unsafe { second.launch(device, sides, stream) }
     }
 }

@@ -1,4 +1,4 @@
-//! From a shape and an axis to one launch or two.
+//! Plans one launch or two from a shape and an axis.
 
 use std::fmt;
 
@@ -31,15 +31,16 @@ pub struct Reduced {
     pub scratch: u64,
 }
 
-/// How a reduction is launched: shape, axis, type and start decide it.
+/// A plan of a reduction. Shape, axis, type and start decide it.
 ///
-/// Along the last axis, threads read rows; along another one, columns. Over all elements, blocks
-/// leave a value each. Where results are few, a second launch joins the results of parts.
+/// Along the last axis, threads read rows; along another one, columns. Over all elements, each
+/// block leaves a value. If results are few, a second launch joins the results of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReductionPlan {
     reduction: Reduction,
     axis: Option<usize>,
-    /// The extents of the axes before the reduced one, multiplied, of it, and of those behind it.
+    /// The product of the extents before the reduced axis, its extent, and the product of those
+    /// after it.
     extents: [u64; 3],
     a: Contiguous,
     passes: Option<Passes>,
@@ -48,13 +49,13 @@ pub struct ReductionPlan {
 }
 
 impl ReductionPlan {
-    /// Plans the reduction of an array of that shape, along an axis or over all elements (`None`).
+    /// Plans the reduction of an array of this shape, along an axis or over all elements (`None`).
     ///
     /// # Errors
     ///
-    /// `Layout` where the shape has no such axis; `InvalidArgument` where a result of `min`, `max`
-    /// or `argmax` has no elements, the array has more bytes than can be addressed, no kernel
-    /// computes with the type, or the start is not a multiple of an element.
+    /// `Layout` if the shape has no such axis; `InvalidArgument` if a result of `min`, `max` or
+    /// `argmax` has no elements, the array has more bytes than can be addressed, no kernel computes
+    /// with the type, or the start is not a multiple of an element.
     pub fn new(
         reduction: Reduction,
         dtype: DType,
@@ -94,8 +95,8 @@ impl ReductionPlan {
     ///
     /// # Errors
     ///
-    /// As [`sum_into`](super::sum_into); `Layout` also where `a` is not what the plan was made for,
-    /// `InvalidArgument` where the results are of another type than [`Reduction::result`].
+    /// As [`sum_into`](super::sum_into); `Layout` also if `a` does not match the plan;
+    /// `InvalidArgument` also if the results are not of the type [`Reduction::result`].
     pub fn launch<'a, T: Number, R: Element>(
         &self,
         a: impl Into<View<'a, T>>,
@@ -110,15 +111,16 @@ impl ReductionPlan {
         self.check_results(a.shape(), &to)?;
         queue([from, room, to], stream, |device, [a, scratch, result], stream| {
             let operands = Reduced { a: a + starts[0], result: result + starts[1], scratch };
-            // SAFETY: `in_view` has found the planned type, number and start of the array's elements,
-            // `first_byte` that results have no gaps, and `check_results` that there is one for each
-            // index of the other axes. The scratch is an allocation of `Scratch::BYTES`. The views
-            // borrow their buffers, exclusively what is written, and `queue` orders other work.
+            // SAFETY: `in_view` has found the planned type, number and start of the array's
+            // elements, `first_byte` that results have no gaps, and `check_results` that there is
+            // one for each index of the other axes. The scratch is an allocation of
+            // `Scratch::BYTES`. The views borrow their buffers, written ones exclusively, and
+            // `queue` orders other work.
             unsafe { self.place(device, operands, stream) }
         })
     }
 
-    /// Whether the array has the planned extents, and the results their type and shape.
+    /// Checks that the array has the planned extents, and the results their type and shape.
     fn check_results(&self, shape: &[usize], to: &Operand<'_>) -> Result<()> {
         let Self { reduction, axis, a, .. } = self;
         let (wanted, found) = (reduction.result(a.dtype), to.layout.shape());
@@ -164,8 +166,8 @@ impl ReductionPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the array does not start as planned, an address is not aligned, or
-    /// the result or the scratch overlaps another operand; else the driver's error.
+    /// `InvalidArgument` if the array does not start as planned, an address is not aligned, or the
+    /// result or the scratch overlaps another operand; else the driver's error.
     ///
     /// # Safety
     ///
@@ -204,8 +206,8 @@ impl ReductionPlan {
     }
 }
 
-/// The extents of the axes before the reduced one, multiplied, of it, and of those behind it. More
-/// than 2^64 are as many.
+/// Returns the product of the extents before the reduced axis, its extent, and the product of those
+/// after it, each at most 2^64 - 1.
 fn extents(shape: &[usize], axis: Option<usize>) -> [u64; 3] {
     let product = |extents: &[usize]| extents.iter().fold(1, |all: u64, &extent| all.saturating_mul(extent as u64));
     match axis {
@@ -232,7 +234,7 @@ impl Plan for ReductionPlan {
         let why = match (&self.passes, &self.cut) {
             (None, _) => "there are no results".into(),
             (_, Some(cut)) => cut.reason(),
-            (Some(_), None) => format!("blocks reduce a value each from all {}", counted(n, "element")),
+            (Some(_), None) => format!("each block reduces a value from all {}", counted(n, "element")),
         };
         let width = self.reduction.result(self.a.dtype).width() as u64;
         Explanation::of(self, why, self.a.bytes(), (outer * inner).saturating_mul(width))

@@ -1,4 +1,4 @@
-//! Mean and variance along the last axis.
+//! Computes mean and variance along the last axis.
 
 use std::fmt;
 
@@ -21,12 +21,12 @@ use crate::view::{View, ViewMut};
 /// The means of rows, and their variances: see [`mean_variance`].
 pub type Moments<T> = (DeviceArray<<T as Number>::Sum>, DeviceArray<<T as Number>::Sum>);
 
-/// Computes mean and variance along the last axis into new buffers, on the default stream: see
+/// Computes mean and variance along the last axis into new buffers, on the default stream. See
 /// [`mean_variance_into`].
 ///
 /// # Errors
 ///
-/// As [`mean_variance_into`]; `OutOfMemory` where the device has no room for the results.
+/// As [`mean_variance_into`]; `OutOfMemory` if the results do not fit.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -52,22 +52,22 @@ fn without_last(shape: &[usize]) -> &[usize] {
     &shape[..shape.len().saturating_sub(1)]
 }
 
-/// Queues mean and variance of `a` along the last axis on `stream`. The variance is the mean of the
-/// squares of the differences from the mean, divided by the length, as in NumPy. Allocates nothing
-/// and waits for nothing.
+/// Queues mean and variance of `a` along the last axis on `stream`. The variance is the sum of the
+/// squared differences from the mean, divided by the length, as in NumPy. Allocates nothing and
+/// waits for nothing.
 ///
 /// Both results have the shape of `a` without the last axis; those of halves are `f32`.
 ///
-/// The mean comes first and then the differences from it, in a second pass over the elements, so
-/// that nothing cancels, however large the mean. The sum of the differences tells how far off the
-/// mean was rounded (Chan, Golub and LeVeque 1983), and in rows that are read twice, the roundings
-/// of sums are summed too. A row with infinity, or whose sum is beyond the greatest number, has an
-/// infinite mean and NaN as its variance; a row with NaN has NaN for both.
+/// A first pass computes the mean, and a second the differences from it, so nothing cancels,
+/// however large the mean. The sum of the differences gives the rounding error of the mean (Chan,
+/// Golub and LeVeque 1983), and in rows that are read twice, the roundings of sums are summed too.
+/// A row with infinity, or whose sum exceeds the greatest number, has an infinite mean and NaN as
+/// its variance; a row with NaN has NaN for both.
 ///
 /// # Errors
 ///
-/// `Layout` where a result has another shape, or elements do not lie in C order without gaps;
-/// `InvalidArgument` where rows have no elements and there are some, or the operands and the stream
+/// `Layout` if a result has another shape, or elements do not lie in C order without gaps;
+/// `InvalidArgument` if there are rows and they have no elements, or the operands and the stream
 /// are not on one device; else the driver's error.
 pub fn mean_variance_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
@@ -81,15 +81,15 @@ pub fn mean_variance_into<'a, T: Float>(
     plan.launch(a, mean, variance, stream)
 }
 
-/// Queues [`mean_variance_into`] on rows at an address: `shape` is their number, and the elements
-/// of each. `results` are the addresses of the first mean and the first variance, of the type
-/// [`Number::Sum`].
+/// Queues [`mean_variance_into`] on rows at an address: `shape` is the number of rows, and of the
+/// elements of each. `results` are the addresses of the first mean and the first variance, of the
+/// type [`Number::Sum`].
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where an address is not aligned to an element, a result overlaps another
-/// operand, rows have no elements and there are some, there are more bytes than can be addressed,
-/// or no kernel computes with the type; else the driver's error.
+/// `InvalidArgument` if an address is not aligned to an element, a result overlaps another operand,
+/// there are rows and they have no elements, there are more bytes than can be addressed, or no
+/// kernel computes with the type; else the driver's error.
 ///
 /// # Safety
 ///
@@ -107,7 +107,7 @@ pub unsafe fn mean_variance_raw(
     unsafe { plan.launch_raw(device, src, results, stream) }
 }
 
-/// How mean and variance are launched: the rows, the type and the start decide it.
+/// A plan of mean and variance. The rows, the type and the start decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeanVariancePlan {
     rows: [u64; 2],
@@ -116,23 +116,24 @@ pub struct MeanVariancePlan {
 }
 
 impl MeanVariancePlan {
-    /// Plans mean and variance of rows: `shape` is their number, and the elements of each.
+    /// Plans mean and variance of rows: `shape` is the number of rows, and of the elements of each.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where rows have no elements and there are some, the rows have more bytes
-    /// than can be addressed, no kernel computes with the type, or the start is not a multiple of
-    /// an element.
+    /// `InvalidArgument` if there are rows and they have no elements, the rows have more bytes than
+    /// can be addressed, no kernel computes with the type, or the start is not a multiple of an
+    /// element.
     pub fn new(dtype: DType, shape: [u64; 2], start: Phase, target: Target) -> Result<Self> {
         let (entry, len) = (kernel(MEAN_VARIANCE, "mean and variance", dtype)?, elements(shape, dtype)?);
         let src = Contiguous::new("source", dtype, len, start)?;
         if shape[0] > 0 && shape[1] == 0 {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
-                "there is no mean of rows of no elements; give rows of at least one",
+                "rows without elements have no mean; give rows of at least one element",
             ));
         }
-        // The results are no elements of rows: nothing keeps threads from holding these.
+        // The results have no elements per row, so their starts do not keep threads from holding
+        // rows.
         Ok(Self { rows: shape, src, step: step(entry, dtype, shape, true, target) })
     }
 
@@ -140,7 +141,7 @@ impl MeanVariancePlan {
     ///
     /// # Errors
     ///
-    /// As [`mean_variance_into`]; `Layout` also where `a` is not what the plan was made for.
+    /// As [`mean_variance_into`]; `Layout` also if `a` does not match the plan.
     pub fn launch<'a, T: Float>(
         &self,
         a: impl Into<View<'a, T>>,
@@ -168,9 +169,9 @@ impl MeanVariancePlan {
         check_rows(self.rows, a.shape())?;
         queue([from, means, variances], stream, |device, [src, mean, variance], stream| {
             let results = [mean + starts[1], variance + starts[2]];
-            // SAFETY: the views have as many contiguous elements as planned and two results a row,
-            // within live buffers; what is written is borrowed exclusively; `queue` orders other
-            // work.
+            // SAFETY: the views have the planned number of contiguous elements and two results a
+            // row, within live buffers; written memory is borrowed exclusively; `queue` orders
+            // other work.
             unsafe { self.place(device, src + starts[0], results, stream) }
         })
     }
@@ -179,7 +180,7 @@ impl MeanVariancePlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the rows do not start as planned, or a result is not aligned or
+    /// `InvalidArgument` if the rows do not start as planned, or a result is not aligned or
     /// overlaps another operand; else the driver's error.
     ///
     /// # Safety
@@ -201,8 +202,8 @@ impl MeanVariancePlan {
     ///
     /// As [`mean_variance_raw`], for rows that start as planned.
     unsafe fn place(&self, device: &Device, src: u64, [dst, variances]: [u64; 2], stream: StreamHandle) -> Result<()> {
-        // SAFETY: blocks are of whole groups, which hold their rows where the plan says so; the
-        // rest as the caller promises.
+        // SAFETY: blocks are whole groups, which hold their rows if the plan says so; the rest as
+        // the caller promises.
         unsafe { self.step.launch(device, Sides { src, dst, variances }, stream) }
     }
 }

@@ -1,4 +1,4 @@
-//! Softmax along the last axis.
+//! Computes softmax along the last axis.
 
 use std::fmt;
 
@@ -18,12 +18,12 @@ use crate::ops::span::{Contiguous, Phase, phase};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Computes the softmax along the last axis into a new buffer, on the default stream: see
+/// Computes the softmax along the last axis into a new buffer, on the default stream. See
 /// [`softmax_into`].
 ///
 /// # Errors
 ///
-/// As [`softmax_into`]; `OutOfMemory` where the device has no room for the result.
+/// As [`softmax_into`]; `OutOfMemory` if the result does not fit.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -45,17 +45,16 @@ pub fn softmax<'a, T: Float>(a: impl Into<View<'a, T>>) -> Result<DeviceArray<T>
 /// Queues the softmax of `a` along the last axis on `stream`: each row becomes `e^(x - greatest)`
 /// over the sum of these. Allocates nothing and waits for nothing.
 ///
-/// Before halves are rounded from single precision, once, an element differs from the softmax in
-/// exact arithmetic by less than `48 + |x - greatest|` roundings (of 2^-24, in double precision of
-/// 2^-53) of itself, in rows that are read twice by less than twice that, and where it is below the
-/// least normal number, by half the least number above zero besides. A row with NaN or positive
-/// infinity, or of negative infinity alone, becomes NaN.
+/// Before halves are rounded once from single precision, an element differs from the exact softmax
+/// by less than `48 + |x - greatest|` roundings (of 2^-24, in double precision of 2^-53) of itself.
+/// In rows that are read twice the bound is twice that, and below the least normal number half the
+/// least number above zero is added. A row with NaN or positive infinity, or of negative infinity
+/// alone, becomes NaN.
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ or the elements do not lie in C order without gaps;
-/// `InvalidArgument` where the operands and the stream are not on one device; else the driver's
-/// error.
+/// `Layout` if the shapes differ or the elements do not lie in C order without gaps;
+/// `InvalidArgument` if the operands and the stream are not on one device; else the driver's error.
 pub fn softmax_into<'a, T: Float>(
     a: impl Into<View<'a, T>>,
     dst: impl Into<ViewMut<'a, T>>,
@@ -66,12 +65,12 @@ pub fn softmax_into<'a, T: Float>(
     SoftmaxPlan::new(T::DTYPE, rows_of(a.shape()), starts, Target::of(a.device()))?.launch(a, dst, stream)
 }
 
-/// Queues [`softmax_into`] on rows at an address: `shape` is their number, and the elements of
-/// each.
+/// Queues [`softmax_into`] on rows at an address: `shape` is the number of rows, and of the
+/// elements of each.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where an address is not aligned to an element, the two overlap and are not the
+/// `InvalidArgument` if an address is not aligned to an element, the two overlap and are not the
 /// same, there are more bytes than can be addressed, or no kernel computes with the type; else the
 /// driver's error.
 ///
@@ -91,7 +90,7 @@ pub unsafe fn softmax_raw(
     unsafe { plan.launch_raw(device, src, dst, stream) }
 }
 
-/// How a softmax is launched: the rows, the type and the starts decide it.
+/// A plan of a softmax. The rows, the type and the starts decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SoftmaxPlan {
     rows: [u64; 2],
@@ -101,13 +100,13 @@ pub struct SoftmaxPlan {
 }
 
 impl SoftmaxPlan {
-    /// Plans the softmax of rows: `shape` is their number, and the elements of each; `starts` are
-    /// those of the source and the destination.
+    /// Plans the softmax of rows: `shape` is the number of rows, and of the elements of each;
+    /// `starts` are those of the source and the destination.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the rows have more bytes than can be addressed, no kernel computes
-    /// with the type, or a start is not a multiple of an element.
+    /// `InvalidArgument` if the rows have more bytes than can be addressed, no kernel computes with
+    /// the type, or a start is not a multiple of an element.
     pub fn new(dtype: DType, shape: [u64; 2], starts: [Phase; 2], target: Target) -> Result<Self> {
         let (entry, len) = (kernel(SOFTMAX, "softmax", dtype)?, elements(shape, dtype)?);
         let src = Contiguous::new("source", dtype, len, starts[0])?;
@@ -120,7 +119,7 @@ impl SoftmaxPlan {
     ///
     /// # Errors
     ///
-    /// As [`softmax_into`]; `Layout` also where an operand is not what the plan was made for.
+    /// As [`softmax_into`]; `Layout` also if an operand does not match the plan.
     pub fn launch<'a, T: Float>(
         &self,
         a: impl Into<View<'a, T>>,
@@ -133,8 +132,8 @@ impl SoftmaxPlan {
         let starts = [self.src.in_view(&from)?, self.dst.in_view(&to)?];
         check_rows(self.rows, a.shape())?;
         queue([from, to], stream, |device, [src, dst], stream| {
-            // SAFETY: the views have as many contiguous elements as planned, within live buffers;
-            // the destination is borrowed exclusively; `queue` orders other work.
+            // SAFETY: the views have the planned number of contiguous elements, within live
+            // buffers; the destination is borrowed exclusively; `queue` orders other work.
             unsafe { self.place(device, src + starts[0], dst + starts[1], stream) }
         })
     }
@@ -143,7 +142,7 @@ impl SoftmaxPlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an operand does not start as planned, or the two overlap and are not
+    /// `InvalidArgument` if an operand does not start as planned, or the two overlap and are not
     /// the same; else the driver's error.
     ///
     /// # Safety
@@ -161,8 +160,8 @@ impl SoftmaxPlan {
     ///
     /// As [`softmax_raw`], for operands that start as planned.
     unsafe fn place(&self, device: &Device, src: u64, dst: u64, stream: StreamHandle) -> Result<()> {
-        // SAFETY: every thread reads what it writes before it does; blocks are of whole groups,
-        // which hold their rows where the plan says so; the rest as the caller promises.
+        // SAFETY: every thread reads its elements before it writes them; blocks are whole groups,
+        // which hold their rows if the plan says so; the rest as the caller promises.
         unsafe { self.step.launch(device, Sides { src, dst, variances: 0 }, stream) }
     }
 }

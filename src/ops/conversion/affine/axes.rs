@@ -1,5 +1,5 @@
-//! Two layouts as the fewest axes that move the same elements, one of which may be that of the
-//! channels.
+//! Reduces two layouts to the fewest axes that move the same elements, one of which may be the
+//! channels'.
 
 #![forbid(unsafe_code)]
 
@@ -7,27 +7,27 @@ use crate::error::Result;
 use crate::layout::{Layout, MAX_RANK};
 use crate::ops::canonical::{Axis, Canonical, Reach, reach};
 
-/// As [`Canonical`], but the channels' axis is fused with no other.
+/// Like [`Canonical`], but the channels' axis is not fused with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Axes {
     /// Where the walk starts in the source's storage, in elements.
     pub(super) src_start: usize,
-    /// Where it starts in the destination's.
+    /// Where the walk starts in the destination's storage, in elements.
     pub(super) dst_start: usize,
     axes: [Axis; MAX_RANK],
     rank: usize,
-    /// The place of the channels' axis, where it has more than one index.
+    /// The position of the channels' axis, if it has more than one index.
     pub(super) channel: Option<usize>,
     /// Whether the last channel comes first.
     pub(super) reversed: bool,
 }
 
 impl Axes {
-    /// Of two layouts of one shape, which has elements; the destination does not overlap itself.
+    /// Takes two layouts of one shape, which has elements. The destination must not overlap itself.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where they have no such axis.
+    /// `InvalidArgument` if they have no such axis.
     pub(super) fn new(src: &Layout, dst: &Layout, channel: Option<usize>) -> Result<Self> {
         let Some(at) = channel else { return Ok(Self::of(&Canonical::new(src, dst, 1))) };
         let mut axes = Self::of(&Canonical::new(&src.index_axis(at, 0)?, &dst.index_axis(at, 0)?, 1));
@@ -46,7 +46,7 @@ impl Axes {
         Self { src_start, dst_start, axes, rank, channel: None, reversed: false }
     }
 
-    /// Adds the channels' axis where the destination's strides put it.
+    /// Inserts the channels' axis in the order of the destination's strides.
     fn insert(&mut self, mut axis: Axis) {
         if axis.dst < 0 {
             axis = self.turned(axis);
@@ -59,7 +59,7 @@ impl Axes {
         self.channel = Some(at);
     }
 
-    /// The axis walked from its other end, where both sides then start.
+    /// Returns the axis walked from its other end, where both sides then start.
     fn turned(&mut self, axis: Axis) -> Axis {
         let last = (axis.extent - 1) as isize;
         self.src_start = self.src_start.wrapping_add_signed(last * axis.src);
@@ -67,7 +67,8 @@ impl Axes {
         Axis { extent: axis.extent, src: -axis.src, dst: -axis.dst }
     }
 
-    /// The same work with this axis forwards in the source, and maybe backwards in the destination.
+    /// Returns the same work with this axis forwards in the source, perhaps backwards in the
+    /// destination.
     pub(super) fn forwards_in_source(mut self, at: usize) -> Self {
         if self.axes[at].src < 0 {
             self.axes[at] = self.turned(self.axes[at]);
@@ -76,22 +77,22 @@ impl Axes {
         self
     }
 
-    /// The axes, innermost of the destination first.
+    /// Returns the axes, the destination's innermost first.
     pub(super) fn as_slice(&self) -> &[Axis] {
         &self.axes[..self.rank]
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub(super) fn len(&self) -> usize {
         self.as_slice().iter().map(|axis| axis.extent).product()
     }
 
-    /// The bytes that each side reaches of its storage, whose elements have these bytes.
+    /// Returns the bytes that each side reaches in its storage, of elements of these widths.
     pub(super) fn reach(&self, widths: [usize; 2]) -> [Reach; 2] {
         reach(self.as_slice(), [(self.src_start, widths[0]), (self.dst_start, widths[1])])
     }
 
-    /// The farthest that any two elements lie apart on a side, in elements.
+    /// Returns the greatest distance of two elements on a side, in elements.
     pub(super) fn farthest(&self) -> usize {
         let [src, dst] = self.reach([1; 2]).map(|side| side.end - side.first - 1);
         src.max(dst)
@@ -115,7 +116,7 @@ mod tests {
         let axis = |extent, stride| Axis { extent, src: stride, dst: stride };
         assert_eq!(axes.as_slice(), [axis(20, 1), axis(3, 20), axis(2, 60)]);
         assert_eq!((axes.channel, axes.reversed, axes.len(), axes.farthest()), (Some(1), false, 120, 119));
-        // Of one channel there is no axis.
+        // One channel makes no axis.
         assert_eq!(Axes::new(&c_order(&[1, 9]), &c_order(&[1, 9]), Some(0)).unwrap().channel, None);
     }
 

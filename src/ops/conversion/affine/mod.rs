@@ -1,12 +1,11 @@
-//! Elements scaled, shifted and converted on their way to another layout:
-//! `dst = factor * src + offset`, in one pass.
+//! Scales, shifts and converts elements while it moves them to another layout: `dst = factor * src
+//! + offset`, in one pass.
 //!
-//! A permute reads and writes every element; a factor and an offset on the way cost no more bytes.
-//! So a scaled transpose, a cast into another order of axes, or the normalisation of images by
-//! their channels is one launch, where a permute, a cast and arithmetic one behind the other move
-//! the array three times. cuTENSOR has the like as `cutensorPermute`, `B = alpha * op(perm(A))`,
-//! with one scalar for all elements; factors and offsets by channel are those of cuDNN's and
-//! PyTorch's affine layers.
+//! A permute reads and writes every element, so a factor and an offset cost no more bytes. A scaled
+//! transpose, a cast into another order of axes, or the normalisation of images by channel is one
+//! launch; a permute, a cast and arithmetic in sequence move the array three times. cuTENSOR's
+//! `cutensorPermute`, `B = alpha * op(perm(A))`, is similar, with one scalar for all elements;
+//! factors and offsets by channel are those of cuDNN's and PyTorch's affine layers.
 
 mod axes;
 mod normalization;
@@ -26,13 +25,13 @@ use crate::ops::{Align, Target};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// The map of an element `x`: `x * factor + offset`, one fused multiply-add, rounded once.
+/// A map of each element `x`: `x * factor + offset`, one fused multiply-add, rounded once.
 ///
-/// It is computed in single precision, and rounded once more where the result is a half; doubles
-/// are computed in their own type. So a CPU that does the same (`f32::mul_add`) gets the same bits,
-/// but for NaN, whose bits may differ.
+/// It is computed in single precision, and rounded once more if the result is a half; doubles are
+/// computed in double precision. So a CPU that does the same (`f32::mul_add`) gets the same bits,
+/// except for NaN, whose bits may differ.
 ///
-/// `A` says where the values of channels are: views, or device addresses for the raw functions.
+/// `A` is the form of the channels' values: views, or device addresses for the raw functions.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -52,8 +51,8 @@ use crate::view::{View, ViewMut};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Affine<A> {
-    /// One factor and one offset for all elements, rounded to single precision where elements are
-    /// not doubles.
+    /// One factor and one offset for all elements, rounded to single precision unless elements are
+    /// doubles.
     Uniform {
         /// The factor of each element.
         factor: f64,
@@ -61,46 +60,46 @@ pub enum Affine<A> {
         offset: f64,
     },
     /// A factor and an offset for each index of an axis, its channels, in device memory: contiguous
-    /// `f32`, one for each index.
+    /// `f32`.
     PerChannel {
-        /// The axis of the operands, counted from 0.
+        /// The axis of the operands, from 0.
         axis: usize,
         /// The factors of the channels.
         factors: A,
         /// The offsets of the channels.
         offsets: A,
     },
-    /// A factor and an offset for each index of an axis of 1 to 4 channels, which go with the
-    /// launch: for images of bytes without gaps, whose channels move before their pixels (see
+    /// A factor and an offset for each index of an axis of 1 to 4 channels, as launch parameters.
+    /// This is for images of bytes without gaps, whose channel axis moves before their pixels (see
     /// [`normalize`](crate::ops::normalize())).
     Normalized {
-        /// The axis of the operands, counted from 0.
+        /// The axis of the operands, from 0.
         axis: usize,
         /// The factors and the offsets.
         by: Normalization,
     },
 }
 
-/// Where the factors and offsets of a map are: what a plan depends on.
+/// The place of a map's factors and offsets, on which a plan depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Channels {
-    /// All elements have one of each.
+    /// All elements share one of each.
     Uniform,
-    /// Each index of this axis has its own, in device memory.
+    /// Each index of this axis has its own in device memory.
     InMemory(usize),
-    /// Each index of this axis has its own, which go with the launch.
+    /// Each index of this axis has its own, which are launch parameters.
     WithLaunch(usize),
 }
 
 impl From<Option<usize>> for Channels {
-    /// Values in device memory for the indices of an axis; without one, the same for all elements.
+    /// Values in device memory for the indices of an axis, or one of each for all elements.
     fn from(axis: Option<usize>) -> Self {
         axis.map_or(Self::Uniform, Self::InMemory)
     }
 }
 
 impl Channels {
-    /// The axis of channels, where there is one.
+    /// Returns the axis of channels, if there is one.
     pub fn axis(self) -> Option<usize> {
         match self {
             Self::Uniform => None,
@@ -110,16 +109,15 @@ impl Channels {
 }
 
 impl<A> Affine<A> {
-    /// Elements as they are, but of another type: a cast. The offset is -0, which leaves the sign
-    /// of a zero.
+    /// Changes only the type: a cast. The offset is -0, which keeps the sign of a zero.
     pub const IDENTITY: Self = Self::scale(1.0);
 
-    /// Products alone. The offset is -0, which leaves the sign of a zero.
+    /// Scales only. The offset is -0, which keeps the sign of a zero.
     pub const fn scale(factor: f64) -> Self {
         Self::Uniform { factor, offset: -0.0 }
     }
 
-    /// Where the factors and offsets are.
+    /// Returns the place of the factors and offsets.
     pub fn channels(&self) -> Channels {
         match self {
             Self::Uniform { .. } => Channels::Uniform,
@@ -129,12 +127,12 @@ impl<A> Affine<A> {
     }
 }
 
-/// Maps every element of a view into a new buffer of its shape in C order, on the default stream:
-/// see [`affine_into`].
+/// Maps every element of a view into a new buffer of its shape in C order, on the default stream.
+/// See [`affine_into`].
 ///
 /// # Errors
 ///
-/// As [`affine_into`]; `OutOfMemory` where the device has no room for the result.
+/// As [`affine_into`]; `OutOfMemory` if the result does not fit.
 pub fn affine<'a, D: Element, S: Element>(
     src: impl Into<View<'a, S>>,
     affine: Affine<View<'_, f32>>,
@@ -148,15 +146,14 @@ pub fn affine<'a, D: Element, S: Element>(
 /// Queues `dst[i] = src[i] * factor + offset` for every index `i` of two views of one shape, in any
 /// layouts, on `stream`.
 ///
-/// Elements are mapped from `u8`, `f16`, `bf16` or `f32` to `f16`, `bf16` or `f32`, or from `f64`
-/// to `f64`. The layouts choose the kernel; see [`AffinePlan`].
+/// The types are `u8`, `f16`, `bf16` or `f32` to `f16`, `bf16` or `f32`, and `f64` to `f64`. The
+/// layouts choose the kernel; see [`AffinePlan`].
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ, or factors or offsets are not contiguous; `InvalidArgument`
-/// where there is no kernel for the types, the numbers of factors, offsets and channels differ, the
-/// shape has no such axis, or the operands and the stream are not on one device; else the driver's
-/// error.
+/// `Layout` if the shapes differ, or factors or offsets are not contiguous; `InvalidArgument` if
+/// there is no kernel for the types, the numbers of factors, offsets and channels differ, the shape
+/// has no such axis, or the operands and the stream are not on one device; else the driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -164,7 +161,7 @@ pub fn affine<'a, D: Element, S: Element>(
 /// use warpstride::ops::{Affine, affine_into};
 ///
 /// let device = Device::open(Backend::Soft)?;
-/// // Two pixels of three colours become three planes, scaled to 0 to 1; then each plane gets values of its own.
+/// // Two pixels of three colours become three planes, scaled to 0 to 1; then each plane gets its own values.
 /// let pixels = device.upload(&[0_u8, 51, 102, 153, 204, 255])?;
 /// let mut planes = device.alloc::<f32>(6)?;
 /// let by_colour = pixels.view(&[2, 3])?.permuted_axes(&[1, 0])?;
@@ -194,9 +191,9 @@ pub fn affine_into<'a, S: Element, D: Element>(
 ///
 /// # Errors
 ///
-/// As [`affine_into`]; `InvalidArgument` also for an address that is not a multiple of an element,
-/// or where the destination overlaps the source or the channels' values. `Layout` also where the
-/// destination may reach an element twice, or the bytes of a side overflow.
+/// As [`affine_into`]; `InvalidArgument` also if an address is not a multiple of an element, or the
+/// destination overlaps the source or the channels' values; `Layout` also if the destination may
+/// reach an element twice, or the bytes of a side overflow.
 ///
 /// # Safety
 ///

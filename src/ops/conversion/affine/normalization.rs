@@ -3,13 +3,13 @@
 use crate::abi::MAX_CHANNELS;
 use crate::error::{Error, ErrorKind, Result, counted};
 
-/// The normalisation of bytes by channel: `(scale * x - mean) / deviation`.
+/// A normalisation of bytes by channel: `(scale * x - mean) / deviation`.
 ///
-/// It is computed as one multiply-add in single precision, `fma(x, factor, offset)` with
-/// `factor = scale / deviation` and `offset = -mean / deviation`, both computed in double precision
-/// and rounded to single, and rounded once more to halves. So a CPU that does the same
+/// It is one multiply-add in single precision, `fma(x, factor, offset)` with `factor = scale /
+/// deviation` and `offset = -mean / deviation`, which are computed in double precision and rounded
+/// to single. A result in half precision is rounded once more. So a CPU that does the same
 /// ([`apply`](Self::apply)) gets the same bits; a chain of divisions, each rounded, differs in the
-/// last places.
+/// last digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Normalization {
     channels: usize,
@@ -18,13 +18,13 @@ pub struct Normalization {
 }
 
 impl Normalization {
-    /// A normalisation with a mean and a deviation for each of 1 to 4 channels. For bytes that
-    /// stand for 0 to 1, as torchvision's `ToTensor` and `Normalize` take them, the scale is
-    /// `1.0 / 255.0`.
+    /// Makes a normalisation with a mean and a deviation for each of 1 to 4 channels. If bytes
+    /// stand for 0 to 1, as for torchvision's `ToTensor` and `Normalize`, the scale is `1.0 /
+    /// 255.0`.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the numbers of means and deviations differ or are not 1 to 4, or a
+    /// `InvalidArgument` if the numbers of means and deviations differ or are not 1 to 4, or a
     /// factor or an offset is not finite, as for a deviation of 0.
     ///
     /// ```
@@ -72,19 +72,19 @@ impl Normalization {
         Ok(result)
     }
 
-    /// The number of channels.
+    /// Returns the number of channels.
     pub fn channels(&self) -> usize {
         self.channels
     }
 
-    /// Normalises a byte of a channel, to the bit as in planes of `f32`; `None` beyond the last
-    /// channel.
+    /// Normalises a byte of a channel, with the same bits as in planes of `f32`; `None` beyond the
+    /// last channel.
     pub fn apply(&self, channel: usize, byte: u8) -> Option<f32> {
         let known = channel < self.channels;
         known.then(|| f32::from(byte).mul_add(self.factors[channel], self.offsets[channel]))
     }
 
-    /// The bits of the factors and of the offsets, as the kernel takes them.
+    /// Returns the bits of the factors and of the offsets, as the kernel takes them.
     pub(super) fn bits(&self) -> [[u32; MAX_CHANNELS]; 2] {
         [self.factors, self.offsets].map(|values| values.map(f32::to_bits))
     }

@@ -1,4 +1,4 @@
-//! From two layouts and their types to a launch.
+//! Plans a launch from two layouts and their types.
 
 use std::fmt;
 
@@ -24,37 +24,37 @@ use crate::view::{View, ViewMut};
 /// Bytes of a channel's factor, and of its offset.
 const VALUE: u64 = size_of::<f32>() as u64;
 
-/// How the elements of one layout become those of another, of another type: which kernel, in which
-/// grid, with which parameters.
+/// A plan that maps the elements of one layout and type to another: the kernel, the grid and the
+/// parameters.
 ///
-/// Layouts, alignments and types alone decide a plan, without a device. Layouts that mean the same
-/// work give equal plans. A plan can be kept, and launches any number of times, with any factors
-/// and offsets.
+/// Only layouts, alignments and types decide a plan, without a device. Layouts that mean the same
+/// work give equal plans. A program can keep a plan and launch it any number of times, with any
+/// factors and offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AffinePlan {
     channels: Channels,
-    /// The number of channels, where they have values of their own.
+    /// The number of channels, if they have their own values.
     count: Option<usize>,
     types: [DType; 2],
     aligns: [Align; 2],
-    /// `None` where there are no elements.
+    /// `None` if there are no elements.
     planned: Option<(Task, Work)>,
 }
 
 impl AffinePlan {
-    /// Plans `dst[i, j, ...] = fma(src[i, j, ...], factor, offset)` for storages of these layouts,
-    /// alignments and types, source first. `channels` says where factors and offsets are.
+    /// Plans `dst[i, j, ...] = fma(src[i, j, ...], factor, offset)` for storages with these
+    /// layouts, alignments and types, source first. `channels` is the place of factors and offsets.
     ///
-    /// Images of bytes become planes by a kernel of their own, if the values go with the launch.
-    /// Where the sides are contiguous along different axes, a transpose by tiles does the work: in
-    /// registers where every row of both sides is whole vectors of 16 bytes, else through a padded
-    /// tile. All others go element by element.
+    /// Images of bytes become planes by a separate kernel if their values are launch parameters. If
+    /// the sides are contiguous along different axes, tiles transpose them: in registers if every
+    /// row of both sides is whole vectors of 16 bytes, else through padded tiles. All other work
+    /// goes element by element.
     ///
     /// # Errors
     ///
-    /// `Layout` where the shapes differ, the destination may reach an element twice, the bytes of a
-    /// storage overflow, or values go with the launch for other layouts than those of images;
-    /// `InvalidArgument` where there is no kernel for the types, an alignment is below an element,
+    /// `Layout` if the shapes differ, the destination may reach an element twice, the bytes of a
+    /// storage overflow, or values are launch parameters but the layouts are not those of images;
+    /// `InvalidArgument` if there is no kernel for the types, an alignment is less than an element,
     /// or the shape has no such axis.
     pub fn new(
         (src, src_align, from): (&Layout, Align, DType),
@@ -89,8 +89,8 @@ impl AffinePlan {
         Ok(Self { planned: Some((task, work)), ..plan })
     }
 
-    /// Bytes of the source's elements, and of factors and offsets in device memory. The elements of
-    /// a broadcast source count each time they are read.
+    /// Returns the bytes of the source's elements, and of factors and offsets in device memory. The
+    /// elements of a broadcast source count each time they are read.
     pub fn read(&self) -> u64 {
         let values = match self.channels {
             Channels::InMemory(_) => (self.len().min(1) * self.count.unwrap_or(0) as u64).saturating_mul(2 * VALUE),
@@ -99,7 +99,7 @@ impl AffinePlan {
         self.len().saturating_mul(self.types[0].width() as u64).saturating_add(values)
     }
 
-    /// Bytes of the destination's elements.
+    /// Returns the bytes of the destination's elements.
     pub fn written(&self) -> u64 {
         self.len().saturating_mul(self.types[1].width() as u64)
     }
@@ -112,8 +112,8 @@ impl AffinePlan {
     ///
     /// # Errors
     ///
-    /// As [`affine_into`](super::affine_into); `Layout` also where the views do not mean the work
-    /// that was planned.
+    /// As [`affine_into`](super::affine_into); `Layout` also if the views do not mean the planned
+    /// work.
     pub fn launch<'a, S: Element, D: Element>(
         &self,
         src: impl Into<View<'a, S>>,
@@ -126,7 +126,7 @@ impl AffinePlan {
         self.run(src, affine, dst, stream)
     }
 
-    /// [`AffinePlan::launch`] on the views that the plan was made of.
+    /// Runs [`AffinePlan::launch`] on the views that the plan was made from.
     pub(super) fn run<S: Element, D: Element>(
         &self,
         src: View<'_, S>,
@@ -137,8 +137,8 @@ impl AffinePlan {
         let [from, to] = [Operand::read("source", &src), Operand::written("destination", &dst)];
         let launch = |device: &Device, src, affine, dst, stream| {
             // SAFETY: the layouts lie within the buffers, and so do the channels' values; all live
-            // until their drops and are aligned as allocations are; the exclusive borrow of `dst`
-            // shows that it shares no element with them; `queue` orders other work.
+            // until their drops and are aligned as allocations are; `dst` is borrowed exclusively,
+            // so it shares no element with them; `queue` orders other work.
             unsafe { self.place(device, src, affine, dst, stream) }
         };
         match affine {
@@ -160,7 +160,7 @@ impl AffinePlan {
         }
     }
 
-    /// Whether the views mean the work that was planned.
+    /// Checks that the views mean the planned work.
     fn check_views(&self, from: &Operand<'_>, to: &Operand<'_>) -> Result<()> {
         let is_planned = [from.dtype, to.dtype] == self.types
             && from.layout.shape() == to.layout.shape()
@@ -192,9 +192,9 @@ impl AffinePlan {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an address is not aligned as planned, the destination overlaps the
-    /// source or the channels' values, or the plan is for values elsewhere; else the driver's
-    /// error.
+    /// `InvalidArgument` if an address is not aligned as planned, the destination overlaps the
+    /// source or the channels' values, or the values are not in the planned place; else the
+    /// driver's error.
     ///
     /// # Safety
     ///
@@ -251,7 +251,7 @@ impl AffinePlan {
         unsafe { work.launch(device, Added { src, dst, values }, stream) }
     }
 
-    /// Whether the factors and offsets are where the plan was told.
+    /// Checks that the factors and offsets are in the planned place.
     fn check_channels<A>(&self, affine: &Affine<A>) -> Result<()> {
         let given = affine.channels();
         if given != self.channels {
@@ -274,11 +274,11 @@ impl AffinePlan {
     }
 }
 
-/// Whether there is a kernel for these types.
+/// Checks that there is a kernel for these types.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where there is none.
+/// `InvalidArgument` if there is none.
 fn check_types(from: DType, to: DType) -> Result<()> {
     let known = |dtype| affine_type(dtype).is_some();
     if known(from) && known(to) && (from == DType::F64) == (to == DType::F64) && to != DType::U8 {
@@ -293,7 +293,7 @@ fn check_types(from: DType, to: DType) -> Result<()> {
     ))
 }
 
-/// The extent of an axis of channels.
+/// Returns the extent of an axis of channels.
 fn extent(layout: &Layout, axis: usize) -> Result<usize> {
     layout.shape().get(axis).copied().ok_or_else(|| {
         Error::new(
@@ -307,7 +307,7 @@ fn extent(layout: &Layout, axis: usize) -> Result<usize> {
     })
 }
 
-/// Whether the values of so many channels can go with a launch.
+/// Checks that a launch can take the values of this number of channels.
 fn check_count(channels: usize) -> Result<()> {
     if channels <= MAX_CHANNELS {
         return Ok(());
@@ -322,7 +322,8 @@ fn check_count(channels: usize) -> Result<()> {
     ))
 }
 
-/// The error where no strategy takes the work: all but that of images take any layout.
+/// Returns the error if no strategy takes the work: only that of images can decline for its
+/// layouts.
 fn not_images(src: &Layout, dst: &Layout) -> Error {
     Error::new(
         ErrorKind::Layout,
@@ -337,7 +338,8 @@ fn not_images(src: &Layout, dst: &Layout) -> Error {
     )
 }
 
-/// The bytes from the start of a view's storage to the first of its values, one a channel.
+/// Returns the bytes from the start of a view's storage to the first of its values, one per
+/// channel.
 fn channel_values(values: &Operand<'_>, channels: usize) -> Result<u64> {
     if values.layout.shape() != [channels] {
         return Err(Error::new(

@@ -1,4 +1,4 @@
-//! The ways to map elements, the first of which that takes the work does it.
+//! The list of strategies that map elements: the first that takes the work does it.
 
 mod elements;
 mod images;
@@ -23,17 +23,18 @@ use crate::ops::plan::{Decline, Placed, Step, at_most};
 use crate::ops::units::VECTOR;
 use crate::ops::{Align, Target};
 
-/// What every strategy looks at.
+/// The task that every strategy looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Task {
     pub(super) axes: Axes,
     /// The types of source and destination.
     types: [DType; 2],
-    /// The bytes that the starts of both storages are multiples of, up to those of a vector.
+    /// The largest power of two of bytes, up to a vector's, that divides the starts of both
+    /// storages.
     align: usize,
-    /// The images, where values go with the launch and the layouts are theirs.
+    /// The images, if values are launch parameters and the layouts describe images.
     images: Option<images::Images>,
-    /// The channels whose values go with the launch.
+    /// The number of channels whose values are launch parameters.
     with_launch: usize,
     target: Target,
 }
@@ -55,9 +56,9 @@ impl Task {
         Ok(Self { axes, types, align, images, with_launch, target })
     }
 
-    /// Declines values that go with the launch, for the kernels of any layout.
+    /// Declines values that are launch parameters, for the kernels of any layout.
     fn check_in_memory(&self) -> Result<(), Decline> {
-        let reason = "its kernels read factors and offsets from device memory, and these go with the launch";
+        let reason = "its kernels read factors and offsets from device memory, and these are launch parameters";
         at_most(self.with_launch, 0, WITH_LAUNCH, reason)
     }
 
@@ -65,7 +66,7 @@ impl Task {
         self.types.map(DType::width)
     }
 
-    /// The numbers by which the kernels know the types; the plan has checked that they do.
+    /// Returns the kernels' numbers for the types, which the plan has checked.
     fn codes(&self) -> [u64; 2] {
         self.types.map(|dtype| affine_type(dtype).unwrap_or_default())
     }
@@ -74,7 +75,7 @@ impl Task {
 /// A way to map elements.
 pub(super) struct Strategy {
     pub(super) name: &'static str,
-    /// Why it takes what it takes.
+    /// Why it takes its work.
     pub(super) about: &'static str,
     /// Plans the work, or says why it declines.
     pub(super) plan: fn(&Task) -> Result<Work, Decline>,
@@ -84,7 +85,7 @@ pub(super) struct Strategy {
 pub(super) const STRATEGIES: [Strategy; 4] = [
     Strategy {
         name: "images",
-        about: "images of bytes become planes, and their values go with the launch",
+        about: "images of bytes become planes, and their values are launch parameters",
         plan: images::plan,
     },
     Strategy {
@@ -96,8 +97,8 @@ pub(super) const STRATEGIES: [Strategy; 4] = [
     Strategy { name: "elements", about: "element by element, in the destination's order", plan: elements::plan },
 ];
 
-/// The quantity that tells images from the work of the other strategies.
-const WITH_LAUNCH: &str = "channels whose values go with the launch";
+/// The quantity that distinguishes images from the work of the other strategies.
+const WITH_LAUNCH: &str = "channels whose values are launch parameters";
 
 /// A launch, by its kernel's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +108,7 @@ pub(super) enum Work {
     Elements(Step<AffineElementsParams>),
 }
 
-/// What a launch adds to a plan: the addresses of the storages, and the values.
+/// The values that a launch adds to a plan: the addresses of the storages, factors and offsets.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops) struct Added {
     pub(super) src: u64,
@@ -118,16 +119,16 @@ pub(in crate::ops) struct Added {
 /// Factors and offsets.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Values {
-    /// One of each.
+    /// One factor and one offset.
     Uniform { factor: f64, offset: f64 },
-    /// At these addresses, those of the last channel so many bytes behind.
+    /// The addresses of the arrays; the last channel's values lie `last` bytes after the first's.
     InMemory { factors: u64, offsets: u64, last: u64 },
-    /// With the launch.
+    /// Launch parameters.
     WithLaunch(Normalization),
 }
 
 impl Values {
-    /// The planned values with these. A negative step says that the last channel comes first.
+    /// Adds these to the planned values. With a negative step the last channel comes first.
     fn place(self, planned: AffineValues) -> AffineValues {
         match self {
             Self::Uniform { factor, offset } => {
@@ -207,8 +208,8 @@ impl Work {
     }
 }
 
-/// The values that are the same for all launches: the numbers of elements, or of images, that
-/// follow each other and have one channel, and of channels; without channels, as of one.
+/// Returns the values that all launches share: the number of elements, or of images, that follow
+/// each other with one channel, and the number of channels, at least 1.
 fn channels(axes: &[Axis], channel: Option<usize>, reversed: bool, divisor: fn(u64) -> Divisor) -> AffineValues {
     let (inner, count) =
         channel.map_or((1, 1), |at| (axes[..at].iter().map(|axis| axis.extent).product::<usize>(), axes[at].extent));

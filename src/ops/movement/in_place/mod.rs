@@ -1,4 +1,4 @@
-//! Transposes of matrices in the memory where they lie.
+//! Transposes matrices within their own memory.
 
 mod plan;
 
@@ -12,15 +12,16 @@ use crate::layout::Layout;
 use crate::stream::Stream;
 use crate::view::ViewMut;
 
-/// Queues the transpose of a matrix of `[rows, cols]`, or of each of `[batch, rows, cols]`, in its
-/// own memory on `stream`, and gives the view of the result, of `[cols, rows]`.
+/// Queues the transpose of a matrix of shape `[rows, cols]`, or of each matrix of `[batch, rows,
+/// cols]`, in its own memory on `stream`, and returns the view of the result, of shape `[cols,
+/// rows]`.
 ///
-/// - A square matrix may have any strides, which the result has too. It is read and written once.
-/// - Any other is contiguous in C order, and so is the result. It is read and written twice, and a
-///   third time where its rows and columns have a common divisor. Where its rows or columns are too
+/// - A square matrix may have any strides, which the result keeps. It is read and written once.
+/// - Any other matrix is contiguous in C order, and so is the result. It is read and written twice,
+///   and a third time if its rows and columns have a common divisor. If its rows or columns are too
 ///   long for shared memory, this takes scratch memory, at most the greatest of 1/64 of the whole,
-///   one line of elements along the longer axis, and 32 bytes for each index of the shorter one
-///   ([`InPlacePlan::scratch_bytes`]), and gives it back at the end, which on CUDA waits for the
+///   one row or column along the longer axis, and 32 bytes for each index of the shorter one
+///   ([`InPlacePlan::scratch_bytes`]). It frees the scratch at the end, which on CUDA waits for the
 ///   device.
 ///
 /// [`transpose_into`](crate::ops::transpose_into) another buffer moves fewer bytes. An array keeps
@@ -28,9 +29,9 @@ use crate::view::ViewMut;
 ///
 /// # Errors
 ///
-/// `Layout` where the view is not such a matrix, `InvalidArgument` where matrix and stream are not
-/// of one device, `OutOfMemory` where the device has no room for the scratch, and what the driver
-/// failed with: then the elements may be in any order.
+/// `Layout` if the view is not such a matrix; `InvalidArgument` if matrix and stream are not on one
+/// device; `OutOfMemory` if the scratch does not fit; else the driver's error, after which the
+/// elements may be in any order.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -56,18 +57,18 @@ pub fn transpose_in_place<'a, T: Element>(
     plan.launch(matrix, bytes, stream)
 }
 
-/// Queues a transpose in memory that others own, by addresses: a buffer of cudarc, cust or candle,
-/// whose `CUdeviceptr` and `CUstream` these are.
+/// Queues a transpose in memory that others own, by addresses: the `CUdeviceptr` and `CUstream` of
+/// cudarc, cust or candle.
 ///
-/// `matrix` is the address of the storage that `layout` is of, `width` the bytes of an element, and
-/// `scratch` the address of [`InPlacePlan::scratch_bytes`] bytes; any where those are 0. The
-/// result's layout is as in [`transpose_in_place`].
+/// `matrix` is the address at which the layout's storage starts, `width` the size of an element in
+/// bytes, and `scratch` the address of [`InPlacePlan::scratch_bytes`] bytes, or any number if those
+/// are 0. [`transpose_in_place`] describes the result's layout.
 ///
 /// # Errors
 ///
-/// As [`transpose_in_place`]; `InvalidArgument` also for a width that is not 1, 2, 4, 8 or 16, an
-/// address that is not a multiple of it, or a scratch that overlaps the matrix. `Layout` also where
-/// `layout` may reach an element twice.
+/// As [`transpose_in_place`]; `InvalidArgument` also if the width is not 1, 2, 4, 8 or 16, an
+/// address is not a multiple of it, or the scratch overlaps the matrix; `Layout` also if `layout`
+/// may reach an element twice.
 ///
 /// # Safety
 ///
@@ -85,7 +86,7 @@ pub unsafe fn transpose_in_place_raw(
     unsafe { InPlacePlan::new(layout, width)?.launch_raw(device, matrix, scratch, stream) }
 }
 
-/// That a matrix which is not square lies otherwise than in C order without gaps.
+/// Returns the error for a matrix that is neither square nor in C order without gaps.
 fn not_in_place(layout: &Layout) -> Error {
     Error::new(
         ErrorKind::Layout,

@@ -1,4 +1,4 @@
-//! From a layout to launches.
+//! Plans launches from a layout.
 
 use std::fmt;
 
@@ -23,12 +23,12 @@ use crate::ops::{Plan, units};
 use crate::stream::Stream;
 use crate::view::ViewMut;
 
-/// Bytes of a row of a panel that keep the sectors of device memory whole.
+/// Bytes of a row of a panel that touches whole sectors of device memory.
 const SECTOR: u64 = units::SECTOR as u64;
 
-/// How a transpose in place is done: which kernels, in what grids, with which parameters.
+/// A plan of a transpose in place: the kernels, the grids and the parameters.
 ///
-/// A layout alone decides a plan. It can be kept, and launches any number of times.
+/// Only a layout decides a plan. A program can keep it and launch it any number of times.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -46,23 +46,22 @@ const SECTOR: u64 = units::SECTOR as u64;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InPlacePlan {
-    /// The one launch that a square matrix takes.
+    /// The single launch of a square matrix.
     square: Option<Step<SquareParams>>,
-    /// The passes that any other takes.
+    /// The passes of any other matrix.
     passes: [Option<Pass>; 3],
     layout: Layout,
     width: usize,
 }
 
-/// One permutation of all rows in themselves, or of all columns.
+/// One permutation within each row, or within each column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Pass {
-    /// The first launch. The scratch's last launch may have fewer panels in y.
+    /// The first launch. The last launch through scratch may have fewer panels in y.
     step: Step<LinesParams>,
-    /// Panels of all matrices.
+    /// The number of panels of all matrices.
     panels: u64,
-    /// Panels that the scratch has room for; 0 where they go through shared memory, all in one
-    /// launch.
+    /// Panels that the scratch can hold; 0 if panels go through shared memory, all in one launch.
     spilled: u64,
 }
 
@@ -83,7 +82,7 @@ impl Placed for LinesParams {
     }
 }
 
-/// Contiguous matrices as the passes see them, with no more rows than columns.
+/// Contiguous matrices with no more rows than columns, as the passes need them.
 #[derive(Clone, Copy)]
 struct Grid {
     start: u64,
@@ -94,20 +93,21 @@ struct Grid {
 }
 
 impl InPlacePlan {
-    /// Plans the transpose of a matrix, or of each of a batch, of elements of `width` bytes.
+    /// Plans the transpose of a matrix, or of each matrix of a batch, with elements of `width`
+    /// bytes.
     ///
-    /// A square matrix exchanges its tiles across the diagonal, through shared memory. Any other,
-    /// contiguous in C order, is transposed by the decomposition of Catanzaro, Keller and Garland
-    /// (2014): two or three passes that permute columns or rows in themselves, for which panels of
-    /// them go through shared memory, or through scratch memory where they are too long. A matrix
-    /// of more rows than columns runs the passes of its transpose backwards, so that columns are
-    /// the shorter lines, of which a panel takes several.
+    /// A square matrix exchanges its tiles across the diagonal, through shared memory. Any other
+    /// matrix, contiguous in C order, is transposed by the decomposition of Catanzaro, Keller and
+    /// Garland (2014): two or three passes permute within columns or within rows. Panels of them go
+    /// through shared memory, or through scratch memory if they are too long. A matrix with more
+    /// rows than columns runs the passes of its transpose backwards, so that columns are shorter
+    /// than rows and a panel takes several.
     ///
     /// # Errors
     ///
-    /// `Layout` where it has not two or three axes, is neither square nor contiguous in C order,
-    /// may reach an element twice, or has more elements than a grid covers; `InvalidArgument` for a
-    /// width that is not 1, 2, 4, 8 or 16.
+    /// `Layout` if it does not have two or three axes, is neither square nor contiguous in C order,
+    /// may reach an element twice, or has more elements than a grid covers; `InvalidArgument` if
+    /// the width is not 1, 2, 4, 8 or 16.
     pub fn new(layout: &Layout, width: usize) -> Result<Self> {
         check_width(width)?;
         check_bytes("matrix", layout, width)?;
@@ -145,34 +145,34 @@ impl InPlacePlan {
         Ok(plan)
     }
 
-    /// Bytes of scratch memory that the transpose needs beside the matrix: none for a square one,
-    /// nor where panels of it fit in shared memory. Else at most the greatest of 1/64 of the
-    /// matrix's bytes, one line of elements along its longer axis, and 32 bytes for each index of
-    /// its shorter one.
+    /// Returns the bytes of scratch memory that the transpose needs. This is 0 for a square matrix,
+    /// and if panels fit in shared memory. Otherwise it is at most the greatest of 1/64 of the
+    /// matrix's bytes, one row or column along its longer axis, and 32 bytes for each index of its
+    /// shorter one.
     pub fn scratch_bytes(&self) -> usize {
-        // What is left of the matrix's own bytes, which fit.
+        // Panels are parts of the matrix, so their bytes fit a usize.
         self.passes.iter().flatten().map(|pass| pass.spilled * pass.panel_bytes(self.width)).max().unwrap_or(0) as usize
     }
 
-    /// How often each element is read from the matrix and written back to it.
+    /// Returns how often each element is read from the matrix and written back to it.
     pub fn passes(&self) -> usize {
         self.entries().count()
     }
 
-    /// The kernel's entry of each pass, in their order.
+    /// Returns the entry of each pass, in order.
     pub fn entries(&self) -> impl Iterator<Item = &'static str> {
         let square = self.square.iter().map(|square| square.entry);
         square.chain(self.passes.iter().flatten().map(|pass| pass.step.entry)).map(EntryId::name)
     }
 
-    /// Queues the transpose of `matrix` in its own memory on `stream`, and gives the view of the
+    /// Queues the transpose of `matrix` in its own memory on `stream`, and returns the view of the
     /// result. `scratch` has at least [`InPlacePlan::scratch_bytes`], without gaps.
     ///
     /// # Errors
     ///
-    /// `Layout` where the matrix is not the planned one, `InvalidArgument` where the scratch is too
-    /// small or not aligned to the elements, or the operands and the stream are not on one device;
-    /// and the driver's errors: then the elements may be in any order.
+    /// `Layout` if the matrix is not the planned one; `InvalidArgument` if the scratch is too small
+    /// or not aligned to the elements, or the operands and the stream are not on one device; else
+    /// the driver's error, after which the elements may be in any order.
     pub fn launch<'a, 'b, T: Element>(
         &self,
         matrix: impl Into<ViewMut<'a, T>>,
@@ -198,7 +198,7 @@ impl InPlacePlan {
             // SAFETY: the matrix has the planned layout, as `Operand::check` saw, which lies within
             // its buffer. The scratch has the bytes that the plan asks for and starts on a multiple
             // of the width, as checked above. Both are borrowed exclusively, so they share no byte.
-            // `queue` holds all to one device and orders other work on both.
+            // `queue` requires one device and orders other work on both.
             unsafe { self.queue(device, matrix, scratch + start, stream) }
         })?;
         let transposed = match *self.layout.shape() {
@@ -209,18 +209,19 @@ impl InPlacePlan {
         transposed.view().ok_or_else(|| not_in_place(&self.layout))
     }
 
-    /// Queues the transpose in memory that others own, of a storage and a scratch at these
+    /// Queues the transpose in memory that others own, with a storage and a scratch at these
     /// addresses.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an address is not a multiple of the element's width, the scratch
-    /// overlaps the matrix, or the device does not allow a launch; and the driver's errors.
+    /// `InvalidArgument` if an address is not a multiple of the element's width, the scratch
+    /// overlaps the matrix, or the device does not allow a launch; else the driver's error.
     ///
     /// # Safety
     ///
-    /// [The raw contract](crate::ops#the-raw-contract), for a storage of the planned layout, and a
-    /// scratch of [`InPlacePlan::scratch_bytes`]; any where those are 0. Both are read and written.
+    /// [The raw contract](crate::ops#the-raw-contract), for a storage of the planned layout and a
+    /// scratch of [`InPlacePlan::scratch_bytes`], or any address if those are 0. Both are read and
+    /// written.
     pub unsafe fn launch_raw(&self, device: &Device, matrix: u64, scratch: u64, stream: StreamHandle) -> Result<()> {
         if self.launches() == 0 {
             return Ok(());
@@ -279,8 +280,8 @@ impl Plan for InPlacePlan {
         let reason = match self.passes() {
             0 => "there is nothing to exchange",
             _ if self.square.is_some() => "the matrix is square: tiles are exchanged across the diagonal",
-            2 => "nothing divides rows and columns: rows are permuted in themselves, then columns",
-            _ => "rows and columns have a common divisor: columns are rotated apart before the other two passes",
+            2 => "rows and columns have no common divisor: elements move within rows, then within columns",
+            _ => "rows and columns have a common divisor: columns are rotated before the other two passes",
         };
         Explanation {
             entry: self.entry(),
@@ -295,7 +296,7 @@ impl Plan for InPlacePlan {
 }
 
 impl Pass {
-    /// The pass with its permutation.
+    /// Returns the pass with this permutation.
     fn with(mut self, factor: u64, period: Divisor, section: Divisor, scatter: bool) -> Self {
         self.step.params = LinesParams { factor, period, section, scatter: u64::from(scatter), ..self.step.params };
         self
@@ -322,7 +323,7 @@ impl Pass {
         let mut step = self.step;
         while step.params.first < self.panels {
             step.params.end = self.panels.min(step.params.first + self.spilled);
-            // At most `spilled`, which is at most what a grid has in y.
+            // At most `spilled`, which is at most the y extent of a grid.
             step.shape.grid[1] = (step.params.end - step.params.first) as u32;
             for back in [0, 1] {
                 step.params.back = back;
@@ -337,13 +338,13 @@ impl Pass {
 }
 
 impl Grid {
-    /// The passes that turn `rows` x `cols` into `cols` x `rows`, or back: then each inverse, in
-    /// the opposite order. `None` where a grid does not cover them.
+    /// Returns the passes that transpose `rows` x `cols`. With `back`, it returns their inverses in
+    /// the opposite order. `None` if a grid does not cover them.
     ///
     /// In the terms of [`LinesParams`], with `c` the greatest common divisor: first each column is
-    /// rotated by the multiple of `cols / c` that it has reached, which spreads the elements of a
-    /// row over all columns; then each element goes to its column, and at last to its row. Elements
-    /// of a row that nothing divides are spread already.
+    /// rotated by its multiple of `cols / c`, which spreads the elements of a row over all columns;
+    /// then each element goes to its column, and last to its row. If rows and columns have no
+    /// common divisor, the elements are spread already.
     fn passes(&self, back: bool) -> Option<[Option<Pass>; 3]> {
         let common = gcd(self.rows, self.cols);
         let by = |value| self.divisor(value);
@@ -358,13 +359,13 @@ impl Grid {
         Some(if back { [third, second, first] } else { passes })
     }
 
-    /// The arithmetic that all elements' numbers fit in.
+    /// Returns the narrowest arithmetic that holds all elements' numbers.
     fn index(&self) -> Index {
         let elements = self.batches * self.rows * self.cols;
         if elements <= i32::MAX as u64 { Index::Narrow } else { Index::Wide }
     }
 
-    /// What the kernels divide by `value` with.
+    /// Returns the constants by which the kernels divide by `value`.
     fn divisor(&self, value: u64) -> Divisor {
         match self.index() {
             Index::Narrow => Divisor::narrow(value),
@@ -372,13 +373,13 @@ impl Grid {
         }
     }
 
-    /// Most bytes that the scratch has for panels of which the least has so many.
+    /// Returns the most bytes of scratch for panels, at least `least`.
     fn scratch(&self, least: u64) -> u64 {
         let whole = self.batches * self.rows * self.cols * self.width;
         (whole / Tuning::common().in_place.scratch_part).max(least)
     }
 
-    /// Rows as many as fit in shared memory, or one through the scratch.
+    /// Returns panels with the most rows that fit in shared memory, or one row through the scratch.
     fn row_panels(&self) -> Option<Pass> {
         let fit = u64::from(LINES_SHARED) / (self.cols * self.width);
         let height =
@@ -386,13 +387,13 @@ impl Grid {
         self.pass(0, height, self.cols, self.rows.div_ceil(height), fit == 0)
     }
 
-    /// Columns as many as fit in shared memory, a sector wide at least, or more of them through the
-    /// scratch.
+    /// Returns panels with the most columns that fit in shared memory, at least a sector wide, or
+    /// more of them through the scratch.
     fn column_panels(&self) -> Option<Pass> {
         let line = self.rows * self.width;
         let sector = SECTOR / self.width;
         let fit = u64::from(LINES_SHARED) / line;
-        // Where a sector is wider than the matrix, its columns are as short, and a panel fits.
+        // If a sector is wider than the matrix, columns are as short as its rows, and a panel fits.
         let spilled = fit < sector.min(self.cols);
         let most = if spilled { self.scratch(self.rows * SECTOR) / line } else { fit };
         let InPlace { enough_panels, panel_sectors, .. } = Tuning::common().in_place;
@@ -402,8 +403,8 @@ impl Grid {
         self.pass(1, self.rows, width, self.cols.div_ceil(width), spilled)
     }
 
-    /// A pass over panels of `height` x `width`, that does not say yet how it permutes; `None`
-    /// where a grid does not cover them.
+    /// Returns a pass over panels of `height` x `width`, without its permutation; `None` if a grid
+    /// does not cover them.
     fn pass(&self, columns: u64, height: u64, width: u64, panels: u64, spilled: bool) -> Option<Pass> {
         let all = panels * self.batches;
         let len = height * width;
@@ -452,7 +453,7 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// A grid of these extents, where CUDA allows it.
+/// Returns a grid of these extents if CUDA allows it.
 fn checked_grid([x, y, z]: [u64; 3]) -> Option<[u32; 3]> {
     let most = u64::from(MAX_GRID_YZ);
     (x <= u64::from(MAX_GRID_X) && y <= most && z <= most).then_some([x as u32, y as u32, z as u32])
@@ -526,7 +527,7 @@ mod tests {
     use super::*;
     use crate::device::Backend;
 
-    /// The plan with 64-bit arithmetic, as if the storage were larger.
+    /// Returns the plan with 64-bit arithmetic, as for a larger storage.
     fn wide(mut plan: InPlacePlan) -> InPlacePlan {
         let width = plan.width;
         let other = |narrow: EntryId| {
@@ -546,7 +547,7 @@ mod tests {
         plan
     }
 
-    /// Every entry, narrow and wide, on elements of `WIDTH` bytes.
+    /// Tests every entry, narrow and wide, on elements of `WIDTH` bytes.
     fn check<const WIDTH: usize>(device: &Device) {
         let long = LINES_SHARED as usize / WIDTH + 5;
         for [rows, cols] in [[70, 70], [12, 18], [18, 12], [100, 7], [3, long], [long, 2]] {
@@ -559,8 +560,8 @@ mod tests {
                 let (matrix, scratch) =
                     (device.upload(&bytes).unwrap(), device.alloc::<u8>(plan.scratch_bytes()).unwrap());
                 let stream = device.default_stream();
-                // SAFETY: both buffers are live until the stream is synchronised, and as long as
-                // the plan asks for.
+                // SAFETY: both buffers live until the stream is synchronised, and have the length
+                // that the plan needs.
                 unsafe { plan.launch_raw(device, matrix.address(), scratch.address(), stream.handle()) }.unwrap();
                 stream.synchronize().unwrap();
                 let result = matrix.download().unwrap();
@@ -573,7 +574,7 @@ mod tests {
         }
     }
 
-    /// No test has memory for 2^31 elements; the wide kernels are right of fewer as well.
+    /// No test has memory for 2^31 elements; the wide kernels also work with fewer.
     #[test]
     fn narrow_and_wide_kernels_of_every_width_are_right() {
         let device = Device::open(Backend::Soft).unwrap();

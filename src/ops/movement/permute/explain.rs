@@ -1,4 +1,4 @@
-//! The explanation of a plan: what is moved, how, why so, and what that should cost.
+//! Explains a plan: what it moves, how and why, and which memory traffic to expect.
 
 #[cfg(feature = "interp")]
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::ops::units::SECTOR;
 
 const SECTOR_BYTES: u64 = SECTOR as u64;
 
-/// Most blocks that are run to learn what all of them ask for.
+/// The software GPU runs at most this number of blocks to count the requests of the whole grid.
 #[cfg(feature = "interp")]
 const MOST_BLOCKS: u64 = 256;
 
@@ -37,7 +37,7 @@ pub(super) fn explanation(plan: &PermutePlan) -> Explanation {
         source_stride: src,
         destination_stride: dst,
     });
-    // What is broadcast is read once.
+    // Broadcast elements are read once.
     let source = walks.iter().filter(|axis| axis.src != 0).map(|axis| axis.extent as u64).product::<u64>();
     let side = |stride: fn(&Axis) -> isize| {
         if walks.is_empty() && canonical.is_empty() {
@@ -63,7 +63,7 @@ pub(super) fn explanation(plan: &PermutePlan) -> Explanation {
     }
 }
 
-/// The verdict of every strategy, those behind the first that takes the work included.
+/// Returns the verdict of every strategy, including those after the first that takes the work.
 fn verdicts(plan: &PermutePlan) -> Vec<Verdict> {
     if plan.canonical.is_empty() {
         return Vec::new();
@@ -81,27 +81,28 @@ fn verdicts(plan: &PermutePlan) -> Vec<Verdict> {
     verdict.collect()
 }
 
-/// What a plan's kernel asks the L1 cache for. Sectors that several requests touch are counted for
-/// each: far more of them than a [`Walk`] has say that warps do not take neighbours together.
+/// The requests of a plan's kernel to the L1 cache. A sector counts once for each request that
+/// touches it. A count far above that of the [`Walk`] means that the lanes of a warp do not access
+/// neighbours together.
 #[cfg(feature = "interp")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requested {
-    /// To read the source.
+    /// Requests that read the source.
     pub load: GlobalCounters,
-    /// To write the destination.
+    /// Requests that write the destination.
     pub store: GlobalCounters,
-    /// Whether every block was counted; else they are within a few per cent.
+    /// Whether every block was counted. Otherwise the counts are within a few per cent.
     pub exact: bool,
 }
 
 #[cfg(feature = "interp")]
 impl PermutePlan {
-    /// Counts what the plan's kernel asks of memory: the software GPU runs it without the arrays.
-    /// Of more than 256 blocks it runs that many, spread over the grid.
+    /// Counts the memory requests of the plan's kernel. The software GPU runs the kernel without
+    /// the arrays. If the grid has more than 256 blocks, it runs 256 of them, spread over the grid.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where no GPU has so many blocks, `OutOfMemory` where a side reaches over
+    /// `InvalidArgument` if the grid exceeds what any GPU allows; `OutOfMemory` if a side spans
     /// more than 2^40 bytes.
     pub fn requested(&self) -> Result<Requested> {
         let Some(shape) = self.shape() else {
@@ -110,7 +111,7 @@ impl PermutePlan {
         };
         let device = Device::with_driver(Arc::new(Soft::counting(MOST_BLOCKS)))?;
         let storage = |bytes: usize, align: Align| -> Result<(DeviceBuffer<u8>, u64)> {
-            // From an address that is a multiple of the alignment and of no more.
+            // The address is a multiple of the alignment, and of no larger power of two.
             let start = align.bytes() % Align::ALLOCATION.bytes();
             let storage = device.alloc(bytes.saturating_add(start as usize))?;
             let address = storage.address() + start;
@@ -122,7 +123,7 @@ impl PermutePlan {
         let ((_source, src), (_destination, dst)) =
             (storage(source.end, src_align)?, storage(destination.end, dst_align)?);
         let stream = device.default_stream();
-        // SAFETY: both storages are live until the stream is waited for, reach to the last element
+        // SAFETY: both storages live until the stream is synchronised, reach to the last element
         // and are aligned as planned; nothing else uses them.
         unsafe { self.launch_raw(&device, src, dst, stream.handle()) }?;
         stream.synchronize()?;
@@ -139,8 +140,8 @@ impl PermutePlan {
     }
 }
 
-/// Sectors that a walk along axes of these extents and strides touches, from a sector's boundary
-/// on.
+/// Counts the sectors that a walk along axes of these extents and strides touches, if it starts at
+/// a sector's boundary.
 fn sectors(axes: impl Iterator<Item = (usize, isize)>, width: usize) -> u64 {
     let width = width as u64;
     // A broadcast reads the same element again.
@@ -149,15 +150,15 @@ fn sectors(axes: impl Iterator<Item = (usize, isize)>, width: usize) -> u64 {
         .map(|(extent, stride)| (extent as u64, stride.unsigned_abs() as u64 * width))
         .collect();
     axes.sort_unstable_by_key(|&(_, stride)| stride);
-    // From the first to the last byte of a run of elements, between any two of which there is no
-    // room for a whole sector.
+    // `run` is the bytes from the first to the last element of a run in which no gap holds a whole
+    // sector.
     let mut run = width;
     let mut axes = axes.into_iter().peekable();
     while let Some((extent, stride)) = axes.next_if(|&(_, stride)| stride < run + SECTOR_BYTES) {
         run += (extent - 1) * stride;
     }
-    // Runs begin at every multiple of `step` within a sector in turn, and so touch one more than
-    // they fill in some of the cases.
+    // The starts of the runs cycle through the multiples of `step` within a sector, so some runs
+    // touch one sector more than they fill.
     let step = 1 << axes.clone().fold(SECTOR_BYTES, |bits, (_, stride)| bits | stride).trailing_zeros();
     let runs: u64 = axes.map(|(extent, _)| extent).product();
     let sectors =
@@ -171,7 +172,7 @@ mod tests {
     use crate::layout::Layout;
     use crate::ops::{Align, Target};
 
-    /// Sectors by going to every byte of every element, from the start of a sector on.
+    /// Counts sectors by visiting every byte of every element, from the start of a sector.
     fn counted(axes: &[(usize, isize)], width: usize) -> u64 {
         let mut places = vec![0_i64];
         for &(extent, stride) in axes {
@@ -196,8 +197,8 @@ mod tests {
         ] {
             assert_eq!(sectors(axes.iter().copied(), width), counted(&axes, width), "{axes:?} of {width} bytes");
         }
-        // Rows of 64 bytes, 100 bytes apart, begin at every multiple of 4 in turn, and are exact in
-        // the mean.
+        // Rows of 64 bytes, 100 bytes apart, start at every multiple of 4 equally often, so their
+        // mean is exact.
         let axes = [(800, 25), (16, 1)];
         assert_eq!(sectors(axes.into_iter(), 4), counted(&axes, 4));
     }

@@ -1,9 +1,8 @@
-//! Any layout to any layout of the same shape: copies, permutes, transposes, slices, reversals,
-//! broadcasts.
+//! Copies any layout to any layout of the same shape: copies, permutes, transposes, slices,
+//! reversals, broadcasts.
 //!
-//! One operation, [`copy_into`], does them all: what a permute is called in other libraries is a
-//! copy from a view whose axes are permuted. [`permute`] and [`contiguous`] are that copy into a
-//! new buffer.
+//! One operation, [`copy_into`], does all of them: a permute is a copy from a view whose axes are
+//! permuted. [`permute`] and [`contiguous`] copy into a new buffer.
 
 mod explain;
 mod plan;
@@ -27,13 +26,13 @@ use crate::ops::{Align, Target, TileShape};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// Queues a copy of every element of `src` to its place in `dst`, of the same shape, on `stream`.
-/// How it is done is chosen by the layouts; see [`PermutePlan`].
+/// Queues a copy of every element of `src` to the same index of `dst` on `stream`. Both have the
+/// same shape. The layouts choose the kernel; see [`PermutePlan`].
 ///
 /// # Errors
 ///
-/// `Layout` where the shapes differ, `InvalidArgument` where the two and the stream are not of one
-/// device, and what the driver failed with.
+/// `Layout` if the shapes differ; `InvalidArgument` if the operands and the stream are not on one
+/// device; else the driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -42,7 +41,7 @@ use crate::view::{View, ViewMut};
 /// let device = Device::open(Backend::Soft)?;
 /// let source = device.upload(&[1, 2, 3, 4, 5, 6])?;
 /// let mut result = device.zeros::<i32>(6)?;
-/// // Every second element, backwards, to the odd places.
+/// // Every second element, backwards, to the odd positions.
 /// let from = source.view(&[6])?.slice(0, .., -2)?;
 /// let to = result.view_mut(&[6])?.slice(0, 1.., 2)?;
 /// warpstride::ops::copy_into(from, to, device.default_stream())?;
@@ -61,8 +60,8 @@ pub fn copy_into<'a, T: Element>(
     plan.queue(&src, &dst, stream)
 }
 
-/// Queues [`copy_into`] by the kernels for large arrays, whatever the size, and with these tiles:
-/// for measuring which are the best. See [`PermutePlan::tuned`].
+/// Queues [`copy_into`] by the kernels for large arrays, whatever the size, with these tiles.
+/// `bench --tune` compares tiles by this; see [`PermutePlan::tuned`].
 ///
 /// # Errors
 ///
@@ -79,17 +78,17 @@ pub fn copy_into_tuned<T: Element>(
     plan.queue(&src, &dst, stream)
 }
 
-/// Queues a copy between memory that others own, by addresses: buffers of cudarc, cust or candle,
-/// whose `CUdeviceptr` and `CUstream` these are.
+/// Queues a copy between memory that others own, by addresses: the `CUdeviceptr` and `CUstream` of
+/// cudarc, cust or candle.
 ///
-/// `src` and `dst` are the addresses of the storages that the layouts are of, which have one shape;
-/// `width` is the bytes of an element.
+/// `src` and `dst` are the addresses at which the layouts' storages start. The layouts have the
+/// same shape. `width` is the size of an element in bytes.
 ///
 /// # Errors
 ///
-/// As [`copy_into`]; `InvalidArgument` also for a width that is not 1, 2, 4, 8 or 16, an address
-/// that is not a multiple of it, or ranges that overlap. `Layout` also where `dst_layout` may reach
-/// an element twice, or the bytes overflow.
+/// As [`copy_into`]; `InvalidArgument` also if the width is not 1, 2, 4, 8 or 16, an address is not
+/// a multiple of it, or the ranges overlap; `Layout` also if `dst_layout` may reach an element
+/// twice, or the bytes overflow.
 ///
 /// # Safety
 ///
@@ -101,16 +100,16 @@ pub fn copy_into_tuned<T: Element>(
 /// use warpstride::driver::StreamHandle;
 /// use warpstride::layout::Layout;
 ///
-/// let device = Device::open(Backend::Soft)?; // with memory of others: `Backend::Cuda`, and the number of their GPU
+/// let device = Device::open(Backend::Soft)?; // for memory of others: `Backend::Cuda` with the number of their GPU
 /// # let pixels = device.upload(b"rgbRGB")?;
 /// # let planes = device.zeros::<u8>(6)?;
 /// # let [d_pixels, d_planes, their_stream] = [pixels.address(), planes.address(), device.default_stream().handle().0];
 /// # device.synchronize()?;
 /// // Two device pointers to six bytes each, and a `CUstream`, all as `u64`.
 /// let from = Layout::row_major(&[2, 3])?; // pixels of three colours
-/// let to = Layout::row_major(&[3, 2])?.t(); // planes, by the same indices: pixel, colour
+/// let to = Layout::row_major(&[3, 2])?.t(); // planes, indexed alike: pixel, colour
 /// let stream = StreamHandle(their_stream);
-/// // SAFETY: both buffers are live until the stream is waited for, and used by nothing else meanwhile.
+/// // SAFETY: both buffers live until the stream is synchronised, and nothing else uses them meanwhile.
 /// unsafe { warpstride::ops::copy_into_raw(&device, d_pixels, &from, d_planes, &to, size_of::<u8>(), stream) }?;
 /// # device.default_stream().synchronize()?;
 /// # assert_eq!(planes.download()?, b"rRgGbB");
@@ -136,14 +135,14 @@ pub unsafe fn copy_into_raw(
     unsafe { plan.launch_raw(device, src, dst, stream) }
 }
 
-/// The elements with their axes in another order, in a new buffer, in C order: axis `i` of the
-/// result is axis `axes[i]` of `src`. Queued on the default stream of the source's device. NumPy:
-/// `ascontiguousarray(transpose(src, axes))`.
+/// Returns the elements in C order in a new buffer, with their axes in another order: axis `i` of
+/// the result is axis `axes[i]` of `src`. The copy is queued on the default stream of the source's
+/// device. NumPy: `ascontiguousarray(transpose(src, axes))`.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` where `axes` is not a permutation of the source's axes, `OutOfMemory` where
-/// the device has no room for the result, and what the driver failed with.
+/// `InvalidArgument` if `axes` is not a permutation of the source's axes; `OutOfMemory` if the
+/// result does not fit; else the driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -165,13 +164,13 @@ pub fn permute<'a, T: Element>(
     contiguous(src.permuted_axes(&axes.of(src.shape())?)?)
 }
 
-/// The elements of a view in a new buffer, in C order. Queued on the default stream of the view's
-/// device. Torch: `contiguous`, but always a copy.
+/// Returns the elements of a view in C order in a new buffer. The copy is queued on the default
+/// stream of the view's device. Torch: `contiguous`, but this always copies.
 ///
 /// # Errors
 ///
-/// `Layout` or `OutOfMemory` where the device has no room for the result, and what the driver
-/// failed with.
+/// `Layout` if the result's bytes overflow; `OutOfMemory` if the result does not fit; else the
+/// driver's error.
 pub fn contiguous<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceArray<T>> {
     let src = src.into();
     let device = src.device();

@@ -1,4 +1,4 @@
-//! From two layouts to a launch.
+//! Plans a launch from two layouts.
 
 use std::fmt;
 
@@ -19,15 +19,14 @@ use crate::ops::{Align, Plan, Target, TileShape};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// How the elements of one layout come to their places in another: with which kernel, in what grid,
-/// with which parameters.
+/// A plan that copies one layout to another: the kernel, the grid and the parameters.
 ///
-/// Layouts and alignments alone decide a plan, without a device. Layouts that mean the same work
-/// give equal plans. A plan can be kept, and launches any number of times: on views
-/// ([`PermutePlan::launch`]) or on memory that others own ([`PermutePlan::launch_raw`]).
+/// Only layouts, alignments and the target decide a plan, without a device. Layouts that mean the
+/// same work give equal plans. A program can keep a plan and launch it any number of times: on
+/// views ([`PermutePlan::launch`]) or on memory that others own ([`PermutePlan::launch_raw`]).
 ///
-/// Several strategies look at the work, one after the other, and the first that takes it does it:
-/// [`PermutePlan::explain`] has the verdict of each.
+/// Several strategies look at the work in order, and the first that takes it gives the launch.
+/// [`PermutePlan::explain`] lists every verdict.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -68,14 +67,14 @@ impl PermutePlan {
     /// Plans `dst[i, j, ...] = src[i, j, ...]` for elements of `width` bytes, in storages whose
     /// addresses are multiples of the alignments.
     ///
-    /// Large arrays have hints to the L2 cache where `target` knows them, from compute capability
-    /// 8.0 on. A plan that has them cannot be launched on a device of less.
+    /// Kernels for large arrays use hints to the L2 cache if `target` supports them, from compute
+    /// capability 8.0 on. Such a plan cannot be launched on an older device.
     ///
     /// # Errors
     ///
-    /// `Layout` where the shapes differ, `dst` may reach an element twice, or the bytes of a
-    /// storage overflow; `InvalidArgument` for a width that is not 1, 2, 4, 8 or 16, or an
-    /// alignment below it.
+    /// `Layout` if the shapes differ, `dst` may reach an element twice, or the bytes of a storage
+    /// overflow; `InvalidArgument` if the width is not 1, 2, 4, 8 or 16, or an alignment is less
+    /// than it.
     pub fn new(
         src: &Layout,
         src_align: Align,
@@ -88,8 +87,8 @@ impl PermutePlan {
         Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Any))
     }
 
-    /// Plans the same by kernels for large arrays, whatever the size, and with these tiles: for
-    /// measuring which are the best. Tiles are not used where there is none of the width.
+    /// Plans the same with kernels for large arrays, whatever the size, and with these tiles.
+    /// Widths that `tiles` lacks use no tiles.
     ///
     /// # Errors
     ///
@@ -110,7 +109,7 @@ impl PermutePlan {
         Ok(Self::of([src, dst], width, [src_align, dst_align], target, Choice::Large(shape)))
     }
 
-    /// Plans checked work. The plan is large, so its parts are made in place.
+    /// Plans checked work. The plan is large, so its parts are built in place.
     fn of([src, dst]: [&Layout; 2], width: usize, aligns: [Align; 2], target: Target, choice: Choice) -> Self {
         let canonical = Canonical::empty(width);
         let (reason, reach) = ("there are no elements", [Reach::default(); 2]);
@@ -121,7 +120,7 @@ impl PermutePlan {
         plan
     }
 
-    /// Lets the strategies look at the work, and the first that takes it do it.
+    /// Offers the work to the strategies and keeps the launch of the first that takes it.
     fn choose(&mut self) {
         if self.canonical.is_empty() {
             return;
@@ -131,17 +130,17 @@ impl PermutePlan {
         self.reason = takes.expect("the last strategy takes every task");
     }
 
-    /// What the strategies looked at.
+    /// Returns the task that the strategies look at.
     pub(super) fn task(&self) -> Task<'_> {
         Task::new(&self.canonical, self.aligns, self.target, self.choice)
     }
 
-    /// Says why it is this kernel.
+    /// Says why the plan uses this kernel.
     pub fn reason(&self) -> &'static str {
         self.reason
     }
 
-    /// Bytes of the elements, which are read once and written once.
+    /// Returns the bytes of the elements, each of which is read once and written once.
     pub fn bytes(&self) -> u64 {
         (self.canonical.len() * self.canonical.width) as u64
     }
@@ -150,9 +149,9 @@ impl PermutePlan {
     ///
     /// # Errors
     ///
-    /// `Layout` where the views do not mean the work that was planned, `InvalidArgument` where the
-    /// two and the stream are not on one device, or the device does not allow the launch; and the
-    /// driver's errors.
+    /// `Layout` if the views do not mean the planned work; `InvalidArgument` if the operands and
+    /// the stream are not on one device, or the device does not allow the launch; else the driver's
+    /// error.
     pub fn launch<'a, T: Element>(
         &self,
         src: impl Into<View<'a, T>>,
@@ -164,7 +163,7 @@ impl PermutePlan {
         self.queue(&src, &dst, stream)
     }
 
-    /// Queues it on views that are known to be the planned ones.
+    /// Queues the copy on views that are known to match the plan.
     pub(super) fn queue<T: Element>(&self, src: &View<'_, T>, dst: &ViewMut<'_, T>, stream: &Stream) -> Result<()> {
         queue(
             [Operand::read("source", src), Operand::written("destination", dst)],
@@ -174,13 +173,13 @@ impl PermutePlan {
                 // SAFETY: the kernel reaches exactly the elements of the planned layouts, which are
                 // the views' and lie within buffers that live until their drops, aligned as
                 // allocations are. The two share no element, because `dst` is borrowed exclusively.
-                // `queue` orders other work and holds all to one device.
+                // `queue` orders other work and requires one device.
                 unsafe { work.step().queue(device, operands, stream) }
             },
         )
     }
 
-    /// Whether two layouts mean the work that was planned.
+    /// Checks that two layouts mean the planned work.
     fn check(&self, width: usize, src: &Layout, dst: &Layout) -> Result<()> {
         check_shapes(src, dst)?;
         if width == self.canonical.width && Canonical::new(src, dst, width) == self.canonical {
@@ -199,13 +198,13 @@ impl PermutePlan {
         ))
     }
 
-    /// Queues the copy between storages at these addresses, of memory that others own.
+    /// Queues the copy between storages at these addresses, in memory that others own.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an address is not aligned as planned, the two sides overlap, or the
-    /// device does not allow the launch's shape or is of an architecture before the planned one;
-    /// and the driver's errors.
+    /// `InvalidArgument` if an address is not aligned as planned, the two sides overlap, the device
+    /// does not allow the launch's shape, or its architecture is older than the planned one; else
+    /// the driver's error.
     ///
     /// # Safety
     ///
@@ -222,7 +221,7 @@ impl PermutePlan {
     }
 }
 
-/// Whether elements can be moved between two layouts.
+/// Checks that elements can be copied between two layouts.
 fn check([src, dst]: [&Layout; 2], [src_align, dst_align]: [Align; 2], width: usize) -> Result<()> {
     check_width(width)?;
     check_bytes("source", src, width)?;
@@ -242,7 +241,7 @@ fn check([src, dst]: [&Layout; 2], [src_align, dst_align]: [Align; 2], width: us
 }
 
 impl Plan for PermutePlan {
-    /// Names the kernel. The name ends in `_hinted` where it has hints to the L2 cache.
+    /// Names the kernel. The name ends in `_hinted` if the kernel gives hints to the L2 cache.
     fn entry(&self) -> Option<&'static str> {
         self.work.as_ref().map(|work| work.step().entry())
     }

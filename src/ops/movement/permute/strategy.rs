@@ -1,4 +1,4 @@
-//! The ways to permute: a list of strategies, of which the first that takes the work does it.
+//! The list of strategies that permute: the first that takes the work gives the launch.
 
 use std::fmt;
 
@@ -15,21 +15,21 @@ use crate::launch_shape::LaunchShape;
 pub(super) use crate::ops::plan::{Decline, at_least, at_most, found};
 use crate::ops::plan::{Placed, Step};
 
-/// One way to permute: a kernel, or a few that share a description, and the work they are best for.
+/// One way to permute: a kernel, or a few with one description, and the work they are best for.
 pub(super) trait Strategy: Sync {
     /// Its name in explanations.
     fn name(&self) -> &'static str;
 
-    /// Takes the task: writes the launch, in place because it is large, and returns the reason. Or
-    /// declines the task, and writes nothing.
+    /// Takes the task: writes the launch in place, because it is large, and returns the reason. Or
+    /// declines the task and writes nothing.
     fn consider(&self, task: &Task<'_>, launch: &mut Option<Launch>) -> Result<&'static str, Decline>;
 }
 
 /// Every strategy, in the order in which they look at a task.
 ///
-/// Special shapes come first: what is a copy of bytes, what is long runs, what is small, what is
-/// structs or stacks of small matrices. Then come tiles, of several axes where one a side is too
-/// short. `elements` takes everything.
+/// Special shapes come first: copies of bytes, long runs, small arrays, structs, and stacks of
+/// small matrices. Tiles follow, those of several axes where one axis per side is too short.
+/// `elements` takes everything.
 pub(super) static STRATEGIES: [&dyn Strategy; 10] = [
     &strategies::copy::Copy,
     &strategies::rows::Rows,
@@ -59,7 +59,7 @@ pub(super) enum Launch {
 }
 
 impl Launch {
-    /// What all launches have.
+    /// Returns what all launches share.
     pub(super) fn step(&self) -> &dyn AnyStep {
         match self {
             Self::Copy(step) => step,
@@ -75,12 +75,12 @@ impl Launch {
     }
 }
 
-/// A [`Step`] of a source and a destination, whatever its parameters.
+/// A [`Step`] with a source and a destination, whatever its parameters.
 pub(super) trait AnyStep: fmt::Display {
-    /// The kernel's name.
+    /// Returns the kernel's name.
     fn entry(&self) -> &'static str;
 
-    /// The launch's shape.
+    /// Returns the launch's shape.
     fn shape(&self) -> LaunchShape;
 
     /// Queues the launch on storages at these addresses.
@@ -109,7 +109,8 @@ where
     }
 }
 
-/// Parameters whose `src` and `dst` count from the starts of the storages, and no other address.
+/// Implements [`Placed`] for parameters whose only addresses are `src` and `dst`, which count from
+/// the starts of the storages.
 macro_rules! placed {
     ($($params:ty),*) => {$(
         impl Placed for $params {
@@ -124,13 +125,14 @@ macro_rules! placed {
 
 placed!(CopyParams, RowsParams, PatchParams, TransposeParams, FieldsParams, StackedTileParams, ElementsParams);
 
-/// Parameters that also have the addresses of a source without gaps, or 0 of one with gaps.
+/// Implements [`Placed`] for parameters that also hold the addresses of a source without gaps, or 0
+/// for one with gaps.
 macro_rules! placed_with_span {
     ($($params:ty),*) => {$(
         impl Placed for $params {
             type Operands = [u64; 2];
 
-            // In place, because these are large.
+            // In place, because the parameters are large.
             #[inline]
             fn at(mut self, [src, dst]: [u64; 2]) -> Self {
                 if self.src_end != 0 {

@@ -1,4 +1,4 @@
-//! What every strategy looks at: the work in its canonical form, and what the plan may know of it.
+//! The task that every strategy looks at: the work in its canonical form, and the plan's choices.
 
 use std::cell::OnceCell;
 
@@ -9,7 +9,7 @@ use crate::ops::canonical::Canonical;
 use crate::ops::tuning::{self, Permutes, TileShape, Tuning};
 use crate::ops::{Align, Target, numbering};
 
-/// The work that a plan is for. Two layouts, two alignments and a target alone decide it.
+/// The work of a plan. Only two layouts, two alignments and a target decide it.
 #[derive(Debug, Clone)]
 pub(super) struct Task<'a> {
     /// The work in elements of the layouts' width.
@@ -22,30 +22,30 @@ pub(super) struct Task<'a> {
     pub(super) target: Target,
     /// Its tuning policy.
     pub(super) tuning: &'static Tuning,
-    /// Which kernels may do it.
+    /// The kernels that the plan may use.
     pub(super) choice: Choice,
     widened: OnceCell<Widened>,
     tiling: OnceCell<Result<Tiling, Decline>>,
 }
 
-/// Which kernels a plan may choose from.
+/// The kernels that a plan may choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Every kernel, with the target's tiles, which are cut to be full.
+    /// Every kernel, with the target's tiles, whose shape may adapt to the array.
     Any,
     /// The kernels for large arrays, whatever the size, with this shape of a tile, or without
     /// tiles.
     Large(Option<TileShape>),
 }
 
-/// The work in the widest elements that both sides keep together.
+/// The work in the widest elements that are contiguous on both sides.
 #[derive(Debug, Clone)]
 pub(super) struct Widened {
     /// The work.
     pub(super) canonical: Canonical,
     /// The number of its elements.
     pub(super) len: usize,
-    /// The arithmetic that is wide enough for them.
+    /// The narrowest arithmetic that indexes them.
     pub(super) index: Index,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Task<'a> {
         Self { canonical, src_align, dst_align, target, tuning, choice, widened, tiling }
     }
 
-    /// The work in the widest elements that both sides keep together.
+    /// Returns the work in the widest elements that are contiguous on both sides.
     pub(super) fn widened(&self) -> &Widened {
         self.widened.get_or_init(|| {
             let canonical = self.canonical.widened(self.src_align, self.dst_align);
@@ -70,12 +70,12 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// How tiles of one axis a side would be cut, if they are worth it. Several strategies ask.
+    /// Returns how tiles of one axis per side are cut, or why they are not. Several strategies ask.
     pub(super) fn tiling(&self) -> &Result<Tiling, Decline> {
         self.tiling.get_or_init(|| Tiling::new(self))
     }
 
-    /// The shape of a tile of such elements.
+    /// Returns the shape of a tile of elements of this width.
     pub(super) fn tile_shape(&self, width: usize) -> Option<TileShape> {
         match self.choice {
             Choice::Any => TileShape::of(self.target).iter().find(|shape| shape.width() == width).copied(),
@@ -83,47 +83,48 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Whether small arrays have kernels of their own, and tiles that would be empty are cut
-    /// otherwise.
+    /// Whether small arrays may use their own kernels, and tiles may take another shape if most of
+    /// one would be empty.
     pub(super) fn may_adapt(&self) -> bool {
         self.choice == Choice::Any
     }
 
-    /// The constants of permutes.
+    /// Returns the constants of permutes.
     pub(super) fn permutes(&self) -> &'static Permutes {
         &self.tuning.permutes
     }
 
-    /// Bytes of one side's elements.
+    /// Returns the bytes of one side's elements.
     pub(super) fn bytes(&self) -> usize {
         self.canonical.len() * self.canonical.width
     }
 
-    /// The lesser of the two alignments, in bytes.
+    /// Returns the lesser of the two alignments, in bytes.
     pub(super) fn align(&self) -> usize {
         self.src_align.min(self.dst_align).bytes() as usize
     }
 
-    /// The family's kernel for elements of that width, with hints to the L2 cache where they are
-    /// for an array of this size; a decline where the family has none.
+    /// Returns the family's kernel for elements of this width, with hints to the L2 cache if the
+    /// array is large enough. Declines if the family has none.
     pub(super) fn kernel(&self, family: Family, width: usize, index: Index) -> Result<EntryId, Decline> {
         Ok(self.hinted(self.unhinted(family, width, index)?))
     }
 
-    /// The same without hints.
+    /// Returns the same kernel without hints.
     pub(super) fn unhinted(&self, family: Family, width: usize, index: Index) -> Result<EntryId, Decline> {
         let gap = "there is no such kernel for elements of this width";
         found(family.entry(width, index), "kernels for elements of this width", gap)
     }
 
-    /// The entry with hints to the L2 cache, where they are for so many bytes, or for large arrays.
+    /// Returns the entry with hints to the L2 cache if the array is large enough or the plan is to
+    /// measure kernels for large arrays.
     pub(super) fn hinted(&self, entry: EntryId) -> EntryId {
         let bytes = if self.may_adapt() { self.bytes() as u64 } else { u64::MAX };
         tuning::hinted(entry, bytes, self.target)
     }
 }
 
-/// The largest power of two that divides these bits, which stand for bytes.
+/// Returns the largest power of two that divides this bitwise or of byte counts.
 pub(super) fn power_of_two(bits: usize) -> usize {
     bits & bits.wrapping_neg()
 }

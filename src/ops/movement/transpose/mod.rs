@@ -1,4 +1,4 @@
-//! Transposes of matrices: `dst[c, r] = src[r, c]`, from any layout to any layout.
+//! Transposes matrices: `dst[c, r] = src[r, c]`, from any layout to any layout.
 
 mod plan;
 mod variant;
@@ -17,14 +17,14 @@ use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 use plan::check_matrices;
 
-/// The transpose of a matrix of `[rows, cols]` in a new buffer, in C order as `[cols, rows]`.
-/// Queued on the default stream of the source's device; how it is done is chosen by the layout, as
-/// in [`PermutePlan::new`](crate::ops::PermutePlan::new).
+/// Returns the transpose of a matrix of shape `[rows, cols]` in a new buffer, in C order as `[cols,
+/// rows]`. It is queued on the default stream of the source's device. The layout chooses the
+/// kernel, as in [`PermutePlan::new`](crate::ops::PermutePlan::new).
 ///
 /// # Errors
 ///
-/// `Layout` where `src` has not two axes, `OutOfMemory` where the device has no room for the
-/// result, and what the driver failed with.
+/// `Layout` if `src` does not have two axes; `OutOfMemory` if the result does not fit; else the
+/// driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -46,14 +46,14 @@ pub fn transpose<'a, T: Element>(src: impl Into<View<'a, T>>) -> Result<DeviceAr
     Ok(result)
 }
 
-/// Queues the transpose of `src`, of `[rows, cols]`, into `dst`, of `[cols, rows]`, on `stream`.
-/// Without a variant, how it is done is chosen by the layouts, as in
+/// Queues the transpose of `src`, of shape `[rows, cols]`, into `dst`, of shape `[cols, rows]`, on
+/// `stream`. Without a variant, the layouts choose the kernel, as in
 /// [`PermutePlan::new`](crate::ops::PermutePlan::new).
 ///
 /// # Errors
 ///
-/// `Layout` where one is not a matrix or the shapes do not go together, `InvalidArgument` where the
-/// two and the stream are not of one device, and what the driver failed with.
+/// `Layout` if an operand is not a matrix or the shapes do not fit; `InvalidArgument` if the
+/// operands and the stream are not on one device; else the driver's error.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -84,22 +84,22 @@ pub fn transpose_into<'a, T: Element>(
     TransposePlan::new(src.layout(), dst.layout(), size_of::<T>(), variant)?.launch(src, dst, stream)
 }
 
-/// Queues a transpose between memory that others own, by addresses: buffers of cudarc, cust or
-/// candle, whose `CUdeviceptr` and `CUstream` these are.
+/// Queues a transpose between memory that others own, by addresses: the `CUdeviceptr` and
+/// `CUstream` of cudarc, cust or candle.
 ///
-/// `src` and `dst` are the addresses of the storages that the layouts are of; `width` is the bytes
-/// of an element.
+/// `src` and `dst` are the addresses at which the layouts' storages start; `width` is the size of
+/// an element in bytes.
 ///
 /// # Errors
 ///
-/// As [`transpose_into`]; `InvalidArgument` also for a width that is not 1, 2, 4, 8 or 16, an
-/// address that is not a multiple of it, or ranges that overlap. `Layout` also where `dst_layout`
-/// may reach an element twice.
+/// As [`transpose_into`]; `InvalidArgument` also if the width is not 1, 2, 4, 8 or 16, an address
+/// is not a multiple of it, or the ranges overlap; `Layout` also if `dst_layout` may reach an
+/// element twice.
 ///
 /// # Safety
 ///
 /// [The raw contract](crate::ops#the-raw-contract).
-#[expect(clippy::too_many_arguments, reason = "a raw entry point is what a caller in another language would pass")]
+#[expect(clippy::too_many_arguments, reason = "a raw entry point takes what a caller in another language would pass")]
 pub unsafe fn transpose_raw(
     device: &Device,
     src: u64,

@@ -1,4 +1,4 @@
-//! From two layouts to launches.
+//! Plans launches from two layouts.
 
 use std::fmt;
 
@@ -20,9 +20,9 @@ use crate::ops::plan::{Explanation, Placed, Step};
 use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
-/// How a variant transposes: which kernel, how often, in what grid, with which parameters.
+/// A plan of a transpose by one variant: the kernel, its launches, the grid and the parameters.
 ///
-/// Layouts alone decide a plan. It can be kept, and launches any number of times.
+/// Only layouts decide a plan. A program can keep it and launch it any number of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransposePlan {
     work: Work,
@@ -38,7 +38,7 @@ enum Work {
     Columns(Columns),
 }
 
-/// One launch a column: launch `c` is `first` moved by `c` steps.
+/// One launch per column: launch `c` is `first` with its addresses advanced by `c` steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Columns {
     first: Step<ColumnParams>,
@@ -58,14 +58,13 @@ impl Placed for ColumnParams {
 }
 
 impl TransposePlan {
-    /// Plans `dst[c, r] = src[r, c]` for elements of `width` bytes by one of the variants, for
-    /// whatever layouts.
+    /// Plans `dst[c, r] = src[r, c]` for elements of `width` bytes by one variant, for any layouts.
     ///
     /// # Errors
     ///
-    /// `Layout` where one is not a matrix, the shapes do not go together, `dst` may reach an
-    /// element twice, or there are more elements than a grid covers; `InvalidArgument` for a width
-    /// that is not 1, 2, 4, 8 or 16.
+    /// `Layout` if an operand is not a matrix, the shapes do not fit, `dst` may reach an element
+    /// twice, or there are more elements than a grid covers; `InvalidArgument` if the width is not
+    /// 1, 2, 4, 8 or 16.
     pub fn new(src: &Layout, dst: &Layout, width: usize, variant: Variant) -> Result<Self> {
         check_width(width)?;
         check_bytes("source", src, width)?;
@@ -84,9 +83,9 @@ impl TransposePlan {
     ///
     /// # Errors
     ///
-    /// `Layout` where the views are not the planned ones, `InvalidArgument` where the two and the
-    /// stream are not on one device, or the device does not allow the launch; and the driver's
-    /// errors.
+    /// `Layout` if the views are not the planned ones; `InvalidArgument` if the operands and the
+    /// stream are not on one device, or the device does not allow the launch; else the driver's
+    /// error.
     pub fn launch<'a, T: Element>(
         &self,
         src: impl Into<View<'a, T>>,
@@ -106,12 +105,12 @@ impl TransposePlan {
         })
     }
 
-    /// Queues the transpose between storages at these addresses, of memory that others own.
+    /// Queues the transpose between storages at these addresses, in memory that others own.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where an address is not a multiple of the element's width, the two sides
-    /// overlap, or the device does not allow the launch; and the driver's errors.
+    /// `InvalidArgument` if an address is not a multiple of the element's width, the two sides
+    /// overlap, or the device does not allow the launch; else the driver's error.
     ///
     /// # Safety
     ///
@@ -198,7 +197,7 @@ impl Plan for TransposePlan {
     }
 }
 
-/// Whether the shapes are those of a matrix and its transpose.
+/// Checks that the shapes are those of a matrix and its transpose.
 pub(super) fn check_matrices(src: &Layout, dst: &Layout) -> Result<()> {
     let &[rows, cols] = src.shape() else { return Err(not_a_matrix("source", src)) };
     if dst.rank() != 2 {
@@ -263,7 +262,7 @@ fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
         return Err(too_large(src));
     }
     let shape = LaunchShape { grid: [blocks as u32, 1, 1], block: [COLUMN_BLOCK, 1, 1], dynamic_shared: 0 };
-    // Wrapping: of a single column the stride never counts, and might overflow.
+    // Wrapping, because the stride of a single column is not used and might overflow.
     let step = |stride: isize| (stride as i64).wrapping_mul(width as i64);
     let entry = entry(&COLUMN_LOOP, width, index(src, dst))?;
     Ok(Work::Columns(Columns {
@@ -274,7 +273,7 @@ fn columns(src: &Layout, dst: &Layout, width: usize) -> Result<Work> {
     }))
 }
 
-/// The arithmetic that is enough for both sides.
+/// Returns the narrowest arithmetic that is enough for both sides.
 fn index(src: &Layout, dst: &Layout) -> Index {
     if [src, dst].map(crate::ops::numbering::index_of) == [Index::Narrow; 2] { Index::Narrow } else { Index::Wide }
 }

@@ -1,4 +1,4 @@
-//! The kernels by name.
+//! The transpose kernels by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,17 +9,17 @@ use crate::error::{Error, ErrorKind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Variant {
-    /// One launch a column, each a strided copy: a transpose as a loop over copies.
+    /// One launch per column, each a strided copy: a transpose as a loop over copies.
     ColumnLoop,
-    /// One element a thread step, read along rows and written along columns.
+    /// One element per thread and step, read along rows and written along columns.
     Naive,
-    /// Through a tile in shared memory: both sides run along rows, but the tile's columns share
+    /// Through a tile in shared memory: both sides move along rows, but the tile's columns share
     /// banks.
     Tiled,
-    /// `Tiled` with each row of the tile padded by a bank, so that columns meet no conflict.
+    /// `Tiled` with each row of the tile padded by a bank, so that columns do not conflict.
     Padded,
-    /// `Tiled` with the column exclusive-ored by the row: no conflict and no padding. Elsewhere
-    /// called swizzled.
+    /// `Tiled` with the column exclusive-ored by the row: no conflicts and no padding. Others call
+    /// this swizzled.
     Staggered,
 }
 
@@ -27,7 +27,7 @@ impl Variant {
     /// Every variant, the worst first.
     pub const ALL: [Self; 5] = [Self::ColumnLoop, Self::Naive, Self::Tiled, Self::Padded, Self::Staggered];
 
-    /// Its name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::ColumnLoop => "column_loop",
@@ -54,7 +54,10 @@ impl FromStr for Variant {
         }
         Self::ALL.into_iter().find(|variant| variant.name() == text).ok_or_else(|| {
             let known = Self::ALL.map(Self::name).join(", ");
-            Error::new(ErrorKind::InvalidArgument, format!("`{text}` names no transpose kernel; there are {known}"))
+            Error::new(
+                ErrorKind::InvalidArgument,
+                format!("`{text}` does not name a transpose kernel; give one of {known}"),
+            )
         })
     }
 }

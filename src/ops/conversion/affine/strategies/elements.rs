@@ -1,4 +1,4 @@
-//! Any layouts, element by element.
+//! Maps any layouts, element by element.
 
 use super::{Decline, Step, Task, Work, channels};
 use crate::abi::{
@@ -9,10 +9,10 @@ use crate::element::DType;
 use crate::launch_shape::LaunchShape;
 use crate::ops::numbering::{BEYOND, axes, divisor, grid};
 
-/// Bytes of the elements of which a thread moves as many as of these.
+/// A thread moves the number of elements that it moves of this width.
 const LIKE: u32 = 4;
 
-/// Takes all that reads its values from memory.
+/// Takes all work whose values are in memory.
 pub(super) fn plan(task: &Task) -> Result<Work, Decline> {
     task.check_in_memory()?;
     let (walk, [src_width, dst_width], [src_type, dst_type]) = (&task.axes, task.widths(), task.codes());

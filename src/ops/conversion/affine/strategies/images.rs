@@ -1,4 +1,4 @@
-//! Images of bytes to planes, by values that go with the launch.
+//! Maps images of bytes to planes, with values as launch parameters.
 
 use super::{Decline, Step, Task, WITH_LAUNCH, Work};
 use crate::abi::{Key, NORMALIZE, NORMALIZE_BLOCK, NORMALIZE_STEPS, NormalizeParams};
@@ -13,7 +13,7 @@ use crate::ops::units;
 /// Bytes of a vector.
 const VECTOR: u64 = units::VECTOR as u64;
 
-/// Images whose channels lie side by side, and planes without gaps.
+/// Images with interleaved channels, and planes without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Images {
     count: u64,
@@ -26,8 +26,8 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// The images, where the layouts of a shape `[n.., c, pixels..]` are theirs: the source lies in
-    /// C order as `[n.., pixels.., c]`, the destination as it is.
+    /// Returns the images if the layouts of a shape `[n.., c, pixels..]` describe them: the source
+    /// lies in C order as `[n.., pixels.., c]`, the destination in C order of its shape.
     pub(super) fn of([src, dst]: [&Layout; 2], aligns: [Align; 2], types: [DType; 2], axis: usize) -> Option<Self> {
         // The source with its channels last.
         let mut order = [0; MAX_RANK];
@@ -51,9 +51,9 @@ impl Images {
     }
 }
 
-/// Blocks of all planes of an image, or of one plane each.
+/// Takes images, with blocks that write all planes of an image or one plane each.
 pub(super) fn plan(task: &Task) -> Result<Work, Decline> {
-    let elsewhere = "factors and offsets are not given with the launch, but uniform or in device memory";
+    let elsewhere = "factors and offsets are uniform or in device memory, not launch parameters";
     at_least(task.with_launch, 1, WITH_LAUNCH, elsewhere)?;
     let others = "the sides are not images of u8 and planes in C order without gaps";
     let images = found(task.images, "sides that are images and their planes", others)?;
@@ -75,7 +75,7 @@ pub(super) fn plan(task: &Task) -> Result<Work, Decline> {
     let params = NormalizeParams { src, dst, images: count, pixels, aligned, split, factors, offsets };
     let y = rows.min(u64::from(MAX_GRID_YZ));
     let chunks = pixels.div_ceil(u64::from(NORMALIZE_BLOCK) * u64::from(NORMALIZE_STEPS) * lanes);
-    // The launch refuses more than a grid has of anything.
+    // The launch refuses extents beyond a grid's.
     let grid = [chunks, y, rows.div_ceil(y)].map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
     let shape = LaunchShape { grid, block: [NORMALIZE_BLOCK, 1, 1], dynamic_shared: 0 };
     Ok(Work::Images(Step { entry, shape, params }))

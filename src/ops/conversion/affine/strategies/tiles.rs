@@ -1,4 +1,4 @@
-//! Transposes by tiles, where the sides are contiguous along different axes.
+//! Maps by tiles if the sides are contiguous along different axes.
 
 use super::{Decline, Step, Task, Work, channels};
 use crate::abi::{
@@ -19,12 +19,12 @@ use crate::ops::units::VECTOR;
 /// Why a tile declines a matrix that is too small for it.
 const EMPTY: &str = "most of a tile would be empty";
 
-/// Tiles that are transposed in registers, of so many rectangles as those of `vector_tile` have
-/// micro-tiles: where every row is whole vectors, unless most of a tile is empty.
+/// Takes matrices whose rows are whole vectors, unless most of a tile would be empty. Its tiles
+/// have the number of micro-tiles of `vector_tile`'s, and each is transposed in registers.
 pub(super) fn vectors(task: &Task) -> Result<Work, Decline> {
     let turned = Turned::of(task)?;
     let cut = "a row of a side does not start on 16 bytes or hold whole vectors";
-    at_least(turned.matrices.common_bytes(task), VECTOR, "bytes that every row starts on and is a multiple of", cut)?;
+    at_least(turned.matrices.common_bytes(task), VECTOR, "alignment of every row's start and length in bytes", cut)?;
     let [lanes, rows] = task.widths().map(|width| VECTOR / width);
     let tuned = TileShape::of(task.target).iter().find(|shape| shape.width() == VECTOR / lanes);
     let extents = (turned.matrices.cols.extent / lanes, turned.matrices.rows.extent / rows);
@@ -39,7 +39,7 @@ pub(super) fn vectors(task: &Task) -> Result<Work, Decline> {
     Ok(turned.work(task, Tile { entry, threads: VECTOR_TILE_THREADS, across_log2, height, width }, false))
 }
 
-/// Padded tiles, unless most of one is empty.
+/// Takes padded tiles, unless most of one would be empty.
 pub(super) fn padded(task: &Task) -> Result<Work, Decline> {
     let turned = Turned::of(task)?;
     let side = AFFINE_PADDED_SIDE as usize;
@@ -73,14 +73,14 @@ impl Turned {
         Ok(Self { matrices: Matrices::new(&walk, row, col), walk, row, col })
     }
 
-    /// The launch by such tiles, whose rows may end within a sector where they are `ragged`.
+    /// Returns the launch with such tiles. If they are `ragged`, rows may end within a sector.
     fn work(&self, task: &Task, tile: Tile, ragged: bool) -> Work {
         let Self { walk, matrices, row, col } = self;
         let ([src_width, dst_width], [src_type, dst_type]) = (task.widths(), task.codes());
         let (rows, cols) = (matrices.rows.extent, matrices.cols.extent);
         let [across, down] = [cols.div_ceil(tile.width), rows.div_ceil(tile.height)];
-        // Where rows of the destination go on in the tile below, that writes the rest of a sector:
-        // soon, while the L2 cache has it.
+        // If rows of the destination continue in the tile below, that tile writes the rest of a
+        // sector. It should run soon, while the L2 cache has the sector.
         let down_first = ragged
             && rows.saturating_mul(tile.width * src_width.max(dst_width))
                 <= Tuning::of(task.target).permutes.tiles.column;
@@ -122,15 +122,15 @@ struct Tile {
     width: usize,
 }
 
-/// The matrix that tiles are cut from, and how often there is one.
+/// The matrices that tiles are cut from, and their batch.
 struct Matrices {
     rows: Axis,
     cols: Axis,
     batch: [Axis; MAX_RANK],
     rank: usize,
-    /// The number of the channels' axis in the batch.
+    /// The position of the channels' axis in the batch.
     channel: Option<usize>,
-    /// The lowest bits of all elements that rows start at, of both sides.
+    /// The bitwise or of all elements' offsets at which rows start, for both sides.
     starts: [usize; 2],
 }
 
@@ -157,8 +157,8 @@ impl Matrices {
         &self.batch[..self.rank]
     }
 
-    /// The bytes, up to those of a vector, that the start and the length of every row of both sides
-    /// are multiples of.
+    /// Returns the largest power of two of bytes, up to a vector's, that divides the start and the
+    /// length of every row of both sides.
     fn common_bytes(&self, task: &Task) -> usize {
         let [from, to] = task.widths();
         let sides = [(self.starts[0] | self.cols.extent, from), (self.starts[1] | self.rows.extent, to)];

@@ -1,9 +1,8 @@
-//! Copies of bytes that lie in memory alike on both sides: the yardstick for everything else that
-//! moves bytes.
+//! Copies bytes that lie alike in memory on both sides. Other kernels are compared with this one.
 //!
-//! Worth: it is the best copy that was found on an H100. From 32 MiB on no other shape of a copy is
-//! faster by more than runs differ (docs/adr/0009), and hints to the L2 cache take a copy of 1 GiB
-//! from 3039 to 3060 GB/s, of 128 MiB from 2911 to 2925.
+//! Worth: this is the best copy that was found on an H100. From 32 MiB on no other shape of a copy
+//! is faster by more than the noise between runs (docs/adr/0009). Hints to the L2 cache take a copy
+//! of 1 GiB from 3039 to 3060 GB/s, and one of 128 MiB from 2911 to 2925.
 
 use std::fmt;
 
@@ -16,7 +15,7 @@ use crate::ops::numbering::grid;
 use crate::ops::plan::Step;
 use crate::ops::units::VECTOR;
 
-/// Takes bytes that lie alike on both sides, without gaps and on 16 bytes.
+/// Takes bytes that lie alike on both sides, without gaps and aligned to 16 bytes.
 pub(in crate::ops::movement::permute) struct Copy;
 
 impl Strategy for Copy {
@@ -31,8 +30,8 @@ impl Strategy for Copy {
         let in_bytes = |elements: usize| (elements * canonical.width) as u64;
         let (src, dst, bytes) = (in_bytes(canonical.src_start), in_bytes(canonical.dst_start), in_bytes(len));
         let start = power_of_two((src | dst) as usize | task.align());
-        at_least(start, VECTOR, "bytes that both sides are known to start on", "the bytes start off vectors")?;
-        // One lane an access, and one a byte of the tail; a copy of few bytes may be all tail.
+        at_least(start, VECTOR, "known alignment of both sides in bytes", "a side is not aligned to 16 bytes")?;
+        // A lane moves one access or one byte of the tail. A small copy may be all tail.
         let lanes = (bytes / VECTOR as u64).max(bytes % VECTOR as u64);
         let blocks = lanes.div_ceil(u64::from(COPY_BLOCK));
         let step = Step {
@@ -40,7 +39,7 @@ impl Strategy for Copy {
             shape: LaunchShape { grid: grid(blocks), block: [COPY_BLOCK, 1, 1], dynamic_shared: 0 },
             params: CopyParams { src, dst, bytes },
         };
-        let reason = "both sides lie in memory alike, without gaps and on 16 bytes";
+        let reason = "both sides lie alike in memory, without gaps and aligned to 16 bytes";
         *launch = Some(Launch::Copy(step));
         Ok(reason)
     }
@@ -49,6 +48,6 @@ impl Strategy for Copy {
 impl fmt::Display for Step<CopyParams> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { entry, shape, params } = self;
-        write!(f, "{entry}: {}, {shape}: both sides lie in memory alike", counted(params.bytes, "byte"))
+        write!(f, "{entry}: {}, {shape}: both sides lie alike in memory", counted(params.bytes, "byte"))
     }
 }

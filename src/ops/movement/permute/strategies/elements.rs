@@ -1,8 +1,8 @@
-//! Elements one by one in the destination's order, four a thread, whatever the layouts.
+//! Moves elements one by one in the destination's order, four a thread, whatever the layouts.
 //!
-//! Worth: it takes what no other strategy takes. Where both sides keep runs of whole 16-byte
-//! accesses together it moves them at a copy's speed: heads of 16 x 4096 x 32 x 128 of two bytes
-//! have 2940 GB/s, 2960 with hints, and runs of 3600 bytes 2798 (docs/adr/0009).
+//! Worth: it takes the work that no other strategy takes. Where runs of whole 16-byte accesses are
+//! contiguous on both sides, it moves them at a copy's speed: heads of 16 x 4096 x 32 x 128 of two
+//! bytes reach 2940 GB/s, 2960 with hints, and runs of 3600 bytes 2798 (docs/adr/0009).
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl Strategy for Elements {
         };
         let blocks = params.len.div_ceil(u64::from(ELEMENTS_BLOCK * elements_per_thread(width as u32)));
         let shape = LaunchShape { grid: grid(blocks), block: [ELEMENTS_BLOCK, 1, 1], dynamic_shared: 0 };
-        // Where accesses lie apart, a half of a sector waits in the cache for the other.
+        // Where accesses lie apart, half a sector waits in the cache for the other half.
         let has_runs = canonical.axes().iter().any(|axis| axis.dst == 1 && axis.src == 1);
         let entry = task.unhinted(ELEMENTS, width, *index)?;
         let entry = if has_runs { task.hinted(entry) } else { entry };
@@ -45,22 +45,22 @@ impl Strategy for Elements {
     }
 }
 
-/// Why no other kernel takes them.
+/// Says why no other kernel takes the elements.
 fn reason(canonical: &Canonical) -> &'static str {
     let axes = canonical.axes();
     let beside = |along: fn(&Axis) -> isize| axes.iter().any(|axis| along(axis).unsigned_abs() == 1);
     if axes.is_empty() {
-        "it is one element"
+        "there is one element"
     } else if canonical.width == VECTOR {
-        "what both sides keep together is whole 16-byte accesses, and no tile is filled by them"
+        "runs of whole 16-byte accesses are contiguous on both sides, and they fill no tile"
     } else if !beside(|axis| axis.dst) || !beside(|axis| axis.src) {
-        "the elements of a side lie apart, so that no neighbours can be moved together"
+        "the elements of a side lie apart, so no neighbours move together"
     } else if axes.iter().any(|axis| axis.dst == 1 && axis.src == 1) {
-        "both sides keep the same elements together, in runs too short to be shifted to 16-byte accesses"
+        "runs that are contiguous on both sides are too short to shift to 16-byte accesses"
     } else if axes.iter().any(|axis| axis.dst == 1 && axis.src == -1) {
-        "the sides have the same neighbours in opposite order"
+        "the sides have the same neighbours in opposite orders"
     } else {
-        "the sides are contiguous along different axes, too short ones: most of a tile would be empty"
+        "the sides are contiguous along different axes, but most of a tile would be empty"
     }
 }
 

@@ -1,12 +1,13 @@
-//! Packed structs of few fields on one side, and one plane a field on the other: arrays of structs
+//! Splits packed structs of few fields into planes, or joins planes into structs: arrays of structs
 //! and structs of arrays, images with their channels inside or outside.
 //!
-//! A block moves a chunk of structs through shared memory. Its lanes move one pack at a time as the
-//! structs lie: a vector where images and planes start on vectors, else a word of at least 4 bytes.
+//! A block moves a chunk of structs through shared memory. On the packed side its lanes move one
+//! pack at a time: a vector if images and planes start on vectors, else a word of at least 4 bytes.
 //!
-//! Worth, on an H100 (docs/adr/0009): 2 bytes 33554432 x 8 are at 0.995 of the copy, by tiles at
-//! 0.907; f32 16777216 x 8 at 0.996, by tiles 0.991; f32 33554432 x 3 has 3012 GB/s by vectors,
-//! 2942 by words.
+//! Worth, on an H100 (docs/adr/0009): 2 bytes 33554432 x 8 reach 0.995 of the copy, by tiles 0.907;
+//! f32 16777216 x 8 0.996, by tiles 0.991; f32 33554432 x 3 reaches 3012 GB/s by vectors, 2942 by
+//! words. Compared with the next strategy (benches/record/2026-11-23-h100/strategies.md), words
+//! move images of bytes 2.4 and 5.7 times as fast, and structs of numbers 0.98 to 1.43 times.
 
 use std::fmt;
 
@@ -26,7 +27,7 @@ use crate::ops::units::{BANKS, VECTOR, WARP, WORD};
 /// Takes packed structs, unless tiles move them by whole vectors and blocks would be partly idle.
 pub(in crate::ops::movement::permute) struct Fields;
 
-/// The axes by their part.
+/// The axes by their role.
 #[derive(Debug, Clone, Copy)]
 struct Images {
     /// Whether the source is the packed side.
@@ -37,14 +38,14 @@ struct Images {
     structs: usize,
     src_start: usize,
     dst_start: usize,
-    /// Where the two axes are; the others are the batch.
+    /// The positions of the two axes; the others are the batch.
     axes: [usize; 2],
 }
 
 impl Images {
     fn of(canonical: &Canonical, most: usize) -> Result<Self, Decline> {
         let axes = canonical.axes();
-        let apart = "no side is packed structs";
+        let apart = "no side holds packed structs";
         // Axes are sorted by the destination's stride.
         let nearest = axes.first().filter(|axis| axis.dst == 1);
         let nearest = found(nearest, "axes along which the destination's elements follow each other", apart)?;
@@ -52,11 +53,11 @@ impl Images {
         let Canonical { src_start, dst_start, .. } = *canonical;
         let outer = |wanted: &dyn Fn(&Walk) -> bool| axes.iter().skip(1).position(wanted).map(|place| place + 1);
         let few = |extent: usize| extent <= most;
-        // Planes one behind the other are structs as well, of very many fields.
+        // Planes that follow each other are structs too, but of very many fields.
         let packed = |axis: &Walk| axis.src.unsigned_abs() == 1 && axis.extent as isize == src;
         if let Some(planes) = outer(&|axis| packed(axis) && few(axis.extent)) {
             let fields = axes[planes];
-            // Forwards in the structs, then, and backwards among the planes.
+            // The structs run forwards, so the planes may run backwards.
             let flipped = if fields.src < 0 { (fields.extent - 1) as isize } else { 0 };
             return Ok(Self {
                 is_packed_src: true,
@@ -70,17 +71,17 @@ impl Images {
         }
         let planes = outer(&|axis| axis.src == 1 && axis.dst == extent as isize);
         let many = planes.map(|_| extent).or_else(|| outer(&packed).map(|planes| axes[planes].extent));
-        at_most(many.unwrap_or(0), most, "fields of a struct", "tiles have columns enough")?;
+        at_most(many.unwrap_or(0), most, "fields of a struct", "tiles have enough columns")?;
         let planes = found(planes, "axes of fields that are packed on a side", apart)?;
         let (structs, axes) = (axes[planes].extent, [inner, planes]);
         Ok(Self { is_packed_src: false, fields: extent, pitch: src, structs, src_start, dst_start, axes })
     }
 }
 
-/// How structs are cut for blocks, whose lanes move one pack at a time.
+/// How structs are cut into blocks, whose lanes move one pack at a time.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
-    /// Whether a pack is a vector, and not a word.
+    /// Whether a pack is a vector rather than a word.
     is_by_vectors: bool,
     /// Bytes of a pack.
     pack: usize,
@@ -92,7 +93,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// Words: of structs that fill whole warps.
+    /// Cuts structs into words that fill whole warps.
     fn words(width: usize, images: &Images) -> Self {
         let (pack, threads) = (width.max(WORD), FIELDS_THREADS as usize);
         let run = fields_steps(width, images.is_packed_src) * threads / images.fields / WARP * WARP;
@@ -101,7 +102,7 @@ impl Cut {
         Self { is_by_vectors: false, pack, run, group, threads }
     }
 
-    /// Vectors; `None` where lanes would share banks.
+    /// Cuts structs into vectors; `None` if lanes would share banks.
     fn vectors(width: usize, images: &Images, constants: &tuning::Fields) -> Option<Self> {
         let run = (FIELDS_QUADS * constants.vector_threads / images.fields / WARP * WARP).max(WARP);
         let threads = (run * images.fields).div_ceil(FIELDS_QUADS).next_multiple_of(WARP);
@@ -110,12 +111,12 @@ impl Cut {
         (group >= VECTOR / word).then_some(Self { is_by_vectors: true, pack: VECTOR, run, group, threads })
     }
 
-    /// Bytes of the last chunk that are idle where there are so many bytes of each field.
+    /// Returns the idle bytes of the last chunk if each field has this number of bytes.
     fn idle(&self, bytes: usize) -> usize {
         bytes.next_multiple_of(self.run * self.pack) - bytes
     }
 
-    /// The words of all banks, less the power of two that the fields share with them.
+    /// Divides the words of all banks by the power of two that the fields share with them.
     fn group(word: usize, fields: usize) -> usize {
         let banks = BANKS / word;
         banks >> fields.trailing_zeros().min(banks.trailing_zeros())
@@ -133,14 +134,14 @@ impl Strategy for Fields {
         let images = Images::of(canonical, constants.most)?;
         let bytes = images.structs * images.fields * width;
         at_least(bytes, constants.smallest_image, "bytes of an image", "most of a block would be idle")?;
-        // Two's complement: negative strides are multiples of a power of two alike.
+        // In two's complement a negative stride is a multiple of the same power of two.
         let bits = batch(canonical, &images)
             .fold(images.src_start | images.dst_start | images.pitch as usize, |bits, axis| {
                 bits | (axis.src | axis.dst) as usize
             });
         let start = power_of_two(bits.wrapping_mul(width) | task.align());
-        let off = "images or planes start off words";
-        at_least(start, width.max(WORD), "bytes that all images and planes start on", off)?;
+        let off = "images or planes are not aligned to words";
+        at_least(start, width.max(WORD), "alignment of all images and planes in bytes", off)?;
         let vectors = if start >= VECTOR { Cut::vectors(width, &images, constants) } else { None };
         let is_whole = start >= VECTOR && (images.structs | images.fields).is_multiple_of(VECTOR / width);
         if is_whole {
@@ -153,7 +154,7 @@ impl Strategy for Fields {
             at_most(idle, of_field / constants.idle_part, "idle bytes of each field", less)?;
         }
         let cut = vectors.unwrap_or_else(|| Cut::words(width, &images));
-        // Kernels that move vectors have 64-bit arithmetic throughout.
+        // Kernels that move vectors use 64-bit arithmetic throughout.
         let index = if vectors.is_some() { Index::Wide } else { *index };
         let step = step(task, canonical, &images, cut, index)?;
         *launch = Some(Launch::Fields(step));
@@ -161,7 +162,7 @@ impl Strategy for Fields {
     }
 }
 
-/// The axes that are neither structs nor fields.
+/// Returns the axes that are neither structs nor fields.
 fn batch<'a>(canonical: &'a Canonical, images: &'a Images) -> impl Iterator<Item = &'a Walk> {
     let others = canonical.axes().iter().enumerate().filter(|(place, _)| !images.axes.contains(place));
     others.map(|(_, axis)| axis)
@@ -177,7 +178,7 @@ fn step(
     let width = canonical.width;
     let is_by_vectors = cut.is_by_vectors;
     let (family, index_of_family) = match (images.is_packed_src, is_by_vectors) {
-        // Kernels that move vectors come in one arithmetic.
+        // Kernels that move vectors have one width of arithmetic.
         (true, true) => (DEINTERLEAVE_QUADS, Index::Narrow),
         (false, true) => (INTERLEAVE_QUADS, Index::Narrow),
         (true, false) => (DEINTERLEAVE, index),
@@ -201,7 +202,7 @@ fn step(
     };
     let blocks = chunks * batch(canonical, images).map(|axis| axis.extent).product::<usize>();
     let chunk = if is_by_vectors { cut.run * images.fields * VECTOR } else { 0 } as u32;
-    // Large arrays have as few blocks at once as are best.
+    // For large arrays, dynamic shared memory limits the blocks in flight to the best number.
     let dynamic_shared = if entry.is_hinted() { task.tuning.fields_room(chunk, task.target) } else { chunk };
     Ok(Step {
         entry,
@@ -213,18 +214,18 @@ fn step(
 fn reason(is_packed_src: bool, is_by_vectors: bool) -> &'static str {
     match (is_packed_src, is_by_vectors) {
         (true, false) => {
-            "the source is packed structs of few fields: runs of them are read as they lie and parted by field"
+            "the source holds packed structs of few fields: runs of structs are read whole and split by field"
         }
         (true, true) => {
-            "the source is packed structs of few fields, and images and planes start on 16 bytes: runs of structs are read as \
-             they lie and parted by field, 16 bytes a lane"
+            "the source holds packed structs of few fields, and images and planes start on 16 bytes: runs of structs are read \
+             whole and split by field, 16 bytes a lane"
         }
         (false, false) => {
-            "the destination is packed structs of few fields: runs of them are put together and written as they lie"
+            "the destination holds packed structs of few fields: runs of structs are joined and written whole"
         }
         (false, true) => {
-            "the destination is packed structs of few fields, and images and planes start on 16 bytes: runs of structs are put \
-             together and written as they lie, 16 bytes a lane"
+            "the destination holds packed structs of few fields, and images and planes start on 16 bytes: runs of structs are \
+             joined and written whole, 16 bytes a lane"
         }
     }
 }

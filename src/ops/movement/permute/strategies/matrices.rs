@@ -1,4 +1,4 @@
-//! The matrix that tiles are cut from, and how often there is one.
+//! The matrices that tiles are cut from, and their batch.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use crate::ops::units::{SECTOR, VECTOR};
 /// An axis of one index.
 pub(super) const NONE: Walk = Walk { extent: 1, src: 0, dst: 0 };
 
-/// The axes of a transpose by their part.
+/// The axes of a transpose by their role.
 #[derive(Debug, Clone)]
 pub(super) struct Matrices {
-    /// Along the source's run: the source's stride is 1 and then goes on.
+    /// Along the source's run: the first axis has stride 1, and the second continues it.
     pub(super) cols: [Walk; 2],
     /// Along the destination's run.
     pub(super) rows: [Walk; 2],
@@ -23,11 +23,11 @@ pub(super) struct Matrices {
     rank: usize,
     pub(super) src_start: usize,
     pub(super) dst_start: usize,
-    /// The source's elements in its storage, where they have no gaps; else empty.
+    /// The source's elements in its storage if they have no gaps, else empty.
     pub(super) span: Range<usize>,
 }
 
-/// Which sides of a tile go on into the next axis whatever the length of the first.
+/// Which sides of a tile continue into the next axis, whatever the length of the first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Long {
     pub(super) rows: bool,
@@ -35,8 +35,8 @@ pub(super) struct Long {
 }
 
 impl Matrices {
-    /// The matrices whose rows lie along the axis `row`, and whose columns along `col`. Sides that
-    /// are `long` are two axes where they can be, the others where one is too short.
+    /// Returns the matrices whose rows lie along the axis `row` and whose columns lie along `col`.
+    /// A `long` side takes two axes where possible; other sides do if one axis is too short.
     #[inline]
     pub(super) fn new(canonical: &Canonical, [row, col]: [usize; 2], long: Long, tiles: &Tiles) -> Self {
         let axes = canonical.axes();
@@ -44,7 +44,7 @@ impl Matrices {
         let (mut cols, mut rows) = ([axes[col], NONE], [axes[row], NONE]);
         let (mut src_start, mut dst_start) = (canonical.src_start, canonical.dst_start);
         if cols[0].src < 0 {
-            // Forwards in the source, then, and backwards in the destination.
+            // The source runs forwards, so the destination may run backwards.
             let last = (cols[0].extent - 1) as isize;
             src_start = src_start.wrapping_add_signed(last * cols[0].src);
             dst_start = dst_start.wrapping_add_signed(last * cols[0].dst);
@@ -55,7 +55,7 @@ impl Matrices {
             let bytes = |run: &[Walk; 2]| run[0].extent * canonical.width;
             let short = |run: &[Walk; 2]| run[1] == NONE && bytes(run) < tiles.run;
             // Rows that end within a sector share it with the next index of the outer axis. The
-            // rows of a micro-tile are on one index of that, or of wide elements on two.
+            // rows of a micro-tile have one index of that axis, or two if elements are wide.
             let shares = rows[1] == NONE && bytes(&rows) < tiles.folded_row && !bytes(&rows).is_multiple_of(SECTOR);
             let wide = ragged_tile_folds(canonical.width as u32) && rows[0].extent >= lanes;
             let folds = (long.rows || short(&rows)) && rows[0].extent.is_multiple_of(lanes) || shares && wide;
@@ -73,38 +73,37 @@ impl Matrices {
         Self { cols, rows, batch, rank, src_start, dst_start, span: canonical.src_span() }
     }
 
-    /// The axes of images.
+    /// Returns the axes of the batch.
     pub(super) fn batch(&self) -> &[Walk] {
         &self.batch[..self.rank]
     }
 
-    /// Puts the axes of images into the source's order.
+    /// Sorts the axes of the batch by the source's stride.
     pub(super) fn sort_batch_by_source(&mut self) {
         self.batch[..self.rank].sort_unstable_by_key(|axis| axis.src.unsigned_abs());
     }
 
-    /// The number of matrices.
+    /// Returns the number of matrices.
     pub(super) fn images(&self) -> usize {
         self.batch().iter().map(|axis| axis.extent).product()
     }
 
-    /// Columns and rows.
+    /// Returns the numbers of columns and of rows.
     pub(super) fn extents(&self) -> [usize; 2] {
         [&self.cols, &self.rows].map(|run| run[0].extent * run[1].extent)
     }
 
-    /// The lowest bits of all places that rows start at, in elements: of the source, and of the
-    /// destination.
+    /// Returns the bitwise or of all offsets at which rows start, in elements: source, destination.
     pub(super) fn starts(&self) -> [usize; 2] {
         let src = self.rows.iter().chain(self.batch()).fold(self.src_start, |bits, axis| bits | axis.src as usize);
         let dst = self.cols.iter().chain(self.batch()).fold(self.dst_start, |bits, axis| bits | axis.dst as usize);
         [src, dst]
     }
 
-    /// Whether tiles of whole vectors are the better ones: every row of both sides starts on a
-    /// vector of `lanes` elements and holds whole ones, and, where what is written does not stay in
-    /// the L2 cache, those of the destination start on sectors. A sector that two tiles write takes
-    /// an H100 a fifth of its speed.
+    /// Whether tiles of whole vectors are better: every row of both sides starts on a vector of
+    /// `lanes` elements and holds whole vectors. If the L2 cache does not hold what is written, the
+    /// destination's rows must also start on sectors: a sector that two tiles write costs an H100 a
+    /// fifth of its speed.
     pub(super) fn are_whole(&self, lanes: usize, [src_align, dst_align]: [Align; 2], small: bool) -> bool {
         let [src, dst] = self.starts();
         let write = if small { VECTOR } else { SECTOR };

@@ -1,9 +1,9 @@
-//! Small arrays, of which a block moves a patch: one element a thread, few parameters, no shared
+//! Moves small arrays by patches, one a block: one element a thread, few parameters, no shared
 //! memory.
 //!
-//! Worth: arrays of up to some hundred KiB take little longer than a launch, so the time before the
-//! first load counts. The bounds were found by sweeps on an H100 whose figures the records do not
-//! keep.
+//! Worth, on an H100 (benches/record/2026-11-23-h100/strategies.md): seven arrays of 16 to 256 KiB
+//! take 0.93 to 1.14 times as long by the next strategy, in the median 1.01. All take about as long
+//! as a launch, so runs differ by more than that.
 
 use std::fmt;
 
@@ -16,12 +16,12 @@ use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_leas
 use crate::ops::movement::permute::task::{Task, Widened};
 use crate::ops::plan::Step;
 
-/// Takes arrays that are so small that the launch takes the time.
+/// Takes arrays so small that the launch takes most of the time.
 pub(in crate::ops::movement::permute) struct Patch;
 
-/// What the strategies for small arrays ask first.
+/// Checks what all strategies for small arrays require.
 pub(super) fn is_small_allowed(task: &Task<'_>, widened: &Widened) -> Result<(), Decline> {
-    let tuned = "the plan is to measure kernels for large arrays";
+    let tuned = "the plan measures kernels for large arrays";
     at_least(usize::from(task.may_adapt()), 1, "kernels for small arrays that the plan may use", tuned)?;
     let narrow = usize::from(widened.index == Index::Narrow);
     at_least(narrow, 1, "sides that 31-bit offsets reach", "an element is too far away for 31-bit offsets")
@@ -43,9 +43,9 @@ impl Strategy for Patch {
             constants.patch_elements.min(constants.patch_bytes / width)
         };
         at_most(*len, most, "elements", "the array is too large for one element a thread")?;
-        // One axis of rows, one of columns, two of images.
+        // A patch has one axis of rows, one of columns and two of the batch.
         at_most(axes.len(), 4, "axes", "a patch has no parameters for more axes")?;
-        // Lanes go along the source first: what is written waits in the L2 cache until its sectors
+        // Lanes follow the source first: written elements wait in the L2 cache until their sectors
         // are whole.
         let first = (0..axes.len()).min_by_key(|&axis| axes[axis].src.unsigned_abs());
         let cols = first.map_or(NONE, |first| axes[first]);
@@ -78,13 +78,13 @@ impl Strategy for Patch {
         let entry = task.kernel(PATCH, width, Index::Narrow)?;
         let step = Step { entry, shape: shape(grid, [PATCH_BLOCK, 1, 1])?, params };
         let reason =
-            "it is so small that the launch takes the time: one element a thread, few parameters, no shared memory";
+            "the array is so small that the launch takes most of the time: one element a thread, no shared memory";
         *launch = Some(Launch::Patch(step));
         Ok(reason)
     }
 }
 
-/// The shape of such a grid, which CUDA limits along y and z.
+/// Returns the shape of this grid; CUDA limits a grid along y and z.
 pub(super) fn shape([x, y, z]: [usize; 3], block: [u32; 3]) -> Result<LaunchShape, Decline> {
     let long = "the grid would be longer than CUDA allows";
     at_most(y.max(z), MAX_GRID_YZ as usize, "blocks along y or z", long)?;

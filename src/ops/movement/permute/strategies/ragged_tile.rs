@@ -1,19 +1,19 @@
-//! Tiles of ragged rows: accesses are shifted to the aligned middle of each row.
+//! Moves tiles of ragged rows: accesses are shifted to the aligned middle of each row.
 //!
-//! What a tile writes starts and ends on whole sectors. For that it reads a halo, some rows of the
-//! tile above, again: that costs less than sectors that are written in two parts. Tiles are cut to
-//! be full, because an H100 takes about as long for an empty micro-tile.
+//! Each tile writes whole sectors only. For that it reads a halo again, some rows of the tile
+//! above, which costs less than sectors that two tiles write. Tiles take the shape that fills them
+//! best, because an H100 takes about as long for an empty micro-tile.
 //!
-//! Worth, on an H100, in parts of the copy: bytes 16383 x 16385 0.888, 2 bytes 12287 x 12289 0.912,
-//! 4 and 8 bytes 0.940 and 0.935. f32 33 x 65 x 127 x 129 by 3, 1, 0, 2 has 2586 GB/s since tiles
-//! are cut to be full (2174 before), and 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 2334 (2003 by
+//! Worth, on an H100, relative to the copy: bytes 16383 x 16385 0.888, 2 bytes 12287 x 12289 0.912,
+//! 4 and 8 bytes 0.940 and 0.935. f32 33 x 65 x 127 x 129 by 3, 1, 0, 2 reaches 2586 GB/s since
+//! tiles adapt to be full (2174 before), and 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 2334 (2003 by
 //! `packed`) (docs/adr/0009).
 
 use crate::abi::RAGGED_TILE;
 use crate::ops::movement::permute::strategy::{Decline, Launch, Strategy, at_least};
 use crate::ops::movement::permute::task::Task;
 
-/// Takes matrices whose rows start or end off vectors, or off the sectors that are written.
+/// Takes matrices whose rows start or end between vectors, or between the sectors that are written.
 pub(in crate::ops::movement::permute) struct RaggedTile;
 
 impl Strategy for RaggedTile {
@@ -25,7 +25,7 @@ impl Strategy for RaggedTile {
         let tiling = task.tiling().as_ref().map_err(|decline| *decline)?;
         let whole = "every row is whole vectors, and no access needs a shift";
         at_least(usize::from(tiling.is_ragged()), 1, "sides with ragged rows", whole)?;
-        let reason = "the sides are contiguous along different axes, and rows start or end off 16 bytes, or off the sectors of 32 that \
+        let reason = "the sides are contiguous along different axes, and rows start or end between 16-byte vectors or the sectors that \
              are written: tiles whose accesses are shifted to the aligned middle of each row";
         *launch = Some(Launch::Tile(tiling.step(task, RAGGED_TILE)?));
         Ok(reason)

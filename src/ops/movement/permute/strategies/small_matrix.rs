@@ -1,12 +1,10 @@
-//! One small matrix: tiles in shared memory, with threads for every multiprocessor.
+//! Moves one small matrix by tiles in shared memory, with threads for every multiprocessor.
 //!
-//! Where rows are whole vectors, `small_tile` transposes micro-tiles in registers, one a thread;
-//! else `staggered` moves tiles of 32 x 32 elements. Both have the few parameters of a single
-//! matrix.
+//! If rows are whole vectors, `small_tile` transposes micro-tiles in registers, one a thread; else
+//! `staggered` moves tiles of 32 x 32 elements. Both have the few parameters of a single matrix.
 //!
-//! Worth: at 1 to 8 MiB the time until the first load counts. The bounds were found by sweeps on an
-//! H100 whose figures the records do not keep; a copy of 4 MiB in the pattern of `small_tile` has
-//! 1279 to 1291 GB/s where other shapes of a copy have 1165 to 1208 (docs/adr/0009).
+//! Worth, on an H100 (benches/record/2026-11-23-h100/strategies.md): eleven matrices of 1 to 8 MiB
+//! take 1.08 to 1.32 times as long by tiles for large arrays.
 
 use std::fmt;
 
@@ -17,7 +15,7 @@ use crate::ops::movement::permute::task::{Task, Widened};
 use crate::ops::plan::Step;
 use crate::ops::units::VECTOR;
 
-/// Takes single matrices of a few MiB at most that fill its tiles.
+/// Takes single matrices of a few MiB at most that fill the kernel's tiles.
 pub(in crate::ops::movement::permute) struct SmallMatrix;
 
 impl Strategy for SmallMatrix {
@@ -29,7 +27,7 @@ impl Strategy for SmallMatrix {
         let widened @ Widened { canonical, len, .. } = task.widened();
         let (width, constants) = (canonical.width, &task.permutes().small);
         is_small_allowed(task, widened)?;
-        let many = "it is not a single matrix";
+        let many = "the array is not a single matrix";
         let axes = canonical.axes();
         at_least(axes.len(), 2, "axes", many)?;
         at_most(axes.len(), 2, "axes", many)?;
@@ -70,7 +68,7 @@ impl Strategy for SmallMatrix {
         };
         let shape = shape([cols.extent.div_ceil(tile[0]), rows.extent.div_ceil(tile[1]), 1], block)?;
         let step = Step { entry: task.kernel(family, width, Index::Narrow)?, shape, params };
-        let reason = "it is one small matrix, which few parameters describe: tiles in shared memory, with threads for every \
+        let reason = "there is one small matrix, which few parameters describe: tiles in shared memory, with threads for every \
                       multiprocessor";
         *launch = Some(Launch::Matrix(step));
         Ok(reason)

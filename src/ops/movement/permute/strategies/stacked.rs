@@ -1,10 +1,11 @@
-//! Transposes of many small matrices, several of which fill a tile.
+//! Transposes many small matrices, several of which fill a tile.
 //!
-//! The tile is that of `vector_tile`: its micro-tiles are transposed in registers, but they belong
-//! to several matrices.
+//! The tile is that of `vector_tile`, with micro-tiles that are transposed in registers, but they
+//! belong to several matrices.
 //!
-//! Worth, on an H100: 8 x 16 of two bytes are at 0.90 of the copy, by `packed` at 0.81; 8 x 8 have
-//! 0.85, by `packed` 0.87, so `packed` keeps those.
+//! Worth, on an H100 (benches/record/2026-11-23-h100/strategies.md): bytes 32 x 32 take 1.14 times
+//! as long by `packed`, 32 x 16 of two bytes 1.07 times, and five other shapes 0.99 to 1.02 times.
+//! 8 x 8 of two bytes are at 0.85 of the copy, by `packed` at 0.87, so `packed` keeps those.
 
 use std::fmt;
 
@@ -37,19 +38,24 @@ impl Strategy for Stacked {
         let col = found(col, "axes along which the source is contiguous", no_matrix)?;
         let (rows, cols) = (walks[row].extent, walks[col].extent);
         let images = || walks.iter().enumerate().filter(move |&(axis, _)| axis != row && axis != col);
-        // The axes are sorted: these images are the nearest in the destination.
-        let (stacked, &Walk { extent, src, dst }) = found(images().next(), "axes of images", "it is one matrix")?;
-        // A matrix without gaps goes on where its row ends, on both sides.
+        // The axes are sorted, so this batch axis is the nearest in the destination.
+        let (stacked, &Walk { extent, src, dst }) = found(images().next(), "axes of images", "there is one matrix")?;
+        // A matrix without gaps continues where its row ends, on both sides.
         let gaps = walks[row].src.abs_diff(cols as isize).max(walks[col].dst.abs_diff(rows as isize));
         at_most(gaps, 0, "elements between the rows of a matrix", "the matrices have gaps")?;
         let starts = images().fold(canonical.src_start | canonical.dst_start, |bits, (_, axis)| {
             bits | axis.src as usize | axis.dst as usize
         });
         let whole = power_of_two((rows | cols | starts).wrapping_mul(width) | task.align());
-        at_least(whole, VECTOR, "bytes that all rows start and end on", "rows start or end off vectors")?;
+        at_least(
+            whole,
+            VECTOR,
+            "alignment of all rows' starts and ends in bytes",
+            "rows start or end between 16-byte vectors",
+        )?;
         let matrix = rows * cols * width;
         let most = if width < WORD { constants.packed_matrix } else { constants.cached_matrix };
-        at_least(matrix, most + 1, "bytes of a matrix", "other kernels are faster for so small matrices")?;
+        at_least(matrix, most + 1, "bytes of a matrix", "other kernels are faster for matrices this small")?;
         let ceil_log2 = |count: usize| count.next_power_of_two().trailing_zeros();
         let (across_log2, down_log2) = (ceil_log2(cols / lanes), ceil_log2(rows / lanes));
         let micro_tiles = (VECTOR_TILE_THREADS * vector_tile_squares(width as u32)) as usize;
@@ -78,7 +84,7 @@ impl Strategy for Stacked {
         let blocks = stacks * batch().map(|axis| axis.extent).product::<usize>();
         let shape = LaunchShape { grid: grid(blocks as u64), block: [VECTOR_TILE_THREADS, 1, 1], dynamic_shared: 0 };
         let entry = task.kernel(STACKED_TILE, width, *index)?;
-        let reason = "the sides hold many small matrices of whole 16-byte accesses, several of which fill a tile: turned in registers";
+        let reason = "the sides hold many small matrices of whole 16-byte accesses, several of which fill a tile: transposed in registers";
         *launch = Some(Launch::Stacked(Step { entry, shape, params }));
         Ok(reason)
     }

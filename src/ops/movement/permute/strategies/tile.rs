@@ -1,6 +1,6 @@
-//! Tiles of one axis a side: how they are cut from matrices, and how they follow each other.
+//! Tiles of one axis per side: how they are cut from matrices, and in which order they run.
 //!
-//! `vector_tile` and `ragged_tile` move them, and `packed` looks at them before it takes tiles of
+//! `vector_tile` and `ragged_tile` move them. `packed` looks at them before it takes tiles of
 //! several axes.
 
 use std::fmt;
@@ -16,27 +16,27 @@ use crate::ops::plan::Step;
 use crate::ops::tuning::{Kind, TileShape, Tiles};
 use crate::ops::units::{SECTOR, VECTOR};
 
-/// Rows of micro-tiles that a tile shares with the one above, where rows of the destination start
-/// off sectors.
+/// Rows of micro-tiles that a tile shares with the one above if rows of the destination start
+/// between sectors.
 const HALO: usize = RAGGED_MARGIN as usize;
 
-/// Matrices, how tiles are cut from them, and in what order the tiles follow each other.
+/// Matrices, how tiles are cut from them, and in which order the tiles run.
 #[derive(Debug, Clone)]
 pub(in crate::ops::movement::permute) struct Tiling {
     matrices: Matrices,
     cut: Cut,
-    /// Whether tiles of a column follow each other, rather than those of a row.
+    /// Whether tiles are numbered down the columns rather than along the rows.
     down_first: bool,
     is_ragged: bool,
 }
 
 impl Tiling {
-    /// The tiles, where they are worth it. They are cut as they were tuned for large matrices, or,
-    /// where the plan may adapt, to be as full as they can.
+    /// Cuts tiles, or declines if they are not worth it. Tiles have the shape that is tuned for
+    /// large matrices or, if the plan may adapt, the shape that fills them best.
     pub(in crate::ops::movement::permute) fn new(task: &Task<'_>) -> Result<Self, Decline> {
         let Widened { canonical, len, .. } = task.widened();
         let (width, axes) = (canonical.width, canonical.axes());
-        let none = "the plan is to measure other tiles";
+        let none = "the plan measures other tiles";
         let shape = found(task.tile_shape(width), "shapes of tiles for elements of this width", none)?;
         let apart = "the sides are not contiguous along an axis each";
         let row = axes.iter().position(|axis| axis.dst == 1 && axis.src.unsigned_abs() != 1);
@@ -53,30 +53,30 @@ impl Tiling {
         self.is_ragged
     }
 
-    /// Whether it is of ragged rows that are two axes, and of columns that are one.
+    /// Whether ragged rows take two axes and columns take one.
     pub(super) fn has_folded_rows(&self) -> bool {
         self.is_ragged && self.matrices.rows[1].src != 0 && self.matrices.cols[1].dst == 0
     }
 
-    /// Rows of micro-tiles that a tile shares with the one above: none where every row of the
-    /// destination starts on a sector.
+    /// Returns the rows of micro-tiles that a tile shares with the one above: none if every row of
+    /// the destination starts on a sector.
     pub(super) fn halo(&self) -> usize {
         self.cut.halo
     }
 
-    /// Micro-tiles that the matrices would fill.
+    /// Returns the number of micro-tiles that the matrices would fill.
     pub(super) fn filled(&self, width: usize) -> usize {
         let [cols, rows] = self.matrices.extents();
         let lanes = VECTOR / width;
         rows * cols / (lanes * lanes)
     }
 
-    /// Fewest filled micro-tiles with which the tiles are full.
+    /// Returns the fewest filled micro-tiles for which the tiles count as full.
     pub(super) fn full(&self, tiles: &Tiles) -> usize {
         self.cut.micro_tiles() - self.cut.micro_tiles() / tiles.empty_part
     }
 
-    /// The launch by a family of kernels.
+    /// Returns the launch with a family of kernels.
     #[inline]
     pub(super) fn step(&self, task: &Task<'_>, family: Family) -> Result<Step<VectorTileParams>, Decline> {
         let Widened { canonical, index, .. } = task.widened();
@@ -135,8 +135,8 @@ impl Cutter<'_> {
         matrices.are_whole(self.lanes(), [self.task.src_align, self.task.dst_align], self.small)
     }
 
-    /// Base-2 logarithm of the micro-tiles along a row of a tile; a decline where most of the tile
-    /// would be empty.
+    /// Returns the base-2 logarithm of the micro-tiles along a row of a tile; declines if most of
+    /// the tile would be empty.
     fn across(&self, kind: Kind, matrices: &Matrices) -> Result<u32, Decline> {
         let empty = "most of a tile would be empty";
         let [cols, rows] = matrices.extents().map(|extent| extent.div_ceil(self.lanes()));
@@ -147,9 +147,9 @@ impl Cutter<'_> {
         Ok(split.across_log2)
     }
 
-    /// Of whole vectors, as `plain` matrices are: the side whose axis is the shorter one comes
-    /// first and goes on into its next axis, so that blocks that run together move what is
-    /// contiguous on one side; or the other one, or both, where tiles are fuller so.
+    /// Cuts tiles of whole vectors, as `plain` matrices have. The side with the shorter axis comes
+    /// first and continues into its next axis, so that blocks that run together move memory that is
+    /// contiguous on one side. If tiles are fuller so, the other side continues, or both.
     #[inline]
     fn whole(&self, plain: Matrices) -> Result<Tiling, Decline> {
         let kind = if self.small { Kind::WholeSmall } else { Kind::Whole };
@@ -167,7 +167,7 @@ impl Cutter<'_> {
         };
         let down = plain.rows[0].extent < plain.cols[0].extent;
         if plain.batch().is_empty() {
-            // There is no axis to go on into.
+            // No side has an axis to continue into.
             return numbered(plain, down);
         }
         let ways = [long(down, !down, down), long(!down, down, !down), long(true, true, down)];
@@ -179,8 +179,8 @@ impl Cutter<'_> {
         }
     }
 
-    /// Of rows that start or end off vectors, or off the sectors that are written: cut to be full,
-    /// where the plan may adapt.
+    /// Cuts tiles of rows that start or end between vectors or between the sectors that are
+    /// written. If the plan may adapt, they take the shape that fills them best.
     #[inline]
     fn ragged(&self, matrices: Matrices) -> Result<Tiling, Decline> {
         let (lanes, tiles) = (self.lanes(), self.tiles());
@@ -197,9 +197,9 @@ impl Cutter<'_> {
             let fuller = |other: &Cut| other.cost(tiles) < cut.cost(tiles) - cut.cost(tiles) / tiles.fuller_part;
             cut = fullest.filter(fuller).unwrap_or(cut);
         }
-        // Tiles one below the other share the rows of a halo and the lines at their ends, which an
-        // H100 serves from its L2 cache where they follow each other, if all those of a column stay
-        // there until the next column needs their lines.
+        // Tiles one below the other share the rows of a halo and the cache lines at their ends. An
+        // H100 serves these from its L2 cache if the tiles follow each other and all lines of a
+        // column stay there until the next column needs them.
         let down_first = rows * (VECTOR << cut.across_log2) <= tiles.column;
         Ok(Tiling { matrices, cut, down_first, is_ragged: true })
     }
@@ -211,15 +211,15 @@ struct Cut {
     across_log2: u32,
     tiles_across: usize,
     tiles_down: usize,
-    /// Rows of micro-tiles of a tile that are not its own.
+    /// Rows of micro-tiles that a tile shares with the one above.
     halo: usize,
-    /// Micro-tiles of a tile that are its own.
+    /// Micro-tiles that the tile writes itself.
     own: usize,
 }
 
 impl Cut {
-    /// Tiles of `1 << all_log2` micro-tiles of `lanes` elements, of whose rows `halo` are shared
-    /// with the tile above.
+    /// Cuts tiles of `1 << all_log2` micro-tiles of `lanes` elements. A tile shares `halo` of its
+    /// rows with the tile above.
     fn new(all_log2: u32, across_log2: u32, lanes: usize, halo: usize, [cols, rows]: [usize; 2]) -> Self {
         let down = (1 << (all_log2 - across_log2)) - halo;
         // Ragged runs start up to a sector early.
@@ -228,22 +228,22 @@ impl Cut {
         Self { across_log2, tiles_across, tiles_down, halo, own: down << across_log2 }
     }
 
-    /// The micro-tiles of all tiles, filled or not.
+    /// Returns the number of micro-tiles of all tiles, filled or not.
     fn micro_tiles(&self) -> usize {
         self.tiles_across * self.tiles_down * self.own
     }
 
-    /// What they take: about as long whether they are filled, but longer where runs of the source
-    /// are narrow.
+    /// Returns the cost of the tiles: an empty micro-tile takes about as long as a full one, and
+    /// narrow runs of the source take longer.
     fn cost(&self, tiles: &Tiles) -> usize {
         let all = self.micro_tiles();
         if self.across_log2 > tiles.narrowest_log2 { all } else { all + all / tiles.narrow_part }
     }
 }
 
-/// A run of two axes; of one where the second has one index.
+/// Folds a run of two axes; the second may have one index.
 pub(super) fn fold(divisor: fn(u64) -> Divisor, [inner, outer]: [(usize, isize); 2]) -> Fold {
-    // Of one axis no index reaches the outer: no quotient by its extent is more than 0.
+    // If the second axis has one index, no quotient by the first extent is more than 0.
     Fold { inner: divisor(inner.0 as u64), inner_stride: inner.1 as i64, outer_stride: outer.1 as i64 }
 }
 
@@ -253,7 +253,7 @@ impl fmt::Display for Step<VectorTileParams> {
         let VectorTileParams { rows, cols, across_log2, down_first, rank, axes, .. } = params;
         let order = if *down_first != 0 { "down the columns" } else { "along the rows" };
         let images: u64 = axes[..*rank as usize].iter().map(|axis| axis.extent.value).product();
-        let across = counted(1u64 << across_log2, "square");
+        let across = counted(1u64 << across_log2, "micro-tile");
         write!(f, "{entry}: {images} of {rows} x {cols} elements, tiles of {across} a row, numbered {order}, {shape}")
     }
 }

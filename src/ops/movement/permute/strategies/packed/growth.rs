@@ -1,8 +1,7 @@
-//! What a block takes of the axes: tiles of several axes, grown until the runs of both sides are
-//! long.
+//! How a tile of several axes grows until the runs of both sides are long.
 //!
-//! A tile starts with one element. Again and again it takes more of the side whose run is the
-//! shorter, along the next axis of that side, until it has the bytes of a tile:
+//! A tile starts with one element. Repeatedly it takes more of the side with the shorter run, along
+//! that side's next axis, until it has the bytes of a tile:
 //!
 //! ```text
 //! taken = 1 of every axis
@@ -22,9 +21,9 @@ use crate::ops::movement::permute::task::power_of_two;
 use crate::ops::tuning;
 use crate::ops::units::{SECTOR, WORD};
 
-/// Most elements of a run that has a table of its own; what is longer is several runs.
+/// Most elements of a run that has a table of its own. Longer runs are split.
 const LONGEST: usize = 1024;
-/// Costs are in parts of a thousand.
+/// Costs are in thousandths.
 const PARTS: usize = 1000;
 
 /// One side's order of the axes.
@@ -32,13 +31,13 @@ const PARTS: usize = 1000;
 pub(super) struct Order {
     /// Axes by that side's stride.
     pub(super) axes: [usize; MAX_RANK],
-    /// How many of them, from the first, are one run of memory when taken whole.
+    /// The number of axes, from the first, that are one run of memory when taken whole.
     pub(super) contiguous: usize,
-    /// How many, from the first, are within a run of the tile; the others are numbered along.
+    /// The number of axes, from the first, within a run of the tile. The others number the runs.
     pub(super) inner: usize,
 }
 
-/// What a block takes of the axes, and how they lie in shared memory.
+/// The part of each axis that a block takes, and its positions in shared memory.
 #[derive(Debug, Clone)]
 pub(super) struct Packing {
     pub(super) width: usize,
@@ -48,14 +47,14 @@ pub(super) struct Packing {
     pub(super) axes: [Walk; MAX_RANK],
     pub(super) src_start: usize,
     pub(super) dst_start: usize,
-    /// Positions of each axis in a tile.
+    /// Indices of each axis in a tile.
     pub(super) taken: [usize; MAX_RANK],
     pub(super) src: Order,
     pub(super) dst: Order,
 }
 
 impl Packing {
-    /// The axes, in the directions in which the runs of both sides go forwards.
+    /// Takes the axes in the directions in which the runs of both sides go forwards.
     pub(super) fn new(canonical: &Canonical) -> Result<Self, Decline> {
         let rank = canonical.axes().len();
         let mut axes = [Walk { extent: 1, src: 0, dst: 0 }; MAX_RANK];
@@ -84,15 +83,15 @@ impl Packing {
         Ok(Self { width, word: width.max(WORD), rank, axes, src_start, dst_start, taken, src, dst })
     }
 
-    /// What a block takes, and its threads: of tiles with runs about as long on both sides, or
-    /// twice as long on one, what costs the least.
+    /// Grows a tile and returns it with its threads. Of tiles with runs about as long on both
+    /// sides, or twice as long on one, it takes the cheapest.
     pub(super) fn grown(&self, aligns: [Align; 2], constants: &tuning::Packed) -> (Self, usize) {
         let mut best: Option<(Self, (usize, usize))> = None;
         let most = constants.tile[usize::from(self.width >= 8)] / self.width;
         for weights in constants.weights {
             let mut packing = self.clone();
             packing.grow(most, weights);
-            // Different weights often take the same.
+            // Different weights often grow the same tile.
             if best.as_ref().is_some_and(|(best, _)| best.taken == packing.taken) {
                 continue;
             }
@@ -108,11 +107,11 @@ impl Packing {
         (packing, threads)
     }
 
-    /// What it costs to move a word by the best number of threads, in parts of a thousand, and
-    /// those threads.
+    /// Returns the cost of moving a word by the best number of threads, in thousandths, and that
+    /// number.
     ///
-    /// It is the steps of all threads, idle or not, for a word, and, weighted for each side, the
-    /// sectors that runs lie in over those that they fill.
+    /// The cost is the steps of all threads, idle or not, per word, plus, weighted for each side,
+    /// the ratio of the sectors that runs touch to those that they fill.
     fn cost(&self, aligns: [Align; 2], constants: &tuning::Packed) -> (usize, usize) {
         let [src, dst] = self.grains(aligns);
         let [src_weight, dst_weight] = constants.split_costs;
@@ -126,8 +125,8 @@ impl Packing {
         (steps + src_weight * split(&self.src, src) + dst_weight * split(&self.dst, dst), threads)
     }
 
-    /// Takes more and more of the side whose run is the shorter, by these weights of the two, until
-    /// so many elements are taken.
+    /// Takes more of the side with the shorter run, by these weights of the two sides, until a tile
+    /// has `most` elements.
     fn grow(&mut self, most: usize, [src_weight, dst_weight]: [usize; 2]) {
         let mut len = 1;
         loop {
@@ -154,7 +153,7 @@ impl Packing {
         }
     }
 
-    /// Makes the parts of an axis alike, and multiples of a sector where they are more than that.
+    /// Makes the parts of an axis equal, and multiples of a sector if they are larger than one.
     fn even_out(&mut self, axis: usize, inner: usize) {
         let (extent, taken) = (self.axes[axis].extent, self.taken[axis]);
         let even = extent.div_ceil(extent.div_ceil(taken));
@@ -162,7 +161,7 @@ impl Packing {
         self.taken[axis] = if even > sector { even.next_multiple_of(sector).min(extent) } else { even };
     }
 
-    /// Elements of the smallest block that is contiguous on both sides.
+    /// Returns the elements of the smallest block that is contiguous on both sides.
     pub(super) fn kept(&self) -> usize {
         let (src, dst) = (&self.src.axes[..self.src.contiguous], &self.dst.axes[..self.dst.contiguous]);
         let alike = |&rank: &usize| src[..rank].iter().all(|axis| dst[..rank].contains(axis));
@@ -170,7 +169,7 @@ impl Packing {
         rank.map_or(usize::MAX / self.width, |rank| src[..rank].iter().map(|&axis| self.axes[axis].extent).product())
     }
 
-    /// Elements of a side's run, and the axis that would make it longer.
+    /// Returns the elements of a side's run, and the axis that would extend it.
     pub(super) fn frontier(&self, order: &Order) -> Option<(usize, usize)> {
         let mut run = 1;
         for &axis in &order.axes[..order.contiguous] {
@@ -182,8 +181,8 @@ impl Packing {
         None
     }
 
-    /// How many axes of the side's order are within a run of the tile, or of a part that a table
-    /// holds.
+    /// Returns the number of axes of the side's order within a run of the tile, or within the part
+    /// that a table holds.
     fn inner(&self, order: &Order) -> usize {
         let (mut inner, mut run) = (0, 1);
         for &axis in &order.axes[..order.contiguous.min(PACKED_AXES)] {
@@ -199,28 +198,30 @@ impl Packing {
         inner
     }
 
-    /// The axes that the side's runs are numbered along.
+    /// Returns the axes that number the side's runs.
     pub(super) fn outer<'a>(&'a self, order: &'a Order) -> impl Iterator<Item = usize> + 'a {
         order.axes[order.inner..self.rank].iter().copied().filter(|&axis| self.taken[axis] > 1)
     }
 
-    /// Elements of a run of a side.
+    /// Returns the elements of a run of a side.
     pub(super) fn run(&self, order: &Order) -> usize {
         order.axes[..order.inner].iter().map(|&axis| self.taken[axis]).product()
     }
 
-    /// Elements from the first of a whole tile to its furthest along such strides of the source.
+    /// Returns the elements from the first of a whole tile to its furthest along these strides of
+    /// the source.
     pub(super) fn reach(&self, along: fn(isize) -> bool) -> usize {
         let axes = self.axes[..self.rank].iter().zip(&self.taken).filter(|(axis, _)| along(axis.src));
         axes.map(|(axis, taken)| axis.src.unsigned_abs() * (taken - 1)).sum()
     }
 
-    /// Runs of a side.
+    /// Returns the number of runs of a side.
     pub(super) fn runs(&self, order: &Order) -> usize {
         self.outer(order).map(|axis| self.taken[axis]).product()
     }
 
-    /// The powers of two of bytes that all runs of source and destination start on.
+    /// Returns the powers of two of bytes that all runs of the source and of the destination start
+    /// on.
     pub(super) fn grains(&self, [src_align, dst_align]: [Align; 2]) -> [usize; 2] {
         let src = self.grain(&self.src, self.src_start, src_align, |axis| axis.src);
         [src, self.grain(&self.dst, self.dst_start, dst_align, |axis| axis.dst)]
@@ -239,13 +240,13 @@ impl Packing {
 }
 
 impl Order {
-    /// By strides; its runs go along axes that are `near` on the other side.
+    /// Sorts the axes by stride. The runs go along axes that are `near` on the other side.
     fn new(axes: &[Walk], stride: fn(&Walk) -> isize, near: impl Fn(&Walk) -> bool) -> Self {
         let mut order = Self { axes: [0; MAX_RANK], contiguous: 0, inner: 0 };
         for (place, to) in order.axes[..axes.len()].iter_mut().enumerate() {
             *to = place;
         }
-        // What is broadcast comes last.
+        // Broadcast axes come last.
         order.axes[..axes.len()].sort_unstable_by_key(|&axis| stride(&axes[axis]).unsigned_abs().wrapping_sub(1));
         let mut run = 1;
         for &axis in &order.axes[..axes.len()] {

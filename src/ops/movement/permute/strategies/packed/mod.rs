@@ -1,11 +1,11 @@
-//! Tiles of several axes: where what is contiguous on either side is many short axes, or lies off
-//! 16 bytes.
+//! Moves tiles of several axes, for sides whose runs are many short axes or not aligned to 16
+//! bytes.
 //!
 //! A block takes a part of several axes that is a few runs of memory on either side. It loads the
-//! source's runs into shared memory and stores the destination's from there, by tables that say
-//! where each run and each word of it lies.
+//! source's runs into shared memory and stores the destination's from there. Tables give the
+//! position of each run and of each word in it.
 //!
-//! Worth, on an H100, in parts of the copy (docs/adr/0009 and the tests beside this): f64 255 x 256
+//! Worth, on an H100, relative to the copy (docs/adr/0009 and the tests beside this): f64 255 x 256
 //! x 257 by 1, 2, 0 0.93; f64 matrices of 33 x 34 0.87 (tiles 0.66); 2 bytes 8 x 8 0.87 (stacked
 //! 0.85).
 
@@ -27,8 +27,8 @@ use crate::ops::tuning::Permutes;
 use crate::ops::units::{VECTOR, WORD};
 use growth::Packing;
 
-/// Takes work of which both sides have runs, where that is better than tiles of one axis a side, or
-/// than to move element by element.
+/// Takes work with runs on both sides that is faster so than by tiles of one axis per side or
+/// element by element.
 pub(in crate::ops::movement::permute) struct Packed;
 
 impl Strategy for Packed {
@@ -47,9 +47,10 @@ impl Strategy for Packed {
         is_better(&packing, task)?;
         let aligns = [task.src_align, task.dst_align];
         let (packing, threads) = packing.grown(aligns, constants);
-        // Gaps on both sides end a tile early: of pixels without one channel it would be a pixel.
+        // Gaps on both sides end a tile early: from images without one channel a tile would take
+        // one pixel.
         let taken = packing.taken[..packing.rank].iter().product::<usize>() * canonical.width;
-        at_least(taken, constants.smallest_tile, "bytes of a tile", "gaps on both sides leave too little of a tile")?;
+        at_least(taken, constants.smallest_tile, "bytes of a tile", "gaps on both sides make tiles too small")?;
         let step = step(&packing, threads, task)?;
         let reason = "the sides are contiguous along different axes, several of which make a run: tiles of those axes, moved in \
                       the runs of either side";
@@ -58,8 +59,7 @@ impl Strategy for Packed {
     }
 }
 
-/// Declines where an H100 was found to move it faster by tiles of one axis a side, or by
-/// `elements`.
+/// Declines if tiles of one axis per side, or `elements`, were faster on an H100.
 fn is_better(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
     let Permutes { packed, tiles, stacked, .. } = task.permutes();
     let (bytes, width) = (task.bytes(), packing.width);
@@ -81,25 +81,30 @@ fn is_better(packing: &Packing, task: &Task<'_>) -> Result<(), Decline> {
             if width < WORD {
                 return Ok(());
             }
-            let cached = "wide elements of small matrices go one by one at a copy's speed";
+            let cached = "wide elements of small matrices move one by one at a copy's speed";
             let kept = packing.kept() * width;
-            at_least(kept, stacked.cached_matrix + 1, "bytes of the smallest block that both sides keep", cached)
+            at_least(
+                kept,
+                stacked.cached_matrix + 1,
+                "bytes of the smallest block that is contiguous on both sides",
+                cached,
+            )
         }
     }
 }
 
-const LONG: &str = "a single axis makes runs that are long enough";
-const SMALL: &str = "the L2 cache holds what is written in parts of sectors";
+const LONG: &str = "one axis makes runs that are long enough";
+const SMALL: &str = "the L2 cache joins partly written sectors";
 
-/// The same beside ragged tiles.
+/// Declines if ragged tiles were faster on an H100.
 fn beside_ragged_tiles(packing: &Packing, task: &Task<'_>, tiling: &Tiling, shortest: usize) -> Result<(), Decline> {
     let Permutes { packed, tiles, .. } = task.permutes();
     let (bytes, width) = (task.bytes(), packing.width);
     let (filled, full) = (tiling.filled(width), tiling.full(tiles));
     let is_large = || at_least(bytes, tiles.small + 1, "bytes of a side", SMALL);
     let long = |most: usize| at_most(shortest, most - 1, "bytes of the shorter side's nearest axis", LONG);
-    // Rows that are folded are long: 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 is at 0.91 of the copy
-    // packed, at 1.02 by tiles.
+    // Folded rows are long: 24 x 25 x 26 x 27 x 28 by 4, 2, 0, 3, 1 reaches 0.91 of the copy
+    // packed, 1.02 by tiles.
     if width == 4 && bytes > tiles.small && tiling.has_folded_rows() {
         at_most(filled, full.saturating_sub(1), "micro-tiles that elements fill", "tiles of folded rows are full")?;
     }
@@ -112,13 +117,13 @@ fn beside_ragged_tiles(packing: &Packing, task: &Task<'_>, tiling: &Tiling, shor
             at_least(
                 dst_start(packing, task),
                 packing.word,
-                "bytes that the destination's runs start on",
+                "alignment of the destination's runs in bytes",
                 "words are split",
             )?;
             if tiling.halo() > 0 {
                 return Ok(());
             }
-            // Tiles without a halo: 512 x 512 x 511 backwards is at 0.89 packed, at 0.95 by tiles.
+            // Tiles without a halo: 512 x 512 x 511 backwards reaches 0.89 packed, 0.95 by tiles.
             at_most(filled, full.saturating_sub(1), "micro-tiles that elements fill", "tiles without a halo are full")
         }
         8 => {
@@ -129,14 +134,14 @@ fn beside_ragged_tiles(packing: &Packing, task: &Task<'_>, tiling: &Tiling, shor
     }
 }
 
-/// The power of two of bytes that the destination's runs start on.
+/// Returns the largest power of two of bytes that all runs of the destination start on.
 fn dst_start(packing: &Packing, task: &Task<'_>) -> usize {
     let Packing { dst, axes, rank, dst_start, width, .. } = packing;
     let starts = dst.axes[1..*rank].iter().fold(*dst_start, |bits, &axis| bits | axes[axis].dst as usize);
     power_of_two(starts.wrapping_mul(*width) | task.dst_align.bytes() as usize)
 }
 
-/// The launch of tiles that are grown.
+/// Returns the launch of a grown tile.
 fn step(packing: &Packing, threads: usize, task: &Task<'_>) -> Result<Step<PackedParams>, Decline> {
     let Widened { canonical, index, .. } = task.widened();
     let width = canonical.width;

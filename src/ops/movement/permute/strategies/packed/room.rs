@@ -1,23 +1,24 @@
-//! How a tile lies in shared memory, so that lanes share no bank.
+//! Places a tile in shared memory so that lanes share no bank.
 
 use super::growth::Packing;
 use crate::layout::MAX_RANK;
 use crate::ops::units::BANKS;
 
-/// How the axes of a tile lie in shared memory.
+/// The strides of a tile's axes in shared memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
-    /// Bytes from one position to the next of each axis.
+    /// Bytes from one index to the next of each axis.
     pub(super) strides: [usize; MAX_RANK],
-    /// Bytes of all.
+    /// Bytes of the whole tile.
     pub(super) bytes: usize,
-    /// Axes that have another stride than was wanted.
+    /// The number of axes whose stride is not the wanted one.
     pub(super) unmet: usize,
 }
 
 impl Packing {
-    /// The strides in shared memory, in the source's order: as short as words allow, or so that
-    /// elements of the destination that follow each other are `step` words apart, modulo the banks.
+    /// Returns the strides in shared memory, in the source's order: as short as words allow, or
+    /// with `step` words, modulo the banks, between elements that follow each other in the
+    /// destination.
     fn room(&self, aligned: bool, step: Option<usize>, spread_part: usize) -> Room {
         let wanted = step.map(|step| self.wanted(step));
         let (mut strides, mut bytes, mut unmet) = ([0; MAX_RANK], self.width, 0);
@@ -29,12 +30,12 @@ impl Packing {
             let stride = if !outside && (!aligned || bytes & in_word != 0) {
                 bytes
             } else {
-                // Words that hold the end of a run and the start of the next must not be the same.
+                // The end of a run and the start of the next must not share a word.
                 let least = if outside && !aligned { bytes + self.word - 1 } else { bytes };
                 let class = |power: usize, class: usize| least + (class.wrapping_sub(least) & (power - 1));
                 let wanted = wanted.map_or(0, |wanted| wanted[axis]);
                 let spread = class(BANKS, wanted);
-                // Little is gained where it costs too much room.
+                // A wanted stride that costs too much memory gains little.
                 let is_met = wanted > 0 && wanted & in_word == natural && spread <= least + least / spread_part;
                 unmet += usize::from(wanted > 0 && !is_met);
                 if is_met { spread } else { class(self.word, natural) }
@@ -45,7 +46,8 @@ impl Packing {
         Room { strides, bytes, unmet }
     }
 
-    /// The stride in bytes, modulo the banks, that each axis of the destination's run wants, or 0.
+    /// Returns the stride in bytes, modulo the banks, that each axis of the destination's run
+    /// wants, or 0 for any.
     fn wanted(&self, step: usize) -> [usize; MAX_RANK] {
         let mut wanted = [0; MAX_RANK];
         let first = self.dst.axes[0];
@@ -55,7 +57,7 @@ impl Packing {
         }
         let inner = self.dst.axes[..self.dst.inner].iter().copied();
         for axis in inner.chain(self.outer(&self.dst)) {
-            // 0 stands for any.
+            // 0 stands for any stride, so a wanted 0 becomes a whole round of the banks.
             wanted[axis] = stride % BANKS + BANKS;
             stride = stride * self.taken[axis] % BANKS;
             covered *= self.taken[axis];
@@ -66,8 +68,8 @@ impl Packing {
         wanted
     }
 
-    /// Rounds that the lanes of a warp need for their first words of the destination, beyond one
-    /// each.
+    /// Counts the extra rounds that the lanes of a warp need for their first words of the
+    /// destination, beyond one each.
     pub(super) fn conflicts(&self, words: &[u16; BANKS], turn: usize) -> usize {
         // All of these are powers of two.
         let (banks, lanes) = (BANKS / self.word, self.word / self.width);
@@ -90,7 +92,7 @@ impl Packing {
         conflicts
     }
 
-    /// The words of shared memory that the first elements of the destination lie in.
+    /// Returns the words of shared memory that hold the first elements of the destination.
     pub(super) fn words(&self, room: &Room) -> [u16; BANKS] {
         let mut walks = [(0, 0); MAX_RANK];
         let order = self.dst.axes[..self.dst.inner].iter().copied().chain(self.outer(&self.dst));
@@ -109,8 +111,8 @@ impl Packing {
         words
     }
 
-    /// The strides in shared memory with the fewest bank conflicts, and the least memory among
-    /// those; and the turn.
+    /// Returns the strides in shared memory with the fewest bank conflicts, among those the ones
+    /// that take the least memory, and the mask of lanes that start at a later word.
     pub(super) fn arrangement(&self, [src_aligned, dst_aligned]: [bool; 2], spread_part: usize) -> (Room, usize) {
         let turn = if self.width < 4 && dst_aligned { 32 - 8 * self.width } else { 0 };
         let best_turn = |room: Room| {

@@ -1,4 +1,4 @@
-//! How the threads of a block are laid over the runs of a side, and the tables that they walk by.
+//! How the threads of a block share the runs of a side, and the tables that they follow.
 
 use super::growth::{Order, Packing};
 use super::room::Room;
@@ -8,7 +8,7 @@ use crate::ops::canonical::Axis as Walk;
 use crate::ops::movement::permute::strategy::{Decline, at_most};
 use crate::ops::tuning;
 
-/// How the threads of a block are laid over the runs of a side.
+/// How the threads of a block share the runs of a side.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lay {
     /// Most words of a run.
@@ -17,7 +17,7 @@ pub(super) struct Lay {
 }
 
 impl Lay {
-    /// Threads along a run: all of it, or equal parts that end on sectors.
+    /// Returns the threads along a run: the whole run, or equal parts that end on sectors.
     fn across(self, threads: usize) -> usize {
         if self.words <= threads {
             self.words
@@ -26,15 +26,16 @@ impl Lay {
         }
     }
 
-    /// Words that a thread moves, so many runs at once, whether there are as many or not.
+    /// Returns the words that a thread moves, in rounds of `at_once` runs, of which the last may be
+    /// partly empty.
     fn steps(self, threads: usize, at_once: u32) -> usize {
         let across = self.across(threads);
         self.words.div_ceil(across) * self.runs.div_ceil(threads / across).next_multiple_of(at_once as usize)
     }
 }
 
-/// The threads of a block whose steps are the fewest, and those steps. Before its first words, a
-/// thread spends as long as on a few.
+/// Returns the fewest total steps and the number of threads that takes them. The time before a
+/// thread's first words counts as a few steps.
 pub(super) fn threads([src, dst]: [Lay; 2], constants: &tuning::Packed) -> (usize, usize) {
     let steps = |threads: usize| {
         threads * (src.steps(threads, PACKED_STEPS) + dst.steps(threads, PACKED_STORES) + constants.start_steps)
@@ -43,14 +44,14 @@ pub(super) fn threads([src, dst]: [Lay; 2], constants: &tuning::Packed) -> (usiz
 }
 
 impl Packing {
-    /// How threads can be laid over a side.
+    /// Returns how threads share a side.
     pub(super) fn lay(&self, order: &Order, aligned: bool) -> Lay {
         let (lanes, len) = (self.word / self.width, self.run(order));
         let words = if aligned { len.div_ceil(lanes) } else { (len + 2 * (lanes - 1)) / lanes };
         Lay { words, runs: self.runs(order) }
     }
 
-    /// What the kernel knows of a side.
+    /// Returns the kernel's parameters of a side.
     pub(super) fn side(
         &self,
         order: &Order,
@@ -111,15 +112,15 @@ impl Packing {
         })
     }
 
-    /// The parts of such an axis; how much of it each takes, and how long it is.
+    /// Returns the axis of the parts of `axis`, the length of a part, and the whole length.
     pub(super) fn parts(&self, axis: usize) -> (Walk, usize, usize) {
         let Walk { extent, src, dst } = *self.axes.get(axis).unwrap_or(&Walk { extent: 1, src: 0, dst: 0 });
         let taken = self.taken.get(axis).copied().unwrap_or(1);
         (Walk { extent: extent.div_ceil(taken), src: src * taken as isize, dst: dst * taken as isize }, taken, extent)
     }
 
-    /// The axes of which a tile has a part, and the one past them all where there are fewer: the
-    /// source's, the destination's.
+    /// Returns the axes that tiles take in parts: the source's, the destination's. An index past
+    /// all axes stands for none.
     pub(super) fn chunks(&self) -> [usize; 2] {
         let end = |order: &Order| self.frontier(order).map(|(_, axis)| axis).filter(|&axis| self.taken[axis] > 1);
         let (src, dst) = (end(&self.src), end(&self.dst));

@@ -14,7 +14,7 @@ fn canonical(shape: &[usize], axes: &[usize], width: usize) -> Canonical {
     Canonical::new(&src, &dst, width)
 }
 
-/// The task without tiles of one axis a side.
+/// Returns the task without tiles of one axis per side.
 fn task(canonical: &Canonical) -> Task<'_> {
     Task::new(canonical, ALIGNS, TARGET, Choice::Large(None))
 }
@@ -32,7 +32,7 @@ fn params(shape: &[usize], axes: &[usize], width: usize) -> PackedParams {
     plan(&canonical(shape, axes, width)).unwrap()
 }
 
-/// What a block takes.
+/// Returns the tile that a block takes.
 fn grown(shape: &[usize], axes: &[usize], width: usize) -> Packing {
     let canonical = canonical(shape, axes, width);
     let task = task(&canonical);
@@ -64,8 +64,8 @@ fn small_matrices_go_side_by_side() {
     assert_eq!(chunk, [6, 1]);
 }
 
-/// Destinations off sectors: f64 255 x 256 x 257 was at 0.93 of the copy with runs twice as long
-/// there, at 0.80 with equal ones.
+/// The destination's rows start between sectors: f64 255 x 256 x 257 reached 0.93 of the copy with
+/// runs twice as long there, and 0.80 with equal ones.
 #[test]
 fn runs_are_longer_on_the_side_that_is_off_sectors() {
     for (shape, axes, width, [src, dst]) in
