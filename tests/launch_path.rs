@@ -147,7 +147,7 @@ fn every_kind_of_permute_only_launches() {
     let pitched = |rows, cols, pitch| Layout::new(&[rows, cols], &[pitch as isize, 1], 0, rows * pitch).unwrap();
     for (kernel, src, dst) in [
         ("elements", c_order(&[50]).reverse(0).unwrap(), c_order(&[50])),
-        ("rows", Layout::new(&[1000], &[1], 1, 1001).unwrap(), c_order(&[1000])),
+        ("rows", Layout::new(&[2000], &[1], 1, 2001).unwrap(), c_order(&[2000])),
         ("deinterleave_b", c_order(&[1001, 3]).t(), c_order(&[3, 1001])),
         ("interleave_b", c_order(&[3, 1001]).t(), c_order(&[1001, 3])),
         ("deinterleave_quads", c_order(&[1000, 3]).t(), c_order(&[3, 1000])),
