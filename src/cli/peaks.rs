@@ -30,7 +30,7 @@ pub(super) struct Kept {
 /// What ceilings are measured with: with another they may be others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct With {
-    /// Of this crate.
+    /// The version of this crate.
     version: String,
     /// Where the kernels came from, with the hash of their sources.
     ptx: String,

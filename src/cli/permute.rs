@@ -61,7 +61,7 @@ pub(super) fn copy<T: Element>(
 pub(super) struct Work<'a> {
     /// As the progress says it.
     pub(super) doing: &'static str,
-    /// Of the result.
+    /// The shape of the result.
     pub(super) shape: &'a [usize],
     pub(super) device: &'a Device,
     pub(super) output: &'a Output,

@@ -41,7 +41,8 @@
 //! // SAFETY: the module is live, its kernel takes one address, and the address has 32 words.
 //! unsafe {
 //!     let square = driver.function(module, "square")?;
-//!     driver.launch(square, &shape, &out.view().storage_address().to_le_bytes(), stream.handle())?;
+//!     let address = out.view().storage_address().to_le_bytes();
+//!     driver.launch(square, &shape, &address, stream.handle())?;
 //! }
 //! stream.synchronize()?;
 //! assert_eq!(out.to_vec()?[31], 31 * 31);

@@ -50,7 +50,8 @@ pub trait Plan: fmt::Debug + fmt::Display {
 /// let from = Layout::row_major(&[4096, 4096])?.t();
 /// let to = Layout::row_major(&[4096, 4096])?;
 /// let target = Target { compute_capability: (9, 0) };
-/// let explained = PermutePlan::new(&from, Align::ALLOCATION, &to, Align::ALLOCATION, 4, target)?.explain();
+/// let align = Align::ALLOCATION;
+/// let explained = PermutePlan::new(&from, align, &to, align, 4, target)?.explain();
 /// let chosen = explained.verdicts.iter().find(|verdict| verdict.takes).expect("one takes it");
 /// println!("{}: {}", chosen.strategy, chosen.reason);
 /// for declined in explained.verdicts.iter().filter(|verdict| !verdict.takes) {

@@ -6,18 +6,18 @@ use crate::counters::Counters;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ceilings {
-    /// Of bytes that are only read.
+    /// GB/s of an operation that only reads.
     pub read: f64,
-    /// Of bytes that are only written.
+    /// GB/s of an operation that only writes.
     pub write: f64,
-    /// Of bytes that are read, and as many written.
+    /// GB/s of a copy, which writes the number of bytes that it reads.
     pub copy: f64,
 }
 
 impl Ceilings {
-    /// GB/s that the memory could reach for so many bytes read and written: as many of both as
-    /// there are of either at the speed of a copy, and the rest at that of reading or of writing.
-    /// Of none, that of a copy.
+    /// Returns the GB/s that the memory could reach for these bytes read and written. The lesser of
+    /// the two numbers is copied, and the rest is only read or only written. Without bytes, it is
+    /// the speed of a copy.
     pub fn of(&self, read: u64, written: u64) -> f64 {
         let both = read.min(written);
         if read == 0 && written == 0 {

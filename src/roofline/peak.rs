@@ -115,14 +115,14 @@ impl Peaks {
         Ceilings { read: self.read.gbps, write: self.write.gbps, copy: self.copy.gbps }
     }
 
-    /// The part of the nominal bandwidth that so many GB/s are; `None` where the device names none,
-    /// and beyond it: then a cache held a part of the bytes, and memory moved fewer.
+    /// Divides GB/s by the nominal bandwidth. The result is `None` where the device names none, and
+    /// above 1: then a cache held a part of the bytes, and memory moved fewer.
     pub fn fraction_of_nominal(&self, gbps: f64) -> Option<f64> {
         self.nominal.map(|nominal| gbps / nominal).filter(|&part| part <= 1.0)
     }
 
-    /// GB/s, read and written, of the fastest copy whose both sides fit into an L2 cache of so many
-    /// bytes; `None` where none does.
+    /// Returns the GB/s, read and written, of the fastest copy whose two sides fit into an L2 cache
+    /// of `l2_bytes` bytes; `None` where no copy fits.
     pub fn l2_copy(&self, l2_bytes: u64) -> Option<f64> {
         let within = self.sizes.iter().filter(|warm| warm.bytes <= l2_bytes);
         within.map(|warm| warm.copy).max_by(f64::total_cmp)
@@ -143,7 +143,7 @@ fn array_bytes(free: u64, l2_bytes: u64) -> (u64, u64) {
 struct Arrays {
     src: DeviceBuffer<u8>,
     dst: DeviceBuffer<u8>,
-    /// Of each: a power of two.
+    /// The bytes of each buffer: a power of two.
     bytes: u64,
     /// Whether the clocks were low at any time.
     low_clocks: bool,
@@ -169,7 +169,7 @@ impl Arrays {
         Ok(Self { src: device.zeros(room)?, dst: device.zeros(room)?, bytes, low_clocks: false })
     }
 
-    /// Times `launches` probes of so many bytes of each array, as one sample.
+    /// Times `launches` probes of that number of bytes of each array, as one sample.
     fn time(&mut self, access: Access, shape: ProbeShape, bytes: u64, launches: u64) -> Result<Timing> {
         let Self { src, dst, .. } = self;
         let (device, room) = (src.device().clone(), src.len());

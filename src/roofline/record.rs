@@ -53,7 +53,7 @@ pub struct Subject {
     pub group: Group,
     /// The operation.
     pub op: String,
-    /// The kernel that a transpose was told to take.
+    /// The kernel that the caller chose for a transpose.
     #[cfg_attr(feature = "serde", serde(default))]
     pub variant: Option<String>,
     /// Type of the result's elements.

@@ -21,7 +21,7 @@ pub struct Column {
 
 /// The name of the case: the first column of a report.
 pub const CASE: Column = Column { heading: "case", cell: |record| Some(record.name.clone()) };
-/// The kernel that a transpose was told to take: the first column of a comparison of kernels.
+/// The kernel that the caller chose for a transpose: the first column of a comparison of kernels.
 pub const VARIANT: Column = Column { heading: "variant", cell: |record| record.subject.variant.clone() };
 
 /// The columns behind the first. A column without a cell is left out; a new column is a line here.

@@ -138,9 +138,9 @@ fn a_plan_of_a_transpose_refuses_other_matrices() {
     }
 }
 
-/// A source of 12 floats from `start` on, of `shape` with its axes in another order, and its like
-/// in C order.
-fn turned<'a>(
+/// Returns a source of 12 floats from `start` on, of `shape` with its axes in the order `axes`, and
+/// a destination of the same shape in C order.
+fn permuted<'a>(
     (source, start): (&'a DeviceBuffer<f32>, usize),
     shape: [usize; 2],
     axes: [usize; 2],
@@ -163,7 +163,7 @@ fn a_plan_of_an_affine_map_refuses_other_work() {
     let plan = AffinePlan::new((&layout, align, dtype), (&layout, align, dtype), uniform, target).unwrap();
     only_on_the_planned(|src, dst, device| plan.launch(src, Affine::scale(2.0), dst, device.default_stream()));
 
-    let (from, to) = turned((&source, 0), [4, 3], [1, 0], (&mut result, 0));
+    let (from, to) = permuted((&source, 0), [4, 3], [1, 0], (&mut result, 0));
     let (src, dst) = (side(*from.layout()), side(*to.layout()));
     let plan = AffinePlan::new((&src.0, src.1, src.2), (&dst.0, dst.1, dst.2), uniform, target).unwrap();
     for (start, shape, axes, at) in [
@@ -174,7 +174,7 @@ fn a_plan_of_an_affine_map_refuses_other_work() {
         (0, [3, 4], [1, 0], 0),
         (0, [6, 2], [1, 0], 0),
     ] {
-        let (from, to) = turned((&source, start), shape, axes, (&mut result, at));
+        let (from, to) = permuted((&source, start), shape, axes, (&mut result, at));
         let outcome = plan.launch(from, Affine::scale(2.0), to, stream);
         let is_planned = (start, shape, axes, at) == (0, [4, 3], [1, 0], 0);
         assert_eq!(outcome.is_ok(), is_planned, "{shape:?} by {axes:?} from {start} to {at}");
@@ -192,7 +192,7 @@ fn a_plan_of_channels_refuses_others() {
     let (target, stream) = (Target::of(&device), device.default_stream());
     let (source, values) = (device.zeros::<f32>(16).unwrap(), device.zeros::<f32>(16).unwrap());
     let mut result = device.zeros::<f32>(16).unwrap();
-    let (from, to) = turned((&source, 0), [4, 3], [1, 0], (&mut result, 0));
+    let (from, to) = permuted((&source, 0), [4, 3], [1, 0], (&mut result, 0));
     let (align, dtype) = (Align::ALLOCATION, DType::F32);
     let plan =
         AffinePlan::new((from.layout(), align, dtype), (to.layout(), align, dtype), Channels::InMemory(0), target);
@@ -210,7 +210,7 @@ fn a_plan_of_channels_refuses_others() {
         (given(1, [4, 4]), false),
         (Affine::scale(2.0), false),
     ] {
-        let (from, to) = turned((&source, 0), [4, 3], [1, 0], (&mut result, 0));
+        let (from, to) = permuted((&source, 0), [4, 3], [1, 0], (&mut result, 0));
         assert_eq!(plan.launch(from, affine, to, stream).is_ok(), is_planned, "{affine:?}");
     }
 }

@@ -6,9 +6,9 @@ use crate::index::Index;
 /// Offsets in elements from the starts of both sides.
 #[derive(Clone, Copy)]
 pub struct Offsets<I> {
-    /// Of the source.
+    /// The offset in the source.
     pub src: I,
-    /// Of the destination.
+    /// The offset in the destination.
     pub dst: I,
 }
 

@@ -12,7 +12,8 @@
 //! (image, chunk) = digits of the block's number
 //! for each packed word of the thread: load it
 //! store the elements that fill no word to their planes, one by one
-//! for each packed word: store it to shared memory at word + word / group     # one free word a group
+//! for each packed word:                     # one word a group stays free
+//!     store it to shared memory at word + word / group
 //! barrier
 //! for each word of a plane:                           # a warp stays in one plane
 //!     gather its elements from shared memory, a struct apart

@@ -13,7 +13,7 @@
 //! table of runs, for both sides: run -> (offset in global memory, offset in shared memory)
 //! table of elements, for the destination's narrow ones: element of a run -> offset in shared memory
 //! barrier
-//! for each run of the source, for each word of it:       # a thread has one word of every `down`th run
+//! for each run of the source, for each word of it:   # a thread: one word of every `down`th run
 //!     load the word; store it to shared memory at run + word
 //! barrier
 //! for each run of the destination, for each word of it:

@@ -198,8 +198,8 @@ impl Ragged {
         } else {
             0
         };
-        // Of three bytes at the word's end the single one is first; of three at its start it is
-        // last.
+        // Three bytes are a pair and a single one. The single byte comes first at the word's end,
+        // and last at its start.
         let (pair, single) = if begins { (2, 4 - count) } else { (0, count & 2) };
         Ragged {
             word: (if begins { from } else { to }) as u32 >> 2,

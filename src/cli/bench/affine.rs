@@ -108,7 +108,7 @@ impl Mapped<'_> {
         let elements: Vec<S> = bytes.par_iter().map(|&byte| S::small(byte)).collect();
         let bytes = reference::permuted(&bytes, shape, axes)?;
         let extents: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
-        // Of the result: channels, and the elements of one that follow each other.
+        // The result's channels, and the elements of one channel that follow each other.
         let (count, inner) =
             channels.map_or((1, 1), |axis| (extents[axis], extents[axis + 1..].iter().product::<usize>()));
         let is_right = |at: usize, found: D| {

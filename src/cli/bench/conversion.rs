@@ -102,7 +102,7 @@ impl Conversion {
         }
     }
 
-    /// Of the source's elements, and of the result's.
+    /// The types of the source's elements and of the result's.
     fn dtypes(&self) -> [DType; 2] {
         match *self {
             Self::Normalize { to, .. } => [DType::U8, to],
@@ -182,7 +182,7 @@ pub(super) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// With room for a source and a result of so many bytes.
+    /// Makes room for a source and a result of this number of bytes.
     pub(super) fn new(device: &'a Device, bytes: [usize; 2], samples: usize, output: &'a Output) -> Result<Self> {
         let arrays = Rotation::new(device, &bytes).arrays(2);
         let most = Rotation::padded(bytes[0].max(bytes[1]));

@@ -158,7 +158,7 @@ fn along_rows(along: Along, rows: &args::Rowwise) -> (Box<dyn Measured + '_>, ar
     (Box::new(AlongAxis { along, shape, axis: shape.len().saturating_sub(1), dtype: *dtype }), *samples)
 }
 
-/// Halves the longest axis until the shape has at most so many elements.
+/// Halves the longest axis until the shape has at most `most` elements.
 fn shrink(shape: &mut [usize], most: usize) {
     while shape.iter().product::<usize>() > most {
         let Some(longest) = shape.iter_mut().max() else { return };

@@ -23,7 +23,7 @@ pub(super) struct Moved<'a> {
     pub(super) op: &'static str,
     pub(super) dtype: DType,
     pub(super) shape: &'a [usize],
-    /// Of a permute.
+    /// The axes of a permute; a copy has none.
     pub(super) axes: Option<&'a [usize]>,
 }
 

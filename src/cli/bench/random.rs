@@ -43,7 +43,7 @@ pub(super) fn run(
         }
         let permute = Moved { op: "permute", dtype, shape: &shape, axes: Some(&axes) };
         let subject = permute.subject()?;
-        // Of one case a run has one record.
+        // A run has one record of each case.
         if cases.iter().all(|case| case.subject != subject) {
             let outcome = permute.outcome(&device, samples, output)?;
             cases.push(outcome.record(subject, samples, ceilings.as_ref().map(|(peaks, _)| peaks)));

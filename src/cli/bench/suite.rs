@@ -100,7 +100,7 @@ pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Resu
     kept.check_device(&device)?;
     let timed = has_times(&device);
     let date = jiff::Timestamp::now().to_string();
-    // Of this run: kept ones may be of another day.
+    // Measured in this run: kept ceilings may come from another day.
     let ceilings = if timed { Some(peaks::measured(&device, output)?) } else { None };
     let ceilings = ceilings.map(|kept| (kept.peaks, kept.date));
     let mut suite =

@@ -8,7 +8,7 @@ use super::super::args::{Argument, Value};
 /// What numbers there are, as far as a kernel that takes another one computes something else.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Number {
-    /// Of either sign: compilers declare both alike.
+    /// An integer of either sign: compilers declare both alike.
     Integer,
     Float(DType),
 }
@@ -21,7 +21,7 @@ impl Number {
         }
     }
 
-    /// That of a parameter; none of plain bits, which take any.
+    /// Returns the kind of a parameter; `None` for plain bits, which take any.
     fn declared(param: &Param) -> Option<Self> {
         Some(match &*param.ty {
             "f16" => Self::Float(DType::F16),

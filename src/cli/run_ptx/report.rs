@@ -36,7 +36,7 @@ pub(super) fn json(args: &args::RunPtx, kernel: &str, device: &Device, outcome: 
     document
 }
 
-/// Of a launch that stopped, what was found before.
+/// Describes a launch that stopped, with its findings up to there.
 pub(super) fn stopped_json(args: &args::RunPtx, kernel: &str, device: &Device, stop: &Stop) -> Value {
     let mut document = launch_json(args, kernel, device);
     document["findings"] = json!(stop.findings);

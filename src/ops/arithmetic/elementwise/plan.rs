@@ -49,7 +49,8 @@ impl<P> Operands<P> {
 ///
 /// let device = Device::open(Backend::Soft)?;
 /// let starts = Operands { dst: Phase::ALIGNED, a: Phase::ALIGNED, b: Phase::ALIGNED };
-/// let plan = ElementwisePlan::new(Elementwise::Triad, DType::F32, 3, starts, Target::of(&device))?;
+/// let target = Target::of(&device);
+/// let plan = ElementwisePlan::new(Elementwise::Triad, DType::F32, 3, starts, target)?;
 /// let (a, b) = (device.array(&[3], &[1.0_f32, 2.0, 3.0])?, device.array(&[3], &[1.0_f32; 3])?);
 /// let mut sum = device.alloc_array::<f32>(&[3])?;
 /// for scalar in [10.0, 20.0] {

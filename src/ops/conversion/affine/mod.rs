@@ -40,7 +40,8 @@ use crate::view::{View, ViewMut};
 ///
 /// let device = Device::open(Backend::Soft)?;
 /// let bytes = device.array(&[2, 2], &[0_u8, 64, 128, 255])?;
-/// let halved = affine::<f32, _>(bytes.view().t(), Affine::Uniform { factor: 0.5, offset: -32.0 })?;
+/// let map = Affine::Uniform { factor: 0.5, offset: -32.0 };
+/// let halved = affine::<f32, _>(bytes.view().t(), map)?;
 /// assert_eq!(halved.to_vec()?, [-32.0, 32.0, 0.0, 95.5]);
 ///
 /// let (factors, offsets) = (device.array(&[2], &[1.0, 2.0])?, device.array(&[2], &[0.0, 1.0])?);
@@ -161,7 +162,8 @@ pub fn affine<'a, D: Element, S: Element>(
 /// use warpstride::ops::{Affine, affine_into};
 ///
 /// let device = Device::open(Backend::Soft)?;
-/// // Two pixels of three colours become three planes, scaled to 0 to 1; then each plane gets its own values.
+/// // Two pixels of three colours become three planes, scaled to 0 to 1.
+/// // Then each plane gets its own values.
 /// let pixels = device.upload(&[0_u8, 51, 102, 153, 204, 255])?;
 /// let mut planes = device.alloc::<f32>(6)?;
 /// let by_colour = pixels.view(&[2, 3])?.permuted_axes(&[1, 0])?;

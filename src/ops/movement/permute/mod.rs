@@ -100,7 +100,8 @@ pub fn copy_into_tuned<T: Element>(
 /// use warpstride::driver::StreamHandle;
 /// use warpstride::layout::Layout;
 ///
-/// let device = Device::open(Backend::Soft)?; // for memory of others: `Backend::Cuda` with the number of their GPU
+/// // For memory of others, take `Backend::Cuda` with the number of their GPU.
+/// let device = Device::open(Backend::Soft)?;
 /// # let pixels = device.upload(b"rgbRGB")?;
 /// # let planes = device.zeros::<u8>(6)?;
 /// # let [d_pixels, d_planes, their_stream] = [pixels.address(), planes.address(), device.default_stream().handle().0];
@@ -109,7 +110,8 @@ pub fn copy_into_tuned<T: Element>(
 /// let from = Layout::row_major(&[2, 3])?; // pixels of three colours
 /// let to = Layout::row_major(&[3, 2])?.t(); // planes, indexed alike: pixel, colour
 /// let stream = StreamHandle(their_stream);
-/// // SAFETY: both buffers live until the stream is synchronised, and nothing else uses them meanwhile.
+/// // SAFETY: both buffers live until the stream is synchronised, and nothing else uses them until
+/// // then.
 /// unsafe { warpstride::ops::copy_into_raw(&device, d_pixels, &from, d_planes, &to, size_of::<u8>(), stream) }?;
 /// # device.default_stream().synchronize()?;
 /// # assert_eq!(planes.download()?, b"rRgGbB");
