@@ -185,7 +185,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// GB/s, where the matrix has so many bytes.
+    /// Returns the GB/s for a matrix of `bytes` bytes.
     pub(super) fn gbps(&self, bytes: u64) -> Option<f64> {
         self.timing.as_ref().map(|timing| timing.gbps(2 * bytes))
     }

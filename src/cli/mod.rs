@@ -208,8 +208,8 @@ fn open(backend: Backend, output: &Output) -> Result<Device> {
     Ok(device)
 }
 
-/// Fails with a sentence where there is no room for so many copies of `bytes` bytes on the host,
-/// and for so many more on each device. The software GPU's memory is the host's.
+/// Fails with a sentence if the host has no room for `on_host` copies of `bytes` bytes, or a device
+/// has none for its number of copies. The software GPU's memory is the host's.
 fn ensure_room(bytes: usize, on_host: usize, on_devices: &[(&Device, usize)]) -> Result<()> {
     let copies = |count: usize| bytes as u128 * count as u128;
     let mut host = copies(on_host);

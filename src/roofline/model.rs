@@ -124,10 +124,10 @@ impl DeviceModel {
         (device.contains("H100") && !others.iter().any(|other| device.contains(other))).then_some(Self::H100)
     }
 
-    /// How long it takes in `launches` launches to read and write so many bytes, each once, by the
-    /// accesses that were counted: a plain bound. Memory, L2 cache, L1 cache and launching work at
-    /// the same time, so the slowest of them decides; what is in none of the counters (latency that
-    /// too few warps hide, barriers) makes a real kernel slower than this.
+    /// Predicts the time of `launches` launches that read and write these bytes, each once, by the
+    /// counted accesses. The time is a plain bound. Memory, L2 cache, L1 cache and launching work
+    /// at the same time, so the slowest of them decides. No counter shows barriers, or latency that
+    /// too few warps hide; these make a real kernel slower.
     ///
     /// ```
     /// # #[cfg(feature = "interp")] {

@@ -129,9 +129,9 @@ impl Peaks {
     }
 }
 
-/// Bytes of an array where so many are free, a power of two, and the fewest that say something of
-/// memory: they are moved again and again, so an L2 cache must not hold a part that counts, as in a
-/// [`measure::Rotation`].
+/// Returns the bytes of an array for a device with `free` bytes, a power of two, and the fewest
+/// bytes that still measure memory. Launches move the array again and again, so an L2 cache must
+/// not hold a large part of it, as in a [`measure::Rotation`].
 fn array_bytes(free: u64, l2_bytes: u64) -> (u64, u64) {
     let least = measure::cold_bytes(l2_bytes).max(FEWEST);
     let bytes = (free / 4).clamp(1, LARGEST.max(least.next_power_of_two()));

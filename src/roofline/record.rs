@@ -81,7 +81,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// An operation that reads and writes so many bytes, with no axes, variant or other type.
+    /// Makes an operation that reads and writes these bytes, with no axes, variant or other type.
     pub fn new(group: Group, op: &str, dtype: DType, shape: &[usize], [read, written]: [u64; 2]) -> Self {
         Self {
             group,

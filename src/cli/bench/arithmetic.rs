@@ -138,7 +138,7 @@ impl Arithmetic {
         }
     }
 
-    /// The operation on arrays of so many bytes each, which are counted as BabelStream counts them.
+    /// Describes the operation on arrays of `bytes` bytes each, counted as BabelStream counts them.
     pub(super) fn subject(self, shape: &[usize], dtype: DType, bytes: u64) -> Subject {
         let (reads, writes) = match self {
             Self::Fill => (0, 1),
@@ -163,8 +163,8 @@ impl Arithmetic {
         })
     }
 
-    /// The rotation of arrays of so many bytes: those that the operation touches, and the copy
-    /// beside it.
+    /// Returns the rotation of arrays of `bytes` bytes: those that the operation touches, and the
+    /// copy beside it.
     fn rotation(self, device: &Device, bytes: usize) -> Rotation {
         match self {
             Self::Fill | Self::Reduction(_) => Rotation::new(device, &[bytes]),
@@ -281,8 +281,8 @@ impl<T: Computed> Operands<T> {
     }
 }
 
-/// Makes sure of room for arrays of so many bytes: the host's three and the result; as many on the
-/// device, or three a set.
+/// Fails if there is no room for arrays of `bytes` bytes: three and the result on the host, and on
+/// the device four, or three a set if that is more.
 pub(super) fn ensure_operands(rotation: &Rotation, bytes: usize) -> Result<()> {
     ensure_room(Rotation::padded(bytes), 4, &[(rotation.device(), rotation.arrays(3).max(4))])
 }

@@ -32,8 +32,8 @@ use conversion::Conversion;
 use outcome::Outcome;
 use permute::Moved;
 
-/// Arrays of at most so many bytes take so little time that their launches matter, so these are
-/// timed as well.
+/// The most bytes of an array whose launch takes a large part of the time. `bench` times the launch
+/// of such an array too.
 const SMALL: usize = 1 << 20;
 
 pub(super) fn run(args: &args::Bench, backend: Backend, output: &Output) -> Result<()> {
