@@ -65,7 +65,7 @@ pub mod trace;
 
 #[doc(hidden)]
 pub use host_memory::available_memory;
-pub use memory::Memory;
+pub use memory::{Copy3d, HostKind, Memory, Pitched, Place};
 pub use modules::Modules;
 pub use streams::Streams;
 
