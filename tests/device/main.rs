@@ -18,6 +18,7 @@ mod affine;
 #[cfg(feature = "interp")]
 mod architectures;
 mod arithmetic;
+mod attacks;
 mod axes;
 mod casts;
 mod copies;
@@ -50,6 +51,7 @@ mod stacked;
 mod streams;
 mod tiles;
 mod times;
+mod transfers;
 mod transposes;
 mod wide;
 
@@ -71,6 +73,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "cudarc")]
         interop::cases(),
         host::cases(),
+        transfers::cases(),
+        attacks::cases(),
         arithmetic::cases(),
         axes::cases(),
         integers::cases(),
