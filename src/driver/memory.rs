@@ -57,6 +57,11 @@ impl Copy3d {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
 
+    /// Returns the number of bytes from the first to the last of a side, whose box is not empty.
+    pub(super) fn span(&self, side: &Pitched) -> usize {
+        (self.depth - 1) * side.slice_pitch + (self.height - 1) * side.row_pitch + self.width
+    }
+
     /// Returns one of its slices as a copy.
     pub(super) fn slice(&self, slice: usize) -> Self {
         let at = |side: &Pitched| Pitched { place: side.row(slice, 0), ..*side };
