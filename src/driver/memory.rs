@@ -38,7 +38,8 @@ pub unsafe trait Memory: Send + Sync {
 
     /// Frees an allocation; work already queued that uses it runs first. On CUDA this waits for all
     /// work of the device's primary context, including other libraries', and must not happen while
-    /// a stream is captured into a graph.
+    /// other code captures a stream of that context into a graph. While this driver captures one,
+    /// the memory may be freed later, when the last capture ends.
     ///
     /// # Safety
     ///

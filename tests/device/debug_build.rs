@@ -9,7 +9,8 @@ use warpstride::Result;
 use warpstride::abi::ENTRIES;
 use warpstride::counters::Counters;
 use warpstride::driver::{
-    DeviceInfo, Driver, EventHandle, FunctionHandle, Memory, ModuleHandle, Modules, StreamHandle, Streams,
+    DeviceInfo, Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, Memory, ModuleHandle,
+    Modules, StreamHandle, Streams,
 };
 use warpstride::launch_shape::LaunchShape;
 
@@ -178,5 +179,20 @@ unsafe impl Modules for DebugBuild {
         unsafe fn module_unload(module: ModuleHandle) -> Result<()>;
         unsafe fn function(module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
         unsafe fn launch(function: FunctionHandle, shape: &LaunchShape, params: &[u8], stream: StreamHandle) -> Result<()>;
+    }
+}
+
+// SAFETY: all calls are the inner driver's.
+unsafe impl Graphs for DebugBuild {
+    forward! {
+        ---
+        unsafe fn capture_begin(stream: StreamHandle) -> Result<()>;
+        unsafe fn capture_end(stream: StreamHandle) -> Result<GraphHandle>;
+        unsafe fn graph_nodes(graph: GraphHandle) -> Result<usize>;
+        unsafe fn graph_destroy(graph: GraphHandle) -> Result<()>;
+        unsafe fn graph_instantiate(graph: GraphHandle) -> Result<GraphExecHandle>;
+        unsafe fn graph_update(exec: GraphExecHandle, graph: GraphHandle) -> Result<bool>;
+        unsafe fn graph_launch(exec: GraphExecHandle, stream: StreamHandle) -> Result<()>;
+        unsafe fn graph_exec_destroy(exec: GraphExecHandle) -> Result<()>;
     }
 }

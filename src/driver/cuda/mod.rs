@@ -3,26 +3,28 @@
 //! Each device has one context, its *primary* one, so memory and streams are shared with everything
 //! else in the process that uses it (the CUDA runtime, cudarc, candle). It is current within a
 //! call, whichever thread calls, and afterwards the thread has its former context. Releasing memory
-//! or a module waits for the whole context, so none must be dropped while a stream is captured into
-//! a graph. Memory is plain device memory, never managed. `docs/adr/0004-host-binding.md` has the
-//! reasons.
+//! or a module waits for the whole context; while this driver captures a stream, the release waits
+//! for the end of the capture (`graphs.rs`). Memory is plain device memory, never managed.
+//! `docs/adr/0004-host-binding.md` has the reasons.
 
 mod api;
 mod context;
 mod error;
 mod facts;
+mod graphs;
 mod memory;
 mod modules;
 mod streams;
 
 use std::fmt;
 use std::ptr;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use self::api::{Api, CUdevice, CUevent, CUstream};
 use self::context::{Context, Entered};
 use self::error::code;
 use self::facts::{check, device, device_count, device_info, initialized, text};
+use self::graphs::Captures;
 use super::{DeviceInfo, Driver, EventHandle, Memory, StreamHandle};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -55,6 +57,7 @@ pub struct Cuda {
     info: DeviceInfo,
     /// The error of the first call that found the context lost.
     lost: OnceLock<Error>,
+    captures: Mutex<Captures>,
 }
 
 impl Cuda {
@@ -72,7 +75,7 @@ impl Cuda {
         // SAFETY: `device` is one of the driver's, and `context` takes the result.
         let code = unsafe { (api.cuDevicePrimaryCtxRetain)(&mut context, device) };
         check(api, code, format_args!("cuDevicePrimaryCtxRetain(device {ordinal})"))?;
-        Ok(Self { api, device, context: Context(context), info, lost: OnceLock::new() })
+        Ok(Self { api, device, context: Context(context), info, lost: OnceLock::new(), captures: Mutex::default() })
     }
 
     /// Makes the context current to this thread for a call that makes or queues something. A lost
