@@ -43,6 +43,18 @@ impl Cuda {
         Ok(())
     }
 
+    /// Unregisters host memory that nothing will use: at once, because its owner may free it next.
+    pub(super) fn unregister(&self, memory: NonNull<u8>) -> Result<()> {
+        let captures = self.captures.lock().unwrap_or_else(PoisonError::into_inner);
+        let entered = self.enter_to_release();
+        // During a capture no queued work uses the memory, as the caller promises.
+        let drained = if captures.streams.is_empty() { self.drain(&entered, "cuMemHostUnregister") } else { Ok(()) };
+        // SAFETY: the caller of `unregister_host` promises registered memory. No queued work uses
+        // it, for the reasons in `release_now`.
+        let code = unsafe { (self.api.cuMemHostUnregister)(memory.as_ptr().cast()) };
+        drained.and(self.check(code, format_args!("cuMemHostUnregister({memory:p})")))
+    }
+
     fn release_now(&self, release: Release) -> Result<()> {
         let call = match release {
             Release::Memory(address) => format!("cuMemFree({address:#x})"),

@@ -14,6 +14,7 @@ mod facts;
 mod graphs;
 mod memory;
 mod modules;
+mod pool;
 mod streams;
 
 use std::fmt;
@@ -23,8 +24,9 @@ use std::sync::{Mutex, OnceLock};
 use self::api::{Api, CUdevice, CUevent, CUstream};
 use self::context::{Context, Entered};
 use self::error::code;
-use self::facts::{check, device, device_count, device_info, initialized, text};
+use self::facts::{check, device, device_count, device_info, has_pools, initialized, text};
 use self::graphs::Captures;
+use self::pool::Pool;
 use super::{DeviceInfo, Driver, EventHandle, Memory, StreamHandle};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -55,6 +57,8 @@ pub struct Cuda {
     device: CUdevice,
     context: Context,
     info: DeviceInfo,
+    /// `None` where the device supports none.
+    pool: Option<Pool>,
     /// The error of the first call that found the context lost.
     lost: OnceLock<Error>,
     captures: Mutex<Captures>,
@@ -75,7 +79,12 @@ impl Cuda {
         // SAFETY: `device` is one of the driver's, and `context` takes the result.
         let code = unsafe { (api.cuDevicePrimaryCtxRetain)(&mut context, device) };
         check(api, code, format_args!("cuDevicePrimaryCtxRetain(device {ordinal})"))?;
-        Ok(Self { api, device, context: Context(context), info, lost: OnceLock::new(), captures: Mutex::default() })
+        let (context, lost, captures) = (Context(context), OnceLock::new(), Mutex::default());
+        let mut cuda = Self { api, device, context, info, pool: None, lost, captures };
+        if has_pools(api, device)? {
+            cuda.pool = Some(cuda.make_pool()?);
+        }
+        Ok(cuda)
     }
 
     /// Makes the context current to this thread for a call that makes or queues something. A lost
@@ -140,6 +149,7 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
+        self.destroy_pool();
         // A failure to release allows no reaction: the process keeps the context a little longer.
         // SAFETY: this releases what `open` retained, once.
         let _ = unsafe { (self.api.cuDevicePrimaryCtxRelease_v2)(self.device) };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::Soft;
 use super::schedule::Mark;
-use super::state::{Action, State, Work, no_such};
-use crate::driver::{GraphExecHandle, GraphHandle, Graphs, StreamHandle};
+use super::state::{Action, HostBox, HostPointer, State, Work, no_such};
+use crate::driver::{GraphExecHandle, GraphHandle, Graphs, Place, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 
 /// Captured work in its order, shared by a graph, what was instantiated from it, and its launches.
@@ -28,25 +28,40 @@ pub(super) struct Exec {
     last: Option<Arc<Mark>>,
 }
 
+impl Action {
+    /// Returns the first address of its host memory, and the bytes from there to the last one.
+    fn host(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::Upload { src: HostPointer(host), bytes, .. }
+            | Self::Download { dst: HostPointer(host), bytes, .. } => Some((host.addr(), *bytes)),
+            Self::CopyBox(HostBox(copy)) => [copy.src, copy.dst].iter().find_map(|side| match side.place {
+                Place::Host(host) => Some((host.addr(), copy.span(side))),
+                Place::Device(_) => None,
+            }),
+            Self::Copy { .. } | Self::Fill { .. } | Self::Launch { .. } | Self::PoolFree { .. } => None,
+        }
+    }
+}
+
 impl State {
     /// Queues an action on a live stream, or records it where the stream is being captured.
     pub(super) fn queue(&mut self, stream: StreamHandle, action: Action) -> Result<()> {
-        let host = match action {
-            Action::Upload { src: ref host, bytes, .. } | Action::Download { dst: ref host, bytes, .. } => {
-                Some((host.0.addr(), bytes))
-            }
-            _ => None,
-        };
         if !self.captures.contains_key(&stream.0) {
             self.schedule.push(stream.0, Work { stream, action: Arc::new(action) });
             return Ok(());
         }
         // CUDA's driver would take such a copy, and stage it at some time that it does not document.
-        if let Some((address, bytes)) = host.filter(|&(address, bytes)| !self.is_page_locked(address, bytes)) {
+        if let Some((address, bytes)) = action.host().filter(|&(address, bytes)| !self.is_page_locked(address, bytes)) {
             let what = format!(
                 "the copy of {} from or to {address:#x}, memory that this driver has not page-locked, cannot be captured; copy \
                  outside of the capture, or use page-locked memory",
                 counted(bytes, "byte")
+            );
+            return Err(self.refuse(stream, what));
+        }
+        if let Action::PoolFree { address } = action {
+            let what = format!(
+                "the pool's allocation at {address:#x} cannot be freed in a capture; free it on another stream"
             );
             return Err(self.refuse(stream, what));
         }
@@ -88,6 +103,7 @@ impl State {
     fn is_page_locked(&self, address: usize, bytes: usize) -> bool {
         let within = |start: usize, length: usize| start <= address && address - start + bytes <= length;
         self.host.iter().any(|(&start, lines)| within(start, size_of_val(lines.as_slice())))
+            || self.registered.iter().any(|(&start, &length)| within(start, length))
     }
 
     fn graph(&self, graph: GraphHandle) -> Result<&Nodes> {
