@@ -8,9 +8,13 @@
 //! including other libraries', and must not happen while a stream is captured into a graph.
 
 mod allocation;
+mod host;
 mod last_use;
 
+pub use host::{PinnedBuffer, PinnedMemory, WriteCombined};
+
 pub(crate) use allocation::Allocation;
+pub(crate) use host::{HostPool, Lent, Parked};
 pub(crate) use last_use::queue_in_order;
 
 use std::fmt;
