@@ -26,6 +26,7 @@ mod events;
 mod every_entry;
 mod failures;
 mod fields;
+mod graphs;
 #[cfg(feature = "interp")]
 mod guards;
 mod host;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         events::cases(),
         every_entry::cases(),
         modules::cases(),
+        graphs::cases(),
         late::cases(),
         failures::cases(),
         fields::cases(),

@@ -5,6 +5,7 @@ use std::ptr::{self, NonNull};
 use super::Cuda;
 use super::api::{self, CUDA_MEMCPY3D, MemoryType};
 use super::error::code;
+use super::graphs::Release;
 use crate::driver::memory::within_the_host;
 use crate::driver::{Copy3d, HostKind, Memory, Pitched, Place, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -52,14 +53,7 @@ unsafe impl Memory for Cuda {
     }
 
     unsafe fn free(&self, address: u64) -> Result<()> {
-        let entered = self.enter_to_release();
-        let drained = self.drain(&entered, "cuMemFree");
-        // SAFETY: the caller promises a live allocation that nothing will use. If the context was
-        // drained, no queued work uses it any more. If draining failed, either the context is lost
-        // or torn down and nothing runs in it, or a stream is being captured and the driver refuses
-        // this call too and frees nothing.
-        let code = unsafe { (self.api.cuMemFree_v2)(address) };
-        drained.and(self.check(code, format_args!("cuMemFree({address:#x})")))
+        self.release(Release::Memory(address))
     }
 
     fn has_pool(&self) -> bool {
@@ -112,12 +106,7 @@ unsafe impl Memory for Cuda {
     }
 
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
-        let entered = self.enter_to_release();
-        let drained = self.drain(&entered, "cuMemFreeHost");
-        // SAFETY: the caller promises memory from `alloc_host` that nothing will use; no queued
-        // work uses it, for the reasons in `free`.
-        let code = unsafe { (self.api.cuMemFreeHost)(memory.as_ptr().cast()) };
-        drained.and(self.check(code, format_args!("cuMemFreeHost({memory:p})")))
+        self.release(Release::HostMemory(memory))
     }
 
     unsafe fn register_host(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
@@ -136,12 +125,7 @@ unsafe impl Memory for Cuda {
     }
 
     unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()> {
-        let entered = self.enter_to_release();
-        let drained = self.drain(&entered, "cuMemHostUnregister");
-        // SAFETY: the caller promises memory from `register_host`; no queued work uses it, for the
-        // reasons in `free`.
-        let code = unsafe { (self.api.cuMemHostUnregister)(memory.as_ptr().cast()) };
-        drained.and(self.check(code, format_args!("cuMemHostUnregister({memory:p})")))
+        self.unregister(memory)
     }
 
     unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {

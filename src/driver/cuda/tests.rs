@@ -4,7 +4,10 @@ use std::cell::{Cell, RefCell};
 
 use super::api::CUcontext;
 use super::*;
-use crate::driver::{Copy3d, DriverKind, FunctionHandle, ModuleHandle, Modules, Pitched, Place, Streams};
+use crate::driver::{
+    Copy3d, DriverKind, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, ModuleHandle, Modules, Pitched, Place,
+    Streams,
+};
 use crate::launch_shape::LaunchShape;
 
 const OURS: usize = 0x11;
@@ -55,7 +58,15 @@ fn stubbed(current: usize) -> Cuda {
         pci_bus_id: None,
     };
     let context = Context(OURS as CUcontext);
-    Cuda { api: Box::leak(Box::new(stubs)), device: 0, context, info, pool: None, lost: OnceLock::new() }
+    Cuda {
+        api: Box::leak(Box::new(stubs)),
+        device: 0,
+        context,
+        info,
+        pool: None,
+        lost: OnceLock::new(),
+        captures: Mutex::default(),
+    }
 }
 
 #[test]
@@ -231,4 +242,65 @@ fn probing_is_safe_with_and_without_a_driver() {
             assert_eq!(Cuda::open(0).unwrap_err(), error);
         }
     }
+}
+
+/// A release waits for the context, which would break the capture.
+#[test]
+fn releases_during_a_capture_wait_for_its_end() {
+    let cuda = stubbed(OURS);
+    let streams = [StreamHandle(1), StreamHandle(2)];
+    for stream in streams {
+        // SAFETY: the stubs look at no handle, here and below.
+        unsafe { cuda.capture_begin(stream) }.unwrap();
+    }
+    // SAFETY: as above.
+    unsafe { cuda.free(256) }.unwrap();
+    // SAFETY: as above.
+    unsafe { cuda.module_unload(ModuleHandle(1)) }.unwrap();
+    // SAFETY: as above.
+    unsafe { cuda.capture_end(streams[0]) }.unwrap();
+    let calls = api::stub::calls();
+    assert!(!calls.contains(&"cuCtxSynchronize") && !calls.contains(&"cuMemFree_v2"), "{calls:?}");
+    // A capture ends even where the driver says that it was broken.
+    api::stub::fail("cuStreamEndCapture", code::STREAM_CAPTURE_UNSUPPORTED);
+    // SAFETY: as above.
+    let error = unsafe { cuda.capture_end(streams[1]) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    let calls = api::stub::calls();
+    let releases = ["cuCtxSynchronize", "cuMemFree_v2", "cuCtxSynchronize", "cuModuleUnload"];
+    let after: Vec<_> = calls.into_iter().filter(|call| releases.contains(call)).collect();
+    assert_eq!(after, releases);
+    // SAFETY: as above.
+    unsafe { cuda.free(512) }.unwrap();
+    assert_eq!(api::stub::calls().last(), Some(&"cuMemFree_v2"));
+}
+
+#[test]
+fn an_update_takes_the_newer_function_where_the_driver_has_it() {
+    for (newer, function) in [(true, "cuGraphExecUpdate_v2"), (false, "cuGraphExecUpdate")] {
+        let mut cuda = stubbed(OURS);
+        if !newer {
+            cuda.api =
+                Box::leak(Box::new(Api { cuGraphExecUpdate_v2: None, cuCtxGetCurrent: get_current, ..Api::stub() }));
+        }
+        // SAFETY: the stubs look at no handle, here and below.
+        assert!(unsafe { cuda.graph_update(GraphExecHandle(1), GraphHandle(1)) }.unwrap());
+        assert_eq!(api::stub::calls().last(), Some(&function));
+        api::stub::fail(function, code::GRAPH_EXEC_UPDATE_FAILURE);
+        // SAFETY: as above.
+        assert!(!unsafe { cuda.graph_update(GraphExecHandle(1), GraphHandle(1)) }.unwrap());
+        api::stub::fail(function, code::INVALID_VALUE);
+        // SAFETY: as above.
+        let error = unsafe { cuda.graph_update(GraphExecHandle(1), GraphHandle(1)) }.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    }
+}
+
+/// A launch of a graph costs one other call: the look whether our context is current.
+#[test]
+fn a_launch_of_a_graph_is_one_call() {
+    let cuda = stubbed(OURS);
+    // SAFETY: the stubs look at no handle.
+    unsafe { cuda.graph_launch(GraphExecHandle(1), StreamHandle(1)) }.unwrap();
+    assert_eq!(api::stub::calls(), ["cuCtxGetCurrent", "cuGraphLaunch"]);
 }
