@@ -5,8 +5,8 @@ use std::sync::Arc;
 use warpstride::device::Device;
 use warpstride::driver::trace::{Call, Method, Trace};
 use warpstride::memory::PinnedMemory;
-use warpstride::transfer::{HostSlice, HostSliceMut};
-use warpstride::{ErrorKind, Layout, Result, ops};
+use warpstride::transfer::{HostSlice, HostSliceMut, InFlight};
+use warpstride::{DeviceArray, ErrorKind, Layout, Result, ops};
 
 use crate::backend::{Setup, cases};
 use crate::matrices::Random;
@@ -181,24 +181,37 @@ fn shapes_and_devices_are_checked(setup: &Setup) {
     refused(combined.write_from(4, [1]).map(drop), ErrorKind::InvalidArgument, "buffer of 3");
 }
 
+/// Memory that a failed copy gives back is the program's alone, even if the copy was queued.
 fn a_failed_copy_gives_its_memory_back(setup: &Setup) {
-    let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
-    let device = Device::with_driver(trace.clone()).unwrap();
-    let stream = device.stream().unwrap();
-    let mut array = device.array(&[4], &[0_u64; 4]).unwrap();
-    let mut host = device.pinned_from(&[1_u64, 2, 3, 4]).unwrap();
-    for method in [Method::EventCreate, Method::CopyH2d, Method::EventRecord] {
-        trace.fail_method(method);
-        let failed = stream.upload(host, &mut array).unwrap_err();
-        assert!(failed.to_string().contains("injected"), "{failed}");
-        host = failed.into_host();
+    setup.for_each_seed(|driver| {
+        let trace = Arc::new(Trace::new(Arc::clone(driver)));
+        let device = Device::with_driver(trace.clone()).unwrap();
+        // That of the zeros, so that no event orders the two.
+        let stream = device.default_stream().clone();
+        let mut array = device.alloc_array::<u64>(&[4]).unwrap();
+        let mut host = device.pinned::<u64>(4).unwrap();
+        let methods = [Method::EventCreate, Method::CopyH2d, Method::EventRecord, Method::EventSynchronize];
+        for (method, is_queued) in methods.into_iter().zip([false, false, true, true]) {
+            array = DeviceArray::new(device.zeros(4).unwrap(), &[4]).unwrap();
+            device.synchronize().unwrap();
+            host.copy_from_slice(&[1, 2, 3, 4]);
+            trace.fail_method(method);
+            let failed = stream.upload(host, &mut array).and_then(InFlight::wait).unwrap_err();
+            assert!(failed.to_string().contains("injected"), "{failed}");
+            host = failed.into_host();
+            host.fill(9);
+            trace.fail_nothing();
+            let found = array.to_vec().unwrap();
+            assert_eq!(found, if is_queued { [1, 2, 3, 4] } else { [0; 4] }, "failing {method:?}");
+        }
+        trace.fail_method(Method::EventSynchronize);
+        let failed = stream.download(&array, host).unwrap().wait().unwrap_err();
         trace.fail_nothing();
-    }
-    let flight = stream.upload(host, &mut array).unwrap();
-    trace.fail_method(Method::EventSynchronize);
-    let host = flight.wait().unwrap_err().into_host();
-    trace.fail_nothing();
-    assert_eq!((&host[..], array.to_vec().unwrap()), (&[1, 2, 3, 4][..], vec![1, 2, 3, 4]));
+        let mut host = failed.into_host();
+        host.fill(9);
+        device.synchronize().unwrap();
+        assert_eq!(host[..], [9; 4], "no copy writes it any more");
+    });
 }
 
 fn what_is_empty_asks_nothing_of_the_driver(setup: &Setup) {
