@@ -3,11 +3,11 @@
 use std::ptr::{self, NonNull};
 
 use super::Cuda;
-use super::api::{self, CUDA_MEMCPY3D, MemoryType};
+use super::api::{CUDA_MEMCPY3D, MemoryType};
 use super::error::code;
 use crate::driver::memory::within_the_host;
 use crate::driver::{Copy3d, HostKind, Memory, Pitched, Place, StreamHandle};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Result, counted};
 
 // SAFETY: the CUDA driver's documentation promises for allocations and copies what the trait
 // requires.
@@ -81,34 +81,7 @@ unsafe impl Memory for Cuda {
     }
 
     fn alloc_host(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
-        let api = self.enter()?;
-        let mut memory = ptr::null_mut();
-        let flags = match kind {
-            HostKind::Cached => 0,
-            HostKind::WriteCombined => api::MEMHOSTALLOC_WRITECOMBINED,
-        };
-        // SAFETY: `memory` takes the result.
-        let code = unsafe { (api.cuMemHostAlloc)(&mut memory, bytes, flags) };
-        if code == code::OUT_OF_MEMORY {
-            let context = format!(
-                "cuMemHostAlloc({bytes}): the system gives no more page-locked memory; free some, or copy from \
-                 pageable memory",
-                bytes = counted(bytes, "byte")
-            );
-            return Err(Error::new(ErrorKind::OutOfMemory, context));
-        }
-        self.check(code, format_args!("cuMemHostAlloc({bytes})", bytes = counted(bytes, "byte")))?;
-        let memory: NonNull<u8> = NonNull::new(memory)
-            .ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Driver,
-                    format!("cuMemHostAlloc({bytes}) gave no address", bytes = counted(bytes, "byte")),
-                )
-            })?
-            .cast();
-        // SAFETY: the driver has just allocated `bytes` bytes here for us alone.
-        unsafe { memory.write_bytes(0, bytes) };
-        Ok(memory)
+        self.lock_new(bytes, kind)
     }
 
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
@@ -116,23 +89,12 @@ unsafe impl Memory for Cuda {
         let drained = self.drain(&entered, "cuMemFreeHost");
         // SAFETY: the caller promises memory from `alloc_host` that nothing will use; no queued
         // work uses it, for the reasons in `free`.
-        let code = unsafe { (self.api.cuMemFreeHost)(memory.as_ptr().cast()) };
-        drained.and(self.check(code, format_args!("cuMemFreeHost({memory:p})")))
+        drained.and(unsafe { self.free_locked(memory) })
     }
 
     unsafe fn register_host(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
-        let api = self.enter()?;
-        // SAFETY: the caller promises live memory of this size.
-        let code = unsafe { (api.cuMemHostRegister_v2)(memory.as_ptr().cast(), bytes, 0) };
-        let bytes = counted(bytes, "byte");
-        if code == code::OUT_OF_MEMORY {
-            let context = format!(
-                "cuMemHostRegister({bytes} at {memory:p}): the system page-locks no more memory; unregister some, raise \
-                 `ulimit -l`, or copy from pageable memory"
-            );
-            return Err(Error::new(ErrorKind::OutOfMemory, context));
-        }
-        self.check(code, format_args!("cuMemHostRegister({bytes} at {memory:p})"))
+        // SAFETY: the caller's promise.
+        unsafe { self.lock_old(memory, bytes) }
     }
 
     unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()> {
@@ -140,8 +102,7 @@ unsafe impl Memory for Cuda {
         let drained = self.drain(&entered, "cuMemHostUnregister");
         // SAFETY: the caller promises memory from `register_host`; no queued work uses it, for the
         // reasons in `free`.
-        let code = unsafe { (self.api.cuMemHostUnregister)(memory.as_ptr().cast()) };
-        drained.and(self.check(code, format_args!("cuMemHostUnregister({memory:p})")))
+        drained.and(unsafe { self.unlock_old(memory) })
     }
 
     unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
@@ -149,17 +110,14 @@ unsafe impl Memory for Cuda {
             return Ok(());
         }
         let api = self.enter()?;
-        // SAFETY: the caller promises both ranges, and that the source does not change until the
-        // copy has run.
-        let code = unsafe { (api.cuMemcpyHtoDAsync_v2)(dst, src.cast(), bytes, stream.raw()) };
-        let StreamHandle(stream) = stream;
-        self.check(
-            code,
-            format_args!(
-                "cuMemcpyHtoDAsync({dst:#x} from {src:p}, {bytes}, stream {stream:#x})",
-                bytes = counted(bytes, "byte")
-            ),
-        )
+        self.host.parts(src, bytes).try_for_each(|part| {
+            let (dst, src, bytes) = (dst + part.start as u64, src.wrapping_add(part.start), part.len());
+            // SAFETY: the caller promises both ranges, and that the source does not change until the
+            // copy has run.
+            let code = unsafe { (api.cuMemcpyHtoDAsync_v2)(dst, src.cast(), bytes, stream.raw()) };
+            let (bytes, StreamHandle(stream)) = (counted(bytes, "byte"), stream);
+            self.check(code, format_args!("cuMemcpyHtoDAsync({dst:#x} from {src:p}, {bytes}, stream {stream:#x})"))
+        })
     }
 
     unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()> {
@@ -167,17 +125,14 @@ unsafe impl Memory for Cuda {
             return Ok(());
         }
         let api = self.enter()?;
-        // SAFETY: the caller promises both ranges, and that no other code uses the target until the
-        // copy has run.
-        let code = unsafe { (api.cuMemcpyDtoHAsync_v2)(dst.cast(), src, bytes, stream.raw()) };
-        let StreamHandle(stream) = stream;
-        self.check(
-            code,
-            format_args!(
-                "cuMemcpyDtoHAsync({dst:p} from {src:#x}, {bytes}, stream {stream:#x})",
-                bytes = counted(bytes, "byte")
-            ),
-        )
+        self.host.parts(dst, bytes).try_for_each(|part| {
+            let (dst, src, bytes) = (dst.wrapping_add(part.start), src + part.start as u64, part.len());
+            // SAFETY: the caller promises both ranges, and that no other code uses the target until
+            // the copy has run.
+            let code = unsafe { (api.cuMemcpyDtoHAsync_v2)(dst.cast(), src, bytes, stream.raw()) };
+            let (bytes, StreamHandle(stream)) = (counted(bytes, "byte"), stream);
+            self.check(code, format_args!("cuMemcpyDtoHAsync({dst:p} from {src:#x}, {bytes}, stream {stream:#x})"))
+        })
     }
 
     unsafe fn copy_d2d(&self, dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()> {
@@ -204,12 +159,12 @@ unsafe impl Memory for Cuda {
         if copy.is_empty() {
             return Ok(());
         }
-        if let Some(operands) = one_call(copy) {
+        if let Some(operands) = self.one_call(copy) {
             // SAFETY: the caller's promises, about the same rows.
             return unsafe { self.copy_pitched(&operands, copy, stream) };
         }
         for slice in (0..copy.depth).map(|slice| copy.slice(slice)) {
-            match one_call(&slice) {
+            match self.one_call(&slice) {
                 // SAFETY: the caller's promises, about the same rows.
                 Some(operands) => unsafe { self.copy_pitched(&operands, &slice, stream) }?,
                 None => slice.rows().try_for_each(|row| match row {
@@ -304,6 +259,16 @@ fn operands(place: Place) -> (MemoryType, u64, *mut u8) {
 }
 
 impl Cuda {
+    /// Returns the operands with which one call does the copy. Rows that lie in several pieces of
+    /// registered memory take a call each.
+    fn one_call(&self, copy: &Copy3d) -> Option<CUDA_MEMCPY3D> {
+        let is_whole = |side: &Pitched| match side.place {
+            Place::Host(memory) => self.host.is_whole(memory, copy.span(side)),
+            Place::Device(_) => true,
+        };
+        one_call(copy).filter(|_| is_whole(&copy.dst) && is_whole(&copy.src))
+    }
+
     /// Queues a copy of a box by one call.
     ///
     /// # Safety

@@ -11,6 +11,12 @@ mod api;
 mod context;
 mod error;
 mod facts;
+mod host;
+#[cfg(target_os = "linux")]
+mod mapping;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_mapping.rs"]
+mod mapping;
 mod memory;
 mod modules;
 mod pool;
@@ -24,6 +30,7 @@ use self::api::{Api, CUdevice, CUevent, CUstream};
 use self::context::{Context, Entered};
 use self::error::code;
 use self::facts::{check, device, device_count, device_info, has_pools, initialized, text};
+use self::host::{HostBlocks, PIECE};
 use self::pool::Pool;
 use super::{DeviceInfo, Driver, EventHandle, Memory, StreamHandle};
 use crate::counters::Counters;
@@ -57,6 +64,7 @@ pub struct Cuda {
     info: DeviceInfo,
     /// `None` where the device supports none.
     pool: Option<Pool>,
+    host: HostBlocks,
     /// The error of the first call that found the context lost.
     lost: OnceLock<Error>,
 }
@@ -76,7 +84,8 @@ impl Cuda {
         // SAFETY: `device` is one of the driver's, and `context` takes the result.
         let code = unsafe { (api.cuDevicePrimaryCtxRetain)(&mut context, device) };
         check(api, code, format_args!("cuDevicePrimaryCtxRetain(device {ordinal})"))?;
-        let mut cuda = Self { api, device, context: Context(context), info, pool: None, lost: OnceLock::new() };
+        let (context, host) = (Context(context), HostBlocks::new(PIECE));
+        let mut cuda = Self { api, device, context, info, pool: None, host, lost: OnceLock::new() };
         if has_pools(api, device)? {
             cuda.pool = Some(cuda.make_pool()?);
         }

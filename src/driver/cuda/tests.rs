@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use super::api::CUcontext;
 use super::*;
-use crate::driver::{Copy3d, DriverKind, FunctionHandle, ModuleHandle, Modules, Pitched, Place, Streams};
+use crate::driver::{Copy3d, DriverKind, FunctionHandle, HostKind, ModuleHandle, Modules, Pitched, Place, Streams};
 use crate::launch_shape::LaunchShape;
 
 const OURS: usize = 0x11;
@@ -54,8 +54,8 @@ fn stubbed(current: usize) -> Cuda {
         shared_bytes_per_block: 1,
         pci_bus_id: None,
     };
-    let context = Context(OURS as CUcontext);
-    Cuda { api: Box::leak(Box::new(stubs)), device: 0, context, info, pool: None, lost: OnceLock::new() }
+    let (context, host) = (Context(OURS as CUcontext), HostBlocks::new(PIECE));
+    Cuda { api: Box::leak(Box::new(stubs)), device: 0, context, info, pool: None, host, lost: OnceLock::new() }
 }
 
 #[test]
@@ -147,10 +147,9 @@ fn the_pool_keeps_what_is_freed_and_ends_with_the_driver() {
     unsafe { cuda.pool_free(address, StreamHandle(1)) }.unwrap();
     cuda.pool_trim(0).unwrap();
     drop(cuda);
-    let calls: Vec<_> = api::stub::calls().into_iter().filter(|&call| call != "cuCtxGetCurrent").collect();
     let of_the_pool = ["cuMemPoolCreate", "cuMemPoolSetAttribute", "cuMemAllocFromPoolAsync", "cuMemFreeAsync"];
     let at_the_end = ["cuMemPoolTrimTo", "cuMemPoolDestroy", "cuDevicePrimaryCtxRelease_v2"];
-    assert_eq!(calls, [&of_the_pool[..], &at_the_end].concat());
+    assert_eq!(calls(), [&of_the_pool[..], &at_the_end].concat());
 }
 
 #[test]
@@ -168,6 +167,80 @@ fn memory_that_is_registered_twice_is_an_invalid_argument() {
     assert!(error.to_string().contains("ulimit -l"), "{error}");
 }
 
+/// Returns the calls since the stubs were made, without those for the context.
+fn calls() -> Vec<&'static str> {
+    api::stub::calls().into_iter().filter(|call| !call.starts_with("cuCtx")).collect()
+}
+
+#[test]
+fn large_memory_is_mapped_and_registered_and_small_memory_the_drivers() {
+    let cuda = stubbed(OURS);
+    let large = cuda.alloc_host(5 << 20, HostKind::Cached);
+    if cfg!(not(target_os = "linux")) {
+        return;
+    }
+    let large = large.unwrap();
+    // SAFETY: it was allocated above with this number of bytes, and nothing else uses it.
+    let bytes = unsafe { std::slice::from_raw_parts(large.as_ptr(), 5 << 20) };
+    assert!(bytes.iter().all(|&byte| byte == 0));
+    // SAFETY: nothing uses the memory any more.
+    unsafe { cuda.free_host(large) }.unwrap();
+    assert_eq!(calls(), ["cuMemHostRegister_v2", "cuMemHostUnregister"]);
+    // The stub gives no address.
+    for (bytes, kind) in [(4096, HostKind::Cached), (5 << 20, HostKind::WriteCombined)] {
+        let cuda = stubbed(OURS);
+        cuda.alloc_host(bytes, kind).unwrap_err();
+        assert_eq!(calls(), ["cuMemHostAlloc"]);
+    }
+}
+
+#[test]
+fn memory_that_cannot_be_registered_is_the_drivers_own() {
+    let cuda = stubbed(OURS);
+    api::stub::fail("cuMemHostRegister_v2", code::NOT_SUPPORTED);
+    // The stub gives no address.
+    cuda.alloc_host(5 << 20, HostKind::Cached).unwrap_err();
+    assert_eq!(calls().last(), Some(&"cuMemHostAlloc"));
+}
+
+/// Makes a device that registers pieces of 1000 bytes, and registers 2500 bytes of `memory`.
+fn registered_in_pieces(memory: &mut [u8; 4000]) -> Cuda {
+    let mut cuda = stubbed(OURS);
+    cuda.host = HostBlocks::new(1000);
+    // SAFETY: the stubs look at no memory.
+    unsafe { cuda.register_host(std::ptr::NonNull::from(&mut *memory).cast(), 2500) }.unwrap();
+    cuda
+}
+
+#[test]
+fn copies_are_cut_where_registered_pieces_meet() {
+    const UP: &str = "cuMemcpyHtoDAsync_v2";
+    const DOWN: &str = "cuMemcpyDtoHAsync_v2";
+    let mut memory = [0; 4000];
+    let cuda = registered_in_pieces(&mut memory);
+    assert_eq!(calls(), ["cuMemHostRegister_v2"; 3]);
+    let at = |offset: usize| memory.as_ptr().wrapping_add(offset);
+    for (start, bytes, parts) in [(0, 1000, 1), (999, 2, 2), (500, 2000, 3), (2000, 500, 1), (2500, 1500, 1)] {
+        let before = calls().len();
+        // SAFETY: the stubs look at no memory and no handle, here and below.
+        unsafe { cuda.copy_h2d(256, at(start), bytes, StreamHandle(1)) }.unwrap();
+        // SAFETY: as above.
+        unsafe { cuda.copy_d2h(at(start).cast_mut(), 256, bytes, StreamHandle(1)) }.unwrap();
+        assert_eq!(calls()[before..], [vec![UP; parts], vec![DOWN; parts]].concat(), "{bytes} at {start}");
+    }
+    let before = calls().len();
+    let side = |place| Pitched { place, row_pitch: 600, slice_pitch: 1200 };
+    let [dst, src] = [Place::Device(256), Place::Host(at(0).cast_mut())].map(side);
+    // SAFETY: as above.
+    unsafe { cuda.copy_3d(&Copy3d { dst, src, width: 500, height: 2, depth: 2 }, StreamHandle(1)) }.unwrap();
+    // Of four rows from 0, 600, 1200 and 1800, two lie in two pieces.
+    assert_eq!(calls()[before..], [UP; 6]);
+    let before = calls().len();
+    // SAFETY: as above.
+    unsafe { cuda.unregister_host(std::ptr::NonNull::from(&mut memory).cast()) }.unwrap();
+    assert_eq!(calls()[before..], ["cuMemHostUnregister"; 3]);
+}
+
 /// Returns the calls of a copy of a box between the device and the host, whose rows and slices lie
 /// this far apart on the device. On the host they are packed.
 fn calls_of_copy([width, height, depth]: [usize; 3], row_pitch: usize, slice_pitch: usize) -> Vec<&'static str> {
@@ -177,7 +250,7 @@ fn calls_of_copy([width, height, depth]: [usize; 3], row_pitch: usize, slice_pit
     let dst = Pitched { place: host, row_pitch: width, slice_pitch: width * height };
     // SAFETY: the stubs look at no memory and no handle.
     unsafe { cuda.copy_3d(&Copy3d { dst, src, width, height, depth }, StreamHandle(1)) }.unwrap();
-    api::stub::calls().into_iter().filter(|&call| call != "cuCtxGetCurrent").collect()
+    calls()
 }
 
 #[test]
