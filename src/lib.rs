@@ -82,6 +82,8 @@ pub mod device;
 pub mod stream;
 #[cfg(feature = "io")]
 pub mod io;
+#[doc(hidden)]
+pub mod transfer;
 pub mod memory;
 pub mod array;
 pub mod view;

@@ -7,11 +7,13 @@ use crate::alloc::Allocate;
 use crate::driver::{Driver, EventHandle};
 use crate::error::{Error, Result};
 use crate::stream::{Inner, Stream, foreign};
+use crate::transfer::staging::Staging;
 
-/// The driver, the allocator, the streams of the device, and the first failure of a drop.
+/// The driver, the allocator, the staging engine, the streams of the device, and the first failure of a drop.
 pub(crate) struct Context {
     driver: Arc<dyn Driver>,
     allocator: Arc<dyn Allocate>,
+    staging: Staging,
     /// All streams. Each stays until its drop has retired its event.
     streams: Mutex<Vec<Weak<Inner>>>,
     /// Notified when a stream leaves the list.
@@ -25,6 +27,7 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(driver: Arc<dyn Driver>, allocator: Arc<dyn Allocate>) -> Arc<Self> {
         Arc::new(Self {
+            staging: Staging::new(Arc::clone(&driver)),
             driver,
             allocator,
             streams: Mutex::default(),
@@ -41,6 +44,11 @@ impl Context {
     /// Returns the allocator of buffers.
     pub(crate) fn allocator(&self) -> &dyn Allocate {
         self.allocator.as_ref()
+    }
+
+    /// Returns the engine that copies pageable memory of the host.
+    pub(crate) fn staging(&self) -> &Staging {
+        &self.staging
     }
 
     pub(crate) fn check_same(&self, other: &Self, what: &str) -> Result<()> {

@@ -99,9 +99,12 @@ impl Counted {
 
     /// Counts a copy, which can synchronise unless the host's side is page-locked.
     fn count_copy(&self, method: Method, host: *const u8, bytes: usize) -> &dyn Driver {
-        let (first, bytes) = (host.addr() as u64, bytes as u64);
-        let is_locked = || self.locked().iter().any(|ledger| ledger.contains(first, bytes));
-        self.count_call(method, bytes > 0 && !is_locked())
+        self.count_call(method, bytes > 0 && !self.is_page_locked(host, bytes))
+    }
+
+    /// Whether memory of the host was page-locked by this driver.
+    pub(crate) fn is_page_locked(&self, memory: *const u8, bytes: usize) -> bool {
+        self.locked().iter().any(|ledger| ledger.contains(memory.addr() as u64, bytes as u64))
     }
 
     fn count_call(&self, method: Method, can_synchronize: bool) -> &dyn Driver {

@@ -21,6 +21,7 @@ use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::stream::Stream;
+use crate::transfer::Route;
 
 /// A buffer of elements in device memory. An empty buffer makes no driver call.
 ///
@@ -133,7 +134,7 @@ impl<T: Element> DeviceBuffer<T> {
         let mut elements: Vec<T> = room_for(self.len)?;
         // SAFETY: the vector has room for `len` elements of `size_of::<T>()` bytes, the buffer's
         // number.
-        unsafe { self.memory.download(elements.as_mut_ptr().cast()) }?;
+        unsafe { self.memory.download(elements.as_mut_ptr().cast(), Route::Auto) }?;
         // SAFETY: the copy has written all of them, and every pattern of bytes is an element.
         unsafe { elements.set_len(self.len) };
         Ok(elements)
@@ -146,10 +147,20 @@ impl<T: Element> DeviceBuffer<T> {
     /// `InvalidArgument` if the lengths differ; else the error of the copy or of the work before
     /// it.
     pub fn download_into(&self, elements: &mut [T]) -> Result<()> {
+        self.download_by(Route::Auto, elements)
+    }
+
+    /// As [`DeviceBuffer::download_into`], by this route.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceBuffer::download_into`].
+    #[doc(hidden)]
+    pub fn download_by(&self, route: Route, elements: &mut [T]) -> Result<()> {
         self.check_len(elements.len())?;
         // SAFETY: the slice has the buffer's number of bytes, is borrowed exclusively, and takes
         // any pattern of bytes.
-        unsafe { self.memory.download(elements.as_mut_ptr().cast()) }
+        unsafe { self.memory.download(elements.as_mut_ptr().cast(), route) }
     }
 
     /// Overwrites the elements once all work queued on the buffer has run. Returns when they are
@@ -160,10 +171,20 @@ impl<T: Element> DeviceBuffer<T> {
     /// `InvalidArgument` if the lengths differ; else the error of the copy or of the work before
     /// it.
     pub fn upload_from(&mut self, elements: &[T]) -> Result<()> {
+        self.upload_by(Route::Auto, elements)
+    }
+
+    /// As [`DeviceBuffer::upload_from`], by this route.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceBuffer::upload_from`].
+    #[doc(hidden)]
+    pub fn upload_by(&mut self, route: Route, elements: &[T]) -> Result<()> {
         self.check_len(elements.len())?;
         // SAFETY: the slice has the buffer's number of bytes, none of them padding, and is
         // borrowed.
-        unsafe { self.memory.upload(elements.as_ptr().cast()) }
+        unsafe { self.memory.upload(elements.as_ptr().cast(), route) }
     }
 
     fn check_len(&self, len: usize) -> Result<()> {

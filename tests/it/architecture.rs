@@ -10,7 +10,7 @@ const LEVELS: &[&[&str]] = &[
     &["interp"],
     &["driver"],
     &["alloc"],
-    &["device", "stream", "io", "memory"],
+    &["device", "stream", "io", "transfer", "memory"],
     &["array", "view", "ops"],
     &["interop"],
     &["roofline"],
@@ -74,6 +74,7 @@ const UNSAFE: &[&str] = &[
     "device/",                 // the safe side of the seam: modules, and parameters as bytes
     "memory/",                 // the safe side of the seam: buffers
     "stream/",                 // the safe side of the seam: streams and events
+    "transfer/",               // the safe side of the seam: the host's memory in flight
     "ops/",                    // launches, and the raw entry points
     "interop/",                // launches on memory of other crates
     "cli/run_ptx/gpu.rs",      // launches of foreign PTX, for which the user answers
