@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use super::stats::{METHODS, Method, Waits};
 use super::{
-    Copy3d, DeviceInfo, Driver, EventHandle, FunctionHandle, Held, HostKind, Memory, MemoryStats, ModuleHandle,
-    Modules, Place, Stats, StreamHandle, Streams,
+    Copy3d, DeviceInfo, Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, Held, HostKind,
+    Memory, MemoryStats, ModuleHandle, Modules, Place, Stats, StreamHandle, Streams,
 };
 use crate::counters::Counters;
 use crate::error::Result;
@@ -280,6 +280,21 @@ unsafe impl Modules for Counted {
         unsafe fn function(module: ModuleHandle, name: &str) -> Result<FunctionHandle> = Function;
         unsafe fn launch(function: FunctionHandle, shape: &LaunchShape, params: &[u8], stream: StreamHandle)
             -> Result<()> = Launch;
+    }
+}
+
+// SAFETY: every call is the inner driver's, with the operands and promises of the caller.
+unsafe impl Graphs for Counted {
+    forward! {
+        ---
+        unsafe fn capture_begin(stream: StreamHandle) -> Result<()> = CaptureBegin;
+        unsafe fn capture_end(stream: StreamHandle) -> Result<GraphHandle> = CaptureEnd;
+        unsafe fn graph_nodes(graph: GraphHandle) -> Result<usize> = GraphNodes;
+        unsafe fn graph_destroy(graph: GraphHandle) -> Result<()> = GraphDestroy;
+        unsafe fn graph_instantiate(graph: GraphHandle) -> Result<GraphExecHandle> = GraphInstantiate;
+        unsafe fn graph_update(exec: GraphExecHandle, graph: GraphHandle) -> Result<bool> = GraphUpdate;
+        unsafe fn graph_launch(exec: GraphExecHandle, stream: StreamHandle) -> Result<()> = GraphLaunch;
+        unsafe fn graph_exec_destroy(exec: GraphExecHandle) -> Result<()> = GraphExecDestroy;
     }
 }
 

@@ -7,10 +7,10 @@ use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
 use crate::stream::Stream;
-use crate::transfer::Route;
-use crate::transfer::staging::Staging;
 
+use super::host::HostPool;
 use super::last_use::{LastUse, queue_in_order};
+use super::staging::{Route, Staging};
 
 /// A block of device memory. Its uses are ordered between streams, and its drop frees it.
 pub(crate) struct Allocation {
@@ -80,10 +80,10 @@ impl Allocation {
             return Ok(());
         }
         let (address, bytes) = (self.address(), self.bytes());
-        let staged = self.staged(src, route, |staging, threads| {
+        let staged = self.staged(src, route, |staging, slots, threads| {
             // SAFETY: the copy covers a whole live allocation, ordered as `staged` says; `src` is
             // valid, as the caller promises.
-            unsafe { staging.upload(address, src, bytes, threads) }
+            unsafe { staging.upload(slots, address, src, bytes, threads) }
         });
         let copied = staged.and_then(|staged| match staged {
             true => Ok(()),
@@ -105,10 +105,10 @@ impl Allocation {
             return Ok(());
         }
         let (address, bytes) = (self.address(), self.bytes());
-        let staged = self.staged(dst, route, |staging, threads| {
+        let staged = self.staged(dst, route, |staging, slots, threads| {
             // SAFETY: the copy covers a whole live allocation, ordered as `staged` says; `dst` is
             // valid, as the caller promises.
-            unsafe { staging.download(dst, address, bytes, threads) }
+            unsafe { staging.download(slots, dst, address, bytes, threads) }
         });
         let copied = staged.and_then(|staged| match staged {
             true => Ok(()),
@@ -126,16 +126,17 @@ impl Allocation {
         self: &Arc<Self>,
         host: *const u8,
         route: Route,
-        copy: impl FnOnce(&Staging, usize) -> Result<bool>,
+        copy: impl FnOnce(&Staging, &HostPool, usize) -> Result<bool>,
     ) -> Result<bool> {
-        let staging = self.device.context().staging();
+        let context = self.device.context();
+        let staging = context.staging();
         let threads = staging.threads(route, self.bytes());
         // The device copies page-locked memory itself, at the speed of the link.
         if threads == 0 || self.device.is_page_locked(host, self.bytes()) {
             return Ok(false);
         }
         let stream = self.stream();
-        self.queue(&stream, |_| stream.synchronize().and_then(|()| copy(staging, threads)))
+        self.queue(&stream, |_| stream.synchronize().and_then(|()| copy(staging, context.pinned(), threads)))
     }
 
     /// Queues a copy after all former uses, and waits for it.

@@ -8,10 +8,18 @@
 //! including other libraries', and must not happen while a stream is captured into a graph.
 
 mod allocation;
+mod host;
 mod last_use;
+mod staging;
+
+pub use host::{PinnedBuffer, PinnedMemory, WriteCombined};
+#[doc(hidden)]
+pub use staging::Route;
 
 pub(crate) use allocation::Allocation;
+pub(crate) use host::{HostPool, Lent, Parked};
 pub(crate) use last_use::queue_in_order;
+pub(crate) use staging::Staging;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,7 +29,6 @@ use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::stream::Stream;
-use crate::transfer::Route;
 
 /// A buffer of elements in device memory. An empty buffer makes no driver call.
 ///

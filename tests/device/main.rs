@@ -25,6 +25,7 @@ mod events;
 mod every_entry;
 mod failures;
 mod fields;
+mod graphs;
 #[cfg(feature = "interp")]
 mod guards;
 mod host;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         events::cases(),
         every_entry::cases(),
         modules::cases(),
+        graphs::cases(),
         late::cases(),
         failures::cases(),
         fields::cases(),

@@ -12,11 +12,10 @@ const HUGE_PAGE: usize = 2 << 20;
 /// The smallest pages of a system.
 const PAGE: usize = 4096;
 
-/// Fewest bytes that are worth a thread: the system fills them in about the time that a thread
-/// takes to start.
-const BYTES_A_THREAD: usize = 16 << 20;
+/// Bytes that are worth a thread: the system takes longer to fill them than to start it.
+const BYTES_A_THREAD: usize = 4 << 20;
 
-/// Zeroed memory of this process, aligned to a huge page, with every page there.
+/// Zeroed memory of this process with every page there. What is at least a huge page begins at one.
 pub(super) struct Mapping {
     map: MmapMut,
     start: usize,
@@ -26,10 +25,13 @@ pub(super) struct Mapping {
 impl Mapping {
     /// Maps and touches `bytes` bytes; `None` if the system has too few.
     pub(super) fn new(bytes: usize) -> Option<Self> {
-        let mut map = MmapMut::map_anon(bytes.checked_add(HUGE_PAGE)?).ok()?;
-        // A system without huge pages refuses, and small pages will do.
-        let _ = map.advise(Advice::HugePage);
-        let start = map.as_ptr().align_offset(HUGE_PAGE);
+        let huge = bytes / HUGE_PAGE * HUGE_PAGE;
+        let spare = if huge > 0 { HUGE_PAGE } else { 0 };
+        let mut map = MmapMut::map_anon(bytes.checked_add(spare)?).ok()?;
+        let start = if huge > 0 { map.as_ptr().align_offset(HUGE_PAGE) } else { 0 };
+        // A system without huge pages refuses, and small pages will do. The end that fills no huge
+        // page takes small ones.
+        let _ = map.advise_range(Advice::HugePage, start, huge);
         touch(map.get_mut(start..start.checked_add(bytes)?)?);
         Some(Self { map, start, bytes })
     }
@@ -77,7 +79,8 @@ mod tests {
         for bytes in [1, PAGE + 1, 2 * BYTES_A_THREAD + 5] {
             let mut mapping = Mapping::new(bytes).unwrap();
             assert_eq!(mapping.bytes(), bytes);
-            assert_eq!(mapping.memory().addr().get() % HUGE_PAGE, 0);
+            let alignment = if bytes < HUGE_PAGE { PAGE } else { HUGE_PAGE };
+            assert_eq!(mapping.memory().addr().get() % alignment, 0);
             assert!(mapping.map[mapping.start..][..bytes].iter().all(|&byte| byte == 0));
         }
         assert!(Mapping::new(usize::MAX).is_none());

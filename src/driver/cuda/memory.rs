@@ -5,6 +5,7 @@ use std::ptr::{self, NonNull};
 use super::Cuda;
 use super::api::{CUDA_MEMCPY3D, MemoryType};
 use super::error::code;
+use super::graphs::Release;
 use crate::driver::memory::within_the_host;
 use crate::driver::{Copy3d, HostKind, Memory, Pitched, Place, StreamHandle};
 use crate::error::{Result, counted};
@@ -52,14 +53,7 @@ unsafe impl Memory for Cuda {
     }
 
     unsafe fn free(&self, address: u64) -> Result<()> {
-        let entered = self.enter_to_release();
-        let drained = self.drain(&entered, "cuMemFree");
-        // SAFETY: the caller promises a live allocation that nothing will use. If the context was
-        // drained, no queued work uses it any more. If draining failed, either the context is lost
-        // or torn down and nothing runs in it, or a stream is being captured and the driver refuses
-        // this call too and frees nothing.
-        let code = unsafe { (self.api.cuMemFree_v2)(address) };
-        drained.and(self.check(code, format_args!("cuMemFree({address:#x})")))
+        self.release(Release::Memory(address))
     }
 
     fn has_pool(&self) -> bool {
@@ -85,11 +79,7 @@ unsafe impl Memory for Cuda {
     }
 
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
-        let entered = self.enter_to_release();
-        let drained = self.drain(&entered, "cuMemFreeHost");
-        // SAFETY: the caller promises memory from `alloc_host` that nothing will use; no queued
-        // work uses it, for the reasons in `free`.
-        drained.and(unsafe { self.free_locked(memory) })
+        self.release(Release::HostMemory(memory))
     }
 
     unsafe fn register_host(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
@@ -98,11 +88,7 @@ unsafe impl Memory for Cuda {
     }
 
     unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()> {
-        let entered = self.enter_to_release();
-        let drained = self.drain(&entered, "cuMemHostUnregister");
-        // SAFETY: the caller promises memory from `register_host`; no queued work uses it, for the
-        // reasons in `free`.
-        drained.and(unsafe { self.unlock_old(memory) })
+        self.unregister(memory)
     }
 
     unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
@@ -110,14 +96,17 @@ unsafe impl Memory for Cuda {
             return Ok(());
         }
         let api = self.enter()?;
-        self.host.parts(src, bytes).try_for_each(|part| {
-            let (dst, src, bytes) = (dst + part.start as u64, src.wrapping_add(part.start), part.len());
-            // SAFETY: the caller promises both ranges, and that the source does not change until the
-            // copy has run.
-            let code = unsafe { (api.cuMemcpyHtoDAsync_v2)(dst, src.cast(), bytes, stream.raw()) };
-            let (bytes, StreamHandle(stream)) = (counted(bytes, "byte"), stream);
-            self.check(code, format_args!("cuMemcpyHtoDAsync({dst:#x} from {src:p}, {bytes}, stream {stream:#x})"))
-        })
+        // SAFETY: the caller promises both ranges, and that the source does not change until the
+        // copy has run.
+        let code = unsafe { (api.cuMemcpyHtoDAsync_v2)(dst, src.cast(), bytes, stream.raw()) };
+        let StreamHandle(stream) = stream;
+        self.check(
+            code,
+            format_args!(
+                "cuMemcpyHtoDAsync({dst:#x} from {src:p}, {bytes}, stream {stream:#x})",
+                bytes = counted(bytes, "byte")
+            ),
+        )
     }
 
     unsafe fn copy_d2h(&self, dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()> {
@@ -125,14 +114,17 @@ unsafe impl Memory for Cuda {
             return Ok(());
         }
         let api = self.enter()?;
-        self.host.parts(dst, bytes).try_for_each(|part| {
-            let (dst, src, bytes) = (dst.wrapping_add(part.start), src + part.start as u64, part.len());
-            // SAFETY: the caller promises both ranges, and that no other code uses the target until
-            // the copy has run.
-            let code = unsafe { (api.cuMemcpyDtoHAsync_v2)(dst.cast(), src, bytes, stream.raw()) };
-            let (bytes, StreamHandle(stream)) = (counted(bytes, "byte"), stream);
-            self.check(code, format_args!("cuMemcpyDtoHAsync({dst:p} from {src:#x}, {bytes}, stream {stream:#x})"))
-        })
+        // SAFETY: the caller promises both ranges, and that no other code uses the target until the
+        // copy has run.
+        let code = unsafe { (api.cuMemcpyDtoHAsync_v2)(dst.cast(), src, bytes, stream.raw()) };
+        let StreamHandle(stream) = stream;
+        self.check(
+            code,
+            format_args!(
+                "cuMemcpyDtoHAsync({dst:p} from {src:#x}, {bytes}, stream {stream:#x})",
+                bytes = counted(bytes, "byte")
+            ),
+        )
     }
 
     unsafe fn copy_d2d(&self, dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()> {
@@ -159,12 +151,12 @@ unsafe impl Memory for Cuda {
         if copy.is_empty() {
             return Ok(());
         }
-        if let Some(operands) = self.one_call(copy) {
+        if let Some(operands) = one_call(copy) {
             // SAFETY: the caller's promises, about the same rows.
             return unsafe { self.copy_pitched(&operands, copy, stream) };
         }
         for slice in (0..copy.depth).map(|slice| copy.slice(slice)) {
-            match self.one_call(&slice) {
+            match one_call(&slice) {
                 // SAFETY: the caller's promises, about the same rows.
                 Some(operands) => unsafe { self.copy_pitched(&operands, &slice, stream) }?,
                 None => slice.rows().try_for_each(|row| match row {
@@ -259,16 +251,6 @@ fn operands(place: Place) -> (MemoryType, u64, *mut u8) {
 }
 
 impl Cuda {
-    /// Returns the operands with which one call does the copy. Rows that lie in several pieces of
-    /// registered memory take a call each.
-    fn one_call(&self, copy: &Copy3d) -> Option<CUDA_MEMCPY3D> {
-        let is_whole = |side: &Pitched| match side.place {
-            Place::Host(memory) => self.host.is_whole(memory, copy.span(side)),
-            Place::Device(_) => true,
-        };
-        one_call(copy).filter(|_| is_whole(&copy.dst) && is_whole(&copy.src))
-    }
-
     /// Queues a copy of a box by one call.
     ///
     /// # Safety

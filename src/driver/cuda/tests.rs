@@ -4,7 +4,10 @@ use std::cell::{Cell, RefCell};
 
 use super::api::CUcontext;
 use super::*;
-use crate::driver::{Copy3d, DriverKind, FunctionHandle, HostKind, ModuleHandle, Modules, Pitched, Place, Streams};
+use crate::driver::{
+    Copy3d, DriverKind, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, HostKind, ModuleHandle, Modules, Pitched,
+    Place, Streams,
+};
 use crate::launch_shape::LaunchShape;
 
 const OURS: usize = 0x11;
@@ -54,8 +57,17 @@ fn stubbed(current: usize) -> Cuda {
         shared_bytes_per_block: 1,
         pci_bus_id: None,
     };
-    let (context, host) = (Context(OURS as CUcontext), HostBlocks::new(PIECE));
-    Cuda { api: Box::leak(Box::new(stubs)), device: 0, context, info, pool: None, host, lost: OnceLock::new() }
+    let context = Context(OURS as CUcontext);
+    Cuda {
+        api: Box::leak(Box::new(stubs)),
+        device: 0,
+        context,
+        info,
+        pool: None,
+        mappings: Mappings::default(),
+        lost: OnceLock::new(),
+        captures: Mutex::default(),
+    }
 }
 
 #[test]
@@ -147,9 +159,10 @@ fn the_pool_keeps_what_is_freed_and_ends_with_the_driver() {
     unsafe { cuda.pool_free(address, StreamHandle(1)) }.unwrap();
     cuda.pool_trim(0).unwrap();
     drop(cuda);
+    let calls: Vec<_> = api::stub::calls().into_iter().filter(|&call| call != "cuCtxGetCurrent").collect();
     let of_the_pool = ["cuMemPoolCreate", "cuMemPoolSetAttribute", "cuMemAllocFromPoolAsync", "cuMemFreeAsync"];
     let at_the_end = ["cuMemPoolTrimTo", "cuMemPoolDestroy", "cuDevicePrimaryCtxRelease_v2"];
-    assert_eq!(calls(), [&of_the_pool[..], &at_the_end].concat());
+    assert_eq!(calls, [&of_the_pool[..], &at_the_end].concat());
 }
 
 #[test]
@@ -173,25 +186,40 @@ fn calls() -> Vec<&'static str> {
 }
 
 #[test]
-fn large_memory_is_mapped_and_registered_and_small_memory_the_drivers() {
-    let cuda = stubbed(OURS);
-    let large = cuda.alloc_host(5 << 20, HostKind::Cached);
-    if cfg!(not(target_os = "linux")) {
-        return;
-    }
-    let large = large.unwrap();
-    // SAFETY: it was allocated above with this number of bytes, and nothing else uses it.
-    let bytes = unsafe { std::slice::from_raw_parts(large.as_ptr(), 5 << 20) };
-    assert!(bytes.iter().all(|&byte| byte == 0));
-    // SAFETY: nothing uses the memory any more.
-    unsafe { cuda.free_host(large) }.unwrap();
-    assert_eq!(calls(), ["cuMemHostRegister_v2", "cuMemHostUnregister"]);
-    // The stub gives no address.
-    for (bytes, kind) in [(4096, HostKind::Cached), (5 << 20, HostKind::WriteCombined)] {
+#[cfg(target_os = "linux")]
+fn memory_is_mapped_and_registered_and_write_combined_memory_is_the_drivers() {
+    for bytes in [1, 4097, 5 << 20] {
         let cuda = stubbed(OURS);
-        cuda.alloc_host(bytes, kind).unwrap_err();
-        assert_eq!(calls(), ["cuMemHostAlloc"]);
+        let memory = cuda.alloc_host(bytes, HostKind::Cached).unwrap();
+        // SAFETY: it was allocated above with this number of bytes, and nothing else uses it.
+        let slice = unsafe { std::slice::from_raw_parts(memory.as_ptr(), bytes) };
+        assert!(slice.iter().all(|&byte| byte == 0));
+        // SAFETY: nothing uses the memory any more.
+        unsafe { cuda.free_host(memory) }.unwrap();
+        assert_eq!(calls(), ["cuMemHostRegister_v2", "cuMemHostUnregister"]);
     }
+    let cuda = stubbed(OURS);
+    // The stub gives no address.
+    cuda.alloc_host(5 << 20, HostKind::WriteCombined).unwrap_err();
+    assert_eq!(calls(), ["cuMemHostAlloc"]);
+}
+
+/// Work that may still run could use memory that goes back to the system.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_stays_registered_where_the_wait_before_fails() {
+    let cuda = stubbed(OURS);
+    let memory = cuda.alloc_host(100, HostKind::Cached).unwrap();
+    api::stub::fail("cuCtxSynchronize", code::INVALID_VALUE);
+    // SAFETY: nothing uses the memory any more.
+    unsafe { cuda.free_host(memory) }.unwrap_err();
+    assert_eq!(calls(), ["cuMemHostRegister_v2"]);
+    // On a device that is lost no work runs.
+    let memory = cuda.alloc_host(100, HostKind::Cached).unwrap();
+    api::stub::fail("cuCtxSynchronize", code::ILLEGAL_ADDRESS);
+    // SAFETY: as above.
+    unsafe { cuda.free_host(memory) }.unwrap_err();
+    assert_eq!(calls().last(), Some(&"cuMemHostUnregister"));
 }
 
 #[test]
@@ -203,44 +231,6 @@ fn memory_that_cannot_be_registered_is_the_drivers_own() {
     assert_eq!(calls().last(), Some(&"cuMemHostAlloc"));
 }
 
-/// Makes a device that registers pieces of 1000 bytes, and registers 2500 bytes of `memory`.
-fn registered_in_pieces(memory: &mut [u8; 4000]) -> Cuda {
-    let mut cuda = stubbed(OURS);
-    cuda.host = HostBlocks::new(1000);
-    // SAFETY: the stubs look at no memory.
-    unsafe { cuda.register_host(std::ptr::NonNull::from(&mut *memory).cast(), 2500) }.unwrap();
-    cuda
-}
-
-#[test]
-fn copies_are_cut_where_registered_pieces_meet() {
-    const UP: &str = "cuMemcpyHtoDAsync_v2";
-    const DOWN: &str = "cuMemcpyDtoHAsync_v2";
-    let mut memory = [0; 4000];
-    let cuda = registered_in_pieces(&mut memory);
-    assert_eq!(calls(), ["cuMemHostRegister_v2"; 3]);
-    let at = |offset: usize| memory.as_ptr().wrapping_add(offset);
-    for (start, bytes, parts) in [(0, 1000, 1), (999, 2, 2), (500, 2000, 3), (2000, 500, 1), (2500, 1500, 1)] {
-        let before = calls().len();
-        // SAFETY: the stubs look at no memory and no handle, here and below.
-        unsafe { cuda.copy_h2d(256, at(start), bytes, StreamHandle(1)) }.unwrap();
-        // SAFETY: as above.
-        unsafe { cuda.copy_d2h(at(start).cast_mut(), 256, bytes, StreamHandle(1)) }.unwrap();
-        assert_eq!(calls()[before..], [vec![UP; parts], vec![DOWN; parts]].concat(), "{bytes} at {start}");
-    }
-    let before = calls().len();
-    let side = |place| Pitched { place, row_pitch: 600, slice_pitch: 1200 };
-    let [dst, src] = [Place::Device(256), Place::Host(at(0).cast_mut())].map(side);
-    // SAFETY: as above.
-    unsafe { cuda.copy_3d(&Copy3d { dst, src, width: 500, height: 2, depth: 2 }, StreamHandle(1)) }.unwrap();
-    // Of four rows from 0, 600, 1200 and 1800, two lie in two pieces.
-    assert_eq!(calls()[before..], [UP; 6]);
-    let before = calls().len();
-    // SAFETY: as above.
-    unsafe { cuda.unregister_host(std::ptr::NonNull::from(&mut memory).cast()) }.unwrap();
-    assert_eq!(calls()[before..], ["cuMemHostUnregister"; 3]);
-}
-
 /// Returns the calls of a copy of a box between the device and the host, whose rows and slices lie
 /// this far apart on the device. On the host they are packed.
 fn calls_of_copy([width, height, depth]: [usize; 3], row_pitch: usize, slice_pitch: usize) -> Vec<&'static str> {
@@ -250,7 +240,7 @@ fn calls_of_copy([width, height, depth]: [usize; 3], row_pitch: usize, slice_pit
     let dst = Pitched { place: host, row_pitch: width, slice_pitch: width * height };
     // SAFETY: the stubs look at no memory and no handle.
     unsafe { cuda.copy_3d(&Copy3d { dst, src, width, height, depth }, StreamHandle(1)) }.unwrap();
-    calls()
+    api::stub::calls().into_iter().filter(|&call| call != "cuCtxGetCurrent").collect()
 }
 
 #[test]
@@ -304,4 +294,65 @@ fn probing_is_safe_with_and_without_a_driver() {
             assert_eq!(Cuda::open(0).unwrap_err(), error);
         }
     }
+}
+
+/// A release waits for the context, which would break the capture.
+#[test]
+fn releases_during_a_capture_wait_for_its_end() {
+    let cuda = stubbed(OURS);
+    let streams = [StreamHandle(1), StreamHandle(2)];
+    for stream in streams {
+        // SAFETY: the stubs look at no handle, here and below.
+        unsafe { cuda.capture_begin(stream) }.unwrap();
+    }
+    // SAFETY: as above.
+    unsafe { cuda.free(256) }.unwrap();
+    // SAFETY: as above.
+    unsafe { cuda.module_unload(ModuleHandle(1)) }.unwrap();
+    // SAFETY: as above.
+    unsafe { cuda.capture_end(streams[0]) }.unwrap();
+    let calls = api::stub::calls();
+    assert!(!calls.contains(&"cuCtxSynchronize") && !calls.contains(&"cuMemFree_v2"), "{calls:?}");
+    // A capture ends even where the driver says that it was broken.
+    api::stub::fail("cuStreamEndCapture", code::STREAM_CAPTURE_UNSUPPORTED);
+    // SAFETY: as above.
+    let error = unsafe { cuda.capture_end(streams[1]) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    let calls = api::stub::calls();
+    let releases = ["cuCtxSynchronize", "cuMemFree_v2", "cuCtxSynchronize", "cuModuleUnload"];
+    let after: Vec<_> = calls.into_iter().filter(|call| releases.contains(call)).collect();
+    assert_eq!(after, releases);
+    // SAFETY: as above.
+    unsafe { cuda.free(512) }.unwrap();
+    assert_eq!(api::stub::calls().last(), Some(&"cuMemFree_v2"));
+}
+
+#[test]
+fn an_update_takes_the_newer_function_where_the_driver_has_it() {
+    for (newer, function) in [(true, "cuGraphExecUpdate_v2"), (false, "cuGraphExecUpdate")] {
+        let mut cuda = stubbed(OURS);
+        if !newer {
+            cuda.api =
+                Box::leak(Box::new(Api { cuGraphExecUpdate_v2: None, cuCtxGetCurrent: get_current, ..Api::stub() }));
+        }
+        // SAFETY: the stubs look at no handle, here and below.
+        assert!(unsafe { cuda.graph_update(GraphExecHandle(1), GraphHandle(1)) }.unwrap());
+        assert_eq!(api::stub::calls().last(), Some(&function));
+        api::stub::fail(function, code::GRAPH_EXEC_UPDATE_FAILURE);
+        // SAFETY: as above.
+        assert!(!unsafe { cuda.graph_update(GraphExecHandle(1), GraphHandle(1)) }.unwrap());
+        api::stub::fail(function, code::INVALID_VALUE);
+        // SAFETY: as above.
+        let error = unsafe { cuda.graph_update(GraphExecHandle(1), GraphHandle(1)) }.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    }
+}
+
+/// A launch of a graph costs one other call: the look whether our context is current.
+#[test]
+fn a_launch_of_a_graph_is_one_call() {
+    let cuda = stubbed(OURS);
+    // SAFETY: the stubs look at no handle.
+    unsafe { cuda.graph_launch(GraphExecHandle(1), StreamHandle(1)) }.unwrap();
+    assert_eq!(api::stub::calls(), ["cuCtxGetCurrent", "cuGraphLaunch"]);
 }

@@ -3,16 +3,23 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::driver::Memory;
 use crate::driver::soft::Soft;
 use crate::driver::trace::Trace;
-use crate::driver::Memory;
 
 /// Small slots, so that small copies pass through each of them several times.
 const POLICY: Policy =
     Policy { fewest_bytes: 1, bytes_a_thread: 1, most_threads: 4, slots: [512, 1024], fewest_slot_bytes: 256 };
 
-fn engine(driver: Arc<dyn Driver>) -> Staging {
-    Staging { policy: POLICY, ..Staging::new(driver) }
+/// An engine, and a pool for its slots. The engine is dropped first, as by a device.
+struct Engine {
+    staging: Staging,
+    pool: HostPool,
+}
+
+fn engine(driver: Arc<dyn Driver>) -> Engine {
+    let pool = HostPool::new(Arc::clone(&driver));
+    Engine { staging: Staging { policy: POLICY, ..Staging::new(driver) }, pool }
 }
 
 fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
@@ -21,13 +28,14 @@ fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
 
 /// Copies `bytes` bytes to the device and back by `threads` threads, and returns what came back, and
 /// whether both were staged.
-fn there_and_back(engine: &Staging, bytes: &[u8], threads: usize) -> Result<(Vec<u8>, bool)> {
-    let driver = &engine.driver;
+fn there_and_back(engine: &Engine, bytes: &[u8], threads: usize) -> Result<(Vec<u8>, bool)> {
+    let Engine { staging, pool } = engine;
+    let driver = &staging.driver;
     let (mut back, address) = (vec![0; bytes.len()], driver.alloc(bytes.len() as u64)?);
     // SAFETY: the allocation has these bytes, which nothing else uses.
-    let up = unsafe { engine.upload(address, bytes.as_ptr(), bytes.len(), threads) };
+    let up = unsafe { staging.upload(pool, address, bytes.as_ptr(), bytes.len(), threads) };
     // SAFETY: the vector and the allocation have these bytes, which nothing else uses.
-    let down = unsafe { engine.download(back.as_mut_ptr(), address, bytes.len(), threads) };
+    let down = unsafe { staging.download(pool, back.as_mut_ptr(), address, bytes.len(), threads) };
     // SAFETY: nothing uses the allocation any more.
     let freed = unsafe { driver.free(address) };
     let staged = up? & down?;
@@ -105,7 +113,7 @@ fn after_a_failure_no_copy_is_queued() {
             let mut host = vec![0; 20_000];
             trace.fail_nth(trace.calls().len() + index);
             // SAFETY: the vector and the allocation have these bytes, which nothing else uses.
-            let _ = unsafe { engine.download(host.as_mut_ptr(), address, host.len(), 3) };
+            let _ = unsafe { engine.staging.download(&engine.pool, host.as_mut_ptr(), address, host.len(), 3) };
             trace.fail_nothing();
             host.fill(0x5A);
             // This runs all that is queued. SAFETY: nothing uses the allocation any more.
@@ -145,7 +153,7 @@ fn lanes_are_kept_between_copies_and_end_with_the_engine() {
 #[test]
 fn the_software_gpu_copies_by_itself_unless_it_is_asked_not_to() {
     let engine = engine(Arc::new(Soft::new()));
-    assert_eq!(engine.threads(Route::Auto, 1 << 30), 0);
-    assert_eq!(engine.threads(Route::Driver, 1 << 30), 0);
-    assert_eq!(engine.threads(Route::Staged(3.try_into().unwrap()), 1), 3);
+    assert_eq!(engine.staging.threads(Route::Auto, 1 << 30), 0);
+    assert_eq!(engine.staging.threads(Route::Driver, 1 << 30), 0);
+    assert_eq!(engine.staging.threads(Route::Staged(3.try_into().unwrap()), 1), 3);
 }

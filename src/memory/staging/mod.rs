@@ -6,8 +6,8 @@
 //! its copy has been passed, which the thread asks for and does not sleep on.
 //!
 //! The threads are plain ones that end with the call, and take no task of anybody else: a caller
-//! that is a worker of a pool cannot wait for itself. Streams, events and slots stay with the
-//! device between calls.
+//! that is a worker of a pool cannot wait for itself. Streams and events stay with the engine between
+//! calls, and the memory of the slots is that of the device's pool.
 
 mod job;
 mod lane;
@@ -24,11 +24,12 @@ use std::sync::{Arc, Mutex};
 use std::{fmt, thread};
 
 use self::job::Job;
-use self::lane::{Lane, SLOTS};
+use self::lane::{Lane, SLOTS, Slots};
 use self::policy::{Direction, Policy};
 use crate::device::lock;
 use crate::driver::{Driver, DriverKind};
 use crate::error::Result;
+use crate::memory::host::HostPool;
 
 /// The staging engine of a device.
 pub(crate) struct Staging {
@@ -65,9 +66,16 @@ impl Staging {
     /// - `dst .. dst + bytes` lies within one live allocation. All work that uses it has run, and no
     ///   other work uses it meanwhile.
     /// - `src` is valid for reads of `bytes` bytes, which no other code writes meanwhile.
-    pub(crate) unsafe fn upload(&self, dst: u64, src: *const u8, bytes: usize, threads: usize) -> Result<bool> {
+    pub(crate) unsafe fn upload(
+        &self,
+        pool: &HostPool,
+        dst: u64,
+        src: *const u8,
+        bytes: usize,
+        threads: usize,
+    ) -> Result<bool> {
         // SAFETY: the caller's promises.
-        unsafe { self.copy(Direction::Upload, dst, src.cast_mut(), bytes, threads) }
+        unsafe { self.copy(pool, Direction::Upload, dst, src.cast_mut(), bytes, threads) }
     }
 
     /// Copies `bytes` bytes to the host, and returns when they are there. Returns false, without a
@@ -78,9 +86,16 @@ impl Staging {
     /// - `src .. src + bytes` lies within one live allocation. All work that writes it has run, and
     ///   no other work writes it meanwhile.
     /// - `dst` is valid for writes of `bytes` bytes, which no other code uses meanwhile.
-    pub(crate) unsafe fn download(&self, dst: *mut u8, src: u64, bytes: usize, threads: usize) -> Result<bool> {
+    pub(crate) unsafe fn download(
+        &self,
+        pool: &HostPool,
+        dst: *mut u8,
+        src: u64,
+        bytes: usize,
+        threads: usize,
+    ) -> Result<bool> {
         // SAFETY: the caller's promises.
-        unsafe { self.copy(Direction::Download, src, dst, bytes, threads) }
+        unsafe { self.copy(pool, Direction::Download, src, dst, bytes, threads) }
     }
 
     /// Copies between the device and the host.
@@ -90,6 +105,7 @@ impl Staging {
     /// - As [`Staging::upload`] or [`Staging::download`].
     unsafe fn copy(
         &self,
+        pool: &HostPool,
         direction: Direction,
         device: u64,
         host: *mut u8,
@@ -97,45 +113,40 @@ impl Staging {
         threads: usize,
     ) -> Result<bool> {
         let piece = self.policy.slot_bytes(direction, bytes, threads, SLOTS);
-        let lanes = self.lanes(threads.min(bytes.div_ceil(piece)), piece);
+        let lanes = self.lanes(pool, threads.min(bytes.div_ceil(piece)), piece);
         if lanes.is_empty() {
             return Ok(false);
         }
         let job = Job::new(direction, device, host, bytes, piece);
         let _busy = Busy::new(&self.busy, lanes.len());
-        // SAFETY: the caller's promises; each piece is taken once, and `lanes` have room for it.
-        let run = |mut lane: Lane| unsafe { lane.run(&job) }.map(|()| lane);
-        let mut outcome = Ok(());
+        let run = |(slots, mut lane): (Slots<'_>, Lane)| {
+            // SAFETY: the caller's promises. Each piece is taken once, and fits into a slot. The lane
+            // is dropped before the slots.
+            unsafe { lane.run(&job, &slots) }.map(|()| self.keep(lane))
+        };
+        let mut lanes = lanes.into_iter();
+        let own = lanes.next();
         thread::scope(|scope| {
-            let mut lanes = lanes.into_iter();
-            let own = lanes.next();
             // A lane without a thread is dropped, and the others take its pieces.
             let start = |lane| thread::Builder::new().spawn_scoped(scope, move || run(lane)).ok();
             let started: Vec<_> = lanes.filter_map(start).collect();
-            let mut finish = |finished: Result<Lane>| match finished {
-                Ok(lane) => self.keep(lane),
-                // A lane that failed was dropped.
-                Err(error) => outcome = std::mem::replace(&mut outcome, Ok(())).and(Err(error)),
-            };
-            own.map(run).into_iter().for_each(&mut finish);
-            for thread in started {
-                finish(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            }
-        });
-        outcome.map(|()| true)
+            let outcome = own.map_or(Ok(()), run);
+            let join =
+                |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            started.into_iter().map(join).fold(outcome, Result::and).map(|()| true)
+        })
     }
 
-    /// Takes `count` lanes whose slots have room for `bytes` bytes each, or fewer if no more can be
-    /// made.
-    fn lanes(&self, count: usize, bytes: usize) -> Vec<Lane> {
+    /// Takes `count` lanes with slots of `bytes` bytes each, or fewer if no more can be made.
+    fn lanes<'p>(&self, pool: &'p HostPool, count: usize, bytes: usize) -> Vec<(Slots<'p>, Lane)> {
         let idle = {
             let mut idle = lock(&self.idle);
             let rest = idle.len().saturating_sub(count);
             idle.split_off(rest)
         };
         let made = std::iter::repeat_with(|| Lane::new(&self.driver)).map_while(Result::ok);
-        let ready = |mut lane: Lane| lane.reserve(bytes).map(|()| lane);
-        idle.into_iter().chain(made).take(count).map_while(|lane| ready(lane).ok()).collect()
+        let with_slots = |lane| Slots::new(pool, bytes).ok().map(|slots| (slots, lane));
+        idle.into_iter().chain(made).take(count).map_while(with_slots).collect()
     }
 
     /// Keeps a lane for the next copy, if not more are idle than one copy uses.

@@ -9,77 +9,81 @@ use super::past_caches::copy_past_caches;
 use super::policy::Direction;
 use crate::driver::{Driver, EventHandle, HostKind, StreamHandle};
 use crate::error::{Error, Result};
+use crate::memory::host::{HostBlock, HostPool};
 
 /// Slots of a lane. While one is filled or emptied by the host, the copies of the others are queued
 /// or run.
 pub(super) const SLOTS: usize = 4;
 
-/// A stream, its slots, and an event for each slot that is passed when its copy has run.
+/// A stream, and an event for each slot that is passed when its copy has run.
 pub(super) struct Lane {
     driver: Arc<dyn Driver>,
     stream: StreamHandle,
-    /// `None` until the first use, and after a failure.
-    slots: Option<Slots>,
     /// One for each slot, or fewer if making them failed.
     events: Vec<EventHandle>,
 }
 
-/// The memory of the slots.
-#[derive(Clone, Copy)]
-struct Slots {
-    memory: NonNull<u8>,
-    /// Bytes of each.
+/// Page-locked memory from a pool, which goes back there.
+pub(super) struct Slots<'p> {
+    pool: &'p HostPool,
+    /// `None` once it went back.
+    block: Option<HostBlock>,
+    first: NonNull<u8>,
+    /// Bytes of each slot.
     bytes: usize,
 }
 
-// SAFETY: the lane is the only owner of its memory, and the driver's handles go to any thread.
-unsafe impl Send for Lane {}
+// SAFETY: the slots are the only owner of their memory.
+unsafe impl Send for Slots<'_> {}
+
+impl<'p> Slots<'p> {
+    /// Takes the memory of slots of `bytes` bytes each.
+    pub(super) fn new(pool: &'p HostPool, bytes: usize) -> Result<Self> {
+        let block = pool.take(bytes * SLOTS, HostKind::Cached)?;
+        Ok(Self { pool, first: block.memory(), block: Some(block), bytes })
+    }
+
+    /// Returns the start of a slot.
+    fn start(&self, slot: usize) -> *mut u8 {
+        self.first.as_ptr().wrapping_add(slot * self.bytes)
+    }
+}
+
+impl Drop for Slots<'_> {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.take() {
+            self.pool.put(block);
+        }
+    }
+}
 
 impl Lane {
     pub(super) fn new(driver: &Arc<dyn Driver>) -> Result<Self> {
         let stream = driver.stream_create()?;
         // From here on a failure drops the lane with what it has.
-        let mut lane = Self { driver: Arc::clone(driver), stream, slots: None, events: Vec::with_capacity(SLOTS) };
+        let mut lane = Self { driver: Arc::clone(driver), stream, events: Vec::with_capacity(SLOTS) };
         for _ in 0..SLOTS {
             lane.events.push(driver.event_create()?);
         }
         Ok(lane)
     }
 
-    /// Makes each slot hold at least `bytes` bytes. No copy of the lane may be in flight.
-    pub(super) fn reserve(&mut self, bytes: usize) -> Result<()> {
-        if self.slots.is_some_and(|slots| slots.bytes >= bytes) {
-            return Ok(());
-        }
-        self.free_slots()?;
-        self.slots = Some(Slots { memory: self.driver.alloc_host(bytes * SLOTS, HostKind::Cached)?, bytes });
-        Ok(())
-    }
-
-    fn free_slots(&mut self) -> Result<()> {
-        match self.slots.take() {
-            // SAFETY: the memory is the driver's, and no copy of the lane is in flight: `run` and
-            // `drop` have waited.
-            Some(slots) => unsafe { self.driver.free_host(slots.memory) },
-            None => Ok(()),
-        }
-    }
-
-    /// Copies pieces of `job` until none is left, and returns when they are copied. Even after a
-    /// failure none of its copies is in flight any more.
+    /// Copies pieces of `job` through `slots` until none is left, and returns when they are copied.
+    /// No copy uses the slots from then on, even after a failure. If this unwinds, the lane's drop
+    /// must come before that of the slots.
     ///
     /// # Safety
     ///
     /// - The job's range of the device lies within one live allocation, which no other work uses.
     /// - The job's range of the host is valid for reads, or for a download for writes, and no other
     ///   code uses the pieces that this lane takes.
-    /// - [`Lane::reserve`] has made room for the job's pieces.
-    pub(super) unsafe fn run(&mut self, job: &Job) -> Result<()> {
+    /// - The job's pieces are no larger than the slots, which nothing else uses.
+    pub(super) unsafe fn run(&mut self, job: &Job, slots: &Slots<'_>) -> Result<()> {
         let copied = match job.direction {
             // SAFETY: the caller's promises, here and below.
-            Direction::Upload => unsafe { self.upload(job) },
+            Direction::Upload => unsafe { self.upload(job, slots) },
             // SAFETY: as above.
-            Direction::Download => unsafe { self.download(job) },
+            Direction::Download => unsafe { self.download(job, slots) },
         };
         let outcome = copied.and(self.synchronize());
         if outcome.is_err() {
@@ -91,17 +95,14 @@ impl Lane {
     /// # Safety
     ///
     /// - As [`Lane::run`].
-    unsafe fn upload(&mut self, job: &Job) -> Result<()> {
-        let mut slots = (0..SLOTS).cycle();
-        let mut used = 0;
-        while let Some(piece) = job.take() {
-            let slot = slots.next().unwrap_or_default();
-            if used < SLOTS {
-                used += 1;
-            } else {
+    unsafe fn upload(&self, job: &Job, slots: &Slots<'_>) -> Result<()> {
+        for turn in 0.. {
+            let Some(piece) = job.take() else { break };
+            let slot = turn % SLOTS;
+            if turn >= SLOTS {
                 self.wait(slot)?;
             }
-            let staged = self.slot(slot);
+            let staged = slots.start(slot);
             // SAFETY: the caller promises the piece, which fits into the slot; the slot's last copy
             // has run.
             unsafe { staged.copy_from_nonoverlapping(job.host.wrapping_add(piece.start), piece.len()) };
@@ -116,7 +117,7 @@ impl Lane {
     /// # Safety
     ///
     /// - As [`Lane::run`].
-    unsafe fn download(&mut self, job: &Job) -> Result<()> {
+    unsafe fn download(&self, job: &Job, slots: &Slots<'_>) -> Result<()> {
         let mut pieces = array::from_fn::<_, SLOTS, _>(|_| None);
         // Queues the next piece into a slot, if there is one.
         let queue = |slot: usize| {
@@ -124,7 +125,7 @@ impl Lane {
             // SAFETY: the caller promises the piece of the device. Nothing uses the slot until
             // `wait` or `synchronize` has seen this copy run.
             unsafe {
-                self.driver.copy_d2h(self.slot(slot), job.device + piece.start as u64, piece.len(), self.stream)
+                self.driver.copy_d2h(slots.start(slot), job.device + piece.start as u64, piece.len(), self.stream)
             }?;
             self.record(slot)?;
             Ok(Some(piece))
@@ -138,16 +139,10 @@ impl Lane {
             self.wait(slot)?;
             // SAFETY: the caller promises the piece of the host; the slot's copy has run, and wrote
             // as many bytes.
-            unsafe { copy_past_caches(self.slot(slot), job.host.wrapping_add(piece.start), piece.len()) };
+            unsafe { copy_past_caches(slots.start(slot), job.host.wrapping_add(piece.start), piece.len()) };
             pieces[slot] = queue(slot)?;
         }
         Ok(())
-    }
-
-    /// Returns the start of a slot.
-    fn slot(&self, slot: usize) -> *mut u8 {
-        let slots = self.slots.expect("`reserve` made slots before the first piece");
-        slots.memory.as_ptr().wrapping_add(slot * slots.bytes)
     }
 
     fn record(&self, slot: usize) -> Result<()> {
@@ -176,7 +171,6 @@ impl Drop for Lane {
         // No caller is left for a failure. By the driver's contract no copy uses the slots after
         // the wait, whatever it returns.
         let _ = self.synchronize();
-        let _ = self.free_slots();
         for &event in &self.events {
             // SAFETY: the event is live, and not used from now on.
             let _ = unsafe { self.driver.event_destroy(event) };

@@ -62,13 +62,11 @@ impl Policy {
 
     /// Returns the bytes of a slot for a copy by `threads` threads with `slots` slots each.
     pub(super) fn slot_bytes(&self, direction: Direction, bytes: usize, threads: usize, slots: usize) -> usize {
-        let share = bytes.div_ceil(threads * slots).next_multiple_of(PAGE);
-        share.max(self.fewest_slot_bytes).min(self.slots[direction as usize])
+        let share = (bytes / (threads * slots)).max(1);
+        // A power of two, so that copies of many sizes take few sizes of memory from the pool.
+        (1 << share.ilog2()).max(self.fewest_slot_bytes).min(self.slots[direction as usize])
     }
 }
-
-/// Slots begin on pages, as the memory does.
-const PAGE: usize = 4096;
 
 /// Returns the threads that this process can run at once. The system reads files for the answer, so
 /// it is asked once.
