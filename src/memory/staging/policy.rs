@@ -62,7 +62,7 @@ impl Policy {
 
     /// Returns the bytes of a slot for a copy by `threads` threads with `slots` slots each.
     pub(super) fn slot_bytes(&self, direction: Direction, bytes: usize, threads: usize, slots: usize) -> usize {
-        let share = (bytes / (threads * slots)).max(1);
+        let share = (bytes / threads.saturating_mul(slots)).max(1);
         // A power of two, so that copies of many sizes take few sizes of memory from the pool.
         (1 << share.ilog2()).max(self.fewest_slot_bytes).min(self.slots[direction as usize])
     }
