@@ -89,7 +89,7 @@ fn stats_count_the_calls_to_the_driver() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let run = warpstride(["--json"].iter().chain(&words)).succeeded();
-    assert_eq!(run.stderr, "");
+    assert!(!run.stderr.contains("calls to the driver"), "{}", run.stderr);
     let stats = &run.json()["stats"];
     assert_eq!(stats[0]["device"], "software GPU");
     assert_eq!(stats[0]["calls"]["launch"], 1);
