@@ -2,11 +2,11 @@
 //!
 //! All uses of one buffer are totally ordered, whatever their streams: a buffer remembers the
 //! stream of its last use, and a use on another stream makes that stream wait first. So safe code
-//! cannot forget a wait or race, and needs events only to measure time. Copies between host and
-//! device return when they are done; several threads of the host do large ones. Dropping a buffer
-//! is safe at any time: the driver lets queued work that uses it run first. On CUDA a drop waits
-//! for all work in the device's primary context, including other libraries', and must not happen
-//! while a stream is captured into a graph.
+//! cannot forget a wait or race, and needs events only to measure time. Copies by the methods here
+//! return when they are done, and several threads of the host do large ones; [`crate::transfer`] has
+//! those that do not wait. Dropping a buffer is safe at any time: the driver lets queued work that
+//! uses it run first. On CUDA a drop waits for all work in the device's primary context, including
+//! other libraries', and must not happen while a stream is captured into a graph.
 
 mod allocation;
 mod host;

@@ -18,6 +18,7 @@ mod affine;
 #[cfg(feature = "interp")]
 mod architectures;
 mod arithmetic;
+mod attacks;
 mod axes;
 mod casts;
 mod copies;
@@ -51,6 +52,7 @@ mod stacked;
 mod streams;
 mod tiles;
 mod times;
+mod transfers;
 mod transposes;
 mod wide;
 
@@ -73,6 +75,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "cudarc")]
         interop::cases(),
         host::cases(),
+        transfers::cases(),
+        attacks::cases(),
         arithmetic::cases(),
         axes::cases(),
         integers::cases(),
