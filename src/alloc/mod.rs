@@ -3,8 +3,13 @@
 //! Allocators that reuse freed memory can implement the trait, and so can those that wrap another
 //! one to limit, count or log.
 
+pub mod allocate;
+pub mod caching;
+pub mod replay;
+mod upstream;
+
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::driver::{Driver, StreamHandle};
 use crate::error::Result;
@@ -50,6 +55,11 @@ pub(crate) unsafe trait Allocate: Send + Sync + fmt::Debug {
     ///   it. `None` means that no queued work uses it. The stream is live.
     /// - No work queued from now on uses the block.
     unsafe fn free(&self, block: Block, last_use: Option<StreamHandle>) -> Result<()>;
+}
+
+/// Locks; a panic elsewhere left the state whole, because no critical section unwinds in between.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The driver's own memory: every block is an allocation of the driver.
