@@ -9,6 +9,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
+use std::sync::Arc;
 
 use crate::array::DeviceArray;
 use crate::device::Device;
@@ -32,7 +33,7 @@ use crate::memory::{Allocation, DeviceBuffer};
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub struct View<'a, T> {
-    memory: &'a Allocation,
+    memory: &'a Arc<Allocation>,
     layout: Layout,
     of: PhantomData<&'a [T]>,
 }
@@ -55,7 +56,7 @@ pub struct View<'a, T> {
 pub struct ViewMut<'a, T> {
     // Shared, because the protected elements lie on the device. Views are made from an exclusive
     // borrow or by consuming another view, so no other view of these elements exists.
-    memory: &'a Allocation,
+    memory: &'a Arc<Allocation>,
     layout: Layout,
     of: PhantomData<&'a mut [T]>,
 }
@@ -263,7 +264,7 @@ macro_rules! operations {
                 Ok(self.layout.reshape(shape)?.map(|layout| Self { layout, ..self }))
             }
 
-            pub(crate) fn memory(&self) -> &'a Allocation {
+            pub(crate) fn memory(&self) -> &'a Arc<Allocation> {
                 self.memory
             }
 
@@ -297,6 +298,11 @@ impl<'a, T: Element> ViewMut<'a, T> {
     // Exclusive for as long as the view lives, and row-major layouts reach each element once.
     pub(crate) fn of_array(array: &'a mut DeviceArray<T>) -> Self {
         ViewMut { memory: array.buffer().memory(), layout: *array.layout(), of: PhantomData }
+    }
+
+    /// Returns a view of no bytes on the same device, for a plan that needs no scratch.
+    pub(crate) fn no_bytes(&self) -> Result<ViewMut<'a, u8>> {
+        Ok(ViewMut { memory: self.memory, layout: Layout::row_major(&[0])?, of: PhantomData })
     }
 }
 

@@ -11,6 +11,7 @@ use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
 use crate::memory::DeviceBuffer;
+use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
 /// An array in device memory, which owns its elements and keeps its shape.
@@ -46,14 +47,25 @@ impl Device {
         Ok(DeviceArray { buffer: self.upload(elements)?, layout })
     }
 
-    /// Allocates an array of `shape` whose elements have unspecified values.
+    /// Allocates an array of `shape` whose elements have unspecified values, for use on the default
+    /// stream first. See [`Device::alloc_on`].
     ///
     /// # Errors
     ///
-    /// `Layout` if the shape has too many elements to count; else as [`Device::alloc`].
+    /// `Layout` if the shape has too many elements to count; else as [`Device::alloc_on`].
     pub fn alloc_array<T: Element>(&self, shape: &[usize]) -> Result<DeviceArray<T>> {
+        self.alloc_array_on(shape, self.default_stream())
+    }
+
+    /// Allocates an array of `shape` whose elements have unspecified values, for use on `stream`
+    /// first. See [`Device::alloc_on`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::alloc_array`].
+    pub fn alloc_array_on<T: Element>(&self, shape: &[usize], stream: &Stream) -> Result<DeviceArray<T>> {
         let layout = Layout::row_major(shape)?;
-        Ok(DeviceArray { buffer: self.alloc(layout.len())?, layout })
+        Ok(DeviceArray { buffer: self.alloc_on(layout.len(), stream)?, layout })
     }
 }
 

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
+use crate::alloc::Allocate;
 use crate::driver::{Driver, EventHandle};
 use crate::error::{Error, Result};
 use crate::stream::{Inner, Stream, foreign};
 
-/// The driver, the streams of the device, and the first failure of a drop.
+/// The driver, the allocator, the streams of the device, and the first failure of a drop.
 pub(crate) struct Context {
     driver: Arc<dyn Driver>,
+    allocator: Arc<dyn Allocate>,
     /// All streams. Each stays until its drop has retired its event.
     streams: Mutex<Vec<Weak<Inner>>>,
     /// Notified when a stream leaves the list.
@@ -21,9 +23,10 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(driver: Arc<dyn Driver>) -> Arc<Self> {
+    pub(crate) fn new(driver: Arc<dyn Driver>, allocator: Arc<dyn Allocate>) -> Arc<Self> {
         Arc::new(Self {
             driver,
+            allocator,
             streams: Mutex::default(),
             left: Condvar::new(),
             retired: Mutex::default(),
@@ -33,6 +36,11 @@ impl Context {
 
     pub(crate) fn driver(&self) -> &Arc<dyn Driver> {
         &self.driver
+    }
+
+    /// Returns the allocator of buffers.
+    pub(crate) fn allocator(&self) -> &dyn Allocate {
+        self.allocator.as_ref()
     }
 
     pub(crate) fn check_same(&self, other: &Self, what: &str) -> Result<()> {

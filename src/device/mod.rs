@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::abi::{Key, SPIN};
-use crate::alloc::{Allocate, DriverMemory};
+use crate::alloc::DriverMemory;
 use crate::counters::Counters;
 use crate::driver::{DeviceInfo, Driver};
 use crate::error::{Error, ErrorKind, Result};
@@ -44,12 +44,19 @@ pub struct Device {
     inner: Arc<Inner>,
 }
 
+/// A handle of a device. Each stream has one of its own for its buffers to count, so threads on
+/// streams of their own share no reference count.
 struct Inner {
+    // Fields drop in this order: the last handle unloads the kernels first.
+    shared: Arc<Shared>,
+    default_stream: Stream,
+}
+
+/// The state that all handles of a device share.
+struct Shared {
     // Fields drop in this order: the context closes the driver.
     kernels: Kernels,
-    default_stream: Stream,
     choice: String,
-    allocator: Arc<dyn Allocate>,
     context: Arc<Context>,
 }
 
@@ -99,10 +106,17 @@ impl Device {
     fn with(driver: Arc<dyn Driver>, why: &str) -> Result<Self> {
         let choice = format!("{}: {why}", driver.info().name);
         let allocator = Arc::new(DriverMemory::new(Arc::clone(&driver)));
-        let context = Context::new(driver);
-        let default_stream = Stream::new(&context)?;
+        let context = Context::new(driver, allocator);
+        let default_stream = Stream::new(&context, None)?;
         let kernels = Kernels::new(Arc::clone(&context));
-        Ok(Self { inner: Arc::new(Inner { kernels, default_stream, choice, allocator, context }) })
+        let shared = Arc::new(Shared { kernels, choice, context });
+        Ok(Self { inner: Arc::new(Inner { shared, default_stream }) })
+    }
+
+    /// Returns another handle of this device, with a reference count of its own.
+    fn another(&self) -> Self {
+        let Inner { shared, default_stream } = self.inner.as_ref();
+        Self { inner: Arc::new(Inner { shared: Arc::clone(shared), default_stream: default_stream.clone() }) }
     }
 
     /// Returns the device's properties and limits.
@@ -112,12 +126,12 @@ impl Device {
 
     /// Returns a sentence that says which device was chosen, and why.
     pub fn choice(&self) -> &str {
-        &self.inner.choice
+        &self.inner.shared.choice
     }
 
     /// Returns the driver, for calls that this interface lacks.
     pub fn driver(&self) -> &Arc<dyn Driver> {
-        self.inner.context.driver()
+        self.context().driver()
     }
 
     /// Returns the sum of the counters of all launches so far, or `None` if the device does not
@@ -163,7 +177,7 @@ impl Device {
     ///
     /// The driver's error.
     pub fn stream(&self) -> Result<Stream> {
-        Stream::new(&self.inner.context)
+        Stream::new(self.context(), Some(self.another()))
     }
 
     /// Makes a new event that is not recorded yet.
@@ -172,7 +186,7 @@ impl Device {
     ///
     /// The driver's error.
     pub fn event(&self) -> Result<Event> {
-        Event::new(&self.inner.context)
+        Event::new(self.context())
     }
 
     /// Waits for all work on all streams of this device, including dropped ones.
@@ -181,33 +195,28 @@ impl Device {
     ///
     /// The error of the work.
     pub fn synchronize(&self) -> Result<()> {
-        self.inner.context.synchronize()
+        self.context().synchronize()
     }
 
     /// Takes the first failure of a drop (of a buffer, stream or event) since the last call, which
     /// the drop itself could not return. The device may lose what the drop failed to free. No work
     /// is lost: if the driver leaves no other way, the drop of a stream waits for its work.
     pub fn take_drop_error(&self) -> Option<Error> {
-        self.inner.context.take_drop_error()
+        self.context().take_drop_error()
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
-        &self.inner.context
-    }
-
-    /// Returns the allocator of buffers.
-    pub(crate) fn allocator(&self) -> &dyn Allocate {
-        self.inner.allocator.as_ref()
+        &self.inner.shared.context
     }
 
     pub(crate) fn kernels(&self) -> &Kernels {
-        &self.inner.kernels
+        &self.inner.shared.kernels
     }
 }
 
 impl PartialEq for Device {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
+        Arc::ptr_eq(&self.inner.shared, &other.inner.shared)
     }
 }
 
@@ -215,6 +224,6 @@ impl Eq for Device {}
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Device").field(&self.inner.choice).finish()
+        f.debug_tuple("Device").field(&self.inner.shared.choice).finish()
     }
 }

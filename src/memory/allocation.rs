@@ -1,10 +1,14 @@
 //! Blocks of device memory, and the copies to and from them.
 
+use std::sync::Arc;
+
 use crate::alloc::Block;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
-use crate::stream::{LastUse, Stream, queue_in_order};
+use crate::stream::Stream;
+
+use super::last_use::{LastUse, queue_in_order};
 
 /// A block of device memory. Its uses are ordered between streams, and its drop frees it.
 pub(crate) struct Allocation {
@@ -15,14 +19,14 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// Allocates `bytes`. Zero bytes have address 0 and make no driver call.
-    pub(super) fn new(device: &Device, bytes: usize) -> Result<Self> {
+    /// Allocates `bytes` for use on `stream` first, which is of the same device. Zero bytes have
+    /// address 0 and make no driver call.
+    pub(super) fn new(device: &Device, stream: &Stream, bytes: usize) -> Result<Self> {
         let block = match bytes {
             0 => None,
-            // Any stream may be the first to use it.
-            _ => Some(device.allocator().alloc(bytes as u64, None)?),
+            _ => Some(device.context().allocator().alloc(bytes as u64, Some(stream.handle()))?),
         };
-        Ok(Self { device: device.clone(), block, last_use: LastUse::default() })
+        Ok(Self { device: stream.device().unwrap_or(device).clone(), block, last_use: LastUse::default() })
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -48,12 +52,12 @@ impl Allocation {
     }
 
     /// Queues work on the memory after all its former uses.
-    fn queue(&self, stream: &Stream, work: impl FnOnce(StreamHandle) -> Result<()>) -> Result<()> {
-        queue_in_order(stream, [&self.last_use], || work(stream.handle()))
+    fn queue(self: &Arc<Self>, stream: &Stream, work: impl FnOnce(StreamHandle) -> Result<()>) -> Result<()> {
+        queue_in_order(stream, [self], || work(stream.handle()))
     }
 
     /// Queues a fill of all bytes with 0.
-    pub(super) fn fill_zero(&self) -> Result<()> {
+    pub(super) fn fill_zero(self: &Arc<Self>) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
@@ -69,7 +73,7 @@ impl Allocation {
     ///
     /// - `src` is valid for reads of the allocation's number of bytes.
     /// - No other code writes them, or reads or writes the allocation, during the call.
-    pub(super) unsafe fn upload(&self, src: *const u8) -> Result<()> {
+    pub(super) unsafe fn upload(self: &Arc<Self>, src: *const u8) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
@@ -92,7 +96,7 @@ impl Allocation {
     ///
     /// - `dst` is valid for writes of the allocation's number of bytes.
     /// - No other code reads or writes them, or writes the allocation, during the call.
-    pub(super) unsafe fn download(&self, dst: *mut u8) -> Result<()> {
+    pub(super) unsafe fn download(self: &Arc<Self>, dst: *mut u8) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
@@ -119,7 +123,7 @@ impl Drop for Allocation {
         // all uses that the buffer has seen; callers that used its address alone have promised to
         // order that work before the drop. Views borrow the buffer, so no work is queued on it from
         // now on.
-        let freed = unsafe { self.device.allocator().free(block, last_use.as_ref().map(Stream::handle)) };
+        let freed = unsafe { self.device.context().allocator().free(block, last_use.as_ref().map(Stream::handle)) };
         self.device
             .context()
             .note_drop(freed, || format!("freeing the buffer of {} at {address:#x}", counted(bytes, "byte")));

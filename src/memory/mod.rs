@@ -8,15 +8,19 @@
 //! including other libraries', and must not happen while a stream is captured into a graph.
 
 mod allocation;
+mod last_use;
 
 pub(crate) use allocation::Allocation;
+pub(crate) use last_use::queue_in_order;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::stream::Stream;
 
 /// A buffer of elements in device memory. An empty buffer makes no driver call.
 ///
@@ -33,18 +37,33 @@ use crate::error::{Error, ErrorKind, Result, counted};
 /// # Ok::<(), warpstride::Error>(())
 /// ```
 pub struct DeviceBuffer<T> {
-    memory: Allocation,
+    memory: Arc<Allocation>,
     len: usize,
     of: PhantomData<T>,
 }
 
 impl Device {
-    /// Allocates a buffer of `len` elements with unspecified values.
+    /// Allocates a buffer of `len` elements with unspecified values, for use on the default stream
+    /// first. See [`Device::alloc_on`].
     ///
     /// # Errors
     ///
-    /// `Layout` if the bytes overflow; `OutOfMemory` if the device has too few.
+    /// As [`Device::alloc_on`].
     pub fn alloc<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        self.alloc_on(len, self.default_stream())
+    }
+
+    /// Allocates a buffer of `len` elements with unspecified values, for use on `stream` first.
+    ///
+    /// Any stream may use the buffer. Its memory may have belonged to another buffer, whose work is
+    /// queued on `stream`; another stream first waits for that.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` if the bytes overflow; `InvalidArgument` if the stream is of another device;
+    /// `OutOfMemory` if the device has too few bytes.
+    pub fn alloc_on<T: Element>(&self, len: usize, stream: &Stream) -> Result<DeviceBuffer<T>> {
+        self.context().check_same(stream.context(), "the device and the stream")?;
         let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(|| {
             Error::new(
                 ErrorKind::Layout,
@@ -55,7 +74,7 @@ impl Device {
                 ),
             )
         })?;
-        Ok(DeviceBuffer { memory: Allocation::new(self, bytes)?, len, of: PhantomData })
+        Ok(DeviceBuffer { memory: Arc::new(Allocation::new(self, stream, bytes)?), len, of: PhantomData })
     }
 
     /// Allocates a buffer of `len` zeros, which are queued on the default stream.
@@ -161,7 +180,7 @@ impl<T: Element> DeviceBuffer<T> {
         ))
     }
 
-    pub(crate) fn memory(&self) -> &Allocation {
+    pub(crate) fn memory(&self) -> &Arc<Allocation> {
         &self.memory
     }
 }

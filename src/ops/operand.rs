@@ -2,6 +2,7 @@
 //! depend on where contiguous elements start.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::abi::{EntryId, Family, Index, Key, WIDTHS};
 use crate::device::Device;
@@ -9,8 +10,8 @@ use crate::driver::StreamHandle;
 use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::layout::Layout;
-use crate::memory::Allocation;
-use crate::stream::{Stream, queue_in_order};
+use crate::memory::{Allocation, queue_in_order};
+use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
 /// A view in the form that the launch of a plan needs. Its storage is aligned as allocations are.
@@ -22,7 +23,7 @@ pub(super) struct Operand<'a> {
     pub(super) dtype: DType,
     /// The layout of its elements in the storage.
     pub(super) layout: &'a Layout,
-    memory: &'a Allocation,
+    memory: &'a Arc<Allocation>,
 }
 
 impl<'a> Operand<'a> {
@@ -81,9 +82,7 @@ pub(super) fn queue<const N: usize>(
     }
     let Some(last) = memories.last() else { return Ok(()) };
     last.device().context().check_same(stream.context(), "the buffers and the stream")?;
-    queue_in_order(stream, memories.map(Allocation::last_use), || {
-        launch(last.device(), memories.map(Allocation::address), stream.handle())
-    })
+    queue_in_order(stream, memories, || launch(last.device(), memories.map(|memory| memory.address()), stream.handle()))
 }
 
 /// Checks that the kernels support elements of `width` bytes.

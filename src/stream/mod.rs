@@ -5,15 +5,13 @@
 //! [`crate::memory`].
 
 mod event;
-mod last_use;
 
 pub use event::Event;
-pub(crate) use last_use::{LastUse, queue_in_order};
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::device::Context;
+use crate::device::{Context, Device};
 use crate::driver::{EventHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -46,13 +44,17 @@ pub(crate) struct Inner {
     /// The stream's position when another stream last waited for it. The event is made with the
     /// stream, so ordering two streams allocates nothing.
     passed: EventHandle,
+    /// A handle of the device that only this stream's buffers count, so threads on streams of their
+    /// own share no reference count. `None` for a default stream, which the device owns.
+    device: Option<Device>,
 }
 
 impl Stream {
-    pub(crate) fn new(context: &Arc<Context>) -> Result<Self> {
+    /// Makes a stream; `device` is a handle for its buffers alone.
+    pub(crate) fn new(context: &Arc<Context>, device: Option<Device>) -> Result<Self> {
         let passed = context.ordering_event()?;
         let handle = context.driver().stream_create().inspect_err(|_| context.retire(passed))?;
-        let stream = Self { inner: Arc::new(Inner { context: Arc::clone(context), handle, passed }) };
+        let stream = Self { inner: Arc::new(Inner { context: Arc::clone(context), handle, passed, device }) };
         context.enter(Arc::downgrade(&stream.inner));
         Ok(stream)
     }
@@ -100,12 +102,17 @@ impl Stream {
         &self.inner.context
     }
 
+    /// Returns this stream's own handle of its device; `None` for a default stream.
+    pub(crate) fn device(&self) -> Option<&Device> {
+        self.inner.device.as_ref()
+    }
+
     fn driver(&self) -> &dyn crate::driver::Driver {
         self.inner.context.driver().as_ref()
     }
 
     /// Makes work that is queued here from now on wait for all work that is queued on `other` now.
-    fn wait_for(&self, other: &Self) -> Result<()> {
+    pub(crate) fn wait_for(&self, other: &Self) -> Result<()> {
         if Arc::ptr_eq(&self.inner, &other.inner) {
             return Ok(());
         }

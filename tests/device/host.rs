@@ -28,6 +28,7 @@ cases! {
     Any halves_of_one_buffer,
     Any buffers_and_streams_may_be_dropped_with_work_queued,
     Any two_devices_do_not_mix,
+    Any a_buffer_of_a_stream_is_of_its_device,
     Any a_failed_drop_is_kept,
     Any a_dropped_stream_that_cannot_be_recorded_is_waited_for,
     Any all_streams_are_waited_for_though_one_wait_fails,
@@ -186,11 +187,28 @@ fn two_devices_do_not_mix(setup: &Setup) {
         ops::copy_into(source.view(&[2]).unwrap(), here.view_mut(&[2]).unwrap(), other.default_stream()),
         one.default_stream().wait(&event),
         one.default_stream().record(&event),
+        one.alloc_on::<u8>(1, other.default_stream()).map(drop),
     ] {
         let error = refused.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains("different devices"), "{error}");
     }
+}
+
+/// Each stream has a handle of the device for its buffers, and all handles are one device.
+fn a_buffer_of_a_stream_is_of_its_device(setup: &Setup) {
+    let device = device(setup);
+    let stream = device.stream().unwrap();
+    let source = device.array(&[2, 3], &[1_u32, 2, 3, 4, 5, 6]).unwrap();
+    let mut result = device.alloc_array_on(&[3, 2], &stream).unwrap();
+    assert_eq!((result.device(), device.alloc_on::<u8>(3, &stream).unwrap().device()), (&device, &device));
+    ops::transpose_into(&source, &mut result, None, &stream).unwrap();
+    // A buffer keeps its device open, and a stream keeps it for its buffers.
+    drop((device, source));
+    let again = result.device().alloc_on::<u32>(1, &stream).unwrap();
+    assert_eq!(again.device(), result.device());
+    drop(stream);
+    assert_eq!(result.to_vec().unwrap(), [1, 4, 2, 5, 3, 6]);
 }
 
 fn a_failed_drop_is_kept(setup: &Setup) {

@@ -52,9 +52,13 @@ pub fn transpose_in_place<'a, T: Element>(
 ) -> Result<ViewMut<'a, T>> {
     let matrix = matrix.into();
     let plan = InPlacePlan::new(matrix.layout(), size_of::<T>())?;
-    let mut scratch = matrix.device().alloc::<u8>(plan.scratch_bytes())?;
-    let bytes = scratch.view_mut(&[plan.scratch_bytes()])?;
-    plan.launch(matrix, bytes, stream)
+    let bytes = plan.scratch_bytes();
+    if bytes == 0 {
+        let none = matrix.no_bytes()?;
+        return plan.launch(matrix, none, stream);
+    }
+    let mut scratch = matrix.device().alloc_on::<u8>(bytes, stream)?;
+    plan.launch(matrix, scratch.view_mut(&[bytes])?, stream)
 }
 
 /// Queues a transpose in memory that others own, by addresses: the `CUdeviceptr` and `CUstream` of

@@ -6,11 +6,12 @@
 //! idea is cudarc's event pair, with one event instead of two, because a transpose is bound by
 //! memory and gains nothing from overlapping another.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use super::Stream;
+use super::Allocation;
 use crate::device::lock;
 use crate::error::Result;
+use crate::stream::Stream;
 
 /// The stream that last used an allocation.
 #[derive(Debug, Default)]
@@ -31,15 +32,15 @@ impl LastUse {
 /// allocations may be the same.
 pub(crate) fn queue_in_order<const N: usize, R>(
     stream: &Stream,
-    mut uses: [&LastUse; N],
+    mut used: [&Arc<Allocation>; N],
     queue: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
-    uses.sort_unstable_by_key(|&last| std::ptr::from_ref(last));
+    used.sort_unstable_by_key(|&memory| Arc::as_ptr(memory));
     let mut locks = [const { None }; N];
-    for (at, last) in uses.into_iter().enumerate() {
+    for (at, memory) in used.into_iter().enumerate() {
         // An allocation that is already locked is the same one.
-        if at == 0 || !std::ptr::eq(last, uses[at - 1]) {
-            locks[at] = Some(lock(&last.0));
+        if at == 0 || !Arc::ptr_eq(memory, used[at - 1]) {
+            locks[at] = Some(lock(&memory.last_use().0));
         }
     }
     let mut waited = None;
