@@ -127,8 +127,8 @@ pub unsafe trait Allocate: Send + Sync + fmt::Debug {
     /// # Safety
     ///
     /// - [`open`](Self::open) of this allocator returned the lane.
-    /// - No request and no free names the lane from now on.
-    unsafe fn close(&self, lane: Lane) -> Result<()>;
+    /// - Nothing names the lane from now on.
+    unsafe fn close(&self, lane: &Lane) -> Result<()>;
 
     /// Keeps the allocator from queueing anything on the lane's stream until
     /// [`resume`](Self::resume), because the stream is captured into a graph. Blocks may be freed

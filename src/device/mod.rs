@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::abi::{Key, SPIN};
-use crate::alloc::DriverMemory;
+use crate::alloc::{Allocate, Caching};
 use crate::counters::Counters;
 use crate::driver::{DeviceInfo, Driver};
 use crate::error::{Error, ErrorKind, Result};
@@ -103,9 +103,27 @@ impl Device {
         Self::with(driver, "the driver was given")
     }
 
+    /// Opens a device over your own driver, with an allocator over the same driver: one that limits,
+    /// counts or logs, or [`DriverMemory`](crate::alloc::DriverMemory), which caches nothing.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error when it makes the default stream.
+    ///
+    /// # Safety
+    ///
+    /// - The allocator's memory is the driver's.
+    pub unsafe fn with_allocator(driver: Arc<dyn Driver>, allocator: Arc<dyn Allocate>) -> Result<Self> {
+        Self::over(driver, allocator, "the driver was given")
+    }
+
     fn with(driver: Arc<dyn Driver>, why: &str) -> Result<Self> {
+        let allocator = Arc::new(Caching::new(Arc::clone(&driver)));
+        Self::over(driver, allocator, why)
+    }
+
+    fn over(driver: Arc<dyn Driver>, allocator: Arc<dyn Allocate>, why: &str) -> Result<Self> {
         let choice = format!("{}: {why}", driver.info().name);
-        let allocator = Arc::new(DriverMemory::new(Arc::clone(&driver)));
         let context = Context::new(driver, allocator);
         let default_stream = Stream::new(&context, None)?;
         let kernels = Kernels::new(Arc::clone(&context));

@@ -4,7 +4,7 @@ use super::arena::{ANY, Kind, Owner};
 use super::clock::Stand;
 use super::policy::{self, GRANULE, PAGE};
 use super::{Caching, Core, add};
-use crate::alloc::allocate::{Block, Request};
+use crate::alloc::{Block, Request};
 use crate::alloc::lock;
 use crate::driver::EventHandle;
 use crate::error::{Error, ErrorKind, Result};

@@ -25,7 +25,7 @@ use self::clock::{Clock, Events, too_many_lanes};
 use self::lane::{Holder, Slot, add};
 use self::pages::Pages;
 use self::policy::GRANULE;
-use super::allocate::{Allocate, Block, Figures, Lane, Request, Snapshot};
+use super::{Allocate, Block, Figures, Lane, Request, Snapshot};
 use super::lock;
 use super::upstream::{Plain, Simulated, Upstream};
 use crate::driver::{Driver, StreamHandle};
@@ -125,7 +125,7 @@ unsafe impl Allocate for Caching {
         Ok(Lane { id, stream })
     }
 
-    unsafe fn close(&self, lane: Lane) -> Result<()> {
+    unsafe fn close(&self, lane: &Lane) -> Result<()> {
         let core = &mut *self.core();
         self.drain(core, lane.id);
         core.closing.push(lane.id);

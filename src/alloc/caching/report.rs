@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::arena::ANY;
 use super::{Caching, Core};
-use crate::alloc::allocate::{BlockState, BlockView, Figures, SegmentView, Snapshot};
+use crate::alloc::{BlockState, BlockView, Figures, SegmentView, Snapshot};
 use crate::alloc::lock;
 use crate::error::counted;
 

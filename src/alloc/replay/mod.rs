@@ -4,19 +4,15 @@
 //! A [`Log`] comes from a file in RMM's columns, from the adaptor [`Logged`](super::Logged), or from
 //! a seed.
 
-#[cfg(feature = "export")]
-mod csv;
 mod log;
 mod random;
-#[cfg(feature = "export")]
-mod svg;
 
 pub use log::{Log, Operation};
 
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
-use super::allocate::{Allocate, Block, Figures, Lane, Request};
+use super::{Allocate, Block, Figures, Lane, Request};
 use crate::driver::StreamHandle;
 use crate::error::Result;
 
@@ -87,7 +83,7 @@ pub unsafe fn replay(log: &Log, allocator: &dyn Allocate, streams: &[StreamHandl
     run.blocks.resize_with(log.slots() as usize, || None);
     let played = outcome.and_then(|()| run.play(log));
     let ended = run.end();
-    for lane in lanes {
+    for lane in &lanes {
         // SAFETY: this function opened the lane, and has freed all its blocks.
         unsafe { allocator.close(lane) }?;
     }
