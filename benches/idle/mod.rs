@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use warpstride::counters::Counters;
 use warpstride::device::Device;
 use warpstride::driver::{
-    DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, Memory, ModuleHandle, Modules, StreamHandle, Streams,
+    Copy3d, DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, HostKind, Memory, ModuleHandle, Modules,
+    StreamHandle, Streams,
 };
 use warpstride::error::{Error, ErrorKind, Result};
 use warpstride::launch_shape::LaunchShape;
@@ -116,11 +117,39 @@ unsafe impl Memory for Idle {
         Ok(())
     }
 
-    fn alloc_host(&self, _: usize) -> Result<NonNull<u8>> {
+    fn has_pool(&self) -> bool {
+        true
+    }
+
+    unsafe fn pool_alloc(&self, bytes: u64, _: StreamHandle) -> Result<u64> {
+        Ok(self.give_out(bytes))
+    }
+
+    unsafe fn pool_free(&self, _: u64, _: StreamHandle) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    fn pool_trim(&self, _: u64) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    fn alloc_host(&self, _: usize, _: HostKind) -> Result<NonNull<u8>> {
         self.nothing_to_copy().map(|()| NonNull::dangling())
     }
 
     unsafe fn free_host(&self, _: NonNull<u8>) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    unsafe fn register_host(&self, _: NonNull<u8>, _: usize) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    unsafe fn unregister_host(&self, _: NonNull<u8>) -> Result<()> {
         self.other();
         Ok(())
     }
@@ -134,6 +163,10 @@ unsafe impl Memory for Idle {
     }
 
     unsafe fn copy_d2d(&self, _: u64, _: u64, _: u64, _: StreamHandle) -> Result<()> {
+        self.nothing_to_copy()
+    }
+
+    unsafe fn copy_3d(&self, _: &Copy3d, _: StreamHandle) -> Result<()> {
         self.nothing_to_copy()
     }
 

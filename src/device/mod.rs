@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::abi::{Key, SPIN};
 use crate::alloc::{Allocate, Caching};
 use crate::counters::Counters;
-use crate::driver::{DeviceInfo, Driver};
+use crate::driver::{Counted, DeviceInfo, Driver, Stats};
 use crate::error::{Error, ErrorKind, Result};
 use crate::stream::{Event, Stream};
 use backend::{OPT_LEVEL, open_cuda, open_soft, slow};
@@ -58,6 +58,7 @@ struct Shared {
     kernels: Kernels,
     choice: String,
     context: Arc<Context>,
+    counted: Arc<Counted>,
 }
 
 impl Device {
@@ -104,30 +105,40 @@ impl Device {
     }
 
     /// Opens a device over your own driver, with an allocator over the same driver: one that limits,
-    /// counts or logs, or [`DriverMemory`](crate::alloc::DriverMemory), which caches nothing.
+    /// counts or logs, or [`DriverMemory`](crate::alloc::DriverMemory), which caches nothing. `make`
+    /// gets the driver, with its calls counted.
     ///
     /// # Errors
     ///
-    /// The driver's error when it makes the default stream.
+    /// The error of `make`, or the driver's when it makes the default stream.
     ///
     /// # Safety
     ///
-    /// - The allocator's memory is the driver's.
-    pub unsafe fn with_allocator(driver: Arc<dyn Driver>, allocator: Arc<dyn Allocate>) -> Result<Self> {
-        Self::over(driver, allocator, "the driver was given")
+    /// - The allocator's memory is that of the driver that `make` gets.
+    pub unsafe fn with_allocator(
+        driver: Arc<dyn Driver>,
+        make: impl FnOnce(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>,
+    ) -> Result<Self> {
+        Self::over(driver, make, "the driver was given")
     }
 
     fn with(driver: Arc<dyn Driver>, why: &str) -> Result<Self> {
-        let allocator = Arc::new(Caching::new(Arc::clone(&driver)));
-        Self::over(driver, allocator, why)
+        Self::over(driver, |driver| Ok(Arc::new(Caching::new(driver)?)), why)
     }
 
-    fn over(driver: Arc<dyn Driver>, allocator: Arc<dyn Allocate>, why: &str) -> Result<Self> {
+    fn over(
+        driver: Arc<dyn Driver>,
+        make: impl FnOnce(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>,
+        why: &str,
+    ) -> Result<Self> {
         let choice = format!("{}: {why}", driver.info().name);
+        let counted = Arc::new(Counted::new(driver));
+        let driver = Arc::clone(&counted) as Arc<dyn Driver>;
+        let allocator = make(Arc::clone(&driver))?;
         let context = Context::new(driver, allocator);
         let default_stream = Stream::new(&context, None)?;
         let kernels = Kernels::new(Arc::clone(&context));
-        let shared = Arc::new(Shared { kernels, choice, context });
+        let shared = Arc::new(Shared { kernels, choice, context, counted });
         Ok(Self { inner: Arc::new(Inner { shared, default_stream }) })
     }
 
@@ -147,7 +158,7 @@ impl Device {
         &self.inner.shared.choice
     }
 
-    /// Returns the driver, for calls that this interface lacks.
+    /// Returns the driver, for calls that this interface lacks. It counts its calls.
     pub fn driver(&self) -> &Arc<dyn Driver> {
         self.context().driver()
     }
@@ -176,6 +187,29 @@ impl Device {
     pub fn counters(&self) -> Result<Option<Counters>> {
         self.synchronize()?;
         Ok(self.driver().counters())
+    }
+
+    /// Returns the calls to the driver so far, how many of them can synchronise, and the memory that
+    /// the driver has given out.
+    ///
+    /// ```
+    /// # #[cfg(feature = "interp")] {
+    /// use warpstride::{Backend, Device, ops};
+    ///
+    /// let device = Device::open(Backend::Soft)?;
+    /// let (a, mut b) = (device.array(&[64, 64], &[1.0_f32; 64 * 64])?, device.alloc_array(&[64, 64])?);
+    /// ops::copy_into(&a, &mut b, device.default_stream())?; // the first launch loads the kernel
+    /// let before = device.stats();
+    /// for _ in 0..100 {
+    ///     ops::copy_into(&a, &mut b, device.default_stream())?;
+    /// }
+    /// let steady = device.stats().since(&before);
+    /// assert_eq!((steady.calls_of("launch"), steady.can_synchronize), (100, 0));
+    /// # }
+    /// # Ok::<(), warpstride::Error>(())
+    /// ```
+    pub fn stats(&self) -> Stats {
+        self.inner.shared.counted.stats()
     }
 
     /// See [`Memory::reset_persisting_l2`](crate::driver::Memory::reset_persisting_l2).

@@ -54,19 +54,23 @@
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
 pub mod cuda;
+mod counted;
 mod host_memory;
 mod memory;
 mod modules;
 #[cfg(feature = "interp")]
 pub mod soft;
+mod stats;
 mod streams;
 #[doc(hidden)]
 pub mod trace;
 
+pub(crate) use counted::Counted;
 #[doc(hidden)]
 pub use host_memory::available_memory;
-pub use memory::Memory;
+pub use memory::{Copy3d, HostKind, Memory, Pitched, Place};
 pub use modules::Modules;
+pub use stats::{Held, MemoryStats, Stats};
 pub use streams::Streams;
 
 use std::fmt;

@@ -1,13 +1,18 @@
 //! Copies in all directions, and fills.
 
+use warpstride::ErrorKind;
+use warpstride::driver::{Copy3d, Pitched, Place};
+
 use crate::backend::{Setup, cases};
-use crate::program::{Program, assert_same};
+use crate::program::{Buffer, Pinned, Program, assert_same};
 
 cases! {
     Any every_size_and_offset_comes_back,
     Any fills_touch_their_range_and_no_more,
     Any nothing_to_do_is_done_anywhere,
     Any pageable_memory_will_do,
+    Any boxes_of_every_shape_and_pitch_come_back,
+    Any a_box_within_the_host_is_refused,
 }
 
 fn pattern(bytes: usize) -> Vec<u8> {
@@ -84,4 +89,63 @@ fn pageable_memory_will_do(setup: &Setup) {
     unsafe { program.driver.copy_d2h(target.as_mut_ptr(), buffer.address, target.len(), stream.handle) }.unwrap();
     stream.synchronize().unwrap();
     assert_same(&target, &source, "there and back");
+}
+
+/// Copies boxes host to device, device to device and device to host, each side with pitches of its
+/// own; the bytes around stay.
+fn boxes_of_every_shape_and_pitch_come_back(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let stream = program.stream().unwrap();
+    let room = 6000;
+    let (source, target) = (program.pinned(room).unwrap(), program.pinned(room).unwrap());
+    let (first, second) = (program.buffer(room).unwrap(), program.buffer(room).unwrap());
+    source.set(&pattern(room));
+    // Width, height and depth; then row and slice pitch, which the driver of a GPU may not take.
+    let shapes = [[1, 1, 1], [64, 1, 1], [7, 5, 1], [7, 1, 5], [33, 4, 3], [0, 4, 3], [5, 0, 1], [16, 3, 4]];
+    let pitches = |width: usize, height: usize| {
+        [[width, width * height], [width + 9, (width + 9) * height], [width + 9, (width + 9) * height + 5], [400, 64]]
+    };
+    for [width, height, depth] in shapes {
+        for [row_pitch, slice_pitch] in pitches(width, height) {
+            let packed = [width, width * height];
+            let side = |place, [row_pitch, slice_pitch]: [usize; 2]| Pitched { place, row_pitch, slice_pitch };
+            let pitched = [row_pitch, slice_pitch];
+            let host = |pinned: &Pinned<'_>, at| Place::Host(pinned.memory.as_ptr().wrapping_add(at));
+            let device = |buffer: &Buffer<'_>, at| Place::Device(buffer.address + at);
+            stream.fill(&first, 0, 0xEE, room).unwrap();
+            stream.fill(&second, 0, 0xDD, room).unwrap();
+            target.set(&vec![0; room]);
+            for (dst, src) in [
+                (side(device(&first, 3), packed), side(host(&source, 2), pitched)),
+                (side(device(&second, 1), pitched), side(device(&first, 3), packed)),
+                (side(host(&target, 5), pitched), side(device(&second, 1), pitched)),
+            ] {
+                let copy = Copy3d { dst, src, width, height, depth };
+                // SAFETY: every row lies within its memory, which has room for the largest, and
+                // nothing else uses the memory before the synchronisation below.
+                unsafe { setup.driver.copy_3d(&copy, stream.handle) }.unwrap();
+            }
+            stream.synchronize().unwrap();
+            let (mut across, mut down) = (vec![0xDD; room], vec![0; room]);
+            for (slice, row) in (0..depth).flat_map(|slice| (0..height).map(move |row| (slice, row))) {
+                let at = slice * slice_pitch + row * row_pitch;
+                let bytes = &pattern(room)[2 + at..][..width];
+                across[1 + at..][..width].copy_from_slice(bytes);
+                down[5 + at..][..width].copy_from_slice(bytes);
+            }
+            let what = format!("{width} x {height} x {depth} by pitches {row_pitch}, {slice_pitch}");
+            assert_same(&program.download(&second, &stream).unwrap(), &across, format!("around {what}"));
+            assert_same(&target.get(), &down, what);
+        }
+    }
+}
+
+fn a_box_within_the_host_is_refused(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let (stream, host) = (program.stream().unwrap(), program.pinned(8).unwrap());
+    let side = |at| Pitched { place: Place::Host(host.memory.as_ptr().wrapping_add(at)), row_pitch: 2, slice_pitch: 4 };
+    let copy = Copy3d { dst: side(0), src: side(4), width: 2, height: 2, depth: 1 };
+    // SAFETY: both sides have 4 bytes, and share none.
+    let error = unsafe { setup.driver.copy_3d(&copy, stream.handle) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
 }

@@ -9,7 +9,8 @@ use warpstride::Result;
 use warpstride::abi::ENTRIES;
 use warpstride::counters::Counters;
 use warpstride::driver::{
-    DeviceInfo, Driver, EventHandle, FunctionHandle, Memory, ModuleHandle, Modules, StreamHandle, Streams,
+    Copy3d, DeviceInfo, Driver, EventHandle, FunctionHandle, HostKind, Memory, ModuleHandle, Modules, StreamHandle,
+    Streams,
 };
 use warpstride::launch_shape::LaunchShape;
 
@@ -135,13 +136,20 @@ unsafe impl Memory for DebugBuild {
         fn memory() -> Result<(u64, u64)>;
         fn reset_persisting_l2() -> Result<()>;
         fn alloc(bytes: u64) -> Result<u64>;
-        fn alloc_host(bytes: usize) -> Result<NonNull<u8>>;
+        fn has_pool() -> bool;
+        fn pool_trim(keep: u64) -> Result<()>;
+        fn alloc_host(bytes: usize, kind: HostKind) -> Result<NonNull<u8>>;
         ---
         unsafe fn free(address: u64) -> Result<()>;
+        unsafe fn pool_alloc(bytes: u64, stream: StreamHandle) -> Result<u64>;
+        unsafe fn pool_free(address: u64, stream: StreamHandle) -> Result<()>;
         unsafe fn free_host(memory: NonNull<u8>) -> Result<()>;
+        unsafe fn register_host(memory: NonNull<u8>, bytes: usize) -> Result<()>;
+        unsafe fn unregister_host(memory: NonNull<u8>) -> Result<()>;
         unsafe fn copy_h2d(dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()>;
         unsafe fn copy_d2h(dst: *mut u8, src: u64, bytes: usize, stream: StreamHandle) -> Result<()>;
         unsafe fn copy_d2d(dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()>;
+        unsafe fn copy_3d(copy: &Copy3d, stream: StreamHandle) -> Result<()>;
         unsafe fn fill(dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()>;
     }
 }

@@ -1,15 +1,25 @@
 //! Device and page-locked memory.
 
+use std::ptr::NonNull;
+
 use warpstride::ErrorKind;
+use warpstride::driver::HostKind;
 
 use crate::backend::{SOFT_MEMORY_BYTES, Setup, cases};
-use crate::program::Program;
+use crate::program::{Program, assert_same};
 
 cases! {
     Any allocations_are_aligned_and_lie_apart,
     Any more_than_there_is_is_out_of_memory_and_does_no_harm,
     Any freed_memory_is_there_again,
     Any page_locked_memory_is_aligned_and_zeroed,
+    Any write_combined_memory_is_copied_like_any_other,
+    Any registered_memory_is_copied_like_any_other,
+    Any memory_is_registered_once,
+    Any the_pool_frees_in_the_order_of_the_stream,
+    Any the_pool_gives_memory_out_again,
+    Any more_than_the_pool_can_have_is_out_of_memory,
+    SoftwareGpu("it looks at every address that it is to free") the_pool_knows_its_own_memory,
     SoftwareGpu("its memory is used by nobody else") the_books_of_memory_are_exact,
     SoftwareGpu("it looks at every address that it is to free") releasing_what_is_not_there_is_an_invalid_handle,
 }
@@ -56,6 +66,152 @@ fn page_locked_memory_is_aligned_and_zeroed(setup: &Setup) {
         assert!(memory.get().iter().all(|&byte| byte == 0), "{bytes} bytes");
         // The next allocation may reuse this memory.
         memory.set(&vec![0xff; bytes]);
+    }
+}
+
+fn write_combined_memory_is_copied_like_any_other(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let (stream, buffer) = (program.stream().unwrap(), program.buffer(5000).unwrap());
+    let memory = setup.driver.alloc_host(5000, HostKind::WriteCombined).unwrap();
+    assert_eq!(memory.addr().get() % 64, 0);
+    let bytes: Vec<u8> = (0..5000).map(|at| (at * 7 % 251) as u8).collect();
+    // SAFETY: the memory has this number of bytes, and nothing else uses it.
+    unsafe { memory.as_ptr().copy_from(bytes.as_ptr(), bytes.len()) };
+    // SAFETY: both have 5000 bytes, and the memory is freed after the wait below.
+    unsafe { setup.driver.copy_h2d(buffer.address, memory.as_ptr(), 5000, stream.handle) }.unwrap();
+    assert_same(&program.download(&buffer, &stream).unwrap(), &bytes, "through write-combined memory");
+    // SAFETY: allocated above, and not used from now on.
+    unsafe { setup.driver.free_host(memory) }.unwrap();
+}
+
+fn registered_memory_is_copied_like_any_other(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let (stream, buffer) = (program.stream().unwrap(), program.buffer(70_000).unwrap());
+    // Neither the start nor the end is that of a page.
+    let mut memory: Vec<u8> = (0..80_000).map(|at| (at * 7 % 251) as u8).collect();
+    let expected = memory[4..70_004].to_vec();
+    let first = NonNull::new(memory.as_mut_ptr()).unwrap();
+    for round in 0..2 {
+        // SAFETY: the vector has these bytes and outlives the registration.
+        unsafe { setup.driver.register_host(first, 80_000) }.unwrap();
+        let (from, to) = (first.as_ptr().wrapping_add(4), first.as_ptr().wrapping_add(10_000));
+        // SAFETY: the vector has these bytes, and is not used before the synchronisation below.
+        unsafe { setup.driver.copy_h2d(buffer.address, from, 70_000, stream.handle) }.unwrap();
+        // SAFETY: as above.
+        unsafe { setup.driver.copy_d2h(to, buffer.address, 70_000, stream.handle) }.unwrap();
+        // SAFETY: registered above; it waits for the copies, after which nothing uses it.
+        unsafe { setup.driver.unregister_host(first) }.unwrap();
+        assert_same(&memory[10_000..], &expected, format!("round {round}"));
+        memory[4..70_004].copy_from_slice(&expected);
+    }
+}
+
+fn memory_is_registered_once(setup: &Setup) {
+    let mut memory = vec![0_u8; 100_000];
+    let first = NonNull::new(memory.as_mut_ptr()).unwrap();
+    // SAFETY: the vector has these bytes and outlives the registration, here and below.
+    unsafe { setup.driver.register_host(first, 100_000) }.unwrap();
+    // SAFETY: as above.
+    let error = unsafe { setup.driver.register_host(first, 100_000) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    // SAFETY: registered above, and not used.
+    unsafe { setup.driver.unregister_host(first) }.unwrap();
+    // SAFETY: it is refused, since it is not registered any more.
+    let error = unsafe { setup.driver.unregister_host(first) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+}
+
+/// Returns whether there is a pool. Without one, its allocations are an error that says so.
+fn has_pool(program: &Program) -> bool {
+    let driver = &program.driver;
+    if !driver.has_pool() {
+        let stream = program.stream().unwrap();
+        // SAFETY: the stream is live.
+        let error = unsafe { driver.pool_alloc(1, stream.handle) }.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+    driver.has_pool()
+}
+
+/// Work that was queued before the free still uses the memory, and another allocation on the same
+/// stream does not disturb it.
+fn the_pool_frees_in_the_order_of_the_stream(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        if !has_pool(&program) {
+            return;
+        }
+        let (stream, target) = (program.stream().unwrap(), program.buffer(1000).unwrap());
+        for round in 0..4 {
+            // SAFETY: the stream is live, here and below.
+            let address = unsafe { driver.pool_alloc(1000, stream.handle) }.unwrap();
+            assert_eq!(address % 256, 0);
+            // SAFETY: the allocation has 1000 bytes.
+            unsafe { driver.fill(address, round, 1000, stream.handle) }.unwrap();
+            // SAFETY: both have 1000 bytes.
+            unsafe { driver.copy_d2d(target.address, address, 1000, stream.handle) }.unwrap();
+            // SAFETY: all its uses are queued on the stream.
+            unsafe { driver.pool_free(address, stream.handle) }.unwrap();
+            // SAFETY: as above.
+            let next = unsafe { driver.pool_alloc(1000, stream.handle) }.unwrap();
+            // SAFETY: the allocation has 1000 bytes.
+            unsafe { driver.fill(next, 0xEE, 1000, stream.handle) }.unwrap();
+            // SAFETY: all its uses are queued on the stream.
+            unsafe { driver.pool_free(next, stream.handle) }.unwrap();
+            assert_same(&program.download(&target, &stream).unwrap(), &[round; 1000], format!("round {round}"));
+        }
+    });
+}
+
+fn the_pool_gives_memory_out_again(setup: &Setup) {
+    let (program, driver) = (Program::new(&setup.driver), &setup.driver);
+    if !has_pool(&program) {
+        return;
+    }
+    let stream = program.stream().unwrap();
+    let quarter = driver.info().memory_bytes / 4;
+    for round in 0..9 {
+        // SAFETY: the stream is live.
+        let address = unsafe { driver.pool_alloc(quarter, stream.handle) };
+        let address = address.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        // SAFETY: nothing uses the allocation.
+        unsafe { driver.pool_free(address, stream.handle) }.unwrap();
+    }
+    stream.synchronize().unwrap();
+    driver.pool_trim(0).unwrap();
+    // What the pool has given back is there for others.
+    let address = driver.alloc(quarter * 2).unwrap();
+    // SAFETY: allocated above, and not used.
+    unsafe { driver.free(address) }.unwrap();
+}
+
+fn more_than_the_pool_can_have_is_out_of_memory(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    if !has_pool(&program) {
+        return;
+    }
+    let stream = program.stream().unwrap();
+    let total = setup.driver.info().memory_bytes;
+    for bytes in [total + 1, total * 2, u64::MAX / 2] {
+        // SAFETY: the stream is live.
+        let error = unsafe { setup.driver.pool_alloc(bytes, stream.handle) }.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+    }
+    program.upload(&[1, 2, 3]).unwrap();
+}
+
+fn the_pool_knows_its_own_memory(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let stream = program.stream().unwrap();
+    let buffer = program.buffer(100).unwrap();
+    // SAFETY: the stream is live, and the software GPU looks before it frees, here and below.
+    let address = unsafe { setup.driver.pool_alloc(100, stream.handle) }.unwrap();
+    // SAFETY: as above.
+    unsafe { setup.driver.pool_free(address, stream.handle) }.unwrap();
+    for wrong in [address, buffer.address, 0] {
+        // SAFETY: as above.
+        let error = unsafe { setup.driver.pool_free(wrong, stream.handle) }.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use warpstride::driver::{Driver, EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use warpstride::driver::{Driver, EventHandle, FunctionHandle, HostKind, ModuleHandle, StreamHandle};
 use warpstride::launch_shape::LaunchShape;
 use warpstride::{Error, Result};
 
@@ -94,6 +94,20 @@ pub(crate) struct Pinned<'p> {
     pub(crate) bytes: usize,
 }
 
+/// Device memory of the driver's pool, allocated and freed in the order of a stream.
+pub(crate) struct Pooled<'p> {
+    stream: &'p Stream<'p>,
+    pub(crate) address: u64,
+}
+
+/// Host memory that is registered. It is accessed through raw pointers only, as [`Pinned`].
+pub(crate) struct Registered<'p> {
+    program: &'p Program,
+    pub(crate) memory: NonNull<u8>,
+    /// Keeps the memory in place.
+    _owner: Vec<u8>,
+}
+
 /// A stream.
 pub(crate) struct Stream<'p> {
     program: &'p Program,
@@ -133,7 +147,16 @@ impl Program {
     }
 
     pub(crate) fn pinned(&self, bytes: usize) -> Result<Pinned<'_>> {
-        Ok(Pinned { program: self, memory: self.driver.alloc_host(bytes)?, bytes })
+        Ok(Pinned { program: self, memory: self.driver.alloc_host(bytes, HostKind::Cached)?, bytes })
+    }
+
+    /// Returns zeroed memory that is registered.
+    pub(crate) fn registered(&self, bytes: usize) -> Result<Registered<'_>> {
+        let mut owner = vec![0; bytes];
+        let memory = NonNull::new(owner.as_mut_ptr()).expect("a vector has an address");
+        // SAFETY: the vector has these bytes, and outlives the registration.
+        unsafe { self.driver.register_host(memory, bytes) }?;
+        Ok(Registered { program: self, memory, _owner: owner })
     }
 
     pub(crate) fn stream(&self) -> Result<Stream<'_>> {
@@ -185,6 +208,11 @@ impl Pinned<'_> {
 }
 
 impl Stream<'_> {
+    pub(crate) fn pooled(&self, bytes: usize) -> Result<Pooled<'_>> {
+        // SAFETY: the stream is live while its owner is.
+        Ok(Pooled { stream: self, address: unsafe { self.driver().pool_alloc(bytes as u64, self.handle) }? })
+    }
+
     fn driver(&self) -> &dyn Driver {
         &*self.program.driver
     }
@@ -298,6 +326,21 @@ impl Drop for Pinned<'_> {
     fn drop(&mut self) {
         // SAFETY: made by this driver, and no code can reach it any more.
         self.program.released(unsafe { self.program.driver.free_host(self.memory) });
+    }
+}
+
+impl Drop for Pooled<'_> {
+    fn drop(&mut self) {
+        let Stream { program, handle } = *self.stream;
+        // SAFETY: made by this driver on this live stream, where all its uses are queued.
+        program.released(unsafe { program.driver.pool_free(self.address, handle) });
+    }
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        // SAFETY: registered with this driver, and no code can reach it any more.
+        self.program.released(unsafe { self.program.driver.unregister_host(self.memory) });
     }
 }
 

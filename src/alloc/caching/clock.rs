@@ -115,6 +115,11 @@ impl Events {
         }
     }
 
+    /// Returns the last event of each lane that may not have been passed.
+    pub(super) fn last_of_all(&self, clocks: &[Clock]) -> Vec<EventHandle> {
+        clocks.iter().filter_map(|clock| Some(clock.pending.back()?.0)).collect()
+    }
+
     /// Waits for nothing, and destroys all events.
     pub(super) fn destroy(&mut self, clocks: &mut [Clock], upstream: &dyn Upstream) {
         let pending = clocks.iter_mut().flat_map(|clock| clock.pending.drain(..)).map(|(event, _)| event);

@@ -71,9 +71,11 @@ impl Caching {
 
     /// Takes a new segment.
     fn grow(&self, core: &mut Core, want: &Want, request: &Request<'_>, bytes: u64) -> Result<u32> {
-        let address = self.upstream.take(bytes, request.lane.stream)?;
+        // SAFETY: an open lane's stream is live.
+        let taken = unsafe { self.upstream.take(bytes, request.lane.stream) }?;
         core.taken += 1;
-        Ok(core.arena.add(address, bytes, want.kind, Owner { lane: want.lane, stamp: 0 }))
+        let stamp = if taken.fresh { 0 } else { core.clocks[want.lane as usize].stamp() };
+        Ok(core.arena.add(taken.address, bytes, want.kind, Owner { lane: want.lane, stamp }))
     }
 
     /// Finds out which blocks any lane may use by now.

@@ -27,7 +27,7 @@ use self::pages::Pages;
 use self::policy::GRANULE;
 use super::{Allocate, Block, Figures, Lane, Request, Snapshot};
 use super::lock;
-use super::upstream::{Plain, Simulated, Upstream};
+use super::upstream::{OfDriver, Simulated, Upstream};
 use crate::driver::{Driver, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -64,9 +64,13 @@ struct Core {
 }
 
 impl Caching {
-    /// An allocator over the memory of a driver.
-    pub fn new(driver: Arc<dyn Driver>) -> Self {
-        Self::over(Box::new(Plain::new(driver)))
+    /// An allocator over the memory of a driver, from its pool where it has one.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error.
+    pub fn new(driver: Arc<dyn Driver>) -> Result<Self> {
+        Ok(Self::over(Box::new(OfDriver::new(driver)?)))
     }
 
     /// An allocator over `bytes` bytes of memory that does not exist, to try how it would do on a
@@ -191,10 +195,11 @@ unsafe impl Allocate for Caching {
 impl Drop for Caching {
     fn drop(&mut self) {
         let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let pieces = core.arena.segments();
-        for (address, bytes) in pieces.into_iter().map(|piece| core.arena.segment(piece)).map(|it| (it.address, it.bytes)) {
-            // A drop returns no error. SAFETY: whoever dropped the allocator uses its blocks no more.
-            let _ = unsafe { self.upstream.give(address, bytes, &[]) };
+        let after = core.events.last_of_all(&core.clocks);
+        for piece in core.arena.segments().into_iter().map(|piece| core.arena.segment(piece)) {
+            // A drop returns no error. SAFETY: all blocks have been freed, or nobody uses them; the
+            // events stand for the last work of all lanes, which are closed.
+            let _ = unsafe { self.upstream.give(piece.address, piece.bytes, &after) };
         }
         core.events.destroy(&mut core.clocks, &*self.upstream);
     }

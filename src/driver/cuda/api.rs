@@ -34,6 +34,7 @@ pub(super) const LAUNCH_PARAM_BUFFER_POINTER: *mut c_void = ptr::without_provena
 pub(super) const LAUNCH_PARAM_BUFFER_SIZE: *mut c_void = ptr::without_provenance_mut(2);
 pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
 pub(super) const EVENT_DEFAULT: c_uint = 0;
+pub(super) const MEMHOSTALLOC_WRITECOMBINED: c_uint = 4;
 
 /// The opaque target of a driver's handle.
 macro_rules! handles {
@@ -48,6 +49,7 @@ handles! {
     CUcontext to Ctx;
     CUevent to Event;
     CUfunction to Func;
+    CUmemoryPool to MemoryPool;
     CUmodule to Mod;
     CUstream to Stream;
 }
@@ -93,6 +95,36 @@ values! {
         CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+        CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115,
+    }
+}
+
+values! {
+    /// The attributes of a pool that we set.
+    PoolAttribute as CUmemPool_attribute {
+        CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,
+    }
+}
+
+values! {
+    /// The kinds of memory that a pool gives out.
+    AllocationType as CUmemAllocationType {
+        CU_MEM_ALLOCATION_TYPE_PINNED = 1,
+    }
+}
+
+values! {
+    /// The places of a pool's memory.
+    LocationType as CUmemLocationType {
+        CU_MEM_LOCATION_TYPE_DEVICE = 1,
+    }
+}
+
+values! {
+    /// The sides of a copy.
+    MemoryType as CUmemorytype {
+        CU_MEMORYTYPE_HOST = 1,
+        CU_MEMORYTYPE_DEVICE = 2,
     }
 }
 
@@ -101,6 +133,78 @@ values! {
     JitOption as CUjit_option {
         CU_JIT_ERROR_LOG_BUFFER = 5,
         CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+    }
+}
+
+/// A structure of CUDA's header. Each field has the offset of the field of cudarc's structure that
+/// is named behind it; a field without such a name stands for what CUDA's versions name differently.
+macro_rules! structures {
+    ($($(#[$doc:meta])* $name:ident as $theirs:ident { $($field:ident: $type:ty $(= $same:ident)?,)* })*) => {$(
+        $(#[$doc])*
+        #[allow(non_camel_case_types, non_snake_case)]
+        #[derive(Debug, Clone, Copy)]
+        #[repr(C)]
+        pub(super) struct $name {
+            $(pub(super) $field: $type,)*
+        }
+
+        #[cfg(feature = "cudarc")]
+        const _: () = {
+            use std::mem::offset_of;
+
+            use cudarc::driver::sys;
+            assert!(size_of::<$name>() == size_of::<sys::$theirs>());
+            $($(assert!(offset_of!($name, $field) == offset_of!(sys::$theirs, $same));)?)*
+        };
+    )*};
+}
+
+structures! {
+    /// A copy of a box of bytes.
+    CUDA_MEMCPY3D as CUDA_MEMCPY3D {
+        src_x: usize = srcXInBytes,
+        src_y: usize = srcY,
+        src_z: usize = srcZ,
+        src_lod: usize = srcLOD,
+        src_type: MemoryType = srcMemoryType,
+        src_host: *const c_void = srcHost,
+        src_device: CUdeviceptr = srcDevice,
+        src_array: *mut c_void = srcArray,
+        reserved0: *mut c_void = reserved0,
+        src_pitch: usize = srcPitch,
+        src_height: usize = srcHeight,
+        dst_x: usize = dstXInBytes,
+        dst_y: usize = dstY,
+        dst_z: usize = dstZ,
+        dst_lod: usize = dstLOD,
+        dst_type: MemoryType = dstMemoryType,
+        dst_host: *mut c_void = dstHost,
+        dst_device: CUdeviceptr = dstDevice,
+        dst_array: *mut c_void = dstArray,
+        reserved1: *mut c_void = reserved1,
+        dst_pitch: usize = dstPitch,
+        dst_height: usize = dstHeight,
+        width: usize = WidthInBytes,
+        height: usize = Height,
+        depth: usize = Depth,
+    }
+
+    /// The place of a pool's memory.
+    CUmemLocation as CUmemLocation {
+        place: LocationType = type_,
+        // A union since CUDA 13.2.
+        id: c_int,
+    }
+
+    /// The properties of a pool.
+    CUmemPoolProps as CUmemPoolProps {
+        kind: AllocationType = allocType,
+        handles: c_uint = handleTypes,
+        location: CUmemLocation = location,
+        security: *mut c_void = win32SecurityAttributes,
+        // A limit of the bytes, since CUDA 12.2: 0 is none. The rest must be 0.
+        max_size: usize,
+        reserved: [c_uchar; 56],
     }
 }
 
@@ -136,8 +240,9 @@ macro_rules! api {
             use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 
             use cudarc::driver::sys;
-            use sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmodule, CUresult, CUstream};
-            use sys::{CUdevice_attribute as Attribute, CUjit_option as JitOption};
+            use sys::{CUDA_MEMCPY3D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemPoolProps};
+            use sys::{CUdevice_attribute as Attribute, CUjit_option as JitOption, CUmemPool_attribute as PoolAttribute};
+            use sys::{CUmemoryPool, CUmodule, CUresult, CUstream};
 
             $(same!($symbol($($name: $argument),*) $($unchecked)?);)*
         }
@@ -199,9 +304,18 @@ api! {
     cuMemFree_v2(address: CUdeviceptr);
     cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, flags: c_uint);
     cuMemFreeHost(memory: *mut c_void);
+    cuMemHostRegister_v2(memory: *mut c_void, bytes: usize, flags: c_uint);
+    cuMemHostUnregister(memory: *mut c_void);
+    cuMemPoolCreate(pool: *mut CUmemoryPool, properties: *const CUmemPoolProps);
+    cuMemPoolDestroy(pool: CUmemoryPool);
+    cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: PoolAttribute, value: *mut c_void);
+    cuMemPoolTrimTo(pool: CUmemoryPool, keep: usize);
+    cuMemAllocFromPoolAsync(address: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, stream: CUstream);
+    cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
     cuMemcpyHtoDAsync_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize, stream: CUstream);
     cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream);
     cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemcpy3DAsync_v2(copy: *const CUDA_MEMCPY3D, stream: CUstream);
     cuMemsetD8Async(dst: CUdeviceptr, value: c_uchar, bytes: usize, stream: CUstream);
     cuStreamCreate(stream: *mut CUstream, flags: c_uint);
     cuStreamDestroy_v2(stream: CUstream);
@@ -243,12 +357,14 @@ const _: () = {
     use cudarc::driver::sys;
     assert!(STREAM_NON_BLOCKING == sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32);
     assert!(EVENT_DEFAULT == sys::CUevent_flags::CU_EVENT_DEFAULT as u32);
+    assert!(MEMHOSTALLOC_WRITECOMBINED == sys::CU_MEMHOSTALLOC_WRITECOMBINED);
     // The functions are compared over cudarc's names for these types, so the types are compared
     // here.
     assert!(size_of::<CUdevice>() == size_of::<sys::CUdevice>() && size_of::<CUresult>() == size_of::<sys::CUresult>());
     assert!(size_of::<CUdeviceptr>() == size_of::<sys::CUdeviceptr>());
     assert!(size_of::<Attribute>() == size_of::<sys::CUdevice_attribute>());
     assert!(size_of::<JitOption>() == size_of::<sys::CUjit_option>());
+    assert!(size_of::<PoolAttribute>() == size_of::<sys::CUmemPool_attribute>());
 };
 
 /// Returns the driver's functions, which are loaded once in a process.

@@ -32,6 +32,8 @@ pub(super) mod code {
     pub(in crate::driver::cuda) const CONTEXT_IS_DESTROYED: u32 = 709;
     pub(in crate::driver::cuda) const ASSERT: u32 = 710;
     pub(in crate::driver::cuda) const HARDWARE_STACK_ERROR: u32 = 714;
+    pub(in crate::driver::cuda) const HOST_MEMORY_ALREADY_REGISTERED: u32 = 712;
+    pub(in crate::driver::cuda) const HOST_MEMORY_NOT_REGISTERED: u32 = 713;
     pub(in crate::driver::cuda) const LAUNCH_FAILED: u32 = 719;
     pub(in crate::driver::cuda) const SYSTEM_NOT_READY: u32 = 802;
     pub(in crate::driver::cuda) const SYSTEM_DRIVER_MISMATCH: u32 = 803;
@@ -89,6 +91,10 @@ fn meaning(code: u32) -> (ErrorKind, &'static str) {
         }
         INVALID_HANDLE | INVALID_CONTEXT | CONTEXT_IS_DESTROYED => {
             (ErrorKind::InvalidHandle, "use a handle only with the driver that made it, and until it is destroyed")
+        }
+        HOST_MEMORY_ALREADY_REGISTERED => (ErrorKind::InvalidArgument, "register memory once"),
+        HOST_MEMORY_NOT_REGISTERED => {
+            (ErrorKind::InvalidHandle, "unregister what was registered with this driver, once")
         }
         NOT_FOUND => (ErrorKind::InvalidArgument, "check the spelling against the PTX"),
         LAUNCH_OUT_OF_RESOURCES => (ErrorKind::InvalidArgument, "use fewer threads in a block"),

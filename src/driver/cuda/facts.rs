@@ -121,6 +121,16 @@ pub(super) fn device_info(api: &Api, device: CUdevice, ordinal: u32) -> Result<D
     })
 }
 
+/// Whether the device has pools of memory, as all but a few virtual ones.
+pub(super) fn has_pools(api: &Api, device: CUdevice) -> Result<bool> {
+    let mut value = 0;
+    let attribute = Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
+    // SAFETY: `device` is one of the driver's, and `value` takes the result.
+    let code = unsafe { (api.cuDeviceGetAttribute)(&mut value, attribute, device) };
+    check(api, code, format_args!("cuDeviceGetAttribute({attribute:?})"))?;
+    Ok(value != 0)
+}
+
 /// Returns bytes a second: two transfers a clock, each as wide as the bus.
 fn nominal_bandwidth(clock_khz: u32, bus_bits: u32) -> Option<u64> {
     (clock_khz > 0 && bus_bits > 0).then(|| u64::from(clock_khz) * 1000 * 2 * u64::from(bus_bits) / 8)

@@ -3,8 +3,10 @@
 use std::ptr::{self, NonNull};
 
 use super::Cuda;
+use super::api::{self, CUDA_MEMCPY3D, MemoryType};
 use super::error::code;
-use crate::driver::{Memory, StreamHandle};
+use crate::driver::memory::within_the_host;
+use crate::driver::{Copy3d, HostKind, Memory, Pitched, Place, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 
 // SAFETY: the CUDA driver's documentation promises for allocations and copies what the trait
@@ -60,12 +62,33 @@ unsafe impl Memory for Cuda {
         drained.and(self.check(code, format_args!("cuMemFree({address:#x})")))
     }
 
-    fn alloc_host(&self, bytes: usize) -> Result<NonNull<u8>> {
+    fn has_pool(&self) -> bool {
+        self.pool.is_some()
+    }
+
+    unsafe fn pool_alloc(&self, bytes: u64, stream: StreamHandle) -> Result<u64> {
+        // SAFETY: the caller's promise.
+        unsafe { self.alloc_in_order(bytes, stream) }
+    }
+
+    unsafe fn pool_free(&self, address: u64, stream: StreamHandle) -> Result<()> {
+        // SAFETY: the caller's promises.
+        unsafe { self.free_in_order(address, stream) }
+    }
+
+    fn pool_trim(&self, keep: u64) -> Result<()> {
+        self.trim(keep)
+    }
+
+    fn alloc_host(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
         let api = self.enter()?;
         let mut memory = ptr::null_mut();
-        // Flags 0: cached by the host, not write-combined, so that reading it back is fast. SAFETY:
-        // `memory` takes the result.
-        let code = unsafe { (api.cuMemHostAlloc)(&mut memory, bytes, 0) };
+        let flags = match kind {
+            HostKind::Cached => 0,
+            HostKind::WriteCombined => api::MEMHOSTALLOC_WRITECOMBINED,
+        };
+        // SAFETY: `memory` takes the result.
+        let code = unsafe { (api.cuMemHostAlloc)(&mut memory, bytes, flags) };
         if code == code::OUT_OF_MEMORY {
             let context = format!(
                 "cuMemHostAlloc({bytes}): the system gives no more page-locked memory; free some, or copy from \
@@ -95,6 +118,30 @@ unsafe impl Memory for Cuda {
         // work uses it, for the reasons in `free`.
         let code = unsafe { (self.api.cuMemFreeHost)(memory.as_ptr().cast()) };
         drained.and(self.check(code, format_args!("cuMemFreeHost({memory:p})")))
+    }
+
+    unsafe fn register_host(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises live memory of this size.
+        let code = unsafe { (api.cuMemHostRegister_v2)(memory.as_ptr().cast(), bytes, 0) };
+        let bytes = counted(bytes, "byte");
+        if code == code::OUT_OF_MEMORY {
+            let context = format!(
+                "cuMemHostRegister({bytes} at {memory:p}): the system page-locks no more memory; unregister some, raise \
+                 `ulimit -l`, or copy from pageable memory"
+            );
+            return Err(Error::new(ErrorKind::OutOfMemory, context));
+        }
+        self.check(code, format_args!("cuMemHostRegister({bytes} at {memory:p})"))
+    }
+
+    unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()> {
+        let entered = self.enter_to_release();
+        let drained = self.drain(&entered, "cuMemHostUnregister");
+        // SAFETY: the caller promises memory from `register_host`; no queued work uses it, for the
+        // reasons in `free`.
+        let code = unsafe { (self.api.cuMemHostUnregister)(memory.as_ptr().cast()) };
+        drained.and(self.check(code, format_args!("cuMemHostUnregister({memory:p})")))
     }
 
     unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
@@ -150,6 +197,37 @@ unsafe impl Memory for Cuda {
         )
     }
 
+    unsafe fn copy_3d(&self, copy: &Copy3d, stream: StreamHandle) -> Result<()> {
+        if let (Place::Host(_), Place::Host(_)) = (copy.dst.place, copy.src.place) {
+            return Err(within_the_host());
+        }
+        if copy.is_empty() {
+            return Ok(());
+        }
+        if let Some(operands) = one_call(copy) {
+            // SAFETY: the caller's promises, about the same rows.
+            return unsafe { self.copy_pitched(&operands, copy, stream) };
+        }
+        for slice in (0..copy.depth).map(|slice| copy.slice(slice)) {
+            match one_call(&slice) {
+                // SAFETY: the caller's promises, about the same rows.
+                Some(operands) => unsafe { self.copy_pitched(&operands, &slice, stream) }?,
+                None => slice.rows().try_for_each(|row| match row {
+                    [Place::Device(dst), Place::Device(src)] => {
+                        // SAFETY: the caller's promises, about this row.
+                        unsafe { self.copy_d2d(dst, src, copy.width as u64, stream) }
+                    }
+                    // SAFETY: as above.
+                    [Place::Device(dst), Place::Host(src)] => unsafe { self.copy_h2d(dst, src, copy.width, stream) },
+                    // SAFETY: as above.
+                    [Place::Host(dst), Place::Device(src)] => unsafe { self.copy_d2h(dst, src, copy.width, stream) },
+                    [Place::Host(_), Place::Host(_)] => Err(within_the_host()),
+                })?,
+            }
+        }
+        Ok(())
+    }
+
     unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -165,5 +243,77 @@ unsafe impl Memory for Cuda {
                 bytes = counted(bytes, "byte")
             ),
         )
+    }
+}
+
+/// The largest pitch that the driver takes, which is the same on every device.
+const MAX_PITCH: usize = i32::MAX as usize;
+
+/// Returns the operands with which one call of the driver copies more than one row; `None` if it
+/// cannot. The driver counts the pitch of slices in rows, whose pitch is at least their width.
+fn one_call(copy: &Copy3d) -> Option<CUDA_MEMCPY3D> {
+    let rows_of = |side: &Pitched| {
+        let (pitch, slice) = match (copy.height, copy.depth) {
+            (1, 1) => return None,
+            (_, 1) => (side.row_pitch, side.row_pitch.saturating_mul(copy.height)),
+            // Slices of one row are rows.
+            (1, _) => (side.slice_pitch, side.slice_pitch),
+            _ => (side.row_pitch, side.slice_pitch),
+        };
+        let fits = copy.width <= pitch && pitch <= MAX_PITCH && slice % pitch == 0 && copy.height <= slice / pitch;
+        fits.then(|| (pitch, slice / pitch))
+    };
+    let ((src_pitch, src_height), (dst_pitch, dst_height)) = (rows_of(&copy.src)?, rows_of(&copy.dst)?);
+    let (src_type, src_device, src_host) = operands(copy.src.place);
+    let (dst_type, dst_device, dst_host) = operands(copy.dst.place);
+    Some(CUDA_MEMCPY3D {
+        src_x: 0,
+        src_y: 0,
+        src_z: 0,
+        src_lod: 0,
+        src_type,
+        src_host: src_host.cast(),
+        src_device,
+        src_array: ptr::null_mut(),
+        reserved0: ptr::null_mut(),
+        src_pitch,
+        src_height,
+        dst_x: 0,
+        dst_y: 0,
+        dst_z: 0,
+        dst_lod: 0,
+        dst_type,
+        dst_host: dst_host.cast(),
+        dst_device,
+        dst_array: ptr::null_mut(),
+        reserved1: ptr::null_mut(),
+        dst_pitch,
+        dst_height,
+        width: copy.width,
+        height: copy.height,
+        depth: copy.depth,
+    })
+}
+
+/// Returns the three operands that stand for a place.
+fn operands(place: Place) -> (MemoryType, u64, *mut u8) {
+    match place {
+        Place::Device(address) => (MemoryType::CU_MEMORYTYPE_DEVICE, address, ptr::null_mut()),
+        Place::Host(memory) => (MemoryType::CU_MEMORYTYPE_HOST, 0, memory),
+    }
+}
+
+impl Cuda {
+    /// Queues a copy of a box by one call.
+    ///
+    /// # Safety
+    ///
+    /// - As [`Memory::copy_3d`] for `copy`, whose operands these are.
+    unsafe fn copy_pitched(&self, operands: &CUDA_MEMCPY3D, copy: &Copy3d, stream: StreamHandle) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises every row, which the operands describe, and a live stream.
+        let code = unsafe { (api.cuMemcpy3DAsync_v2)(operands, stream.raw()) };
+        let StreamHandle(stream) = stream;
+        self.check(code, format_args!("cuMemcpy3DAsync({copy:?}, stream {stream:#x})"))
     }
 }

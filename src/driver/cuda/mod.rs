@@ -13,6 +13,7 @@ mod error;
 mod facts;
 mod memory;
 mod modules;
+mod pool;
 mod streams;
 
 use std::fmt;
@@ -22,7 +23,8 @@ use std::sync::OnceLock;
 use self::api::{Api, CUdevice, CUevent, CUstream};
 use self::context::{Context, Entered};
 use self::error::code;
-use self::facts::{check, device, device_count, device_info, initialized, text};
+use self::facts::{check, device, device_count, device_info, has_pools, initialized, text};
+use self::pool::Pool;
 use super::{DeviceInfo, Driver, EventHandle, Memory, StreamHandle};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -53,6 +55,8 @@ pub struct Cuda {
     device: CUdevice,
     context: Context,
     info: DeviceInfo,
+    /// `None` where the device supports none.
+    pool: Option<Pool>,
     /// The error of the first call that found the context lost.
     lost: OnceLock<Error>,
 }
@@ -72,7 +76,11 @@ impl Cuda {
         // SAFETY: `device` is one of the driver's, and `context` takes the result.
         let code = unsafe { (api.cuDevicePrimaryCtxRetain)(&mut context, device) };
         check(api, code, format_args!("cuDevicePrimaryCtxRetain(device {ordinal})"))?;
-        Ok(Self { api, device, context: Context(context), info, lost: OnceLock::new() })
+        let mut cuda = Self { api, device, context: Context(context), info, pool: None, lost: OnceLock::new() };
+        if has_pools(api, device)? {
+            cuda.pool = Some(cuda.make_pool()?);
+        }
+        Ok(cuda)
     }
 
     /// Makes the context current to this thread for a call that makes or queues something. A lost
@@ -137,6 +145,7 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
+        self.destroy_pool();
         // A failure to release allows no reaction: the process keeps the context a little longer.
         // SAFETY: this releases what `open` retained, once.
         let _ = unsafe { (self.api.cuDevicePrimaryCtxRelease_v2)(self.device) };

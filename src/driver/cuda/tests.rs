@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use super::api::CUcontext;
 use super::*;
-use crate::driver::{DriverKind, FunctionHandle, ModuleHandle, Modules, Streams};
+use crate::driver::{Copy3d, DriverKind, FunctionHandle, ModuleHandle, Modules, Pitched, Place, Streams};
 use crate::launch_shape::LaunchShape;
 
 const OURS: usize = 0x11;
@@ -55,7 +55,7 @@ fn stubbed(current: usize) -> Cuda {
         pci_bus_id: None,
     };
     let context = Context(OURS as CUcontext);
-    Cuda { api: Box::leak(Box::new(stubs)), device: 0, context, info, lost: OnceLock::new() }
+    Cuda { api: Box::leak(Box::new(stubs)), device: 0, context, info, pool: None, lost: OnceLock::new() }
 }
 
 #[test]
@@ -109,16 +109,100 @@ fn what_cannot_enter_is_released_all_the_same() {
     // SAFETY: as above.
     let _ = unsafe { cuda.free_host((&mut byte).into()) };
     // SAFETY: as above.
+    let _ = unsafe { cuda.unregister_host((&mut byte).into()) };
+    // SAFETY: as above.
+    let _ = unsafe { cuda.pool_free(256, StreamHandle(1)) };
+    // SAFETY: as above.
     let _ = unsafe { cuda.module_unload(ModuleHandle(1)) };
     // SAFETY: as above.
     let _ = unsafe { cuda.stream_destroy(StreamHandle(1)) };
     // SAFETY: as above.
     let _ = unsafe { cuda.event_destroy(EventHandle(1)) };
     let calls = api::stub::calls();
-    for call in ["cuMemFree_v2", "cuMemFreeHost", "cuModuleUnload", "cuStreamDestroy_v2", "cuEventDestroy_v2"] {
+    let of_memory = ["cuMemFree_v2", "cuMemFreeHost", "cuMemHostUnregister", "cuMemFreeAsync"];
+    for call in of_memory.into_iter().chain(["cuModuleUnload", "cuStreamDestroy_v2", "cuEventDestroy_v2"]) {
         assert!(calls.contains(&call), "{call}: {calls:?}");
     }
     assert!(!calls.contains(&"cuCtxSynchronize"), "of another context: {calls:?}");
+}
+
+#[test]
+fn without_a_pool_its_allocations_are_unavailable() {
+    let cuda = stubbed(OURS);
+    assert!(!cuda.has_pool());
+    // SAFETY: the stubs look at no handle.
+    let error = unsafe { cuda.pool_alloc(8, StreamHandle(1)) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    cuda.pool_trim(0).unwrap();
+    assert_eq!(api::stub::calls(), ["cuCtxGetCurrent"]);
+}
+
+#[test]
+fn the_pool_keeps_what_is_freed_and_ends_with_the_driver() {
+    let mut cuda = stubbed(OURS);
+    cuda.pool = Some(cuda.make_pool().unwrap());
+    // SAFETY: the stubs look at no handle.
+    let address = unsafe { cuda.pool_alloc(8, StreamHandle(1)) }.unwrap();
+    // SAFETY: as above.
+    unsafe { cuda.pool_free(address, StreamHandle(1)) }.unwrap();
+    cuda.pool_trim(0).unwrap();
+    drop(cuda);
+    let calls: Vec<_> = api::stub::calls().into_iter().filter(|&call| call != "cuCtxGetCurrent").collect();
+    let of_the_pool = ["cuMemPoolCreate", "cuMemPoolSetAttribute", "cuMemAllocFromPoolAsync", "cuMemFreeAsync"];
+    let at_the_end = ["cuMemPoolTrimTo", "cuMemPoolDestroy", "cuDevicePrimaryCtxRelease_v2"];
+    assert_eq!(calls, [&of_the_pool[..], &at_the_end].concat());
+}
+
+#[test]
+fn memory_that_is_registered_twice_is_an_invalid_argument() {
+    let cuda = stubbed(OURS);
+    let mut byte = 0_u8;
+    api::stub::fail("cuMemHostRegister_v2", code::HOST_MEMORY_ALREADY_REGISTERED);
+    // SAFETY: the stubs look at no memory, here and below.
+    let error = unsafe { cuda.register_host((&mut byte).into(), 1) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    api::stub::fail("cuMemHostRegister_v2", code::OUT_OF_MEMORY);
+    // SAFETY: as above.
+    let error = unsafe { cuda.register_host((&mut byte).into(), 1) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+    assert!(error.to_string().contains("ulimit -l"), "{error}");
+}
+
+/// Returns the calls of a copy of a box between the device and the host, whose rows and slices lie
+/// this far apart on the device. On the host they are packed.
+fn calls_of_copy([width, height, depth]: [usize; 3], row_pitch: usize, slice_pitch: usize) -> Vec<&'static str> {
+    let cuda = stubbed(OURS);
+    let src = Pitched { place: Place::Device(256), row_pitch, slice_pitch };
+    let host = Place::Host(std::ptr::dangling_mut());
+    let dst = Pitched { place: host, row_pitch: width, slice_pitch: width * height };
+    // SAFETY: the stubs look at no memory and no handle.
+    unsafe { cuda.copy_3d(&Copy3d { dst, src, width, height, depth }, StreamHandle(1)) }.unwrap();
+    api::stub::calls().into_iter().filter(|&call| call != "cuCtxGetCurrent").collect()
+}
+
+#[test]
+fn a_box_is_copied_by_one_call_where_the_driver_can() {
+    const BOX: &str = "cuMemcpy3DAsync_v2";
+    const ROW: &str = "cuMemcpyDtoHAsync_v2";
+    assert_eq!(calls_of_copy([4, 3, 2], 8, 32), [BOX]);
+    assert_eq!(calls_of_copy([4, 3, 1], 5, 0), [BOX]);
+    assert_eq!(calls_of_copy([4, 1, 3], 0, 7), [BOX], "slices of one row are rows");
+    assert_eq!(calls_of_copy([4, 1, 1], 0, 0), [ROW]);
+    assert_eq!(calls_of_copy([4, 3, 2], 8, 33), [BOX; 2], "the slices are not a number of rows apart");
+    assert_eq!(calls_of_copy([4, 3, 2], 8, 4), [BOX; 2], "the slices lie within each other");
+    assert_eq!(calls_of_copy([4, 2, 2], 2, 8), [ROW; 4], "the rows overlap");
+    assert_eq!(calls_of_copy([4, 2, 2], 1 << 31, 8), [ROW; 4], "a larger pitch than the driver takes");
+    assert_eq!(calls_of_copy([4, 0, 2], 8, 32), [""; 0]);
+}
+
+#[test]
+fn a_copy_within_the_host_is_refused() {
+    let cuda = stubbed(OURS);
+    let side = Pitched { place: Place::Host(std::ptr::dangling_mut()), row_pitch: 1, slice_pitch: 1 };
+    let copy = Copy3d { dst: side, src: side, width: 1, height: 1, depth: 1 };
+    // SAFETY: the stubs look at no memory and no handle.
+    let error = unsafe { cuda.copy_3d(&copy, StreamHandle(1)) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::ptr::NonNull;
 
 use super::Soft;
-use super::state::{Action, HostPointer, Line, no_such};
-use crate::driver::{Memory, StreamHandle};
+use super::state::{Action, HostBox, HostPointer, Line, no_such};
+use crate::driver::memory::within_the_host;
+use crate::driver::{Copy3d, HostKind, Memory, Place, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 
 // SAFETY: `interp::Memory` keeps the ranges, and `self` owns it.
@@ -30,7 +31,42 @@ unsafe impl Memory for Soft {
         drained.and(freed.map_err(|error| Error::new(ErrorKind::InvalidHandle, error.to_string())))
     }
 
-    fn alloc_host(&self, bytes: usize) -> Result<NonNull<u8>> {
+    fn has_pool(&self) -> bool {
+        true
+    }
+
+    unsafe fn pool_alloc(&self, bytes: u64, stream: StreamHandle) -> Result<u64> {
+        let mut state = self.streaming(stream)?;
+        let allocated = self.memory.alloc(bytes).or_else(|error| {
+            // CUDA's pool gives out memory again whose free is still queued. Here the free runs.
+            self.drain(&mut state)?;
+            self.memory.alloc(bytes).map_err(|_| error)
+        });
+        state.pool.extend(allocated.as_ref().ok());
+        allocated
+    }
+
+    unsafe fn pool_free(&self, address: u64, stream: StreamHandle) -> Result<()> {
+        let mut state = self.lock();
+        if !state.pool.remove(&address) {
+            return Err(no_such("allocation of the pool", address));
+        }
+        drop(state);
+        let queued = self.queue(stream, 1, Action::PoolFree { address });
+        if queued.is_err() {
+            // A release has released even if it fails. The error of the queue is the cause.
+            let _ = self.drain(&mut self.lock());
+            let _ = self.memory.free(address);
+        }
+        queued
+    }
+
+    fn pool_trim(&self, _keep: u64) -> Result<()> {
+        // A free that has run gave the memory back at once.
+        self.working().map(drop)
+    }
+
+    fn alloc_host(&self, bytes: usize, _kind: HostKind) -> Result<NonNull<u8>> {
         let mut state = self.working()?;
         let mut lines = Vec::new();
         lines.try_reserve_exact(bytes.div_ceil(size_of::<Line>())).map_err(|_| {
@@ -53,6 +89,31 @@ unsafe impl Memory for Soft {
         drained.and(freed.ok_or_else(|| no_such("page-locked memory", memory.addr().get() as u64)))
     }
 
+    unsafe fn register_host(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
+        let mut state = self.working()?;
+        let first = memory.addr().get();
+        let own = state.host.iter().map(|(&at, lines)| (at, size_of_val(lines.as_slice())));
+        let mut locked = own.chain(state.registered.iter().map(|(&at, &bytes)| (at, bytes)));
+        if let Some((at, of)) = locked.find(|&(at, of)| first < at + of && at < first + bytes) {
+            let context = format!(
+                "cannot register {bytes} at {memory:p}: {of} at {at:#x} are page-locked already; register memory once",
+                bytes = counted(bytes, "byte"),
+                of = counted(of, "byte")
+            );
+            return Err(Error::new(ErrorKind::InvalidArgument, context));
+        }
+        drop(locked);
+        state.registered.insert(first, bytes);
+        Ok(())
+    }
+
+    unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()> {
+        let mut state = self.lock();
+        let drained = self.drain(&mut state);
+        let removed = state.registered.remove(&memory.addr().get()).map(drop);
+        drained.and(removed.ok_or_else(|| no_such("registered memory", memory.addr().get() as u64)))
+    }
+
     unsafe fn copy_h2d(&self, dst: u64, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
         self.queue(stream, bytes as u64, Action::Upload { dst, src: HostPointer(src.cast_mut()), bytes })
     }
@@ -63,6 +124,13 @@ unsafe impl Memory for Soft {
 
     unsafe fn copy_d2d(&self, dst: u64, src: u64, bytes: u64, stream: StreamHandle) -> Result<()> {
         self.queue(stream, bytes, Action::Copy { dst, src, bytes })
+    }
+
+    unsafe fn copy_3d(&self, copy: &Copy3d, stream: StreamHandle) -> Result<()> {
+        if let (Place::Host(_), Place::Host(_)) = (copy.dst.place, copy.src.place) {
+            return Err(within_the_host());
+        }
+        self.queue(stream, u64::from(!copy.is_empty()), Action::CopyBox(HostBox(*copy)))
     }
 
     unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> {

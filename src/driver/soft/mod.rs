@@ -27,8 +27,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::schedule::Goal;
-use self::state::{Action, Entry, HostPointer, State, Work, no_such};
-use super::{DeviceInfo, Driver, DriverKind, StreamHandle, available_memory};
+use self::state::{Action, Entry, HostBox, HostPointer, State, Work, no_such};
+use super::memory::within_the_host;
+use super::{Copy3d, DeviceInfo, Driver, DriverKind, Place, StreamHandle, available_memory};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::interp::check::MAX_FINDINGS;
@@ -190,13 +191,14 @@ impl Soft {
 
     fn run(&self, work: &Work) -> Result<Counters> {
         match &work.action {
-            &Action::Upload { dst, src: HostPointer(src), bytes } => {
-                // SAFETY: the caller of `copy_h2d` promised that the source is valid, and not
-                // written, until this has run.
-                let source = unsafe { std::slice::from_raw_parts(src, bytes) };
-                self.memory.write(dst, source)?;
-            }
-            &Action::Download { dst: HostPointer(dst), src, bytes } => self.download(dst, src, bytes)?,
+            // SAFETY: the caller of `copy_h2d` promised that the source is valid, and not written,
+            // until this has run.
+            &Action::Upload { dst, src: HostPointer(src), bytes } => unsafe { self.upload(dst, src, bytes) }?,
+            // SAFETY: the caller of `copy_d2h` promised that the target is valid for writes, and
+            // that no other code uses it, until this has run.
+            &Action::Download { dst: HostPointer(dst), src, bytes } => unsafe { self.download(dst, src, bytes) }?,
+            Action::CopyBox(HostBox(copy)) => self.copy_box(copy)?,
+            &Action::PoolFree { address } => self.memory.free(address)?,
             &Action::Copy { dst, src, bytes } => self.memory.copy(dst, src, bytes)?,
             &Action::Fill { dst, value, bytes } => self.memory.fill(dst, value, bytes)?,
             Action::Launch { entry, shape, params } => return self.run_kernel(entry, shape, params),
@@ -204,17 +206,44 @@ impl Soft {
         Ok(Counters::default())
     }
 
+    fn copy_box(&self, copy: &Copy3d) -> Result<()> {
+        copy.rows().try_for_each(|row| match row {
+            [Place::Device(dst), Place::Device(src)] => self.memory.copy(dst, src, copy.width as u64),
+            // SAFETY: the caller of `copy_3d` promised that each row of the source is valid, and
+            // not written, until this has run.
+            [Place::Device(dst), Place::Host(src)] => unsafe { self.upload(dst, src, copy.width) },
+            // SAFETY: the caller of `copy_3d` promised that each row of the target is valid for
+            // writes, and that no other code uses it, until this has run.
+            [Place::Host(dst), Place::Device(src)] => unsafe { self.download(dst, src, copy.width) },
+            [Place::Host(_), Place::Host(_)] => Err(within_the_host()),
+        })
+    }
+
+    /// Copies from the host.
+    ///
+    /// # Safety
+    ///
+    /// - `src` is valid for reads of `bytes` bytes, which no other code writes meanwhile.
+    unsafe fn upload(&self, dst: u64, src: *const u8, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.memory.write(dst, unsafe { std::slice::from_raw_parts(src, bytes) })
+    }
+
     /// Copies to the host through a buffer: the target may be uninitialised, so no slice of it can
     /// be read into.
-    fn download(&self, dst: *mut u8, src: u64, bytes: usize) -> Result<()> {
+    ///
+    /// # Safety
+    ///
+    /// - `dst` is valid for writes of `bytes` bytes, which no other code uses meanwhile.
+    unsafe fn download(&self, dst: *mut u8, src: u64, bytes: usize) -> Result<()> {
         let mut buffer = [0; CHUNK];
         for start in (0..bytes).step_by(CHUNK) {
             let chunk = &mut buffer[..CHUNK.min(bytes - start)];
             self.memory.read(src + start as u64, chunk)?;
             // SAFETY: `start` is less than `bytes`, for which the target is valid.
             let target = unsafe { dst.add(start) };
-            // SAFETY: the caller of `copy_d2h` promised that the target is valid for writes, and
-            // that no other code uses it, until this has run; the buffer is ours.
+            // SAFETY: the caller promises that the target is valid for writes, and that no other
+            // code uses it; the buffer is ours.
             unsafe { target.copy_from_nonoverlapping(chunk.as_ptr(), chunk.len()) };
         }
         Ok(())

@@ -1,12 +1,12 @@
 //! The state of a software GPU: its queued work, its handles, and whether it has failed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use super::schedule::{Goal, Mark, Schedule};
 use crate::counters::Counters;
-use crate::driver::{EventHandle, FunctionHandle, StreamHandle};
+use crate::driver::{Copy3d, EventHandle, FunctionHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::interp::{Kernel, Module};
 use crate::launch_shape::LaunchShape;
@@ -19,6 +19,10 @@ pub(super) struct State {
     pub(super) modules: HashMap<u64, Loaded>,
     pub(super) functions: HashMap<u64, Entry>,
     pub(super) host: HashMap<usize, Vec<Line>>,
+    /// Registered host memory: first address and bytes.
+    pub(super) registered: BTreeMap<usize, usize>,
+    /// Allocations from the pool whose free is not queued yet.
+    pub(super) pool: HashSet<u64>,
     pub(super) counters: Counters,
     /// Why the device has failed, once it has.
     pub(super) failed: Option<Error>,
@@ -58,7 +62,9 @@ pub(super) enum Action {
     Upload { dst: u64, src: HostPointer, bytes: usize },
     Download { dst: HostPointer, src: u64, bytes: usize },
     Copy { dst: u64, src: u64, bytes: u64 },
+    CopyBox(HostBox),
     Fill { dst: u64, value: u8, bytes: u64 },
+    PoolFree { address: u64 },
     Launch { entry: Entry, shape: LaunchShape, params: Box<[u8]> },
 }
 
@@ -68,6 +74,12 @@ pub(super) struct HostPointer(pub(super) *mut u8);
 // SAFETY: the code that queues a copy promises that the memory stays valid until the copy has run,
 // on any thread.
 unsafe impl Send for HostPointer {}
+
+/// A copy of a box, which may have a side in a caller's memory.
+pub(super) struct HostBox(pub(super) Copy3d);
+
+// SAFETY: as for `HostPointer`.
+unsafe impl Send for HostBox {}
 
 impl State {
     /// Makes a state without streams, events or modules. `seed` decides the order of work, and
@@ -79,6 +91,8 @@ impl State {
             modules: HashMap::new(),
             functions: HashMap::new(),
             host: HashMap::new(),
+            registered: BTreeMap::new(),
+            pool: HashSet::new(),
             counters: Counters::default(),
             failed: None,
             next_handle: first_handle,
@@ -150,6 +164,11 @@ impl fmt::Display for Work {
             Action::Copy { dst, src, bytes } => {
                 write!(f, "copying {bytes} from {src:#x} to {dst:#x}", bytes = counted(bytes, "byte"))
             }
+            Action::CopyBox(HostBox(Copy3d { width, height, depth, .. })) => {
+                let width = counted(width, "byte");
+                write!(f, "copying a box of {width} x {height} x {depth}")
+            }
+            Action::PoolFree { address } => write!(f, "freeing {address:#x} into the pool"),
             Action::Fill { dst, value, bytes } => {
                 write!(f, "filling {bytes} at {dst:#x} with {value}", bytes = counted(bytes, "byte"))
             }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::driver::{EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
+use crate::driver::{EventHandle, FunctionHandle, HostKind, ModuleHandle, StreamHandle};
 #[cfg(doc)]
 use crate::driver::{Memory, Modules, Streams};
 use crate::launch_shape::LaunchShape;
@@ -78,14 +78,47 @@ calls! {
         /// The allocation.
         address: Address
     };
+    /// [`Memory::pool_alloc`].
+    PoolAlloc = "pool_alloc" {
+        /// Requested bytes.
+        bytes: u64,
+        /// The stream.
+        stream: StreamHandle
+    };
+    /// [`Memory::pool_free`].
+    PoolFree = "pool_free" {
+        /// The allocation.
+        address: Address,
+        /// The stream.
+        stream: StreamHandle
+    };
+    /// [`Memory::pool_trim`].
+    PoolTrim = "pool_trim" {
+        /// Bytes that the pool keeps.
+        keep: u64
+    };
     /// [`Memory::alloc_host`].
     AllocHost = "alloc_host" {
         /// Requested bytes.
-        bytes: usize
+        bytes: usize,
+        /// The kind of memory.
+        kind: HostKind
     };
     /// [`Memory::free_host`].
     FreeHost = "free_host" {
         /// The allocation.
+        memory: Address
+    };
+    /// [`Memory::register_host`].
+    RegisterHost = "register_host" {
+        /// Host address.
+        memory: Address,
+        /// Bytes.
+        bytes: usize
+    };
+    /// [`Memory::unregister_host`].
+    UnregisterHost = "unregister_host" {
+        /// Host address.
         memory: Address
     };
     /// [`Memory::copy_h2d`].
@@ -118,6 +151,17 @@ calls! {
         src: Address,
         /// Bytes.
         bytes: u64,
+        /// The stream.
+        stream: StreamHandle
+    };
+    /// [`Memory::copy_3d`].
+    Copy3d = "copy_3d" {
+        /// Device or host address.
+        dst: Address,
+        /// Device or host address.
+        src: Address,
+        /// Bytes of a row, rows of a slice, and slices.
+        extents: [usize; 3],
         /// The stream.
         stream: StreamHandle
     };

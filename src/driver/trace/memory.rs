@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use super::{Address, Call, Trace};
-use crate::driver::{Memory, StreamHandle};
+use crate::driver::{Copy3d, HostKind, Memory, Place, StreamHandle};
 use crate::error::Result;
 
 // Every unsafe method passes on its caller's promises and operands unchanged. SAFETY: an injected
@@ -36,10 +36,37 @@ unsafe impl Memory for Trace {
         })
     }
 
-    fn alloc_host(&self, bytes: usize) -> Result<NonNull<u8>> {
+    fn has_pool(&self) -> bool {
+        self.inner.has_pool()
+    }
+
+    unsafe fn pool_alloc(&self, bytes: u64, stream: StreamHandle) -> Result<u64> {
         self.make(
-            Call::AllocHost { bytes },
-            || self.inner.alloc_host(bytes),
+            Call::PoolAlloc { bytes, stream },
+            // SAFETY: the caller's promise is the inner driver's.
+            || unsafe { self.inner.pool_alloc(bytes, stream) },
+            |live, &address| {
+                live.pool_allocations.insert(Address(address), bytes);
+            },
+        )
+    }
+
+    unsafe fn pool_free(&self, address: u64, stream: StreamHandle) -> Result<()> {
+        // SAFETY: the caller's promises are the inner driver's.
+        let real = || unsafe { self.inner.pool_free(address, stream) };
+        self.release(Call::PoolFree { address: Address(address), stream }, real, |live| {
+            live.pool_allocations.remove(&Address(address));
+        })
+    }
+
+    fn pool_trim(&self, keep: u64) -> Result<()> {
+        self.queue(Call::PoolTrim { keep }, || self.inner.pool_trim(keep))
+    }
+
+    fn alloc_host(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
+        self.make(
+            Call::AllocHost { bytes, kind },
+            || self.inner.alloc_host(bytes, kind),
             |live, &memory| {
                 live.host_allocations.insert(host(memory.as_ptr()), bytes);
             },
@@ -52,6 +79,27 @@ unsafe impl Memory for Trace {
         let memory = host(memory.as_ptr());
         self.release(Call::FreeHost { memory }, real, |live| {
             live.host_allocations.remove(&memory);
+        })
+    }
+
+    unsafe fn register_host(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
+        let at = host(memory.as_ptr());
+        self.make(
+            Call::RegisterHost { memory: at, bytes },
+            // SAFETY: the caller's promise is the inner driver's.
+            || unsafe { self.inner.register_host(memory, bytes) },
+            |live, &()| {
+                live.registered.insert(at, bytes);
+            },
+        )
+    }
+
+    unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()> {
+        // SAFETY: the caller's promise is the inner driver's.
+        let real = || unsafe { self.inner.unregister_host(memory) };
+        let memory = host(memory.as_ptr());
+        self.release(Call::UnregisterHost { memory }, real, |live| {
+            live.registered.remove(&memory);
         })
     }
 
@@ -73,6 +121,13 @@ unsafe impl Memory for Trace {
         self.queue(call, || unsafe { self.inner.copy_d2d(dst, src, bytes, stream) })
     }
 
+    unsafe fn copy_3d(&self, copy: &Copy3d, stream: StreamHandle) -> Result<()> {
+        let extents = [copy.width, copy.height, copy.depth];
+        let call = Call::Copy3d { dst: place(copy.dst.place), src: place(copy.src.place), extents, stream };
+        // SAFETY: the caller's promises are the inner driver's.
+        self.queue(call, || unsafe { self.inner.copy_3d(copy, stream) })
+    }
+
     unsafe fn fill(&self, dst: u64, value: u8, bytes: u64, stream: StreamHandle) -> Result<()> {
         let call = Call::Fill { dst: Address(dst), value, bytes, stream };
         // SAFETY: the caller's promise is the inner driver's.
@@ -82,4 +137,11 @@ unsafe impl Memory for Trace {
 
 fn host(memory: *const u8) -> Address {
     Address(memory.addr() as u64)
+}
+
+fn place(place: Place) -> Address {
+    match place {
+        Place::Device(address) => Address(address),
+        Place::Host(memory) => host(memory),
+    }
 }

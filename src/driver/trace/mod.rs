@@ -31,8 +31,12 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct Live {
     /// Device allocations: address and bytes.
     pub allocations: BTreeMap<Address, u64>,
+    /// Allocations from the driver's pool: address and bytes.
+    pub pool_allocations: BTreeMap<Address, u64>,
     /// Page-locked allocations: address and bytes.
     pub host_allocations: BTreeMap<Address, usize>,
+    /// Registered host memory: address and bytes.
+    pub registered: BTreeMap<Address, usize>,
     /// Streams.
     pub streams: BTreeSet<StreamHandle>,
     /// Events.
@@ -76,8 +80,8 @@ impl Trace {
         Self { inner, books: Mutex::default() }
     }
 
-    /// Returns the calls so far, including failed ones. [`Driver::info`] and [`Driver::counters`]
-    /// cannot fail and are left out.
+    /// Returns the calls so far, including failed ones. [`Driver::info`], [`Driver::counters`]
+    /// and [`has_pool`](super::Memory::has_pool) cannot fail and are left out.
     pub fn calls(&self) -> Vec<Call> {
         self.books().calls.clone()
     }

@@ -6,6 +6,7 @@
 
 mod explain;
 mod plan;
+mod recent;
 mod strategies;
 mod strategy;
 mod task;
@@ -55,9 +56,8 @@ pub fn copy_into<'a, T: Element>(
     stream: &Stream,
 ) -> Result<()> {
     let (src, dst) = (src.into(), dst.into());
-    let (align, target) = (Align::ALLOCATION, Target::of(dst.memory().device()));
-    let plan = PermutePlan::new(src.layout(), align, dst.layout(), align, size_of::<T>(), target)?;
-    plan.queue(&src, &dst, stream)
+    let target = Target::of(dst.memory().device());
+    recent::with_plan([src.layout(), dst.layout()], size_of::<T>(), target, |plan| plan.queue(&src, &dst, stream))
 }
 
 /// Queues [`copy_into`] by the kernels for large arrays, whatever the size, with these tiles.
