@@ -1,8 +1,11 @@
 //! Allocators of device memory for buffers.
 //!
 //! [`Allocate`] is the trait. [`Caching`] is the allocator of every device: it keeps freed memory for
-//! the next request. [`DriverMemory`] keeps nothing.
+//! the next request. [`DriverMemory`] keeps nothing. [`Limit`], [`Statistics`], [`Logged`] and
+//! [`HoldBack`] wrap an allocator, and can be stacked;
+//! [`Device::with_allocator`](crate::Device::with_allocator) opens a device over any of them.
 
+mod adaptors;
 mod allocate;
 mod caching;
 mod driver_memory;
@@ -10,6 +13,7 @@ mod driver_memory;
 pub mod replay;
 mod upstream;
 
+pub use adaptors::{HoldBack, Limit, Logged, Statistics};
 pub use allocate::{Allocate, Block, BlockState, BlockView, Figures, Lane, Request, SegmentView, Snapshot};
 pub use caching::Caching;
 pub use driver_memory::DriverMemory;
@@ -20,3 +24,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -192,7 +192,10 @@ unsafe impl Upstream for Simulated {
         if bytes > self.bytes - taken.bytes {
             let free = counted(self.bytes - taken.bytes, "byte");
             let wanted = counted(bytes, "byte");
-            return Err(Error::new(ErrorKind::OutOfMemory, format!("the simulated memory has {free} left, not {wanted}")));
+            return Err(Error::new(
+                ErrorKind::OutOfMemory,
+                format!("the simulated memory has {free} left, not {wanted}"),
+            ));
         }
         let address = taken.next;
         taken.next += bytes.next_multiple_of(1 << 21);

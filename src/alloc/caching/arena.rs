@@ -107,7 +107,13 @@ impl Arena {
     }
 
     /// Returns the smallest free block of any lane, as [`fit`](Self::fit).
-    pub(super) fn fit_of_others(&self, kind: Kind, lanes: impl Iterator<Item = u32>, least: u64, most: u64) -> Option<u32> {
+    pub(super) fn fit_of_others(
+        &self,
+        kind: Kind,
+        lanes: impl Iterator<Item = u32>,
+        least: u64,
+        most: u64,
+    ) -> Option<u32> {
         lanes.filter_map(|lane| self.fit(kind, lane, least, most)).min_by_key(|&node| self.node(node).bytes)
     }
 

@@ -4,8 +4,8 @@ use super::arena::{ANY, Kind, Owner};
 use super::clock::Stand;
 use super::policy::{self, GRANULE, PAGE};
 use super::{Caching, Core, add};
-use crate::alloc::{Block, Request};
 use crate::alloc::lock;
+use crate::alloc::{Block, Request};
 use crate::driver::EventHandle;
 use crate::error::{Error, ErrorKind, Result};
 

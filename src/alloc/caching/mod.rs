@@ -25,9 +25,9 @@ use self::clock::{Clock, Events, too_many_lanes};
 use self::lane::{Holder, Slot, add};
 use self::pages::Pages;
 use self::policy::GRANULE;
-use super::{Allocate, Block, Figures, Lane, Request, Snapshot};
 use super::lock;
 use super::upstream::{OfDriver, Simulated, Upstream};
+use super::{Allocate, Block, Figures, Lane, Request, Snapshot};
 use crate::driver::{Driver, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
 

@@ -37,7 +37,8 @@ mod tests {
     #[test]
     fn every_number_has_a_place_of_its_own() {
         let places: Vec<_> = (0..1000).map(Pages::<u8>::place).collect();
-        let next = |(page, place): (usize, usize)| if place + 1 == 1 << page { (page + 1, 0) } else { (page, place + 1) };
+        let next =
+            |(page, place): (usize, usize)| if place + 1 == 1 << page { (page + 1, 0) } else { (page, place + 1) };
         assert_eq!(places[0], (0, 0));
         assert!(places.windows(2).all(|pair| pair[1] == next(pair[0])));
         assert_eq!(Pages::<u8>::place(u32::MAX - 1), (31, (1 << 31) - 1));

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::arena::ANY;
 use super::{Caching, Core};
-use crate::alloc::{BlockState, BlockView, Figures, SegmentView, Snapshot};
 use crate::alloc::lock;
+use crate::alloc::{BlockState, BlockView, Figures, SegmentView, Snapshot};
 use crate::error::counted;
 
 /// Most holders that an error names.
@@ -111,5 +111,8 @@ impl Caching {
 /// A number of bytes in the largest unit of which there is one.
 fn size(bytes: u64) -> String {
     let unit = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")].into_iter().find(|&(unit, _)| bytes >= unit);
-    unit.map_or_else(|| counted(bytes, "byte").to_string(), |(unit, name)| format!("{:.1} {name}", bytes as f64 / unit as f64))
+    unit.map_or_else(
+        || counted(bytes, "byte").to_string(),
+        |(unit, name)| format!("{:.1} {name}", bytes as f64 / unit as f64),
+    )
 }
