@@ -203,7 +203,7 @@ fn a_change_of_stream_costs_waits_of_streams_and_nothing_else() {
 
 #[test]
 fn what_is_counted_is_seen() {
-    let (driver, device, source, _) = setup();
+    let (driver, device, ..) = setup();
     let stream = device.stream().unwrap();
     let (allocations, calls) = cost(&driver, || {
         drop(std::hint::black_box(vec![1]));

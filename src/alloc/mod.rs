@@ -13,6 +13,8 @@ mod driver_memory;
 pub mod replay;
 mod upstream;
 
+#[cfg(feature = "export")]
+use adaptors::COLUMNS;
 pub use adaptors::{HoldBack, Limit, Logged, Statistics};
 pub use allocate::{Allocate, Block, BlockState, BlockView, Figures, Lane, Request, SegmentView, Snapshot};
 pub use caching::Caching;

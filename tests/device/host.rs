@@ -214,7 +214,7 @@ fn a_buffer_of_a_stream_is_of_its_device(setup: &Setup) {
 fn a_failed_drop_is_kept(setup: &Setup) {
     let trace = Arc::new(Trace::new(Arc::clone(&setup.driver)));
     // A cache frees nothing at a drop.
-    let device = exact(&(trace.clone() as Arc<dyn Driver>));
+    let device = exact(&(trace.clone() as Arc<dyn warpstride::driver::Driver>));
     let buffer = device.upload(&[1u8; 100]).unwrap();
     trace.fail_method(Method::Free);
     drop(buffer);

@@ -1,7 +1,6 @@
 //! Permutes and copies from any layout to any layout, compared with the oracle.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use warpstride::device::Device;
 use warpstride::layout::Layout;

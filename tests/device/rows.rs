@@ -1,7 +1,5 @@
 //! Copies of runs of bytes that are contiguous on both sides, whatever their starts.
 
-use std::sync::Arc;
-
 use warpstride::device::Device;
 use warpstride::layout::Layout;
 use warpstride::ops::{self, Align, PermutePlan, Plan, Target};

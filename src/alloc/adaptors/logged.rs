@@ -11,7 +11,7 @@ use crate::alloc::{Allocate, Block, Lane, Request, lock};
 use crate::error::Result;
 
 /// The first line of a log, as RMM's logging adaptor writes it.
-pub(crate) const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream";
+pub(in crate::alloc) const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream";
 
 /// An allocator that writes a line for each allocation and free, in RMM's columns:
 /// `Thread,Time,Action,Pointer,Size,Stream`. The time is of the day in UTC, and the stream is the

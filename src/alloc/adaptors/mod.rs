@@ -7,6 +7,8 @@ mod statistics;
 
 pub use hold_back::HoldBack;
 pub use limit::Limit;
+#[cfg(feature = "export")]
+pub(super) use logged::COLUMNS;
 pub use logged::Logged;
 pub use statistics::Statistics;
 

@@ -4,8 +4,12 @@
 //! A [`Log`] comes from a file in RMM's columns, from the adaptor [`Logged`](super::Logged), or from
 //! a seed.
 
+#[cfg(feature = "export")]
+mod csv;
 mod log;
 mod random;
+#[cfg(feature = "export")]
+mod svg;
 
 pub use log::{Log, Operation};
 

@@ -92,7 +92,8 @@ impl State {
     /// Removes the uses of a range, and returns them.
     fn cut(&mut self, start: u64, end: u64) -> BTreeSet<Work> {
         let mut found = BTreeSet::new();
-        let starts: Vec<u64> = self.uses.range(..end).rev().map(|(&at, _)| at).take_while(|&at| self.uses[&at].0 > start).collect();
+        let starts: Vec<u64> =
+            self.uses.range(..end).rev().map(|(&at, _)| at).take_while(|&at| self.uses[&at].0 > start).collect();
         for at in starts {
             let (until, work) = self.uses.remove(&at).expect("it is there");
             found.extend(&work);
@@ -196,9 +197,13 @@ unsafe impl Upstream for std::sync::Arc<Model> {
             }
             let mut known = state.host.clone();
             join(&mut known, &state.returns);
-            let uses: BTreeSet<Work> = state.uses.range(address..address + bytes).flat_map(|(_, (_, work))| work.clone()).collect();
+            let uses: BTreeSet<Work> =
+                state.uses.range(address..address + bytes).flat_map(|(_, (_, work))| work.clone()).collect();
             for (of, work) in uses {
-                assert!(known.get(&of).is_some_and(|&known| known >= work), "given back before work {work} of stream {of}");
+                assert!(
+                    known.get(&of).is_some_and(|&known| known >= work),
+                    "given back before work {work} of stream {of}"
+                );
             }
         } else {
             let clocks: Vec<Clock> = state.streams.values().cloned().collect();
