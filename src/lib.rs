@@ -77,7 +77,7 @@ pub mod ptx;
 #[cfg(feature = "interp")]
 pub mod interp;
 pub mod driver;
-mod alloc;
+pub mod alloc;
 pub mod device;
 pub mod stream;
 #[cfg(feature = "io")]

@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::abi::{Key, SPIN};
-use crate::alloc::DriverMemory;
+use crate::alloc::{Allocate, Caching};
 use crate::counters::Counters;
 use crate::driver::{Counted, DeviceInfo, Driver, Stats};
 use crate::error::{Error, ErrorKind, Result};
@@ -104,11 +104,37 @@ impl Device {
         Self::with(driver, "the driver was given")
     }
 
+    /// Opens a device over your own driver, with an allocator over the same driver: one that limits,
+    /// counts or logs, or [`DriverMemory`](crate::alloc::DriverMemory), which caches nothing. `make`
+    /// gets the driver, with its calls counted.
+    ///
+    /// # Errors
+    ///
+    /// The error of `make`, or the driver's when it makes the default stream.
+    ///
+    /// # Safety
+    ///
+    /// - The allocator's memory is that of the driver that `make` gets.
+    pub unsafe fn with_allocator(
+        driver: Arc<dyn Driver>,
+        make: impl FnOnce(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>,
+    ) -> Result<Self> {
+        Self::over(driver, make, "the driver was given")
+    }
+
     fn with(driver: Arc<dyn Driver>, why: &str) -> Result<Self> {
+        Self::over(driver, |driver| Ok(Arc::new(Caching::new(driver)?)), why)
+    }
+
+    fn over(
+        driver: Arc<dyn Driver>,
+        make: impl FnOnce(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>,
+        why: &str,
+    ) -> Result<Self> {
         let choice = format!("{}: {why}", driver.info().name);
         let counted = Arc::new(Counted::new(driver));
         let driver = Arc::clone(&counted) as Arc<dyn Driver>;
-        let allocator = Arc::new(DriverMemory::new(Arc::clone(&driver)));
+        let allocator = make(Arc::clone(&driver))?;
         let context = Context::new(driver, allocator);
         let default_stream = Stream::new(&context, None)?;
         let kernels = Kernels::new(Arc::clone(&context));

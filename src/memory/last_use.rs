@@ -6,7 +6,7 @@
 //! idea is cudarc's event pair, with one event instead of two, because a transpose is bound by
 //! memory and gains nothing from overlapping another.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Allocation;
 use crate::device::lock;
@@ -14,13 +14,31 @@ use crate::error::Result;
 use crate::stream::Stream;
 
 /// The stream that last used an allocation.
-#[derive(Debug, Default)]
-pub(crate) struct LastUse(Mutex<Option<Stream>>);
+#[derive(Debug)]
+pub(crate) struct LastUse(Mutex<Use>);
+
+#[derive(Debug)]
+struct Use {
+    stream: Stream,
+    /// Whether the stream has work on the memory, so that another stream must wait for it first.
+    queued: bool,
+}
 
 impl LastUse {
-    /// Returns the stream of the last use, if there was one.
-    pub(crate) fn stream(&self) -> Option<Stream> {
-        lock(&self.0).clone()
+    /// Nothing has used the memory since `stream` got it; `fresh`, if nothing that used it before
+    /// may still run.
+    pub(super) fn new(stream: Stream, fresh: bool) -> Self {
+        Self(Mutex::new(Use { stream, queued: !fresh }))
+    }
+
+    /// Returns the stream of the last use, or the one that the memory was allocated on.
+    pub(crate) fn stream(&self) -> Stream {
+        lock(&self.0).stream.clone()
+    }
+
+    /// The same, once nobody else uses the memory.
+    pub(super) fn last(&mut self) -> &Stream {
+        &self.0.get_mut().unwrap_or_else(PoisonError::into_inner).stream
     }
 }
 
@@ -53,14 +71,18 @@ pub(crate) fn queue_in_order<const N: usize, R>(
 /// Makes `stream` the last to use an allocation, after the former stream. It does not wait again
 /// for the stream in `waited`. If the stream stays the same, this does nothing and counts no
 /// handle.
-fn follow(stream: &Stream, last: &mut Option<Stream>, waited: &mut Option<Stream>) -> Result<()> {
-    if last.as_ref() != Some(stream) {
-        if let Some(former) = last.as_ref().filter(|&former| waited.as_ref() != Some(former)) {
-            stream.wait_for(former)?;
+fn follow(stream: &Stream, last: &mut Use, waited: &mut Option<Stream>) -> Result<()> {
+    if last.stream != *stream {
+        if last.queued && waited.as_ref() != Some(&last.stream) {
+            stream.wait_for(&last.stream)?;
         }
         // Also if the work is not queued afterwards: the stream now waits for the former uses, so
         // it stands for them.
-        *waited = last.replace(stream.clone());
+        let former = std::mem::replace(&mut last.stream, stream.clone());
+        if last.queued {
+            *waited = Some(former);
+        }
     }
+    last.queued = true;
     Ok(())
 }

@@ -58,6 +58,7 @@ impl Device {
     /// # Errors
     ///
     /// As [`Device::alloc_on`].
+    #[track_caller]
     pub fn alloc<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         self.alloc_on(len, self.default_stream())
     }
@@ -71,6 +72,7 @@ impl Device {
     ///
     /// `Layout` if the bytes overflow; `InvalidArgument` if the stream is of another device;
     /// `OutOfMemory` if the device has too few bytes.
+    #[track_caller]
     pub fn alloc_on<T: Element>(&self, len: usize, stream: &Stream) -> Result<DeviceBuffer<T>> {
         self.context().check_same(stream.context(), "the device and the stream")?;
         let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(|| {
@@ -91,6 +93,7 @@ impl Device {
     /// # Errors
     ///
     /// As [`Device::alloc`].
+    #[track_caller]
     pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         let buffer = self.alloc(len)?;
         buffer.memory.fill_zero()?;
@@ -102,6 +105,7 @@ impl Device {
     /// # Errors
     ///
     /// `OutOfMemory` if the device has too few bytes; else the error of the copy.
+    #[track_caller]
     pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>> {
         let mut buffer = self.alloc(elements.len())?;
         buffer.upload_from(elements)?;

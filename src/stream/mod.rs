@@ -11,6 +11,7 @@ pub use event::Event;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::alloc::Lane;
 use crate::device::{Context, Device};
 use crate::driver::{EventHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
@@ -41,6 +42,8 @@ pub struct Stream {
 pub(crate) struct Inner {
     context: Arc<Context>,
     handle: StreamHandle,
+    /// The stream as the allocator knows it; the drop closes it.
+    lane: Lane,
     /// The stream's position when another stream last waited for it. The event is made with the
     /// stream, so ordering two streams allocates nothing.
     passed: EventHandle,
@@ -54,7 +57,14 @@ impl Stream {
     pub(crate) fn new(context: &Arc<Context>, device: Option<Device>) -> Result<Self> {
         let passed = context.ordering_event()?;
         let handle = context.driver().stream_create().inspect_err(|_| context.retire(passed))?;
-        let stream = Self { inner: Arc::new(Inner { context: Arc::clone(context), handle, passed, device }) };
+        // SAFETY: the stream is live, and `Inner`'s drop closes the lane before it destroys it.
+        let opened = unsafe { context.allocator().open(handle) };
+        let lane = opened.inspect_err(|_| {
+            // The first error is the one to report. SAFETY: nothing has used the stream.
+            let _ = unsafe { context.driver().stream_destroy(handle) };
+            context.retire(passed);
+        })?;
+        let stream = Self { inner: Arc::new(Inner { context: Arc::clone(context), handle, lane, passed, device }) };
         context.enter(Arc::downgrade(&stream.inner));
         Ok(stream)
     }
@@ -102,6 +112,11 @@ impl Stream {
         &self.inner.context
     }
 
+    /// Returns the stream as the allocator knows it.
+    pub(crate) fn lane(&self) -> &Lane {
+        &self.inner.lane
+    }
+
     /// Returns this stream's own handle of its device; `None` for a default stream.
     pub(crate) fn device(&self) -> Option<&Device> {
         self.inner.device.as_ref()
@@ -129,6 +144,9 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let _last = Retire(self);
         let driver = self.context.driver();
+        // SAFETY: a buffer that names the lane has a handle of the stream, so there is none.
+        let closed = unsafe { self.context.allocator().close(&self.lane) };
+        self.context.note_drop(closed, || "closing the memory of a dropped stream".into());
         // From here on the event stands for the stream's last work, so `Context::synchronize` still
         // waits for it. SAFETY: both are live until the end of this function.
         let recorded = unsafe { driver.event_record(self.passed, self.handle) };
