@@ -22,6 +22,8 @@ impl Allocation {
     /// Allocates `bytes` for use on `stream` first, which is of the same device. Zero bytes have
     /// address 0 and make no driver call.
     pub(super) fn new(device: &Device, stream: &Stream, bytes: usize) -> Result<Self> {
+        // A graph's launches come later, and on any stream.
+        let stream = if stream.is_capturing() { device.default_stream() } else { stream };
         let block = match bytes {
             0 => None,
             _ => Some(device.context().allocator().alloc(bytes as u64, Some(stream.handle()))?),

@@ -5,13 +5,14 @@
 //! cannot forget a wait or race, and needs events only to measure time. Copies between host and
 //! device return when they are done. Dropping a buffer is safe at any time: the driver lets queued
 //! work that uses it run first. On CUDA a drop waits for all work in the device's primary context,
-//! including other libraries', and must not happen while a stream is captured into a graph.
+//! including other libraries', and must not happen while other code captures a stream into a graph.
+//! [`Stream::capture`] allows it.
 
 mod allocation;
 mod last_use;
 
 pub(crate) use allocation::Allocation;
-pub(crate) use last_use::queue_in_order;
+pub(crate) use last_use::{queue_all_in_order, queue_in_order};
 
 use std::fmt;
 use std::marker::PhantomData;

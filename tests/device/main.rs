@@ -19,6 +19,7 @@ mod affine;
 mod architectures;
 mod arithmetic;
 mod axes;
+mod captures;
 mod casts;
 mod copies;
 mod events;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         every_entry::cases(),
         modules::cases(),
         graphs::cases(),
+        captures::cases(),
         late::cases(),
         failures::cases(),
         fields::cases(),
