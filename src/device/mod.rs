@@ -173,7 +173,8 @@ impl Device {
     /// use warpstride::{Backend, Device, ops};
     ///
     /// let device = Device::open(Backend::Soft)?;
-    /// let (a, mut b) = (device.array(&[64, 64], &[1.0_f32; 64 * 64])?, device.alloc_array(&[64, 64])?);
+    /// let a = device.array(&[64, 64], &[1.0_f32; 64 * 64])?;
+    /// let mut b = device.alloc_array(&[64, 64])?;
     /// ops::copy_into(&a, &mut b, device.default_stream())?; // the first launch loads the kernel
     /// let before = device.stats();
     /// for _ in 0..100 {

@@ -9,9 +9,13 @@
 //! [`Stream::capture`] allows it.
 
 mod allocation;
+mod host;
 mod last_use;
 
+pub use host::{PinnedBuffer, PinnedMemory, WriteCombined};
+
 pub(crate) use allocation::Allocation;
+pub(crate) use host::{HostPool, Lent, Parked};
 pub(crate) use last_use::{queue_all_in_order, queue_in_order};
 
 use std::fmt;

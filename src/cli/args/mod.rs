@@ -100,6 +100,10 @@ pub(super) struct Global {
     /// Print results and errors only, no notes and no progress
     #[arg(long, global = true)]
     pub(super) quiet: bool,
+    /// Print the calls to each device's driver by kind, those that can make the host wait, and the
+    /// memory: after the command on standard error, with --json in the document
+    #[arg(long, global = true)]
+    pub(super) stats: bool,
 }
 
 #[derive(Subcommand)]

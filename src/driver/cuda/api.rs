@@ -164,7 +164,7 @@ values! {
 }
 
 /// A structure of CUDA's header. Each field has the offset of the field of cudarc's structure that
-/// is named behind it; a field without such a name stands for what CUDA's versions name differently.
+/// is named behind it. CUDA's versions name a field differently that has no such name here.
 macro_rules! structures {
     ($($(#[$doc:meta])* $name:ident as $theirs:ident { $($field:ident: $type:ty $(= $same:ident)?,)* })*) => {$(
         $(#[$doc])*
