@@ -86,3 +86,13 @@ fn lesson_7_holds_a_kernel_of_its_own_against_the_device() {
     let by_device = ["no GB/s without a GPU, but this: 4096 sectors of 32 bytes, and 4096 would", "% of it"];
     assert!(by_device.iter().any(|part| printed.contains(part)), "{printed}");
 }
+
+#[test]
+fn lesson_11_launches_a_hundred_kernels_with_one_call() {
+    let printed = lesson("11_graph");
+    assert!(printed.contains("captured: 100 nodes"), "{printed}");
+    assert_eq!(line(&printed, "loop"), ["loop", "1000", "0", "0"]);
+    assert_eq!(line(&printed, "graph"), ["graph", "0", "10", "0"]);
+    assert!(printed.contains("planes are right: true"), "{printed}");
+    assert!(printed.contains("updated: InPlace, and planes are right: true"), "{printed}");
+}
