@@ -7,7 +7,7 @@ use super::Kernels;
 use crate::alloc::Allocate;
 use crate::driver::{Driver, EventHandle};
 use crate::error::{Error, Result};
-use crate::memory::{HostPool, Lent, Parked};
+use crate::memory::{HostPool, Lent, Parked, Staging};
 use crate::stream::{Inner, Stream, foreign};
 
 /// The driver, the allocator, the streams of the device, and the first failure of a drop.
@@ -23,6 +23,8 @@ pub(crate) struct Context {
     /// Events that stand for the last work of dropped streams, until new streams take them. A
     /// stream's event is destroyed only with the context.
     retired: Mutex<Vec<EventHandle>>,
+    /// Copies of pageable host memory. Its slots are the pool's.
+    staging: Staging,
     /// Page-locked host memory.
     pinned: HostPool,
     /// Host memory that was dropped while a copy used it.
@@ -33,6 +35,7 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(driver: Arc<dyn Driver>, allocator: Arc<dyn Allocate>) -> Arc<Self> {
         Arc::new(Self {
+            staging: Staging::new(Arc::clone(&driver)),
             pinned: HostPool::new(Arc::clone(&driver)),
             driver,
             allocator,
@@ -83,6 +86,11 @@ impl Context {
         }
         self.reap();
         outcome
+    }
+
+    /// Returns the engine that copies pageable host memory.
+    pub(crate) fn staging(&self) -> &Staging {
+        &self.staging
     }
 
     /// Returns the pool of page-locked host memory.

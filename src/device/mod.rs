@@ -165,8 +165,8 @@ impl Device {
         Ok(self.driver().counters())
     }
 
-    /// Returns the calls to the driver so far, how many of them can synchronise, and the memory that
-    /// the driver has given out.
+    /// Returns the calls to the driver so far, how many of them can synchronise, and the memory
+    /// that the driver has given out.
     ///
     /// ```
     /// # #[cfg(feature = "interp")] {
@@ -187,6 +187,11 @@ impl Device {
     /// ```
     pub fn stats(&self) -> Stats {
         self.inner.shared.counted.stats()
+    }
+
+    /// Whether memory of the host is page-locked, as far as calls of this device tell.
+    pub(crate) fn is_page_locked(&self, memory: *const u8, bytes: usize) -> bool {
+        self.inner.shared.counted.is_page_locked(memory, bytes)
     }
 
     /// See [`Memory::reset_persisting_l2`](crate::driver::Memory::reset_persisting_l2).

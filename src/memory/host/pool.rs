@@ -34,7 +34,7 @@ unsafe impl Send for HostBlock {}
 unsafe impl Sync for HostBlock {}
 
 impl HostBlock {
-    pub(super) fn memory(&self) -> NonNull<u8> {
+    pub(in crate::memory) fn memory(&self) -> NonNull<u8> {
         self.memory
     }
 }
@@ -83,7 +83,7 @@ impl HostPool {
 
     /// Returns a block of at least `bytes` bytes, which must not be 0. Its contents are zeros if it
     /// is new, and else what its last owner left.
-    pub(super) fn take(&self, bytes: usize, kind: HostKind) -> Result<HostBlock> {
+    pub(in crate::memory) fn take(&self, bytes: usize, kind: HostKind) -> Result<HostBlock> {
         let whole = bytes.checked_next_multiple_of(PAGE).filter(|&bytes| bytes <= isize::MAX as usize);
         let whole = whole.ok_or_else(|| {
             let asked = counted(bytes, "byte");
