@@ -47,8 +47,8 @@ impl<S: Element, D: Element> ColdRuns<S, D> {
         })?)
     }
 
-    /// Device times of a graph for each set, which captures what `queue` queues. `None` for more sets
-    /// than `most_sets`.
+    /// Device times of a graph for each set, which captures what `queue` queues. `None` for more
+    /// sets than `most_sets`.
     pub(super) fn time_graphs(
         &mut self,
         samples: usize,

@@ -82,8 +82,8 @@ thread_local! {
     static ROOM: Cell<Vec<Lock<'static>>> = const { Cell::new(Vec::new()) };
 }
 
-/// Queues work as [`queue_in_order`] does that uses any number of allocations, in the order of their
-/// addresses and each once. It allocates if `used` is longer than ever before on this thread.
+/// Queues work as [`queue_in_order`] does that uses any number of allocations, in the order of
+/// their addresses and each once. It allocates if `used` is longer than ever before on this thread.
 pub(crate) fn queue_all_in_order<R>(
     stream: &Stream,
     used: &[Arc<Allocation>],

@@ -14,8 +14,8 @@ use crate::memory::{Allocation, queue_all_in_order};
 ///
 /// A launch of many small kernels costs the host little more than one launch of one kernel. The
 /// graph keeps the memory that its work uses, so the buffers may be dropped; their memory is freed
-/// with the graph. A launch runs after all former uses of that memory, and is its last use from then
-/// on, as for any operation. So launches of one graph run one after the other.
+/// with the graph. A launch runs after all former uses of that memory, and is its last use from
+/// then on, as for any operation. So launches of one graph run one after the other.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -64,13 +64,13 @@ pub enum Updated {
 }
 
 impl Stream {
-    /// Captures what `work` queues on its argument, a stream of this device that is made for it, and
-    /// returns it as a graph. None of it runs before the graph is launched. Other work of this
+    /// Captures what `work` queues on its argument, a stream of this device that is made for it,
+    /// and returns it as a graph. None of it runs before the graph is launched. Other work of this
     /// device, also this stream's, goes on as usual, on any thread.
     ///
     /// The argument takes operations on device memory. It refuses waits, events and copies from or
-    /// to the host. Buffers that are allocated on it lie on the default stream. After the capture it
-    /// is an ordinary stream, if `work` kept a clone of it.
+    /// to the host. Buffers that are allocated on it are the default stream's first. After the
+    /// capture it is an ordinary stream, if `work` kept a clone of it.
     ///
     /// # Errors
     ///
@@ -94,8 +94,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the stream is of another device, or is being captured; else the driver's
-    /// error.
+    /// `InvalidArgument` if the stream is of another device, or is being captured; else the
+    /// driver's error.
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         self.context.check_same(stream.context(), "the graph and the stream")?;
         stream.check_not_capturing("the launch of a graph")?;

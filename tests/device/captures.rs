@@ -262,6 +262,9 @@ fn what_cannot_be_captured_is_refused(setup: &Setup) {
             (s.wait(&event), "a wait for an event cannot be captured"),
             (s.record(&event), "the record of an event cannot be captured"),
             (inner.launch(s), "the launch of a graph cannot be captured"),
+            (s.upload(vec![2.0; 10], &mut values).map(drop).map_err(Error::from), "a copy from the host cannot"),
+            (s.download(&values, vec![2.0; 10]).map(drop).map_err(Error::from), "a copy to the host cannot"),
+            (s.scope(|_| panic!("it must not run")), "a scope of copies cannot"),
         ] {
             let error = refused.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument);
