@@ -28,6 +28,13 @@ const SHAPES: [(&str, &[usize], &[usize]); 3] = [
     ("a permute of 5 axes", &[4, 4, 4, 4, 4], &[4, 2, 0, 3, 1]),
 ];
 
+/// Permutes of 1 MiB, for the cost of a result in a new buffer.
+const OF_1_MIB: [(&str, &[usize], &[usize]); 3] = [
+    ("a transpose of 1 MiB", &[512, 512], &[1, 0]),
+    ("a permute of 3 axes of 1 MiB", &[64, 64, 64], &[2, 0, 1]),
+    ("a permute of 5 axes of 1 MiB", &[16, 8, 16, 8, 16], &[4, 2, 0, 3, 1]),
+];
+
 /// Measures an operation without the waits for its queued work.
 fn measure(c: &mut Criterion, device: &Device, name: &str, mut operation: impl FnMut() -> Result<()>) {
     c.bench_function(name, |bencher| {
@@ -82,9 +89,31 @@ fn host_cost(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
     Ok(())
 }
 
+/// Measures permutes into new buffers beside launches of a kept plan into a kept one.
+fn new_buffers(c: &mut Criterion, on: &str, device: &Device) -> Result<()> {
+    for (what, shape, axes) in OF_1_MIB {
+        let source = device.alloc_array::<f32>(shape)?;
+        let view = source.view().permuted_axes(axes)?;
+        let kept = device.alloc_array::<f32>(view.shape())?;
+        let (from, to) = (source.buffer().address(), kept.buffer().address());
+        let (stream, align) = (device.default_stream().handle(), Align::ALLOCATION);
+        let plan = PermutePlan::new(view.layout(), align, kept.layout(), align, 4, Target::of(device))?;
+        measure(c, device, &format!("{on}, {what}: launch a kept plan"), || {
+            // SAFETY: both buffers hold the elements of the layouts, and the stream is of their
+            // device.
+            unsafe { black_box(&plan).launch_raw(device, from, to, stream) }
+        });
+        measure(c, device, &format!("{on}, {what}: into a new buffer"), || {
+            ops::permute(black_box(&source), axes).map(drop)
+        });
+    }
+    Ok(())
+}
+
 fn launches(c: &mut Criterion) {
     let (_, device) = idle::Idle::device();
     host_cost(c, "idle", &device).expect("an idle driver refuses none of it");
+    new_buffers(c, "idle", &device).expect("an idle driver refuses none of it");
     match Device::open(Backend::Cuda(0)) {
         Ok(device) => on_gpu(c, &device).expect("the GPU does it"),
         Err(reason) => println!("without a GPU only our part is measured: {reason}"),
@@ -94,6 +123,7 @@ fn launches(c: &mut Criterion) {
 #[cfg(feature = "cudarc")]
 fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
     host_cost(c, "cuda, no context current", device)?;
+    new_buffers(c, "cuda, no context current", device)?;
     driver_cost(c, "cuda, no context current", device)?;
     let context = cudarc::driver::CudaContext::new(0).expect("the context that the device is open with");
     context.bind_to_thread().expect("it is alive");
@@ -103,7 +133,8 @@ fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
 
 #[cfg(not(feature = "cudarc"))]
 fn on_gpu(c: &mut Criterion, device: &Device) -> Result<()> {
-    host_cost(c, "cuda", device)
+    host_cost(c, "cuda", device)?;
+    new_buffers(c, "cuda", device)
 }
 
 /// Measures the driver's own part: a launch of a kernel that does nothing, with few parameters and

@@ -28,7 +28,7 @@
 //! |---|---|---|
 //! | measuring | [`roofline`] | how long an operation takes, and the limits to compare that with |
 //! | memory of other crates | `interop` | their types, and the order of their uses |
-//! | operations | [`mod@array`], [`view`], [`ops`] | which elements go where: a plan from layouts alone, then a launch |
+//! | operations | [`mod@array`], [`view`], [`transfer`], [`ops`] | which elements go where: a plan from layouts alone, then a launch |
 //! | the safe side of a device | [`device`], [`memory`], [`stream`] | ownership, and which use waits for which |
 //! | files | `io` | NumPy's files, and outputs that replace others whole |
 //! | the seam | [`driver`] | one trait in three parts, about the size of CUDA's driver API; NVIDIA's driver and the software GPU implement it |
@@ -84,6 +84,7 @@ pub mod stream;
 pub mod io;
 pub mod memory;
 pub mod array;
+pub mod transfer;
 pub mod view;
 pub mod ops;
 #[cfg(feature = "cudarc")]
@@ -95,7 +96,7 @@ pub use device::{Backend, Device};
 pub use element::DType;
 pub use error::{Error, ErrorKind, Result};
 pub use layout::Layout;
-pub use memory::DeviceBuffer;
+pub use memory::{DeviceBuffer, PinnedBuffer};
 pub use ops::Plan;
 pub use stream::{Event, Stream};
 pub use view::{View, ViewMut};

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use warpstride::counters::Counters;
 use warpstride::device::Device;
 use warpstride::driver::{
-    Copy3d, DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, HostKind, Memory, ModuleHandle, Modules,
-    StreamHandle, Streams,
+    Copy3d, DeviceInfo, Driver, DriverKind, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, Graphs,
+    HostKind, Memory, ModuleHandle, Modules, StreamHandle, Streams,
 };
 use warpstride::error::{Error, ErrorKind, Result};
 use warpstride::launch_shape::LaunchShape;
@@ -28,7 +28,7 @@ pub(crate) struct Idle {
 /// The number of calls to a driver, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Calls {
-    /// Launches.
+    /// Launches of kernels and of graphs.
     pub(crate) launches: u64,
     /// Events recorded on a stream, and waits of a stream for an event. Both are queued, and the
     /// host waits for neither.
@@ -243,6 +243,47 @@ unsafe impl Modules for Idle {
 
     unsafe fn launch(&self, _: FunctionHandle, _: &LaunchShape, _: &[u8], _: StreamHandle) -> Result<()> {
         self.launches.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+// SAFETY: nothing is captured, so a launch of a graph does nothing to any memory.
+unsafe impl Graphs for Idle {
+    unsafe fn capture_begin(&self, _: StreamHandle) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    unsafe fn capture_end(&self, _: StreamHandle) -> Result<GraphHandle> {
+        Ok(GraphHandle(self.give_out(1)))
+    }
+
+    unsafe fn graph_nodes(&self, _: GraphHandle) -> Result<usize> {
+        self.other();
+        Ok(0)
+    }
+
+    unsafe fn graph_destroy(&self, _: GraphHandle) -> Result<()> {
+        self.other();
+        Ok(())
+    }
+
+    unsafe fn graph_instantiate(&self, _: GraphHandle) -> Result<GraphExecHandle> {
+        Ok(GraphExecHandle(self.give_out(1)))
+    }
+
+    unsafe fn graph_update(&self, _: GraphExecHandle, _: GraphHandle) -> Result<bool> {
+        self.other();
+        Ok(true)
+    }
+
+    unsafe fn graph_launch(&self, _: GraphExecHandle, _: StreamHandle) -> Result<()> {
+        self.launches.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    unsafe fn graph_exec_destroy(&self, _: GraphExecHandle) -> Result<()> {
+        self.other();
         Ok(())
     }
 }

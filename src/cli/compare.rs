@@ -91,7 +91,10 @@ impl Devices {
         if has_times(&named) && bytes / dtype.width() <= MAX_COUNTED {
             let opened = Device::open(Backend::Soft).map_err(anyhow::Error::from);
             match opened.and_then(|soft| ensure_room(each, on_host, &[own, (&soft, on_device)]).map(|()| soft)) {
-                Ok(soft) => counting = Some(soft),
+                Ok(soft) => {
+                    output.watch(&soft);
+                    counting = Some(soft);
+                }
                 Err(error) => output.note(format!("nothing is counted: {}", message(&error))),
             }
         }

@@ -15,6 +15,7 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
         // Whoever names a device asks for it.
         _ => {
             let device = Device::open(backend).with_context(|| format!("cannot open {backend}"))?;
+            output.watch(&device);
             vec![Availability { backend, info: Ok(device.info().clone()) }]
         }
     };

@@ -24,6 +24,7 @@ mod report;
 mod run_ptx;
 mod runs;
 mod signals;
+mod transfers;
 mod transpose;
 mod tune;
 mod verify;
@@ -87,15 +88,17 @@ pub(crate) fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(usage) => return not_run(&usage),
     };
-    let output = Output::new(cli.json(), cli.global.quiet);
-    match run(&cli, &output) {
+    let output = Output::new(cli.json(), cli.global.quiet, cli.global.stats);
+    let status = match run(&cli, &output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(io::stderr(), "error: {}", message(&error));
             output.failure(failure(&error));
             ExitCode::FAILURE
         }
-    }
+    };
+    output.stats();
+    status
 }
 
 /// Prints the help that was asked for, or why a line is wrong usage.
@@ -118,7 +121,7 @@ fn not_run(usage: &clap::Error) -> ExitCode {
         clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a command is missing; see --help".into(),
         _ => first.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" "),
     };
-    Output::new(args::ask_for_json(std::env::args_os().skip(1)), true)
+    Output::new(args::ask_for_json(std::env::args_os().skip(1)), true, false)
         .failure(json!({ "kind": "usage", "message": message }));
     ExitCode::from(2)
 }
@@ -189,6 +192,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Bench(args) => bench::run(args, backend, output),
         Command::Report(args) => report::run(args, output),
         Command::Peaks => peaks::run(backend, output),
+        Command::Transfers(args) => transfers::run(args, backend, output),
         #[cfg(feature = "interp")]
         Command::RunPtx(args) => run_ptx::run(args, backend, output),
         #[cfg(feature = "interp")]
@@ -200,11 +204,14 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
 
 /// Opens the device and says what `auto` took.
 fn open(backend: Backend, output: &Output) -> Result<Device> {
-    if backend != Backend::Auto {
-        return Device::open(backend).with_context(|| format!("cannot open {backend}"));
-    }
-    let device = Device::open(backend)?;
-    output.note(typed(device.choice()));
+    let device = if backend == Backend::Auto {
+        let device = Device::open(backend)?;
+        output.note(typed(device.choice()));
+        device
+    } else {
+        Device::open(backend).with_context(|| format!("cannot open {backend}"))?
+    };
+    output.watch(&device);
     Ok(device)
 }
 

@@ -1,6 +1,6 @@
 //! What is printed where: results on standard output, notes and progress on standard error.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
+use warpstride::device::Device;
 use warpstride::driver::DeviceInfo;
 use warpstride::io::write_standard_output;
 use warpstride::roofline::record::SCHEMA;
@@ -28,11 +29,41 @@ pub(super) struct Output {
     printed: Cell<bool>,
     /// Whether standard output is where an array or another file goes, and nothing else.
     taken: Cell<bool>,
+    /// The open devices whose calls are counted for `--stats`; `None` without it.
+    watched: Option<RefCell<Vec<Device>>>,
 }
 
 impl Output {
-    pub(super) fn new(json: bool, quiet: bool) -> Self {
-        Self { json, quiet, printed: Cell::new(false), taken: Cell::new(false) }
+    pub(super) fn new(json: bool, quiet: bool, stats: bool) -> Self {
+        let watched = stats.then(RefCell::default);
+        Self { json, quiet, printed: Cell::new(false), taken: Cell::new(false), watched }
+    }
+
+    /// Remembers a device that the command opened, for `--stats`.
+    pub(super) fn watch(&self, device: &Device) {
+        if let Some(devices) = &self.watched {
+            devices.borrow_mut().push(device.clone());
+        }
+    }
+
+    /// Prints the counted calls of each device after the command, unless a document has them.
+    pub(super) fn stats(&self) {
+        for device in self.watched.iter().filter(|_| !self.json).flat_map(RefCell::take) {
+            // A closed stream has no reader.
+            let _ = write!(io::stderr(), "{}: {}", device.info().name, device.stats());
+        }
+    }
+
+    /// The counted calls of each device so far, as the member `stats` of a document.
+    fn add_stats(&self, document: &mut Value) {
+        if let Some(devices) = &self.watched {
+            let stats = |device: &Device| {
+                let mut entry = json!(device.stats());
+                entry["device"] = device.info().name.as_str().into();
+                entry
+            };
+            document["stats"] = devices.borrow().iter().map(stats).collect();
+        }
     }
 
     /// Leaves standard output to the file `path`; results are notes from now on.
@@ -59,6 +90,7 @@ impl Output {
             if let (Value::Object(document), Value::Object(members)) = (&mut document, members) {
                 document.extend(members);
             }
+            self.add_stats(&mut document);
             &format!("{document:#}\n")
         } else {
             text
@@ -70,7 +102,8 @@ impl Output {
     /// Prints the document of a failure, where one is wanted and the command printed none.
     pub(super) fn failure(&self, error: Value) {
         if self.json && !self.printed.get() {
-            let document = json!({ "schema": SCHEMA, "error": error });
+            let mut document = json!({ "schema": SCHEMA, "error": error });
+            self.add_stats(&mut document);
             // Standard error says the same.
             let _ = writeln!(io::stdout(), "{document:#}");
         }

@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_wrong_run_is_not_kept() {
         let device = Device::open(Backend::Soft).expect("the software GPU is always there");
-        let output = Output::new(false, true);
+        let output = Output::new(false, true, false);
         let subject = Subject::new(Group::Stream, "copy", DType::F32, &[64], [256; 2]);
         let run = Run::new(&device, String::new(), None, vec![Record::new(subject, None, false)]);
         let name = format!("wrong-{}", std::process::id());

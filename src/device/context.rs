@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use crate::alloc::Allocate;
 use crate::driver::{Driver, EventHandle};
 use crate::error::{Error, Result};
+use crate::memory::{HostPool, Lent, Parked, Staging};
 use crate::stream::{Inner, Stream, foreign};
 
 /// The driver, the allocator, the streams of the device, and the first failure of a drop.
@@ -19,17 +20,26 @@ pub(crate) struct Context {
     /// Events that stand for the last work of dropped streams, until new streams take them. A
     /// stream's event is destroyed only with the context.
     retired: Mutex<Vec<EventHandle>>,
+    /// Copies of pageable host memory. Its slots are the pool's.
+    staging: Staging,
+    /// Page-locked host memory.
+    pinned: HostPool,
+    /// Host memory that was dropped while a copy used it.
+    parked: Parked,
     drop_error: Mutex<Option<Error>>,
 }
 
 impl Context {
     pub(crate) fn new(driver: Arc<dyn Driver>, allocator: Arc<dyn Allocate>) -> Arc<Self> {
         Arc::new(Self {
+            staging: Staging::new(Arc::clone(&driver)),
+            pinned: HostPool::new(Arc::clone(&driver)),
             driver,
             allocator,
             streams: Mutex::default(),
             left: Condvar::new(),
             retired: Mutex::default(),
+            parked: Parked::default(),
             drop_error: Mutex::default(),
         })
     }
@@ -61,7 +71,28 @@ impl Context {
             // SAFETY: an event that was retired lives as long as `self`.
             outcome = outcome.and(unsafe { self.driver.event_synchronize(event) });
         }
+        self.reap();
         outcome
+    }
+
+    /// Returns the engine that copies pageable host memory.
+    pub(crate) fn staging(&self) -> &Staging {
+        &self.staging
+    }
+
+    /// Returns the pool of page-locked host memory.
+    pub(crate) fn pinned(&self) -> &HostPool {
+        &self.pinned
+    }
+
+    /// Keeps host memory until the event, which is the context's from now on, has been passed.
+    pub(crate) fn park(&self, event: EventHandle, lent: Lent) {
+        self.parked.park(event, lent);
+    }
+
+    /// Gives back the parked host memory whose copies have run. Nothing waits.
+    pub(crate) fn reap(&self) {
+        self.parked.reap(self.driver.as_ref(), &self.pinned, |event| self.retire(event));
     }
 
     /// Returns the live streams once all streams that other threads are dropping have retired their
@@ -121,6 +152,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        self.parked.close(self.driver.as_ref(), &self.pinned);
         let retired = self.retired.get_mut().unwrap_or_else(PoisonError::into_inner);
         for event in std::mem::take(retired) {
             // SAFETY: retired events are live, and no stream holds these any more. No caller is

@@ -189,15 +189,16 @@ impl Device {
         Ok(self.driver().counters())
     }
 
-    /// Returns the calls to the driver so far, how many of them can synchronise, and the memory that
-    /// the driver has given out.
+    /// Returns the calls to the driver so far, how many of them can synchronise, and the memory
+    /// that the driver has given out.
     ///
     /// ```
     /// # #[cfg(feature = "interp")] {
     /// use warpstride::{Backend, Device, ops};
     ///
     /// let device = Device::open(Backend::Soft)?;
-    /// let (a, mut b) = (device.array(&[64, 64], &[1.0_f32; 64 * 64])?, device.alloc_array(&[64, 64])?);
+    /// let a = device.array(&[64, 64], &[1.0_f32; 64 * 64])?;
+    /// let mut b = device.alloc_array(&[64, 64])?;
     /// ops::copy_into(&a, &mut b, device.default_stream())?; // the first launch loads the kernel
     /// let before = device.stats();
     /// for _ in 0..100 {
@@ -210,6 +211,11 @@ impl Device {
     /// ```
     pub fn stats(&self) -> Stats {
         self.inner.shared.counted.stats()
+    }
+
+    /// Whether memory of the host is page-locked, as far as calls of this device tell.
+    pub(crate) fn is_page_locked(&self, memory: *const u8, bytes: usize) -> bool {
+        self.inner.shared.counted.is_page_locked(memory, bytes)
     }
 
     /// See [`Memory::reset_persisting_l2`](crate::driver::Memory::reset_persisting_l2).

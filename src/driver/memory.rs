@@ -119,7 +119,8 @@ pub unsafe trait Memory: Send + Sync {
 
     /// Frees an allocation; work already queued that uses it runs first. On CUDA this waits for all
     /// work of the device's primary context, including other libraries', and must not happen while
-    /// a stream is captured into a graph.
+    /// other code captures a stream of that context into a graph. While this driver captures one,
+    /// the memory may be freed later, when the last capture ends.
     ///
     /// # Safety
     ///
@@ -138,7 +139,7 @@ pub unsafe trait Memory: Send + Sync {
     ///
     /// # Safety
     ///
-    /// - `stream` is live.
+    /// - `stream` is live, and not being captured.
     unsafe fn pool_alloc(&self, bytes: u64, stream: StreamHandle) -> Result<u64>;
 
     /// Queues that an allocation goes back to the pool: it does once the work queued on `stream`
@@ -147,7 +148,7 @@ pub unsafe trait Memory: Send + Sync {
     /// # Safety
     ///
     /// - [`Memory::pool_alloc`] of this driver returned `address`, which has not been freed since.
-    /// - `stream` is live.
+    /// - `stream` is live, and not being captured.
     /// - All work that uses the allocation has run, or is queued on `stream`, or `stream` waits for
     ///   it.
     unsafe fn pool_free(&self, address: u64, stream: StreamHandle) -> Result<()>;
@@ -179,13 +180,14 @@ pub unsafe trait Memory: Send + Sync {
     unsafe fn register_host(&self, memory: NonNull<u8>, bytes: usize) -> Result<()>;
 
     /// Ends the page-lock of host memory; work already queued that uses it runs first. It waits as
-    /// [`Memory::free`] does.
+    /// [`Memory::free`] does, but never until later, because the memory is the caller's.
     ///
     /// # Safety
     ///
     /// - [`Memory::register_host`] of this driver locked memory that begins at `memory`, and it has
     ///   not been unregistered since.
-    /// - No work queued from now on uses the memory as page-locked.
+    /// - No work queued from now on uses the memory as page-locked; and while this driver captures
+    ///   a stream, none that is queued does.
     unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()>;
 
     /// Queues a copy of `bytes` bytes from host to device.

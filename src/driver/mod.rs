@@ -1,5 +1,5 @@
 //! The interface between this crate and a device: [`Driver`], a small subset of the CUDA driver API
-//! in three parts: [`Memory`], [`Streams`] and [`Modules`].
+//! in four parts: [`Memory`], [`Streams`], [`Modules`] and [`Graphs`].
 //!
 //! Its rules follow wgpu-hal. Methods that touch memory are `unsafe`, with complete contracts.
 //! Validation happens once, above this interface. Errors report what the caller could not foresee.
@@ -55,6 +55,7 @@
 #[doc(hidden)]
 pub mod cuda;
 mod counted;
+mod graphs;
 mod host_memory;
 mod memory;
 mod modules;
@@ -66,6 +67,7 @@ mod streams;
 pub mod trace;
 
 pub(crate) use counted::Counted;
+pub use graphs::Graphs;
 #[doc(hidden)]
 pub use host_memory::available_memory;
 pub use memory::{Copy3d, HostKind, Memory, Pitched, Place};
@@ -94,6 +96,10 @@ handles! {
     ModuleHandle,
     /// A kernel of a loaded module; it lives as long as the module.
     FunctionHandle,
+    /// Captured work, of which executable graphs are made.
+    GraphHandle,
+    /// A graph that can be launched.
+    GraphExecHandle,
 }
 
 /// The kind of device that runs the kernels.
@@ -158,7 +164,7 @@ pub struct DeviceInfo {
 /// Safe code lends memory to a driver and reads what it wrote, and relies on these promises alone.
 /// So each part states the promises of its implementation. The parts belong to one device and share
 /// handles and addresses.
-pub unsafe trait Driver: Memory + Streams + Modules + fmt::Debug {
+pub unsafe trait Driver: Memory + Streams + Modules + Graphs + fmt::Debug {
     /// Returns the device's properties and limits.
     fn info(&self) -> &DeviceInfo;
 

@@ -80,6 +80,14 @@ methods! {
     ModuleUnload = "module_unload" Yes: "it waits for all work of the context";
     Function = "function" No: "it looks a name up";
     Launch = "launch" No: "it is queued";
+    CaptureBegin = "capture_begin" No: "it takes effect on what is queued from then on";
+    CaptureEnd = "capture_end" No: "captured work does not run";
+    GraphNodes = "graph_nodes" No: "it counts";
+    GraphDestroy = "graph_destroy" No: "captured work does not run";
+    GraphInstantiate = "graph_instantiate" Yes: "it may allocate memory on the device";
+    GraphUpdate = "graph_update" No: "launches that are queued keep their operands";
+    GraphLaunch = "graph_launch" No: "it is queued";
+    GraphExecDestroy = "graph_exec_destroy" No: "launches that are queued still run";
 }
 
 /// Memory that a driver has given out, by kind.

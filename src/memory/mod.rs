@@ -2,16 +2,25 @@
 //!
 //! All uses of one buffer are totally ordered, whatever their streams: a buffer remembers the
 //! stream of its last use, and a use on another stream makes that stream wait first. So safe code
-//! cannot forget a wait or race, and needs events only to measure time. Copies between host and
-//! device return when they are done. Dropping a buffer is safe at any time: the driver lets queued
-//! work that uses it run first. On CUDA a drop waits for all work in the device's primary context,
-//! including other libraries', and must not happen while a stream is captured into a graph.
+//! cannot forget a wait or race, and needs events only to measure time. Copies by the methods here
+//! return when they are done, and several threads of the host do large ones; [`crate::transfer`] has
+//! those that do not wait. Dropping a buffer is safe at any time: the driver lets queued work that
+//! uses it run first. On CUDA a drop waits for all work in the device's primary context, including
+//! other libraries', and must not happen while a stream is captured into a graph.
 
 mod allocation;
+mod host;
 mod last_use;
+mod staging;
+
+pub use host::{PinnedBuffer, PinnedMemory, WriteCombined};
+#[doc(hidden)]
+pub use staging::Route;
 
 pub(crate) use allocation::Allocation;
+pub(crate) use host::{HostPool, Lent, Parked};
 pub(crate) use last_use::queue_in_order;
+pub(crate) use staging::Staging;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -137,7 +146,7 @@ impl<T: Element> DeviceBuffer<T> {
         let mut elements: Vec<T> = room_for(self.len)?;
         // SAFETY: the vector has room for `len` elements of `size_of::<T>()` bytes, the buffer's
         // number.
-        unsafe { self.memory.download(elements.as_mut_ptr().cast()) }?;
+        unsafe { self.memory.download(elements.as_mut_ptr().cast(), Route::Auto) }?;
         // SAFETY: the copy has written all of them, and every pattern of bytes is an element.
         unsafe { elements.set_len(self.len) };
         Ok(elements)
@@ -150,10 +159,20 @@ impl<T: Element> DeviceBuffer<T> {
     /// `InvalidArgument` if the lengths differ; else the error of the copy or of the work before
     /// it.
     pub fn download_into(&self, elements: &mut [T]) -> Result<()> {
+        self.download_by(Route::Auto, elements)
+    }
+
+    /// As [`DeviceBuffer::download_into`], by this route.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceBuffer::download_into`].
+    #[doc(hidden)]
+    pub fn download_by(&self, route: Route, elements: &mut [T]) -> Result<()> {
         self.check_len(elements.len())?;
         // SAFETY: the slice has the buffer's number of bytes, is borrowed exclusively, and takes
         // any pattern of bytes.
-        unsafe { self.memory.download(elements.as_mut_ptr().cast()) }
+        unsafe { self.memory.download(elements.as_mut_ptr().cast(), route) }
     }
 
     /// Overwrites the elements once all work queued on the buffer has run. Returns when they are
@@ -164,10 +183,20 @@ impl<T: Element> DeviceBuffer<T> {
     /// `InvalidArgument` if the lengths differ; else the error of the copy or of the work before
     /// it.
     pub fn upload_from(&mut self, elements: &[T]) -> Result<()> {
+        self.upload_by(Route::Auto, elements)
+    }
+
+    /// As [`DeviceBuffer::upload_from`], by this route.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceBuffer::upload_from`].
+    #[doc(hidden)]
+    pub fn upload_by(&mut self, route: Route, elements: &[T]) -> Result<()> {
         self.check_len(elements.len())?;
         // SAFETY: the slice has the buffer's number of bytes, none of them padding, and is
         // borrowed.
-        unsafe { self.memory.upload(elements.as_ptr().cast()) }
+        unsafe { self.memory.upload(elements.as_ptr().cast(), route) }
     }
 
     fn check_len(&self, len: usize) -> Result<()> {

@@ -24,3 +24,5 @@ pub mod record;
 pub mod run;
 #[doc(hidden)]
 pub mod table;
+#[doc(hidden)]
+pub mod transfers;

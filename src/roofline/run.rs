@@ -3,6 +3,7 @@
 use super::measure::Clocks;
 use super::peak::Peaks;
 use super::record::{Group, Record, SCHEMA};
+use super::transfers::Transfers;
 use crate::device::Device;
 use crate::driver::{DeviceInfo, DriverKind};
 
@@ -31,6 +32,9 @@ pub struct Run {
     /// What was measured.
     #[cfg_attr(feature = "serde", serde(alias = "rows"))]
     pub cases: Vec<Record>,
+    /// The copies between host and device; `None` where nobody measured them.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub transfers: Option<Transfers>,
 }
 
 /// A device as documents describe it.
@@ -95,12 +99,14 @@ impl Run {
             peaks,
             ceilings_date,
             cases,
+            transfers: None,
         }
     }
 
     /// Whether anything was timed.
     pub fn has_times(&self) -> bool {
         self.cases.iter().any(|case| case.ms.is_some())
+            || self.transfers.iter().flat_map(|transfers| &transfers.copies).any(|copy| copy.ms.is_some())
     }
 
     /// The records of a group.
@@ -114,8 +120,9 @@ impl Run {
     }
 
     /// The names of the cases whose results were wrong.
-    pub fn wrong(&self) -> Vec<&str> {
-        self.cases.iter().filter(|case| !case.verified).map(|case| case.name.as_str()).collect()
+    pub fn wrong(&self) -> Vec<String> {
+        let cases = self.cases.iter().filter(|case| !case.verified).map(|case| case.name.clone());
+        cases.chain(self.transfers.iter().flat_map(Transfers::wrong)).collect()
     }
 
     /// A line that says where, when and with which versions it ran.

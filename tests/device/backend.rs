@@ -13,7 +13,8 @@ use crate::long::{LONG, is_long};
 pub(crate) const SOFT_MEMORY_BYTES: u64 = 64 << 20;
 
 /// The modules whose cases are about the driver.
-const DRIVER: [&str; 9] = ["copies", "events", "failures", "host", "late", "memory", "modules", "streams", "times"];
+const DRIVER: [&str; 10] =
+    ["copies", "events", "failures", "graphs", "host", "late", "memory", "modules", "streams", "times"];
 /// The software GPU behind a trace, which runs the other cases in the long form.
 const TRACED: &str = "trace(soft)";
 

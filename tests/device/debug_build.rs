@@ -9,8 +9,8 @@ use warpstride::Result;
 use warpstride::abi::ENTRIES;
 use warpstride::counters::Counters;
 use warpstride::driver::{
-    Copy3d, DeviceInfo, Driver, EventHandle, FunctionHandle, HostKind, Memory, ModuleHandle, Modules, StreamHandle,
-    Streams,
+    Copy3d, DeviceInfo, Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, HostKind, Memory,
+    ModuleHandle, Modules, StreamHandle, Streams,
 };
 use warpstride::launch_shape::LaunchShape;
 
@@ -186,5 +186,20 @@ unsafe impl Modules for DebugBuild {
         unsafe fn module_unload(module: ModuleHandle) -> Result<()>;
         unsafe fn function(module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
         unsafe fn launch(function: FunctionHandle, shape: &LaunchShape, params: &[u8], stream: StreamHandle) -> Result<()>;
+    }
+}
+
+// SAFETY: all calls are the inner driver's.
+unsafe impl Graphs for DebugBuild {
+    forward! {
+        ---
+        unsafe fn capture_begin(stream: StreamHandle) -> Result<()>;
+        unsafe fn capture_end(stream: StreamHandle) -> Result<GraphHandle>;
+        unsafe fn graph_nodes(graph: GraphHandle) -> Result<usize>;
+        unsafe fn graph_destroy(graph: GraphHandle) -> Result<()>;
+        unsafe fn graph_instantiate(graph: GraphHandle) -> Result<GraphExecHandle>;
+        unsafe fn graph_update(exec: GraphExecHandle, graph: GraphHandle) -> Result<bool>;
+        unsafe fn graph_launch(exec: GraphExecHandle, stream: StreamHandle) -> Result<()>;
+        unsafe fn graph_exec_destroy(exec: GraphExecHandle) -> Result<()>;
     }
 }

@@ -110,12 +110,18 @@ fn whole_program(program: &Program) -> Result<Vec<u8>> {
     uploads.h2d(&source, 0, &input, 0, 4 * n)?;
     uploads.fill(&target, 0, 0, 4 * n)?;
     uploads.record(&uploaded)?;
-    computes.wait(&uploaded)?;
     let module = program.module(AFFINE)?;
     let affine = module.function("affine")?;
-    // SAFETY: both buffers have room for `n` values, and the other stream has been waited for.
-    unsafe { computes.launch(affine, &cover(n as u32), &affine_params(&target, &source, n as u32, 3)) }?;
-    computes.d2d(&source, 0, &target, 0, 4 * n)?;
+    let graph = computes.capture(|| {
+        // SAFETY: both buffers have room for `n` values.
+        unsafe { computes.launch(affine, &cover(n as u32), &affine_params(&target, &source, n as u32, 3)) }?;
+        computes.d2d(&source, 0, &target, 0, 4 * n)
+    })?;
+    assert_eq!(graph.nodes()?, 2);
+    let exec = graph.instantiate()?;
+    assert!(exec.update(&graph)?);
+    computes.wait(&uploaded)?;
+    exec.launch(&computes)?;
     computes.d2h(&output, 0, &source, 0, 4 * n)?;
     computes.record(&end)?;
     while !end.query()? {}

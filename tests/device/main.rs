@@ -18,6 +18,7 @@ mod affine;
 #[cfg(feature = "interp")]
 mod architectures;
 mod arithmetic;
+mod attacks;
 mod axes;
 mod casts;
 mod copies;
@@ -25,6 +26,7 @@ mod events;
 mod every_entry;
 mod failures;
 mod fields;
+mod graphs;
 #[cfg(feature = "interp")]
 mod guards;
 mod host;
@@ -50,6 +52,7 @@ mod stacked;
 mod streams;
 mod tiles;
 mod times;
+mod transfers;
 mod transposes;
 mod wide;
 
@@ -65,12 +68,15 @@ fn main() -> ExitCode {
         events::cases(),
         every_entry::cases(),
         modules::cases(),
+        graphs::cases(),
         late::cases(),
         failures::cases(),
         fields::cases(),
         #[cfg(feature = "cudarc")]
         interop::cases(),
         host::cases(),
+        transfers::cases(),
+        attacks::cases(),
         arithmetic::cases(),
         axes::cases(),
         integers::cases(),

@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use warpstride::driver::{Driver, EventHandle, FunctionHandle, HostKind, ModuleHandle, StreamHandle};
+use warpstride::driver::{
+    Driver, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, HostKind, ModuleHandle, StreamHandle,
+};
 use warpstride::launch_shape::LaunchShape;
 use warpstride::{Error, Result};
 
@@ -126,6 +128,18 @@ pub(crate) struct Module<'p> {
     pub(crate) handle: ModuleHandle,
 }
 
+/// Captured work.
+pub(crate) struct Graph<'p> {
+    program: &'p Program,
+    pub(crate) handle: GraphHandle,
+}
+
+/// An executable graph.
+pub(crate) struct Exec<'p> {
+    program: &'p Program,
+    pub(crate) handle: GraphExecHandle,
+}
+
 impl Program {
     pub(crate) fn new(driver: &Arc<dyn Driver>) -> Self {
         Self { driver: Arc::clone(driver), failure: RefCell::new(None) }
@@ -207,14 +221,33 @@ impl Pinned<'_> {
     }
 }
 
-impl Stream<'_> {
+impl<'p> Stream<'p> {
     pub(crate) fn pooled(&self, bytes: usize) -> Result<Pooled<'_>> {
         // SAFETY: the stream is live while its owner is.
         Ok(Pooled { stream: self, address: unsafe { self.driver().pool_alloc(bytes as u64, self.handle) }? })
     }
 
-    fn driver(&self) -> &dyn Driver {
+    fn driver(&self) -> &'p dyn Driver {
         &*self.program.driver
+    }
+
+    /// Captures what `work` queues on this stream. The capture ends even if `work` fails.
+    pub(crate) fn capture(&self, work: impl FnOnce() -> Result<()>) -> Result<Graph<'p>> {
+        self.begin_capture()?;
+        let worked = work();
+        let graph = self.end_capture();
+        worked.and(graph)
+    }
+
+    pub(crate) fn begin_capture(&self) -> Result<()> {
+        // SAFETY: the stream is live while its owner is, and cases wait for its copies before.
+        unsafe { self.driver().capture_begin(self.handle) }
+    }
+
+    pub(crate) fn end_capture(&self) -> Result<Graph<'p>> {
+        // SAFETY: the stream is live while its owner is.
+        let handle = unsafe { self.driver().capture_end(self.handle) }?;
+        Ok(Graph { program: self.program, handle })
     }
 
     pub(crate) fn h2d(
@@ -308,6 +341,33 @@ impl Event<'_> {
     }
 }
 
+impl<'p> Graph<'p> {
+    pub(crate) fn nodes(&self) -> Result<usize> {
+        // SAFETY: the graph is live while its owner is, which is of this thread.
+        unsafe { self.program.driver.graph_nodes(self.handle) }
+    }
+
+    pub(crate) fn instantiate(&self) -> Result<Exec<'p>> {
+        // SAFETY: as for `nodes`.
+        let handle = unsafe { self.program.driver.graph_instantiate(self.handle) }?;
+        Ok(Exec { program: self.program, handle })
+    }
+}
+
+impl Exec<'_> {
+    /// Launches it. Cases keep the buffers and modules of its work, and order its launches with
+    /// other work, unless they show what comes of it on the software GPU.
+    pub(crate) fn launch(&self, stream: &Stream<'_>) -> Result<()> {
+        // SAFETY: both are live while their owners are, which are of this thread.
+        unsafe { self.program.driver.graph_launch(self.handle, stream.handle) }
+    }
+
+    pub(crate) fn update(&self, graph: &Graph<'_>) -> Result<bool> {
+        // SAFETY: both are live while their owners are, which are of this thread.
+        unsafe { self.program.driver.graph_update(self.handle, graph.handle) }
+    }
+}
+
 impl Module<'_> {
     pub(crate) fn function(&self, name: &str) -> Result<FunctionHandle> {
         // SAFETY: the module is live while its owner is.
@@ -362,5 +422,19 @@ impl Drop for Module<'_> {
     fn drop(&mut self) {
         // SAFETY: live until now, and neither it nor its functions are used from now on.
         self.program.released(unsafe { self.program.driver.module_unload(self.handle) });
+    }
+}
+
+impl Drop for Graph<'_> {
+    fn drop(&mut self) {
+        // SAFETY: live until now, and not used from now on.
+        self.program.released(unsafe { self.program.driver.graph_destroy(self.handle) });
+    }
+}
+
+impl Drop for Exec<'_> {
+    fn drop(&mut self) {
+        // SAFETY: live until now, and not used from now on.
+        self.program.released(unsafe { self.program.driver.graph_exec_destroy(self.handle) });
     }
 }

@@ -11,7 +11,9 @@ const LEVELS: &[&[&str]] = &[
     &["driver"],
     &["alloc"],
     &["device", "stream", "io", "memory"],
-    &["array", "view", "ops"],
+    // Copies and arrays know views, and views know arrays.
+    &["array", "transfer", "view"],
+    &["ops"],
     &["interop"],
     &["roofline"],
     &["cli", "main"],
@@ -74,6 +76,7 @@ const UNSAFE: &[&str] = &[
     "device/",                 // the safe side of the seam: modules, and parameters as bytes
     "memory/",                 // the safe side of the seam: buffers
     "stream/",                 // the safe side of the seam: streams and events
+    "transfer/",               // copies, and the host memory that they borrow or own
     "ops/",                    // launches, and the raw entry points
     "interop/",                // launches on memory of other crates
     "cli/run_ptx/gpu.rs",      // launches of foreign PTX, for which the user answers

@@ -29,7 +29,7 @@ use run_ptx::extents;
 #[cfg(feature = "interp")]
 pub(super) use run_ptx::{Argument, Dump, Fill, Value};
 pub(super) use values::{Numbers, Random};
-use values::{model, shape};
+use values::{bytes, model, shape};
 pub(super) use warpstride::layout::Axes;
 
 /// Transposes matrices and runs any PTX on an NVIDIA GPU, or on a software GPU where there is none.
@@ -100,6 +100,10 @@ pub(super) struct Global {
     /// Print results and errors only, no notes and no progress
     #[arg(long, global = true)]
     pub(super) quiet: bool,
+    /// Print the calls to each device's driver by kind, those that can make the host wait, and the
+    /// memory: after the command on standard error, with --json in the document
+    #[arg(long, global = true)]
+    pub(super) stats: bool,
 }
 
 #[derive(Subcommand)]
@@ -121,6 +125,9 @@ pub(super) enum Command {
     Report(Report),
     /// Measure the ceilings of this GPU's memory: nominal, and the best of simple kernels
     Peaks,
+    /// Measure copies between host and device: ordinary, pinned, registered and write-combined
+    /// memory, in both directions, what page-locking costs, and frames there and back
+    Transfers(Transfers),
     /// Run a kernel of a PTX file, and show what it does to memory
     ///
     /// On a GPU nothing keeps a kernel within its buffers: run only PTX that you trust. The
@@ -188,8 +195,15 @@ pub(super) struct Compare {
 }
 
 #[derive(Args)]
+pub(super) struct Transfers {
+    /// Bytes of the largest copies; 1073741824 on a GPU, and 1048576 on the software GPU
+    #[arg(long, value_name = "N", value_parser = bytes)]
+    pub(super) bytes: Option<usize>,
+}
+
+#[derive(Args)]
 pub(super) struct Report {
-    /// The document of `warpstride --json bench` or `warpstride --json compare`
+    /// The document of `warpstride --json bench`, `compare` or `transfers`
     #[arg(value_name = "RUN.json")]
     pub(super) run: PathBuf,
     /// Write a page with everything, which needs no other file and no network

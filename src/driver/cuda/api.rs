@@ -9,7 +9,7 @@
 //! With the feature `cudarc` the compiler compares the declarations with cudarc's, which come from
 //! CUDA's own headers.
 
-use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -49,6 +49,9 @@ handles! {
     CUcontext to Ctx;
     CUevent to Event;
     CUfunction to Func;
+    CUgraph to Graph;
+    CUgraphExec to GraphExec;
+    CUgraphNode to GraphNode;
     CUmemoryPool to MemoryPool;
     CUmodule to Mod;
     CUstream to Stream;
@@ -59,6 +62,23 @@ pub(super) type CUdevice = c_int;
 pub(super) type CUdeviceptr = u64;
 /// A result code. `error.rs` has the codes that this crate distinguishes.
 pub(super) type CUresult = u32;
+/// Why an executable graph was not updated.
+pub(super) type UpdateResult = u32;
+
+/// What an update of an executable graph says of its failure.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct CUgraphExecUpdateResultInfo {
+    result: UpdateResult,
+    error_node: CUgraphNode,
+    error_from_node: CUgraphNode,
+}
+
+impl Default for CUgraphExecUpdateResultInfo {
+    fn default() -> Self {
+        Self { result: 0, error_node: ptr::null_mut(), error_from_node: ptr::null_mut() }
+    }
+}
 
 /// A CUDA enumeration: the values that we pass, with their numbers in `cuda.h`.
 macro_rules! values {
@@ -136,8 +156,15 @@ values! {
     }
 }
 
+values! {
+    /// The modes of a capture that we use.
+    CaptureMode as CUstreamCaptureMode {
+        CU_STREAM_CAPTURE_MODE_RELAXED = 2,
+    }
+}
+
 /// A structure of CUDA's header. Each field has the offset of the field of cudarc's structure that
-/// is named behind it; a field without such a name stands for what CUDA's versions name differently.
+/// is named behind it. CUDA's versions name a field differently that has no such name here.
 macro_rules! structures {
     ($($(#[$doc:meta])* $name:ident as $theirs:ident { $($field:ident: $type:ty $(= $same:ident)?,)* })*) => {$(
         $(#[$doc])*
@@ -222,29 +249,83 @@ macro_rules! same {
             }
         };
     };
-    ($symbol:ident($($name:ident: $argument:ty),*) unchecked) => {};
+    ($symbol:ident($($name:ident: $argument:ty),*) $some_versions:ident) => {
+        const _: () = {
+            #[allow(dead_code)]
+            type CUgraphExecUpdateResultInfo = super::CUgraphExecUpdateResultInfo;
+            #[allow(dead_code, non_snake_case)]
+            unsafe fn $symbol($(_: $argument),*) -> CUresult {
+                CUresult::CUDA_SUCCESS
+            }
+            {
+                #[allow(unused_imports)]
+                use sys::*;
+                #[allow(dead_code)]
+                unsafe fn same($($name: $argument),*) -> CUresult {
+                    // SAFETY: no code calls this.
+                    unsafe { $symbol($($name),*) }
+                }
+            }
+        };
+    };
+}
+
+/// How the table holds a function: one that only newer drivers have may be missing.
+macro_rules! held {
+    ($function:ty) => { $function };
+    ($function:ty, renamed) => { $function };
+    ($function:ty, newer) => { Option<$function> };
+}
+
+#[cfg(test)]
+macro_rules! hold {
+    ($function:expr) => {
+        $function
+    };
+    ($function:expr, renamed) => {
+        $function
+    };
+    ($function:expr, newer) => {
+        Some($function)
+    };
+}
+
+/// Takes a symbol of the library that was looked up, or returns an error.
+macro_rules! take {
+    ($symbol:ident, $found:expr) => {
+        *$found.map_err(|_| missing(stringify!($symbol)))?
+    };
+    ($symbol:ident, $found:expr, renamed) => {
+        take!($symbol, $found)
+    };
+    ($symbol:ident, $found:expr, newer) => {
+        $found.ok().map(|found| *found)
+    };
 }
 
 macro_rules! api {
-    ($($symbol:ident($($name:ident: $argument:ty),* $(,)?) $($unchecked:ident)?;)*) => {
+    ($($symbol:ident($($name:ident: $argument:ty),* $(,)?) $($some_versions:ident)?;)*) => {
         /// The functions under their own names; each returns a `CUresult` as a number.
         #[allow(non_snake_case)]
         #[derive(Debug)]
         pub(super) struct Api {
-            $(pub(super) $symbol: unsafe extern "C" fn($($name: $argument),*) -> CUresult,)*
+            $(pub(super) $symbol:
+                held!(unsafe extern "C" fn($($name: $argument),*) -> CUresult $(, $some_versions)?),)*
         }
 
         /// The same declarations over cudarc's types.
         #[cfg(feature = "cudarc")]
         mod theirs {
-            use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
+            use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
             use cudarc::driver::sys;
             use sys::{CUDA_MEMCPY3D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemPoolProps};
+            use sys::{CUgraph, CUgraphExec, CUgraphNode};
+            use sys::{CUgraphExecUpdateResult as UpdateResult, CUstreamCaptureMode as CaptureMode};
             use sys::{CUdevice_attribute as Attribute, CUjit_option as JitOption, CUmemPool_attribute as PoolAttribute};
             use sys::{CUmemoryPool, CUmodule, CUresult, CUstream};
 
-            $(same!($symbol($($name: $argument),*) $($unchecked)?);)*
+            $(same!($symbol($($name: $argument),*) $($some_versions)?);)*
         }
 
         #[cfg(test)]
@@ -258,14 +339,15 @@ macro_rules! api {
                         unsafe extern "C" fn stub($(_: $argument),*) -> CUresult {
                             stub::answer(stringify!($symbol))
                         }
-                        stub
+                        hold!(stub $(, $some_versions)?)
                     },)*
                 }
             }
         }
 
         impl Api {
-            /// Finds every function. The error names the first that is missing.
+            /// Finds every function. The error names the first that every driver has and this one
+            /// lacks.
             fn load(library: &Library) -> Result<Self> {
                 Ok(Self {
                     $($symbol: {
@@ -274,7 +356,7 @@ macro_rules! api {
                         // types: the check above compares cudarc's declarations, which come from
                         // that header. Callers keep the library loaded.
                         let found = unsafe { library.get::<Function>(stringify!($symbol)) };
-                        *found.map_err(|_| missing(stringify!($symbol)))?
+                        take!($symbol, found $(, $some_versions)?)
                     },)*
                 })
             }
@@ -326,8 +408,8 @@ api! {
     cuEventRecord(event: CUevent, stream: CUstream);
     cuEventQuery(event: CUevent);
     cuEventSynchronize(event: CUevent);
-    // cudarc has it up to level 12.9, and drivers still have it: only CUDA's header renamed it.
-    cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) unchecked;
+    // Drivers still have a renamed function: only CUDA's header has another name, this one from 13.0.
+    cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) renamed;
     cuModuleLoadDataEx(
         module: *mut CUmodule,
         image: *const c_void,
@@ -350,6 +432,16 @@ api! {
         params: *mut *mut c_void,
         extra: *mut *mut c_void,
     );
+    cuStreamBeginCapture_v2(stream: CUstream, mode: CaptureMode);
+    cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
+    cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
+    cuGraphDestroy(graph: CUgraph);
+    cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
+    cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
+    cuGraphExecDestroy(exec: CUgraphExec);
+    // From 12.0 on the header has the next one under this name.
+    cuGraphExecUpdate(exec: CUgraphExec, graph: CUgraph, node: *mut CUgraphNode, result: *mut UpdateResult) renamed;
+    cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph, info: *mut CUgraphExecUpdateResultInfo) newer;
 }
 
 #[cfg(feature = "cudarc")]
@@ -364,7 +456,21 @@ const _: () = {
     assert!(size_of::<CUdeviceptr>() == size_of::<sys::CUdeviceptr>());
     assert!(size_of::<Attribute>() == size_of::<sys::CUdevice_attribute>());
     assert!(size_of::<JitOption>() == size_of::<sys::CUjit_option>());
+    assert!(size_of::<CaptureMode>() == size_of::<sys::CUstreamCaptureMode>());
+    assert!(size_of::<UpdateResult>() == size_of::<sys::CUgraphExecUpdateResult>());
     assert!(size_of::<PoolAttribute>() == size_of::<sys::CUmemPool_attribute>());
+};
+
+/// Cudarc has the structure from CUDA 12.0 on: up to then ours is compared with itself.
+#[cfg(feature = "cudarc")]
+const _: () = {
+    type CUgraphExecUpdateResultInfo = super::api::CUgraphExecUpdateResultInfo;
+    const OURS: usize = size_of::<CUgraphExecUpdateResultInfo>();
+    {
+        #[allow(unused_imports)]
+        use cudarc::driver::sys::*;
+        assert!(OURS == size_of::<CUgraphExecUpdateResultInfo>());
+    }
 };
 
 /// Returns the driver's functions, which are loaded once in a process.
@@ -421,6 +527,22 @@ mod tests {
         let error = from(&["libwarpstride-has-none.so", "nor-this.dll"]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.to_string().contains("libwarpstride-has-none.so or nor-this.dll"), "{error}");
+    }
+
+    fn newer(found: std::result::Result<&u32, ()>) -> Result<Option<u32>> {
+        Ok(take!(cuGraphExecUpdate_v2, found, newer))
+    }
+
+    fn renamed(found: std::result::Result<&u32, ()>) -> Result<u32> {
+        Ok(take!(cuGraphExecUpdate, found, renamed))
+    }
+
+    /// A driver of CUDA 11 has every function but those that came with CUDA 12.
+    #[test]
+    fn newer_functions_are_optional() {
+        assert!(Api::stub().cuGraphExecUpdate_v2.is_some());
+        assert_eq!(newer(Err(())), Ok(None));
+        assert!(renamed(Err(())).unwrap_err().to_string().contains("has no cuGraphExecUpdate;"));
     }
 
     /// The C library stands for a driver that lacks the first function, and one name stands for the

@@ -39,6 +39,9 @@ pub(super) mod code {
     pub(in crate::driver::cuda) const SYSTEM_DRIVER_MISMATCH: u32 = 803;
     pub(in crate::driver::cuda) const NOT_SUPPORTED: u32 = 801;
     pub(in crate::driver::cuda) const COMPAT_NOT_SUPPORTED_ON_DEVICE: u32 = 804;
+    pub(in crate::driver::cuda) const STREAM_CAPTURE_UNSUPPORTED: u32 = 900;
+    pub(in crate::driver::cuda) const STREAM_CAPTURE_WRONG_THREAD: u32 = 908;
+    pub(in crate::driver::cuda) const GRAPH_EXEC_UPDATE_FAILURE: u32 = 910;
 }
 
 /// Whether this code means that the context is lost: the driver answers every later call with it.
@@ -97,6 +100,10 @@ fn meaning(code: u32) -> (ErrorKind, &'static str) {
             (ErrorKind::InvalidHandle, "unregister what was registered with this driver, once")
         }
         NOT_FOUND => (ErrorKind::InvalidArgument, "check the spelling against the PTX"),
+        STREAM_CAPTURE_UNSUPPORTED..=STREAM_CAPTURE_WRONG_THREAD => (
+            ErrorKind::InvalidArgument,
+            "a capture takes launches, copies and fills alone; do everything else before it begins or after it has ended",
+        ),
         LAUNCH_OUT_OF_RESOURCES => (ErrorKind::InvalidArgument, "use fewer threads in a block"),
         LAUNCH_TIMEOUT => (ErrorKind::KernelFault, "the kernel ran longer than the display driver allows"),
         ILLEGAL_ADDRESS | ASSERT | HARDWARE_STACK_ERROR..=LAUNCH_FAILED => (

@@ -6,6 +6,7 @@ use std::ptr;
 use super::api::{CUfunction, CUmodule, JitOption};
 use super::error::code;
 use super::facts::until_nul;
+use super::graphs::Release;
 use super::{Cuda, api};
 use crate::driver::{FunctionHandle, ModuleHandle, Modules, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -51,12 +52,7 @@ unsafe impl Modules for Cuda {
     }
 
     unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
-        let entered = self.enter_to_release();
-        let drained = self.drain(&entered, "cuModuleUnload");
-        // SAFETY: the caller promises a live module that nothing will use; no launch of its
-        // functions is left, for the reasons in `free`.
-        let code = unsafe { (self.api.cuModuleUnload)(module.0 as usize as CUmodule) };
-        drained.and(self.check(code, format_args!("cuModuleUnload({:#x})", module.0)))
+        self.release(Release::Module(module))
     }
 
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {

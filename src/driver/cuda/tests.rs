@@ -4,7 +4,10 @@ use std::cell::{Cell, RefCell};
 
 use super::api::CUcontext;
 use super::*;
-use crate::driver::{Copy3d, DriverKind, FunctionHandle, ModuleHandle, Modules, Pitched, Place, Streams};
+use crate::driver::{
+    Copy3d, DriverKind, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, HostKind, ModuleHandle, Modules, Pitched,
+    Place, Streams,
+};
 use crate::launch_shape::LaunchShape;
 
 const OURS: usize = 0x11;
@@ -55,7 +58,16 @@ fn stubbed(current: usize) -> Cuda {
         pci_bus_id: None,
     };
     let context = Context(OURS as CUcontext);
-    Cuda { api: Box::leak(Box::new(stubs)), device: 0, context, info, pool: None, lost: OnceLock::new() }
+    Cuda {
+        api: Box::leak(Box::new(stubs)),
+        device: 0,
+        context,
+        info,
+        pool: None,
+        mappings: Mappings::default(),
+        lost: OnceLock::new(),
+        captures: Mutex::default(),
+    }
 }
 
 #[test]
@@ -168,6 +180,58 @@ fn memory_that_is_registered_twice_is_an_invalid_argument() {
     assert!(error.to_string().contains("ulimit -l"), "{error}");
 }
 
+/// Returns the calls since the stubs were made, without those for the context and for texts.
+fn calls() -> Vec<&'static str> {
+    let others = |call: &&str| !call.starts_with("cuCtx") && !call.starts_with("cuGetError");
+    api::stub::calls().into_iter().filter(others).collect()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_is_mapped_and_registered_and_write_combined_memory_is_the_drivers() {
+    for bytes in [1, 4097, 5 << 20] {
+        let cuda = stubbed(OURS);
+        let memory = cuda.alloc_host(bytes, HostKind::Cached).unwrap();
+        // SAFETY: it was allocated above with this number of bytes, and nothing else uses it.
+        let slice = unsafe { std::slice::from_raw_parts(memory.as_ptr(), bytes) };
+        assert!(slice.iter().all(|&byte| byte == 0));
+        // SAFETY: nothing uses the memory any more.
+        unsafe { cuda.free_host(memory) }.unwrap();
+        assert_eq!(calls(), ["cuMemHostRegister_v2", "cuMemHostUnregister"]);
+    }
+    let cuda = stubbed(OURS);
+    // The stub gives no address.
+    cuda.alloc_host(5 << 20, HostKind::WriteCombined).unwrap_err();
+    assert_eq!(calls(), ["cuMemHostAlloc"]);
+}
+
+/// Work that may still run could use memory that goes back to the system.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_stays_registered_where_the_wait_before_fails() {
+    let cuda = stubbed(OURS);
+    let memory = cuda.alloc_host(100, HostKind::Cached).unwrap();
+    api::stub::fail("cuCtxSynchronize", code::INVALID_VALUE);
+    // SAFETY: nothing uses the memory any more.
+    unsafe { cuda.free_host(memory) }.unwrap_err();
+    assert_eq!(calls(), ["cuMemHostRegister_v2"]);
+    // On a device that is lost no work runs.
+    let memory = cuda.alloc_host(100, HostKind::Cached).unwrap();
+    api::stub::fail("cuCtxSynchronize", code::ILLEGAL_ADDRESS);
+    // SAFETY: as above.
+    unsafe { cuda.free_host(memory) }.unwrap_err();
+    assert_eq!(calls().last(), Some(&"cuMemHostUnregister"));
+}
+
+#[test]
+fn memory_that_cannot_be_registered_is_the_drivers_own() {
+    let cuda = stubbed(OURS);
+    api::stub::fail("cuMemHostRegister_v2", code::NOT_SUPPORTED);
+    // The stub gives no address.
+    cuda.alloc_host(5 << 20, HostKind::Cached).unwrap_err();
+    assert_eq!(calls().last(), Some(&"cuMemHostAlloc"));
+}
+
 /// Returns the calls of a copy of a box between the device and the host, whose rows and slices lie
 /// this far apart on the device. On the host they are packed.
 fn calls_of_copy([width, height, depth]: [usize; 3], row_pitch: usize, slice_pitch: usize) -> Vec<&'static str> {
@@ -231,4 +295,65 @@ fn probing_is_safe_with_and_without_a_driver() {
             assert_eq!(Cuda::open(0).unwrap_err(), error);
         }
     }
+}
+
+/// A release waits for the context, which would break the capture.
+#[test]
+fn releases_during_a_capture_wait_for_its_end() {
+    let cuda = stubbed(OURS);
+    let streams = [StreamHandle(1), StreamHandle(2)];
+    for stream in streams {
+        // SAFETY: the stubs look at no handle, here and below.
+        unsafe { cuda.capture_begin(stream) }.unwrap();
+    }
+    // SAFETY: as above.
+    unsafe { cuda.free(256) }.unwrap();
+    // SAFETY: as above.
+    unsafe { cuda.module_unload(ModuleHandle(1)) }.unwrap();
+    // SAFETY: as above.
+    unsafe { cuda.capture_end(streams[0]) }.unwrap();
+    let calls = api::stub::calls();
+    assert!(!calls.contains(&"cuCtxSynchronize") && !calls.contains(&"cuMemFree_v2"), "{calls:?}");
+    // A capture ends even where the driver says that it was broken.
+    api::stub::fail("cuStreamEndCapture", code::STREAM_CAPTURE_UNSUPPORTED);
+    // SAFETY: as above.
+    let error = unsafe { cuda.capture_end(streams[1]) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    let calls = api::stub::calls();
+    let releases = ["cuCtxSynchronize", "cuMemFree_v2", "cuCtxSynchronize", "cuModuleUnload"];
+    let after: Vec<_> = calls.into_iter().filter(|call| releases.contains(call)).collect();
+    assert_eq!(after, releases);
+    // SAFETY: as above.
+    unsafe { cuda.free(512) }.unwrap();
+    assert_eq!(api::stub::calls().last(), Some(&"cuMemFree_v2"));
+}
+
+#[test]
+fn an_update_takes_the_newer_function_where_the_driver_has_it() {
+    for (newer, function) in [(true, "cuGraphExecUpdate_v2"), (false, "cuGraphExecUpdate")] {
+        let mut cuda = stubbed(OURS);
+        if !newer {
+            cuda.api =
+                Box::leak(Box::new(Api { cuGraphExecUpdate_v2: None, cuCtxGetCurrent: get_current, ..Api::stub() }));
+        }
+        // SAFETY: the stubs look at no handle, here and below.
+        assert!(unsafe { cuda.graph_update(GraphExecHandle(1), GraphHandle(1)) }.unwrap());
+        assert_eq!(api::stub::calls().last(), Some(&function));
+        api::stub::fail(function, code::GRAPH_EXEC_UPDATE_FAILURE);
+        // SAFETY: as above.
+        assert!(!unsafe { cuda.graph_update(GraphExecHandle(1), GraphHandle(1)) }.unwrap());
+        api::stub::fail(function, code::INVALID_VALUE);
+        // SAFETY: as above.
+        let error = unsafe { cuda.graph_update(GraphExecHandle(1), GraphHandle(1)) }.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    }
+}
+
+/// A launch of a graph costs one other call: the look whether our context is current.
+#[test]
+fn a_launch_of_a_graph_is_one_call() {
+    let cuda = stubbed(OURS);
+    // SAFETY: the stubs look at no handle.
+    unsafe { cuda.graph_launch(GraphExecHandle(1), StreamHandle(1)) }.unwrap();
+    assert_eq!(api::stub::calls(), ["cuCtxGetCurrent", "cuGraphLaunch"]);
 }

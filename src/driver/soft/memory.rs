@@ -37,6 +37,7 @@ unsafe impl Memory for Soft {
 
     unsafe fn pool_alloc(&self, bytes: u64, stream: StreamHandle) -> Result<u64> {
         let mut state = self.streaming(stream)?;
+        state.not_captured(stream, "an allocation from the pool on")?;
         let allocated = self.memory.alloc(bytes).or_else(|error| {
             // CUDA's pool gives out memory again whose free is still queued. Here the free runs.
             self.drain(&mut state)?;

@@ -10,6 +10,7 @@
 //! [`Streams::event_query`](super::Streams::event_query) ends, since each poll runs one piece of
 //! work. Work that is still queued when the driver is dropped never runs.
 
+mod graphs;
 mod memory;
 mod modules;
 #[cfg(feature = "parallel")]
@@ -165,10 +166,7 @@ impl Soft {
     /// Queues an action on `bytes` bytes. An action on 0 bytes does nothing.
     fn queue(&self, stream: StreamHandle, bytes: u64, action: Action) -> Result<()> {
         let mut state = self.streaming(stream)?;
-        if bytes > 0 {
-            state.schedule.push(stream.0, Work { stream, action });
-        }
-        Ok(())
+        if bytes > 0 { state.queue(stream, action) } else { Ok(()) }
     }
 
     /// Runs all queued work. This comes before memory is freed, because work does not say which
@@ -190,7 +188,7 @@ impl Soft {
     }
 
     fn run(&self, work: &Work) -> Result<Counters> {
-        match &work.action {
+        match &*work.action {
             // SAFETY: the caller of `copy_h2d` promised that the source is valid, and not written,
             // until this has run.
             &Action::Upload { dst, src: HostPointer(src), bytes } => unsafe { self.upload(dst, src, bytes) }?,

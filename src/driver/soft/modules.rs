@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Soft;
-use super::state::{Action, Entry, Loaded, Work, no_such};
+use super::state::{Action, Entry, Loaded, no_such};
 use crate::driver::{FunctionHandle, ModuleHandle, Modules, StreamHandle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::interp::{self, Kernel, Module};
@@ -64,7 +64,6 @@ unsafe impl Modules for Soft {
         let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
         interp::check_launch(&entry.kernel, shape, params).map_err(|stop| Error::from(*stop))?;
         let action = Action::Launch { entry, shape: *shape, params: params.into() };
-        state.schedule.push(stream.0, Work { stream, action });
-        Ok(())
+        state.queue(stream, action)
     }
 }

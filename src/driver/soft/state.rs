@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use super::graphs::{Capture, Exec, Nodes};
 use super::schedule::{Goal, Mark, Schedule};
 use crate::counters::Counters;
 use crate::driver::{Copy3d, EventHandle, FunctionHandle, StreamHandle};
@@ -15,10 +16,14 @@ use crate::launch_shape::LaunchShape;
 pub(super) struct State {
     pub(super) schedule: Schedule<Work>,
     /// Live events with their latest record.
-    pub(super) events: HashMap<u64, Option<Arc<Mark>>>,
+    pub(super) events: HashMap<u64, Latest>,
     pub(super) modules: HashMap<u64, Loaded>,
     pub(super) functions: HashMap<u64, Entry>,
     pub(super) host: HashMap<usize, Vec<Line>>,
+    /// The captures that have begun, by stream.
+    pub(super) captures: HashMap<u64, Capture>,
+    pub(super) graphs: HashMap<u64, Nodes>,
+    pub(super) execs: HashMap<u64, Exec>,
     /// Registered host memory: first address and bytes.
     pub(super) registered: BTreeMap<usize, usize>,
     /// Allocations from the pool whose free is not queued yet.
@@ -27,6 +32,15 @@ pub(super) struct State {
     /// Why the device has failed, once it has.
     pub(super) failed: Option<Error>,
     pub(super) next_handle: u64,
+}
+
+/// The latest record of an event.
+#[derive(Clone)]
+pub(super) enum Latest {
+    Never,
+    Queued(Arc<Mark>),
+    /// In the capture of this stream with this number, of which launches know nothing.
+    Captured(StreamHandle, u64),
 }
 
 /// A kernel that can be launched.
@@ -51,10 +65,11 @@ pub(super) struct Loaded {
 #[expect(dead_code, reason = "read and written by callers only")]
 pub(super) struct Line(pub(super) [u8; 64]);
 
-/// Work on a stream, and the stream for error messages.
+/// Work on a stream, and the stream for error messages. A graph shares its actions with all its
+/// launches.
 pub(super) struct Work {
     pub(super) stream: StreamHandle,
-    pub(super) action: Action,
+    pub(super) action: Arc<Action>,
 }
 
 /// An action and its operands.
@@ -74,12 +89,16 @@ pub(super) struct HostPointer(pub(super) *mut u8);
 // SAFETY: the code that queues a copy promises that the memory stays valid until the copy has run,
 // on any thread.
 unsafe impl Send for HostPointer {}
+// SAFETY: threads share it through a graph's work alone, which runs under the state's lock.
+unsafe impl Sync for HostPointer {}
 
 /// A copy of a box, which may have a side in a caller's memory.
 pub(super) struct HostBox(pub(super) Copy3d);
 
 // SAFETY: as for `HostPointer`.
 unsafe impl Send for HostBox {}
+// SAFETY: as for `HostPointer`.
+unsafe impl Sync for HostBox {}
 
 impl State {
     /// Makes a state without streams, events or modules. `seed` decides the order of work, and
@@ -91,6 +110,9 @@ impl State {
             modules: HashMap::new(),
             functions: HashMap::new(),
             host: HashMap::new(),
+            captures: HashMap::new(),
+            graphs: HashMap::new(),
+            execs: HashMap::new(),
             registered: BTreeMap::new(),
             pool: HashSet::new(),
             counters: Counters::default(),
@@ -112,8 +134,28 @@ impl State {
     }
 
     /// Returns the latest record of a live event.
-    pub(super) fn event(&self, event: EventHandle) -> Result<Option<Arc<Mark>>> {
+    pub(super) fn latest(&self, event: EventHandle) -> Result<Latest> {
         self.events.get(&event.0).cloned().ok_or_else(|| no_such("event", event.0))
+    }
+
+    /// Returns the latest record of a live event, if there is one. One in a capture is refused,
+    /// because it is passed at no time.
+    pub(super) fn event(&mut self, event: EventHandle) -> Result<Option<Arc<Mark>>> {
+        match self.latest(event)? {
+            Latest::Never => Ok(None),
+            Latest::Queued(mark) => Ok(Some(mark)),
+            Latest::Captured(stream, id) => {
+                let what = format!(
+                    "event {:#x} was recorded in a capture of stream {:#x}, so it is passed at no time; record it outside of the \
+                     capture",
+                    event.0, stream.0
+                );
+                match self.captures.get(&stream.0) {
+                    Some(capture) if capture.id == id => Err(self.refuse(stream, what)),
+                    _ => Err(Error::new(ErrorKind::InvalidArgument, what)),
+                }
+            }
+        }
     }
 
     /// Runs one piece of work towards `goal` with `run`; false once it is reached. The first
@@ -154,7 +196,7 @@ impl Drop for FailOnUnwind<'_> {
 /// Describes the work, for a failure that is reported late.
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.action {
+        match &*self.action {
             Action::Upload { dst, bytes, .. } => {
                 write!(f, "copying {bytes} from the host to {dst:#x}", bytes = counted(bytes, "byte"))
             }
@@ -200,7 +242,7 @@ mod tests {
         state.schedule.open(1);
         for value in 0..2 {
             let action = Action::Fill { dst: 0, value, bytes: 1 };
-            state.schedule.push(1, Work { stream: StreamHandle(1), action });
+            state.schedule.push(1, Work { stream: StreamHandle(1), action: Arc::new(action) });
         }
         let goal = state.schedule.everything();
         let step = AssertUnwindSafe(|| state.step(&goal, |_| panic!("as work may")));

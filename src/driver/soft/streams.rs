@@ -1,7 +1,7 @@
 //! Streams and events of the schedule.
 
 use super::Soft;
-use super::state::no_such;
+use super::state::{Latest, no_such};
 use crate::driver::{EventHandle, StreamHandle, Streams};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -19,12 +19,14 @@ unsafe impl Streams for Soft {
     unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
         let mut state = self.lock();
         let closed = state.schedule.close(stream.0);
+        state.captures.remove(&stream.0);
         state.check()?;
         if closed { Ok(()) } else { Err(no_such("stream", stream.0)) }
     }
 
     unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         let mut state = self.streaming(stream)?;
+        state.not_captured(stream, "waiting for")?;
         let goal = state.schedule.everything_on(stream.0);
         self.reach(&mut state, &goal)
     }
@@ -32,7 +34,7 @@ unsafe impl Streams for Soft {
     fn event_create(&self) -> Result<EventHandle> {
         let mut state = self.working()?;
         let handle = state.handle();
-        state.events.insert(handle, None);
+        state.events.insert(handle, Latest::Never);
         Ok(EventHandle(handle))
     }
 
@@ -45,18 +47,37 @@ unsafe impl Streams for Soft {
 
     unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
         let mut state = self.streaming(stream)?;
-        state.event(event)?;
-        let mark = state.schedule.record(stream.0);
-        state.events.insert(event.0, mark);
+        state.latest(event)?;
+        let latest = match state.capture(stream)? {
+            Some(capture) => Latest::Captured(stream, capture.id),
+            None => state.schedule.record(stream.0).map_or(Latest::Never, Latest::Queued),
+        };
+        state.events.insert(event.0, latest);
         Ok(())
     }
 
     unsafe fn event_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
         let mut state = self.streaming(stream)?;
-        if let Some(mark) = state.event(event)? {
-            state.schedule.wait(stream.0, &mark);
+        let captured = state.capture(stream)?.map(|capture| capture.id);
+        match (captured, state.latest(event)?) {
+            (None, _) => {
+                if let Some(mark) = state.event(event)? {
+                    state.schedule.wait(stream.0, &mark);
+                }
+                Ok(())
+            }
+            // The capture keeps the order of its stream anyway.
+            (Some(id), Latest::Captured(_, of)) if of == id => Ok(()),
+            (Some(_), Latest::Never) => Ok(()),
+            (Some(_), Latest::Queued(_) | Latest::Captured(..)) => {
+                let what = format!(
+                    "a capture of stream {:#x} cannot wait for event {:#x}, which was recorded outside of it; wait before the \
+                     capture, or where the graph is launched",
+                    stream.0, event.0
+                );
+                Err(state.refuse(stream, what))
+            }
         }
-        Ok(())
     }
 
     unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
@@ -79,8 +100,8 @@ unsafe impl Streams for Soft {
     }
 
     unsafe fn event_elapsed_ms(&self, start: EventHandle, end: EventHandle) -> Result<f32> {
-        let state = self.working()?;
-        let passed = |event: EventHandle| {
+        let mut state = self.working()?;
+        let mut passed = |event: EventHandle| {
             let fail = |what| {
                 let context = format!("no time from event {:#x} to {:#x}: {:#x} {what}", start.0, end.0, event.0);
                 Error::new(ErrorKind::InvalidArgument, context)

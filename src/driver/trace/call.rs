@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::driver::{EventHandle, FunctionHandle, HostKind, ModuleHandle, StreamHandle};
+use crate::driver::{EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, HostKind, ModuleHandle, StreamHandle};
 #[cfg(doc)]
-use crate::driver::{Memory, Modules, Streams};
+use crate::driver::{Graphs, Memory, Modules, Streams};
 use crate::launch_shape::LaunchShape;
 
 macro_rules! calls {
@@ -253,6 +253,50 @@ calls! {
         params: usize,
         /// The stream.
         stream: StreamHandle
+    };
+    /// [`Graphs::capture_begin`].
+    CaptureBegin = "capture_begin" {
+        /// The stream.
+        stream: StreamHandle
+    };
+    /// [`Graphs::capture_end`].
+    CaptureEnd = "capture_end" {
+        /// The stream.
+        stream: StreamHandle
+    };
+    /// [`Graphs::graph_nodes`].
+    GraphNodes = "graph_nodes" {
+        /// The graph.
+        graph: GraphHandle
+    };
+    /// [`Graphs::graph_destroy`].
+    GraphDestroy = "graph_destroy" {
+        /// The graph.
+        graph: GraphHandle
+    };
+    /// [`Graphs::graph_instantiate`].
+    GraphInstantiate = "graph_instantiate" {
+        /// The graph.
+        graph: GraphHandle
+    };
+    /// [`Graphs::graph_update`].
+    GraphUpdate = "graph_update" {
+        /// The executable graph.
+        exec: GraphExecHandle,
+        /// The graph with the new operands.
+        graph: GraphHandle
+    };
+    /// [`Graphs::graph_launch`].
+    GraphLaunch = "graph_launch" {
+        /// The executable graph.
+        exec: GraphExecHandle,
+        /// The stream.
+        stream: StreamHandle
+    };
+    /// [`Graphs::graph_exec_destroy`].
+    GraphExecDestroy = "graph_exec_destroy" {
+        /// The executable graph.
+        exec: GraphExecHandle
     };
 }
 

@@ -11,8 +11,10 @@
 //! - A wait for a stream fails *after*: the awaited work has run. By the driver's contract no copy
 //!   touches host memory afterwards, error or not; a `Trace` that broke it would let safe code free
 //!   memory under a queued copy.
+//! - The end of a capture fails *after*: the capture has ended, and its graph is destroyed.
 
 mod call;
+mod graphs;
 mod memory;
 mod modules;
 mod streams;
@@ -22,7 +24,7 @@ pub use call::{Address, Call, Method};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{DeviceInfo, Driver, EventHandle, ModuleHandle, StreamHandle};
+use super::{DeviceInfo, Driver, EventHandle, GraphExecHandle, GraphHandle, ModuleHandle, StreamHandle};
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -43,6 +45,12 @@ pub struct Live {
     pub events: BTreeSet<EventHandle>,
     /// Modules.
     pub modules: BTreeSet<ModuleHandle>,
+    /// Streams whose capture has begun and not ended.
+    pub captures: BTreeSet<StreamHandle>,
+    /// Graphs.
+    pub graphs: BTreeSet<GraphHandle>,
+    /// Executable graphs.
+    pub execs: BTreeSet<GraphExecHandle>,
 }
 
 impl Live {

@@ -61,6 +61,14 @@ pub fn page(run: &Run) -> Result<String> {
                     @for chart in charts.iter().filter(|chart| belongs(chart.name, group)) { (figure(chart)) }
                     (reasons(run, group))
                 }
+                @if let Some(transfers) = &run.transfers {
+                    h2 { "Transfers" }
+                    p.note { (transfers.link_line()) }
+                    (table(&transfers.table()))
+                    @for chart in charts.iter().filter(|chart| chart.name == "transfers") { (figure(chart)) }
+                    (table(&transfers.pinning_table()))
+                    (table(&transfers.frames_table()))
+                }
                 (words(run))
             }
         }
@@ -166,6 +174,17 @@ fn words(run: &Run) -> Markup {
                     "By the model, not measured: the slowest of memory, L2 cache, shared memory and launches, from the counters"
                     @if DeviceModel::of(&run.device.name).is_none() { ", on another device" } "."
                 }
+            }
+            @if run.transfers.is_some() {
+                dt { "pageable, pinned, registered, write-combined" }
+                dd {
+                    "Ordinary memory; page-locked memory that the device allocated; ordinary memory that was page-locked where it \
+                     lies; page-locked memory that the host's caches pass by, which is slow to read."
+                }
+                dt { "of link" }
+                dd { "Against the link's rate in the direction, or in both; its protocol takes a part of that." }
+                dt { "pays after" }
+                dd { "The copies to the device after which the time to page-lock is won back against ordinary memory." }
             }
             dt { "sectors/request" }
             dd { "Pieces of 32 bytes that a load or store of a warp touches; the best value is the number that its bytes fill." }

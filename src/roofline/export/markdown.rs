@@ -9,6 +9,11 @@ pub fn markdown(run: &Run) -> String {
     for group in run.groups() {
         text += &format!("\n## {}\n\n{}", group.title(), table(&Table::of(CASE, run.group(group))));
     }
+    if let Some(transfers) = &run.transfers {
+        let tables = [transfers.table(), transfers.pinning_table(), transfers.frames_table()];
+        text += &format!("\n## Transfers\n\n{}\n", transfers.link_line());
+        text.extend(tables.iter().map(|of| format!("\n{}", table(of))));
+    }
     text
 }
 

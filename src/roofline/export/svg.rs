@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::roofline::peak::{Peaks, Warm};
 use crate::roofline::record::{Group, Record};
 use crate::roofline::run::Run;
+use crate::roofline::transfers::{Direction, HostSide, Transfer, Transfers};
 
 /// Pixels of a chart.
 const SIZE: (u32, u32) = (920, 460);
@@ -64,6 +65,9 @@ pub fn charts(run: &Run) -> Result<Vec<Chart>> {
             let title = format!("{}, sectors moved for each that the bytes fill", group.title());
             chart(sectors, &title, bars(&counted, "sectors moved for each needed")?);
         }
+    }
+    if let Some(transfers) = run.transfers.as_ref().filter(|all| all.copies.iter().any(|copy| copy.gbps.is_some())) {
+        chart("transfers", "Speed of copies between host and device by their bytes", self::transfers(transfers)?);
     }
     Ok(charts)
 }
@@ -184,6 +188,53 @@ fn sizes(run: &Run, peaks: &Peaks) -> Result<String> {
         line(&mut chart, [(cache, 0.0), (cache, 1.1 * most)], GREY.stroke_width(1), 0, "L2 cache")?;
     }
     legend(&mut chart, SeriesLabelPosition::LowerRight)?;
+    area.present().map_err(failed)?;
+    drop((chart, area));
+    Ok(svg)
+}
+
+/// The speed of copies between host and device by their bytes: a line for each kind of memory and
+/// direction, and the link.
+fn transfers(transfers: &Transfers) -> Result<String> {
+    const MIB: f64 = (1_u64 << 20) as f64;
+    let timed: Vec<(&Transfer, f64)> = transfers.copies.iter().filter_map(|copy| Some((copy, copy.gbps?))).collect();
+    check(timed.iter().map(|point| point.1).chain(transfers.link.map(|link| link.gbps)))?;
+    let sizes = || timed.iter().map(|(copy, _)| copy.bytes as f64 / MIB);
+    let (first, last) = (sizes().fold(f64::MAX, f64::min).max(1e-4), sizes().fold(1e-3, f64::max));
+    let most = timed.iter().map(|point| point.1).chain(transfers.link.map(|link| link.gbps)).fold(1.0, f64::max);
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+    area.fill(&WHITE).map_err(failed)?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(14)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d((first..last.max(2.0 * first)).log_scale().base(2.0), 0.0..1.1 * most)
+        .map_err(failed)?;
+    let mut mesh = chart.configure_mesh();
+    mesh.x_label_formatter(&|mib| format!("{mib}")).y_label_formatter(&|gbps| format!("{gbps:.0}"));
+    mesh.x_desc("MiB in each direction").y_desc("GB/s").light_line_style(WHITE).draw().map_err(failed)?;
+    let kinds = [
+        (HostSide::Pinned, COPY),
+        (HostSide::Registered, PURPLE),
+        (HostSide::WriteCombined, OCHRE),
+        (HostSide::Pageable, READ),
+        (HostSide::PageableByDriver, WRITE),
+    ];
+    for (memory, colour) in kinds {
+        for (direction, width) in [(Direction::H2d, 2), (Direction::D2h, 1), (Direction::Both, 3)] {
+            let of_kind = timed.iter().filter(|(copy, _)| copy.memory == memory && copy.direction == direction);
+            let points: Vec<(f64, f64)> = of_kind.map(|(copy, gbps)| (copy.bytes as f64 / MIB, *gbps)).collect();
+            if !points.is_empty() {
+                let label = format!("{} {}", memory.name(), direction.name());
+                line(&mut chart, points, colour.stroke_width(width), 3, &label)?;
+            }
+        }
+    }
+    if let Some(link) = transfers.link {
+        line(&mut chart, [(first, link.gbps), (last, link.gbps)], GREY.stroke_width(1), 0, "link, one direction")?;
+    }
+    legend(&mut chart, SeriesLabelPosition::UpperLeft)?;
     area.present().map_err(failed)?;
     drop((chart, area));
     Ok(svg)

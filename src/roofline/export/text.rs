@@ -10,6 +10,7 @@ use crate::roofline::compare::{Change, THRESHOLD, Verdict};
 use crate::roofline::record::{Milliseconds, Record};
 use crate::roofline::run::Run;
 use crate::roofline::table::{CASE, Table, number};
+use crate::roofline::transfers::Transfers;
 
 /// Lines across, around the header and below the last row.
 const STYLE: TableStyle = {
@@ -35,10 +36,25 @@ pub fn run(run: &Run) -> String {
     for group in run.groups() {
         text += &format!("\n{}\n{}\n", group.title(), Table::of(CASE, run.group(group)));
     }
+    if let Some(transfers) = &run.transfers {
+        text += &self::transfers(transfers);
+    }
     if !run.has_times() {
         text += &format!("{NO_TIMES}\n");
     }
     text
+}
+
+/// The tables of the copies between host and device.
+fn transfers(transfers: &Transfers) -> String {
+    let threads = counted(transfers.threads, "thread");
+    format!(
+        "\nTransfers\n{}\n{}\n{}\n{} The host has {threads}.\n",
+        transfers.table(),
+        transfers.pinning_table(),
+        transfers.frames_table(),
+        transfers.link_line(),
+    )
 }
 
 /// One record in some lines; `run` has the device and the ceilings.

@@ -1,9 +1,10 @@
-//! Reads the clocks of an NVIDIA GPU, and which GPU it is, through NVML: its library comes with the
-//! driver and is loaded at run time. Where the library is missing, or without the feature `nvml`,
-//! nothing is known and nothing fails.
+//! Reads the clocks of an NVIDIA GPU, which GPU it is, and its link, through NVML: its library
+//! comes with the driver and is loaded at run time. Where the library is missing, or without the
+//! feature `nvml`, nothing is known and nothing fails.
 
 use super::throttle;
 use crate::device::Device;
+use crate::roofline::transfers::Link;
 
 /// A multiprocessor is throttled below this part of its highest clock: nvbench's rule.
 const THROTTLED_BELOW: f64 = 0.75;
@@ -62,6 +63,25 @@ impl Identity {
     pub fn of(device: &Device) -> Option<Self> {
         identity(device.info().pci_bus_id.as_deref()?)
     }
+}
+
+impl Link {
+    /// The device's link, as fast as device and system can make it: an idle device may report less.
+    /// `None` where the device reports none.
+    pub fn of(device: &Device) -> Option<Self> {
+        link(device.info().pci_bus_id.as_deref()?)
+    }
+}
+
+#[cfg(feature = "nvml")]
+fn link(pci_bus_id: &str) -> Option<Link> {
+    let device = nvml()?.device_by_pci_bus_id(pci_bus_id).ok()?;
+    Link::new(device.max_pcie_link_gen().ok()?, device.max_pcie_link_width().ok()?)
+}
+
+#[cfg(not(feature = "nvml"))]
+fn link(_pci_bus_id: &str) -> Option<Link> {
+    None
 }
 
 #[cfg(feature = "nvml")]

@@ -33,6 +33,7 @@ fn commands(folder: &TempDir) -> Vec<(Vec<Vec<String>>, i32)> {
         ("bench|sum|--elements 9".to_owned(), 0),
         (format!("report|{run}"), 1),
         ("peaks".to_owned(), 1),
+        ("transfers|--bytes 1000".to_owned(), 0),
         (format!("run-ptx|{ptx}|--grid 1|--block 32"), 0),
         (format!("ptx-forms|{ptx}"), 0),
         ("completions|bash".to_owned(), 0),
@@ -52,6 +53,7 @@ fn every_option_stands_before_within_and_behind_every_command() {
                 (None, &["--device=soft"]),
                 (Some("--device=soft"), &["--json"]),
                 (Some("--device=soft"), &["--quiet"]),
+                (Some("--device=soft"), &["--stats"]),
             ] {
                 let mut words: Vec<&str> = first.into_iter().collect();
                 words.extend(units[..place].iter().flatten().map(String::as_str));
@@ -66,6 +68,37 @@ fn every_option_stands_before_within_and_behind_every_command() {
             }
         }
     }
+}
+
+#[test]
+fn stats_count_the_calls_to_the_driver() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let (input, output) = (path("in.npy"), path("out.npy"));
+    let words = ["--device", "soft", "--stats", "transpose", &input, &output];
+    let text = warpstride(words).succeeded().stderr;
+    for part in [
+        "\nsoftware GPU: calls to the driver: ",
+        "of which ",
+        "can synchronise",
+        "  launch ",
+        "  stream_synchronize ",
+        "memory held",
+        "  device ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let run = warpstride(["--json"].iter().chain(&words)).succeeded();
+    assert!(!run.stderr.contains("calls to the driver"), "{}", run.stderr);
+    let stats = &run.json()["stats"];
+    assert_eq!(stats[0]["device"], "software GPU");
+    assert_eq!(stats[0]["calls"]["launch"], 1);
+    assert!(stats[0]["can_synchronize"].as_u64() > Some(0), "{stats}");
+    assert!(stats[0]["memory"]["device"]["peak_bytes"].as_u64() >= Some(48), "{stats}");
+    // Also where there is no device, and where the command fails.
+    assert_eq!(warpstride(["--stats", "--json", "bench", "--list"]).succeeded().json()["stats"], json!([]));
+    let failed = warpstride(["--stats", "--json", "--device", "soft", "peaks"]).json();
+    assert!(failed["error"].is_object() && failed["stats"].is_array(), "{failed}");
 }
 
 /// What stands behind the name of a command or of an operation stands before it too, in the order

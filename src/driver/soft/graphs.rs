@@ -1,0 +1,198 @@
+//! Captures, graphs and their launches.
+
+use std::mem::discriminant;
+use std::sync::Arc;
+
+use super::Soft;
+use super::schedule::Mark;
+use super::state::{Action, HostBox, HostPointer, State, Work, no_such};
+use crate::driver::{GraphExecHandle, GraphHandle, Graphs, Place, StreamHandle};
+use crate::error::{Error, ErrorKind, Result, counted};
+
+/// Captured work in its order, shared by a graph, what was instantiated from it, and its launches.
+pub(super) type Nodes = Arc<[Arc<Action>]>;
+
+/// The capture of one stream.
+pub(super) struct Capture {
+    /// A number that no other capture has, for the events that are recorded in it.
+    pub(super) id: u64,
+    nodes: Vec<Arc<Action>>,
+    /// Why nothing comes of it, after a call that must not be captured.
+    broken: Option<Error>,
+}
+
+/// A graph that can be launched.
+pub(super) struct Exec {
+    nodes: Nodes,
+    /// The end of its last launch, which the next one waits for.
+    last: Option<Arc<Mark>>,
+}
+
+impl Action {
+    /// Returns the first address of its host memory, and the bytes from there to the last one.
+    fn host(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::Upload { src: HostPointer(host), bytes, .. }
+            | Self::Download { dst: HostPointer(host), bytes, .. } => Some((host.addr(), *bytes)),
+            Self::CopyBox(HostBox(copy)) => [copy.src, copy.dst].iter().find_map(|side| match side.place {
+                Place::Host(host) => Some((host.addr(), copy.span(side))),
+                Place::Device(_) => None,
+            }),
+            Self::Copy { .. } | Self::Fill { .. } | Self::Launch { .. } | Self::PoolFree { .. } => None,
+        }
+    }
+}
+
+impl State {
+    /// Queues an action on a live stream, or records it where the stream is being captured.
+    pub(super) fn queue(&mut self, stream: StreamHandle, action: Action) -> Result<()> {
+        if !self.captures.contains_key(&stream.0) {
+            self.schedule.push(stream.0, Work { stream, action: Arc::new(action) });
+            return Ok(());
+        }
+        // CUDA's driver would take such a copy, and stage it at some time that it does not document.
+        if let Some((address, bytes)) = action.host().filter(|&(address, bytes)| !self.is_page_locked(address, bytes)) {
+            let what = format!(
+                "the copy of {} from or to {address:#x}, memory that this driver has not page-locked, cannot be captured; copy \
+                 outside of the capture, or use page-locked memory",
+                counted(bytes, "byte")
+            );
+            return Err(self.refuse(stream, what));
+        }
+        if let Action::PoolFree { address } = action {
+            let what = format!(
+                "the pool's allocation at {address:#x} cannot be freed in a capture; free it on another stream"
+            );
+            return Err(self.refuse(stream, what));
+        }
+        let capture = self.capture(stream)?.expect("looked up above");
+        capture.nodes.push(Arc::new(action));
+        Ok(())
+    }
+
+    /// Returns the capture of `stream`, if there is one. A broken one is an error.
+    pub(super) fn capture(&mut self, stream: StreamHandle) -> Result<Option<&mut Capture>> {
+        match self.captures.get_mut(&stream.0) {
+            Some(Capture { broken: Some(cause), .. }) => {
+                Err(cause.clone().while_doing("an earlier call broke the capture"))
+            }
+            capture => Ok(capture),
+        }
+    }
+
+    /// Refuses a call that concerns a stream while it is captured, which also breaks the capture.
+    pub(super) fn not_captured(&mut self, stream: StreamHandle, call: &str) -> Result<()> {
+        if self.capture(stream)?.is_none() {
+            return Ok(());
+        }
+        let what =
+            format!("{call} stream {:#x} is refused while the stream is captured; end the capture first", stream.0);
+        Err(self.refuse(stream, what))
+    }
+
+    /// Breaks the capture of `stream`, if there is one still, and returns the error that says why.
+    pub(super) fn refuse(&mut self, stream: StreamHandle, what: String) -> Error {
+        let error = Error::new(ErrorKind::InvalidArgument, what);
+        if let Some(capture) = self.captures.get_mut(&stream.0) {
+            capture.broken.get_or_insert_with(|| error.clone());
+        }
+        error
+    }
+
+    /// Whether these bytes lie in one block of page-locked memory.
+    fn is_page_locked(&self, address: usize, bytes: usize) -> bool {
+        let within = |start: usize, length: usize| start <= address && address - start + bytes <= length;
+        self.host.iter().any(|(&start, lines)| within(start, size_of_val(lines.as_slice())))
+            || self.registered.iter().any(|(&start, &length)| within(start, length))
+    }
+
+    fn graph(&self, graph: GraphHandle) -> Result<&Nodes> {
+        self.graphs.get(&graph.0).ok_or_else(|| no_such("graph", graph.0))
+    }
+
+    fn exec(&mut self, exec: GraphExecHandle) -> Result<&mut Exec> {
+        self.execs.get_mut(&exec.0).ok_or_else(|| no_such("executable graph", exec.0))
+    }
+}
+
+// SAFETY: a captured action is queued by launches alone, all actions of one in their order, and each
+// launch waits for the end of the one before it.
+unsafe impl Graphs for Soft {
+    unsafe fn capture_begin(&self, stream: StreamHandle) -> Result<()> {
+        let mut state = self.streaming(stream)?;
+        state.not_captured(stream, "another capture of")?;
+        let id = state.handle();
+        state.captures.insert(stream.0, Capture { id, nodes: Vec::new(), broken: None });
+        Ok(())
+    }
+
+    unsafe fn capture_end(&self, stream: StreamHandle) -> Result<GraphHandle> {
+        let mut state = self.lock();
+        let ended = state.captures.remove(&stream.0);
+        state.check()?;
+        let Some(Capture { nodes, broken, .. }) = ended else {
+            let context = format!("stream {:#x} is not being captured; begin the capture first", stream.0);
+            return Err(Error::new(ErrorKind::InvalidArgument, context));
+        };
+        if let Some(cause) = broken {
+            return Err(cause.while_doing("nothing came of the capture"));
+        }
+        let handle = state.handle();
+        state.graphs.insert(handle, nodes.into());
+        Ok(GraphHandle(handle))
+    }
+
+    unsafe fn graph_nodes(&self, graph: GraphHandle) -> Result<usize> {
+        self.working()?.graph(graph).map(|nodes| nodes.len())
+    }
+
+    unsafe fn graph_destroy(&self, graph: GraphHandle) -> Result<()> {
+        let mut state = self.lock();
+        let removed = state.graphs.remove(&graph.0);
+        state.check()?;
+        removed.map(drop).ok_or_else(|| no_such("graph", graph.0))
+    }
+
+    unsafe fn graph_instantiate(&self, graph: GraphHandle) -> Result<GraphExecHandle> {
+        let mut state = self.working()?;
+        let nodes = Arc::clone(state.graph(graph)?);
+        let handle = state.handle();
+        state.execs.insert(handle, Exec { nodes, last: None });
+        Ok(GraphExecHandle(handle))
+    }
+
+    unsafe fn graph_update(&self, exec: GraphExecHandle, graph: GraphHandle) -> Result<bool> {
+        let mut state = self.working()?;
+        let nodes = Arc::clone(state.graph(graph)?);
+        let exec = state.exec(exec)?;
+        let kinds = |nodes: &Nodes| nodes.iter().map(|action| discriminant(&**action)).collect::<Vec<_>>();
+        let fits = kinds(&exec.nodes) == kinds(&nodes);
+        if fits {
+            exec.nodes = nodes;
+        }
+        Ok(fits)
+    }
+
+    unsafe fn graph_launch(&self, exec: GraphExecHandle, stream: StreamHandle) -> Result<()> {
+        let mut state = self.streaming(stream)?;
+        state.not_captured(stream, "the launch of a graph on")?;
+        let Exec { nodes, last } = state.exec(exec)?;
+        let (nodes, last) = (Arc::clone(nodes), last.take());
+        if let Some(last) = last {
+            state.schedule.wait(stream.0, &last);
+        }
+        for action in nodes.iter() {
+            state.schedule.push(stream.0, Work { stream, action: Arc::clone(action) });
+        }
+        let end = state.schedule.record(stream.0);
+        state.exec(exec)?.last = end;
+        Ok(())
+    }
+
+    unsafe fn graph_exec_destroy(&self, exec: GraphExecHandle) -> Result<()> {
+        let mut state = self.lock();
+        let removed = state.execs.remove(&exec.0);
+        state.check()?;
+        removed.map(drop).ok_or_else(|| no_such("executable graph", exec.0))
+    }
+}

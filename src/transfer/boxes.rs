@@ -1,0 +1,364 @@
+//! The plan of a copy by the copy engine: boxes of rows.
+//!
+//! A copy engine moves rows of contiguous bytes; one call takes rows a pitch apart, in slices a
+//! pitch apart. [`Boxes::plan`] finds the fewest such boxes that hold the elements of two layouts,
+//! or says why the copy is none for such an engine. It is pure and knows no device.
+
+#![forbid(unsafe_code)]
+
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::layout::{Layout, MAX_RANK};
+
+/// Most boxes of one copy. Each costs a call of the driver, some microseconds, so for more of them
+/// a kernel is faster by far.
+const MAX_BOXES: usize = 4096;
+
+/// An axis along which both sides walk, with strides in bytes. The destination's is positive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Axis {
+    extent: usize,
+    src: isize,
+    dst: isize,
+}
+
+/// An axis of one index.
+const ONE: Axis = Axis { extent: 1, src: 0, dst: 0 };
+
+/// The boxes of a copy, all of one shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Boxes {
+    /// Bytes from the start of each storage to the first row.
+    first: [usize; 2],
+    /// Bytes of a row.
+    width: usize,
+    height: Axis,
+    depth: Axis,
+    /// The axes along which the boxes lie. Those beyond are of one index.
+    along: [Axis; MAX_RANK],
+    /// The number of boxes.
+    count: usize,
+}
+
+/// One box: `depth` slices of `height` rows of `width` bytes. Pitches are those of rows, then of
+/// slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RowBox {
+    /// Bytes from the start of the source's storage to the first row.
+    pub(super) src: usize,
+    /// Bytes from the start of the destination's storage to the first row.
+    pub(super) dst: usize,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) depth: usize,
+    pub(super) src_pitches: [usize; 2],
+    pub(super) dst_pitches: [usize; 2],
+}
+
+impl Boxes {
+    /// Plans the copy of elements of `width` bytes between two layouts. The destination must not
+    /// overlap itself.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` if the shapes differ, if a storage has more bytes than can be addressed, or if the
+    /// elements lie in too many rows.
+    pub(super) fn plan(src: &Layout, dst: &Layout, width: usize) -> Result<Self> {
+        check(src, dst, width)?;
+        if src.is_empty() {
+            return Ok(Self { first: [0; 2], width: 0, height: ONE, depth: ONE, along: [ONE; MAX_RANK], count: 0 });
+        }
+        let mut axes = Axes::new(src, dst, width);
+        let row = axes.take_row(width);
+        axes.fuse();
+        let (height, depth) = axes.take_rows(row);
+        // Invariant 2 of layouts: no product of some extents overflows.
+        let count = axes.listed().iter().map(|axis| axis.extent).product();
+        if count > MAX_BOXES || (row == width && count > 1) {
+            return Err(scattered(src, dst, width, row));
+        }
+        Ok(Self { first: axes.first, width: row, height, depth, along: axes.list, count })
+    }
+
+    /// Returns the number of bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.width * self.height.extent * self.depth.extent * self.count
+    }
+
+    /// Returns the boxes.
+    pub(super) fn iter(&self) -> impl Iterator<Item = RowBox> + '_ {
+        (0..self.count).map(|number| {
+            let [mut src, mut dst] = self.first;
+            let mut rest = number;
+            for axis in &self.along {
+                let index = (rest % axis.extent) as isize;
+                rest /= axis.extent;
+                // The layouts' invariants keep every index within the storage.
+                src = src.wrapping_add_signed(index * axis.src);
+                dst = dst.wrapping_add_signed(index * axis.dst);
+            }
+            let pitches = |side: fn(&Axis) -> isize| [side(&self.height) as usize, side(&self.depth) as usize];
+            RowBox {
+                src,
+                dst,
+                width: self.width,
+                height: self.height.extent,
+                depth: self.depth.extent,
+                src_pitches: pitches(|axis| axis.src),
+                dst_pitches: pitches(|axis| axis.dst),
+            }
+        })
+    }
+}
+
+/// The axes that are not planned yet, the destination's longest stride first.
+struct Axes {
+    first: [usize; 2],
+    list: [Axis; MAX_RANK],
+    rank: usize,
+}
+
+impl Axes {
+    /// Returns the axes of two layouts that are not empty, so that all run forwards in the
+    /// destination.
+    fn new(src: &Layout, dst: &Layout, width: usize) -> Self {
+        let mut axes = Self { first: [src.offset() * width, dst.offset() * width], list: [ONE; MAX_RANK], rank: 0 };
+        // Both storages have at most isize::MAX bytes, and every stride of several indices lies
+        // within one: no product overflows.
+        let bytes = |stride: isize| stride * width as isize;
+        for ((&extent, &src), &dst) in src.shape().iter().zip(src.strides()).zip(dst.strides()) {
+            if extent == 1 {
+                continue;
+            }
+            let mut axis = Axis { extent, src: bytes(src), dst: bytes(dst) };
+            if axis.dst < 0 {
+                let last = extent as isize - 1;
+                axes.first[0] = axes.first[0].wrapping_add_signed(last * axis.src);
+                axes.first[1] = axes.first[1].wrapping_add_signed(last * axis.dst);
+                axis = Axis { extent, src: -axis.src, dst: -axis.dst };
+            }
+            axes.list[axes.rank] = axis;
+            axes.rank += 1;
+        }
+        let rank = axes.rank;
+        axes.list[..rank].sort_unstable_by_key(|axis| std::cmp::Reverse(axis.dst));
+        axes
+    }
+
+    fn listed(&self) -> &[Axis] {
+        &self.list[..self.rank]
+    }
+
+    /// Takes the inner axes that are contiguous on both sides, and returns the bytes of their row.
+    fn take_row(&mut self, width: usize) -> usize {
+        let mut row = width;
+        while let Some(axis) = self.listed().last() {
+            if axis.src != row as isize || axis.dst != row as isize {
+                break;
+            }
+            row *= axis.extent;
+            self.remove(self.rank - 1);
+        }
+        row
+    }
+
+    /// Fuses neighbours whose outer axis goes on where the inner ends, on both sides.
+    fn fuse(&mut self) {
+        for outer in (0..self.rank.saturating_sub(1)).rev() {
+            let (this, inner) = (self.list[outer], self.list[outer + 1]);
+            let goes_on =
+                |inner_stride: isize, stride: isize| inner_stride.checked_mul(inner.extent as isize) == Some(stride);
+            if goes_on(inner.src, this.src) && goes_on(inner.dst, this.dst) {
+                self.list[outer] = Axis { extent: this.extent * inner.extent, ..inner };
+                self.remove(outer + 1);
+            }
+        }
+    }
+
+    /// Takes the axes of a box of rows of `row` bytes: its height, and its depth if one call of the
+    /// driver copies all slices. Of all pairs it takes the one with the most rows.
+    fn take_rows(&mut self, row: usize) -> (Axis, Axis) {
+        let is_pitch = |axis: &Axis| axis.src >= row as isize && axis.dst >= row as isize;
+        // The driver counts the pitch of slices in rows, which a slice holds all.
+        let whole = |slice: isize, pitch: isize, rows: usize| slice % pitch == 0 && slice / pitch >= rows as isize;
+        let mut best = (0, None, None);
+        for (at, height) in self.listed().iter().enumerate().filter(|(_, axis)| is_pitch(axis)) {
+            let holds = |slice: &Axis| {
+                whole(slice.src, height.src, height.extent) && whole(slice.dst, height.dst, height.extent)
+            };
+            let slices = self.listed().iter().enumerate().filter(|&(other, slice)| other != at && holds(slice));
+            let depth = slices.max_by_key(|(_, slice)| slice.extent);
+            let rows = height.extent * depth.map_or(1, |(_, depth)| depth.extent);
+            if rows > best.0 {
+                best = (rows, Some(at), depth.map(|(at, _)| at));
+            }
+        }
+        let axes = [best.1, best.2].map(|at| at.map_or(ONE, |at| self.list[at]));
+        let mut taken = [best.1, best.2];
+        // The later one first, so that the other stays where it is.
+        taken.sort_unstable_by_key(|&at| std::cmp::Reverse(at));
+        taken.into_iter().flatten().for_each(|at| self.remove(at));
+        axes.into()
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.list.copy_within(at + 1..self.rank, at);
+        self.rank -= 1;
+        self.list[self.rank] = ONE;
+    }
+}
+
+fn check(src: &Layout, dst: &Layout, width: usize) -> Result<()> {
+    if src.shape() != dst.shape() {
+        let context = format!(
+            "the source has shape {:?} and the destination {:?}; copy between equal shapes",
+            src.shape(),
+            dst.shape()
+        );
+        return Err(Error::new(ErrorKind::Layout, context));
+    }
+    for layout in [src, dst] {
+        if layout.storage_len().checked_mul(width).is_none_or(|bytes| bytes > isize::MAX as usize) {
+            let (len, width) = (counted(layout.storage_len(), "element"), counted(width, "byte"));
+            let context =
+                format!("a storage of {len} of {width} has more bytes than can be addressed; use a smaller one");
+            return Err(Error::new(ErrorKind::Layout, context));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the error for elements in too many rows.
+fn scattered(src: &Layout, dst: &Layout, width: usize, row: usize) -> Error {
+    let context = format!(
+        "shape {:?} with strides {:?} and {:?} lies in rows of {} that no few boxes hold; copy a contiguous array between \
+         host and device, and reorder its elements on the device (ops::copy_into)",
+        src.shape(),
+        src.strides(),
+        dst.strides(),
+        counted(row / width, "element")
+    );
+    Error::new(ErrorKind::Layout, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Returns the bytes of the destination after the boxes of a plan were copied.
+    fn copied(boxes: &Boxes, src: &[u8], dst: &mut [u8]) {
+        for part in boxes.iter() {
+            for (slice, row) in (0..part.depth).flat_map(|slice| (0..part.height).map(move |row| (slice, row))) {
+                let at = |start: usize, [rows, slices]: [usize; 2]| start + row * rows + slice * slices;
+                let (from, to) = (at(part.src, part.src_pitches), at(part.dst, part.dst_pitches));
+                dst[to..to + part.width].copy_from_slice(&src[from..from + part.width]);
+            }
+        }
+    }
+
+    /// Copies element by element.
+    fn naive(src: (&Layout, &[u8]), dst: (&Layout, &mut [u8]), width: usize) {
+        let shape = src.0.shape();
+        for number in 0..src.0.len() {
+            let mut rest = number;
+            let index: Vec<usize> = shape.iter().map(|&extent| (rest % extent, rest /= extent).0).collect();
+            let [from, to] = [src.0, dst.0].map(|layout| layout.offset_of(&index).unwrap() * width);
+            dst.1[to..to + width].copy_from_slice(&src.1[from..from + width]);
+        }
+    }
+
+    /// A view of an array by permuting, slicing and reversing its axes.
+    fn view(shape: &[usize], order: &[usize], cuts: &[(usize, bool)]) -> Layout {
+        let padded: Vec<usize> = shape.iter().zip(cuts).map(|(&extent, &(more, _))| extent + more).collect();
+        let mut stored = vec![0; shape.len()];
+        order.iter().enumerate().for_each(|(place, &axis)| stored[place] = padded[axis]);
+        let mut back = vec![0; shape.len()];
+        order.iter().enumerate().for_each(|(place, &axis)| back[axis] = place);
+        let mut layout = Layout::row_major(&stored).unwrap().permuted_axes(&back).unwrap();
+        for (axis, (&extent, &(more, reversed))) in shape.iter().zip(cuts).enumerate() {
+            layout = layout.slice(axis, more..more + extent, 1).unwrap();
+            if reversed {
+                layout = layout.reverse(axis).unwrap();
+            }
+        }
+        layout
+    }
+
+    proptest! {
+        #[test]
+        fn a_plan_copies_what_a_naive_copy_does(
+            (shape, order, cuts) in prop::collection::vec(0_usize..5, 0..5).prop_flat_map(|shape| {
+                let rank = shape.len();
+                let order = Just((0..rank).collect::<Vec<_>>()).prop_shuffle();
+                let cut = (prop_oneof![Just(0_usize), Just(1)], prop::bool::weighted(0.2));
+                let cuts = prop::collection::vec(cut, rank);
+                (Just(shape), [order.clone(), order], [cuts.clone(), cuts])
+            }),
+            in_order in any::<bool>(),
+            width in prop_oneof![Just(1_usize), Just(4), Just(16)],
+        ) {
+            let sorted: Vec<usize> = (0..shape.len()).collect();
+            let orders = if in_order { [&sorted; 2] } else { [&order[0], &order[1]] };
+            let [src, dst] = [0, 1].map(|side| view(&shape, orders[side], &cuts[side]));
+            let source: Vec<u8> = (0..src.storage_len() * width).map(|at| (at * 7 % 251) as u8).collect();
+            let mut expected = vec![255; dst.storage_len() * width];
+            naive((&src, &source), (&dst, &mut expected), width);
+            match Boxes::plan(&src, &dst, width) {
+                Ok(boxes) => {
+                    let mut found = vec![255; dst.storage_len() * width];
+                    copied(&boxes, &source, &mut found);
+                    prop_assert_eq!(found, expected);
+                    prop_assert_eq!(boxes.bytes(), src.len() * width);
+                }
+                Err(error) => prop_assert!(!in_order || cuts.concat().iter().any(|cut| cut.1), "{}", error),
+            }
+        }
+    }
+
+    fn plan(src: &Layout, dst: &Layout) -> Vec<RowBox> {
+        Boxes::plan(src, dst, 4).unwrap().iter().collect()
+    }
+
+    #[test]
+    fn contiguous_arrays_are_one_row() {
+        let whole = Layout::row_major(&[3, 4, 5]).unwrap();
+        assert_eq!(
+            plan(&whole, &whole),
+            [RowBox { src: 0, dst: 0, width: 240, height: 1, depth: 1, src_pitches: [0; 2], dst_pitches: [0; 2] }]
+        );
+        // Both backwards: the same elements.
+        let back = whole.reverse(0).unwrap();
+        assert_eq!(plan(&back, &back).len(), 1);
+        assert_eq!(plan(&whole.t(), &whole.t())[0].width, 240);
+        assert_eq!(plan(&whole.slice(0, 3.., 1).unwrap(), &whole.slice(0, 3.., 1).unwrap()), []);
+        assert_eq!(plan(&Layout::row_major(&[]).unwrap(), &Layout::row_major(&[]).unwrap())[0].width, 4);
+    }
+
+    #[test]
+    fn parts_are_one_box_and_columns_are_rows_of_one_element() {
+        let part = Layout::row_major(&[6, 8, 10]).unwrap().slice(1, 2..5, 1).unwrap().slice(2, ..7, 1).unwrap();
+        let packed = Layout::row_major(&[6, 3, 7]).unwrap();
+        assert_eq!(
+            plan(&part, &packed),
+            [RowBox { src: 80, dst: 0, width: 28, height: 3, depth: 6, src_pitches: [40, 320], dst_pitches: [28, 84] }]
+        );
+        let column = Layout::row_major(&[9, 5]).unwrap().index_axis(1, 2).unwrap();
+        let found = plan(&column, &Layout::row_major(&[9]).unwrap());
+        assert_eq!((found.len(), found[0].width, found[0].height), (1, 4, 9));
+    }
+
+    #[test]
+    fn a_transpose_is_refused_and_so_are_too_many_boxes() {
+        let whole = Layout::row_major(&[30, 40]).unwrap();
+        let error = Boxes::plan(&whole.t(), &Layout::row_major(&[40, 30]).unwrap(), 4).unwrap_err();
+        assert!(error.kind() == ErrorKind::Layout && error.to_string().contains("ops::copy_into"), "{error}");
+        let rows = Layout::row_major(&[MAX_BOXES + 1, 2]).unwrap();
+        assert!(Boxes::plan(&rows.reverse(0).unwrap(), &rows, 1).is_err());
+        let fewer = rows.slice(0, 1.., 1).unwrap();
+        assert_eq!(Boxes::plan(&fewer.reverse(0).unwrap(), &fewer, 1).unwrap().iter().count(), MAX_BOXES);
+        assert_eq!(Boxes::plan(&rows, &fewer, 1).unwrap_err().kind(), ErrorKind::Layout);
+        let huge = Layout::new(&[2], &[1 << 40], 0, 1 << 62).unwrap();
+        assert_eq!(Boxes::plan(&huge, &huge, 16).unwrap_err().kind(), ErrorKind::Layout);
+    }
+}

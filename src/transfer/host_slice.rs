@@ -1,0 +1,157 @@
+//! The host sides of copies: slices, whole or under a layout.
+
+use crate::element::Element;
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::layout::Layout;
+use crate::memory::PinnedBuffer;
+
+use super::Registered;
+
+/// Host memory that a copy reads: a slice in C order, or under a layout of its own.
+///
+/// A whole slice has the number of elements of the device's view, and any shape. Slices, arrays,
+/// `Vec`s, pinned buffers and registered memory become one with `into()`, which copies call.
+#[derive(Debug, Clone, Copy)]
+pub struct HostSlice<'a, T> {
+    elements: &'a [T],
+    layout: Option<Layout>,
+}
+
+/// Host memory that a copy writes: a slice in C order, or under a layout of its own. See
+/// [`HostSlice`].
+#[derive(Debug)]
+pub struct HostSliceMut<'a, T> {
+    elements: &'a mut [T],
+    layout: Option<Layout>,
+}
+
+impl<'a, T: Element> HostSlice<'a, T> {
+    /// Returns the elements of a slice that a layout reaches.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` if the layout's storage is longer than the slice.
+    pub fn with_layout(elements: &'a [T], layout: Layout) -> Result<Self> {
+        check_storage(&layout, elements.len())?;
+        Ok(Self { elements, layout: Some(layout) })
+    }
+
+    /// Returns the first element of the storage, valid for reads for `'a`, and its layout.
+    pub(super) fn parts(self, shape: &[usize]) -> Result<(*const T, Layout)> {
+        let layout = self.layout.map_or_else(|| whole(shape, self.elements.len()), Ok)?;
+        Ok((self.elements.as_ptr(), layout))
+    }
+}
+
+impl<'a, T: Element> HostSliceMut<'a, T> {
+    /// Returns the elements of a slice that a layout reaches.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` if the layout's storage is longer than the slice, or if the layout may reach an
+    /// element twice.
+    pub fn with_layout(elements: &'a mut [T], layout: Layout) -> Result<Self> {
+        check_storage(&layout, elements.len())?;
+        if layout.overlaps_itself() {
+            let context = format!(
+                "shape {:?} with strides {:?} may reach an element twice and cannot be written to; use strides that step \
+                 over each other",
+                layout.shape(),
+                layout.strides()
+            );
+            return Err(Error::new(ErrorKind::Layout, context));
+        }
+        Ok(Self { elements, layout: Some(layout) })
+    }
+
+    /// Returns the first element of the storage, valid for writes for `'a`, and its layout.
+    pub(super) fn parts(self, shape: &[usize]) -> Result<(*mut T, Layout)> {
+        let layout = self.layout.map_or_else(|| whole(shape, self.elements.len()), Ok)?;
+        Ok((self.elements.as_mut_ptr(), layout))
+    }
+}
+
+/// Returns the layout of `len` elements of host memory in C order, for a view of this shape.
+pub(super) fn whole(shape: &[usize], len: usize) -> Result<Layout> {
+    let layout = Layout::row_major(shape)?;
+    if layout.len() == len {
+        return Ok(layout);
+    }
+    let context = format!(
+        "the host memory has {len} and the view of shape {shape:?} has {}; they must have the same number",
+        layout.len(),
+        len = counted(len, "element"),
+    );
+    Err(Error::new(ErrorKind::InvalidArgument, context))
+}
+
+fn check_storage(layout: &Layout, len: usize) -> Result<()> {
+    if layout.storage_len() <= len {
+        return Ok(());
+    }
+    let context = format!(
+        "the layout is of a storage of {} and the slice has {len}; make the layout for a storage of the slice's length",
+        counted(layout.storage_len(), "element")
+    );
+    Err(Error::new(ErrorKind::Layout, context))
+}
+
+impl<'a, T> From<&'a [T]> for HostSlice<'a, T> {
+    fn from(elements: &'a [T]) -> Self {
+        Self { elements, layout: None }
+    }
+}
+
+impl<'a, T> From<&'a mut [T]> for HostSliceMut<'a, T> {
+    fn from(elements: &'a mut [T]) -> Self {
+        Self { elements, layout: None }
+    }
+}
+
+impl<'a, T, const N: usize> From<&'a [T; N]> for HostSlice<'a, T> {
+    fn from(elements: &'a [T; N]) -> Self {
+        elements.as_slice().into()
+    }
+}
+
+impl<'a, T, const N: usize> From<&'a mut [T; N]> for HostSliceMut<'a, T> {
+    fn from(elements: &'a mut [T; N]) -> Self {
+        elements.as_mut_slice().into()
+    }
+}
+
+impl<'a, T> From<&'a Vec<T>> for HostSlice<'a, T> {
+    fn from(elements: &'a Vec<T>) -> Self {
+        elements.as_slice().into()
+    }
+}
+
+impl<'a, T> From<&'a mut Vec<T>> for HostSliceMut<'a, T> {
+    fn from(elements: &'a mut Vec<T>) -> Self {
+        elements.as_mut_slice().into()
+    }
+}
+
+impl<'a, T: Element> From<&'a PinnedBuffer<T>> for HostSlice<'a, T> {
+    fn from(elements: &'a PinnedBuffer<T>) -> Self {
+        elements[..].into()
+    }
+}
+
+impl<'a, T: Element> From<&'a mut PinnedBuffer<T>> for HostSliceMut<'a, T> {
+    fn from(elements: &'a mut PinnedBuffer<T>) -> Self {
+        elements[..].as_mut().into()
+    }
+}
+
+impl<'scope, T> From<Registered<'scope, T>> for HostSlice<'scope, T> {
+    fn from(memory: Registered<'scope, T>) -> Self {
+        (&*memory.into_slice()).into()
+    }
+}
+
+impl<'scope, T> From<Registered<'scope, T>> for HostSliceMut<'scope, T> {
+    fn from(memory: Registered<'scope, T>) -> Self {
+        memory.into_slice().into()
+    }
+}

@@ -1,0 +1,143 @@
+//! Queues the boxes of a copy, after all former uses of its device memory.
+
+use std::sync::Arc;
+
+use super::boxes::{Boxes, RowBox};
+use super::registered::{Pieces, moved};
+use crate::driver::{Copy3d, Driver, Pitched, Place, StreamHandle};
+use crate::element::Element;
+use crate::error::{Result, counted};
+use crate::layout::Layout;
+use crate::memory::{Allocation, queue_in_order};
+use crate::stream::Stream;
+use crate::view::{View, ViewMut};
+
+/// Checks that a device's memory is on the stream's device.
+pub(super) fn check_device(memory: &Arc<Allocation>, stream: &Stream) -> Result<()> {
+    memory.device().context().check_same(stream.context(), "the device memory and the stream")
+}
+
+/// Queues a copy from host to device.
+///
+/// # Safety
+///
+/// - The storage of `layout` at `host` is valid for reads, and no other code writes it, until the
+///   stream is synchronised past this copy, also if this returns an error.
+pub(super) unsafe fn upload<T: Element>(
+    stream: &Stream,
+    (host, layout): (*const T, Layout),
+    dst: &ViewMut<'_, T>,
+    pieces: Option<&Pieces<'_>>,
+) -> Result<()> {
+    check_device(dst.memory(), stream)?;
+    let boxes = Boxes::plan(&layout, dst.layout(), size_of::<T>())?;
+    let places = [Place::Host(host.cast::<u8>().cast_mut()), Place::Device(dst.storage_address())];
+    // SAFETY: the caller's promise about the host's storage; the boxes lie within both storages,
+    // and the view borrows its memory exclusively, so no row of it is another's.
+    unsafe { queue(stream, [dst.memory()], &boxes, places, pieces) }
+        .map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(boxes.bytes(), "byte"))))
+}
+
+/// Queues a copy from device to host.
+///
+/// # Safety
+///
+/// - The storage of `layout` at `host` is valid for writes, and no other code reads or writes it,
+///   until the stream is synchronised past this copy, also if this returns an error.
+/// - The layout does not overlap itself.
+pub(super) unsafe fn download<T: Element>(
+    stream: &Stream,
+    src: &View<'_, T>,
+    (host, layout): (*mut T, Layout),
+    pieces: Option<&Pieces<'_>>,
+) -> Result<()> {
+    check_device(src.memory(), stream)?;
+    let boxes = Boxes::plan(src.layout(), &layout, size_of::<T>())?;
+    let places = [Place::Device(src.storage_address()), Place::Host(host.cast())];
+    // SAFETY: the caller's promises about the host's storage; the boxes lie within both storages.
+    unsafe { queue(stream, [src.memory()], &boxes, places, pieces) }
+        .map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(boxes.bytes(), "byte"))))
+}
+
+/// Queues a copy within the device.
+pub(super) fn copy<T: Element>(stream: &Stream, src: &View<'_, T>, dst: &ViewMut<'_, T>) -> Result<()> {
+    check_device(src.memory(), stream)?;
+    check_device(dst.memory(), stream)?;
+    let boxes = Boxes::plan(src.layout(), dst.layout(), size_of::<T>())?;
+    let places = [src.storage_address(), dst.storage_address()].map(Place::Device);
+    // SAFETY: the boxes lie within both storages. The destination borrows its elements exclusively,
+    // so no row of it shares a byte with another or with the source.
+    unsafe { queue(stream, [src.memory(), dst.memory()], &boxes, places, None) }
+        .map_err(|error| error.while_doing(format_args!("copying {} on the device", counted(boxes.bytes(), "byte"))))
+}
+
+/// Queues boxes from the first place to the second, in the order of the uses of these allocations.
+///
+/// # Safety
+///
+/// - The boxes lie within the storages at both places. A device's is that of one of the
+///   allocations, which are of the stream's device.
+/// - The host's, if there is one, is valid, and no other code writes it, or reads it if it is the
+///   target, until the stream is synchronised past this copy.
+/// - No row of the target shares a byte with another, or with the source.
+unsafe fn queue<const N: usize>(
+    stream: &Stream,
+    memories: [&Arc<Allocation>; N],
+    boxes: &Boxes,
+    [src, dst]: [Place; 2],
+    pieces: Option<&Pieces<'_>>,
+) -> Result<()> {
+    if boxes.bytes() == 0 {
+        return Ok(());
+    }
+    let driver = stream.context().driver().as_ref();
+    queue_in_order(stream, memories, || {
+        boxes.iter().try_for_each(|part| {
+            // SAFETY: the caller's promises, about one of the boxes or a part of it.
+            let mut one = |copy: &Copy3d| unsafe { queue_one(driver, copy, stream.handle()) };
+            let copy = placed(&part, src, dst);
+            match pieces {
+                Some(pieces) => pieces.split(&copy, &mut one),
+                None => one(&copy),
+            }
+        })
+    })
+}
+
+/// Returns a box as the driver's operands.
+fn placed(part: &RowBox, src: Place, dst: Place) -> Copy3d {
+    let side = |place, offset, [row_pitch, slice_pitch]: [usize; 2]| Pitched {
+        place: moved(place, offset),
+        row_pitch,
+        slice_pitch,
+    };
+    Copy3d {
+        dst: side(dst, part.dst, part.dst_pitches),
+        src: side(src, part.src, part.src_pitches),
+        width: part.width,
+        height: part.height,
+        depth: part.depth,
+    }
+}
+
+/// Queues one box.
+///
+/// # Safety
+///
+/// - As [`Memory::copy_3d`](crate::driver::Memory::copy_3d).
+unsafe fn queue_one(driver: &dyn Driver, copy: &Copy3d, stream: StreamHandle) -> Result<()> {
+    let Copy3d { dst, src, width, height: 1, depth: 1 } = *copy else {
+        // SAFETY: the caller's promises.
+        return unsafe { driver.copy_3d(copy, stream) };
+    };
+    match (dst.place, src.place) {
+        // SAFETY: the caller's promises, about the only row.
+        (Place::Device(dst), Place::Host(src)) => unsafe { driver.copy_h2d(dst, src, width, stream) },
+        // SAFETY: as above.
+        (Place::Host(dst), Place::Device(src)) => unsafe { driver.copy_d2h(dst, src, width, stream) },
+        // SAFETY: as above.
+        (Place::Device(dst), Place::Device(src)) => unsafe { driver.copy_d2d(dst, src, width as u64, stream) },
+        // SAFETY: as above; the driver refuses it.
+        (Place::Host(_), Place::Host(_)) => unsafe { driver.copy_3d(copy, stream) },
+    }
+}

@@ -1,0 +1,387 @@
+//! Graphs: capturing, launching, updating.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use warpstride::ErrorKind;
+use warpstride::driver::{Driver, GraphExecHandle, GraphHandle};
+
+use crate::backend::{Setup, cases};
+use crate::program::{AFFINE, Buffer, Exec, Program, Stream, affine_params, assert_same, cover};
+
+cases! {
+    Any captured_work_runs_at_each_launch_and_not_before,
+    Any a_captured_copy_reads_its_source_at_each_launch,
+    Any launches_of_one_graph_run_one_after_the_other,
+    Any a_launch_runs_after_what_its_stream_waits_for,
+    Any an_update_changes_later_launches,
+    Any an_update_to_other_work_is_declined_and_changes_nothing,
+    Any destroyed_graphs_still_run_what_was_launched,
+    Any a_module_may_be_loaded_in_a_capture,
+    Any releases_and_other_streams_do_not_disturb_a_capture,
+    Any two_threads_capture_at_once,
+    Any an_empty_capture_is_a_graph_of_no_nodes,
+    Any a_capture_ends_once_and_begins_once,
+    Any a_capture_that_is_waited_for_is_broken,
+    Any a_capture_that_waits_for_other_work_is_broken,
+    Any an_event_of_a_capture_is_passed_at_no_time,
+    SoftwareGpu("its work runs as late as it may, in an order drawn from a seed") a_forgotten_wait_for_a_graph_is_seen,
+    SoftwareGpu("CUDA may take what it refuses") copies_of_ordinary_memory_and_launches_of_graphs_are_not_captured,
+    SoftwareGpu("it looks at every handle that it is given") dead_graphs_are_invalid_handles,
+}
+
+/// Captures a copy of one byte of `by` in front of a log, which is shifted by one through `room`.
+fn append<'p>(stream: &Stream<'p>, log: &Buffer<'_>, room: &Buffer<'_>, by: &Buffer<'_>) -> Exec<'p> {
+    let bytes = log.bytes - 1;
+    let graph = stream.capture(|| {
+        stream.d2d(room, 0, log, 0, bytes)?;
+        stream.d2d(log, 1, room, 0, bytes)?;
+        stream.d2d(log, 0, by, 0, 1)
+    });
+    let graph = graph.unwrap();
+    assert_eq!(graph.nodes().unwrap(), 3);
+    graph.instantiate().unwrap()
+}
+
+fn captured_work_runs_at_each_launch_and_not_before(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let stream = program.stream().unwrap();
+        let module = program.module(AFFINE).unwrap();
+        let affine = module.function("affine").unwrap();
+        let (a, b) = (program.upload(&1_u32.to_le_bytes().repeat(70)).unwrap(), program.buffer(280).unwrap());
+        let graph = stream.capture(|| {
+            // SAFETY: both buffers have 70 values.
+            unsafe { stream.launch(affine, &cover(70), &affine_params(&b, &a, 70, 3)) }?;
+            stream.d2d(&a, 0, &b, 0, 280)?;
+            stream.fill(&b, 0, 9, 4)
+        });
+        let graph = graph.unwrap();
+        assert_eq!(graph.nodes().unwrap(), 3);
+        let exec = graph.instantiate().unwrap();
+        let expect = |value: u32| {
+            assert_same(&program.download(&a, &stream).unwrap(), &value.to_le_bytes().repeat(70), "the values");
+        };
+        expect(1);
+        for value in [4, 13, 40] {
+            exec.launch(&stream).unwrap();
+            expect(value);
+        }
+        assert_eq!(program.download(&b, &stream).unwrap()[..5], [9, 9, 9, 9, 40]);
+    });
+}
+
+fn a_captured_copy_reads_its_source_at_each_launch(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let stream = program.stream().unwrap();
+        let (source, target, buffer) =
+            (program.pinned(64).unwrap(), program.pinned(64).unwrap(), program.buffer(64).unwrap());
+        let graph = stream.capture(|| {
+            stream.h2d(&buffer, 0, &source, 0, 64)?;
+            stream.d2h(&target, 0, &buffer, 0, 64)
+        });
+        let exec = graph.unwrap().instantiate().unwrap();
+        for value in [1, 2] {
+            source.set(&[value; 64]);
+            exec.launch(&stream).unwrap();
+            stream.synchronize().unwrap();
+            assert_eq!(target.get(), [value; 64]);
+        }
+    });
+}
+
+/// No event orders the two streams: the driver orders launches of one executable graph itself.
+fn launches_of_one_graph_run_one_after_the_other(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let streams = [(); 2].map(|()| program.stream().unwrap());
+        let (log, room, counter) =
+            (program.upload(&[0; 9]).unwrap(), program.buffer(8).unwrap(), program.upload(&[7]).unwrap());
+        let exec = append(&streams[0], &log, &room, &counter);
+        for turn in 0..6 {
+            exec.launch(&streams[turn % 2]).unwrap();
+        }
+        streams[0].synchronize().unwrap();
+        assert_eq!(program.download(&log, &streams[1]).unwrap(), [7, 7, 7, 7, 7, 7, 0, 0, 0]);
+    });
+}
+
+fn a_launch_runs_after_what_its_stream_waits_for(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let (producer, launching) = (program.stream().unwrap(), program.stream().unwrap());
+        let (made, ran) = (program.event().unwrap(), program.event().unwrap());
+        let (log, room, by) =
+            (program.upload(&[0; 3]).unwrap(), program.buffer(2).unwrap(), program.buffer(1).unwrap());
+        let exec = append(&launching, &log, &room, &by);
+        for value in [1, 2] {
+            producer.fill(&by, 0, value, 1).unwrap();
+            producer.record(&made).unwrap();
+            launching.wait(&made).unwrap();
+            exec.launch(&launching).unwrap();
+            launching.record(&ran).unwrap();
+            producer.wait(&ran).unwrap();
+        }
+        assert_eq!(program.download(&log, &producer).unwrap(), [2, 1, 0]);
+    });
+}
+
+fn an_update_changes_later_launches(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let stream = program.stream().unwrap();
+        let (log, room, one, two) = (
+            program.upload(&[0; 4]).unwrap(),
+            program.buffer(3).unwrap(),
+            program.upload(&[1]).unwrap(),
+            program.upload(&[2]).unwrap(),
+        );
+        let exec = append(&stream, &log, &room, &one);
+        exec.launch(&stream).unwrap();
+        let graph = stream.capture(|| {
+            stream.d2d(&room, 0, &log, 0, 3)?;
+            stream.d2d(&log, 1, &room, 0, 3)?;
+            stream.d2d(&log, 0, &two, 0, 1)
+        });
+        assert!(exec.update(&graph.unwrap()).unwrap());
+        exec.launch(&stream).unwrap();
+        exec.launch(&stream).unwrap();
+        assert_eq!(program.download(&log, &stream).unwrap(), [2, 2, 1, 0]);
+    });
+}
+
+fn an_update_to_other_work_is_declined_and_changes_nothing(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let stream = program.stream().unwrap();
+        let buffer = program.upload(&[0; 8]).unwrap();
+        let exec = stream.capture(|| stream.fill(&buffer, 0, 5, 4)).unwrap().instantiate().unwrap();
+        let longer = stream.capture(|| {
+            stream.fill(&buffer, 0, 6, 4)?;
+            stream.fill(&buffer, 4, 6, 4)
+        });
+        let another = stream.capture(|| stream.d2d(&buffer, 4, &buffer, 0, 4)).unwrap();
+        for graph in [longer.unwrap(), another] {
+            assert!(!exec.update(&graph).unwrap());
+        }
+        exec.launch(&stream).unwrap();
+        assert_eq!(program.download(&buffer, &stream).unwrap(), [5, 5, 5, 5, 0, 0, 0, 0]);
+    });
+}
+
+fn destroyed_graphs_still_run_what_was_launched(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let stream = program.stream().unwrap();
+        let buffer = program.buffer(1 << 16).unwrap();
+        let graph = stream.capture(|| stream.fill(&buffer, 0, 8, 1 << 16)).unwrap();
+        let exec = graph.instantiate().unwrap();
+        drop(graph);
+        exec.launch(&stream).unwrap();
+        drop(exec);
+        assert_same(&program.download(&buffer, &stream).unwrap(), &[8; 1 << 16], "the fill");
+    });
+}
+
+fn a_module_may_be_loaded_in_a_capture(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let stream = program.stream().unwrap();
+        let buffer = program.upload(&2_u32.to_le_bytes()).unwrap();
+        let mut module = None;
+        let graph = stream.capture(|| {
+            let affine = module.insert(program.module(AFFINE)?).function("affine")?;
+            // SAFETY: one value in bounds, which one thread reads and writes.
+            unsafe { stream.launch(affine, &cover(1), &affine_params(&buffer, &buffer, 1, 5)) }
+        });
+        graph.unwrap().instantiate().unwrap().launch(&stream).unwrap();
+        assert_eq!(program.download(&buffer, &stream).unwrap(), 11_u32.to_le_bytes());
+    });
+}
+
+fn releases_and_other_streams_do_not_disturb_a_capture(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        {
+            let (captured, other) = (program.stream().unwrap(), program.stream().unwrap());
+            let kept = program.upload(&[1; 8]).unwrap();
+            let graph = captured.capture(|| {
+                captured.fill(&kept, 0, 2, 4)?;
+                let (freed, freed_host) = (program.buffer(8)?, program.pinned(8)?);
+                let (_module, event) = (program.module(AFFINE)?, program.event()?);
+                other.fill(&freed, 0, 3, 8)?;
+                other.d2h(&freed_host, 0, &freed, 0, 8)?;
+                other.record(&event)?;
+                event.synchronize()?;
+                assert_eq!(freed_host.get(), [3; 8]);
+                captured.fill(&kept, 4, 4, 4)
+            });
+            let exec = graph.unwrap().instantiate().unwrap();
+            assert_eq!(program.download(&kept, &other).unwrap(), [1; 8]);
+            exec.launch(&other).unwrap();
+            assert_eq!(program.download(&kept, &other).unwrap(), [2, 2, 2, 2, 4, 4, 4, 4]);
+        }
+        assert_eq!(program.failure(), None);
+    });
+}
+
+fn two_threads_capture_at_once(setup: &Setup) {
+    setup.for_each_seed(|driver| {
+        let both = std::sync::Barrier::new(2);
+        let capture = |value: u8| {
+            let program = Program::new(driver);
+            let stream = program.stream().unwrap();
+            let buffer = program.buffer(100).unwrap();
+            both.wait();
+            let graph = stream.capture(|| {
+                both.wait();
+                (0..100).try_for_each(|at| stream.fill(&buffer, at, value + at as u8, 1))
+            });
+            let exec = graph.unwrap().instantiate().unwrap();
+            exec.launch(&stream).unwrap();
+            let expected: Vec<u8> = (value..value + 100).collect();
+            assert_same(&program.download(&buffer, &stream).unwrap(), &expected, value);
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| capture(0));
+            capture(100);
+        });
+    });
+}
+
+fn an_empty_capture_is_a_graph_of_no_nodes(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let stream = program.stream().unwrap();
+    let graph = stream.capture(|| Ok(())).unwrap();
+    assert_eq!(graph.nodes().unwrap(), 0);
+    graph.instantiate().unwrap().launch(&stream).unwrap();
+    stream.synchronize().unwrap();
+}
+
+fn refused<T>(result: warpstride::Result<T>) {
+    let Err(error) = result else { panic!("it must not be captured") };
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+}
+
+fn a_capture_ends_once_and_begins_once(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let stream = program.stream().unwrap();
+    assert!(stream.end_capture().is_err());
+    stream.begin_capture().unwrap();
+    assert!(stream.begin_capture().is_err());
+    let _ = stream.end_capture();
+    assert!(stream.end_capture().is_err());
+    usable(&program, &stream);
+}
+
+/// Asserts that a stream runs and captures work after a broken capture.
+fn usable(program: &Program, stream: &Stream<'_>) {
+    let buffer = program.buffer(4).unwrap();
+    stream.fill(&buffer, 0, 1, 4).unwrap();
+    let exec = stream.capture(|| stream.fill(&buffer, 0, 2, 2)).unwrap().instantiate().unwrap();
+    assert_eq!(program.download(&buffer, stream).unwrap(), [1; 4]);
+    exec.launch(stream).unwrap();
+    assert_eq!(program.download(&buffer, stream).unwrap(), [2, 2, 1, 1]);
+}
+
+fn a_capture_that_is_waited_for_is_broken(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let (stream, buffer) = (program.stream().unwrap(), program.buffer(4).unwrap());
+    stream.begin_capture().unwrap();
+    stream.fill(&buffer, 0, 1, 4).unwrap();
+    refused(stream.synchronize());
+    refused(stream.fill(&buffer, 0, 1, 4));
+    refused(stream.end_capture());
+    usable(&program, &stream);
+}
+
+fn a_capture_that_waits_for_other_work_is_broken(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let (stream, other) = (program.stream().unwrap(), program.stream().unwrap());
+    let (event, buffer) = (program.event().unwrap(), program.buffer(4).unwrap());
+    other.fill(&buffer, 0, 3, 4).unwrap();
+    other.record(&event).unwrap();
+    stream.begin_capture().unwrap();
+    refused(stream.wait(&event));
+    refused(stream.end_capture());
+    other.synchronize().unwrap();
+    usable(&program, &stream);
+}
+
+fn an_event_of_a_capture_is_passed_at_no_time(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let stream = program.stream().unwrap();
+    let waits: [fn(&crate::program::Event<'_>) -> bool; 2] =
+        [|event| event.query().is_ok(), |event| event.synchronize().is_ok()];
+    for wait in waits {
+        let (event, buffer) = (program.event().unwrap(), program.buffer(4).unwrap());
+        stream.begin_capture().unwrap();
+        stream.fill(&buffer, 0, 1, 4).unwrap();
+        stream.record(&event).unwrap();
+        stream.wait(&event).unwrap();
+        assert!(!wait(&event));
+        refused(stream.end_capture());
+        usable(&program, &stream);
+        stream.record(&event).unwrap();
+        event.synchronize().unwrap();
+    }
+}
+
+/// A graph is no barrier: what does not wait for it runs before, after, or between its nodes.
+fn a_forgotten_wait_for_a_graph_is_seen(setup: &Setup) {
+    let seen = Mutex::new(BTreeSet::new());
+    setup.for_each_seed(|driver| {
+        let program = Program::new(driver);
+        let (launching, forgetful) = (program.stream().unwrap(), program.stream().unwrap());
+        let (log, room, by) =
+            (program.upload(&[1, 2]).unwrap(), program.buffer(1).unwrap(), program.upload(&[3]).unwrap());
+        append(&launching, &log, &room, &by).launch(&launching).unwrap();
+        seen.lock().unwrap().insert(program.download(&log, &forgetful).unwrap());
+    });
+    let expected = [vec![1, 2], vec![1, 1], vec![3, 1]];
+    assert_eq!(seen.into_inner().unwrap(), expected.into());
+}
+
+fn copies_of_ordinary_memory_and_launches_of_graphs_are_not_captured(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let (stream, buffer, ordinary) = (program.stream().unwrap(), program.buffer(4).unwrap(), [1_u8; 4]);
+    let exec = stream.capture(|| stream.fill(&buffer, 0, 1, 4)).unwrap().instantiate().unwrap();
+    stream.begin_capture().unwrap();
+    // SAFETY: both ranges are in bounds, and the copy is refused.
+    refused(unsafe { program.driver.copy_h2d(buffer.address, ordinary.as_ptr(), 4, stream.handle) });
+    refused(stream.end_capture());
+    stream.begin_capture().unwrap();
+    refused(exec.launch(&stream));
+    refused(stream.end_capture());
+    usable(&program, &stream);
+}
+
+fn dead_graphs_are_invalid_handles(setup: &Setup) {
+    let program = Program::new(&setup.driver);
+    let stream = program.stream().unwrap();
+    let driver: &Arc<dyn Driver> = &program.driver;
+    let (graph, exec) = (GraphHandle(1), GraphExecHandle(1));
+    let dead_graph = stream.capture(|| Ok(())).unwrap().handle;
+    let dead_exec = stream.capture(|| Ok(())).unwrap().instantiate().unwrap().handle;
+    let live = stream.capture(|| Ok(())).unwrap();
+    for (graph, exec) in [(graph, exec), (dead_graph, dead_exec)] {
+        let errors = [
+            // SAFETY: the software GPU looks at every handle, here and below.
+            unsafe { driver.graph_nodes(graph) }.unwrap_err(),
+            // SAFETY: as above.
+            unsafe { driver.graph_instantiate(graph) }.unwrap_err(),
+            // SAFETY: as above.
+            unsafe { driver.graph_destroy(graph) }.unwrap_err(),
+            // SAFETY: as above.
+            unsafe { driver.graph_exec_destroy(exec) }.unwrap_err(),
+            // SAFETY: as above.
+            unsafe { driver.graph_update(exec, live.handle) }.unwrap_err(),
+            // SAFETY: as above.
+            unsafe { driver.graph_launch(exec, stream.handle) }.unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.kind(), ErrorKind::InvalidHandle, "{error}");
+        }
+    }
+}
