@@ -1,7 +1,7 @@
 //! Holds a producer back that is faster than the device.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::pass_on;
 use crate::alloc::{Allocate, Block, Lane, Request, lock};
@@ -32,6 +32,8 @@ struct State {
     queued: u64,
     /// Freed bytes by lane that no event stands for yet.
     unrecorded: BTreeMap<u32, (StreamHandle, u64)>,
+    /// Lanes on whose streams nothing may be recorded.
+    paused: BTreeSet<u32>,
     /// Events to use again.
     spare: Vec<EventHandle>,
 }
@@ -42,8 +44,11 @@ impl<A: Allocate> HoldBack<A> {
         Self { inner, driver, bytes, state: Mutex::default() }
     }
 
-    /// Records an event for what a lane has freed.
+    /// Records an event for what a lane has freed, if it may.
     fn record(&self, state: &mut State, lane: u32) -> Result<()> {
+        if state.paused.contains(&lane) {
+            return Ok(());
+        }
         let Some(&(stream, bytes)) = state.unrecorded.get(&lane) else { return Ok(()) };
         let event = match state.spare.pop() {
             Some(event) => event,
@@ -90,6 +95,7 @@ unsafe impl<A: Allocate> Allocate for HoldBack<A> {
 
     unsafe fn close(&self, lane: &Lane) -> Result<()> {
         let state = &mut *lock(&self.state);
+        state.paused.remove(&lane.id);
         let recorded = self.record(state, lane.id);
         if let Some((_, bytes)) = state.unrecorded.remove(&lane.id) {
             // No event stands for them, so nobody can wait for them.
@@ -97,6 +103,16 @@ unsafe impl<A: Allocate> Allocate for HoldBack<A> {
         }
         // SAFETY: as the caller promises.
         recorded.and(unsafe { self.inner.close(lane) })
+    }
+
+    fn pause(&self, lane: &Lane) {
+        lock(&self.state).paused.insert(lane.id);
+        self.inner.pause(lane);
+    }
+
+    fn resume(&self, lane: &Lane) {
+        lock(&self.state).paused.remove(&lane.id);
+        self.inner.resume(lane);
     }
 
     fn alloc(&self, request: &Request<'_>) -> Result<Block> {
@@ -123,7 +139,7 @@ unsafe impl<A: Allocate> Allocate for HoldBack<A> {
 
 impl<A> Drop for HoldBack<A> {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         for event in state.spare.drain(..).chain(state.behind.drain(..).map(|(event, _)| event)) {
             // A drop returns no error. SAFETY: the event is live, and no list holds it any more.
             let _ = unsafe { self.driver.event_destroy(event) };

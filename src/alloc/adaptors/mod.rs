@@ -28,7 +28,7 @@ macro_rules! pass_on {
             unsafe { self.inner.close(lane) }
         }
     };
-    (@ rest) => {
+    (@ pauses) => {
         fn pause(&self, lane: &$crate::alloc::Lane) {
             self.inner.pause(lane);
         }
@@ -36,7 +36,8 @@ macro_rules! pass_on {
         fn resume(&self, lane: &$crate::alloc::Lane) {
             self.inner.resume(lane);
         }
-
+    };
+    (@ rest) => {
         fn trim(&self, keep: u64) -> $crate::error::Result<u64> {
             self.inner.trim(keep)
         }

@@ -64,6 +64,12 @@ impl Caching {
             {
                 return Ok(node);
             }
+        } else {
+            // The events that this records may have passed by the next time.
+            self.settle(core)?;
+            if let Some(node) = core.fit(want) {
+                return Ok(node);
+            }
         }
         let room = limit.saturating_sub(core.arena.reserved) / PAGE * PAGE;
         self.grow(core, want, request, piece.min(room).max(want.bytes.next_multiple_of(PAGE)))

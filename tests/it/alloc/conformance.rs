@@ -125,12 +125,12 @@ fn an_error_says_who_holds_what() {
     let cache = Caching::simulated(8 << 20);
     // SAFETY: a simulation has no streams.
     let lane = unsafe { cache.open(StreamHandle(1)) }.unwrap();
-    let large = cache.alloc(&Request::new(5 << 20, &lane)).unwrap();
+    let large = cache.alloc(&Request::new(6 << 20, &lane)).unwrap();
     let small = [(); 3].map(|()| cache.alloc(&Request::new(1000, &lane)).unwrap());
     let error = cache.alloc(&Request::new(4 << 20, &lane)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutOfMemory);
     let text = error.to_string();
-    for part in ["no 4.0 MiB", "conformance.rs:", "holds 5.0 MiB in 1 block on stream 0", "holds 3.0 KiB in 3 blocks"] {
+    for part in ["no 4.0 MiB", "conformance.rs:", "holds 6.0 MiB in 1 block on stream 0", "holds 3.0 KiB in 3 blocks"] {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
     }
     for block in small.into_iter().chain([large]) {
