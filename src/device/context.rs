@@ -1,18 +1,21 @@
 //! The state that all objects of one open device share.
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use super::Kernels;
 use crate::alloc::Allocate;
 use crate::driver::{Driver, EventHandle};
 use crate::error::{Error, Result};
-use crate::memory::{HostPool, Lent, Parked};
+use crate::memory::{HostPool, Lent, Parked, Staging};
 use crate::stream::{Inner, Stream, foreign};
 
 /// The driver, the allocator, the streams of the device, and the first failure of a drop.
 pub(crate) struct Context {
     driver: Arc<dyn Driver>,
     allocator: Arc<dyn Allocate>,
+    /// The kernels, which handles of the device and graphs keep.
+    kernels: OnceLock<Weak<Kernels>>,
     /// All streams. Each stays until its drop has retired its event.
     streams: Mutex<Vec<Weak<Inner>>>,
     /// Notified when a stream leaves the list.
@@ -20,6 +23,8 @@ pub(crate) struct Context {
     /// Events that stand for the last work of dropped streams, until new streams take them. A
     /// stream's event is destroyed only with the context.
     retired: Mutex<Vec<EventHandle>>,
+    /// Copies of pageable host memory. Its slots are the pool's.
+    staging: Staging,
     /// Page-locked host memory.
     pinned: HostPool,
     /// Host memory that was dropped while a copy used it.
@@ -30,9 +35,11 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(driver: Arc<dyn Driver>, allocator: Arc<dyn Allocate>) -> Arc<Self> {
         Arc::new(Self {
+            staging: Staging::new(Arc::clone(&driver)),
             pinned: HostPool::new(Arc::clone(&driver)),
             driver,
             allocator,
+            kernels: OnceLock::new(),
             streams: Mutex::default(),
             left: Condvar::new(),
             retired: Mutex::default(),
@@ -48,6 +55,15 @@ impl Context {
     /// Returns the allocator of buffers.
     pub(crate) fn allocator(&self) -> &dyn Allocate {
         self.allocator.as_ref()
+    }
+
+    pub(super) fn enter_kernels(&self, kernels: &Arc<Kernels>) {
+        self.kernels.get_or_init(|| Arc::downgrade(kernels));
+    }
+
+    /// Returns the kernels; `None` once nothing is left that can launch them.
+    pub(crate) fn kernels(&self) -> Option<Arc<Kernels>> {
+        self.kernels.get()?.upgrade()
     }
 
     pub(crate) fn check_same(&self, other: &Self, what: &str) -> Result<()> {
@@ -70,6 +86,11 @@ impl Context {
         }
         self.reap();
         outcome
+    }
+
+    /// Returns the engine that copies pageable host memory.
+    pub(crate) fn staging(&self) -> &Staging {
+        &self.staging
     }
 
     /// Returns the pool of page-locked host memory.

@@ -99,9 +99,12 @@ impl Counted {
 
     /// Counts a copy, which can synchronise unless the host's side is page-locked.
     fn count_copy(&self, method: Method, host: *const u8, bytes: usize) -> &dyn Driver {
-        let (first, bytes) = (host.addr() as u64, bytes as u64);
-        let is_locked = || self.locked().iter().any(|ledger| ledger.contains(first, bytes));
-        self.count_call(method, bytes > 0 && !is_locked())
+        self.count_call(method, bytes > 0 && !self.is_page_locked(host, bytes))
+    }
+
+    /// Whether memory of the host was page-locked by this driver.
+    pub(crate) fn is_page_locked(&self, memory: *const u8, bytes: usize) -> bool {
+        self.locked().iter().any(|ledger| ledger.contains(memory.addr() as u64, bytes as u64))
     }
 
     fn count_call(&self, method: Method, can_synchronize: bool) -> &dyn Driver {
@@ -298,5 +301,96 @@ unsafe impl Graphs for Counted {
 impl fmt::Debug for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
+    }
+}
+
+#[cfg(all(test, feature = "interp"))]
+mod tests {
+    use super::*;
+    use crate::driver::Pitched;
+    use crate::driver::soft::Soft;
+
+    fn counted() -> Counted {
+        Counted::new(Arc::new(Soft::new()))
+    }
+
+    #[test]
+    fn copies_can_synchronise_unless_the_hosts_side_is_page_locked() {
+        let driver = counted();
+        let (stream, address) = (driver.stream_create().unwrap(), driver.alloc(100).unwrap());
+        let pinned = driver.alloc_host(100, HostKind::Cached).unwrap().as_ptr();
+        let mut pageable = [0_u8; 100];
+        let pageable = pageable.as_mut_ptr();
+        let copies = |memory: *mut u8, bytes| {
+            let before = driver.stats();
+            // SAFETY: all have 100 bytes and outlive the synchronisation, here and below.
+            unsafe { driver.copy_h2d(address, memory, bytes, stream) }.unwrap();
+            // SAFETY: as above.
+            unsafe { driver.copy_d2h(memory, address, bytes, stream) }.unwrap();
+            let side = |place| Pitched { place, row_pitch: 4, slice_pitch: 8 };
+            let (dst, src) = (side(Place::Host(memory)), side(Place::Device(address)));
+            let copy = Copy3d { dst, src, width: bytes.min(4), height: 2, depth: 2 };
+            // SAFETY: as above.
+            unsafe { driver.copy_3d(&copy, stream) }.unwrap();
+            let stats = driver.stats().since(&before);
+            assert_eq!(["copy_h2d", "copy_d2h", "copy_3d"].map(|name| stats.calls_of(name)), [1; 3]);
+            // SAFETY: the stream is live.
+            unsafe { driver.stream_synchronize(stream) }.unwrap();
+            stats.can_synchronize
+        };
+        assert_eq!(copies(pageable, 16), 3);
+        assert_eq!(copies(pageable, 0), 0, "there is nothing to copy");
+        assert_eq!(copies(pinned, 16), 0);
+        assert_eq!(copies(pinned.wrapping_add(84), 16), 0);
+        // SAFETY: the array outlives the registration.
+        unsafe { driver.register_host(NonNull::new(pageable).unwrap(), 50) }.unwrap();
+        assert_eq!(copies(pageable, 16), 0);
+        assert_eq!(copies(pageable.wrapping_add(40), 16), 3, "the end is pageable");
+        // SAFETY: registered above, and no work uses it.
+        unsafe { driver.unregister_host(NonNull::new(pageable).unwrap()) }.unwrap();
+        assert_eq!(copies(pageable, 16), 3);
+    }
+
+    #[test]
+    fn memory_is_counted_by_kind_with_its_peak() {
+        let driver = counted();
+        let stream = driver.stream_create().unwrap();
+        let addresses = [100, 200].map(|bytes| driver.alloc(bytes).unwrap());
+        for address in addresses {
+            // SAFETY: nothing uses the allocation.
+            unsafe { driver.free(address) }.unwrap();
+        }
+        // SAFETY: the stream is live, here and below.
+        let pooled = unsafe { driver.pool_alloc(300, stream) }.unwrap();
+        driver.alloc_host(400, HostKind::WriteCombined).unwrap();
+        let MemoryStats { device, pool, host, registered } = driver.stats().memory;
+        assert_eq!(device, Held { blocks: 0, bytes: 0, peak_bytes: 300 });
+        assert_eq!(pool, Held { blocks: 1, bytes: 300, peak_bytes: 300 });
+        assert_eq!(host, Held { blocks: 1, bytes: 400, peak_bytes: 400 });
+        assert_eq!(registered, Held::default());
+        // SAFETY: nothing uses the allocation.
+        unsafe { driver.pool_free(pooled, stream) }.unwrap();
+        assert_eq!(driver.stats().memory.pool.bytes, 0);
+        assert!(driver.alloc(u64::MAX).is_err());
+        assert_eq!(driver.stats().memory.device.blocks, 0, "a failure holds nothing");
+    }
+
+    #[test]
+    fn waiting_for_the_device_counts_and_asking_does_not() {
+        let driver = counted();
+        let (stream, event) = (driver.stream_create().unwrap(), driver.event_create().unwrap());
+        // SAFETY: both are live, here and below.
+        unsafe { driver.event_record(event, stream) }.unwrap();
+        // SAFETY: as above.
+        while !unsafe { driver.event_query(event) }.unwrap() {}
+        assert_eq!(driver.stats().can_synchronize, 0);
+        // SAFETY: as above.
+        unsafe { driver.event_synchronize(event) }.unwrap();
+        // SAFETY: as above.
+        unsafe { driver.stream_synchronize(stream) }.unwrap();
+        let stats = driver.stats();
+        assert_eq!((stats.can_synchronize, stats.calls_of("event_record"), stats.calls_of("launch")), (2, 1, 0));
+        let text = stats.to_string();
+        assert!(text.contains("can synchronise") && text.contains("event_synchronize"), "{text}");
     }
 }

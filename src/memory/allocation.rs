@@ -1,14 +1,17 @@
 //! Blocks of device memory, and the copies to and from them.
 
+use std::panic::Location;
 use std::sync::Arc;
 
-use crate::alloc::Block;
+use crate::alloc::{Block, Request};
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::error::{Result, counted};
 use crate::stream::Stream;
 
+use super::host::HostPool;
 use super::last_use::{LastUse, queue_in_order};
+use super::staging::{Route, Staging};
 
 /// A block of device memory. Its uses are ordered between streams, and its drop frees it.
 pub(crate) struct Allocation {
@@ -21,12 +24,20 @@ pub(crate) struct Allocation {
 impl Allocation {
     /// Allocates `bytes` for use on `stream` first, which is of the same device. Zero bytes have
     /// address 0 and make no driver call.
+    #[track_caller]
     pub(super) fn new(device: &Device, stream: &Stream, bytes: usize) -> Result<Self> {
+        // A graph's launches come later, and on any stream.
+        let stream = if stream.is_capturing() { device.default_stream() } else { stream };
         let block = match bytes {
             0 => None,
-            _ => Some(device.context().allocator().alloc(bytes as u64, Some(stream.handle()))?),
+            _ => {
+                let request = Request { bytes: bytes as u64, lane: stream.lane(), site: Location::caller() };
+                Some(device.context().allocator().alloc(&request)?)
+            }
         };
-        Ok(Self { device: stream.device().unwrap_or(device).clone(), block, last_use: LastUse::default() })
+        let fresh = block.as_ref().is_none_or(|block| block.fresh);
+        let last_use = LastUse::new(stream.clone(), fresh);
+        Ok(Self { device: stream.device().unwrap_or(device).clone(), block, last_use })
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -46,13 +57,14 @@ impl Allocation {
         &self.last_use
     }
 
-    /// Returns the stream of the last use, on which a copy needs no other wait.
+    /// Returns a stream on which a copy needs no other wait: that of the last use, or the one that
+    /// the memory was allocated on.
     fn stream(&self) -> Stream {
-        self.last_use.stream().unwrap_or_else(|| self.device.default_stream().clone())
+        self.last_use.stream()
     }
 
     /// Queues work on the memory after all its former uses.
-    fn queue(self: &Arc<Self>, stream: &Stream, work: impl FnOnce(StreamHandle) -> Result<()>) -> Result<()> {
+    fn queue<R>(self: &Arc<Self>, stream: &Stream, work: impl FnOnce(StreamHandle) -> Result<R>) -> Result<R> {
         queue_in_order(stream, [self], || work(stream.handle()))
     }
 
@@ -73,21 +85,23 @@ impl Allocation {
     ///
     /// - `src` is valid for reads of the allocation's number of bytes.
     /// - No other code writes them, or reads or writes the allocation, during the call.
-    pub(super) unsafe fn upload(self: &Arc<Self>, src: *const u8) -> Result<()> {
+    pub(super) unsafe fn upload(self: &Arc<Self>, src: *const u8, route: Route) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
-        let stream = self.stream();
-        // SAFETY: the copy covers a whole live allocation; `src` is valid, as the caller promises,
-        // until the wait below is over.
-        let queued = self.queue(&stream, |handle| unsafe {
-            self.device.driver().copy_h2d(self.address(), src, self.bytes(), handle)
+        let (address, bytes) = (self.address(), self.bytes());
+        let staged = self.staged(src, route, |staging, slots, threads| {
+            // SAFETY: the copy covers a whole live allocation, ordered as `staged` says; `src` is
+            // valid, as the caller promises.
+            unsafe { staging.upload(slots, address, src, bytes, threads) }
         });
-        // Also after a failure: a copy that failed in part may still read the caller's memory.
-        let done = stream.synchronize();
-        queued
-            .and(done)
-            .map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(self.bytes(), "byte"))))
+        let copied = staged.and_then(|staged| match staged {
+            true => Ok(()),
+            // SAFETY: the copy covers a whole live allocation; `src` is valid, as the caller
+            // promises, until the wait of `copied` is over.
+            false => self.copied(|stream| unsafe { self.device.driver().copy_h2d(address, src, bytes, stream) }),
+        });
+        copied.map_err(|error| error.while_doing(format_args!("copying {} to the device", counted(bytes, "byte"))))
     }
 
     /// Reads all bytes; returns when they are copied.
@@ -96,21 +110,52 @@ impl Allocation {
     ///
     /// - `dst` is valid for writes of the allocation's number of bytes.
     /// - No other code reads or writes them, or writes the allocation, during the call.
-    pub(super) unsafe fn download(self: &Arc<Self>, dst: *mut u8) -> Result<()> {
+    pub(super) unsafe fn download(self: &Arc<Self>, dst: *mut u8, route: Route) -> Result<()> {
         if self.block.is_none() {
             return Ok(());
         }
-        let stream = self.stream();
-        // SAFETY: the copy covers a whole live allocation; `dst` is valid, as the caller promises,
-        // until the wait below is over.
-        let queued = self.queue(&stream, |handle| unsafe {
-            self.device.driver().copy_d2h(dst, self.address(), self.bytes(), handle)
+        let (address, bytes) = (self.address(), self.bytes());
+        let staged = self.staged(dst, route, |staging, slots, threads| {
+            // SAFETY: the copy covers a whole live allocation, ordered as `staged` says; `dst` is
+            // valid, as the caller promises.
+            unsafe { staging.download(slots, dst, address, bytes, threads) }
         });
-        // Also after a failure: a copy that failed in part may still write the caller's memory.
+        let copied = staged.and_then(|staged| match staged {
+            true => Ok(()),
+            // SAFETY: the copy covers a whole live allocation; `dst` is valid, as the caller
+            // promises, until the wait of `copied` is over.
+            false => self.copied(|stream| unsafe { self.device.driver().copy_d2h(dst, address, bytes, stream) }),
+        });
+        copied.map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(bytes, "byte"))))
+    }
+
+    /// Copies by the staging engine if that is the way; else returns false, and nothing was copied.
+    /// All former uses have run when `copy` begins. Later ones are queued after it has returned: it
+    /// runs under the lock of the last use, because the engine's streams are not known there.
+    fn staged(
+        self: &Arc<Self>,
+        host: *const u8,
+        route: Route,
+        copy: impl FnOnce(&Staging, &HostPool, usize) -> Result<bool>,
+    ) -> Result<bool> {
+        let context = self.device.context();
+        let staging = context.staging();
+        let threads = staging.threads(route, self.bytes());
+        // The device copies page-locked memory itself, at the speed of the link.
+        if threads == 0 || self.device.is_page_locked(host, self.bytes()) {
+            return Ok(false);
+        }
+        let stream = self.stream();
+        self.queue(&stream, |_| stream.synchronize().and_then(|()| copy(staging, context.pinned(), threads)))
+    }
+
+    /// Queues a copy after all former uses, and waits for it.
+    fn copied(self: &Arc<Self>, copy: impl FnOnce(StreamHandle) -> Result<()>) -> Result<()> {
+        let stream = self.stream();
+        let queued = self.queue(&stream, copy);
+        // Also after a failure: a copy that failed in part may still use the caller's memory.
         let done = stream.synchronize();
-        queued
-            .and(done)
-            .map_err(|error| error.while_doing(format_args!("copying {} to the host", counted(self.bytes(), "byte"))))
+        queued.and(done)
     }
 }
 
@@ -118,12 +163,12 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         let Some(block) = self.block.take() else { return };
         let (address, bytes) = (block.address, block.bytes);
-        let last_use = self.last_use.stream();
+        let lane = self.last_use.last().lane();
         // SAFETY: the device's allocator gave out the block in `new`. `last_use` is ordered after
         // all uses that the buffer has seen; callers that used its address alone have promised to
         // order that work before the drop. Views borrow the buffer, so no work is queued on it from
         // now on.
-        let freed = unsafe { self.device.context().allocator().free(block, last_use.as_ref().map(Stream::handle)) };
+        let freed = unsafe { self.device.context().allocator().free(block, lane) };
         self.device
             .context()
             .note_drop(freed, || format!("freeing the buffer of {} at {address:#x}", counted(bytes, "byte")));

@@ -3,20 +3,24 @@
 //! All uses of one buffer are totally ordered, whatever their streams: a buffer remembers the
 //! stream of its last use, and a use on another stream makes that stream wait first. So safe code
 //! cannot forget a wait or race, and needs events only to measure time. Copies by the methods here
-//! return when they are done; [`crate::transfer`] has those that do not wait. Dropping a buffer is
-//! safe at any time: the driver lets queued work that uses it run first. On CUDA a drop waits for
-//! all work in the device's primary context, including other libraries', and must not happen while
-//! a stream is captured into a graph.
+//! return when they are done, and several threads of the host do large ones; [`crate::transfer`] has
+//! those that do not wait. Dropping a buffer is safe at any time, also while a stream is captured
+//! ([`Stream::capture`]): its memory goes to the device's allocator, in the order of streams, and
+//! nothing waits.
 
 mod allocation;
 mod host;
 mod last_use;
+mod staging;
 
 pub use host::{PinnedBuffer, PinnedMemory, WriteCombined};
+#[doc(hidden)]
+pub use staging::Route;
 
 pub(crate) use allocation::Allocation;
 pub(crate) use host::{HostPool, Lent, Parked};
-pub(crate) use last_use::queue_in_order;
+pub(crate) use last_use::{queue_all_in_order, queue_in_order};
+pub(crate) use staging::Staging;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -54,6 +58,7 @@ impl Device {
     /// # Errors
     ///
     /// As [`Device::alloc_on`].
+    #[track_caller]
     pub fn alloc<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         self.alloc_on(len, self.default_stream())
     }
@@ -67,6 +72,7 @@ impl Device {
     ///
     /// `Layout` if the bytes overflow; `InvalidArgument` if the stream is of another device;
     /// `OutOfMemory` if the device has too few bytes.
+    #[track_caller]
     pub fn alloc_on<T: Element>(&self, len: usize, stream: &Stream) -> Result<DeviceBuffer<T>> {
         self.context().check_same(stream.context(), "the device and the stream")?;
         let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(|| {
@@ -87,6 +93,7 @@ impl Device {
     /// # Errors
     ///
     /// As [`Device::alloc`].
+    #[track_caller]
     pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         let buffer = self.alloc(len)?;
         buffer.memory.fill_zero()?;
@@ -98,6 +105,7 @@ impl Device {
     /// # Errors
     ///
     /// `OutOfMemory` if the device has too few bytes; else the error of the copy.
+    #[track_caller]
     pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>> {
         let mut buffer = self.alloc(elements.len())?;
         buffer.upload_from(elements)?;
@@ -138,7 +146,7 @@ impl<T: Element> DeviceBuffer<T> {
         let mut elements: Vec<T> = room_for(self.len)?;
         // SAFETY: the vector has room for `len` elements of `size_of::<T>()` bytes, the buffer's
         // number.
-        unsafe { self.memory.download(elements.as_mut_ptr().cast()) }?;
+        unsafe { self.memory.download(elements.as_mut_ptr().cast(), Route::Auto) }?;
         // SAFETY: the copy has written all of them, and every pattern of bytes is an element.
         unsafe { elements.set_len(self.len) };
         Ok(elements)
@@ -151,10 +159,20 @@ impl<T: Element> DeviceBuffer<T> {
     /// `InvalidArgument` if the lengths differ; else the error of the copy or of the work before
     /// it.
     pub fn download_into(&self, elements: &mut [T]) -> Result<()> {
+        self.download_by(Route::Auto, elements)
+    }
+
+    /// As [`DeviceBuffer::download_into`], by this route.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceBuffer::download_into`].
+    #[doc(hidden)]
+    pub fn download_by(&self, route: Route, elements: &mut [T]) -> Result<()> {
         self.check_len(elements.len())?;
         // SAFETY: the slice has the buffer's number of bytes, is borrowed exclusively, and takes
         // any pattern of bytes.
-        unsafe { self.memory.download(elements.as_mut_ptr().cast()) }
+        unsafe { self.memory.download(elements.as_mut_ptr().cast(), route) }
     }
 
     /// Overwrites the elements once all work queued on the buffer has run. Returns when they are
@@ -165,10 +183,20 @@ impl<T: Element> DeviceBuffer<T> {
     /// `InvalidArgument` if the lengths differ; else the error of the copy or of the work before
     /// it.
     pub fn upload_from(&mut self, elements: &[T]) -> Result<()> {
+        self.upload_by(Route::Auto, elements)
+    }
+
+    /// As [`DeviceBuffer::upload_from`], by this route.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceBuffer::upload_from`].
+    #[doc(hidden)]
+    pub fn upload_by(&mut self, route: Route, elements: &[T]) -> Result<()> {
         self.check_len(elements.len())?;
         // SAFETY: the slice has the buffer's number of bytes, none of them padding, and is
         // borrowed.
-        unsafe { self.memory.upload(elements.as_ptr().cast()) }
+        unsafe { self.memory.upload(elements.as_ptr().cast(), route) }
     }
 
     fn check_len(&self, len: usize) -> Result<()> {

@@ -51,8 +51,7 @@ impl Cuda {
         let drained = if captures.streams.is_empty() { self.drain(&entered, "cuMemHostUnregister") } else { Ok(()) };
         // SAFETY: the caller of `unregister_host` promises registered memory. No queued work uses
         // it, for the reasons in `release_now`.
-        let code = unsafe { (self.api.cuMemHostUnregister)(memory.as_ptr().cast()) };
-        drained.and(self.check(code, format_args!("cuMemHostUnregister({memory:p})")))
+        drained.and(unsafe { self.unlock_old(memory) })
     }
 
     fn release_now(&self, release: Release) -> Result<()> {
@@ -70,9 +69,9 @@ impl Cuda {
         // nothing.
         let code = match release {
             // SAFETY: as above.
-            Release::Memory(address) => unsafe { (self.api.cuMemFree_v2)(address) },
+            Release::HostMemory(memory) => return unsafe { self.free_locked(memory, drained) },
             // SAFETY: as above.
-            Release::HostMemory(memory) => unsafe { (self.api.cuMemFreeHost)(memory.as_ptr().cast()) },
+            Release::Memory(address) => unsafe { (self.api.cuMemFree_v2)(address) },
             // SAFETY: as above.
             Release::Module(module) => unsafe { (self.api.cuModuleUnload)(module.0 as usize as api::CUmodule) },
         };

@@ -3,12 +3,12 @@
 use std::ptr::{self, NonNull};
 
 use super::Cuda;
-use super::api::{self, CUDA_MEMCPY3D, MemoryType};
+use super::api::{CUDA_MEMCPY3D, MemoryType};
 use super::error::code;
 use super::graphs::Release;
 use crate::driver::memory::within_the_host;
 use crate::driver::{Copy3d, HostKind, Memory, Pitched, Place, StreamHandle};
-use crate::error::{Error, ErrorKind, Result, counted};
+use crate::error::{Result, counted};
 
 // SAFETY: the CUDA driver's documentation promises for allocations and copies what the trait
 // requires.
@@ -75,34 +75,7 @@ unsafe impl Memory for Cuda {
     }
 
     fn alloc_host(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
-        let api = self.enter()?;
-        let mut memory = ptr::null_mut();
-        let flags = match kind {
-            HostKind::Cached => 0,
-            HostKind::WriteCombined => api::MEMHOSTALLOC_WRITECOMBINED,
-        };
-        // SAFETY: `memory` takes the result.
-        let code = unsafe { (api.cuMemHostAlloc)(&mut memory, bytes, flags) };
-        if code == code::OUT_OF_MEMORY {
-            let context = format!(
-                "cuMemHostAlloc({bytes}): the system gives no more page-locked memory; free some, or copy from \
-                 pageable memory",
-                bytes = counted(bytes, "byte")
-            );
-            return Err(Error::new(ErrorKind::OutOfMemory, context));
-        }
-        self.check(code, format_args!("cuMemHostAlloc({bytes})", bytes = counted(bytes, "byte")))?;
-        let memory: NonNull<u8> = NonNull::new(memory)
-            .ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Driver,
-                    format!("cuMemHostAlloc({bytes}) gave no address", bytes = counted(bytes, "byte")),
-                )
-            })?
-            .cast();
-        // SAFETY: the driver has just allocated `bytes` bytes here for us alone.
-        unsafe { memory.write_bytes(0, bytes) };
-        Ok(memory)
+        self.lock_new(bytes, kind)
     }
 
     unsafe fn free_host(&self, memory: NonNull<u8>) -> Result<()> {
@@ -110,18 +83,8 @@ unsafe impl Memory for Cuda {
     }
 
     unsafe fn register_host(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
-        let api = self.enter()?;
-        // SAFETY: the caller promises live memory of this size.
-        let code = unsafe { (api.cuMemHostRegister_v2)(memory.as_ptr().cast(), bytes, 0) };
-        let bytes = counted(bytes, "byte");
-        if code == code::OUT_OF_MEMORY {
-            let context = format!(
-                "cuMemHostRegister({bytes} at {memory:p}): the system page-locks no more memory; unregister some, raise \
-                 `ulimit -l`, or copy from pageable memory"
-            );
-            return Err(Error::new(ErrorKind::OutOfMemory, context));
-        }
-        self.check(code, format_args!("cuMemHostRegister({bytes} at {memory:p})"))
+        // SAFETY: the caller's promise.
+        unsafe { self.lock_old(memory, bytes) }
     }
 
     unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()> {

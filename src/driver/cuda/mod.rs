@@ -12,6 +12,12 @@ mod context;
 mod error;
 mod facts;
 mod graphs;
+mod host;
+#[cfg(target_os = "linux")]
+mod mapping;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_mapping.rs"]
+mod mapping;
 mod memory;
 mod modules;
 mod pool;
@@ -26,6 +32,7 @@ use self::context::{Context, Entered};
 use self::error::code;
 use self::facts::{check, device, device_count, device_info, has_pools, initialized, text};
 use self::graphs::Captures;
+use self::host::Mappings;
 use self::pool::Pool;
 use super::{DeviceInfo, Driver, EventHandle, Memory, StreamHandle};
 use crate::counters::Counters;
@@ -59,6 +66,7 @@ pub struct Cuda {
     info: DeviceInfo,
     /// `None` where the device supports none.
     pool: Option<Pool>,
+    mappings: Mappings,
     /// The error of the first call that found the context lost.
     lost: OnceLock<Error>,
     captures: Mutex<Captures>,
@@ -80,7 +88,8 @@ impl Cuda {
         let code = unsafe { (api.cuDevicePrimaryCtxRetain)(&mut context, device) };
         check(api, code, format_args!("cuDevicePrimaryCtxRetain(device {ordinal})"))?;
         let (context, lost, captures) = (Context(context), OnceLock::new(), Mutex::default());
-        let mut cuda = Self { api, device, context, info, pool: None, lost, captures };
+        let mappings = Mappings::default();
+        let mut cuda = Self { api, device, context, info, pool: None, mappings, lost, captures };
         if has_pools(api, device)? {
             cuda.pool = Some(cuda.make_pool()?);
         }

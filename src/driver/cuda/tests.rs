@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use super::api::CUcontext;
 use super::*;
 use crate::driver::{
-    Copy3d, DriverKind, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, ModuleHandle, Modules, Pitched, Place,
-    Streams,
+    Copy3d, DriverKind, FunctionHandle, GraphExecHandle, GraphHandle, Graphs, HostKind, ModuleHandle, Modules, Pitched,
+    Place, Streams,
 };
 use crate::launch_shape::LaunchShape;
 
@@ -64,6 +64,7 @@ fn stubbed(current: usize) -> Cuda {
         context,
         info,
         pool: None,
+        mappings: Mappings::default(),
         lost: OnceLock::new(),
         captures: Mutex::default(),
     }
@@ -177,6 +178,58 @@ fn memory_that_is_registered_twice_is_an_invalid_argument() {
     let error = unsafe { cuda.register_host((&mut byte).into(), 1) }.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
     assert!(error.to_string().contains("ulimit -l"), "{error}");
+}
+
+/// Returns the calls since the stubs were made, without those for the context and for texts.
+fn calls() -> Vec<&'static str> {
+    let others = |call: &&str| !call.starts_with("cuCtx") && !call.starts_with("cuGetError");
+    api::stub::calls().into_iter().filter(others).collect()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_is_mapped_and_registered_and_write_combined_memory_is_the_drivers() {
+    for bytes in [1, 4097, 5 << 20] {
+        let cuda = stubbed(OURS);
+        let memory = cuda.alloc_host(bytes, HostKind::Cached).unwrap();
+        // SAFETY: it was allocated above with this number of bytes, and nothing else uses it.
+        let slice = unsafe { std::slice::from_raw_parts(memory.as_ptr(), bytes) };
+        assert!(slice.iter().all(|&byte| byte == 0));
+        // SAFETY: nothing uses the memory any more.
+        unsafe { cuda.free_host(memory) }.unwrap();
+        assert_eq!(calls(), ["cuMemHostRegister_v2", "cuMemHostUnregister"]);
+    }
+    let cuda = stubbed(OURS);
+    // The stub gives no address.
+    cuda.alloc_host(5 << 20, HostKind::WriteCombined).unwrap_err();
+    assert_eq!(calls(), ["cuMemHostAlloc"]);
+}
+
+/// Work that may still run could use memory that goes back to the system.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_stays_registered_where_the_wait_before_fails() {
+    let cuda = stubbed(OURS);
+    let memory = cuda.alloc_host(100, HostKind::Cached).unwrap();
+    api::stub::fail("cuCtxSynchronize", code::INVALID_VALUE);
+    // SAFETY: nothing uses the memory any more.
+    unsafe { cuda.free_host(memory) }.unwrap_err();
+    assert_eq!(calls(), ["cuMemHostRegister_v2"]);
+    // On a device that is lost no work runs.
+    let memory = cuda.alloc_host(100, HostKind::Cached).unwrap();
+    api::stub::fail("cuCtxSynchronize", code::ILLEGAL_ADDRESS);
+    // SAFETY: as above.
+    unsafe { cuda.free_host(memory) }.unwrap_err();
+    assert_eq!(calls().last(), Some(&"cuMemHostUnregister"));
+}
+
+#[test]
+fn memory_that_cannot_be_registered_is_the_drivers_own() {
+    let cuda = stubbed(OURS);
+    api::stub::fail("cuMemHostRegister_v2", code::NOT_SUPPORTED);
+    // The stub gives no address.
+    cuda.alloc_host(5 << 20, HostKind::Cached).unwrap_err();
+    assert_eq!(calls().last(), Some(&"cuMemHostAlloc"));
 }
 
 /// Returns the calls of a copy of a box between the device and the host, whose rows and slices lie

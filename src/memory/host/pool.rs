@@ -38,6 +38,13 @@ unsafe impl Send for HostBlock {}
 // SAFETY: a shared block gives its address and size alone.
 unsafe impl Sync for HostBlock {}
 
+impl HostBlock {
+    /// Returns the first byte.
+    pub(in crate::memory) fn memory(&self) -> NonNull<u8> {
+        self.memory
+    }
+}
+
 /// What the pool of page-locked host memory of a device holds, in bytes.
 ///
 /// [`Device::pinned_memory`](crate::Device::pinned_memory) returns it.
@@ -82,7 +89,7 @@ impl HostPool {
 
     /// Returns a block of at least `bytes` bytes, which must not be 0. Its contents are zeros if it
     /// is new, and else what its last owner left.
-    pub(super) fn take(&self, bytes: usize, kind: HostKind) -> Result<HostBlock> {
+    pub(in crate::memory) fn take(&self, bytes: usize, kind: HostKind) -> Result<HostBlock> {
         let whole = bytes.checked_next_multiple_of(PAGE).filter(|&bytes| bytes <= isize::MAX as usize);
         let whole = whole.ok_or_else(|| {
             let asked = counted(bytes, "byte");

@@ -33,6 +33,7 @@ fn commands(folder: &TempDir) -> Vec<(Vec<Vec<String>>, i32)> {
         ("bench|sum|--elements 9".to_owned(), 0),
         (format!("report|{run}"), 1),
         ("peaks".to_owned(), 1),
+        ("transfers|--bytes 1000".to_owned(), 0),
         (format!("run-ptx|{ptx}|--grid 1|--block 32"), 0),
         (format!("ptx-forms|{ptx}"), 0),
         ("completions|bash".to_owned(), 0),
@@ -88,7 +89,7 @@ fn stats_count_the_calls_to_the_driver() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let run = warpstride(["--json"].iter().chain(&words)).succeeded();
-    assert_eq!(run.stderr, "");
+    assert!(!run.stderr.contains("calls to the driver"), "{}", run.stderr);
     let stats = &run.json()["stats"];
     assert_eq!(stats[0]["device"], "software GPU");
     assert_eq!(stats[0]["calls"]["launch"], 1);

@@ -1,0 +1,143 @@
+//! Page-locked host memory.
+//!
+//! The driver's own allocation touches page after page on one thread. It is faster to map memory
+//! with huge pages advised, to touch it by several threads at once, and to register it: on an H100's
+//! host with 16 cores that took 0.05 s for a GiB, the driver's allocation 0.5 to 0.6 s. It also won
+//! at every smaller size, down to 4 KiB. The idea is libcudf's (its pull request 23457).
+
+use std::collections::BTreeMap;
+use std::ptr::{self, NonNull};
+use std::sync::{Mutex, PoisonError};
+
+use super::error::code;
+use super::mapping::Mapping;
+use super::{Cuda, api};
+use crate::driver::HostKind;
+use crate::error::{Error, ErrorKind, Result, counted};
+
+/// Memory that this driver mapped and registered, by its first address.
+#[derive(Default)]
+pub(super) struct Mappings(Mutex<BTreeMap<usize, Mapping>>);
+
+impl Mappings {
+    fn enter(&self, first: NonNull<u8>, mapping: Mapping) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(first.addr().get(), mapping);
+    }
+
+    fn remove(&self, first: NonNull<u8>) -> Option<Mapping> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&first.addr().get())
+    }
+}
+
+impl Drop for Mappings {
+    fn drop(&mut self) {
+        let left = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // Their owners leaked them, so they are still registered, as below.
+        std::mem::take(left).into_values().for_each(std::mem::forget);
+    }
+}
+
+impl Cuda {
+    /// Allocates zeroed, page-locked memory.
+    pub(super) fn lock_new(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
+        // Only the driver has write-combined memory. What fails here may still work in the driver's
+        // own way, whose error is the caller's.
+        let mapping = if kind == HostKind::Cached { Mapping::new(bytes) } else { None };
+        match mapping.and_then(|mapping| self.lock_mapping(mapping).ok()) {
+            Some(memory) => Ok(memory),
+            None => self.alloc_locked(bytes, kind),
+        }
+    }
+
+    fn lock_mapping(&self, mut mapping: Mapping) -> Result<NonNull<u8>> {
+        let memory = mapping.memory();
+        // SAFETY: the mapping has these bytes, and stays until it is unregistered.
+        unsafe { self.lock_old(memory, mapping.bytes()) }?;
+        self.mappings.enter(memory, mapping);
+        Ok(memory)
+    }
+
+    fn alloc_locked(&self, bytes: usize, kind: HostKind) -> Result<NonNull<u8>> {
+        let api = self.enter()?;
+        let mut memory = ptr::null_mut();
+        let flags = match kind {
+            HostKind::Cached => 0,
+            HostKind::WriteCombined => api::MEMHOSTALLOC_WRITECOMBINED,
+        };
+        // SAFETY: `memory` takes the result.
+        let code = unsafe { (api.cuMemHostAlloc)(&mut memory, bytes, flags) };
+        let call = format!("cuMemHostAlloc({bytes})", bytes = counted(bytes, "byte"));
+        if code == code::OUT_OF_MEMORY {
+            let context =
+                format!("{call}: the system gives no more page-locked memory; free some, or copy from pageable memory");
+            return Err(Error::new(ErrorKind::OutOfMemory, context));
+        }
+        self.check(code, format_args!("{call}"))?;
+        let memory: NonNull<u8> = NonNull::new(memory)
+            .ok_or_else(|| Error::new(ErrorKind::Driver, format!("{call} gave no address")))?
+            .cast();
+        // SAFETY: the driver has just allocated `bytes` bytes here for us alone.
+        unsafe { memory.write_bytes(0, bytes) };
+        Ok(memory)
+    }
+
+    /// Frees memory of [`Cuda::lock_new`] after `drained`, the wait for all work of the context.
+    ///
+    /// # Safety
+    ///
+    /// - `lock_new` returned `memory`, which has not been freed since.
+    /// - Nothing uses the memory. Queued work uses it at most if `drained` is a failure.
+    pub(super) unsafe fn free_locked(&self, memory: NonNull<u8>, drained: Result<()>) -> Result<()> {
+        let Some(mapping) = self.mappings.remove(memory) else {
+            // SAFETY: the driver allocated it, since it is not among the mappings. If it was not
+            // drained, the driver refuses, as `release_now` says.
+            let code = unsafe { (self.api.cuMemFreeHost)(memory.as_ptr().cast()) };
+            return drained.and(self.check(code, format_args!("cuMemFreeHost({memory:p})")));
+        };
+        if drained.is_err() && self.lost.get().is_none() {
+            // Work may still use the memory, and nobody says that the driver refuses here too.
+            std::mem::forget(mapping);
+            return drained;
+        }
+        // SAFETY: `lock_mapping` registered the memory; all work has run, or the device is lost.
+        let unregistered = unsafe { self.unlock_old(memory) };
+        if unregistered.is_err() {
+            // The driver may still take these addresses for page-locked, so no other memory may
+            // ever be mapped there.
+            std::mem::forget(mapping);
+        }
+        drained.and(unregistered)
+    }
+
+    /// Registers memory.
+    ///
+    /// # Safety
+    ///
+    /// - As [`Memory::register_host`](crate::driver::Memory::register_host).
+    pub(super) unsafe fn lock_old(&self, memory: NonNull<u8>, bytes: usize) -> Result<()> {
+        let api = self.enter()?;
+        // SAFETY: the caller promises live memory of this size.
+        let code = unsafe { (api.cuMemHostRegister_v2)(memory.as_ptr().cast(), bytes, 0) };
+        let bytes = counted(bytes, "byte");
+        if code == code::OUT_OF_MEMORY {
+            let context = format!(
+                "cuMemHostRegister({bytes} at {memory:p}): the system page-locks no more memory; unregister some, raise \
+                 `ulimit -l`, or copy from pageable memory"
+            );
+            return Err(Error::new(ErrorKind::OutOfMemory, context));
+        }
+        self.check(code, format_args!("cuMemHostRegister({bytes} at {memory:p})"))
+    }
+
+    /// Unregisters memory, even where the context cannot be made current.
+    ///
+    /// # Safety
+    ///
+    /// - The memory that begins here is registered, and no queued work uses it.
+    pub(super) unsafe fn unlock_old(&self, memory: NonNull<u8>) -> Result<()> {
+        let _entered = self.enter_to_release();
+        // SAFETY: the caller's promise.
+        let code = unsafe { (self.api.cuMemHostUnregister)(memory.as_ptr().cast()) };
+        self.check(code, format_args!("cuMemHostUnregister({memory:p})"))
+    }
+}
