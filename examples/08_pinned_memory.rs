@@ -73,7 +73,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Returns the GB/s of [`COPIES`] copies of the numbers, after a first turn that wakes everything up.
+/// Returns the GB/s of [`COPIES`] copies of the numbers, after a turn that wakes everything up.
 fn gbps(numbers: &[f32], mut copies: impl FnMut() -> Result<()>) -> Result<f64> {
     copies()?;
     let start = Instant::now();
