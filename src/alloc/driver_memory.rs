@@ -30,6 +30,10 @@ impl DriverMemory {
 // SAFETY: the driver promises for its allocations what the trait asks of blocks. It frees after all
 // queued work, so new allocations have no former uses, on any stream. Ids of lanes are not used again.
 unsafe impl Allocate for DriverMemory {
+    fn is_over(&self, driver: &Arc<dyn Driver>) -> bool {
+        Arc::ptr_eq(&self.driver, driver)
+    }
+
     unsafe fn open(&self, stream: StreamHandle) -> Result<Lane> {
         Ok(Lane { id: self.lanes.fetch_add(1, Relaxed), stream })
     }
@@ -37,10 +41,6 @@ unsafe impl Allocate for DriverMemory {
     unsafe fn close(&self, _: &Lane) -> Result<()> {
         Ok(())
     }
-
-    fn pause(&self, _: &Lane) {}
-
-    fn resume(&self, _: &Lane) {}
 
     fn alloc(&self, request: &Request<'_>) -> Result<Block> {
         let bytes = request.bytes;

@@ -112,12 +112,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The error of `make`, or the driver's when it makes the default stream.
-    ///
-    /// # Safety
-    ///
-    /// - The allocator's memory is that of the driver that `make` gets.
-    pub unsafe fn with_allocator(
+    /// The error of `make`; `InvalidArgument` if the allocator is not over the driver that `make`
+    /// got; else the driver's error when it makes the default stream.
+    pub fn with_allocator(
         driver: Arc<dyn Driver>,
         make: impl FnOnce(Arc<dyn Driver>) -> Result<Arc<dyn Allocate>>,
     ) -> Result<Self> {
@@ -137,6 +134,12 @@ impl Device {
         let counted = Arc::new(Counted::new(driver));
         let driver = Arc::clone(&counted) as Arc<dyn Driver>;
         let allocator = make(Arc::clone(&driver))?;
+        if !allocator.is_over(&driver) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "the allocator is over another driver; make it over the driver that the closure gets",
+            ));
+        }
         let context = Context::new(driver, allocator);
         let default_stream = Stream::new(&context, None)?;
         let kernels = Kernels::new(&context);
